@@ -1,0 +1,73 @@
+//! From text to syntax tree.
+//!
+//! Key types: [`ast::Program`], [`Loader`], [`Options`], [`Parsed`].
+//!
+//! Invariants: nothing here fails, panics or touches files, clock or environment; whatever the input,
+//! [`parse`] returns a tree and diagnostics. Memory and time are bounded by the constants in [`limits`].
+//!
+//! Non-goals: types and names' meaning (crate `check`).
+//!
+//! Start reading at [`parse`].
+
+pub mod ast;
+pub mod limits;
+pub mod token;
+
+use diagnostics::{Diagnostics, SourceMap};
+use std::sync::Arc;
+
+/// How a file is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludeKind {
+    /// `#include <name>`
+    System,
+    /// `#include "name"`
+    Local,
+}
+
+/// A file that a [`Loader`] found.
+#[derive(Clone, Debug)]
+pub struct LoadedFile {
+    /// Name for messages and for resolving further local includes.
+    pub name: String,
+    pub text: Arc<str>,
+    /// From the compiler itself or a system include path: warnings inside are not shown.
+    pub is_system: bool,
+}
+
+/// Finds included files; the only way to the outside.
+pub trait Loader {
+    /// `from` is the name of the including file. `None`: no such file.
+    fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile>;
+}
+
+/// No includes at all.
+pub struct NoIncludes;
+
+impl Loader for NoIncludes {
+    fn load(&self, _name: &str, _kind: IncludeKind, _from: &str) -> Option<LoadedFile> {
+        None
+    }
+}
+
+/// Macro definitions from the command line, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub macros: Vec<MacroOption>,
+}
+
+#[derive(Clone, Debug)]
+pub enum MacroOption {
+    /// `-DNAME=VALUE` and `-DNAME` (value 1); `NAME(a,b)` defines a function-like macro.
+    Define(String, String),
+    /// `-UNAME`
+    Undefine(String),
+}
+
+/// What parsing gives.
+#[derive(Debug)]
+pub struct Parsed {
+    pub program: ast::Program,
+    pub sources: SourceMap,
+    pub diagnostics: Diagnostics,
+}
