@@ -168,7 +168,7 @@ tokens! {
         Assign = "=",
         Semicolon = ";",
         At = "@",
-        /// `@pragma`; its tokens run to `EndPragma`.
+        // `@pragma`: its tokens run to `EndPragma`.
         Pragma = "@pragma",
     }
 }
