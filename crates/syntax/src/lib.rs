@@ -10,6 +10,7 @@
 //! Start reading at [`parse`].
 
 pub mod ast;
+pub mod codes;
 pub mod limits;
 pub mod token;
 

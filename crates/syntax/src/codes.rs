@@ -1,0 +1,184 @@
+//! Codes of the messages of this crate. P0001 to P0099: characters, tokens, preprocessor, formatter.
+//! P0100 to P0199: grammar.
+
+use diagnostics::{Code, CodeInfo, Severity};
+
+pub static UNKNOWN_CHARACTER: CodeInfo = CodeInfo {
+    id: "P0001",
+    name: "unknown-character",
+    default_severity: Severity::Error,
+    summary: "a character that begins no token",
+};
+pub static UNTERMINATED_COMMENT: CodeInfo = CodeInfo {
+    id: "P0002",
+    name: "unterminated-comment",
+    default_severity: Severity::Error,
+    summary: "a `/*` without `*/`",
+};
+pub static UNTERMINATED_STRING: CodeInfo = CodeInfo {
+    id: "P0003",
+    name: "unterminated-string",
+    default_severity: Severity::Error,
+    summary: "a string without closing quote",
+};
+pub static MALFORMED_INTEGER: CodeInfo = CodeInfo {
+    id: "P0004",
+    name: "malformed-integer",
+    default_severity: Severity::Error,
+    summary: "an integer literal with wrong digits",
+};
+pub static SOURCE_TOO_LARGE: CodeInfo = CodeInfo {
+    id: "P0005",
+    name: "source-too-large",
+    default_severity: Severity::Error,
+    summary: "more source text than can be handled",
+};
+pub static TOO_MANY_TOKENS: CodeInfo = CodeInfo {
+    id: "P0006",
+    name: "too-many-tokens",
+    default_severity: Severity::Error,
+    summary: "a program of too many tokens",
+};
+pub static INCLUDE_NOT_FOUND: CodeInfo = CodeInfo {
+    id: "P0010",
+    name: "include-not-found",
+    default_severity: Severity::Error,
+    summary: "an included file that does not exist",
+};
+pub static INCLUDE_SYNTAX: CodeInfo = CodeInfo {
+    id: "P0011",
+    name: "include-syntax",
+    default_severity: Severity::Error,
+    summary: "`#include` without a file name",
+};
+pub static INCLUDE_DEPTH: CodeInfo = CodeInfo {
+    id: "P0012",
+    name: "include-depth",
+    default_severity: Severity::Error,
+    summary: "files that include each other without end",
+};
+pub static TOO_MANY_INCLUDES: CodeInfo = CodeInfo {
+    id: "P0013",
+    name: "too-many-includes",
+    default_severity: Severity::Error,
+    summary: "too many files included",
+};
+pub static MACRO_SYNTAX: CodeInfo = CodeInfo {
+    id: "P0020",
+    name: "macro-syntax",
+    default_severity: Severity::Error,
+    summary: "a macro definition that is not well-formed",
+};
+pub static MACRO_REDEFINED: CodeInfo = CodeInfo {
+    id: "P0021",
+    name: "macro-redefined",
+    default_severity: Severity::Warning,
+    summary: "a macro defined again with another meaning",
+};
+pub static MACRO_ARGUMENTS: CodeInfo = CodeInfo {
+    id: "P0022",
+    name: "macro-arguments",
+    default_severity: Severity::Error,
+    summary: "wrong number of arguments to a macro",
+};
+pub static MACRO_UNTERMINATED: CodeInfo = CodeInfo {
+    id: "P0023",
+    name: "macro-unterminated",
+    default_severity: Severity::Error,
+    summary: "a use of a macro without closing parenthesis",
+};
+pub static MACRO_PASTE: CodeInfo = CodeInfo {
+    id: "P0024",
+    name: "macro-paste",
+    default_severity: Severity::Error,
+    summary: "`##` of things that do not make one token",
+};
+pub static MACRO_LIMIT: CodeInfo = CodeInfo {
+    id: "P0025",
+    name: "macro-limit",
+    default_severity: Severity::Error,
+    summary: "macros that expand to too many tokens",
+};
+pub static CONDITION_SYNTAX: CodeInfo = CodeInfo {
+    id: "P0030",
+    name: "condition-syntax",
+    default_severity: Severity::Error,
+    summary: "a condition of `#if` that cannot be evaluated",
+};
+pub static CONDITION_UNBALANCED: CodeInfo = CodeInfo {
+    id: "P0031",
+    name: "condition-unbalanced",
+    default_severity: Severity::Error,
+    summary: "`#else`, `#elif` or `#endif` without `#if`",
+};
+pub static CONDITION_UNTERMINATED: CodeInfo = CodeInfo {
+    id: "P0032",
+    name: "condition-unterminated",
+    default_severity: Severity::Error,
+    summary: "`#if` without `#endif`",
+};
+pub static USER_ERROR: CodeInfo = CodeInfo {
+    id: "P0040",
+    name: "user-error",
+    default_severity: Severity::Error,
+    summary: "an `#error` directive",
+};
+pub static USER_WARNING: CodeInfo = CodeInfo {
+    id: "P0041",
+    name: "user-warning",
+    default_severity: Severity::Warning,
+    summary: "a `#warning` directive",
+};
+pub static UNKNOWN_DIRECTIVE: CodeInfo = CodeInfo {
+    id: "P0042",
+    name: "unknown-directive",
+    default_severity: Severity::Warning,
+    summary: "a line that begins with `#` but is no directive",
+};
+pub static DIRECTIVE_EXTRA: CodeInfo = CodeInfo {
+    id: "P0043",
+    name: "directive-extra",
+    default_severity: Severity::Warning,
+    summary: "text after the end of a directive",
+};
+pub static LINE_SYNTAX: CodeInfo = CodeInfo {
+    id: "P0044",
+    name: "line-syntax",
+    default_severity: Severity::Error,
+    summary: "`#line` without a line number",
+};
+pub static FORMAT_INTERNAL: CodeInfo = CodeInfo {
+    id: "P0090",
+    name: "format-internal",
+    default_severity: Severity::Error,
+    summary: "a fault of the formatter itself; the text is left as it was",
+};
+
+/// All codes of this crate.
+pub static ALL: &[Code] = &[
+    &UNKNOWN_CHARACTER,
+    &UNTERMINATED_COMMENT,
+    &UNTERMINATED_STRING,
+    &MALFORMED_INTEGER,
+    &SOURCE_TOO_LARGE,
+    &TOO_MANY_TOKENS,
+    &INCLUDE_NOT_FOUND,
+    &INCLUDE_SYNTAX,
+    &INCLUDE_DEPTH,
+    &TOO_MANY_INCLUDES,
+    &MACRO_SYNTAX,
+    &MACRO_REDEFINED,
+    &MACRO_ARGUMENTS,
+    &MACRO_UNTERMINATED,
+    &MACRO_PASTE,
+    &MACRO_LIMIT,
+    &CONDITION_SYNTAX,
+    &CONDITION_UNBALANCED,
+    &CONDITION_UNTERMINATED,
+    &USER_ERROR,
+    &USER_WARNING,
+    &UNKNOWN_DIRECTIVE,
+    &DIRECTIVE_EXTRA,
+    &LINE_SYNTAX,
+    &FORMAT_INTERNAL,
+];
