@@ -10,9 +10,10 @@
 //! Non-goals: this crate knows nothing about P4; codes and their explanations are owned by the crates
 //! that report them.
 //!
-//! Start reading at [`SourceMap::resolve`] and [`Diagnostic`].
+//! Start reading at [`SourceMap::resolve`] and [`Diagnostic`]; [`render`] turns diagnostics into text.
 
 mod diagnostic;
+pub mod render;
 mod source_map;
 
 pub use diagnostic::{Code, CodeInfo, Diagnostic, Diagnostics, Fix, Label, Severity};

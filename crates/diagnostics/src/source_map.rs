@@ -172,6 +172,8 @@ impl SourceMap {
         }
         let start = self.next;
         self.next = end;
+        // Includes lead outwards; a place that does not exist yet would make chains of includes endless.
+        let included_from = included_from.filter(|s| s.lo < start && s.hi < start);
         let mut line_starts = vec![0u32];
         line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
         self.files.push(SourceFile {
@@ -214,6 +216,10 @@ impl SourceMap {
             return call_site;
         };
         let start = self.next;
+        // Following call sites has to end, so each must be older than its expansion.
+        if call_site.lo >= start || call_site.hi >= start {
+            return Span::NONE;
+        }
         self.next = end;
         self.expansions.push(Expansion { start, len, spelling, call_site, name });
         Span { lo: start, hi: start + len }
