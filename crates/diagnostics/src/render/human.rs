@@ -64,9 +64,12 @@ pub fn human(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     text
 }
 
+/// The tag of a drawn place: whether it is the primary one, and its text.
+type Tag = (bool, String);
+
 /// The excerpts of all labels, the one with the primary place first.
-fn label_excerpts(d: &Diagnostic, sources: &SourceMap) -> Vec<Excerpt<(bool, String)>> {
-    let mut files: Vec<(FileId, Vec<Place<(bool, String)>>)> = Vec::new();
+fn label_excerpts(d: &Diagnostic, sources: &SourceMap) -> Vec<Excerpt<Tag>> {
+    let mut files: Vec<(FileId, Vec<Place<Tag>>)> = Vec::new();
     let labels = std::iter::once((true, &d.primary)).chain(d.labels.iter().map(|l| (false, l)));
     for (is_primary, Label { span, text }) in labels.take(LABELS_MAX) {
         let Some(r) = sources.resolve(*span) else { continue };
@@ -85,7 +88,7 @@ fn label_excerpts(d: &Diagnostic, sources: &SourceMap) -> Vec<Excerpt<(bool, Str
 
 /// The drawing library derives the column from the excerpt; in a cut line that is not the file's column.
 fn wrong_and_true_column(
-    excerpt: &Excerpt<(bool, String)>,
+    excerpt: &Excerpt<Tag>,
     d: &Diagnostic,
     sources: &SourceMap,
 ) -> Option<(String, String)> {

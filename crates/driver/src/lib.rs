@@ -1,0 +1,34 @@
+//! From files to a checked program.
+//!
+//! Key types: [`FileLoader`] finds included files, [`Options`] says how to check, [`check`] runs the front
+//! end, [`WarningPolicy`] is what `--Werror` and its kin ask for.
+//!
+//! Invariants: this is the one crate of the front end that reads files; everything it calls is pure.
+//! Nothing is ever written or printed here.
+//!
+//! Non-goals: command lines and printing (crate `siding`), judging results (crate `conformance`).
+//!
+//! Start reading at [`check`].
+
+mod loader;
+mod pending;
+mod policy;
+
+pub use loader::{FileLoader, ReadError, Source, read_source};
+pub use pending::{CheckOptions, Checked};
+pub use policy::{Action, WarningPolicy};
+
+use syntax::Loader;
+
+/// How to parse and check.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub syntax: syntax::Options,
+    pub check: CheckOptions,
+}
+
+/// Parses and checks one program. Faults are in the diagnostics beside the result.
+pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked {
+    let parsed = pending::parse(&source.name, &source.text, loader, &options.syntax);
+    pending::check(parsed, &options.check)
+}

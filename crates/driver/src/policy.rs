@@ -1,0 +1,105 @@
+//! What `--Werror`, `--Wwarn`, `--Winfo` and `--Wdisable` ask for.
+
+use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap};
+
+/// What becomes of a kind of diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Error,
+    Warn,
+    Info,
+    Disable,
+}
+
+/// The options in the order of the command line. Later ones win; a named one wins over one for all.
+#[derive(Clone, Debug, Default)]
+pub struct WarningPolicy {
+    all: Option<Action>,
+    named: Vec<(String, Action)>,
+}
+
+impl WarningPolicy {
+    /// One option; without a name it speaks of all warnings.
+    pub fn push(&mut self, name: Option<&str>, action: Action) {
+        match name {
+            None => self.all = Some(action),
+            Some(name) => self.named.push((name.replace('_', "-"), action)),
+        }
+    }
+
+    /// The names that options mentioned.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The severity that a diagnostic gets; `None` drops it. Errors stay errors, as in p4c.
+    pub fn severity(&self, d: &Diagnostic) -> Option<Severity> {
+        if d.severity == Severity::Error {
+            return Some(Severity::Error);
+        }
+        let named = |name: &str| name.eq_ignore_ascii_case(d.code.id) || name == d.code.name;
+        let chosen = self.named.iter().rev().find(|(name, _)| named(name)).map(|(_, action)| *action);
+        // Without a name the options speak of warnings; infos are not raised by accident.
+        let chosen = chosen.or(self.all.filter(|_| d.severity == Severity::Warning));
+        match chosen {
+            None => Some(d.severity),
+            Some(Action::Error) => Some(Severity::Error),
+            Some(Action::Warn) => Some(Severity::Warning),
+            Some(Action::Info) => Some(Severity::Info),
+            Some(Action::Disable) => None,
+        }
+    }
+
+    /// Applies the options, and drops warnings about files that are not the user's.
+    pub fn apply(&self, diagnostics: &mut Diagnostics, sources: &SourceMap) {
+        diagnostics.reclassify(|d| {
+            if d.severity != Severity::Error && sources.is_system(d.primary.span) {
+                return None;
+            }
+            self.severity(d)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diagnostics::{CodeInfo, Span};
+
+    static UNUSED: CodeInfo =
+        CodeInfo { id: "P1901", name: "unused", default_severity: Severity::Warning, summary: "" };
+    static NOTE: CodeInfo =
+        CodeInfo { id: "P1902", name: "hint", default_severity: Severity::Info, summary: "" };
+    static WRONG: CodeInfo =
+        CodeInfo { id: "P1001", name: "wrong", default_severity: Severity::Error, summary: "" };
+
+    fn severities(options: &[(Option<&str>, Action)]) -> [Option<Severity>; 3] {
+        let mut policy = WarningPolicy::default();
+        options.iter().for_each(|(name, action)| policy.push(*name, *action));
+        [&UNUSED, &NOTE, &WRONG].map(|code| policy.severity(&Diagnostic::new(code, Span::NONE, "")))
+    }
+
+    #[test]
+    fn options_change_severities() {
+        use Severity::*;
+        let cases: &[(&[(Option<&str>, Action)], [Option<Severity>; 3])] = &[
+            (&[], [Some(Warning), Some(Info), Some(Error)]),
+            (&[(None, Action::Error)], [Some(Error), Some(Info), Some(Error)]),
+            (&[(None, Action::Disable)], [None, Some(Info), Some(Error)]),
+            (&[(Some("unused"), Action::Info)], [Some(Info), Some(Info), Some(Error)]),
+            (&[(Some("P1902"), Action::Error)], [Some(Warning), Some(Error), Some(Error)]),
+            (
+                &[(Some("unused"), Action::Warn), (None, Action::Error)],
+                [Some(Warning), Some(Info), Some(Error)],
+            ),
+            (
+                &[(Some("unused"), Action::Error), (Some("unused"), Action::Disable)],
+                [None, Some(Info), Some(Error)],
+            ),
+            (&[(Some("wrong"), Action::Disable)], [Some(Warning), Some(Info), Some(Error)]),
+        ];
+        for (options, expected) in cases {
+            assert_eq!(severities(options), *expected, "{options:?}");
+        }
+    }
+}
