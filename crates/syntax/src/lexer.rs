@@ -120,6 +120,13 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
+    /// Goes on at `pos`, which must be a position between characters.
+    pub fn seek(&mut self, pos: u32) {
+        if self.text.is_char_boundary(pos as usize) {
+            self.pos = pos as usize;
+        }
+    }
+
     fn at(&self, offset: usize) -> u8 {
         self.text.as_bytes().get(self.pos + offset).copied().unwrap_or(0)
     }

@@ -13,7 +13,10 @@ pub mod ast;
 pub mod codes;
 pub mod lexer;
 pub mod limits;
+pub mod preprocessor;
 pub mod token;
+
+pub use preprocessor::{preprocess, print_preprocessed};
 
 use diagnostics::{Diagnostics, SourceMap};
 use std::sync::Arc;

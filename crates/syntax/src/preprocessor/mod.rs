@@ -1,0 +1,391 @@
+//! The preprocessor: from files to the tokens that the parser reads.
+//!
+//! It works on tokens throughout; no intermediate text is made. What it accepts is what `cpp -undef -nostdinc
+//! -x assembler-with-cpp` accepts, the way in which P4 programs are usually preprocessed: more than the
+//! specification asks for (section 6.2), and lenient about stray `#` lines.
+//!
+//! Key types: [`Preprocessor`] holds the state of a run, [`Source`] that of one file, [`Tok`] is a token that may
+//! still be expanded or pasted.
+//!
+//! Start reading at [`preprocess`] and `Preprocessor::run_file`; directives are in `directive.rs`, macro
+//! definitions in `macros.rs`, expansion in `expand.rs`, `#if` expressions in `condition.rs`.
+
+mod condition;
+mod directive;
+mod expand;
+mod macros;
+mod print;
+
+pub use print::print_preprocessed;
+
+use crate::lexer::{self, Lexer, RawKind, RawToken};
+use crate::token::{Token, TokenKind};
+use crate::{Loader, MacroOption, Options, codes, limits};
+use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use macros::MacroTable;
+use rustc_hash::FxHashSet;
+use smol_str::SmolStr;
+use std::sync::Arc;
+
+/// Preprocesses the main file `name` and all that it includes. The last token is always `Eof`.
+///
+/// Files and expansions are registered in `sources`, messages go to `diags`. Whatever the input, this ends
+/// after work bounded by [`limits`].
+pub fn preprocess(
+    name: &str,
+    text: impl Into<Arc<str>>,
+    loader: &dyn Loader,
+    options: &Options,
+    sources: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Vec<Token> {
+    let text: Arc<str> = text.into();
+    let mut p = Preprocessor {
+        loader,
+        sources,
+        diags,
+        out: Vec::with_capacity((text.len() / 6).min(limits::TOKENS_MAX)),
+        macros: MacroTable::new(),
+        n_lexical_errors: 0,
+        n_includes: 0,
+        expansion_budget: limits::EXPANSION_TOKENS_MAX,
+        stopped: false,
+        in_pragma: false,
+        collecting: None,
+        once: FxHashSet::default(),
+    };
+    let main = p.add_file(name, text, None, false);
+    if !options.macros.is_empty() {
+        let text: String = options.macros.iter().map(command_line_directive).collect();
+        if let Some(file) = p.add_file("<command line>", text.into(), None, false) {
+            p.run_file(file, 0);
+        }
+    }
+    if let Some(main) = main {
+        p.run_file(main, 0);
+        let end = p.sources.file(main).text.len() as u32;
+        let span = p.sources.span(main, end, end);
+        p.out.push(Token { kind: TokenKind::Eof, span, text: SmolStr::default(), joined: false });
+    } else {
+        p.out.push(Token { kind: TokenKind::Eof, span: Span::NONE, text: SmolStr::default(), joined: false });
+    }
+    p.out
+}
+
+fn command_line_directive(option: &MacroOption) -> String {
+    let one_line = |s: &str| s.replace(['\n', '\r'], " ");
+    match option {
+        MacroOption::Define(name, value) => format!("#define {} {}\n", one_line(name), one_line(value)),
+        MacroOption::Undefine(name) => format!("#undef {}\n", one_line(name)),
+    }
+}
+
+/// A token on its way through the preprocessor.
+#[derive(Clone, Debug)]
+struct Tok {
+    /// `Token`, `Number`, `Hash`, `HashHash`, `UnterminatedString`; `Space` for an empty operand of `##`.
+    kind: RawKind,
+    span: Span,
+    /// The spelling (strings with their quotes); empty for keywords and punctuation.
+    text: SmolStr,
+    /// White space before it.
+    space: bool,
+    /// Stands where an expansion begins or ended: never joined to the token before.
+    fresh: bool,
+    /// Names a macro that was being expanded when the token was produced: never expanded again.
+    painted: bool,
+}
+
+impl Tok {
+    fn new(kind: RawKind, span: Span, text: SmolStr) -> Tok {
+        Tok { kind, span, text, space: false, fresh: false, painted: false }
+    }
+
+    fn spelling(&self) -> &str {
+        match self.kind {
+            RawKind::Token(k) if self.text.is_empty() => k.as_str(),
+            RawKind::Hash => "#",
+            RawKind::HashHash => "##",
+            _ => &self.text,
+        }
+    }
+
+    /// The name, when the token could name a macro.
+    fn word(&self) -> Option<&str> {
+        match self.kind {
+            RawKind::Token(TokenKind::Ident) => Some(&self.text),
+            RawKind::Token(k) if k.is_keyword() || k == TokenKind::Underscore => Some(k.as_str()),
+            _ => None,
+        }
+    }
+
+    fn is(&self, kind: TokenKind) -> bool {
+        self.kind == RawKind::Token(kind)
+    }
+}
+
+/// An open `#if` of a file.
+struct Condition {
+    span: Span,
+    /// One of its groups was or is being read.
+    taken: bool,
+    seen_else: Option<Span>,
+}
+
+/// The state of one file that is being read.
+struct Source<'a> {
+    lexer: Lexer<'a>,
+    file: FileId,
+    /// Global position of the first byte.
+    start: u32,
+    depth: usize,
+    /// Only white space and comments so far on this line.
+    at_line_start: bool,
+    conditions: Vec<Condition>,
+    /// The name that `__FILE__` gives; `#line` changes it.
+    presumed: Arc<str>,
+}
+
+impl Source<'_> {
+    fn span(&self, lo: u32, hi: u32) -> Span {
+        Span::new(self.start + lo, self.start + hi)
+    }
+
+    fn raw_span(&self, raw: &RawToken) -> Span {
+        self.span(raw.lo, raw.hi)
+    }
+
+    fn tok(&self, raw: &RawToken, space: bool) -> Tok {
+        let text = match raw.kind {
+            RawKind::Token(TokenKind::Ident | TokenKind::Int | TokenKind::Str | TokenKind::Unknown)
+            | RawKind::Number
+            | RawKind::UnterminatedString => SmolStr::new(raw.spelling(self.lexer.text())),
+            _ => SmolStr::default(),
+        };
+        Tok { kind: raw.kind, span: self.raw_span(raw), text, space, fresh: false, painted: false }
+    }
+}
+
+struct Preprocessor<'a> {
+    loader: &'a dyn Loader,
+    sources: &'a mut SourceMap,
+    diags: &'a mut Diagnostics,
+    out: Vec<Token>,
+    macros: MacroTable,
+    n_lexical_errors: usize,
+    n_includes: usize,
+    /// Tokens that expansion may still touch.
+    expansion_budget: usize,
+    /// A limit was hit: no more tokens are read.
+    stopped: bool,
+    in_pragma: bool,
+    /// The macro use whose arguments are being read.
+    collecting: Option<Span>,
+    /// Files with `#pragma once`.
+    once: FxHashSet<String>,
+}
+
+impl Preprocessor<'_> {
+    fn add_file(
+        &mut self,
+        name: &str,
+        text: Arc<str>,
+        included_from: Option<Span>,
+        is_system: bool,
+    ) -> Option<FileId> {
+        let len = text.len();
+        let file = if len > limits::FILE_BYTES_MAX {
+            None
+        } else {
+            self.sources.add_file(name, text, included_from, is_system)
+        };
+        if file.is_none() {
+            self.diags.push(
+                Diagnostic::new(
+                    &codes::SOURCE_TOO_LARGE,
+                    included_from.unwrap_or(Span::NONE),
+                    format!("`{name}` ({len} bytes) is too large"),
+                )
+                .note(format!(
+                    "One file may have {} bytes, all files together somewhat less than 4 GiB.",
+                    limits::FILE_BYTES_MAX
+                )),
+            );
+        }
+        file
+    }
+
+    /// Reads one file to its end.
+    fn run_file(&mut self, file: FileId, depth: usize) {
+        let (text, start) = {
+            let f = self.sources.file(file);
+            (f.text.clone(), f.start)
+        };
+        let mut src = Source {
+            lexer: Lexer::new(&text),
+            file,
+            start,
+            depth,
+            at_line_start: true,
+            conditions: Vec::new(),
+            presumed: self.sources.file(file).name.as_str().into(),
+        };
+        let mut fresh = true;
+        let mut expanded = Vec::new();
+        while let Some(mut tok) = self.next_from_source(&mut src) {
+            tok.fresh |= fresh;
+            fresh = false;
+            match tok.word().and_then(|w| self.macros.get(w)) {
+                None => self.emit(tok),
+                Some(m) => {
+                    self.expand_in_source(tok, m, &mut src, &mut expanded);
+                    expanded.drain(..).for_each(|t| self.emit(t));
+                    fresh = true;
+                }
+            }
+            if self.out.len() > limits::TOKENS_MAX {
+                self.too_many_tokens();
+            }
+        }
+        self.end_pragma(src.span(text.len() as u32, text.len() as u32));
+        if !self.stopped {
+            for c in &src.conditions {
+                self.diags.push(
+                    Diagnostic::new(&codes::CONDITION_UNTERMINATED, c.span, "condition without `#endif`")
+                        .label("begins here")
+                        .help("close it with `#endif` in the same file"),
+                );
+            }
+        }
+    }
+
+    fn too_many_tokens(&mut self) {
+        if self.stopped {
+            return;
+        }
+        self.stopped = true;
+        let span = self.out.last().map_or(Span::NONE, |t| t.span);
+        self.diags.push(
+            Diagnostic::new(&codes::TOO_MANY_TOKENS, span, "the program has too many tokens")
+                .label("the limit is reached here")
+                .note(format!("A program may have {} tokens after preprocessing.", limits::TOKENS_MAX)),
+        );
+    }
+
+    /// The next token of the file; directives on the way are obeyed. `None` at the end of the file.
+    fn next_from_source(&mut self, src: &mut Source) -> Option<Tok> {
+        let mut space = false;
+        while !self.stopped {
+            let raw = src.lexer.next()?;
+            match raw.kind {
+                RawKind::Space | RawKind::LineComment => space = true,
+                RawKind::Splice => {}
+                RawKind::Newline => {
+                    space = true;
+                    src.at_line_start = true;
+                    if self.in_pragma && self.collecting.is_none() {
+                        self.end_pragma(src.raw_span(&raw));
+                    }
+                }
+                RawKind::BlockComment => {
+                    space = true;
+                    // As in p4c a comment over several lines ends the line of a pragma.
+                    if self.in_pragma
+                        && self.collecting.is_none()
+                        && raw.text(src.lexer.text()).contains('\n')
+                    {
+                        self.end_pragma(src.raw_span(&raw));
+                    }
+                }
+                RawKind::UnterminatedComment => self.report_lexical(raw.kind, "", src.raw_span(&raw)),
+                RawKind::Hash if src.at_line_start => {
+                    self.directive(src, &raw);
+                    space = true;
+                    src.at_line_start = true;
+                }
+                RawKind::Token(_)
+                | RawKind::Number
+                | RawKind::Hash
+                | RawKind::HashHash
+                | RawKind::UnterminatedString => {
+                    src.at_line_start = false;
+                    return Some(src.tok(&raw, space));
+                }
+            }
+        }
+        None
+    }
+
+    /// Hands a finished token to the parser.
+    fn emit(&mut self, tok: Tok) {
+        let joined = !tok.space && !tok.fresh;
+        let kind = match tok.kind {
+            RawKind::Token(TokenKind::Unknown)
+            | RawKind::Hash
+            | RawKind::HashHash
+            | RawKind::UnterminatedString => {
+                self.report_lexical(tok.kind, tok.spelling(), tok.span);
+                let text = SmolStr::new(tok.spelling());
+                self.out.push(Token { kind: TokenKind::Unknown, span: tok.span, text, joined });
+                return;
+            }
+            RawKind::Token(k) => k,
+            RawKind::Number => return self.emit_number(tok, joined),
+            RawKind::Space
+            | RawKind::Newline
+            | RawKind::Splice
+            | RawKind::LineComment
+            | RawKind::BlockComment
+            | RawKind::UnterminatedComment => return,
+        };
+        self.in_pragma |= kind == TokenKind::Pragma;
+        let text = if kind == TokenKind::Str { lexer::unescape(&tok.text) } else { tok.text };
+        self.out.push(Token { kind, span: tok.span, text, joined });
+    }
+
+    /// Digits and letters that are no integer: two tokens (`10ms`), or an error (`0xZ`).
+    fn emit_number(&mut self, tok: Tok, joined: bool) {
+        match lexer::split_number(&tok.text) {
+            Err(_) => {
+                self.report_lexical(tok.kind, &tok.text, tok.span);
+                self.out.push(Token { kind: TokenKind::Unknown, span: tok.span, text: tok.text, joined });
+            }
+            Ok(n) => {
+                let mut at = 0;
+                let (int, rest) = tok.text.split_at(n);
+                let mut push = |kind, text: &str, joined| {
+                    let lo = tok.span.lo + at;
+                    at += text.len() as u32;
+                    let span = Span::new(lo, (lo + text.len() as u32).min(tok.span.hi));
+                    self.out.push(Token { kind, span, text: SmolStr::new(text), joined });
+                };
+                push(TokenKind::Int, int, joined);
+                if !rest.is_empty() {
+                    push(TokenKind::Ident, rest, true);
+                }
+            }
+        }
+    }
+
+    fn end_pragma(&mut self, at: Span) {
+        if std::mem::take(&mut self.in_pragma) {
+            let span = at.shrink_to_lo();
+            self.out.push(Token {
+                kind: TokenKind::EndPragma,
+                span,
+                text: SmolStr::default(),
+                joined: false,
+            });
+        }
+    }
+
+    /// Reports a broken token; falls silent after many (a binary file, say).
+    fn report_lexical(&mut self, kind: RawKind, spelling: &str, span: Span) {
+        if let Some(d) = lexer::lexical_error(kind, spelling, span) {
+            self.n_lexical_errors += 1;
+            if self.n_lexical_errors <= limits::SYNTAX_ERRORS_MAX {
+                self.diags.push(d);
+            }
+        }
+    }
+}
