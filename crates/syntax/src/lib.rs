@@ -13,6 +13,7 @@ pub mod ast;
 pub mod codes;
 pub mod lexer;
 pub mod limits;
+pub mod parser;
 pub mod preprocessor;
 pub mod token;
 
@@ -75,4 +76,13 @@ pub struct Parsed {
     pub program: ast::Program,
     pub sources: SourceMap,
     pub diagnostics: Diagnostics,
+}
+
+/// Preprocesses and parses a program. `name` is shown in messages and is what local includes start from.
+pub fn parse(name: &str, text: impl Into<Arc<str>>, loader: &dyn Loader, options: &Options) -> Parsed {
+    let mut sources = SourceMap::new();
+    let mut diagnostics = Diagnostics::new();
+    let tokens = preprocess(name, text, loader, options, &mut sources, &mut diagnostics);
+    let program = parser::parse_tokens(&tokens, &sources, &mut diagnostics);
+    Parsed { program, sources, diagnostics }
 }
