@@ -1,1 +1,25 @@
-//! placeholder
+//! Judges the front end against a checkout of p4lang/p4c.
+//!
+//! Key types: [`Suite`] names what is judged, [`Corpus`] lists the programs of a checkout, [`run`] judges
+//! them on several threads and gives a [`Report`] of [`Outcome`]s.
+//!
+//! Invariants: the checkout is only read. A program that makes the front end panic or hang is a failure of
+//! that program and of nothing else. Deviations are data: `exceptions/<suite>.toml` says for each which
+//! sentence of the specification asks for it, and an exception that is no longer needed is a failure.
+//!
+//! Non-goals: printing (crate `siding`), execution of packets.
+//!
+//! Start reading at [`run`]; then `suites/`, one file per suite.
+
+mod corpus;
+mod exceptions;
+mod front_end;
+mod runner;
+mod suites;
+
+pub use corpus::{Corpus, NotACheckout};
+pub use exceptions::Exception;
+pub use runner::{Event, Outcome, Report, RunOptions, Verdict, run};
+pub use suites::Suite;
+
+pub mod timing;

@@ -64,33 +64,26 @@ fn read_text(from: impl Read) -> std::io::Result<Arc<str>> {
 }
 
 /// Finds included files: for `"name"` first beside the including file, then for both forms in the
-/// directories of `-I`, then among the compiler's own include files, then in the fallback directories.
+/// directories of `-I`, then among the compiler's own include files.
 #[derive(Clone, Debug, Default)]
 pub struct FileLoader {
     /// Directories of `-I`, in order.
     pub include_dirs: Vec<PathBuf>,
-    /// Searched last, for files that the compiler does not bring itself.
-    pub fallback_dirs: Vec<PathBuf>,
 }
 
 impl FileLoader {
-    fn beside(&self, name: &str, from: &str) -> Option<LoadedFile> {
+    fn beside(name: &str, from: &str) -> Option<LoadedFile> {
         if let Some(from) = from.strip_prefix(BUILT_IN) {
             let dir = from.rsplit_once('/').map_or("", |(dir, _)| dir);
             return built_in(&if dir.is_empty() { name.to_string() } else { format!("{dir}/{name}") });
         }
-        let path = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
-        self.load_path(&path, self.is_system(&path))
+        load_path(&Path::new(from).parent().unwrap_or(Path::new("")).join(name), false)
     }
+}
 
-    fn is_system(&self, path: &Path) -> bool {
-        self.fallback_dirs.iter().any(|dir| path.starts_with(dir))
-    }
-
-    fn load_path(&self, path: &Path, is_system: bool) -> Option<LoadedFile> {
-        let text = read_file(path).ok()?;
-        Some(LoadedFile { name: path.to_string_lossy().into_owned(), text, is_system })
-    }
+fn load_path(path: &Path, is_system: bool) -> Option<LoadedFile> {
+    let text = read_file(path).ok()?;
+    Some(LoadedFile { name: path.to_string_lossy().into_owned(), text, is_system })
 }
 
 fn built_in(name: &str) -> Option<LoadedFile> {
@@ -102,16 +95,15 @@ impl Loader for FileLoader {
     fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
         // An absolute name is itself; joining a directory with it would give the same path each time.
         if Path::new(name).is_absolute() {
-            return self.load_path(Path::new(name), kind == IncludeKind::System);
+            return load_path(Path::new(name), kind == IncludeKind::System);
         }
         let beside = match kind {
-            IncludeKind::Local => self.beside(name, from),
+            IncludeKind::Local => FileLoader::beside(name, from),
             IncludeKind::System => None,
         };
         let is_system = kind == IncludeKind::System;
         beside
-            .or_else(|| self.include_dirs.iter().find_map(|dir| self.load_path(&dir.join(name), is_system)))
+            .or_else(|| self.include_dirs.iter().find_map(|dir| load_path(&dir.join(name), is_system)))
             .or_else(|| built_in(name))
-            .or_else(|| self.fallback_dirs.iter().find_map(|dir| self.load_path(&dir.join(name), true)))
     }
 }

@@ -8,21 +8,18 @@ use syntax::{IncludeKind, Loader};
 fn include_order() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
-    for (path, text) in
-        [("src/a.p4", "beside"), ("inc/a.p4", "include"), ("inc/b.p4", "include"), ("fall/c.p4", "fallback")]
-    {
+    for (path, text) in [("src/a.p4", "beside"), ("inc/a.p4", "include"), ("inc/b.p4", "include")] {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let loader = FileLoader { include_dirs: vec![root.join("inc")], fallback_dirs: vec![root.join("fall")] };
+    let loader = FileLoader { include_dirs: vec![root.join("inc")] };
     let main = root.join("src/main.p4").to_string_lossy().into_owned();
     let load = |name: &str, kind| loader.load(name, kind, &main).map(|f| (f.text.to_string(), f.is_system));
     let found = |text: &str, is_system| Some((text.to_string(), is_system));
     assert_eq!(load("a.p4", IncludeKind::Local), found("beside", false));
     assert_eq!(load("a.p4", IncludeKind::System), found("include", true));
     assert_eq!(load("b.p4", IncludeKind::Local), found("include", false));
-    assert_eq!(load("c.p4", IncludeKind::Local), found("fallback", true));
     assert_eq!(load("../inc/b.p4", IncludeKind::Local), found("include", false));
     assert_eq!(load("missing.p4", IncludeKind::System), None);
     assert_eq!(load("../inc", IncludeKind::Local), None, "directories are no files");

@@ -1,0 +1,60 @@
+//! The front end as the suites call it.
+
+use crate::Corpus;
+use crate::corpus::Program;
+use diagnostics::{Diagnostic, SourceMap, render};
+use driver::{Checked, FileLoader, Options, Source};
+use std::path::Path;
+use syntax::{IncludeKind, LoadedFile, Loader};
+
+/// Our own include files, and those of p4c's targets that we have no business to define.
+struct CorpusLoader<'a> {
+    files: FileLoader,
+    corpus: &'a Corpus,
+}
+
+impl Loader for CorpusLoader<'_> {
+    fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
+        self.files.load(name, kind, from).or_else(|| {
+            let path = self.corpus.target_include(name)?;
+            let text = driver::read_source(&path).ok()?.text;
+            Some(LoadedFile { name: path.to_string_lossy().into_owned(), text, is_system: true })
+        })
+    }
+}
+
+/// Checks a program of the corpus. `Err` when it cannot be read.
+pub(crate) fn check(corpus: &Corpus, program: &Program) -> Result<Checked, String> {
+    Ok(check_source(corpus, &read(&program.path)?))
+}
+
+pub(crate) fn check_source(corpus: &Corpus, source: &Source) -> Checked {
+    let loader = CorpusLoader { files: FileLoader::default(), corpus };
+    driver::check(source, &loader, &Options::default())
+}
+
+pub(crate) fn read(path: &Path) -> Result<Source, String> {
+    driver::read_source(path).map_err(|e| e.to_string())
+}
+
+/// The first error as one line; places are named below the corpus.
+pub(crate) fn first_error(checked: &Checked) -> Option<String> {
+    first_error_diagnostic(checked).map(|d| short(d, &checked.sources))
+}
+
+pub(crate) fn first_error_diagnostic(checked: &Checked) -> Option<&Diagnostic> {
+    checked.diagnostics.iter().find(|d| d.is_error())
+}
+
+fn short(d: &Diagnostic, sources: &SourceMap) -> String {
+    let text = render::short(d, sources);
+    match text.split_once("/testdata/") {
+        Some((_, rest)) => rest.split_once('/').map_or(rest, |(_, r)| r).to_string(),
+        None => text,
+    }
+}
+
+/// Checks, and if nothing is wrong makes P4Info for what that finds out.
+pub(crate) fn check_and_make_p4info(corpus: &Corpus, program: &Program) -> Result<Checked, String> {
+    check(corpus, program)
+}

@@ -1,0 +1,201 @@
+//! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
+
+use crate::output::{ColorChoice, ErrorFormat};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Debug, Parser)]
+#[command(name = "siding", version, about = "A P4-16 compiler and software switch", max_term_width = 100)]
+#[command(propagate_version = true, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit codes: 0 ok, 1 a test failed, 2 usage, 3 compile error, 4 environment, 70 internal bug"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check programs and show what is wrong with them
+    Check(CheckArgs),
+    /// Format programs
+    Fmt(FmtArgs),
+    /// Explain a diagnostic code, or list all codes
+    Explain(ExplainArgs),
+    /// Judge the front end against a checkout of p4lang/p4c
+    Conformance(ConformanceArgs),
+    /// Measure Siding itself
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+}
+
+/// How to read and check P4 programs; shared by all commands that do.
+#[derive(Debug, Args)]
+pub struct FrontEndArgs {
+    /// Search this directory for included files (repeatable)
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include_dirs: Vec<PathBuf>,
+    /// Define a macro (repeatable)
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub defines: Vec<String>,
+    /// Undefine a macro (repeatable)
+    #[arg(short = 'U', value_name = "NAME")]
+    pub undefines: Vec<String>,
+    /// Follow the letter of the specification where p4c is laxer
+    #[arg(long)]
+    pub strict: bool,
+    /// How to show messages
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    pub error_format: ErrorFormat,
+    /// When to use colour
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub color: ColorChoice,
+    /// Treat all warnings, or this one, as errors
+    #[arg(long = "Werror", value_name = "DIAGNOSTIC", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub w_error: Vec<String>,
+    /// Treat all warnings, or this one, as warnings
+    #[arg(long = "Wwarn", value_name = "DIAGNOSTIC", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub w_warn: Vec<String>,
+    /// Treat all warnings, or this one, as information
+    #[arg(long = "Winfo", value_name = "DIAGNOSTIC", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub w_info: Vec<String>,
+    /// Disable all warnings, or this one
+    #[arg(long = "Wdisable", value_name = "DIAGNOSTIC", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub w_disable: Vec<String>,
+    /// Show at most this many errors [default: 20 for people, all for programs]
+    #[arg(long = "maxErrorCount", visible_alias = "max-error-count", value_name = "N")]
+    pub max_error_count: Option<usize>,
+    /// The architecture is taken from the program; accepted for the sake of habit
+    #[arg(short = 'a', long, value_name = "NAME")]
+    pub arch: Option<String>,
+    /// The target is not needed for checking; accepted for the sake of habit
+    #[arg(short = 'b', long, value_name = "NAME", hide = true)]
+    pub target: Option<String>,
+    /// The language; only P4-16
+    #[arg(long = "std", value_name = "STANDARD", value_parser = ["p4-16", "p4_16"])]
+    pub standard: Option<String>,
+    /// The language; only 16
+    #[arg(long = "p4v", value_name = "VERSION", value_parser = ["16", "1.2"])]
+    pub p4v: Option<String>,
+    /// No effect; accepted for the sake of habit
+    #[arg(long, hide = true)]
+    pub ndebug: bool,
+    /// Say more about what happens
+    #[arg(short = 'v', long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Programs; `-` is standard input
+    #[arg(required = true, value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+    /// Only preprocess and print the result
+    #[arg(short = 'E')]
+    pub preprocess_only: bool,
+    /// Write the program as it was parsed to this file; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub pp: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Programs; `-` is standard input, formatted to standard output
+    #[arg(required = true, value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
+    /// Change nothing; fail if a file is not formatted
+    #[arg(long, conflicts_with_all = ["write", "diff"])]
+    pub check: bool,
+    /// Write formatted text back to the files
+    #[arg(short = 'w', long, conflicts_with = "diff")]
+    pub write: bool,
+    /// Show what would change
+    #[arg(long)]
+    pub diff: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// A code or name as shown in messages, for example P1308; without it all are listed
+    pub code: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SuiteArg {
+    Accept,
+    Reject,
+    P4info,
+    Entries,
+    Rewritten,
+    Fmt,
+    /// Every suite
+    All,
+}
+
+#[derive(Debug, Args)]
+pub struct ConformanceArgs {
+    /// What to judge
+    #[arg(value_enum, value_name = "SUITE")]
+    pub suites: Vec<SuiteArg>,
+    /// A checkout of p4lang/p4c [default: the environment's P4C]
+    #[arg(long, value_name = "DIR")]
+    pub p4c: Option<PathBuf>,
+    /// With `reject`: compare the place of the first error
+    #[arg(long)]
+    pub lines: bool,
+    /// With `reject`: judge the mended programs, which must be accepted
+    #[arg(long, conflicts_with = "lines")]
+    pub twins: bool,
+    /// Only programs whose name contains this
+    #[arg(long, value_name = "SUBSTRING")]
+    pub filter: Option<String>,
+    /// Threads [default: one per core]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Name every program and the slowest ones
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Time the front end over the samples of p4lang/p4c
+    Frontend(BenchFrontendArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchFrontendArgs {
+    /// A checkout of p4lang/p4c [default: the environment's P4C]
+    #[arg(long, value_name = "DIR")]
+    pub p4c: Option<PathBuf>,
+    /// Runs over the corpus; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Spellings that p4c's parser takes and clap does not: long options with a single dash.
+pub fn accept_habits(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    const SINGLE_DASH: [&str; 2] = ["-std", "-p4v"];
+    args.into_iter()
+        .map(|arg| match arg.to_str() {
+            Some(text) if SINGLE_DASH.iter().any(|s| text.split('=').next() == Some(s)) => {
+                format!("-{text}").into()
+            }
+            _ => arg,
+        })
+        .collect()
+}

@@ -1,0 +1,51 @@
+//! All diagnostic codes of all crates.
+
+use diagnostics::Code;
+
+/// Every code, by id.
+pub fn all() -> Vec<Code> {
+    let mut codes: Vec<Code> = [syntax::codes::ALL].concat();
+    codes.sort_by_key(|code| code.id);
+    codes
+}
+
+/// The code with this id (`P1308`, `p1308`) or name (`type-error`).
+pub fn find(id_or_name: &str) -> Option<Code> {
+    all().into_iter().find(|c| c.id.eq_ignore_ascii_case(id_or_name) || c.name == id_or_name)
+}
+
+/// The word nearest to what was typed, when it is near enough to be meant.
+pub fn nearest<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    words
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(&typed, &word.to_lowercase()), word))
+        .filter(|(distance, word)| *distance * 3 <= word.len().max(3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_names_identify() {
+        let codes = all();
+        for pair in codes.windows(2) {
+            assert!(pair[0].id < pair[1].id, "{} is declared twice", pair[0].id);
+        }
+        for code in codes {
+            assert!(code.id.len() == 5 && code.id.starts_with('P'), "{}", code.id);
+            assert!(code.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
+            assert!(!code.summary.is_empty() && !code.summary.ends_with('.'), "{}", code.id);
+        }
+    }
+
+    #[test]
+    fn nearest_words() {
+        assert_eq!(nearest("unusd", ["unused", "shadow"]), Some("unused"));
+        assert_eq!(nearest("p1038", ["P1308", "P2000"]), Some("P1308"));
+        assert_eq!(nearest("xyz", ["unused", "shadow"]), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! `siding conformance`.
+
+use crate::cli::{ConformanceArgs, SuiteArg};
+use crate::output::{self, Exit};
+use conformance::{Corpus, Event, Outcome, Report, RunOptions, Suite, Verdict};
+use std::path::{Path, PathBuf};
+
+/// Programs named as the slowest.
+const SLOWEST: usize = 5;
+
+pub fn run(args: &ConformanceArgs) -> Exit {
+    let corpus = match open_corpus(args.p4c.as_deref()) {
+        Ok(corpus) => corpus,
+        Err(exit) => return exit,
+    };
+    let suites = match suites(args) {
+        Ok(suites) => suites,
+        Err(message) => {
+            output::error_line(&message);
+            return Exit::Usage;
+        }
+    };
+    // Panics of the front end are verdicts here, not the end of the run.
+    std::panic::set_hook(Box::new(|_| {}));
+    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let options = RunOptions { jobs, filter: args.filter.clone() };
+    let mut exit = Exit::Ok;
+    for suite in suites {
+        let report = conformance::run(suite, &corpus, &options, |event| tell(args, suite, event));
+        summarize(args, &report);
+        if report.outcomes.is_empty() {
+            output::error_line("no program was judged");
+            exit = exit.max(Exit::Usage);
+        } else if !report.is_success() {
+            exit = exit.max(Exit::Failed);
+        }
+    }
+    exit
+}
+
+/// The checkout named on the command line or by the environment; says how to get one.
+pub fn open_corpus(p4c: Option<&Path>) -> Result<Corpus, Exit> {
+    let root = p4c.map(Path::to_path_buf).or_else(|| std::env::var_os("P4C").map(PathBuf::from));
+    let Some(root) = root else {
+        output::error_line("no checkout of p4lang/p4c is named");
+        output::err(
+            "Its test programs are needed, nothing has to be built:\n\n    \
+             git clone --depth 1 https://github.com/p4lang/p4c\n    \
+             siding conformance --p4c p4c accept\n\nThe environment's P4C can name it too.\n",
+        );
+        return Err(Exit::Usage);
+    };
+    Corpus::open(root).map_err(|error| {
+        output::error_line(&error.to_string());
+        Exit::Environment
+    })
+}
+
+fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
+    if (args.lines || args.twins) && args.suites != [SuiteArg::Reject] {
+        return Err("--lines and --twins go with the suite `reject`".to_string());
+    }
+    if args.suites.is_empty() {
+        let names: Vec<&str> = Suite::ALL.iter().map(|s| s.name()).collect();
+        return Err(format!("no suite is named; there are {} and `all`", names.join(", ")));
+    }
+    Ok(args
+        .suites
+        .iter()
+        .flat_map(|suite| match suite {
+            SuiteArg::Accept => vec![Suite::Accept],
+            SuiteArg::Reject if args.lines => vec![Suite::RejectLines],
+            SuiteArg::Reject if args.twins => vec![Suite::RejectTwins],
+            SuiteArg::Reject => vec![Suite::Reject],
+            SuiteArg::P4info => vec![Suite::P4Info],
+            SuiteArg::Entries => vec![Suite::Entries],
+            SuiteArg::Rewritten => vec![Suite::Rewritten],
+            SuiteArg::Fmt => vec![Suite::Fmt],
+            SuiteArg::All => Suite::ALL.to_vec(),
+        })
+        .collect())
+}
+
+fn tell(args: &ConformanceArgs, suite: Suite, event: Event<'_>) {
+    match event {
+        Event::Slow(name, since) => output::err(&format!("{name}: running for {} s\n", since.as_secs())),
+        Event::Judged(outcome) if args.json => output::out(&format!("{}\n", json(suite, outcome))),
+        Event::Judged(outcome) => match (&outcome.verdict, &outcome.excused) {
+            (Verdict::Fail(reason), None) => output::out(&format!("FAIL {}: {reason}\n", outcome.name)),
+            (Verdict::Fail(_), Some(excuse)) if args.verbose => {
+                output::out(&format!("excused {}: {excuse}\n", outcome.name));
+            }
+            (Verdict::Pass, _) if args.verbose => output::out(&format!("ok {}\n", outcome.name)),
+            (Verdict::Fail(_), Some(_)) | (Verdict::Pass, _) => {}
+        },
+    }
+}
+
+fn json(suite: Suite, outcome: &Outcome) -> serde_json::Value {
+    let (verdict, reason) = match (&outcome.verdict, &outcome.excused) {
+        (Verdict::Pass, _) => ("pass", None),
+        (Verdict::Fail(reason), None) => ("fail", Some(reason)),
+        (Verdict::Fail(reason), Some(_)) => ("excused", Some(reason)),
+    };
+    serde_json::json!({
+        "suite": suite.name(),
+        "program": outcome.name,
+        "verdict": verdict,
+        "reason": reason,
+        "excuse": outcome.excused,
+        "ms": outcome.duration.as_secs_f64() * 1e3,
+    })
+}
+
+fn summarize(args: &ConformanceArgs, report: &Report) {
+    let (passed, excused, total) = (report.n_passed(), report.n_excused(), report.outcomes.len());
+    let name = report.suite.name();
+    if args.json {
+        let summary = serde_json::json!({
+            "suite": name, "passed": passed, "excused": excused, "total": total,
+            "success": report.is_success(), "ms": report.wall.as_secs_f64() * 1e3,
+        });
+        output::out(&format!("{summary}\n"));
+        return;
+    }
+    if args.verbose {
+        for o in report.slowest(SLOWEST) {
+            output::out(&format!("{:9.1} ms  {}\n", o.duration.as_secs_f64() * 1e3, o.name));
+        }
+        output::out(&format!("{:9.1} s   in all\n", report.wall.as_secs_f64()));
+    }
+    let excused = if excused > 0 { format!(", {excused} listed exceptions") } else { String::new() };
+    output::out(&format!("{name}: {passed} of {total}{excused}\n"));
+}

@@ -1,0 +1,43 @@
+//! One file per command.
+
+mod bench;
+mod check;
+mod conformance;
+mod explain;
+mod fmt;
+
+use crate::cli::{BenchCommand, Cli, Command};
+use crate::output::{self, Exit};
+use clap::{ArgMatches, CommandFactory};
+
+/// Runs the command that was asked for.
+pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
+    // Present: clap demands a sub-command.
+    let matches = matches.subcommand().map_or(matches, |(_, m)| m);
+    match cli.command {
+        Command::Check(args) => check::run(&args, matches),
+        Command::Fmt(args) => fmt::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Conformance(args) => conformance::run(&args),
+        Command::Bench(BenchCommand::Frontend(args)) => bench::frontend(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "siding", &mut script);
+            output::out(&String::from_utf8_lossy(&script));
+            Exit::Ok
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            match clap_mangen::Man::new(Cli::command()).render(&mut page) {
+                Ok(()) => {
+                    output::out(&String::from_utf8_lossy(&page));
+                    Exit::Ok
+                }
+                Err(error) => {
+                    output::error_line(&error.to_string());
+                    Exit::Environment
+                }
+            }
+        }
+    }
+}

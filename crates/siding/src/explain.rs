@@ -1,0 +1,52 @@
+//! The pages of `docs/diagnostics`, one per code, carried in the binary.
+
+/// One page.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// The code, as in the file's name.
+    pub id: &'static str,
+    /// Markdown.
+    pub text: &'static str,
+}
+
+/// All pages, by code.
+pub static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// The page of a code.
+pub fn page(id: &str) -> Option<&'static Page> {
+    PAGES.iter().find(|p| p.id.eq_ignore_ascii_case(id))
+}
+
+impl Page {
+    /// The first heading.
+    pub fn title(&self) -> &'static str {
+        self.text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or(self.id)
+    }
+
+    /// The contents of fenced blocks whose info string is `p4` followed by `role`; further words are given
+    /// beside each.
+    pub fn blocks(&self, role: &str) -> Vec<(Vec<&'static str>, String)> {
+        let mut blocks = Vec::new();
+        let mut open: Option<(Vec<&'static str>, String)> = None;
+        for line in self.text.lines() {
+            match (&mut open, line.strip_prefix("```")) {
+                (Some(_), Some("")) => blocks.extend(open.take()),
+                (Some((_, text)), _) => {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                (None, Some(info)) => {
+                    let words: Vec<&str> = info.split_whitespace().collect();
+                    if words.first() == Some(&"p4") && words.get(1) == Some(&role) {
+                        open = Some((words[2..].to_vec(), String::new()));
+                    } else {
+                        // Another kind of block: skipped by collecting it under no role.
+                        open = None;
+                    }
+                }
+                (None, None) => {}
+            }
+        }
+        blocks
+    }
+}

@@ -1,0 +1,39 @@
+//! The `siding` binary: parses the command line, runs one command and turns its result into an exit code.
+
+mod cli;
+mod commands;
+mod output;
+
+use clap::{CommandFactory, FromArgMatches};
+use output::Exit;
+use std::process::ExitCode;
+
+/// Commands recurse over what people write; deep programs grow their own stack, dropping them does not.
+const STACK_BYTES: usize = 256 << 20;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|info| {
+        output::error_line(&format!(
+            "internal bug: {info}\nPlease report it together with the program that brought it about."
+        ));
+    }));
+    let run = || {
+        let matches = cli::Cli::command().get_matches_from(cli::accept_habits(std::env::args_os()));
+        match cli::Cli::from_arg_matches(&matches) {
+            Ok(cli) => commands::run(cli, &matches),
+            Err(error) => error.exit(),
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
+    let exit = match thread {
+        Ok(thread) => match thread.join() {
+            Ok(exit) => exit,
+            Err(_panic) => Exit::Bug,
+        },
+        Err(error) => {
+            output::error_line(&format!("cannot start a thread: {error}"));
+            Exit::Environment
+        }
+    };
+    ExitCode::from(exit.code())
+}
