@@ -117,7 +117,7 @@ pub fn run(suite: Suite, corpus: &Corpus, options: &RunOptions, mut tell: impl F
         Arc::new(Work { corpus: corpus.clone(), cases, judge: suite.judge(), next: AtomicUsize::new(0) });
     let (sender, receiver) = mpsc::channel();
     let mut n_threads = 0;
-    let mut spawn = |n_threads: &mut usize| {
+    let spawn = |n_threads: &mut usize| {
         let (work, sender, thread) = (Arc::clone(&work), sender.clone(), *n_threads);
         *n_threads += 1;
         std::thread::Builder::new()
