@@ -14,3 +14,5 @@ pub const FILE_BYTES_MAX: usize = 256 << 20;
 pub const INT_DIGITS_MAX: usize = 10_000;
 /// Syntax errors reported before parsing gives up.
 pub const SYNTAX_ERRORS_MAX: usize = 100;
+/// Errors, and likewise warnings, that the preprocessor reports.
+pub const PREPROCESSOR_MESSAGES_MAX: usize = 1000;

@@ -22,7 +22,8 @@ macro_rules! tokens {
             Ident,
             Int,
             Str,
-            /// A character (or broken literal) that begins no token; already reported.
+            /// A character (or broken literal) that begins no token; already reported, except in the free text of an
+            /// annotation or pragma, where it is allowed.
             Unknown,
             /// End of a `@pragma` line: only after the tokens of a pragma.
             EndPragma,

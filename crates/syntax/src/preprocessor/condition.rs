@@ -50,7 +50,7 @@ impl Preprocessor<'_> {
         let end = toks.last().map_or(directive, |t| t.span).shrink_to_hi();
         if toks.is_empty() {
             let d = Diagnostic::new(&codes::CONDITION_SYNTAX, directive, "condition without an expression");
-            self.diags.push(match written {
+            self.report(match written {
                 Some(name) => d.note(format!("`{name}` is a macro that expands to nothing.")),
                 None => d,
             });
@@ -66,7 +66,7 @@ impl Preprocessor<'_> {
         match result {
             Ok(v) => v.is_true(),
             Err((span, message)) => {
-                self.diags.push(
+                self.report(
                     Diagnostic::new(&codes::CONDITION_SYNTAX, span, message)
                         .also(directive, "in this condition"),
                 );

@@ -82,7 +82,7 @@ impl Preprocessor<'_> {
 
     fn extra_tokens(&mut self, extra: Option<&Tok>, directive: &str) {
         if let Some(t) = extra {
-            self.diags.push(
+            self.report(
                 Diagnostic::new(&codes::DIRECTIVE_EXTRA, t.span, format!("extra text after `#{directive}`"))
                     .label("ignored from here")
                     .help("make it a comment: `// ...`"),
@@ -158,7 +158,7 @@ impl Preprocessor<'_> {
                 if let Some(meant) = DIRECTIVES.iter().find(|d| is_close(d, other)) {
                     d = d.fix(format!("did you mean `#{meant}`?"), name.span, *meant);
                 }
-                self.diags.push(d);
+                self.report(d);
             }
         }
     }
@@ -172,7 +172,7 @@ impl Preprocessor<'_> {
             t => {
                 let at = t.map_or(span, |t| t.span);
                 let d = Diagnostic::new(&codes::MACRO_SYNTAX, at, "`#undef` without a macro name");
-                self.diags.push(d.help("write `#undef NAME`"));
+                self.report(d.help("write `#undef NAME`"));
             }
         }
     }
@@ -185,7 +185,7 @@ impl Preprocessor<'_> {
         } else {
             text
         };
-        self.diags.push(Diagnostic::new(code, if rest.lo < rest.hi { span.to(rest) } else { span }, text));
+        self.report(Diagnostic::new(code, if rest.lo < rest.hi { span.to(rest) } else { span }, text));
     }
 
     /// `#line N "file"`, or `# N "file" flags` when `marker` (the number) is given.
@@ -205,7 +205,7 @@ impl Preprocessor<'_> {
             // A line such as `# 8w0 ...` that only looks like a line marker is let pass.
             if !is_marker {
                 let at = toks.get(usize::from(number.is_some())).map_or(span, |t| t.span);
-                self.diags.push(
+                self.report(
                     Diagnostic::new(&codes::LINE_SYNTAX, at, "malformed `#line`")
                         .help("write `#line NUMBER` or `#line NUMBER \"FILE\"`"),
                 );
@@ -225,7 +225,7 @@ impl Preprocessor<'_> {
     // Conditions.
 
     fn unbalanced(&mut self, span: Span, which: &str) {
-        self.diags.push(
+        self.report(
             Diagnostic::new(&codes::CONDITION_UNBALANCED, span, format!("`#{which}` without `#if`"))
                 .note("A condition must begin and end in the same file."),
         );
@@ -241,7 +241,7 @@ impl Preprocessor<'_> {
             t => {
                 let at = t.map_or(span, |t| t.span);
                 let message = format!("`#{which}` without a macro name");
-                self.diags.push(
+                self.report(
                     Diagnostic::new(&codes::CONDITION_SYNTAX, at, message)
                         .help(format!("write `#{which} NAME`")),
                 );
@@ -268,7 +268,7 @@ impl Preprocessor<'_> {
             let d = Diagnostic::new(&codes::CONDITION_UNBALANCED, span, format!("`#{which}` after `#else`"))
                 .also(before, "`#else` is here")
                 .also(c.span, "the condition begins here");
-            self.diags.push(d);
+            self.report(d);
         }
         if which == "else" {
             c.seen_else = Some(span);
@@ -335,7 +335,7 @@ impl Preprocessor<'_> {
         let Some((name, kind, at)) = self.include_name(line, span) else { return };
         self.finish_line(line, "include");
         if let Some(call) = self.collecting {
-            self.diags.push(
+            self.report(
                 Diagnostic::new(&codes::INCLUDE_SYNTAX, span, "`#include` inside the arguments of a macro")
                     .also(call, "the macro is used here"),
             );
@@ -345,7 +345,7 @@ impl Preprocessor<'_> {
             // Said once: from here on, every including file would say it again.
             if self.n_includes < limits::INCLUDES_MAX {
                 self.n_includes = limits::INCLUDES_MAX + 1;
-                self.diags.push(
+                self.report(
                     Diagnostic::new(
                         &codes::INCLUDE_DEPTH,
                         span.to(at),
@@ -361,7 +361,7 @@ impl Preprocessor<'_> {
         if self.n_includes >= limits::INCLUDES_MAX {
             if self.n_includes == limits::INCLUDES_MAX {
                 self.n_includes += 1;
-                self.diags.push(
+                self.report(
                     Diagnostic::new(&codes::TOO_MANY_INCLUDES, span.to(at), "too many included files")
                         .label("not included")
                         .note(format!("A program may include {} files.", limits::INCLUDES_MAX)),
@@ -372,7 +372,7 @@ impl Preprocessor<'_> {
         let from = self.sources.file(line.src.file).name.clone();
         let Some(found) = self.loader.load(&name, kind, &from) else {
             let d = Diagnostic::new(&codes::INCLUDE_NOT_FOUND, at, format!("cannot find `{name}`"));
-            self.diags.push(match kind {
+            self.report(match kind {
                 IncludeKind::Local => d
                     .note("The directory of the including file and the include path were searched.")
                     .help("name the directory that holds it with `-I`"),
@@ -431,7 +431,7 @@ impl Preprocessor<'_> {
             _ => {}
         }
         let d = Diagnostic::new(&codes::INCLUDE_SYNTAX, place, "`#include` needs a file name");
-        self.diags.push(d.help("write `#include <core.p4>` or `#include \"file.p4\"`"));
+        self.report(d.help("write `#include <core.p4>` or `#include \"file.p4\"`"));
         None
     }
 }

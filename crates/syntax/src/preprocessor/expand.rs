@@ -63,7 +63,7 @@ impl Preprocessor<'_> {
             None => {
                 if !self.stopped {
                     self.stopped = true;
-                    self.diags.push(
+                    self.report(
                         Diagnostic::new(&codes::MACRO_LIMIT, at, "macros expand to too many tokens")
                             .label("the limit is reached while this is expanded")
                             .note(format!(
@@ -259,7 +259,7 @@ impl Preprocessor<'_> {
                 .label("`)` is missing")
                 .also(open.map_or(Span::NONE, |t| t.span), "the arguments begin here")
                 .also(m.span, "macro defined here");
-                self.diags.push(d);
+                self.report(d);
             }
             return None;
         };
@@ -279,7 +279,7 @@ impl Preprocessor<'_> {
                 ),
             )
             .also(m.span, "macro defined here");
-            self.diags.push(d);
+            self.report(d);
         }
         args.resize_with(n_params, Vec::new);
         Some((args, close))
@@ -366,7 +366,7 @@ impl Preprocessor<'_> {
         self.spend(text.len() / BYTES_PER_TOKEN, left.span);
         let raws: Vec<_> = Lexer::new(&text).collect();
         if raws.iter().any(|r| r.is_trivia()) {
-            self.diags.push(
+            self.report(
                 Diagnostic::new(
                     &codes::MACRO_PASTE,
                     left.span,

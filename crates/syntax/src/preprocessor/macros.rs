@@ -143,7 +143,7 @@ impl Macro {
 impl Preprocessor<'_> {
     fn macro_syntax(&mut self, span: Span, message: impl Into<String>, help: &str) {
         let d = Diagnostic::new(&codes::MACRO_SYNTAX, span, message);
-        self.diags.push(if help.is_empty() { d } else { d.help(help) });
+        self.report(if help.is_empty() { d } else { d.help(help) });
     }
 
     /// `#define`, given the tokens after it.
@@ -188,7 +188,7 @@ impl Preprocessor<'_> {
             )
             .also(old.span, "first defined here")
             .help(format!("write `#undef {}` first if this is meant", new.name));
-            self.diags.push(d);
+            self.report(d);
         }
         self.macros.insert(new);
     }
@@ -232,7 +232,7 @@ impl Preprocessor<'_> {
                 }
             }
         }
-        self.diags.push(
+        self.report(
             Diagnostic::new(&codes::MACRO_SYNTAX, last.shrink_to_hi(), "macro parameters without `)`")
                 .label("`)` expected")
                 .also(open, "opened here"),

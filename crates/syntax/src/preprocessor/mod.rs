@@ -47,10 +47,13 @@ pub fn preprocess(
         out: Vec::with_capacity((text.len() / 6).min(limits::TOKENS_MAX)),
         macros: MacroTable::new(),
         n_lexical_errors: 0,
+        n_errors: 0,
+        n_warnings: 0,
         n_includes: 0,
         expansion_budget: limits::EXPANSION_TOKENS_MAX,
         stopped: false,
         in_pragma: false,
+        annotation: Annotation::None,
         collecting: None,
         once: FxHashSet::default(),
     };
@@ -166,6 +169,32 @@ impl Source<'_> {
     }
 }
 
+/// How far the text of an unstructured annotation has been seen: any character may stand in `@name(...)`
+/// (section 20.1), which is for the parser to take as it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Annotation {
+    None,
+    At,
+    Name,
+    /// In the body, within that many parentheses.
+    Body(u32),
+}
+
+impl Annotation {
+    fn after(self, kind: TokenKind) -> Annotation {
+        match (self, kind) {
+            (Annotation::Body(n), TokenKind::LParen) => Annotation::Body(n.saturating_add(1)),
+            (Annotation::Body(n), TokenKind::RParen) if n > 1 => Annotation::Body(n - 1),
+            (Annotation::Body(_), TokenKind::RParen) => Annotation::None,
+            (Annotation::Body(n), _) => Annotation::Body(n),
+            (Annotation::Name, TokenKind::LParen) => Annotation::Body(1),
+            (Annotation::At, k) if k == TokenKind::Ident || k.is_keyword() => Annotation::Name,
+            (_, TokenKind::At) => Annotation::At,
+            _ => Annotation::None,
+        }
+    }
+}
+
 struct Preprocessor<'a> {
     loader: &'a dyn Loader,
     sources: &'a mut SourceMap,
@@ -173,12 +202,15 @@ struct Preprocessor<'a> {
     out: Vec<Token>,
     macros: MacroTable,
     n_lexical_errors: usize,
+    n_errors: usize,
+    n_warnings: usize,
     n_includes: usize,
     /// Tokens that expansion may still touch.
     expansion_budget: usize,
     /// A limit was hit: no more tokens are read.
     stopped: bool,
     in_pragma: bool,
+    annotation: Annotation,
     /// The macro use whose arguments are being read.
     collecting: Option<Span>,
     /// Files with `#pragma once`.
@@ -200,7 +232,7 @@ impl Preprocessor<'_> {
             self.sources.add_file(name, text, included_from, is_system)
         };
         if file.is_none() {
-            self.diags.push(
+            self.report(
                 Diagnostic::new(
                     &codes::SOURCE_TOO_LARGE,
                     included_from.unwrap_or(Span::NONE),
@@ -250,7 +282,7 @@ impl Preprocessor<'_> {
         self.end_pragma(src.span(text.len() as u32, text.len() as u32));
         if !self.stopped {
             for c in &src.conditions {
-                self.diags.push(
+                self.report(
                     Diagnostic::new(&codes::CONDITION_UNTERMINATED, c.span, "condition without `#endif`")
                         .label("begins here")
                         .help("close it with `#endif` in the same file"),
@@ -265,7 +297,7 @@ impl Preprocessor<'_> {
         }
         self.stopped = true;
         let span = self.out.last().map_or(Span::NONE, |t| t.span);
-        self.diags.push(
+        self.report(
             Diagnostic::new(&codes::TOO_MANY_TOKENS, span, "the program has too many tokens")
                 .label("the limit is reached here")
                 .note(format!("A program may have {} tokens after preprocessing.", limits::TOKENS_MAX)),
@@ -318,13 +350,16 @@ impl Preprocessor<'_> {
 
     /// Hands a finished token to the parser.
     fn emit(&mut self, tok: Tok) {
-        let joined = !tok.space && !tok.fresh;
+        let joined = !tok.space && !(tok.fresh && self.would_merge(&tok));
         let kind = match tok.kind {
             RawKind::Token(TokenKind::Unknown)
             | RawKind::Hash
             | RawKind::HashHash
             | RawKind::UnterminatedString => {
-                self.report_lexical(tok.kind, tok.spelling(), tok.span);
+                let free = matches!(self.annotation, Annotation::Body(_)) || self.in_pragma;
+                if !free || tok.kind == RawKind::UnterminatedString {
+                    self.report_lexical(tok.kind, tok.spelling(), tok.span);
+                }
                 let text = SmolStr::new(tok.spelling());
                 self.out.push(Token { kind: TokenKind::Unknown, span: tok.span, text, joined });
                 return;
@@ -339,8 +374,22 @@ impl Preprocessor<'_> {
             | RawKind::UnterminatedComment => return,
         };
         self.in_pragma |= kind == TokenKind::Pragma;
+        self.annotation = self.annotation.after(kind);
         let text = if kind == TokenKind::Str { lexer::unescape(&tok.text) } else { tok.text };
         self.out.push(Token { kind, span: tok.span, text, joined });
+    }
+
+    /// True when the token, written right after the last one, might be read as one with it.
+    fn would_merge(&self, tok: &Tok) -> bool {
+        let is_word = |k: TokenKind| {
+            k.is_keyword() || matches!(k, TokenKind::Ident | TokenKind::Int | TokenKind::Underscore)
+        };
+        let brackets = |k: TokenKind| {
+            use TokenKind::*;
+            matches!(k, LParen | RParen | LBracket | RBracket | LBrace | RBrace | Semicolon | Comma | Str)
+        };
+        let (Some(last), RawKind::Token(kind)) = (self.out.last(), tok.kind) else { return true };
+        !brackets(last.kind) && !brackets(kind) && is_word(last.kind) == is_word(kind)
     }
 
     /// Digits and letters that are no integer: two tokens (`10ms`), or an error (`0xZ`).
@@ -379,13 +428,22 @@ impl Preprocessor<'_> {
         }
     }
 
+    /// Adds a message, up to a sensible number of errors and of warnings.
+    fn report(&mut self, d: Diagnostic) {
+        let n = if d.is_error() { &mut self.n_errors } else { &mut self.n_warnings };
+        *n += 1;
+        if *n <= limits::PREPROCESSOR_MESSAGES_MAX {
+            self.diags.push(d);
+        }
+    }
+
     /// Reports a broken token; falls silent after many (a binary file, say).
     fn report_lexical(&mut self, kind: RawKind, spelling: &str, span: Span) {
-        if let Some(d) = lexer::lexical_error(kind, spelling, span) {
+        if self.n_lexical_errors < limits::SYNTAX_ERRORS_MAX
+            && let Some(d) = lexer::lexical_error(kind, spelling, span)
+        {
             self.n_lexical_errors += 1;
-            if self.n_lexical_errors <= limits::SYNTAX_ERRORS_MAX {
-                self.diags.push(d);
-            }
+            self.report(d);
         }
     }
 }
