@@ -18,6 +18,7 @@ pub use loader::{FileLoader, ReadError, Source, read_source};
 pub use pending::{CheckOptions, Checked};
 pub use policy::{Action, WarningPolicy};
 
+use diagnostics::{Diagnostics, SourceMap};
 use syntax::Loader;
 
 /// How to parse and check.
@@ -31,4 +32,17 @@ pub struct Options {
 pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked {
     let parsed = pending::parse(&source.name, &source.text, loader, &options.syntax);
     pending::check(parsed, &options.check)
+}
+
+/// Only preprocesses: the text that the parser would see, with line markers.
+pub fn preprocess(
+    source: &Source,
+    loader: &dyn Loader,
+    options: &Options,
+) -> (String, SourceMap, Diagnostics) {
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let text = std::sync::Arc::clone(&source.text);
+    let tokens =
+        syntax::preprocess(&source.name, text, loader, &options.syntax, &mut sources, &mut diagnostics);
+    (syntax::print_preprocessed(&tokens, &sources), sources, diagnostics)
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
 #[command(name = "siding", version, about = "A P4-16 compiler and software switch", max_term_width = 100)]
-#[command(propagate_version = true, arg_required_else_help = true)]
+#[command(propagate_version = true, arg_required_else_help = true, args_override_self = true)]
 #[command(
     after_help = "Exit codes: 0 ok, 1 a test failed, 2 usage, 3 compile error, 4 environment, 70 internal bug"
 )]

@@ -22,6 +22,14 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
                 continue;
             }
         };
+        if args.preprocess_only {
+            let (text, sources, diagnostics) =
+                driver::preprocess(&source, &front_end.loader, &front_end.options);
+            output::out(&text);
+            exit = exit.max(if diagnostics.has_errors() { Exit::CompileError } else { Exit::Ok });
+            printer.show(diagnostics.into_vec(), sources);
+            continue;
+        }
         let start = std::time::Instant::now();
         let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
         front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
