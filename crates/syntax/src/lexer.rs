@@ -107,7 +107,10 @@ fn is_word(b: u8) -> bool {
 impl<'a> Lexer<'a> {
     /// Text beyond [`crate::limits::FILE_BYTES_MAX`] is not looked at; callers refuse such text first.
     pub fn new(text: &'a str) -> Lexer<'a> {
-        let end = text.floor_char_boundary(crate::limits::FILE_BYTES_MAX);
+        let mut end = text.len().min(crate::limits::FILE_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
         Lexer { text: &text[..end], pos: 0, in_directive: false }
     }
 

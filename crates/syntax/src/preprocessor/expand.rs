@@ -87,8 +87,8 @@ impl Preprocessor<'_> {
 
     /// Drops frames that are used up; their macros may be expanded again.
     fn drop_ended(&mut self, input: &mut Input) {
-        while let Some(Frame { active, .. }) = input.frames.pop_if(|f| f.toks.is_empty()) {
-            if let Some(m) = active {
+        while input.frames.last().is_some_and(|f| f.toks.is_empty()) {
+            if let Some(m) = input.frames.pop().and_then(|f| f.active) {
                 self.macros.at_mut(m).n_active -= 1;
             }
             input.fresh = true;

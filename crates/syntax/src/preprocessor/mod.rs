@@ -350,7 +350,7 @@ impl Preprocessor<'_> {
 
     /// Hands a finished token to the parser.
     fn emit(&mut self, tok: Tok) {
-        let joined = !tok.space && !(tok.fresh && self.would_merge(&tok));
+        let joined = !(tok.space || tok.fresh && self.would_merge(&tok));
         let kind = match tok.kind {
             RawKind::Token(TokenKind::Unknown)
             | RawKind::Hash

@@ -14,6 +14,7 @@ pub fn print_preprocessed(tokens: &[Token], sources: &SourceMap) -> String {
     let mut out = String::new();
     let (mut file, mut line) = (String::new(), 0u32);
     let mut at_line_start = true;
+    let mut in_pragma = false;
     for t in tokens {
         if t.kind == TokenKind::Eof {
             break;
@@ -22,9 +23,17 @@ pub fn print_preprocessed(tokens: &[Token], sources: &SourceMap) -> String {
             out.push('\n');
             line += 1;
             at_line_start = true;
+            in_pragma = false;
             continue;
         }
-        if let Some(place) = sources.locate(t.span) {
+        let place = sources.locate(t.span);
+        if in_pragma {
+            // Its end is the end of the line.
+            while place.as_ref().is_some_and(|p| p.file == file && line < p.line) {
+                out.push_str(" \\\n");
+                line += 1;
+            }
+        } else if let Some(place) = place {
             if place.file != file || place.line < line || place.line > line + BLANK_LINES_MAX {
                 if !at_line_start {
                     out.push('\n');
@@ -47,6 +56,7 @@ pub fn print_preprocessed(tokens: &[Token], sources: &SourceMap) -> String {
             out.push(' ');
         }
         at_line_start = false;
+        in_pragma |= t.kind == TokenKind::Pragma;
         match t.kind {
             TokenKind::Str => {
                 let written = sources.text(t.span);
