@@ -15,6 +15,8 @@ pub mod lexer;
 pub mod limits;
 pub mod parser;
 pub mod preprocessor;
+pub mod pretty;
+pub mod same_tree;
 pub mod token;
 
 pub use preprocessor::{preprocess, print_preprocessed};

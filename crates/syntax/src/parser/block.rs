@@ -182,6 +182,10 @@ impl Parser<'_> {
 
     /// A keyset of a `select` case or of a table entry.
     pub(super) fn keyset(&mut self) -> Parse<Keyset> {
+        self.chain(Self::unguarded_keyset)
+    }
+
+    fn unguarded_keyset(&mut self) -> Parse<Keyset> {
         use super::types::Typeness;
         let start = self.span();
         if !self.at(TokenKind::LParen) {
@@ -211,11 +215,9 @@ impl Parser<'_> {
                 | ExprKind::Binary { op: BinaryOp::Mask | BinaryOp::Range, .. }
         );
         if !self.at(TokenKind::Comma) && !is_element {
-            let operand = self.chain(|p| {
-                let first = p.close_paren(open, first)?;
-                let whole = p.operators(0, first)?;
-                p.mask_or_range(whole)
-            })?;
+            let first = self.close_paren(open, first)?;
+            let whole = self.operators(0, first)?;
+            let operand = self.mask_or_range(whole)?;
             return Ok(Keyset { elements: vec![operand], is_tuple: false, span: self.since(open) });
         }
         let mut elements = vec![first];

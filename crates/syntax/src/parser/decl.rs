@@ -272,7 +272,7 @@ impl Parser<'_> {
             return self.fail(d);
         }
         let name = self.name("an instance")?;
-        self.declare_object(&name);
+        let ty = self.declarator(ty, &name)?;
         let mut initializer = None;
         if self.at(TokenKind::Assign) {
             self.bump();

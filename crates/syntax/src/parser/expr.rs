@@ -135,22 +135,24 @@ impl Parser<'_> {
 
     /// Prefix operators, casts and operands with what follows them.
     pub(super) fn unary(&mut self) -> Parse<Expr> {
-        self.nest(|p| {
-            let op = match p.kind() {
-                TokenKind::Not => UnaryOp::Not,
-                TokenKind::Tilde => UnaryOp::Complement,
-                TokenKind::Minus => UnaryOp::Neg,
-                TokenKind::Plus => UnaryOp::Plus,
-                TokenKind::LParen => return p.parenthesised(),
-                _ => {
-                    let first = p.primary()?;
-                    return p.postfix(first);
-                }
-            };
-            let start = p.bump();
-            let operand = Box::new(p.unary()?);
-            Ok(Expr { kind: ExprKind::Unary { op, operand }, span: p.since(start) })
-        })
+        self.nest(|p| p.chain(Self::unguarded_unary))
+    }
+
+    fn unguarded_unary(&mut self) -> Parse<Expr> {
+        let op = match self.kind() {
+            TokenKind::Not => UnaryOp::Not,
+            TokenKind::Tilde => UnaryOp::Complement,
+            TokenKind::Minus => UnaryOp::Neg,
+            TokenKind::Plus => UnaryOp::Plus,
+            TokenKind::LParen => return self.parenthesised(),
+            _ => {
+                let first = self.primary()?;
+                return self.postfix(first);
+            }
+        };
+        let start = self.bump();
+        let operand = Box::new(self.unary()?);
+        Ok(Expr { kind: ExprKind::Unary { op, operand }, span: self.since(start) })
     }
 
     /// `(e)` with what follows it, or `(T) operand`.
@@ -194,7 +196,9 @@ impl Parser<'_> {
         use TokenKind::*;
         let Some(end) = self.scan_type(n).filter(|e| self.kind_at(*e) == RParen) else { return false };
         match self.kind_at(end + 1) {
-            Ident | Int | Str | True | False | This | LBrace | Invalid | Tilde | Not => true,
+            Int | Str | True | False | This | LBrace | Invalid | Tilde | Not | Dots => true,
+            Error => self.kind_at(end + 2) == Dot,
+            k if is_name(k) => true,
             // `(x[1])(y)` calls nothing and casts nothing; `(x)(y)` more likely casts.
             LParen => self.kind_at(end - 1) != RBracket,
             _ => false,

@@ -27,6 +27,7 @@ use crate::codes;
 use crate::limits::SYNTAX_ERRORS_MAX;
 use crate::token::{Token, TokenKind};
 use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span};
+pub(crate) use expr::precedence;
 use names::{NameKind, Names};
 
 /// Reading stopped here and the reason is reported; some caller must find a place to go on.

@@ -335,6 +335,10 @@ impl Parser<'_> {
 
     /// Assignment, call, or declaration that begins with a type. `ends`: declarations take their `;`.
     fn simple_statement(&mut self, ends: bool) -> Parse<StmtKind> {
+        self.chain(|p| p.unguarded_simple_statement(ends))
+    }
+
+    fn unguarded_simple_statement(&mut self, ends: bool) -> Parse<StmtKind> {
         use TokenKind::*;
         let start = self.span();
         if let Some(d) = self.foreign_statement() {
@@ -413,7 +417,7 @@ impl Parser<'_> {
                 .note("labels stand in `switch` and in `select` only");
             return self.fail(d);
         }
-        let whole = self.chain(|p| p.operators(0, target))?;
+        let whole = self.operators(0, target)?;
         match &whole.kind {
             ExprKind::Call { callee, .. } => {
                 self.check_lvalue(callee);
