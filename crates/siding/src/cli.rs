@@ -19,7 +19,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check programs and show what is wrong with them
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
     /// Format programs
     Fmt(FmtArgs),
     /// Explain a diagnostic code, or list all codes
