@@ -30,8 +30,12 @@ pub struct Options {
 
 /// Parses and checks one program. Faults are in the diagnostics beside the result.
 pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked {
-    let parsed = pending::parse(&source.name, &source.text, loader, &options.syntax);
-    pending::check(parsed, &options.check)
+    pending::check(parse(source, loader, options), &options.check)
+}
+
+/// Only parses.
+pub fn parse(source: &Source, loader: &dyn Loader, options: &Options) -> syntax::Parsed {
+    syntax::parse(&source.name, std::sync::Arc::clone(&source.text), loader, &options.syntax)
 }
 
 /// Only preprocesses: the text that the parser would see, with line markers.

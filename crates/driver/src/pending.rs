@@ -1,7 +1,7 @@
 //! Stands in for the parser and the checker.
 
 use diagnostics::{Diagnostics, SourceMap};
-use syntax::{Loader, Parsed};
+use syntax::Parsed;
 
 #[derive(Clone, Debug, Default)]
 pub struct CheckOptions {
@@ -12,10 +12,6 @@ pub struct CheckOptions {
 pub struct Checked {
     pub sources: SourceMap,
     pub diagnostics: Diagnostics,
-}
-
-pub fn parse(name: &str, text: &str, loader: &dyn Loader, options: &syntax::Options) -> Parsed {
-    syntax::parse(name, text, loader, options)
 }
 
 pub fn check(parsed: Parsed, _options: &CheckOptions) -> Checked {

@@ -35,7 +35,12 @@ impl Exit {
 
 /// Writes to standard output. A reader that went away is not our fault.
 pub fn out(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    out_bytes(text.as_bytes());
+}
+
+pub fn out_bytes(bytes: &[u8]) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
 }
 
 pub fn err(text: &str) {

@@ -4,12 +4,17 @@ use crate::cli::{CheckArgs, FrontEndArgs};
 use crate::output::{self, ErrorFormat, Exit, Printer};
 use clap::ArgMatches;
 use siding::{Action, FileLoader, Options, WarningPolicy, codes};
+use std::path::Path;
 use syntax::MacroOption;
 
 /// Errors shown to people unless they ask for more, as in p4c.
 const ERRORS_SHOWN: usize = 20;
 
 pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
+    if args.programs.len() > 1 && args.pp.is_some() {
+        output::error_line("--pp goes with one program");
+        return Exit::Usage;
+    }
     let front_end = FrontEnd::new(&args.front_end, matches);
     let mut printer = front_end.printer();
     let mut exit = Exit::Ok;
@@ -30,6 +35,13 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
             printer.show(diagnostics.into_vec(), sources);
             continue;
         }
+        if let Some(to) = &args.pp {
+            let parsed = driver::parse(&source, &front_end.loader, &front_end.options);
+            if let Err(error) = write_file(to, syntax::pretty::program(&parsed.program).as_bytes()) {
+                output::error_line(&error);
+                exit = exit.max(Exit::Environment);
+            }
+        }
         let start = std::time::Instant::now();
         let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
         front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
@@ -43,6 +55,15 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
     }
     printer.finish();
     exit
+}
+
+/// Writes a product; `-` is standard output.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if path == Path::new("-") {
+        output::out_bytes(bytes);
+        return Ok(());
+    }
+    std::fs::write(path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
 /// The options of [`FrontEndArgs`], understood.
