@@ -82,7 +82,8 @@ mod tests {
     #[test]
     fn options_change_severities() {
         use Severity::*;
-        let cases: &[(&[(Option<&str>, Action)], [Option<Severity>; 3])] = &[
+        type Typed = &'static [(Option<&'static str>, Action)];
+        let cases: &[(Typed, [Option<Severity>; 3])] = &[
             (&[], [Some(Warning), Some(Info), Some(Error)]),
             (&[(None, Action::Error)], [Some(Error), Some(Info), Some(Error)]),
             (&[(None, Action::Disable)], [None, Some(Info), Some(Error)]),
