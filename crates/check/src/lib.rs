@@ -14,3 +14,56 @@ pub mod codes;
 pub mod program;
 pub mod types;
 pub mod value;
+
+mod blocks;
+mod call;
+mod checker;
+mod coerce;
+mod decl;
+pub mod display;
+mod expr;
+pub mod fold;
+mod operators;
+mod scope;
+mod stmt;
+mod subst;
+mod suggest;
+mod table;
+mod type_expr;
+mod unify;
+mod unused;
+
+pub use type_expr::{ARRAY_MAX, WIDTH_MAX};
+
+use diagnostics::{Diagnostics, SourceMap};
+use program::Program;
+
+/// How strictly the specification is read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Refuse what the reference compiler accepts against the letter of the specification.
+    pub strict: bool,
+}
+
+/// A checked program with its sources and everything there is to say about it.
+#[derive(Debug)]
+pub struct Checked {
+    pub program: Program,
+    pub sources: SourceMap,
+    pub diagnostics: Diagnostics,
+}
+
+/// Checks a parsed program.
+pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
+    let syntax::Parsed { program: ast, sources, mut diagnostics } = parsed;
+    let had_syntax_errors = diagnostics.has_errors();
+    let mut checker = checker::Checker::new(&sources, options);
+    checker.program(&ast);
+    checker.finish();
+    let checker::Checker { p, diags, .. } = checker;
+    // After a syntax error names may be missing; what follows from that is not worth telling.
+    if !had_syntax_errors {
+        diagnostics.extend(diags.into_vec());
+    }
+    Checked { program: p, sources, diagnostics }
+}

@@ -594,24 +594,57 @@ pub struct Stmt {
 #[derive(Debug)]
 pub enum StmtKind {
     Empty,
-    Var { var: VarId, init: Option<Expr> },
+    Var {
+        var: VarId,
+        init: Option<Expr>,
+    },
     Const(ConstId),
     Instance(InstanceId),
-    Assign { lhs: Expr, rhs: Expr },
+    Assign {
+        lhs: Expr,
+        rhs: Expr,
+    },
     /// `lhs op= rhs`: `lhs` is evaluated once.
-    OpAssign { lhs: Expr, op: BinaryOp, rhs: Expr },
+    OpAssign {
+        lhs: Expr,
+        op: BinaryOp,
+        rhs: Expr,
+    },
     Call(Expr),
     Block(Block),
-    If { condition: Expr, then: Box<Stmt>, otherwise: Option<Box<Stmt>>, annotations: Annotations },
+    If {
+        condition: Expr,
+        then: Box<Stmt>,
+        otherwise: Option<Box<Stmt>>,
+        annotations: Annotations,
+    },
     Return(Option<Expr>),
     Exit,
     Break,
     Continue,
     /// `switch (t.apply().action_run)`; `apply` is the call.
-    SwitchAction { table: TableId, apply: Expr, cases: Vec<SwitchActionCase> },
-    SwitchValue { subject: Expr, cases: Vec<SwitchValueCase> },
-    For { init: Vec<Stmt>, condition: Expr, update: Vec<Stmt>, body: Box<Stmt>, annotations: Annotations },
-    ForIn { var: VarId, collection: ForInCollection, body: Box<Stmt>, annotations: Annotations },
+    SwitchAction {
+        table: TableId,
+        apply: Expr,
+        cases: Vec<SwitchActionCase>,
+    },
+    SwitchValue {
+        subject: Expr,
+        cases: Vec<SwitchValueCase>,
+    },
+    For {
+        init: Vec<Stmt>,
+        condition: Expr,
+        update: Vec<Stmt>,
+        body: Box<Stmt>,
+        annotations: Annotations,
+    },
+    ForIn {
+        var: VarId,
+        collection: ForInCollection,
+        body: Box<Stmt>,
+        annotations: Annotations,
+    },
     /// Could not be checked; already reported.
     Error,
 }
@@ -670,27 +703,64 @@ pub enum ExprKind {
     /// The type of the node is `TypeName`.
     TypeName,
     /// Field of a struct, header or header union by index.
-    Field { base: Box<Expr>, field: u32 },
+    Field {
+        base: Box<Expr>,
+        field: u32,
+    },
     /// Element of a tuple by constant index.
-    TupleElement { base: Box<Expr>, index: u32 },
+    TupleElement {
+        base: Box<Expr>,
+        index: u32,
+    },
     /// `stack.next`, `.last`, `.lastIndex`, `.size`
-    Stack { base: Box<Expr>, member: StackMember },
-    Index { base: Box<Expr>, index: Box<Expr> },
+    Stack {
+        base: Box<Expr>,
+        member: StackMember,
+    },
+    Index {
+        base: Box<Expr>,
+        index: Box<Expr>,
+    },
     /// `base[hi:lo]` with constant bounds in bits.
-    Slice { base: Box<Expr>, hi: u32, lo: u32 },
+    Slice {
+        base: Box<Expr>,
+        hi: u32,
+        lo: u32,
+    },
     /// `base[lo +: width]` with constant width in bits.
-    PlusSlice { base: Box<Expr>, lo: Box<Expr>, width: u32 },
-    Unary { op: UnaryOp, operand: Box<Expr> },
-    Binary { op: BinaryOp, lhs: Box<Expr>, rhs: Box<Expr> },
-    Conditional { condition: Box<Expr>, then: Box<Expr>, otherwise: Box<Expr> },
+    PlusSlice {
+        base: Box<Expr>,
+        lo: Box<Expr>,
+        width: u32,
+    },
+    Unary {
+        op: UnaryOp,
+        operand: Box<Expr>,
+    },
+    Binary {
+        op: BinaryOp,
+        lhs: Box<Expr>,
+        rhs: Box<Expr>,
+    },
+    Conditional {
+        condition: Box<Expr>,
+        then: Box<Expr>,
+        otherwise: Box<Expr>,
+    },
     /// To the type of the node.
-    Cast { operand: Box<Expr>, is_implicit: bool },
+    Cast {
+        operand: Box<Expr>,
+        is_implicit: bool,
+    },
     /// Tuple, list and array values; a literal list while its target is unknown. A trailing `Dots` stands for defaults.
     List(Vec<Expr>),
     /// Struct and header values in field order.
     Struct(Vec<Expr>),
     /// A struct literal while its target is unknown.
-    StructLiteral { fields: Vec<(SmolStr, Expr)>, has_dots: bool },
+    StructLiteral {
+        fields: Vec<(SmolStr, Expr)>,
+        has_dots: bool,
+    },
     /// The default value of the node's type (`...`).
     DefaultValue,
     /// An invalid header or header union (`{#}`).
@@ -701,11 +771,20 @@ pub enum ExprKind {
     Default,
     /// `_` in keysets and arguments.
     DontCare,
-    Mask { value: Box<Expr>, mask: Box<Expr> },
-    Range { lo: Box<Expr>, hi: Box<Expr> },
+    Mask {
+        value: Box<Expr>,
+        mask: Box<Expr>,
+    },
+    Range {
+        lo: Box<Expr>,
+        hi: Box<Expr>,
+    },
     Call(Box<Call>),
     /// `t.apply().hit`, `.miss`, `.action_run`; base is the call.
-    ApplyResult { apply: Box<Expr>, member: ApplyMember },
+    ApplyResult {
+        apply: Box<Expr>,
+        member: ApplyMember,
+    },
     /// Already reported.
     Error,
 }
@@ -741,14 +820,26 @@ pub enum Callee {
     Function(FunctionId),
     Action(ActionId),
     /// `method` indexes `ExternDef::methods`.
-    Method { object: Expr, extern_: ExternId, method: u32 },
+    Method {
+        object: Expr,
+        extern_: ExternId,
+        method: u32,
+    },
     TableApply(TableId),
     /// Object of parser or control type.
-    BlockApply { object: Expr },
+    BlockApply {
+        object: Expr,
+    },
     /// `object.isValid()` and other built-in methods.
-    Builtin { object: Expr, method: Builtin },
+    Builtin {
+        object: Expr,
+        method: Builtin,
+    },
     /// `T(args)`: constructs an object; `constructor` indexes `ExternDef::methods` of an extern.
-    Constructor { ty: Ty, constructor: Option<u32> },
+    Constructor {
+        ty: Ty,
+        constructor: Option<u32>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,11 +11,10 @@
 //! Start reading at [`check`].
 
 mod loader;
-mod pending;
 mod policy;
 
+pub use check::{Checked, Options as CheckOptions};
 pub use loader::{FileLoader, ReadError, Source, read_source};
-pub use pending::{CheckOptions, Checked};
 pub use policy::{Action, WarningPolicy};
 
 use diagnostics::{Diagnostics, SourceMap};
@@ -30,7 +29,7 @@ pub struct Options {
 
 /// Parses and checks one program. Faults are in the diagnostics beside the result.
 pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked {
-    pending::check(parse(source, loader, options), &options.check)
+    check::check(parse(source, loader, options), &options.check)
 }
 
 /// Only parses.

@@ -87,7 +87,7 @@ fn load_path(path: &Path, is_system: bool) -> Option<LoadedFile> {
 }
 
 fn built_in(name: &str) -> Option<LoadedFile> {
-    let text = crate::pending::include_file(name)?;
+    let text = arch::include_file(name)?;
     Some(LoadedFile { name: format!("{BUILT_IN}{name}"), text: text.into(), is_system: true })
 }
 

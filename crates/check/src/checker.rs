@@ -1,0 +1,398 @@
+//! The checker's state and what all its parts share: lookup, messages, declaring names.
+
+use crate::Options;
+use crate::codes;
+use crate::program::*;
+use crate::scope::{Binding, Context, FrameKind, Res, Scopes, TypeRes};
+use crate::types::{Ty, TyKind, Types};
+use crate::value::Value;
+use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+use std::rc::Rc;
+use syntax::ast;
+
+pub(crate) struct Checker<'a> {
+    pub p: Program,
+    pub sources: &'a SourceMap,
+    pub diags: Diagnostics,
+    pub options: &'a Options,
+    pub scopes: Scopes,
+    pub ctx: Context,
+    /// Inference variables: their binding, if any.
+    pub infer: Vec<Option<Ty>>,
+    /// Top-level names with the place of their first declaration, for "declared later".
+    pub top_level: FxHashMap<SmolStr, Span>,
+    /// Errors that are told only when there are no others.
+    pub late: Vec<Diagnostic>,
+    pub no_annotations: Annotations,
+}
+
+impl<'a> Checker<'a> {
+    pub fn new(sources: &'a SourceMap, options: &'a Options) -> Checker<'a> {
+        Checker {
+            p: Program::default(),
+            sources,
+            diags: Diagnostics::new(),
+            options,
+            scopes: Scopes::new(),
+            ctx: Context::new(),
+            infer: Vec::new(),
+            top_level: FxHashMap::default(),
+            late: Vec::new(),
+            no_annotations: Rc::new(Vec::new()),
+        }
+    }
+
+    // -- messages ---------------------------------------------------------------------------
+
+    pub fn report(&mut self, d: Diagnostic) {
+        self.diags.push(d);
+    }
+
+    pub fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::new(code, span, message));
+    }
+
+    pub fn show(&self, ty: Ty) -> String {
+        crate::display::ty(&self.p, ty)
+    }
+
+    /// A type in backquotes for messages.
+    pub fn quote(&self, ty: Ty) -> String {
+        format!("`{}`", self.show(ty))
+    }
+
+    // -- types ------------------------------------------------------------------------------
+
+    pub fn kind(&self, ty: Ty) -> &TyKind {
+        self.p.types.kind(ty)
+    }
+
+    pub fn intern(&mut self, kind: TyKind) -> Ty {
+        self.p.types.intern(kind)
+    }
+
+    pub fn is_error(&self, ty: Ty) -> bool {
+        ty == Types::ERROR
+    }
+
+    /// The type below all newtypes.
+    pub fn strip_newtype(&self, mut ty: Ty) -> Ty {
+        while let TyKind::Newtype(id) = self.kind(ty) {
+            ty = self.p.newtypes[*id].underlying;
+        }
+        ty
+    }
+
+    /// The underlying type of a serializable enum, other types unchanged.
+    pub fn strip_enum(&self, ty: Ty) -> Ty {
+        match self.kind(ty) {
+            TyKind::Enum(id) => self.p.enums[*id].underlying.unwrap_or(ty),
+            _ => ty,
+        }
+    }
+
+    pub fn is_serializable_enum(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), TyKind::Enum(id) if self.p.enums[*id].underlying.is_some())
+    }
+
+    pub fn is_fixed_int(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), TyKind::Bit(_) | TyKind::Signed(_))
+    }
+
+    pub fn is_header(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), TyKind::Struct(id, _) if self.p.structs[*id].kind == StructKind::Header)
+    }
+
+    pub fn is_header_union(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), TyKind::Struct(id, _) if self.p.structs[*id].kind == StructKind::HeaderUnion)
+    }
+
+    /// Fields of a struct-like type with type arguments put in. `None` for other types.
+    pub fn fields(&mut self, ty: Ty) -> Option<Vec<(SmolStr, Ty)>> {
+        let TyKind::Struct(id, args) = self.kind(ty).clone() else { return None };
+        let fields: Vec<(SmolStr, Ty)> =
+            self.p.structs[id].fields.iter().map(|f| (f.name.clone(), f.ty)).collect();
+        if args.is_empty() {
+            return Some(fields);
+        }
+        let params = self.p.structs[id].type_params.clone();
+        let map = crate::subst::Subst::new(&params, &args);
+        Some(fields.into_iter().map(|(n, t)| (n, self.subst(t, &map))).collect())
+    }
+
+    /// Type and position of one field.
+    pub fn field(&mut self, ty: Ty, name: &str) -> Option<(u32, Ty)> {
+        let TyKind::Struct(id, args) = self.kind(ty).clone() else { return None };
+        let i = self.p.structs[id].fields.iter().position(|f| f.name == name)?;
+        let field_ty = self.p.structs[id].fields[i].ty;
+        if args.is_empty() {
+            return Some((i as u32, field_ty));
+        }
+        let params = self.p.structs[id].type_params.clone();
+        let map = crate::subst::Subst::new(&params, &args);
+        Some((i as u32, self.subst(field_ty, &map)))
+    }
+
+    // -- names ------------------------------------------------------------------------------
+
+    /// Declares a name in the innermost frame; reports duplicates and shadowing.
+    pub fn declare(&mut self, name: &ast::Ident, res: Res) {
+        if name.name == "_" {
+            self.report(
+                Diagnostic::new(&codes::INVALID_NAME, name.span, "`_` cannot be used as a name")
+                    .label("not a name")
+                    .note("`_` stands for \"don't care\" in P4"),
+            );
+            return;
+        }
+        if name.name.is_empty() {
+            return;
+        }
+        if let Some(existing) = self.scopes.current().names.get(&name.name) {
+            if matches!(existing.res, Res::Type(TypeRes::ExternForward))
+                && matches!(res, Res::Type(TypeRes::Extern(_) | TypeRes::ExternForward))
+            {
+                let binding = Binding { res, span: name.span, used: true };
+                self.scopes.current().names.insert(name.name.clone(), binding);
+                return;
+            }
+            let earlier = existing.span;
+            self.report_duplicate(&name.name, name.span, earlier);
+            return;
+        }
+        self.check_shadowing(name, &res);
+        let binding = Binding { res, span: name.span, used: false };
+        self.scopes.current().names.insert(name.name.clone(), binding);
+    }
+
+    pub fn report_duplicate(&mut self, name: &str, span: Span, earlier: Span) {
+        self.report(
+            Diagnostic::new(
+                &codes::DUPLICATE_DECLARATION,
+                span,
+                format!("`{name}` is declared more than once"),
+            )
+            .label("declared again here")
+            .also(earlier, "first declared here")
+            .help("rename or remove one of the two"),
+        );
+    }
+
+    fn check_shadowing(&mut self, name: &ast::Ident, res: &Res) {
+        let here = self.scopes.current().kind;
+        if here == FrameKind::Program {
+            return;
+        }
+        let Some((outer, kind)) = self.scopes.peek(&name.name) else { return };
+        let earlier = outer.span;
+        let is_param = kind == FrameKind::Params && matches!(outer.res, Res::Var(_));
+        // A declaration of a control or parser hides its own parameter: the parameter could never be used.
+        let hides_own_param = here == FrameKind::Locals && is_param && self.scopes.frames.len() >= 2 && {
+            let n = self.scopes.frames.len();
+            self.scopes.frames[n - 2].names.contains_key(&name.name)
+        };
+        if hides_own_param {
+            self.report(
+                Diagnostic::new(
+                    &codes::DUPLICATE_DECLARATION,
+                    name.span,
+                    format!("`{}` hides a parameter of the same name", name.name),
+                )
+                .label("declared here")
+                .also(earlier, "the parameter")
+                .help("rename one of the two"),
+            );
+            return;
+        }
+        if matches!(res, Res::Type(_)) || matches!(outer.res, Res::Type(_)) && kind == FrameKind::Program {
+            return;
+        }
+        if here == FrameKind::Params {
+            return;
+        }
+        self.report(
+            Diagnostic::new(&codes::SHADOW, name.span, format!("`{}` hides an outer declaration", name.name))
+                .label("this declaration")
+                .also(earlier, "hidden here"),
+        );
+    }
+
+    /// Finds a name; reports it when it is not there.
+    pub fn lookup(&mut self, path: &ast::Path) -> Option<Binding> {
+        if let Some(b) = self.scopes.lookup(&path.name.name, path.absolute) {
+            return Some(b.clone());
+        }
+        self.report_unknown(path);
+        None
+    }
+
+    fn report_unknown(&mut self, path: &ast::Path) {
+        let name = &path.name;
+        if name.name.is_empty() {
+            return;
+        }
+        if let Some(&later) = self.top_level.get(&name.name) {
+            self.report(
+                Diagnostic::new(
+                    &codes::USED_BEFORE_DECLARATION,
+                    name.span,
+                    format!("`{}` is used before its declaration", name.name),
+                )
+                .label("not declared yet")
+                .also(later, "declared here")
+                .note("P4 names can be used only after their declaration")
+                .help("move the declaration up"),
+            );
+            return;
+        }
+        let mut d =
+            Diagnostic::new(&codes::UNKNOWN_NAME, name.span, format!("`{}` is not declared", name.name))
+                .label("not found in this scope");
+        let suggestion = crate::suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str()))
+            .map(str::to_string);
+        if let Some(s) = suggestion {
+            d = d.fix(format!("did you mean `{s}`?"), name.span, s);
+        } else if matches!(name.name.as_str(), "NoAction" | "packet_in" | "packet_out" | "error" | "exact") {
+            d = d.help("add `#include <core.p4>`");
+        } else if matches!(name.name.as_str(), "standard_metadata_t" | "V1Switch" | "mark_to_drop") {
+            d = d.help("add `#include <v1model.p4>`");
+        }
+        self.report(d);
+        // One message per name is enough in a scope.
+        let binding = Binding { res: Res::Error, span: name.span, used: true };
+        let frame = self.scopes.frames.len() - 1;
+        self.scopes.frames[frame].names.insert(name.name.clone(), binding);
+    }
+
+    // -- annotations ------------------------------------------------------------------------
+
+    pub fn annotations(&mut self, list: &[ast::Annotation]) -> Annotations {
+        if list.is_empty() {
+            return self.no_annotations.clone();
+        }
+        let mut out: Vec<Annotation> = Vec::with_capacity(list.len());
+        for a in list {
+            let is_structured =
+                matches!(a.body, ast::AnnotationBody::List(_) | ast::AnnotationBody::KeyValue(_));
+            if let Some(other) =
+                list.iter().take_while(|o| o.span != a.span).find(|o| o.name.name == a.name.name)
+                && (is_structured
+                    || matches!(other.body, ast::AnnotationBody::List(_) | ast::AnnotationBody::KeyValue(_)))
+            {
+                self.report(
+                    Diagnostic::new(
+                        &codes::DUPLICATE_ANNOTATION,
+                        a.span,
+                        format!("annotation `@{}` is given twice", a.name.name),
+                    )
+                    .label("given again here")
+                    .also(other.span, "first given here")
+                    .note("a structured annotation can be given only once to a declaration (P4-16, \"Structured annotations\")"),
+                );
+                continue;
+            }
+            let body = match &a.body {
+                ast::AnnotationBody::Empty => AnnotationBody::Empty,
+                ast::AnnotationBody::Free(tokens) => AnnotationBody::Free(Rc::new(tokens.clone())),
+                ast::AnnotationBody::List(exprs) => {
+                    AnnotationBody::List(exprs.iter().filter_map(|e| self.annotation_value(e)).collect())
+                }
+                ast::AnnotationBody::KeyValue(pairs) => {
+                    let mut values: Vec<(SmolStr, Value)> = Vec::new();
+                    for pair in pairs {
+                        if values.iter().any(|(n, _)| *n == pair.name.name) {
+                            self.error(
+                                &codes::DUPLICATE_ANNOTATION,
+                                pair.name.span,
+                                format!("key `{}` is given twice", pair.name.name),
+                            );
+                            continue;
+                        }
+                        if let Some(v) = self.annotation_value(&pair.value) {
+                            values.push((pair.name.name.clone(), v));
+                        }
+                    }
+                    AnnotationBody::KeyValue(values)
+                }
+            };
+            self.check_known_annotation(a);
+            out.push(Annotation { name: a.name.name.clone(), body, span: a.span });
+        }
+        Rc::new(out)
+    }
+
+    fn annotation_value(&mut self, e: &ast::Expr) -> Option<Value> {
+        let typed = self.expr(e);
+        if self.is_error(typed.ty) {
+            return None;
+        }
+        let fits = matches!(self.kind(typed.ty), TyKind::Int | TyKind::Str | TyKind::Bool);
+        match (&typed.value, fits) {
+            (Some(v), true) => Some((**v).clone()),
+            (_, false) => {
+                let ty = self.quote(typed.ty);
+                self.report(
+                    Diagnostic::new(
+                        &codes::ANNOTATION,
+                        typed.span,
+                        format!("a structured annotation cannot hold a value of type {ty}"),
+                    )
+                    .label("must be an int, a string or a bool"),
+                );
+                None
+            }
+            (None, true) => {
+                self.error(
+                    &codes::ANNOTATION,
+                    typed.span,
+                    "a value of a structured annotation must be known at compile time",
+                );
+                None
+            }
+        }
+    }
+
+    /// Arguments of the annotations that the language itself defines.
+    fn check_known_annotation(&mut self, a: &ast::Annotation) {
+        use ast::AnnotationTokenKind as K;
+        let wants: &str = match a.name.name.as_str() {
+            "name" | "deprecated" | "noWarn" => "a string",
+            "hidden" | "optional" | "tableonly" | "defaultonly" | "pure" | "noSideEffects" => "nothing",
+            "priority" | "id" => "an integer",
+            _ => return,
+        };
+        let ok = match (&a.body, wants) {
+            (ast::AnnotationBody::Empty, "nothing") => true,
+            (ast::AnnotationBody::Free(t), "nothing") => t.is_empty(),
+            (ast::AnnotationBody::Free(t), "a string") => {
+                !t.is_empty() && t.len() % 2 == 1 && t.iter().step_by(2).all(|t| t.kind == K::Str) && {
+                    a.name.name == "deprecated" || t.len() == 1
+                }
+            }
+            (ast::AnnotationBody::Free(t), "an integer") => {
+                matches!(t.as_slice(), [t] if matches!(t.kind, K::Int(_)))
+                    || matches!(t.as_slice(), [m, t] if m.text == "-" && matches!(t.kind, K::Int(_)))
+                    || t.len() > 1
+            }
+            (ast::AnnotationBody::List(_) | ast::AnnotationBody::KeyValue(_), _) => true,
+            (ast::AnnotationBody::Empty | ast::AnnotationBody::Free(_), _) => false,
+        };
+        if !ok {
+            self.report(
+                Diagnostic::new(
+                    &codes::ANNOTATION,
+                    a.span,
+                    format!("annotation `@{}` takes {wants}", a.name.name),
+                )
+                .label(format!("expected {wants}"))
+                .help(match wants {
+                    "a string" => format!("write `@{}(\"...\")`", a.name.name),
+                    "an integer" => format!("write `@{}(1)`", a.name.name),
+                    _ => format!("write `@{}`", a.name.name),
+                }),
+            );
+        }
+    }
+}

@@ -1,0 +1,1027 @@
+//! Expressions: names, literals, members, indices, slices, casts.
+//!
+//! Checking goes bottom-up: an expression gets the type it has by itself (literals: `int`, list and struct
+//! literals: their shape), then [`Checker::coerce`] fits it to where it stands.
+
+use crate::checker::Checker;
+use crate::codes;
+use crate::coerce::Role;
+use crate::fold::{self, IntShape};
+use crate::program::*;
+use crate::scope::{Place, Res, TypeRes};
+use crate::type_expr::{Generic, short};
+use crate::types::{Ty, TyKind, Types};
+use crate::value::Value;
+use diagnostics::{Diagnostic, Span};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive};
+use smol_str::SmolStr;
+use std::rc::Rc;
+use syntax::ast;
+
+impl Expr {
+    pub(crate) fn new(kind: ExprKind, ty: Ty, span: Span) -> Expr {
+        Expr { kind, ty, span, value: None, is_compile_time: false, is_lvalue: false }
+    }
+
+    pub(crate) fn error(span: Span) -> Expr {
+        Expr {
+            kind: ExprKind::Error,
+            ty: Types::ERROR,
+            span,
+            value: None,
+            is_compile_time: true,
+            is_lvalue: true,
+        }
+    }
+
+    pub(crate) fn constant(value: Value, ty: Ty, span: Span) -> Expr {
+        Expr {
+            kind: ExprKind::Const,
+            ty,
+            span,
+            value: Some(Rc::new(value)),
+            is_compile_time: true,
+            is_lvalue: false,
+        }
+    }
+
+    pub(crate) fn with_value(mut self, value: Value) -> Expr {
+        self.value = Some(Rc::new(value));
+        self.is_compile_time = true;
+        self
+    }
+
+    pub(crate) fn compile_time(mut self, yes: bool) -> Expr {
+        self.is_compile_time = yes;
+        self
+    }
+
+    pub(crate) fn lvalue(mut self, yes: bool) -> Expr {
+        self.is_lvalue = yes;
+        self
+    }
+
+    /// The value as an integer.
+    pub fn int_value(&self) -> Option<&BigInt> {
+        self.value.as_deref().and_then(Value::as_int)
+    }
+}
+
+impl Checker<'_> {
+    /// Checks an expression that must be a value (not a type, not a function name).
+    pub fn expr(&mut self, e: &ast::Expr) -> Expr {
+        let typed = self.expr_or_name(e);
+        match self.kind(typed.ty) {
+            TyKind::TypeName(_) => {
+                let text = self.sources.text(typed.span).to_string();
+                self.report(
+                    Diagnostic::new(
+                        &codes::NOT_A_VALUE,
+                        typed.span,
+                        format!("`{text}` is a type, not a value"),
+                    )
+                    .label("an expression is expected here"),
+                );
+                Expr::error(typed.span)
+            }
+            TyKind::Callable => {
+                let text = self.sources.text(typed.span).to_string();
+                self.report(
+                    Diagnostic::new(&codes::NOT_CALLABLE, typed.span, format!("`{text}` can only be called"))
+                        .label("not a value by itself")
+                        .help(format!("call it: `{text}(...)`")),
+                );
+                Expr::error(typed.span)
+            }
+            _ => typed,
+        }
+    }
+
+    /// Checks an expression that may also name a type.
+    pub fn expr_or_name(&mut self, e: &ast::Expr) -> Expr {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.expr_inner(e))
+    }
+
+    fn expr_inner(&mut self, e: &ast::Expr) -> Expr {
+        let span = e.span;
+        match &e.kind {
+            ast::ExprKind::Int(lit) => self.int_literal(lit, span),
+            ast::ExprKind::Bool(b) => Expr::constant(Value::Bool(*b), Types::BOOL, span),
+            ast::ExprKind::Str(s) => Expr::constant(Value::Str(s.clone()), Types::STR, span),
+            ast::ExprKind::This => self.this(span),
+            ast::ExprKind::Dots => Expr::new(ExprKind::Dots, Types::DOTS, span).compile_time(true),
+            ast::ExprKind::InvalidHeader => {
+                Expr::new(ExprKind::InvalidHeader, Types::INVALID_HEADER, span).compile_time(true)
+            }
+            ast::ExprKind::Default => Expr::new(ExprKind::Default, Types::DONT_CARE, span).compile_time(true),
+            ast::ExprKind::DontCare => {
+                Expr::new(ExprKind::DontCare, Types::DONT_CARE, span).compile_time(true).lvalue(true)
+            }
+            ast::ExprKind::Name(path) => self.name(path, span),
+            ast::ExprKind::Type(t) => {
+                let ty = self.ty_with(t, Generic::Infer);
+                if self.is_error(ty) {
+                    return Expr::error(span);
+                }
+                let tt = self.intern(TyKind::TypeName(ty));
+                Expr::new(ExprKind::TypeName, tt, span).compile_time(true)
+            }
+            ast::ExprKind::Member { base, member } => self.member(base, member, span),
+            ast::ExprKind::Index { base, index } => self.index(base, index, span),
+            ast::ExprKind::Slice { base, hi, lo } => self.slice(base, hi, lo, span),
+            ast::ExprKind::PlusSlice { base, lo, width } => self.plus_slice(base, lo, width, span),
+            ast::ExprKind::List(items) => self.list_literal(items, span),
+            ast::ExprKind::Struct { fields, dots } => self.struct_literal(fields, *dots, span),
+            ast::ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
+            ast::ExprKind::Binary { op, op_span, lhs, rhs } => self.binary(*op, *op_span, lhs, rhs, span),
+            ast::ExprKind::Conditional { condition, then, otherwise } => {
+                self.conditional(condition, then, otherwise, span)
+            }
+            ast::ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
+            ast::ExprKind::Call { callee, type_args, args } => self.call(callee, type_args, args, span),
+            ast::ExprKind::Error => Expr::error(span),
+        }
+    }
+
+    fn int_literal(&mut self, lit: &ast::IntLiteral, span: Span) -> Expr {
+        let (ty, shape) = match lit.width {
+            None => return Expr::constant(Value::Int(lit.value.clone()), Types::INT, span),
+            Some((w, _)) if w > crate::type_expr::WIDTH_MAX => {
+                self.report(
+                    Diagnostic::new(&codes::TOO_WIDE, span, "this literal is wider than Siding supports")
+                        .note(format!("the widest supported type has {} bits", crate::type_expr::WIDTH_MAX)),
+                );
+                return Expr::error(span);
+            }
+            Some((0, ast::Signedness::Signed)) => {
+                self.error(&codes::INVALID_WIDTH, span, "a signed literal needs a width of at least 1");
+                return Expr::error(span);
+            }
+            Some((w, ast::Signedness::Unsigned)) => (self.p.types.bit(w), IntShape::Unsigned(w)),
+            Some((w, ast::Signedness::Signed)) => (self.p.types.signed(w), IntShape::Signed(w)),
+        };
+        let value = self.truncate(&lit.value, shape, ty, span);
+        Expr::constant(Value::Int(value), ty, span)
+    }
+
+    /// Wraps a literal to its type and warns when that changes it.
+    pub fn truncate(&mut self, value: &BigInt, shape: IntShape, ty: Ty, span: Span) -> BigInt {
+        let wrapped = fold::wrap(value, shape);
+        if wrapped != *value {
+            // `-1` for `bit<W>` and `0xFF` for `int<8>` say what they mean by their bits.
+            let w = match shape {
+                IntShape::Unbounded => 0,
+                IntShape::Unsigned(w) | IntShape::Signed(w) => w,
+            };
+            let is_bit_pattern = match shape {
+                IntShape::Signed(_) => fold::fits(value, IntShape::Unsigned(w)),
+                IntShape::Unsigned(_) => value.is_negative() && fold::fits(value, IntShape::Signed(w)),
+                IntShape::Unbounded => true,
+            };
+            if !is_bit_pattern || matches!(shape, IntShape::Signed(_)) {
+                let shown = self.quote(ty);
+                self.report(
+                    Diagnostic::new(&codes::MISMATCH, span, format!("{} does not fit {shown}", short(value)))
+                        .label(format!("becomes {}", short(&wrapped)))
+                        .note("the upper bits are cut off"),
+                );
+            }
+        }
+        wrapped
+    }
+
+    fn this(&mut self, span: Span) -> Expr {
+        match self.ctx.this {
+            Some(ty) if self.ctx.place == Place::Method => {
+                Expr::new(ExprKind::This, ty, span).compile_time(true)
+            }
+            _ => {
+                self.report(
+                    Diagnostic::new(&codes::INVALID_THIS, span, "`this` is not defined here")
+                        .label("no object to refer to")
+                        .note("`this` stands for the object in implementations of abstract methods"),
+                );
+                Expr::error(span)
+            }
+        }
+    }
+
+    fn name(&mut self, path: &ast::Path, span: Span) -> Expr {
+        let Some(binding) = self.lookup(path) else { return Expr::error(span) };
+        match binding.res {
+            Res::Error => Expr::error(span),
+            Res::Var(id) => {
+                let var = &self.p.vars[id];
+                let (ty, kind) = (var.ty, var.kind);
+                let e = Expr::new(ExprKind::Var(id), ty, span);
+                match kind {
+                    VarKind::Param(Direction::In) => e,
+                    VarKind::Param(Direction::Out | Direction::InOut) => e.lvalue(true),
+                    // Action data and constructor parameters are fixed before packets arrive.
+                    VarKind::Param(Direction::None) | VarKind::CtorParam => e.compile_time(true),
+                    VarKind::Local | VarKind::ForIn => e.lvalue(true),
+                }
+            }
+            Res::Const(id) => {
+                let c = &self.p.constants[id];
+                let mut e = Expr::new(ExprKind::ConstRef(id), c.ty, span).compile_time(true);
+                e.value = c.init.value.clone();
+                e
+            }
+            Res::Instance(id) => {
+                Expr::new(ExprKind::Instance(id), self.p.instances[id].ty, span).compile_time(true)
+            }
+            Res::ValueSet(id) => {
+                let element = self.p.value_sets[id].element;
+                let ty = self.intern(TyKind::Set(element));
+                Expr::new(ExprKind::ValueSet(id), ty, span).compile_time(true)
+            }
+            Res::Table(id) => {
+                if self.ctx.table.as_ref() == Some(&path.name.name) {
+                    self.report(
+                        Diagnostic::new(&codes::SELF_REFERENCE, span, "a table cannot refer to itself")
+                            .label("inside its own declaration"),
+                    );
+                    return Expr::error(span);
+                }
+                let ty = self.intern(TyKind::Table(id));
+                Expr::new(ExprKind::Table(id), ty, span)
+            }
+            Res::Action(id) => {
+                let ty = self.intern(TyKind::Action(id));
+                Expr::new(ExprKind::Action(id), ty, span)
+            }
+            Res::Function(_) => Expr::new(ExprKind::Error, Types::CALLABLE, span),
+            Res::Type(res) => {
+                let ty = match res {
+                    TypeRes::Block(ids) if ids.len() > 1 => match ids.last() {
+                        Some(&id) => {
+                            let params = self.p.block_types[id].type_params.clone();
+                            let args = self.fresh_args(&params);
+                            self.intern(TyKind::Block(id, args))
+                        }
+                        None => Types::ERROR,
+                    },
+                    _ => {
+                        let t = ast::Type { kind: ast::TypeKind::Name(path.clone()), span };
+                        self.ty_with(&t, Generic::Infer)
+                    }
+                };
+                if self.is_error(ty) {
+                    return Expr::error(span);
+                }
+                let tt = self.intern(TyKind::TypeName(ty));
+                Expr::new(ExprKind::TypeName, tt, span).compile_time(true)
+            }
+        }
+    }
+
+    // -- members ----------------------------------------------------------------------------
+
+    fn member(&mut self, base: &ast::Expr, member: &ast::Ident, span: Span) -> Expr {
+        let base = self.expr_or_name(base);
+        self.member_of(base, member, span)
+    }
+
+    /// `base.member` where it is not called.
+    pub fn member_of(&mut self, base: Expr, member: &ast::Ident, span: Span) -> Expr {
+        let ty = base.ty;
+        match self.kind(ty).clone() {
+            TyKind::Error => Expr::error(span),
+            TyKind::TypeName(inner) => self.member_of_type(inner, member, span),
+            TyKind::ApplyResult(table) => {
+                let (which, ty) = match member.name.as_str() {
+                    "hit" => (ApplyMember::Hit, Types::BOOL),
+                    "miss" => (ApplyMember::Miss, Types::BOOL),
+                    "action_run" => (ApplyMember::ActionRun, self.intern(TyKind::ActionRun(table))),
+                    _ => {
+                        self.report(
+                            Diagnostic::new(
+                                &codes::UNKNOWN_MEMBER,
+                                member.span,
+                                format!("the result of applying a table has no member `{}`", member.name),
+                            )
+                            .label("unknown member")
+                            .help("it has `hit`, `miss` and `action_run`"),
+                        );
+                        return Expr::error(span);
+                    }
+                };
+                Expr::new(ExprKind::ApplyResult { apply: Box::new(base), member: which }, ty, span)
+            }
+            TyKind::Struct(id, _) => match self.field(ty, &member.name) {
+                Some((field, field_ty)) => {
+                    let value = base.value.as_deref().and_then(|v| field_value(v, field));
+                    let (ct, lv) = (base.is_compile_time, base.is_lvalue);
+                    let mut e = Expr::new(ExprKind::Field { base: Box::new(base), field }, field_ty, span);
+                    e.is_compile_time = ct;
+                    e.is_lvalue = lv;
+                    e.value = value.map(Rc::new);
+                    e
+                }
+                None => self.unknown_field(id, ty, member, span),
+            },
+            TyKind::Array(element, size) => self.stack_member(base, element, size, member, span),
+            TyKind::Extern(id, _) => {
+                let ty = self.quote(base.ty);
+                let exists = self.p.externs[id].methods.iter().any(|m| m.name == member.name);
+                let d = if exists {
+                    Diagnostic::new(
+                        &codes::NOT_CALLABLE,
+                        span,
+                        format!("method `{}` of {ty} can only be called", member.name),
+                    )
+                    .help(format!("write `{}(...)`", self.sources.text(span)))
+                } else {
+                    Diagnostic::new(
+                        &codes::UNKNOWN_MEMBER,
+                        member.span,
+                        format!("{ty} has no member `{}`", member.name),
+                    )
+                };
+                self.report(d);
+                Expr::error(span)
+            }
+            _ => {
+                self.no_member(ty, member);
+                Expr::error(span)
+            }
+        }
+    }
+
+    pub fn no_member(&mut self, ty: Ty, member: &ast::Ident) {
+        let shown = self.quote(ty);
+        self.report(
+            Diagnostic::new(
+                &codes::UNKNOWN_MEMBER,
+                member.span,
+                format!("a value of type {shown} has no member `{}`", member.name),
+            )
+            .label("no such member"),
+        );
+    }
+
+    fn unknown_field(&mut self, id: StructId, ty: Ty, member: &ast::Ident, span: Span) -> Expr {
+        let def = &self.p.structs[id];
+        let is_method = matches!(member.name.as_str(), "isValid" | "setValid" | "setInvalid");
+        let names: Vec<String> = def.fields.iter().map(|f| f.name.to_string()).collect();
+        let (decl, kind) = (def.span, def.kind);
+        let shown = self.quote(ty);
+        let mut d = Diagnostic::new(
+            &codes::UNKNOWN_MEMBER,
+            member.span,
+            format!("{shown} has no field `{}`", member.name),
+        )
+        .label("no such field")
+        .also(decl, format!("{shown} is declared here"));
+        if is_method && kind != StructKind::Struct {
+            d = d.help(format!("`{}` is a method: write `{}()`", member.name, member.name));
+        } else if let Some(s) = crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+            d = d.fix(format!("did you mean `{s}`?"), member.span, s);
+        } else if !names.is_empty() && names.len() <= 12 {
+            d = d.note(format!("its fields are {}", list_names(&names)));
+        }
+        self.report(d);
+        Expr::error(span)
+    }
+
+    fn member_of_type(&mut self, ty: Ty, member: &ast::Ident, span: Span) -> Expr {
+        match self.kind(ty).clone() {
+            TyKind::Enum(id) => {
+                let def = &self.p.enums[id];
+                let Some(i) = def.members.iter().position(|m| m.name == member.name) else {
+                    let names: Vec<String> = def.members.iter().map(|m| m.name.to_string()).collect();
+                    let (name, decl) = (def.name.clone(), def.span);
+                    let mut d = Diagnostic::new(
+                        &codes::UNKNOWN_MEMBER,
+                        member.span,
+                        format!("enum `{name}` has no member `{}`", member.name),
+                    )
+                    .label("no such member")
+                    .also(decl, "declared here");
+                    if let Some(s) = crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+                        d = d.fix(format!("did you mean `{s}`?"), member.span, s);
+                    }
+                    self.report(d);
+                    return Expr::error(span);
+                };
+                let value = match (&def.members[i].value, def.underlying) {
+                    (Some(v), Some(_)) => v.clone(),
+                    (None, Some(_)) => return Expr::error(span),
+                    (_, None) => Value::EnumMember(id, i as u32),
+                };
+                Expr::constant(value, ty, span)
+            }
+            TyKind::ErrorCode => match self.p.errors.iter().position(|m| m.name == member.name) {
+                Some(i) => Expr::constant(Value::Error(i as u32), Types::ERROR_CODE, span),
+                None => {
+                    let names: Vec<String> = self.p.errors.iter().map(|m| m.name.to_string()).collect();
+                    let mut d = Diagnostic::new(
+                        &codes::UNKNOWN_MEMBER,
+                        member.span,
+                        format!("there is no error `{}`", member.name),
+                    )
+                    .label("not declared");
+                    d = match crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+                        Some(s) => d.fix(format!("did you mean `{s}`?"), member.span, s),
+                        None => d.help(format!("declare it: `error {{ {} }}`", member.name)),
+                    };
+                    self.report(d);
+                    Expr::error(span)
+                }
+            },
+            TyKind::Error => Expr::error(span),
+            _ => {
+                let shown = self.quote(ty);
+                self.report(
+                    Diagnostic::new(
+                        &codes::UNKNOWN_MEMBER,
+                        member.span,
+                        format!("type {shown} has no member `{}`", member.name),
+                    )
+                    .label("no such member")
+                    .note("only enums and `error` have members that are reached through the type's name"),
+                );
+                Expr::error(span)
+            }
+        }
+    }
+
+    fn stack_member(&mut self, base: Expr, element: Ty, size: u32, member: &ast::Ident, span: Span) -> Expr {
+        let which = match member.name.as_str() {
+            "next" => StackMember::Next,
+            "last" => StackMember::Last,
+            "lastIndex" => StackMember::LastIndex,
+            "size" => StackMember::Size,
+            _ => {
+                self.no_member(base.ty, member);
+                return Expr::error(span);
+            }
+        };
+        if !(self.is_header(element) || self.is_header_union(element)) {
+            let shown = self.quote(base.ty);
+            self.report(
+                Diagnostic::new(
+                    &codes::STACK_MEMBER,
+                    member.span,
+                    format!("`{}` is defined only for header stacks, not for {shown}", member.name),
+                )
+                .label("not a header stack"),
+            );
+            return Expr::error(span);
+        }
+        let in_parser = self.in_parser();
+        if which != StackMember::Size && !in_parser {
+            self.report(
+                Diagnostic::new(
+                    &codes::STACK_MEMBER,
+                    member.span,
+                    format!("`{}` can be used only in a parser", member.name),
+                )
+                .label("not in a parser")
+                .help("use an index: `stack[i]`"),
+            );
+            return Expr::error(span);
+        }
+        let u32_ty = self.p.types.bit(32);
+        let is_lvalue = base.is_lvalue && which == StackMember::Next;
+        let ty = match which {
+            StackMember::Next | StackMember::Last => element,
+            StackMember::LastIndex | StackMember::Size => u32_ty,
+        };
+        let e =
+            Expr::new(ExprKind::Stack { base: Box::new(base), member: which }, ty, span).lvalue(is_lvalue);
+        if which == StackMember::Size { e.with_value(Value::Int(BigInt::from(size))) } else { e }
+    }
+
+    pub fn in_parser(&self) -> bool {
+        matches!(self.ctx.place, Place::ParserState | Place::ParserLocals)
+    }
+
+    // -- indices and slices -------------------------------------------------------------------
+
+    fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
+        let base = self.expr(base);
+        let index = self.expr(index);
+        if self.is_error(base.ty) || self.is_error(index.ty) {
+            return Expr::error(span);
+        }
+        let plain = self.strip_enum(index.ty);
+        if !(self.is_fixed_int(plain) || plain == Types::INT) {
+            let shown = self.quote(index.ty);
+            self.report(
+                Diagnostic::new(
+                    &codes::INVALID_INDEX,
+                    index.span,
+                    format!("an index must be an integer, not {shown}"),
+                )
+                .label("expected an integer"),
+            );
+            return Expr::error(span);
+        }
+        match self.kind(base.ty).clone() {
+            TyKind::Array(element, size) => {
+                if let Some(v) = index.int_value() {
+                    if v.is_negative() || *v >= BigInt::from(size) {
+                        let v = short(v);
+                        self.report(
+                            Diagnostic::new(
+                                &codes::INVALID_INDEX,
+                                index.span,
+                                format!("index {v} is outside the array"),
+                            )
+                            .label(format!("index is {v}"))
+                            .also(base.span, format!("has {size} elements"))
+                            .help(match size {
+                                0 => "the array has no elements".to_string(),
+                                n => format!("use an index from 0 to {}", n - 1),
+                            }),
+                        );
+                        return Expr::error(span);
+                    }
+                } else if plain == Types::INT && !index.is_compile_time {
+                    self.error(&codes::INVALID_INDEX, index.span, "an index must have a fixed width");
+                    return Expr::error(span);
+                }
+                let (ct, lv) = (base.is_compile_time && index.is_compile_time, base.is_lvalue);
+                let value = match (base.value.as_deref(), index.int_value().and_then(|v| v.to_usize())) {
+                    (Some(Value::Aggregate(items)), Some(i)) => items.get(i).cloned(),
+                    _ => None,
+                };
+                let mut e = Expr::new(
+                    ExprKind::Index { base: Box::new(base), index: Box::new(index) },
+                    element,
+                    span,
+                );
+                e.is_compile_time = ct;
+                e.is_lvalue = lv;
+                e.value = value.map(Rc::new);
+                e
+            }
+            TyKind::Tuple(items) | TyKind::ListLiteral(items) => {
+                let Some(v) = index.int_value() else {
+                    self.report(
+                        Diagnostic::new(
+                            &codes::INVALID_INDEX,
+                            index.span,
+                            "the index of a tuple must be known at compile time",
+                        )
+                        .label("not a constant")
+                        .note("elements of a tuple may differ in type"),
+                    );
+                    return Expr::error(span);
+                };
+                match v.to_usize().filter(|i| *i < items.len()) {
+                    Some(i) => {
+                        let (ct, lv) = (base.is_compile_time, base.is_lvalue);
+                        let value = base.value.as_deref().and_then(|v| field_value(v, i as u32));
+                        let mut e = Expr::new(
+                            ExprKind::TupleElement { base: Box::new(base), index: i as u32 },
+                            items[i],
+                            span,
+                        );
+                        e.is_compile_time = ct;
+                        e.is_lvalue = lv;
+                        e.value = value.map(Rc::new);
+                        e
+                    }
+                    None => {
+                        let v = short(v);
+                        self.report(
+                            Diagnostic::new(
+                                &codes::INVALID_INDEX,
+                                index.span,
+                                format!("index {v} is outside the tuple"),
+                            )
+                            .label(format!("index is {v}"))
+                            .also(base.span, format!("has {} elements", items.len())),
+                        );
+                        Expr::error(span)
+                    }
+                }
+            }
+            _ => {
+                let shown = self.quote(base.ty);
+                self.report(
+                    Diagnostic::new(
+                        &codes::INVALID_INDEX,
+                        span,
+                        format!("a value of type {shown} cannot be indexed"),
+                    )
+                    .label("neither array nor tuple")
+                    .also(base.span, format!("this is of type {shown}"))
+                    .help("for bits of an integer write a slice: `x[hi:lo]`"),
+                );
+                Expr::error(span)
+            }
+        }
+    }
+
+    /// The width of a value whose bits can be selected.
+    fn sliceable(&mut self, base: &Expr) -> Option<u32> {
+        match self.kind(self.strip_enum(base.ty)) {
+            TyKind::Bit(w) | TyKind::Signed(w) => Some(*w),
+            TyKind::Error => None,
+            _ => {
+                let shown = self.quote(base.ty);
+                let mut d = Diagnostic::new(
+                    &codes::INVALID_SLICE,
+                    base.span,
+                    format!("bits cannot be selected from a value of type {shown}"),
+                )
+                .label("only bit<W> and int<W> have bit slices");
+                if base.ty == Types::INT {
+                    d = d.help("give the literal a width, as in `8w5`");
+                }
+                self.report(d);
+                None
+            }
+        }
+    }
+
+    fn bit_index(&mut self, e: &ast::Expr, width: u32) -> Option<u32> {
+        let value = self.const_int(e, &codes::INVALID_SLICE, "a bit index")?;
+        match value.to_u32().filter(|v| *v < width) {
+            Some(v) => Some(v),
+            None => {
+                let v = short(&value);
+                self.report(
+                    Diagnostic::new(
+                        &codes::INVALID_SLICE,
+                        e.span,
+                        format!("bit {v} does not exist in a value of {width} bits"),
+                    )
+                    .label(format!("index is {v}"))
+                    .note(match width {
+                        0 => "the value has no bits".to_string(),
+                        w => format!("bits are numbered from {} (leftmost) to 0", w - 1),
+                    }),
+                );
+                None
+            }
+        }
+    }
+
+    fn slice(&mut self, base: &ast::Expr, hi: &ast::Expr, lo: &ast::Expr, span: Span) -> Expr {
+        let base = self.expr(base);
+        let Some(width) = self.sliceable(&base) else { return Expr::error(span) };
+        let (hi_v, lo_v) = (self.bit_index(hi, width), self.bit_index(lo, width));
+        let (Some(h), Some(l)) = (hi_v, lo_v) else { return Expr::error(span) };
+        if l > h {
+            self.report(
+                Diagnostic::new(
+                    &codes::INVALID_SLICE,
+                    span,
+                    format!("slice [{h}:{l}] has its bounds in the wrong order"),
+                )
+                .label("the upper bit comes first")
+                .fix("exchange them", hi.span.to(lo.span), format!("{l}:{h}")),
+            );
+            return Expr::error(span);
+        }
+        let ty = self.p.types.bit(h - l + 1);
+        let (ct, lv) = (base.is_compile_time, base.is_lvalue);
+        let value = base.int_value().map(|v| fold::slice(v, width, h, l));
+        let mut e = Expr::new(ExprKind::Slice { base: Box::new(base), hi: h, lo: l }, ty, span);
+        e.is_compile_time = ct;
+        e.is_lvalue = lv;
+        e.value = value.map(|v| Rc::new(Value::Int(v)));
+        e
+    }
+
+    fn plus_slice(&mut self, base: &ast::Expr, lo: &ast::Expr, width: &ast::Expr, span: Span) -> Expr {
+        let base = self.expr(base);
+        let Some(base_width) = self.sliceable(&base) else { return Expr::error(span) };
+        let lo_e = self.expr(lo);
+        let w = self.const_int(width, &codes::INVALID_SLICE, "the width of a slice");
+        let lo_plain = self.strip_enum(lo_e.ty);
+        if self.is_error(lo_e.ty) {
+            return Expr::error(span);
+        }
+        let is_unsigned = matches!(self.kind(lo_plain), TyKind::Bit(_)) || lo_plain == Types::INT;
+        let is_signed_const = matches!(self.kind(lo_plain), TyKind::Signed(_)) && lo_e.value.is_some();
+        if !is_unsigned && !is_signed_const {
+            let shown = self.quote(lo_e.ty);
+            self.report(
+                Diagnostic::new(
+                    &codes::INVALID_SLICE,
+                    lo_e.span,
+                    format!("the start of a slice must be an unsigned integer, not {shown}"),
+                )
+                .label("expected bit<W>"),
+            );
+            return Expr::error(span);
+        }
+        if let Some(v) = lo_e.int_value()
+            && (v.is_negative() || *v >= BigInt::from(base_width))
+        {
+            let v = short(v);
+            self.report(
+                Diagnostic::new(
+                    &codes::INVALID_SLICE,
+                    lo_e.span,
+                    format!("bit {v} does not exist in a value of {base_width} bits"),
+                )
+                .label(format!("index is {v}")),
+            );
+            return Expr::error(span);
+        }
+        let Some(w) = w else { return Expr::error(span) };
+        let Some(w) = w.to_u32().filter(|w| *w <= crate::type_expr::WIDTH_MAX) else {
+            self.report(
+                Diagnostic::new(
+                    &codes::INVALID_SLICE,
+                    width.span,
+                    "the width of a slice must be a positive number",
+                )
+                .label(format!("width is {}", short(&w))),
+            );
+            return Expr::error(span);
+        };
+        let ty = self.p.types.bit(w);
+        let (ct, lv) = (base.is_compile_time && lo_e.is_compile_time, base.is_lvalue);
+        let value = match (base.int_value(), lo_e.int_value().and_then(|l| l.to_u32())) {
+            (Some(v), Some(l)) => {
+                Some(fold::wrap(&(fold::to_bits(v, base_width) >> l), IntShape::Unsigned(w)))
+            }
+            _ => None,
+        };
+        let mut e =
+            Expr::new(ExprKind::PlusSlice { base: Box::new(base), lo: Box::new(lo_e), width: w }, ty, span);
+        e.is_compile_time = ct;
+        e.is_lvalue = lv;
+        e.value = value.map(|v| Rc::new(Value::Int(v)));
+        e
+    }
+
+    // -- aggregates ---------------------------------------------------------------------------
+
+    fn list_literal(&mut self, items: &[ast::Expr], span: Span) -> Expr {
+        let mut list = Vec::with_capacity(items.len());
+        let mut failed = false;
+        for (i, item) in items.iter().enumerate() {
+            let e = self.expr(item);
+            failed |= self.is_error(e.ty);
+            if e.ty == Types::DOTS && i + 1 != items.len() {
+                self.report(
+                    Diagnostic::new(&codes::INITIALIZER, e.span, "`...` must be the last element")
+                        .label("elements follow")
+                        .note("`...` stands for the default values of all remaining elements"),
+                );
+                failed = true;
+            }
+            list.push(e);
+        }
+        if failed {
+            return Expr::error(span);
+        }
+        let ty = self.intern(TyKind::ListLiteral(list.iter().map(|e| e.ty).collect()));
+        let ct = list.iter().all(|e| e.is_compile_time);
+        let value = collect_values(list.iter());
+        let mut e = Expr::new(ExprKind::List(list), ty, span).compile_time(ct);
+        e.value = value.map(|v| Rc::new(Value::Aggregate(v)));
+        e
+    }
+
+    fn struct_literal(&mut self, fields: &[ast::NamedExpr], dots: Option<Span>, span: Span) -> Expr {
+        let mut list: Vec<(SmolStr, Expr)> = Vec::with_capacity(fields.len());
+        let mut spans: Vec<Span> = Vec::with_capacity(fields.len());
+        let mut failed = false;
+        for f in fields {
+            let e = self.expr(&f.value);
+            failed |= self.is_error(e.ty);
+            if let Some(i) = list.iter().position(|(n, _)| *n == f.name.name) {
+                self.report_duplicate(&f.name.name, f.name.span, spans[i]);
+                failed = true;
+                continue;
+            }
+            spans.push(f.name.span);
+            list.push((f.name.name.clone(), e));
+        }
+        if failed {
+            return Expr::error(span);
+        }
+        let mut shape: Vec<(SmolStr, Ty)> = list.iter().map(|(n, e)| (n.clone(), e.ty)).collect();
+        if dots.is_some() {
+            shape.push(("...".into(), Types::DOTS));
+        }
+        let ty = self.intern(TyKind::StructLiteral(shape));
+        let ct = list.iter().all(|(_, e)| e.is_compile_time);
+        Expr::new(ExprKind::StructLiteral { fields: list, has_dots: dots.is_some() }, ty, span)
+            .compile_time(ct)
+    }
+
+    // -- casts --------------------------------------------------------------------------------
+
+    fn cast(&mut self, t: &ast::Type, operand: &ast::Expr, span: Span) -> Expr {
+        let ty = self.ty(t);
+        let operand = self.expr(operand);
+        if self.is_error(ty) || self.is_error(operand.ty) {
+            return Expr::error(span);
+        }
+        let is_literal = matches!(
+            self.kind(operand.ty),
+            TyKind::ListLiteral(_) | TyKind::StructLiteral(_) | TyKind::InvalidHeader | TyKind::Dots
+        );
+        match self.kind(ty).clone() {
+            TyKind::Struct(..) | TyKind::Array(..) if is_literal || operand.ty == ty => {
+                self.coerce(operand, ty, &Role::Cast { span: t.span })
+            }
+            TyKind::List(element) if is_literal => {
+                let ExprKind::List(items) = operand.kind else {
+                    return self.illegal_cast(operand.ty, ty, span, t.span);
+                };
+                let mut list = Vec::with_capacity(items.len());
+                for item in items {
+                    let item = self.coerce(item, element, &Role::Element);
+                    if self.is_error(item.ty) {
+                        return Expr::error(span);
+                    }
+                    list.push(item);
+                }
+                let ct = list.iter().all(|e| e.is_compile_time);
+                let value = collect_values(list.iter());
+                let mut e = Expr::new(ExprKind::List(list), ty, span).compile_time(ct);
+                e.value = value.map(|v| Rc::new(Value::Aggregate(v)));
+                e
+            }
+            TyKind::Bit(_)
+            | TyKind::Signed(_)
+            | TyKind::Bool
+            | TyKind::Int
+            | TyKind::Newtype(_)
+            | TyKind::Enum(_)
+                if self.can_cast(ty, operand.ty) =>
+            {
+                self.convert(operand, ty, false, span)
+            }
+            // The cast of a value to its own type changes nothing.
+            TyKind::Error | TyKind::Var(_) | TyKind::Bool | TyKind::ErrorCode | TyKind::Tuple(_)
+                if operand.ty == ty =>
+            {
+                self.convert(operand, ty, false, span)
+            }
+            _ => self.illegal_cast(operand.ty, ty, span, t.span),
+        }
+    }
+
+    fn illegal_cast(&mut self, from: Ty, to: Ty, span: Span, to_span: Span) -> Expr {
+        let (f, t) = (self.quote(from), self.quote(to));
+        let mut d =
+            Diagnostic::new(&codes::INVALID_CAST, span, format!("a value of type {f} cannot be cast to {t}"))
+                .label(format!("of type {f}"))
+                .also(to_span, format!("to type {t}"));
+        let widths = (self.kind(from).clone(), self.kind(to).clone());
+        if let (TyKind::Bit(a), TyKind::Signed(b)) | (TyKind::Signed(a), TyKind::Bit(b)) = widths {
+            let via = match widths.0 {
+                TyKind::Bit(_) => format!("(int<{b}>)(bit<{b}>)"),
+                _ => format!("(bit<{b}>)(int<{b}>)"),
+            };
+            d = d
+                .note(format!("a cast changes either the width or the sign, not both ({a} to {b} bits)"))
+                .help(format!("cast in two steps: `{via}`"));
+        } else if let (_, TyKind::Bool) = (self.kind(from), self.kind(to)) {
+            d = d.help("compare with 0 instead: `x != 0`");
+        }
+        self.report(d);
+        Expr::error(span)
+    }
+
+    /// Explicit casts between base types (P4-16, "Explicit casts").
+    fn can_cast(&self, to: Ty, from: Ty) -> bool {
+        if to == from {
+            return true;
+        }
+        match (self.kind(to), self.kind(from)) {
+            (TyKind::Newtype(id), _) => {
+                let under = self.p.newtypes[*id].underlying;
+                under == from
+                    || (from == Types::INT && self.is_fixed_int(self.strip_newtype(to)))
+                    || (!self.options.strict && self.can_cast_through(under, from))
+            }
+            (_, TyKind::Newtype(id)) => self.can_cast_from_newtype(to, self.p.newtypes[*id].underlying),
+            (TyKind::Bit(a), TyKind::Bit(b)) | (TyKind::Signed(a), TyKind::Signed(b)) => {
+                let _ = (a, b);
+                true
+            }
+            (TyKind::Bit(a), TyKind::Signed(b)) | (TyKind::Signed(a), TyKind::Bit(b)) => a == b,
+            (TyKind::Bool, TyKind::Bit(1)) | (TyKind::Bit(1), TyKind::Bool) => true,
+            (TyKind::Bit(_) | TyKind::Signed(_) | TyKind::Bool | TyKind::Int, TyKind::Int) => true,
+            (TyKind::Int, TyKind::Bit(_) | TyKind::Signed(_)) => true,
+            (TyKind::Enum(d), TyKind::Enum(s)) => {
+                let (d, s) = (self.p.enums[*d].underlying, self.p.enums[*s].underlying);
+                d.is_some() && d == s
+            }
+            (TyKind::Enum(d), _) => match self.p.enums[*d].underlying {
+                Some(under) => under == from || from == Types::INT,
+                None => false,
+            },
+            (TyKind::Bit(_) | TyKind::Signed(_), TyKind::Enum(s)) => {
+                self.p.enums[*s].underlying.is_some_and(|under| self.can_cast(to, under))
+            }
+            _ => false,
+        }
+    }
+
+    /// A newtype over a newtype can be made from the innermost type's values.
+    fn can_cast_through(&self, under: Ty, from: Ty) -> bool {
+        matches!(self.kind(under), TyKind::Newtype(_)) && self.can_cast(under, from)
+    }
+
+    fn can_cast_from_newtype(&self, to: Ty, under: Ty) -> bool {
+        to == under
+            || (!self.options.strict
+                && matches!(self.kind(under), TyKind::Newtype(id) if self.can_cast_from_newtype(to, self.p.newtypes[*id].underlying)))
+    }
+
+    /// Makes a cast node and converts the value.
+    pub fn convert(&mut self, operand: Expr, to: Ty, is_implicit: bool, span: Span) -> Expr {
+        let value = match operand.value.as_deref() {
+            Some(v) => match self.cast_value(v, operand.ty, to, is_implicit, span) {
+                Ok(v) => v,
+                Err(()) => return Expr::error(span),
+            },
+            None => None,
+        };
+        let ct = operand.is_compile_time;
+        let mut e =
+            Expr::new(ExprKind::Cast { operand: Box::new(operand), is_implicit }, to, span).compile_time(ct);
+        e.value = value.map(Rc::new);
+        e
+    }
+
+    pub fn shape(&self, ty: Ty) -> Option<IntShape> {
+        match self.kind(self.strip_enum(self.strip_newtype(ty))) {
+            TyKind::Bit(w) => Some(IntShape::Unsigned(*w)),
+            TyKind::Signed(w) => Some(IntShape::Signed(*w)),
+            TyKind::Int => Some(IntShape::Unbounded),
+            _ => None,
+        }
+    }
+
+    fn cast_value(
+        &mut self,
+        v: &Value,
+        from: Ty,
+        to: Ty,
+        is_implicit: bool,
+        span: Span,
+    ) -> Result<Option<Value>, ()> {
+        let to_plain = self.strip_newtype(to);
+        Ok(match v {
+            Value::Int(i) if to_plain == Types::BOOL => {
+                if *i == BigInt::from(0) || *i == BigInt::from(1) {
+                    Some(Value::Bool(*i == BigInt::from(1)))
+                } else {
+                    let shown = short(i);
+                    self.report(
+                        Diagnostic::new(
+                            &codes::INVALID_CAST,
+                            span,
+                            format!("{shown} cannot be cast to `bool`"),
+                        )
+                        .label("only 0 and 1 can")
+                        .help("compare with 0 instead: `x != 0`"),
+                    );
+                    return Err(());
+                }
+            }
+            Value::Int(i) => match self.shape(to) {
+                Some(shape) => {
+                    let is_literal = from == Types::INT;
+                    let v = if is_literal && is_implicit {
+                        let i = i.clone();
+                        self.truncate(&i, shape, to, span)
+                    } else {
+                        fold::wrap(i, shape)
+                    };
+                    Some(Value::Int(v))
+                }
+                None => None,
+            },
+            Value::Bool(b) if matches!(self.kind(to_plain), TyKind::Bit(1)) => {
+                Some(Value::Int(BigInt::from(u8::from(*b))))
+            }
+            other => Some(other.clone()),
+        })
+    }
+}
+
+/// Field of a struct, header, tuple or array value.
+pub(crate) fn field_value(v: &Value, i: u32) -> Option<Value> {
+    match v {
+        Value::Aggregate(items) => items.get(i as usize).cloned(),
+        Value::Header { valid: true, fields } => fields.get(i as usize).cloned(),
+        _ => None,
+    }
+}
+
+/// The values of all expressions when all are known.
+pub(crate) fn collect_values<'e>(exprs: impl Iterator<Item = &'e Expr>) -> Option<Vec<Value>> {
+    exprs.map(|e| e.value.as_deref().cloned()).collect()
+}
+
+pub(crate) fn list_names(names: &[String]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
