@@ -4,7 +4,7 @@ use diagnostics::Code;
 
 /// Every code, by id.
 pub fn all() -> Vec<Code> {
-    let mut codes: Vec<Code> = [syntax::codes::ALL].concat();
+    let mut codes: Vec<Code> = [syntax::codes::ALL, check::codes::ALL].concat();
     codes.sort_by_key(|code| code.id);
     codes
 }
