@@ -128,6 +128,10 @@ fn recorded_syntax_errors(root: &Path, path: &Path) -> Vec<u32> {
 /// Syntax errors that the reference compiler finds in the bodies of annotations, which are tokens to this parser.
 const IN_ANNOTATIONS: &[&str] = &["annotation.p4", "issue2283_2-bmv2.p4"];
 
+/// Refused here by the grammar, there by a later pass: a method without return type that bears the name of
+/// another type than its extern.
+const EARLIER_HERE: &[(&str, u32)] = &[("issue435.p4", 13)];
+
 #[test]
 fn syntax_errors_stand_on_the_recorded_lines() {
     let Some(root) = checkout() else { return };
@@ -136,12 +140,14 @@ fn syntax_errors_stand_on_the_recorded_lines() {
         let expected = recorded_syntax_errors(&root, &path);
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let found = complaints(&parse(&root, &path));
-        println!("{name}: {expected:?} {found:#?}");
         let good = match expected.first() {
             Some(line) if !IN_ANNOTATIONS.contains(&name.as_str()) => {
                 found.first().is_some_and(|(l, _)| l.abs_diff(*line) <= 1)
             }
-            _ => found.is_empty(),
+            _ => match EARLIER_HERE.iter().find(|(n, _)| *n == name) {
+                Some((_, line)) => found.iter().all(|(l, _)| l == line),
+                None => found.is_empty(),
+            },
         };
         if !good {
             bad.push((name, expected, found));

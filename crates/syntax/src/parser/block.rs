@@ -28,8 +28,9 @@ impl Parser<'_> {
             let ctor_params = p.ctor_params()?;
             let (mut locals, mut states) = (Vec::new(), Vec::new());
             let open = p.span();
+            let n_errors = p.n_errors;
             let mut complained = false;
-            p.braced("to begin the parser, or `;` after a parser type", |p| {
+            p.braced(Items::Declarations, "to begin the parser, or `;` after a parser type", |p| {
                 if p.at_state() {
                     states.push(p.state()?);
                     return Ok(());
@@ -44,7 +45,7 @@ impl Parser<'_> {
                 locals.extend(p.declaration(Place::Parser)?);
                 Ok(())
             })?;
-            if states.is_empty() && p.error_pos.is_none_or(|e| e + 1 < p.pos) {
+            if states.is_empty() && p.n_errors == n_errors {
                 let d =
                     Diagnostic::new(&codes::MISSING_PART, p.prev_span(), "a parser needs at least one state")
                         .label("expected a state before this")
@@ -95,7 +96,7 @@ impl Parser<'_> {
                 && self.misspelt(&[TokenKind::State]).is_some()
     }
 
-    fn state(&mut self) -> Parse<ParserState> {
+    pub(super) fn state(&mut self) -> Parse<ParserState> {
         let start = self.span();
         let annotations = self.annotations()?;
         if !self.at(TokenKind::State) {
@@ -105,9 +106,9 @@ impl Parser<'_> {
         self.bump();
         let name = self.name("a state")?;
         let (stmts, transition) = self.scoped(|p| {
-            let open = p.expect(TokenKind::LBrace, "to begin the state")?;
+            let open = p.open_block("to begin the state")?;
             let (mut stmts, mut transition) = (Vec::new(), None);
-            while !p.at_block_end(open) {
+            while !p.at_block_end(Items::Other, open) {
                 let start = p.pos;
                 let item = if p.at_transition() {
                     p.transition().map(|t| {
@@ -126,7 +127,7 @@ impl Parser<'_> {
                     p.resynchronise(start);
                 }
             }
-            p.close_block(open)?;
+            p.close_block(open);
             Ok((stmts, transition))
         })?;
         Ok(ParserState { annotations, name, stmts, transition, span: self.since(start) })
@@ -169,7 +170,7 @@ impl Parser<'_> {
         let open = self.expect(TokenKind::LParen, "after `select`")?;
         let exprs = self.comma_list(TokenKind::RParen, TrailingComma::Forbidden, Self::expr)?;
         self.close(TokenKind::RParen, open)?;
-        let cases = self.braced("and the cases of `select`", |p| {
+        let cases = self.braced(Items::Other, "and the cases of `select`", |p| {
             let start = p.span();
             let keyset = p.keyset()?;
             p.expect(TokenKind::Colon, "and the next state")?;
@@ -258,8 +259,9 @@ impl Parser<'_> {
             let ctor_params = p.ctor_params()?;
             let (mut locals, mut apply) = (Vec::new(), None);
             let open = p.span();
+            let n_errors = p.n_errors;
             let mut complained = false;
-            p.braced("to begin the control, or `;` after a control type", |p| {
+            p.braced(Items::Declarations, "to begin the control, or `;` after a control type", |p| {
                 if p.at_apply() {
                     if apply.is_some() && !complained {
                         complained = true;
@@ -284,7 +286,7 @@ impl Parser<'_> {
                 locals.extend(p.declaration(Place::Control)?);
                 Ok(())
             })?;
-            if apply.is_none() {
+            if apply.is_none() && p.n_errors == n_errors {
                 let d =
                     Diagnostic::new(&codes::MISSING_PART, p.prev_span(), "a control needs an `apply` block")
                         .label("expected `apply { ... }` before this")

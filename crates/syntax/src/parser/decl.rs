@@ -37,6 +37,10 @@ impl Parser<'_> {
             }
             let start = self.pos;
             if self.at(TokenKind::RBrace) {
+                if self.misplaced_until == Some(self.pos) {
+                    self.bump();
+                    continue;
+                }
                 let d = self
                     .here(&codes::UNMATCHED_BRACE, "this `}` closes nothing")
                     .label("no `{` is open here")
@@ -65,6 +69,9 @@ impl Parser<'_> {
         let annotations = self.annotations()?;
         if let Some(skipped) = self.misplaced_statement(place) {
             return skipped.map(|()| None);
+        }
+        if self.at(TokenKind::State) && is_name(self.kind_at(1)) || self.at(TokenKind::Apply) {
+            return self.misplaced_part(place).map(|()| None);
         }
         let keyword = match self.misspelt_declaration() {
             Some(keyword) => {
@@ -111,10 +118,10 @@ impl Parser<'_> {
                     ValueSet => "value sets are declared in a parser, before its states",
                     _ => "move the declaration to the top level",
                 });
-            self.report(d);
+            self.report_misplaced(d);
         }
         self.bump();
-        Some(match keyword {
+        let result = match keyword {
             Const => self.constant(),
             Action => self.action(),
             Table => self.table(),
@@ -131,7 +138,11 @@ impl Parser<'_> {
             Parser => self.parser(),
             Control => self.control(),
             _ => self.package(),
-        })
+        };
+        if !here {
+            self.end_misplaced();
+        }
+        Some(result)
     }
 
     /// An identifier in the place and company of a keyword that it resembles.
@@ -152,6 +163,25 @@ impl Parser<'_> {
             _ => return None,
         };
         self.misspelt(words)
+    }
+
+    /// Reports and skips a `state` outside of a parser or an `apply` outside of a control.
+    fn misplaced_part(&mut self, place: Place) -> Parse<()> {
+        let word = self.kind().as_str();
+        let owner = if self.at(TokenKind::State) { "parser" } else { "control" };
+        let d = self
+            .here(&codes::MISPLACED, format!("`{word}` cannot stand {}", place.describe()))
+            .label("not here")
+            .help(format!("`{word}` stands within a {owner}; is there a `}}` too many before this?"));
+        self.report_misplaced(d);
+        if self.at(TokenKind::State) {
+            self.state()?;
+        } else {
+            self.bump();
+            self.block()?;
+        }
+        self.end_misplaced();
+        Ok(())
     }
 
     /// Where only declarations may stand: reports and skips a statement. Of a run of them only the first
@@ -197,17 +227,28 @@ impl Parser<'_> {
         } else if self.statement().is_err() {
             self.resynchronise(start);
         }
-        self.misplaced_until = Some(self.pos);
+        self.end_misplaced();
         Some(Ok(()))
     }
 
     /// A declaration that begins with a type: variable, instance or function.
     pub(super) fn typed_declaration(&mut self, place: Place) -> Parse<DeclKind> {
         use TokenKind::*;
+        if self.at(Ident) && self.kind_at(1) == LParen && matches!(self.kind_at(2), In | Out | InOut) {
+            let d = self
+                .here(&codes::EXPECTED_DECLARATION, format!("expected a keyword or type before {}", self.found()))
+                .label("what is declared here?")
+                .help(match place {
+                    Place::TopLevel => "write `control`, `parser`, `action` or the return type of a function",
+                    Place::Control => "write `action`",
+                    Place::Parser | Place::Object | Place::Block => "write the return type of the function",
+                });
+            return self.fail(d);
+        }
         if self.typeness(0) == Typeness::NotType && !self.at(List) {
             return self.no_declaration(place);
         }
-        let ty_span = self.span();
+        let (start, ty_span) = (self.pos, self.span());
         let ty = if self.at(Void) { self.any_type()? } else { self.ty()? };
         if self.at(LParen) {
             let args = self.args()?;
@@ -223,7 +264,7 @@ impl Parser<'_> {
                 .also(ty_span, "read as a type");
             return self.fail(d);
         }
-        let name = self.name("what is declared")?;
+        let name = self.name("a variable")?;
         if matches!(self.kind(), LParen | Lt) {
             return self.function(ty, name, place);
         }
@@ -232,7 +273,7 @@ impl Parser<'_> {
                 .label("no value has this type");
             self.report(d);
         }
-        self.variable(ty, name, place)
+        self.variable(ty, name, place, start)
     }
 
     fn no_declaration(&mut self, place: Place) -> Parse<DeclKind> {
@@ -278,7 +319,7 @@ impl Parser<'_> {
             self.bump();
             let items = self.scoped(|p| {
                 p.nest(|p| {
-                    p.braced("to begin the initialiser of the instance", |p| p.declaration(Place::Object))
+                    p.braced(Items::Other, "to begin the initialiser of the instance", |p| p.declaration(Place::Object))
                 })
             })?;
             initializer = Some(items.into_iter().flatten().collect());
@@ -287,10 +328,9 @@ impl Parser<'_> {
         Ok(DeclKind::Instantiation(Instantiation { ty, args, name, initializer }))
     }
 
-    /// After `T name`: `[n]`, `= init`, `;`.
-    fn variable(&mut self, ty: Type, name: Ident, place: Place) -> Parse<DeclKind> {
+    /// After `T name`: `[n]`, `= init`, `;`. `start`: the token at which the declaration began.
+    fn variable(&mut self, ty: Type, name: Ident, place: Place, start: usize) -> Parse<DeclKind> {
         let declared = self.declarator(ty, &name)?;
-        let start = self.prev_span();
         let init = if self.eat(TokenKind::Assign) { Some(self.expr()?) } else { None };
         if self.at(TokenKind::Comma) && self.kind_at(1) == TokenKind::Ident {
             let d = self
@@ -306,13 +346,18 @@ impl Parser<'_> {
             Place::Parser | Place::Control | Place::Block => None,
         };
         if let Some(message) = place_error {
-            let d = Diagnostic::new(&codes::MISPLACED, self.since(start), message)
+            let d = Diagnostic::new(&codes::MISPLACED, self.since(name.span), message)
                 .label("not here")
                 .note("there are no global variables: what lasts beyond a packet lives in externs such as registers")
                 .help("declare a `const`, or declare the variable in a control, parser, action or function");
-            self.report(d);
+            if self.misplaced_until != Some(start) {
+                self.report(d);
+            }
         }
         self.semicolon("after the variable")?;
+        if place_error.is_some() {
+            self.end_misplaced();
+        }
         Ok(DeclKind::Variable(VariableDecl { ty: declared, name, init }))
     }
 
@@ -466,7 +511,7 @@ impl Parser<'_> {
         self.declare_type(&name);
         self.scoped(|p| {
             let type_params = p.type_params()?;
-            let fields = p.braced("and fields", |p| {
+            let fields = p.braced(Items::Fields, "and fields", |p| {
                 let start = p.span();
                 let annotations = p.annotations()?;
                 let ty = p.ty()?;
@@ -536,6 +581,16 @@ impl Parser<'_> {
     }
 
     fn newtype(&mut self) -> Parse<DeclKind> {
+        if matches!(self.kind(), TokenKind::Header | TokenKind::Struct | TokenKind::HeaderUnion | TokenKind::Enum)
+        {
+            let word = self.kind().as_str();
+            let d = self
+                .here(&codes::MISPLACED, format!("`{word}` cannot be declared within `type`"))
+                .label("expected the name of a type")
+                .help(format!("declare the {word} first; `typedef` takes such a declaration, `type` does not"));
+            self.report(d);
+            return self.typedef();
+        }
         let target = TypedefTarget::Type(self.ty()?);
         self.type_name(target, "a type").map(DeclKind::Newtype)
     }
@@ -607,7 +662,7 @@ impl Parser<'_> {
         self.declare_type(&name);
         self.scoped(|p| {
             let type_params = p.type_params()?;
-            let methods = p.braced("and methods", |p| p.method(&name))?;
+            let methods = p.braced(Items::Fields, "and methods", |p| p.method(&name))?;
             Ok(DeclKind::Extern(ExternDecl { name: name.clone(), type_params, methods }))
         })
     }

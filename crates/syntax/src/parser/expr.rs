@@ -398,11 +398,25 @@ impl Parser<'_> {
     fn braces(&mut self) -> Parse<ExprKind> {
         let open = self.bump();
         if !(self.at_name() && self.kind_at(1) == TokenKind::Assign) {
-            let values = self.comma_list(TokenKind::RBrace, TrailingComma::Allowed, Self::expr)?;
+            let mut mixed = false;
+            let values = self.comma_list(TokenKind::RBrace, TrailingComma::Allowed, |p| {
+                let value = p.expr()?;
+                if p.at(TokenKind::Assign) {
+                    if std::mem::replace(&mut mixed, true) {
+                        return Err(Stop);
+                    }
+                    let d = p
+                        .here(&codes::UNEXPECTED_TOKEN, "expected a plain value, found `field = value`")
+                        .label("no `=` here")
+                        .also(open, "the first value has no name, so none has one");
+                    return p.fail(d);
+                }
+                Ok(value)
+            })?;
             self.close(TokenKind::RBrace, open)?;
             return Ok(ExprKind::List(values));
         }
-        let mut dots = None;
+        let (mut dots, mut mixed) = (None, false);
         let items = self.comma_list(TokenKind::RBrace, TrailingComma::Allowed, |p| {
             if let Some(span) = dots {
                 let d = p

@@ -42,6 +42,18 @@ enum TrailingComma {
     Forbidden,
 }
 
+/// What a block holds: tells which keywords show that its `}` is missing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Items {
+    /// Of a parser or control: states, tables and actions among them.
+    Declarations,
+    /// Of a key, list of actions or list of entries.
+    InTable,
+    /// Of a struct or extern.
+    Fields,
+    Other,
+}
+
 struct Parser<'a> {
     tokens: &'a [Token],
     sources: &'a SourceMap,
@@ -217,6 +229,18 @@ impl Parser<'_> {
             self.diags.push(d);
             self.give_up();
         }
+    }
+
+    /// Reports that what begins at the cursor cannot stand here. In a run of such things, which a brace too
+    /// many or too few brings about, only the first is reported; [`Parser::end_misplaced`] ends each.
+    fn report_misplaced(&mut self, d: Diagnostic) {
+        if self.misplaced_until != Some(self.pos) {
+            self.report(d);
+        }
+    }
+
+    fn end_misplaced(&mut self) {
+        self.misplaced_until = Some(self.pos);
     }
 
     fn fail<T>(&mut self, d: Diagnostic) -> Parse<T> {
@@ -443,9 +467,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips a bracketed group. One that is not closed ends before the first `;`, declaration or closing
-    /// bracket of another kind.
+    /// Skips a bracketed group. One that is not closed ends before the first `;`, declaration, or closing
+    /// brace that is indented less than the line of the opening one.
     fn skip_group(&mut self) {
+        let indentation = self.indentation(self.span());
         let mut open: Vec<TokenKind> = Vec::new();
         loop {
             let kind = self.kind();
@@ -454,6 +479,11 @@ impl Parser<'_> {
                 TokenKind::LBrace => open.push(TokenKind::RBrace),
                 TokenKind::LParen => open.push(TokenKind::RParen),
                 TokenKind::LBracket => open.push(TokenKind::RBracket),
+                TokenKind::RBrace if self.at_line_start() && self.indentation(self.span()) < indentation => {
+                    return;
+                }
+                // A stray one within parentheses.
+                TokenKind::RBrace if !open.contains(&kind) && !self.at_line_start() => {}
                 TokenKind::RBrace | TokenKind::RParen | TokenKind::RBracket => {
                     while open.last().is_some_and(|k| *k != kind && *k != TokenKind::RBrace) {
                         open.pop();
@@ -486,34 +516,35 @@ impl Parser<'_> {
         }
     }
 
-    /// After a fault in a statement or declaration: on to just after its `;` or `{...}`, or to what
-    /// plainly begins another one. `start` is where the faulty one began.
+    /// After a fault in a statement or declaration that began at token `start`: on to just after its `;` or
+    /// `{...}`, or to what plainly begins another one.
     fn resynchronise(&mut self, start: usize) {
-        if self.pos == start && !self.at(TokenKind::RBrace) {
-            self.bump();
+        if self.stopped {
+            return;
         }
+        // From the start again, so that brackets that the fault left open are seen.
+        let fault = self.pos.max(start + 1);
+        self.pos = start;
         loop {
+            let past = self.pos >= fault;
             match self.kind() {
-                TokenKind::Eof | TokenKind::RBrace => return,
+                TokenKind::Eof => return,
+                TokenKind::RBrace if past => return,
                 TokenKind::Semicolon => {
                     self.bump();
-                    return;
+                    if self.pos >= fault {
+                        return;
+                    }
                 }
                 TokenKind::LBrace => {
                     self.skip_group();
-                    if self.at(TokenKind::Else) {
-                        continue;
+                    if self.pos >= fault && !self.at(TokenKind::Else) {
+                        self.eat(TokenKind::Semicolon);
+                        return;
                     }
-                    self.eat(TokenKind::Semicolon);
-                    return;
                 }
                 TokenKind::LParen | TokenKind::LBracket => self.skip_group(),
-                k if self.pos > start
-                    && (starts_declaration(k) || starts_statement(k))
-                    && self.at_line_start() =>
-                {
-                    return;
-                }
+                k if past && (starts_declaration(k) || starts_statement(k)) && self.at_line_start() => return,
                 _ => {
                     self.bump();
                 }
@@ -521,32 +552,71 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ item item ... }`, each item with its own recovery. Gives the items and the closing brace's place.
-    fn braced<T>(&mut self, after: &str, mut item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
-        let open = self.expect(TokenKind::LBrace, after)?;
-        let mut items = Vec::new();
-        while !self.at_block_end(open) {
+    /// `{ item item ... }`, each item with its own recovery.
+    fn braced<T>(
+        &mut self,
+        items: Items,
+        after: &str,
+        mut item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        let open = self.open_block(after)?;
+        let mut found = Vec::new();
+        while !self.at_block_end(items, open) {
             let start = self.pos;
             match item(self) {
-                Ok(i) => items.push(i),
+                Ok(i) => found.push(i),
                 Err(Stop) => self.resynchronise(start),
             }
         }
-        self.close_block(open)?;
-        Ok(items)
+        self.close_block(open);
+        Ok(found)
     }
 
-    /// `}`, the end of the file, or a declaration that can only stand at the top level and is not indented
-    /// more than the line of `open`: then a brace is missing.
-    fn at_block_end(&self, open: Span) -> bool {
-        match self.kind() {
-            TokenKind::RBrace | TokenKind::Eof => true,
-            k if starts_toplevel(k) => match (self.indentation(self.span()), self.indentation(open)) {
+    /// `{`. When it is missing and what it should hold seems to follow, it is only reported.
+    fn open_block(&mut self, after: &str) -> Parse<Span> {
+        use TokenKind::*;
+        if self.at(LBrace) {
+            return Ok(self.bump());
+        }
+        let at = self.prev_span().shrink_to_hi();
+        let goes_on = match self.kind() {
+            Semicolon | Comma | Colon | Assign | Dot | Eof => false,
+            LParen | RParen | LBracket | RBracket | Lt | Gt => false,
+            k if starts_toplevel(k) => false,
+            k => self.at_line_start() || is_name(k) || starts_statement(k) || k == Bit,
+        };
+        if !goes_on || self.at(Unknown) {
+            return self.expect(LBrace, after);
+        }
+        let d = Diagnostic::new(&codes::UNEXPECTED_TOKEN, at, format!("expected `{{` {after}"))
+            .label("expected `{`")
+            .fix("add `{`", at, " {");
+        self.report(d);
+        Ok(self.prev_span())
+    }
+
+    /// `}`, the end of the file, or a declaration that cannot stand in this block and is not indented more
+    /// than the line of `open`: then a brace is missing.
+    fn at_block_end(&self, items: Items, open: Span) -> bool {
+        use TokenKind::*;
+        let alien = match self.kind() {
+            RBrace | Eof => return true,
+            k if starts_toplevel(k) => true,
+            _ if items == Items::Declarations => false,
+            State | Table => is_name(self.kind_at(1)) && self.kind_at(2) == LBrace,
+            Action => true,
+            Apply => self.kind_at(1) == LBrace,
+            Const | ValueSet if items == Items::Fields => true,
+            Const | Key | Actions | Entries | Ident if items == Items::InTable => {
+                self.kind_at(1 + usize::from(self.at(Const))) == Assign
+            }
+            _ => false,
+        };
+        alien
+            && match (self.indentation(self.span()), self.indentation(open)) {
                 (Some(here), Some(outer)) => here <= outer,
                 _ => false,
-            },
-            _ => false,
-        }
+            }
     }
 
     /// White space before the first token of the line, in characters.
@@ -557,21 +627,49 @@ impl Parser<'_> {
         Some(text.chars().take_while(|c| c.is_whitespace()).count())
     }
 
-    fn close_block(&mut self, open: Span) -> Parse<Span> {
-        if self.at(TokenKind::RBrace) {
-            return Ok(self.bump());
+    /// `}`. A missing one is only reported.
+    fn close_block(&mut self, open: Span) {
+        if self.eat(TokenKind::RBrace) {
+            return;
         }
-        let d = Diagnostic::new(&codes::UNCLOSED, open, "this `{` is never closed")
-            .label("opened here")
-            .also(
-                self.span(),
-                match self.kind() {
-                    TokenKind::Eof => "the file ends here".to_string(),
-                    k => format!("`{}` can only stand at the top level", k.as_str()),
-                },
-            )
-            .help("add the missing `}`");
-        self.fail(d)
+        let (open, close) = match self.likely_unclosed(open) {
+            Some((open, close)) => (open, Some(close)),
+            None => (open, None),
+        };
+        let mut d = Diagnostic::new(&codes::UNCLOSED, open, "this `{` is never closed").label("opened here");
+        if let Some(close) = close {
+            d = d.also(close, "this `}` is indented like the end of something further out");
+        }
+        d = d.also(
+            self.span(),
+            match self.kind() {
+                TokenKind::Eof => "the file ends here".to_string(),
+                k => format!("`{}` cannot stand within", k.as_str()),
+            },
+        );
+        self.report(d.help("add the missing `}`"));
+    }
+
+    /// Of the braces since `open`, which is not closed: the first whose `}` is indented less than itself.
+    fn likely_unclosed(&self, open: Span) -> Option<(Span, Span)> {
+        let start = self.tokens.get(..self.pos)?.iter().rposition(|t| t.span == open)?;
+        let mut opened: Vec<Span> = Vec::new();
+        for pair in self.tokens.get(start..self.pos)?.windows(2) {
+            let [before, t] = pair else { continue };
+            match t.kind {
+                TokenKind::LBrace => opened.push(t.span),
+                TokenKind::RBrace => {
+                    let inner = opened.pop()?;
+                    let line = |span| self.sources.locate(span).map(|l| l.end_line);
+                    let first_of_line = line(before.span) != line(t.span);
+                    if first_of_line && self.indentation(t.span) < self.indentation(inner) {
+                        return Some((inner, t.span));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     fn declare_object(&mut self, name: &Ident) {

@@ -25,7 +25,7 @@ impl Parser<'_> {
     fn block_after(&mut self, start: Span, annotations: Vec<Annotation>, body: Body) -> Parse<Block> {
         self.nest(|p| {
             p.scoped(|p| {
-                let stmts = p.braced("to begin a block", |p| p.item(body))?;
+                let stmts = p.braced(Items::Other, "to begin a block", |p| p.item(body))?;
                 Ok(Block { annotations, stmts, span: p.since(start) })
             })
         })
@@ -87,6 +87,7 @@ impl Parser<'_> {
         let start = self.span();
         let annotations = self.annotations()?;
         let kind = match self.kind() {
+            LBrace if self.at_list_target() => return self.list_target(),
             LBrace => StmtKind::Block(self.block_after(start, annotations, body)?),
             For => self.for_loop(annotations)?,
             If => self.conditional_statement(annotations)?,
@@ -125,6 +126,26 @@ impl Parser<'_> {
             }
         };
         Ok(Stmt { kind, span: self.since(start) })
+    }
+
+    /// `{ a, b } = ...` or `{ a } = ...`
+    fn at_list_target(&self) -> bool {
+        is_name(self.kind_at(1))
+            && match self.kind_at(2) {
+                TokenKind::Comma => true,
+                TokenKind::RBrace => self.kind_at(3) == TokenKind::Assign,
+                _ => false,
+            }
+    }
+
+    fn list_target(&mut self) -> Parse<Stmt> {
+        let d = self
+            .here(&codes::NOT_AN_LVALUE, "a list cannot be assigned to")
+            .label("not a variable, member, index or slice")
+            .help("assign the elements one by one");
+        self.report(d);
+        self.skip_to(&[TokenKind::Semicolon]);
+        Err(Stop)
     }
 
     /// Where `return` has no value.
@@ -211,7 +232,7 @@ impl Parser<'_> {
     fn switch(&mut self) -> Parse<StmtKind> {
         self.bump();
         let subject = self.condition("switch")?;
-        let cases = self.braced("and the cases of `switch`", |p| {
+        let cases = self.braced(Items::Other, "and the cases of `switch`", |p| {
             let start = p.span();
             if p.at(TokenKind::Ident) && p.tok().text == "case" && p.kind_at(1) != TokenKind::Colon {
                 let d = p.here(&codes::FOREIGN_SYNTAX, "P4 has no `case`").label("expected a label").fix(

@@ -10,7 +10,7 @@ impl Parser<'_> {
         self.declare_object(&name);
         let open = self.span();
         let n_errors = self.n_errors;
-        let properties = self.braced("to begin the table", Self::table_property)?;
+        let properties = self.braced(Items::Other, "to begin the table", Self::table_property)?;
         if properties.is_empty() && self.n_errors == n_errors {
             let d =
                 Diagnostic::new(&codes::EMPTY_LIST, self.prev_span(), "a table needs at least one property")
@@ -54,9 +54,9 @@ impl Parser<'_> {
         let name = self.take_word();
         self.expect(Assign, "after the name of the property")?;
         let kind = match keyword {
-            Key => self.braced("and keys", Self::key_element).map(TablePropertyKind::Key)?,
-            Actions => self.braced("and actions", Self::action_of_table).map(TablePropertyKind::Actions)?,
-            Entries => self.braced("and entries", Self::entry).map(TablePropertyKind::Entries)?,
+            Key => self.braced(Items::InTable, "and keys", Self::key_element).map(TablePropertyKind::Key)?,
+            Actions => self.braced(Items::InTable, "and actions", Self::action_of_table).map(TablePropertyKind::Actions)?,
+            Entries => self.braced(Items::InTable, "and entries", Self::entry).map(TablePropertyKind::Entries)?,
             _ => {
                 let value = self.expr()?;
                 self.semicolon("after the property")?;
