@@ -11,7 +11,8 @@ pub enum Action {
     Disable,
 }
 
-/// The options in the order of the command line. Later ones win; a named one wins over one for all.
+/// The options in the order of the command line. Later ones win; a named one wins over one for all. In names
+/// `_` and `-` are the same: p4c is not of one mind about them.
 #[derive(Clone, Debug, Default)]
 pub struct WarningPolicy {
     all: Option<Action>,
@@ -37,7 +38,8 @@ impl WarningPolicy {
         if d.severity == Severity::Error {
             return Some(Severity::Error);
         }
-        let named = |name: &str| name.eq_ignore_ascii_case(d.code.id) || name == d.code.name;
+        let code_name = d.code.name.replace('_', "-");
+        let named = |name: &str| name.eq_ignore_ascii_case(d.code.id) || name == code_name;
         let chosen = self.named.iter().rev().find(|(name, _)| named(name)).map(|(_, action)| *action);
         // Without a name the options speak of warnings; infos are not raised by accident.
         let chosen = chosen.or(self.all.filter(|_| d.severity == Severity::Warning));

@@ -11,7 +11,12 @@ pub fn all() -> Vec<Code> {
 
 /// The code with this id (`P1308`, `p1308`) or name (`type-error`).
 pub fn find(id_or_name: &str) -> Option<Code> {
-    all().into_iter().find(|c| c.id.eq_ignore_ascii_case(id_or_name) || c.name == id_or_name)
+    all().into_iter().find(|c| c.id.eq_ignore_ascii_case(id_or_name) || same_name(c.name, id_or_name))
+}
+
+/// p4c spells some names with `_` and some with `-`; people need not remember which.
+fn same_name(a: &str, b: &str) -> bool {
+    a.replace('_', "-") == b.replace('_', "-")
 }
 
 /// The word nearest to what was typed, when it is near enough to be meant.
@@ -37,13 +42,16 @@ mod tests {
         }
         for code in codes {
             assert!(code.id.len() == 5 && code.id.starts_with('P'), "{}", code.id);
-            assert!(code.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
+            let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+            assert!(code.name.bytes().all(fits), "{}", code.name);
+            assert_eq!(find(code.name).map(|c| c.id), Some(code.id), "`{}` names two codes", code.name);
             assert!(!code.summary.is_empty() && !code.summary.ends_with('.'), "{}", code.id);
         }
     }
 
     #[test]
     fn nearest_words() {
+        assert_eq!(find("uninitialized-use").map(|c| c.name), Some("uninitialized_use"));
         assert_eq!(nearest("unusd", ["unused", "shadow"]), Some("unused"));
         assert_eq!(nearest("p1038", ["P1308", "P2000"]), Some("P1308"));
         assert_eq!(nearest("xyz", ["unused", "shadow"]), None);
