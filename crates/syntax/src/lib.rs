@@ -11,6 +11,7 @@
 
 pub mod ast;
 pub mod codes;
+pub mod fmt;
 pub mod lexer;
 pub mod limits;
 pub mod parser;

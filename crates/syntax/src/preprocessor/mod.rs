@@ -172,7 +172,7 @@ impl Source<'_> {
 /// How far the text of an unstructured annotation has been seen: any character may stand in `@name(...)`
 /// (section 20.1), which is for the parser to take as it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Annotation {
+pub(crate) enum Annotation {
     None,
     At,
     Name,
@@ -181,7 +181,7 @@ enum Annotation {
 }
 
 impl Annotation {
-    fn after(self, kind: TokenKind) -> Annotation {
+    pub(crate) fn after(self, kind: TokenKind) -> Annotation {
         match (self, kind) {
             (Annotation::Body(n), TokenKind::LParen) => Annotation::Body(n.saturating_add(1)),
             (Annotation::Body(n), TokenKind::RParen) if n > 1 => Annotation::Body(n - 1),

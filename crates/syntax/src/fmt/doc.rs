@@ -1,0 +1,207 @@
+//! A document with optional line breaks, and how it is printed within a width.
+//!
+//! The model is Wadler's: a group is printed on one line if it fits, else all its line breaks are taken.
+
+/// A piece of a logical line.
+#[derive(Debug)]
+pub(super) enum Doc<'a> {
+    Text(&'a str),
+    /// A line break, or this text when the group stays on one line.
+    Line(&'static str),
+    /// A line break in a filled list: taken when the next element, that wide, does not fit.
+    Fill(usize),
+    Indent(Vec<Doc<'a>>),
+    Group(Vec<Doc<'a>>, Forced),
+    Comment(Comment<'a>),
+    /// A directive: alone on its line, at the left edge.
+    Directive(&'a str),
+}
+
+#[derive(Debug)]
+pub(super) struct Comment<'a> {
+    pub text: &'a str,
+    /// Column of the comment in the source.
+    pub column: usize,
+    /// It had its line to itself.
+    pub own_line: bool,
+    /// Nothing may follow on the line.
+    pub ends_line: bool,
+}
+
+/// Whether a group contains something that cannot stay on one line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Forced {
+    No,
+    Yes,
+}
+
+pub(super) fn group<'a>(docs: Vec<Doc<'a>>) -> Doc<'a> {
+    let forced = if docs.iter().any(must_break) { Forced::Yes } else { Forced::No };
+    Doc::Group(docs, forced)
+}
+
+fn must_break(d: &Doc) -> bool {
+    match d {
+        Doc::Comment(c) => c.own_line || c.ends_line || c.text.contains('\n'),
+        Doc::Directive(_) => true,
+        Doc::Group(_, f) => *f == Forced::Yes,
+        Doc::Indent(docs) => docs.iter().any(must_break),
+        Doc::Text(_) | Doc::Line(_) | Doc::Fill(_) => false,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Flat,
+    Break,
+}
+
+struct Printer {
+    out: String,
+    width: usize,
+    column: usize,
+    /// Only blanks so far on this line.
+    at_start: bool,
+    /// A comment or directive ended: the next text begins a line.
+    pending: bool,
+}
+
+/// Prints the documents, one after the other, at `indent` columns; `step` more columns per level.
+/// The text begins without indentation and ends without line break.
+pub(super) fn print(docs: &[Doc], indent: usize, step: usize, width: usize) -> String {
+    let mut p = Printer { out: String::new(), width, column: indent, at_start: true, pending: false };
+    let mut stack: Vec<(usize, Mode, &Doc)> = docs.iter().rev().map(|d| (indent, Mode::Break, d)).collect();
+    while let Some((indent, mode, doc)) = stack.pop() {
+        match doc {
+            Doc::Text(t) => p.text(t, indent),
+            Doc::Line(flat) => match mode {
+                Mode::Flat => p.text(flat, indent),
+                Mode::Break => p.newline(indent),
+            },
+            Doc::Fill(next) => {
+                if mode == Mode::Flat || p.column + 1 + next <= p.width {
+                    p.text(" ", indent);
+                } else {
+                    p.newline(indent);
+                }
+            }
+            Doc::Indent(docs) => stack.extend(docs.iter().rev().map(|d| (indent + step, mode, d))),
+            Doc::Group(docs, forced) => {
+                let flat = mode == Mode::Flat
+                    || (*forced == Forced::No && fits(docs, &stack, p.width.saturating_sub(p.column)));
+                let mode = if flat { Mode::Flat } else { Mode::Break };
+                stack.extend(docs.iter().rev().map(|d| (indent, mode, d)));
+            }
+            Doc::Comment(c) => p.comment(c, indent),
+            Doc::Directive(t) => {
+                if !p.at_start {
+                    p.newline(0);
+                } else {
+                    p.out.truncate(p.out.trim_end_matches(' ').len());
+                }
+                p.out.push_str(t);
+                (p.at_start, p.pending) = (false, true);
+            }
+        }
+    }
+    let end = p.out.trim_end().len();
+    p.out.truncate(end);
+    p.out
+}
+
+impl Printer {
+    fn newline(&mut self, indent: usize) {
+        let end = self.out.trim_end_matches(' ').len();
+        self.out.truncate(end);
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n(' ', indent));
+        self.column = indent;
+        (self.at_start, self.pending) = (true, false);
+    }
+
+    fn text(&mut self, text: &str, indent: usize) {
+        if text.trim().is_empty() {
+            if !self.at_start && !self.pending {
+                self.out.push_str(text);
+                self.column += text.len();
+            }
+            return;
+        }
+        if self.pending {
+            self.newline(indent);
+        }
+        self.out.push_str(text);
+        self.column = match text.rfind('\n') {
+            Some(at) => text[at + 1..].chars().count(),
+            None => self.column + text.chars().count(),
+        };
+        self.at_start = false;
+    }
+
+    fn comment(&mut self, c: &Comment, indent: usize) {
+        if (c.own_line && !self.at_start) || self.pending {
+            self.newline(indent);
+        } else if !self.at_start && !self.out.ends_with([' ', '(', '[', '<']) {
+            self.text(" ", indent);
+        }
+        let text = shifted(c.text, c.column, self.column);
+        self.text(&text, indent);
+        self.pending = c.ends_line;
+    }
+}
+
+/// True when the documents, and what follows up to the next line break, take at most `room` columns.
+fn fits(docs: &[Doc], rest: &[(usize, Mode, &Doc)], room: usize) -> bool {
+    let mut room = room as isize;
+    let mut stack: Vec<(Mode, &Doc)> = docs.iter().rev().map(|d| (Mode::Flat, d)).collect();
+    let mut rest = rest.iter().rev();
+    loop {
+        if room < 0 {
+            return false;
+        }
+        let (mode, doc) = match stack.pop() {
+            Some(d) => d,
+            None => match rest.next() {
+                Some((_, mode, d)) => (*mode, *d),
+                None => return true,
+            },
+        };
+        match doc {
+            Doc::Text(t) => match t.find('\n') {
+                Some(at) => return room >= t[..at].chars().count() as isize,
+                None => room -= t.chars().count() as isize,
+            },
+            Doc::Line(flat) if mode == Mode::Flat => room -= flat.len() as isize,
+            Doc::Fill(_) if mode == Mode::Flat => room -= 1,
+            Doc::Line(_) | Doc::Fill(_) | Doc::Directive(_) => return true,
+            Doc::Indent(docs) | Doc::Group(docs, _) => stack.extend(docs.iter().rev().map(|d| (mode, d))),
+            // Comments that end the line do not count against the width.
+            Doc::Comment(c) if c.ends_line || c.own_line => return true,
+            Doc::Comment(c) => room -= c.text.chars().count() as isize + 1,
+        }
+    }
+}
+
+/// The text of a comment that moves from column `from` to column `to`: its further lines move with it.
+pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
+    let mut lines = text.lines();
+    let mut out = lines.next().unwrap_or("").trim_end().to_string();
+    let starred = text.lines().skip(1).all(|l| l.trim_start().starts_with('*'));
+    for line in lines {
+        out.push('\n');
+        let body = line.trim_start_matches([' ', '\t']);
+        if body.trim().is_empty() {
+            continue;
+        }
+        let old = width(&line[..line.len() - body.len()]);
+        let new = if starred { to + 1 } else { (old + to).saturating_sub(from) };
+        out.extend(std::iter::repeat_n(' ', new));
+        out.push_str(body.trim_end());
+    }
+    out
+}
+
+/// Columns of blanks and tabs.
+pub(super) fn width(blank: &str) -> usize {
+    blank.chars().fold(0, |n, c| if c == '\t' { n / 4 * 4 + 4 } else { n + 1 })
+}

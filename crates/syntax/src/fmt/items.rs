@@ -1,0 +1,246 @@
+//! The pieces that formatting moves about: tokens, comments, and lines that must stay whole.
+
+use crate::lexer::{Lexer, RawKind, RawToken, lexical_error};
+use crate::limits::SYNTAX_ERRORS_MAX;
+use crate::preprocessor::Annotation;
+use crate::token::TokenKind;
+use diagnostics::{Diagnostic, Span};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ItemKind {
+    /// Numbers that are no integers count as `Int`.
+    Token(TokenKind),
+    LineComment,
+    BlockComment,
+    /// A directive with its continuation lines; `#if 0` with all that it leaves out.
+    Directive,
+    /// `@pragma` to the end of its line.
+    Pragma,
+    /// `(...)` of an unstructured annotation, when it stands on one line: kept as written.
+    AnnotationBody,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item<'a> {
+    pub kind: ItemKind,
+    pub text: &'a str,
+    /// Byte offset in the file.
+    pub lo: usize,
+    /// Line breaks between the item before and this one.
+    pub newlines: u32,
+    /// White space or a comment stands before it.
+    pub space: bool,
+}
+
+impl Item<'_> {
+    pub fn is(&self, kind: TokenKind) -> bool {
+        self.kind == ItemKind::Token(kind)
+    }
+
+    pub fn is_comment(&self) -> bool {
+        matches!(self.kind, ItemKind::LineComment | ItemKind::BlockComment)
+    }
+
+    /// An identifier or keyword.
+    pub fn is_word(&self) -> bool {
+        matches!(self.kind, ItemKind::Token(k)
+            if k.is_keyword() || matches!(k, TokenKind::Ident | TokenKind::Underscore))
+    }
+
+    pub fn hi(&self) -> usize {
+        self.lo + self.text.len()
+    }
+}
+
+/// Cuts the text, or says which lexical errors it has.
+pub(super) fn items(text: &str) -> Result<Vec<Item<'_>>, Vec<Diagnostic>> {
+    let mut lexer = Lexer::new(text);
+    let mut items: Vec<Item> = Vec::with_capacity(text.len() / 5);
+    let mut errors = Vec::new();
+    let (mut newlines, mut space, mut at_line_start) = (0, false, true);
+    let mut annotation = Annotation::None;
+    // Where the body of the annotation that is being read begins.
+    let mut body = 0;
+    while let Some(raw) = lexer.next() {
+        let mut hi = raw.hi as usize;
+        let kind = match raw.kind {
+            RawKind::Space | RawKind::Splice => {
+                space = true;
+                continue;
+            }
+            RawKind::Newline => {
+                newlines += 1;
+                (space, at_line_start) = (true, true);
+                continue;
+            }
+            RawKind::LineComment => ItemKind::LineComment,
+            RawKind::BlockComment => ItemKind::BlockComment,
+            RawKind::Hash if at_line_start => {
+                hi = directive_end(&mut lexer, &raw, &mut errors);
+                ItemKind::Directive
+            }
+            RawKind::Token(TokenKind::Pragma) => {
+                hi = pragma_end(&mut lexer, &raw, &mut errors);
+                ItemKind::Pragma
+            }
+            RawKind::Number => {
+                report(raw.kind, raw.text(text), raw.lo, raw.hi, &mut errors);
+                ItemKind::Token(TokenKind::Int)
+            }
+            RawKind::Token(TokenKind::Unknown) | RawKind::Hash | RawKind::HashHash => {
+                if !matches!(annotation, Annotation::Body(_)) {
+                    report(raw.kind, raw.text(text), raw.lo, raw.hi, &mut errors);
+                }
+                ItemKind::Token(TokenKind::Unknown)
+            }
+            RawKind::UnterminatedComment | RawKind::UnterminatedString => {
+                report(raw.kind, raw.text(text), raw.lo, raw.hi, &mut errors);
+                continue;
+            }
+            RawKind::Token(k) => ItemKind::Token(k),
+        };
+        if !matches!(kind, ItemKind::LineComment | ItemKind::BlockComment) {
+            at_line_start = kind == ItemKind::Directive;
+        }
+        let lo = raw.lo as usize;
+        items.push(Item { kind, text: text.get(lo..hi).unwrap_or(""), lo, newlines, space });
+        (newlines, space) = (0, matches!(kind, ItemKind::LineComment | ItemKind::BlockComment));
+        if let ItemKind::Token(k) = kind {
+            let before = annotation;
+            annotation = annotation.after(k);
+            match (before, annotation) {
+                (Annotation::Name, Annotation::Body(_)) => body = items.len() - 1,
+                (Annotation::Body(_), Annotation::None) => collapse_body(text, &mut items, body),
+                _ => {}
+            }
+        }
+    }
+    if errors.is_empty() { Ok(items) } else { Err(errors) }
+}
+
+/// Makes one item of the items from `body` on, if they stand on one line.
+fn collapse_body<'a>(text: &'a str, items: &mut Vec<Item<'a>>, body: usize) {
+    let (Some(first), Some(last)) = (items.get(body).copied(), items.last()) else { return };
+    let whole = text.get(first.lo..last.hi()).unwrap_or("");
+    let has_directive = items[body..].iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma));
+    if !whole.contains('\n') && !has_directive {
+        items.truncate(body);
+        items.push(Item { kind: ItemKind::AnnotationBody, text: whole, ..first });
+    }
+}
+
+fn report(kind: RawKind, spelling: &str, lo: u32, hi: u32, errors: &mut Vec<Diagnostic>) {
+    if errors.len() < SYNTAX_ERRORS_MAX {
+        errors.extend(lexical_error(kind, spelling, Span::new(lo + 1, hi + 1)));
+    }
+}
+
+/// Reads to the end of a directive and gives the offset behind its last character.
+fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic>) -> usize {
+    let text = lexer.text();
+    lexer.in_directive = true;
+    let mut words = Vec::new();
+    let mut hi = hash.hi;
+    loop {
+        let before = lexer.pos();
+        let Some(raw) = lexer.next() else { break };
+        match raw.kind {
+            RawKind::Newline => {
+                lexer.seek(before);
+                break;
+            }
+            RawKind::UnterminatedComment => report(raw.kind, "", raw.lo, raw.hi, errors),
+            RawKind::Space | RawKind::Splice => continue,
+            RawKind::LineComment | RawKind::BlockComment => {}
+            _ => words.push(raw.text(text)),
+        }
+        hi = raw.hi;
+    }
+    let mut hi = text.get(..hi as usize).unwrap_or("").trim_end().len();
+    if words == ["if", "0"] {
+        hi = skipped_end(lexer).unwrap_or(hi);
+    }
+    lexer.in_directive = false;
+    hi.max(hash.hi as usize)
+}
+
+/// Reads past the lines that `#if 0` leaves out; the lexer then stands at the end of the last of them.
+fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
+    let text = lexer.text();
+    let mut nested = 0usize;
+    lexer.skip_line();
+    loop {
+        let line = lexer.pos();
+        let mut ahead = lexer.clone();
+        let mut toks = ahead.by_ref().filter(|r| {
+            !matches!(r.kind, RawKind::Space | RawKind::BlockComment | RawKind::Splice)
+        });
+        let first = toks.next()?;
+        if first.kind == RawKind::Hash {
+            match toks.next().map_or("", |r| r.text(text)) {
+                "if" | "ifdef" | "ifndef" => nested += 1,
+                "endif" if nested > 0 => nested -= 1,
+                "endif" | "else" | "elif" | "elifdef" | "elifndef" if nested == 0 => {
+                    let before = text.get(..line as usize)?;
+                    let end = before.strip_suffix('\n').unwrap_or(before).len();
+                    lexer.seek(end as u32);
+                    return Some(before.trim_end().len());
+                }
+                _ => {}
+            }
+        }
+        lexer.skip_line();
+        if lexer.pos() == line {
+            return None;
+        }
+    }
+}
+
+/// Reads to the end of a pragma's line.
+fn pragma_end(lexer: &mut Lexer, pragma: &RawToken, errors: &mut Vec<Diagnostic>) -> usize {
+    let text = lexer.text();
+    let mut hi = pragma.hi;
+    loop {
+        let before = lexer.pos();
+        let Some(raw) = lexer.next() else { break };
+        match raw.kind {
+            RawKind::Newline => {
+                lexer.seek(before);
+                break;
+            }
+            RawKind::Space | RawKind::Splice => continue,
+            // A comment over several lines ends the pragma, and the comment is then no part of it.
+            RawKind::BlockComment if raw.text(text).contains('\n') => {
+                lexer.seek(before);
+                break;
+            }
+            RawKind::UnterminatedComment | RawKind::UnterminatedString => {
+                report(raw.kind, "", raw.lo, raw.hi, errors);
+            }
+            _ => {}
+        }
+        hi = raw.hi;
+    }
+    hi as usize
+}
+
+/// What a `#` line means to nesting.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conditional {
+    If,
+    Else,
+    Endif,
+    Other,
+}
+
+pub(super) fn conditional(directive: &str) -> Conditional {
+    let name = directive.trim_start_matches('#').trim_start();
+    let name = &name[..name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len())];
+    match name {
+        "if" | "ifdef" | "ifndef" => Conditional::If,
+        "else" | "elif" | "elifdef" | "elifndef" => Conditional::Else,
+        "endif" => Conditional::Endif,
+        _ => Conditional::Other,
+    }
+}
+

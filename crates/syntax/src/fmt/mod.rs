@@ -1,0 +1,86 @@
+//! The formatter: lays one source file out anew without changing a token of it.
+//!
+//! It works on the raw tokens of the unpreprocessed file, so directives, macro uses and comments survive. The
+//! text is cut into logical lines ([`lines`]: statements, declaration heads, closing braces), which are nested
+//! by their braces; each is then spaced ([`spacing`]) and broken where it is too long ([`layout`]).
+//!
+//! Invariants: the result has the same tokens, comments and directives in the same order
+//! ([`check_same_tokens`] is asked before anything is returned), and formatting it again changes nothing.
+//!
+//! Non-goals: aligning columns, reordering, wrapping comments.
+//!
+//! Start reading at [`format`].
+
+mod doc;
+mod items;
+mod layout;
+mod lines;
+mod spacing;
+
+use crate::codes;
+use crate::token::TokenKind;
+use diagnostics::{Diagnostic, Span};
+use items::{Item, ItemKind};
+
+/// How to lay out.
+#[derive(Clone, Debug)]
+pub struct FormatOptions {
+    /// Blanks per level.
+    pub indent: usize,
+    /// Columns after which lines are broken where that is possible.
+    pub width: usize,
+}
+
+impl Default for FormatOptions {
+    fn default() -> Self {
+        FormatOptions { indent: 4, width: 100 }
+    }
+}
+
+/// Lays out one file.
+///
+/// Text with lexical errors is refused. Spans of the messages are those that a fresh
+/// [`diagnostics::SourceMap`] gives to `text` as its first file.
+pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnostic>> {
+    if text.len() > crate::limits::FILE_BYTES_MAX {
+        return Err(vec![Diagnostic::new(&codes::SOURCE_TOO_LARGE, Span::NONE, "the file is too large")]);
+    }
+    let items = items::items(text)?;
+    let out = lines::format_items(text, &items, options);
+    if check_same_tokens(text, &out) {
+        Ok(out)
+    } else {
+        let at = Span::new(1, 1);
+        Err(vec![
+            Diagnostic::new(&codes::FORMAT_INTERNAL, at, "the formatter would have changed the program")
+                .note("The text is left as it is. This is a fault of the formatter: please report it."),
+        ])
+    }
+}
+
+/// True when both texts consist of the same tokens, comments and directives, whatever the white space.
+pub fn check_same_tokens(a: &str, b: &str) -> bool {
+    let (Ok(a), Ok(b)) = (items::items(a), items::items(b)) else { return false };
+    a.len() == b.len()
+        && a.iter().zip(&b).enumerate().all(|(i, (x, y))| {
+            let same_text = match x.kind {
+                ItemKind::LineComment | ItemKind::BlockComment | ItemKind::Directive | ItemKind::Pragma => {
+                    same_lines(x.text, y.text)
+                }
+                ItemKind::Token(_) | ItemKind::AnnotationBody => x.text == y.text,
+            };
+            // `>>` is two tokens that stand side by side.
+            let angles = |items: &[Item]| {
+                i > 0
+                    && items[i - 1].kind == ItemKind::Token(TokenKind::Gt)
+                    && matches!(items[i].kind, ItemKind::Token(TokenKind::Gt | TokenKind::Ge))
+                    && !items[i].space
+            };
+            x.kind == y.kind && same_text && angles(&a) == angles(&b)
+        })
+}
+
+/// Equal up to white space at both ends of each line.
+fn same_lines(a: &str, b: &str) -> bool {
+    a.lines().map(str::trim).eq(b.lines().map(str::trim))
+}
