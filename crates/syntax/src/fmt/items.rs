@@ -52,8 +52,15 @@ impl Item<'_> {
     }
 }
 
+/// Whether annotation bodies become one item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bodies {
+    Whole,
+    Tokens,
+}
+
 /// Cuts the text, or says which lexical errors it has.
-pub(super) fn items(text: &str) -> Result<Vec<Item<'_>>, Vec<Diagnostic>> {
+pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Diagnostic>> {
     let mut lexer = Lexer::new(text);
     let mut items: Vec<Item> = Vec::with_capacity(text.len() / 5);
     let mut errors = Vec::new();
@@ -110,7 +117,7 @@ pub(super) fn items(text: &str) -> Result<Vec<Item<'_>>, Vec<Diagnostic>> {
             annotation = annotation.after(k);
             match (before, annotation) {
                 (Annotation::Name, Annotation::Body(_)) => body = items.len() - 1,
-                (Annotation::Body(_), Annotation::None) => collapse_body(text, &mut items, body),
+                (Annotation::Body(_), Annotation::None) if bodies == Bodies::Whole => collapse_body(text, &mut items, body),
                 _ => {}
             }
         }

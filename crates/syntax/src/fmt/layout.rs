@@ -285,7 +285,12 @@ impl<'a> Layout<'a, '_> {
         docs.push(Doc::Indent(inner));
         // After `a,` at the end of a list the author wants one element per line.
         let trailing_comma = ends.last().is_some_and(|e| e + 1 == close && self.items[*e].is(TokenKind::Comma));
-        docs.push(Doc::Line(if self.shape.space[close] { " " } else { "" }));
+        // `>>` is not torn apart.
+        if self.shape.role[close] != Role::AngleClose || self.shape.role[close - 1] != Role::AngleClose {
+            docs.push(Doc::Line(if self.shape.space[close] { " " } else { "" }));
+        } else {
+            self.blank(close, &mut docs);
+        }
         self.item(close, &mut docs);
         out.push(match group(docs) {
             Doc::Group(docs, _) if trailing_comma && !fill && ends.len() > 1 => {

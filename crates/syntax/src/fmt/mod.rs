@@ -20,7 +20,7 @@ mod spacing;
 use crate::codes;
 use crate::token::TokenKind;
 use diagnostics::{Diagnostic, Span};
-use items::{Item, ItemKind};
+use items::{Bodies, Item, ItemKind};
 
 /// How to lay out.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
     if text.len() > crate::limits::FILE_BYTES_MAX {
         return Err(vec![Diagnostic::new(&codes::SOURCE_TOO_LARGE, Span::NONE, "the file is too large")]);
     }
-    let items = items::items(text)?;
+    let items = items::items(text, Bodies::Whole)?;
     let out = lines::format_items(text, &items, options);
     if check_same_tokens(text, &out) {
         Ok(out)
@@ -60,7 +60,8 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
 
 /// True when both texts consist of the same tokens, comments and directives, whatever the white space.
 pub fn check_same_tokens(a: &str, b: &str) -> bool {
-    let (Ok(a), Ok(b)) = (items::items(a), items::items(b)) else { return false };
+    let cut = |text| items::items(text, Bodies::Tokens);
+    let (Ok(a), Ok(b)) = (cut(a), cut(b)) else { return false };
     a.len() == b.len()
         && a.iter().zip(&b).enumerate().all(|(i, (x, y))| {
             let same_text = match x.kind {
