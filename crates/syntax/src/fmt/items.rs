@@ -16,7 +16,8 @@ pub(super) enum ItemKind {
     Directive,
     /// `@pragma` to the end of its line.
     Pragma,
-    /// `(...)` of an unstructured annotation, when it stands on one line: kept as written.
+    /// `(...)` of an unstructured annotation, when it stands on one line or is no list of expressions: kept as
+    /// written.
     AnnotationBody,
 }
 
@@ -130,7 +131,8 @@ fn collapse_body<'a>(text: &'a str, items: &mut Vec<Item<'a>>, body: usize) {
     let (Some(first), Some(last)) = (items.get(body).copied(), items.last()) else { return };
     let whole = text.get(first.lo..last.hi()).unwrap_or("");
     let has_directive = items[body..].iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma));
-    if !whole.contains('\n') && !has_directive {
+    let is_free_text = items[body..].iter().any(|i| i.is(TokenKind::Unknown));
+    if (!whole.contains('\n') || is_free_text) && !has_directive {
         items.truncate(body);
         items.push(Item { kind: ItemKind::AnnotationBody, text: whole, ..first });
     }

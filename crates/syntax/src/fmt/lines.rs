@@ -31,6 +31,7 @@ struct Block {
 struct Brace {
     /// Index of the closing one; 0 if there is none.
     close: usize,
+    /// A `;` stands in it, at whatever depth: no list of values.
     has_semicolon: bool,
 }
 
@@ -85,6 +86,9 @@ fn match_braces(items: &[Item]) -> Vec<Brace> {
             ItemKind::Token(TokenKind::RBrace) => {
                 if let Some(o) = open.pop() {
                     all[o].close = i;
+                    if let Some(outer) = open.last() {
+                        all[*outer].has_semicolon |= all[o].has_semicolon;
+                    }
                 }
             }
             ItemKind::Token(TokenKind::Semicolon) => {
@@ -257,14 +261,20 @@ impl Lines<'_, '_, '_> {
         let brace = self.braces[i];
         let mut line = &self.items[self.start..i];
         line = &line[annotations_end(line)..];
-        let significant: Vec<&Item> = line.iter().filter(|t| !t.is_comment()).collect();
-        let words: Vec<TokenKind> = significant
-            .iter()
-            .filter_map(|t| match t.kind {
-                ItemKind::Token(k) => Some(k),
-                _ => None,
-            })
-            .collect();
+        let mut depth = 0usize;
+        let mut words = Vec::new();
+        for t in line {
+            let ItemKind::Token(kind) = t.kind else { continue };
+            if matches!(kind, TokenKind::RParen | TokenKind::RBracket | TokenKind::RBrace) {
+                depth = depth.saturating_sub(1);
+            }
+            if depth == 0 {
+                words.push(kind);
+            }
+            if matches!(kind, TokenKind::LParen | TokenKind::LBracket | TokenKind::LBrace) {
+                depth += 1;
+            }
+        }
         match words.as_slice() {
             [] => {
                 // `{a, b}: state;` begins with a list.
