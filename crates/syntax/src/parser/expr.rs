@@ -431,6 +431,9 @@ impl Parser<'_> {
                 return Ok(Field::Dots(span));
             }
             if !(p.at_name() && p.kind_at(1) == TokenKind::Assign) {
+                if std::mem::replace(&mut mixed, true) {
+                    return Err(Stop);
+                }
                 let d = p
                     .here(&codes::UNEXPECTED_TOKEN, format!("expected `field = value`, found {}", p.found()))
                     .label("expected `field = value`")

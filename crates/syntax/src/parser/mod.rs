@@ -632,7 +632,12 @@ impl Parser<'_> {
         if self.eat(TokenKind::RBrace) {
             return;
         }
-        let (open, close) = match self.likely_unclosed(open) {
+        if self.stopped || self.error_pos == Some(self.pos) {
+            return;
+        }
+        // The search takes time: it is only worth it while the braces are not a complete mess.
+        let likely = if self.n_errors < 10 { self.likely_unclosed(open) } else { None };
+        let (open, close) = match likely {
             Some((open, close)) => (open, Some(close)),
             None => (open, None),
         };
