@@ -63,7 +63,10 @@ impl Checker<'_> {
             locals: Vec::new(),
             states: Vec::new(),
         });
-        self.declare(&p.head.name, Res::Type(TypeRes::Parser(id)));
+        let ty = self.intern(TyKind::Parser(id, Vec::new()));
+        if !self.declare_overload(&p.head, p.ctor_params.as_deref(), ty) {
+            self.declare(&p.head.name, Res::Type(TypeRes::Parser(id)));
+        }
         self.scopes.push(FrameKind::Params);
         let type_params = self.type_params(&p.head.type_params);
         let params = self.params(&p.head.params, ParamsOf::Block, None);
@@ -92,6 +95,26 @@ impl Checker<'_> {
         let frame = self.scopes.pop();
         self.report_unused(frame);
         Some(id)
+    }
+
+    /// A parser or control of a name that exists, when their constructors can be told apart.
+    fn declare_overload(&mut self, head: &ast::BlockType, ctor: Option<&[ast::Param]>, ty: Ty) -> bool {
+        let Some(existing) = self.scopes.current().names.get(&head.name.name).map(|b| b.res.clone()) else {
+            return false;
+        };
+        let is_parser = matches!(self.kind(ty), TyKind::Parser(..));
+        let params = match existing {
+            Res::Type(TypeRes::Parser(other)) if is_parser => &self.p.parsers[other].ctor_params,
+            Res::Type(TypeRes::Control(other)) if !is_parser => &self.p.controls[other].ctor_params,
+            _ => return false,
+        };
+        let old: Vec<&str> = params.iter().map(|v| self.p.vars[*v].name.as_str()).collect();
+        let new: Vec<&str> = ctor.unwrap_or(&[]).iter().map(|p| p.name.name.as_str()).collect();
+        if old == new {
+            return false;
+        }
+        self.overloads.entry(head.name.name.clone()).or_default().push(ty);
+        true
     }
 
     /// Local declarations of a parser or control.
@@ -424,14 +447,22 @@ impl Checker<'_> {
         );
     }
 
-    fn check_value_set(&mut self, set: &Expr, inner: Ty, types: &[Ty], exprs: &[Expr]) {
-        let parts: Vec<Ty> = match self.kind(inner).clone() {
-            TyKind::Tuple(items) => items,
+    /// The scalars of a struct or tuple, in order.
+    fn flatten(&mut self, ty: Ty, out: &mut Vec<Ty>) {
+        match self.kind(ty).clone() {
+            TyKind::Tuple(items) => items.into_iter().for_each(|t| self.flatten(t, out)),
             TyKind::Struct(..) => {
-                self.fields(inner).unwrap_or_default().into_iter().map(|(_, t)| t).collect()
+                for (_, t) in self.fields(ty).unwrap_or_default() {
+                    self.flatten(t, out);
+                }
             }
-            _ => vec![inner],
-        };
+            _ => out.push(ty),
+        }
+    }
+
+    fn check_value_set(&mut self, set: &Expr, inner: Ty, types: &[Ty], exprs: &[Expr]) {
+        let mut parts: Vec<Ty> = Vec::new();
+        self.flatten(inner, &mut parts);
         let fits = parts.len() == types.len()
             && parts.iter().zip(types).all(|(a, b)| {
                 let (a, b) = (self.strip_enum(*a), self.strip_enum(*b));
@@ -576,7 +607,10 @@ impl Checker<'_> {
             locals: Vec::new(),
             apply: Block { stmts: Vec::new(), annotations: self.no_annotations.clone(), span: c.apply.span },
         });
-        self.declare(&c.head.name, Res::Type(TypeRes::Control(id)));
+        let ty = self.intern(TyKind::Control(id, Vec::new()));
+        if !self.declare_overload(&c.head, c.ctor_params.as_deref(), ty) {
+            self.declare(&c.head.name, Res::Type(TypeRes::Control(id)));
+        }
         self.scopes.push(FrameKind::Params);
         let type_params = self.type_params(&c.head.type_params);
         let params = self.params(&c.head.params, ParamsOf::Block, None);

@@ -88,7 +88,12 @@ impl Checker<'_> {
                         self.typed_args(args);
                         Expr::error(span)
                     }
-                    Res::Var(_) | Res::Const(_) | Res::Instance(_) | Res::Table(_) | Res::ValueSet(_) => {
+                    Res::Var(_)
+                    | Res::Const(_)
+                    | Res::Instance(_)
+                    | Res::Table(_)
+                    | Res::EnumMember(..)
+                    | Res::ValueSet(_) => {
                         let name = &path.name.name;
                         let is_object = matches!(binding.res, Res::Instance(_) | Res::Table(_));
                         let mut d = Diagnostic::new(
@@ -279,7 +284,8 @@ impl Checker<'_> {
                         Some(d) => {
                             let pt = self.p.vars[*param].ty;
                             let pt = self.subst(pt, subst);
-                            let d = (*d).clone();
+                            let mut d = (*d).clone();
+                            self.subst_expr(&mut d, subst);
                             Some(self.coerce(
                                 d,
                                 pt,
@@ -444,6 +450,18 @@ impl Checker<'_> {
                     return None;
                 }
                 self.check_object_argument(&e, pt, param)?;
+                if self.shallow(pt) == Types::DONT_CARE && self.p.vars[param].ty != Types::DONT_CARE {
+                    self.report(
+                        Diagnostic::new(
+                            &codes::CANNOT_INFER,
+                            e.span,
+                            format!("the type of parameter `{name}` is not known"),
+                        )
+                        .label("`_` was given for its type")
+                        .also(pspan, "declared here"),
+                    );
+                    return None;
+                }
                 let e = self.coerce(e, pt, &Role::Argument { param });
                 if self.is_error(e.ty) { None } else { Some(e) }
             }
@@ -574,6 +592,7 @@ impl Checker<'_> {
         args: &[Ty],
         value_params: &[VarId],
         bound: &BoundArgs,
+        is_given: bool,
         span: Span,
     ) -> Option<Vec<Ty>> {
         let mut out = Vec::with_capacity(args.len());
@@ -606,9 +625,75 @@ impl Checker<'_> {
                 );
                 return None;
             }
+            if !is_given && !self.check_inferred(ty, *param, value_params, bound, span) {
+                return None;
+            }
             out.push(self.settle(ty));
         }
         Some(out)
+    }
+
+    /// A type parameter cannot be inferred from an integer without width, a struct literal or a string
+    /// that is passed with a direction.
+    fn check_inferred(
+        &mut self,
+        ty: Ty,
+        param: TypeVarId,
+        value_params: &[VarId],
+        bound: &BoundArgs,
+        span: Span,
+    ) -> bool {
+        let var = self.intern(TyKind::Var(param));
+        let at = |c: &Self| {
+            let i = value_params.iter().position(|p| c.p.vars[*p].ty == var)?;
+            Some((value_params[i], bound.args.get(i)?.as_ref()?.span))
+        };
+        let found = at(self);
+        let place = found.map_or(span, |(_, s)| s);
+        let name = self.p.type_vars[param].name.clone();
+        let decl = self.p.type_vars[param].span;
+        match self.kind(ty) {
+            TyKind::Int => {
+                self.report(
+                    Diagnostic::new(
+                        &codes::UNKNOWN_WIDTH,
+                        place,
+                        format!("the width of this argument, and so the type `{name}`, is not known"),
+                    )
+                    .label("an integer without width")
+                    .also(decl, format!("`{name}` is declared here"))
+                    .help("give the literal a width, as in `8w5`"),
+                );
+                false
+            }
+            TyKind::StructLiteral(_) => {
+                self.report(
+                    Diagnostic::new(
+                        &codes::CANNOT_INFER,
+                        place,
+                        format!("the struct type of this argument, and so the type `{name}`, is not known"),
+                    )
+                    .label("which struct?")
+                    .also(decl, format!("`{name}` is declared here"))
+                    .help("cast the literal to its type: `(S) { ... }`"),
+                );
+                false
+            }
+            TyKind::Str if found.is_some_and(|(p, _)| self.p.direction(p) != Direction::None) => {
+                let pspan = found.map_or(Span::NONE, |(p, _)| self.p.vars[p].span);
+                self.report(
+                    Diagnostic::new(
+                        &codes::INVALID_ARGUMENT,
+                        place,
+                        "a string cannot be passed to a parameter with a direction",
+                    )
+                    .label("a string")
+                    .also(pspan, "has a direction"),
+                );
+                false
+            }
+            _ => true,
+        }
     }
 
     /// List literals whose type was inferred are tuples.
@@ -656,9 +741,15 @@ impl Checker<'_> {
         if !self.check_call_place(&name, is_extern, path.span()) {
             return Expr::error(span);
         }
-        let Some(type_args) =
-            self.solved(&name, &signature.type_params, &targs, &signature.params, &bound, span)
-        else {
+        let Some(type_args) = self.solved(
+            &name,
+            &signature.type_params,
+            &targs,
+            &signature.params,
+            &bound,
+            !type_args.is_empty(),
+            span,
+        ) else {
             return Expr::error(span);
         };
         let subst = Subst::new(&signature.type_params, &type_args);
@@ -1318,9 +1409,15 @@ impl Checker<'_> {
         if !self.check_call_place(&member.name, false, member.span) {
             return Expr::error(span);
         }
-        let Some(type_args) =
-            self.solved(&name, &signature.type_params, &targs, &signature.params, &bound, span)
-        else {
+        let Some(type_args) = self.solved(
+            &name,
+            &signature.type_params,
+            &targs,
+            &signature.params,
+            &bound,
+            !type_args.is_empty(),
+            span,
+        ) else {
             return Expr::error(span);
         };
         let mut subst = Subst::new(&extern_params, object_args);
@@ -1330,7 +1427,7 @@ impl Checker<'_> {
         if !self.check_result(ty, all_constant, span) {
             return Expr::error(span);
         }
-        self.check_packet_call(id, &member.name, &bound, span);
+        self.check_packet_call(id, &member.name, &bound, ty, span);
         let call = Call {
             callee: Callee::Method { object, extern_: id, method },
             type_args,
@@ -1342,9 +1439,27 @@ impl Checker<'_> {
 
     /// What `packet_in` and `packet_out` demand of their arguments beyond their declared types
     /// (P4-16, "Data extraction", "Deparsing").
-    fn check_packet_call(&mut self, id: ExternId, method: &str, bound: &BoundArgs, span: Span) {
+    fn check_packet_call(&mut self, id: ExternId, method: &str, bound: &BoundArgs, result: Ty, span: Span) {
         let name = self.p.externs[id].name.clone();
         let is_core = name == "packet_in" || name == "packet_out";
+        if name == "packet_in" && method == "lookahead" {
+            if self.has_varbit(result) || result == Types::VOID {
+                let shown = self.quote(result);
+                self.report(
+                    Diagnostic::new(
+                        &codes::INVALID_TYPE_ARGUMENT,
+                        span,
+                        format!("`lookahead` needs a type of fixed size, not {shown}"),
+                    )
+                    .label(if result == Types::VOID {
+                        "no bits"
+                    } else {
+                        "has a varbit field"
+                    }),
+                );
+            }
+            return;
+        }
         let Some(Some(arg)) = bound.args.first() else { return };
         if !is_core {
             return;
@@ -1368,11 +1483,33 @@ impl Checker<'_> {
                     );
                     return;
                 }
-                let has_varbit = self
+                let n_varbits = self
                     .fields(ty)
                     .unwrap_or_default()
                     .iter()
-                    .any(|(_, t)| matches!(self.kind(*t), TyKind::Varbit(_)));
+                    .filter(|(_, t)| matches!(self.kind(*t), TyKind::Varbit(_)))
+                    .count();
+                let has_varbit = n_varbits > 0;
+                if n_varbits > 1 {
+                    let decl = match self.kind(ty) {
+                        TyKind::Struct(s, _) => {
+                            let fields = &self.p.structs[*s].fields;
+                            let varbits = |f: &&FieldDef| matches!(self.kind(f.ty), TyKind::Varbit(_));
+                            fields.iter().filter(varbits).nth(1).map_or(Span::NONE, |f| f.span)
+                        }
+                        _ => Span::NONE,
+                    };
+                    self.report(
+                        Diagnostic::new(
+                            &codes::MULTIPLE_VARBITS,
+                            decl,
+                            "a header that is extracted can have only one varbit field",
+                        )
+                        .label("another one")
+                        .also(arg_span, "extracted here"),
+                    );
+                    return;
+                }
                 let two = bound.args.len() == 2;
                 if two && !has_varbit && !dropped {
                     self.report(
@@ -1397,9 +1534,20 @@ impl Checker<'_> {
                 }
             }
             "emit" => self.check_emit(ty, arg_span),
-            _ => {
-                let _ = span;
+            _ => {}
+        }
+    }
+
+    fn has_varbit(&mut self, ty: Ty) -> bool {
+        match self.kind(ty).clone() {
+            TyKind::Varbit(_) => true,
+            TyKind::Struct(..) => {
+                let fields = self.fields(ty).unwrap_or_default();
+                fields.into_iter().any(|(_, t)| self.has_varbit(t))
             }
+            TyKind::Array(e, _) => self.has_varbit(e),
+            TyKind::Tuple(items) => items.into_iter().any(|t| self.has_varbit(t)),
+            _ => false,
         }
     }
 
@@ -1502,13 +1650,34 @@ impl Checker<'_> {
                 self.warn_deprecated(&extern_annotations, &name, ty_span);
                 (name, params, type_params, a.clone(), decl, Some(m))
             }
-            TyKind::Parser(id, a) => {
-                let d = &self.p.parsers[*id];
-                (d.name.clone(), d.ctor_params.clone(), d.type_params.clone(), a.clone(), d.span, None)
-            }
-            TyKind::Control(id, a) => {
-                let d = &self.p.controls[*id];
-                (d.name.clone(), d.ctor_params.clone(), d.type_params.clone(), a.clone(), d.span, None)
+            TyKind::Parser(..) | TyKind::Control(..) => {
+                let ty = self.choose_block(ty, &args);
+                let parts = match self.kind(ty) {
+                    TyKind::Parser(id, a) => {
+                        let d = &self.p.parsers[*id];
+                        (
+                            d.name.clone(),
+                            d.ctor_params.clone(),
+                            d.type_params.clone(),
+                            a.clone(),
+                            d.span,
+                            None,
+                        )
+                    }
+                    TyKind::Control(id, a) => {
+                        let d = &self.p.controls[*id];
+                        (
+                            d.name.clone(),
+                            d.ctor_params.clone(),
+                            d.type_params.clone(),
+                            a.clone(),
+                            d.span,
+                            None,
+                        )
+                    }
+                    _ => return Expr::error(span),
+                };
+                return self.finish_construct(ty, parts, args, span);
             }
             TyKind::Block(id, a) => {
                 let mut id = *id;
@@ -1569,6 +1738,28 @@ impl Checker<'_> {
             }
         };
         self.finish_construct(ty, (name, params, type_params, targs, decl, constructor), args, span)
+    }
+
+    /// Among parsers or controls of one name the one whose constructor takes these arguments.
+    fn choose_block(&mut self, ty: Ty, args: &[TypedArg]) -> Ty {
+        let (name, is_parser) = match self.kind(ty) {
+            TyKind::Parser(id, _) => (self.p.parsers[*id].name.clone(), true),
+            TyKind::Control(id, _) => (self.p.controls[*id].name.clone(), false),
+            _ => return ty,
+        };
+        let Some(list) = self.overloads.get(&name).cloned() else { return ty };
+        let ctor_params = |c: &Self, t: Ty| match c.kind(t) {
+            TyKind::Parser(id, _) => c.p.parsers[*id].ctor_params.clone(),
+            TyKind::Control(id, _) => c.p.controls[*id].ctor_params.clone(),
+            _ => Vec::new(),
+        };
+        let fits = |c: &Self, t: Ty| {
+            matches!(c.kind(t), TyKind::Parser(..)) == is_parser && c.matches(&ctor_params(c, t), args)
+        };
+        if fits(self, ty) {
+            return ty;
+        }
+        list.into_iter().find(|t| fits(self, *t)).unwrap_or(ty)
     }
 
     #[allow(clippy::type_complexity, reason = "the parts of a constructor, taken apart at once")]

@@ -25,6 +25,10 @@ pub(crate) struct Checker<'a> {
     pub top_level: FxHashMap<SmolStr, Span>,
     /// Errors that are told only when there are no others.
     pub late: Vec<Diagnostic>,
+    /// The table whose key is being checked, which it cannot mention.
+    pub key_of: Option<SmolStr>,
+    /// Controls and parsers of one name, told apart by their constructor parameters.
+    pub overloads: FxHashMap<SmolStr, Vec<Ty>>,
     pub no_annotations: Annotations,
 }
 
@@ -40,6 +44,8 @@ impl<'a> Checker<'a> {
             infer: Vec::new(),
             top_level: FxHashMap::default(),
             late: Vec::new(),
+            key_of: None,
+            overloads: FxHashMap::default(),
             no_annotations: Rc::new(Vec::new()),
         }
     }
@@ -188,12 +194,8 @@ impl<'a> Checker<'a> {
         let Some((outer, kind)) = self.scopes.peek(&name.name) else { return };
         let earlier = outer.span;
         let is_param = kind == FrameKind::Params && matches!(outer.res, Res::Var(_));
-        // A declaration of a control or parser hides its own parameter: the parameter could never be used.
-        let hides_own_param = here == FrameKind::Locals && is_param && self.scopes.frames.len() >= 2 && {
-            let n = self.scopes.frames.len();
-            self.scopes.frames[n - 2].names.contains_key(&name.name)
-        };
-        if hides_own_param {
+        // Inside a block the parameter would still be in use around it; the reference compiler refuses that.
+        if here == FrameKind::Block && is_param {
             self.report(
                 Diagnostic::new(
                     &codes::DUPLICATE_DECLARATION,
@@ -295,7 +297,10 @@ impl<'a> Checker<'a> {
             }
             let body = match &a.body {
                 ast::AnnotationBody::Empty => AnnotationBody::Empty,
-                ast::AnnotationBody::Free(tokens) => AnnotationBody::Free(Rc::new(tokens.clone())),
+                ast::AnnotationBody::Free(tokens) => match self.joined_string(&a.name.name, tokens) {
+                    Some(joined) => AnnotationBody::Free(Rc::new(vec![joined])),
+                    None => AnnotationBody::Free(Rc::new(tokens.clone())),
+                },
                 ast::AnnotationBody::List(exprs) => {
                     AnnotationBody::List(exprs.iter().filter_map(|e| self.annotation_value(e)).collect())
                 }
@@ -321,6 +326,34 @@ impl<'a> Checker<'a> {
             out.push(Annotation { name: a.name.name.clone(), body, span: a.span });
         }
         Rc::new(out)
+    }
+
+    /// `@name("a" ++ B)`: strings and string constants joined.
+    fn joined_string(&mut self, name: &str, tokens: &[ast::AnnotationToken]) -> Option<ast::AnnotationToken> {
+        use ast::AnnotationTokenKind as K;
+        if !matches!(name, "name" | "deprecated" | "noWarn")
+            || tokens.len() < 2 && tokens.iter().all(|t| t.kind == K::Str)
+        {
+            return None;
+        }
+        let mut text = String::new();
+        for (i, t) in tokens.iter().enumerate() {
+            match (&t.kind, i % 2) {
+                (K::Str, 0) => text.push_str(&t.text),
+                (K::Word, 0) => {
+                    let binding = self.scopes.lookup(&t.text, false)?;
+                    let Res::Const(id) = binding.res else { return None };
+                    match self.p.constants[id].init.value.as_deref() {
+                        Some(Value::Str(s)) => text.push_str(s),
+                        _ => return None,
+                    }
+                }
+                (K::Punct, 1) if t.text == "++" => {}
+                _ => return None,
+            }
+        }
+        let span = tokens.first()?.span.to(tokens.last()?.span);
+        (tokens.len() % 2 == 1).then(|| ast::AnnotationToken { text: text.into(), kind: K::Str, span })
     }
 
     fn annotation_value(&mut self, e: &ast::Expr) -> Option<Value> {
@@ -361,16 +394,18 @@ impl<'a> Checker<'a> {
             "name" | "deprecated" | "noWarn" => "a string",
             "hidden" | "optional" | "tableonly" | "defaultonly" | "pure" | "noSideEffects" => "nothing",
             "priority" | "id" => "an integer",
+            "pkginfo" => "pairs of a name and a value",
             _ => return,
         };
         let ok = match (&a.body, wants) {
             (ast::AnnotationBody::Empty, "nothing") => true,
             (ast::AnnotationBody::Free(t), "nothing") => t.is_empty(),
             (ast::AnnotationBody::Free(t), "a string") => {
-                !t.is_empty() && t.len() % 2 == 1 && t.iter().step_by(2).all(|t| t.kind == K::Str) && {
-                    a.name.name == "deprecated" || t.len() == 1
-                }
+                matches!(t.as_slice(), [t] if t.kind == K::Str)
+                    || self.joined_string(&a.name.name, t).is_some()
+                    || a.name.name == "deprecated" && !t.is_empty() && t.iter().all(|t| t.kind == K::Str)
             }
+            (ast::AnnotationBody::Free(t), "pairs of a name and a value") => !t.is_empty(),
             (ast::AnnotationBody::Free(t), "an integer") => {
                 matches!(t.as_slice(), [t] if matches!(t.kind, K::Int(_)))
                     || matches!(t.as_slice(), [m, t] if m.text == "-" && matches!(t.kind, K::Int(_)))
@@ -390,6 +425,7 @@ impl<'a> Checker<'a> {
                 .help(match wants {
                     "a string" => format!("write `@{}(\"...\")`", a.name.name),
                     "an integer" => format!("write `@{}(1)`", a.name.name),
+                    "pairs of a name and a value" => format!("write `@{}(name = \"...\")`", a.name.name),
                     _ => format!("write `@{}`", a.name.name),
                 }),
             );

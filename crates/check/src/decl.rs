@@ -159,6 +159,7 @@ impl Checker<'_> {
             TyKind::Extern(..) => Some("extern objects"),
             TyKind::Block(..) | TyKind::Parser(..) | TyKind::Control(..) => Some("parsers and controls"),
             TyKind::Void => Some("type `void`"),
+            _ if self.p.types.any(ty, &|k| *k == TyKind::DontCare) => Some("an incomplete type"),
             _ => None,
         };
         if let Some(what) = bad {
@@ -275,13 +276,13 @@ impl Checker<'_> {
         }
         let is_array = !std::ptr::eq(inner, &i.ty);
         let ty = self.ty_with(inner, Generic::Infer);
-        let full = if is_array { self.ty_with(&i.ty, Generic::Infer) } else { ty };
+        let shape = if is_array { self.ty_with(&i.ty, Generic::Infer) } else { ty };
         let args = self.typed_args(&i.args);
         let fail = |s: &mut Self| {
             s.declare(&i.name, Res::Error);
             None
         };
-        if self.is_error(ty) || self.is_error(full) {
+        if self.is_error(ty) || self.is_error(shape) {
             return fail(self);
         }
         let Some(args) = args else { return fail(self) };
@@ -334,7 +335,23 @@ impl Checker<'_> {
             _ => (Vec::new(), None),
         };
         let object_ty = made.ty;
-        let ty = if is_array { full } else { object_ty };
+        if self.has_infer(object_ty) {
+            let shown = self.quote(object_ty);
+            self.report(
+                Diagnostic::new(
+                    &codes::CANNOT_INFER,
+                    i.name.span,
+                    format!("the type arguments of `{}` cannot be inferred", i.name.name),
+                )
+                .label(format!("of type {shown}"))
+                .also(i.ty.span, "nothing determines `_`")
+                .help("write the type arguments out: `T<...>(...)`"),
+            );
+            return fail(self);
+        }
+        let mut args = args;
+        args.iter_mut().flatten().for_each(|a| self.zonk_expr(a));
+        let ty = if is_array { self.rebuild_array(shape, object_ty) } else { object_ty };
         if is_array && !matches!(self.kind(object_ty), TyKind::Extern(..)) {
             let shown = self.quote(object_ty);
             self.error(&codes::INVALID_INSTANTIATION, span, format!("arrays of {shown} cannot be made"));
@@ -352,6 +369,17 @@ impl Checker<'_> {
         });
         self.declare(&i.name, Res::Instance(id));
         Some(id)
+    }
+
+    /// The array type `shape` with another innermost element.
+    fn rebuild_array(&mut self, shape: Ty, element: Ty) -> Ty {
+        match *self.kind(shape) {
+            TyKind::Array(inner, n) => {
+                let inner = self.rebuild_array(inner, element);
+                self.intern(TyKind::Array(inner, n))
+            }
+            _ => element,
+        }
     }
 
     /// The object initialiser `= { ... }` and the abstract methods it must implement.
@@ -517,7 +545,9 @@ impl Checker<'_> {
         let (want, mspan, mname) = (m.signature.clone(), m.span, m.name.clone());
         let subst = crate::subst::Subst::new(&self.p.externs[id].type_params.clone(), targs);
         let mut why: Option<String> = None;
-        if want.params.len() != params.len() {
+        let n_required =
+            want.params.iter().rposition(|p| !self.p.vars[*p].is_optional).map_or(0, |last| last + 1);
+        if params.len() > want.params.len() || params.len() < n_required {
             why = Some(format!("it takes {} parameters, not {}", want.params.len(), params.len()));
         }
         for (w, g) in want.params.iter().zip(&params) {
@@ -708,7 +738,12 @@ impl Checker<'_> {
             );
             return None;
         }
-        let e = self.coerce(e, ty, &Role::Default { name: p.name.name.clone() });
+        // Kept as written: a generic declaration fits it to its type arguments at each use.
+        let loose = self.loosen(ty);
+        let fitted = self.coerce(e.clone(), loose, &Role::Default { name: p.name.name.clone() });
+        if self.is_error(fitted.ty) {
+            return None;
+        }
         Some(Rc::new(e))
     }
 
@@ -746,17 +781,12 @@ impl Checker<'_> {
                     "parsers, controls and packages can be passed only to constructors",
                 )
             }
-            TyKind::Parser(..) | TyKind::Control(..) => {
-                if of == ParamsOf::BlockConstructor && !has_direction {
-                    return true;
-                }
-                refuse(
-                    self,
-                    &codes::PARAMETER_TYPE,
-                    format!("parameter `{name}` cannot be of type {shown}"),
-                    "use a parser or control type declared without body",
-                )
-            }
+            TyKind::Parser(..) | TyKind::Control(..) => refuse(
+                self,
+                &codes::PARAMETER_TYPE,
+                format!("parameter `{name}` cannot be of type {shown}"),
+                "use a parser or control type declared without body",
+            ),
             TyKind::Extern(..) | TyKind::Str if has_direction => refuse(
                 self,
                 &codes::PARAMETER_DIRECTION,
@@ -840,7 +870,7 @@ impl Checker<'_> {
             }
         };
         let new = self.param_names(&self.p.functions[id].signature.params.clone());
-        for other in &existing {
+        for other in existing.iter().filter(|_| self.options.strict) {
             let old = self.param_names(&self.p.functions[*other].signature.params.clone());
             if old == new {
                 let earlier = self.p.functions[*other].span;
@@ -1078,6 +1108,8 @@ impl Checker<'_> {
                 continue;
             }
             let ty = self.ty(&f.ty);
+            self.check_match_annotation(&annotations);
+            self.check_length_annotation(&annotations, &fields);
             if f.name.name == "_" {
                 self.error(&codes::INVALID_NAME, f.name.span, "`_` cannot be used as a field name");
                 continue;
@@ -1114,7 +1146,7 @@ impl Checker<'_> {
                 field_ty = Types::ERROR;
             }
             if s.kind == StructKind::Header && matches!(self.kind(ty), TyKind::Varbit(_)) {
-                if let Some(first) = varbit {
+                if let Some(first) = varbit.filter(|_| self.options.strict) {
                     self.report(
                         Diagnostic::new(
                             &codes::MULTIPLE_VARBITS,
@@ -1134,6 +1166,79 @@ impl Checker<'_> {
         self.p.structs[id].fields = fields;
         self.declare(&s.name, Res::Type(TypeRes::Struct(id)));
         Some(id)
+    }
+
+    /// `@length(field)`: only fields before it can give the length of a varbit field.
+    fn check_length_annotation(&mut self, annotations: &Annotations, fields: &[FieldDef]) {
+        let Some(a) = annotation(annotations, "length") else { return };
+        let unknown = a
+            .tokens()
+            .iter()
+            .enumerate()
+            .find(|(i, t)| {
+                let after_dot = *i > 0 && a.tokens()[i - 1].text == ".";
+                t.kind == ast::AnnotationTokenKind::Word
+                    && !after_dot
+                    && syntax::token::TokenKind::keyword(&t.text).is_none()
+                    && !fields.iter().any(|f| f.name == t.text)
+                    && self.scopes.peek(&t.text).is_none()
+            })
+            .map(|(_, t)| (t.span, t.text.clone()));
+        if let Some((span, text)) = unknown {
+            self.report(
+                Diagnostic::new(
+                    &codes::UNKNOWN_NAME,
+                    span,
+                    format!("`{text}` is not declared before this field"),
+                )
+                .label("not an earlier field")
+                .note("the length of a field can depend only on what is extracted before it"),
+            );
+        }
+    }
+
+    /// `@match(kind)` on the fields of a value set's struct (P4-16, "Value sets").
+    fn check_match_annotation(&mut self, annotations: &Annotations) {
+        let Some(a) = annotation(annotations, "match") else { return };
+        let ok = matches!(a.tokens(), [t] if self.p.match_kinds.iter().any(|m| m.name == t.text));
+        if !ok {
+            let span = a.span;
+            self.report(
+                Diagnostic::new(&codes::ANNOTATION, span, "annotation `@match` takes a match kind")
+                    .label("not a match kind")
+                    .help("write for instance `@match(ternary)`"),
+            );
+        }
+    }
+
+    /// Whether a generic struct, with its type arguments put in, has only fields that it can hold.
+    pub fn check_specialized(&mut self, ty: Ty, span: Span) -> bool {
+        let TyKind::Struct(id, args) = self.kind(ty).clone() else { return true };
+        if args.iter().any(|a| {
+            self.p.types.any(*a, &|k| matches!(k, TyKind::DontCare | TyKind::Infer(_) | TyKind::Error))
+        }) {
+            return true;
+        }
+        let kind = self.p.structs[id].kind;
+        let fields = self.fields(ty).unwrap_or_default();
+        for (i, (name, ft)) in fields.into_iter().enumerate() {
+            if self.is_error(ft) || self.field_type_ok(ft, kind) {
+                continue;
+            }
+            let (ft, shown) = (self.quote(ft), self.quote(ty));
+            let fspan = self.p.structs[id].fields[i].span;
+            self.report(
+                Diagnostic::new(
+                    &codes::FIELD_TYPE,
+                    span,
+                    format!("field `{name}` of {shown} cannot be of type {ft}"),
+                )
+                .label("these type arguments do not fit")
+                .also(fspan, format!("would be of type {ft}")),
+            );
+            return false;
+        }
+        true
     }
 
     fn field_type_ok(&mut self, ty: Ty, kind: StructKind) -> bool {
@@ -1208,6 +1313,7 @@ impl Checker<'_> {
         let mut members: Vec<EnumMember> = Vec::with_capacity(e.members.len());
         // Members may refer to earlier members.
         self.declare(&e.name, Res::Type(TypeRes::Enum(id)));
+        self.scopes.push(FrameKind::Params);
         for m in &e.members {
             let annotations = self.annotations(&m.annotations);
             if let Some(earlier) = members.iter().find(|o| o.name == m.name.name) {
@@ -1221,8 +1327,12 @@ impl Checker<'_> {
             };
             let member = EnumMember { name: m.name.name.clone(), span: m.name.span, value, annotations };
             members.push(member.clone());
+            if member.value.is_some() {
+                self.declare(&m.name, Res::EnumMember(id, members.len() as u32 - 1));
+            }
             self.p.enums[id].members.push(member);
         }
+        self.scopes.pop();
         Some(id)
     }
 
@@ -1317,6 +1427,16 @@ impl Checker<'_> {
                 .help("use `typedef` for another name of the same type"),
             );
             underlying = Types::ERROR;
+        }
+        if self.options.transparent_newtypes {
+            let id = self.p.typedefs.push(TypedefDef {
+                name: t.name.name.clone(),
+                span: t.name.span,
+                target: underlying,
+                annotations,
+            });
+            self.declare(&t.name, Res::Type(TypeRes::Typedef(id)));
+            return None;
         }
         let id = self.p.newtypes.push(NewtypeDef {
             name: t.name.name.clone(),

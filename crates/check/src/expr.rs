@@ -208,9 +208,19 @@ impl Checker<'_> {
     }
 
     fn name(&mut self, path: &ast::Path, span: Span) -> Expr {
+        if let Some(e) = self.match_kind_name(path, span) {
+            return e;
+        }
         let Some(binding) = self.lookup(path) else { return Expr::error(span) };
         match binding.res {
             Res::Error => Expr::error(span),
+            Res::EnumMember(id, i) => {
+                let ty = self.intern(TyKind::Enum(id));
+                match self.p.enums[id].members.get(i as usize).and_then(|m| m.value.clone()) {
+                    Some(v) => Expr::constant(v, ty, span),
+                    None => Expr::error(span),
+                }
+            }
             Res::Var(id) => {
                 let var = &self.p.vars[id];
                 let (ty, kind) = (var.ty, var.kind);
@@ -238,7 +248,9 @@ impl Checker<'_> {
                 Expr::new(ExprKind::ValueSet(id), ty, span).compile_time(true)
             }
             Res::Table(id) => {
-                if self.ctx.table.as_ref() == Some(&path.name.name) {
+                if self.ctx.table.as_ref() == Some(&path.name.name)
+                    || self.key_of.as_ref() == Some(&path.name.name)
+                {
                     self.report(
                         Diagnostic::new(&codes::SELF_REFERENCE, span, "a table cannot refer to itself")
                             .label("inside its own declaration"),
@@ -275,6 +287,15 @@ impl Checker<'_> {
                 Expr::new(ExprKind::TypeName, tt, span).compile_time(true)
             }
         }
+    }
+
+    /// Members of `match_kind` are reached by their plain names when nothing else has the name.
+    fn match_kind_name(&mut self, path: &ast::Path, span: Span) -> Option<Expr> {
+        let i = self.p.match_kinds.iter().position(|m| m.name == path.name.name)?;
+        if self.scopes.peek(&path.name.name).is_some() {
+            return None;
+        }
+        Some(Expr::constant(Value::MatchKind(i as u32), Types::MATCH_KIND, span))
     }
 
     // -- members ----------------------------------------------------------------------------
@@ -523,7 +544,9 @@ impl Checker<'_> {
         match self.kind(base.ty).clone() {
             TyKind::Array(element, size) => {
                 if let Some(v) = index.int_value() {
-                    if v.is_negative() || *v >= BigInt::from(size) {
+                    // An array without elements is accepted by the reference compiler, and so is its first element.
+                    let lax = size == 0 && !self.options.strict && !v.is_negative();
+                    if !lax && (v.is_negative() || *v >= BigInt::from(size)) {
                         let v = short(v);
                         self.report(
                             Diagnostic::new(

@@ -43,6 +43,9 @@ use program::Program;
 pub struct Options {
     /// Refuse what the reference compiler accepts against the letter of the specification.
     pub strict: bool,
+    /// Take `type T N` as `typedef T N`: for programs that another compiler wrote out after it had
+    /// removed the distinction.
+    pub transparent_newtypes: bool,
 }
 
 /// A checked program with its sources and everything there is to say about it.

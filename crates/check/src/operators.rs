@@ -211,6 +211,9 @@ impl Checker<'_> {
     }
 
     fn arithmetic(&mut self, op: BinaryOp, op_span: Span, l: Expr, r: Expr, span: Span) -> Expr {
+        if matches!(op, BinaryOp::Div | BinaryOp::Mod) && !self.check_division_signs(op, &l, &r) {
+            return Expr::error(span);
+        }
         let (l, r) = self.balance(l, r);
         let numeric = |c: &Self, t: Ty| c.is_fixed_int(t) || t == Types::INT;
         if !numeric(self, l.ty) || !numeric(self, r.ty) {
@@ -266,14 +269,6 @@ impl Checker<'_> {
                 );
                 return Expr::error(span);
             }
-            for side in [&l, &r] {
-                if side.int_value().is_some_and(|v| v.is_negative()) {
-                    let text = format!("`{}` is not defined for negative numbers", op.as_str());
-                    let d = Diagnostic::new(&codes::NEGATIVE_OPERAND, side.span, text).label("negative");
-                    self.report(d);
-                    return Expr::error(span);
-                }
-            }
             if r.int_value().is_some_and(|v| *v == BigInt::from(0)) {
                 self.report(
                     Diagnostic::new(&codes::DIVISION_BY_ZERO, span, "division by zero")
@@ -309,6 +304,18 @@ impl Checker<'_> {
             _ => None,
         };
         self.node(op, l, r, ty, value, span)
+    }
+
+    fn check_division_signs(&mut self, op: BinaryOp, l: &Expr, r: &Expr) -> bool {
+        for side in [l, r] {
+            if side.int_value().is_some_and(|v| v.is_negative()) {
+                let text = format!("`{}` is not defined for negative numbers", op.as_str());
+                let d = Diagnostic::new(&codes::NEGATIVE_OPERAND, side.span, text).label("negative");
+                self.report(d);
+                return false;
+            }
+        }
+        true
     }
 
     fn too_large(&mut self, span: Span) -> Expr {

@@ -146,8 +146,10 @@ pub struct Program {
     pub match_kinds: Vec<NamedMember>,
     /// All top-level declarations in source order.
     pub decls: Vec<DeclRef>,
-    /// Evaluated objects; empty when there is no `main`.
+    /// Evaluated objects; empty when the program has errors.
     pub nodes: Arena<Node>,
+    /// The objects of top-level instances, in source order.
+    pub top_level: Vec<NodeId>,
     /// The evaluated `main` package.
     pub main: Option<NodeId>,
 }
@@ -864,19 +866,48 @@ pub struct Node {
     pub kind: NodeKind,
     /// Full type with type arguments.
     pub ty: Ty,
-    /// Local name: declared name, or that of the parameter it was constructed for.
+    /// Local name: declared name, that of the parameter it was constructed for, or that of the type that is
+    /// applied directly.
     pub name: SmolStr,
-    /// Name for the control plane without leading dot; empty for `main` and what it takes as arguments... see `names`.
+    /// Name for the control plane, without leading dot. The blocks that a package takes as arguments go by the
+    /// names of their declarations; packages have their own.
     pub control_plane_name: String,
     pub annotations: Annotations,
-    /// Declaration it came from, when declared.
-    pub instance: Option<InstanceId>,
+    pub origin: Origin,
     /// Constructor arguments in parameter order; `None` for absent optional ones.
     pub args: Vec<Option<Value>>,
-    /// Objects made inside, in source order.
+    /// Objects made inside: declarations in source order, then direct applications, then table properties.
     pub children: Vec<NodeId>,
     pub parent: Option<NodeId>,
     pub span: Span,
+    /// Of parsers and controls.
+    pub live: Live,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    Declared(InstanceId),
+    /// Constructed in an argument for this constructor parameter.
+    Argument(VarId),
+    /// `C.apply()` and `C().apply()`, by the place of `C` or `C()`.
+    DirectApply(Span),
+    /// Constructed as the value of a table's property, by its index in `TableDef::properties`.
+    Property(TableId, u32),
+}
+
+/// What of a parser or control can take part when its constructor arguments are known: conditions that are
+/// constant then are decided. In order of first use.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Tables that are applied.
+    pub tables: Vec<TableId>,
+    /// Actions that are called from the `apply` block (not those that are only listed in tables, nor those
+    /// that only actions call).
+    pub called_actions: Vec<ActionId>,
+    pub value_sets: Vec<ValueSetId>,
+    /// Parsers and controls that are applied.
+    pub applied: Vec<NodeId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

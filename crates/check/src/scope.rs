@@ -18,6 +18,8 @@ pub(crate) enum Res {
     Action(ActionId),
     Table(TableId),
     ValueSet(ValueSetId),
+    /// Inside the declaration of a serializable enum its members are visible.
+    EnumMember(EnumId, u32),
     /// Declared wrongly; already reported.
     Error,
 }

@@ -473,7 +473,6 @@ impl Checker<'_> {
     fn switch_value(&mut self, subject: Expr, cases: &[ast::SwitchCase], declared: &ast::Type) -> StmtKind {
         let mut out = Vec::with_capacity(cases.len());
         let mut seen: Vec<(crate::value::Value, Span)> = Vec::new();
-        let subject = if subject.ty == Types::INT { subject } else { subject };
         for c in cases {
             let label = match &c.label.kind {
                 ast::ExprKind::Default => None,
@@ -508,9 +507,8 @@ impl Checker<'_> {
             return None;
         }
         let span = e.span;
-        // Labels of the underlying type and of the enum itself both fit.
-        let same_bits = |c: &Self, a: Ty, b: Ty| c.strip_enum(a) == c.strip_enum(b);
-        let e = if e.ty == subject.ty || same_bits(self, e.ty, subject.ty) {
+        // Labels may be of an enum over the type of the subject, not the other way round.
+        let e = if e.ty == subject.ty || self.strip_enum(e.ty) == subject.ty {
             e
         } else if e.ty == Types::INT
             && self.is_fixed_int(self.strip_enum(subject.ty))

@@ -1,7 +1,7 @@
 //! Substitution of type parameters, and inference variables.
 
 use crate::checker::Checker;
-use crate::program::TypeVarId;
+use crate::program::{Callee, Expr, ExprKind, TypeVarId};
 use crate::types::{Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
@@ -159,4 +159,101 @@ fn zonk_with(types: &mut Types, infer: &[Option<Ty>], ty: Ty) -> Ty {
         TyKind::Infer(n) => infer[*n as usize].map(|bound| zonk_with(types, infer, bound)),
         _ => None,
     })
+}
+
+/// Applies `f` to the type of every node of an expression.
+pub(crate) fn map_expr_types(e: &mut Expr, f: &mut dyn FnMut(Ty) -> Ty) {
+    e.ty = f(e.ty);
+    match &mut e.kind {
+        ExprKind::Const
+        | ExprKind::Var(_)
+        | ExprKind::ConstRef(_)
+        | ExprKind::Instance(_)
+        | ExprKind::ValueSet(_)
+        | ExprKind::Table(_)
+        | ExprKind::Action(_)
+        | ExprKind::This
+        | ExprKind::TypeName
+        | ExprKind::DefaultValue
+        | ExprKind::InvalidHeader
+        | ExprKind::Dots
+        | ExprKind::Default
+        | ExprKind::DontCare
+        | ExprKind::Error => {}
+        ExprKind::Field { base, .. }
+        | ExprKind::TupleElement { base, .. }
+        | ExprKind::Stack { base, .. }
+        | ExprKind::Slice { base, .. } => map_expr_types(base, f),
+        ExprKind::Index { base, index } => {
+            map_expr_types(base, f);
+            map_expr_types(index, f);
+        }
+        ExprKind::PlusSlice { base, lo, .. } => {
+            map_expr_types(base, f);
+            map_expr_types(lo, f);
+        }
+        ExprKind::Unary { operand, .. } | ExprKind::Cast { operand, .. } => map_expr_types(operand, f),
+        ExprKind::Binary { lhs, rhs, .. } => {
+            map_expr_types(lhs, f);
+            map_expr_types(rhs, f);
+        }
+        ExprKind::Conditional { condition, then, otherwise } => {
+            map_expr_types(condition, f);
+            map_expr_types(then, f);
+            map_expr_types(otherwise, f);
+        }
+        ExprKind::List(items) | ExprKind::Struct(items) => {
+            items.iter_mut().for_each(|i| map_expr_types(i, f));
+        }
+        ExprKind::StructLiteral { fields, .. } => {
+            fields.iter_mut().for_each(|(_, i)| map_expr_types(i, f));
+        }
+        ExprKind::Mask { value: a, mask: b } | ExprKind::Range { lo: a, hi: b } => {
+            map_expr_types(a, f);
+            map_expr_types(b, f);
+        }
+        ExprKind::ApplyResult { apply, .. } => map_expr_types(apply, f),
+        ExprKind::Call(call) => {
+            match &mut call.callee {
+                Callee::Function(_) | Callee::Action(_) | Callee::TableApply(_) => {}
+                Callee::Method { object, .. }
+                | Callee::BlockApply { object }
+                | Callee::Builtin { object, .. } => map_expr_types(object, f),
+                Callee::Constructor { ty, .. } => *ty = f(*ty),
+            }
+            call.type_args.iter_mut().for_each(|t| *t = f(*t));
+            call.args.iter_mut().flatten().for_each(|a| map_expr_types(a, f));
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Puts type arguments in everywhere in an expression.
+    pub fn subst_expr(&mut self, e: &mut Expr, map: &Subst) {
+        if !map.is_empty() {
+            map_expr_types(e, &mut |t| self.subst(t, map));
+        }
+    }
+
+    /// Replaces bound inference variables everywhere in an expression.
+    pub fn zonk_expr(&mut self, e: &mut Expr) {
+        map_expr_types(e, &mut |t| self.zonk(t));
+    }
+
+    /// The type with every type parameter replaced by a fresh inference variable.
+    pub fn loosen(&mut self, ty: Ty) -> Ty {
+        let mut seen: FxHashMap<Ty, Ty> = FxHashMap::default();
+        let mut vars = Vec::new();
+        self.p.types.map(ty, &mut |_, t| {
+            vars.push(t);
+            None
+        });
+        for v in vars {
+            if matches!(self.kind(v), TyKind::Var(_)) && !seen.contains_key(&v) {
+                let fresh = self.fresh();
+                seen.insert(v, fresh);
+            }
+        }
+        self.p.types.map(ty, &mut |_, t| seen.get(&t).copied())
+    }
 }

@@ -29,10 +29,7 @@ impl Checker<'_> {
         self.ctx.place = Place::ControlApply;
         self.ctx.table = Some(t.name.name.clone());
         // Visible inside only to be refused with a better message.
-        let shadows = self.scopes.peek(&t.name.name).is_some();
-        if !shadows {
-            self.declare(&t.name, Res::Table(id));
-        }
+        self.declare(&t.name, Res::Table(id));
         let mut seen: Vec<(&str, Span)> = Vec::new();
         let mut has_actions = false;
         for p in &t.properties {
@@ -78,9 +75,6 @@ impl Checker<'_> {
             self.implicit_default(id, t);
         }
         self.ctx = saved;
-        if shadows {
-            self.declare(&t.name, Res::Table(id));
-        }
         Some(id)
     }
 
@@ -88,7 +82,13 @@ impl Checker<'_> {
 
     fn key(&mut self, k: &ast::KeyElement) -> Option<KeyElement> {
         let annotations = self.annotations(&k.annotations);
+        // Keys are evaluated when the table is applied: whatever a statement may call, a key may call.
+        let table = self.ctx.table.take();
+        let own_name = table.clone();
+        self.key_of = own_name;
         let expr = self.expr(&k.expr);
+        self.key_of = None;
+        self.ctx.table = table;
         let known = self.p.match_kinds.iter().any(|m| m.name == k.match_kind.name);
         if !known {
             let names: Vec<String> = self.p.match_kinds.iter().map(|m| m.name.to_string()).collect();
@@ -127,6 +127,15 @@ impl Checker<'_> {
                 _ => d,
             };
             self.report(d);
+            return None;
+        }
+        if annotation(&annotations, "name").is_none() && !has_key_name(&k.expr) {
+            let text = self.sources.text(k.expr.span).to_string();
+            self.report(
+                Diagnostic::new(&codes::KEY_NAME, expr.span, "this key has no name for the control plane")
+                    .label("neither a field nor made of fields by index, slice or isValid()")
+                    .help(format!("give it one: `{text} : {} @name(\"...\");`", k.match_kind.name)),
+            );
             return None;
         }
         Some(KeyElement { expr, match_kind: k.match_kind.name.clone(), annotations, span: k.span })
@@ -526,6 +535,7 @@ impl Checker<'_> {
             }
         }
         self.check_priorities(id, p, &list, &key_types);
+        self.check_duplicate_entries(&list, &key_types);
         self.p.tables[id].entries = Some(EntryList { is_const: p.is_const, entries: list, span: p.span });
     }
 
@@ -541,8 +551,8 @@ impl Checker<'_> {
         let failed = elements.iter().any(|k| self.is_error(k.ty));
         // `{a, b}` as a single element stands for the whole key.
         if let [one] = elements.as_slice()
-            && key_types.len() != 1
             && let ExprKind::List(items) = &one.kind
+            && (key_types.len() != 1 || (items.len() == 1 && !self.options.strict))
         {
             elements = items.clone();
         }
@@ -671,6 +681,35 @@ impl Checker<'_> {
         true
     }
 
+    /// Two entries with equal keys where nothing decides between them.
+    fn check_duplicate_entries(
+        &mut self,
+        entries: &[Entry],
+        key_types: &[(crate::types::Ty, smol_str::SmolStr)],
+    ) {
+        if key_types.is_empty() || key_types.iter().any(|(_, kind)| kind != "exact") {
+            return;
+        }
+        let mut seen: rustc_hash::FxHashMap<String, Span> = rustc_hash::FxHashMap::default();
+        for e in entries {
+            let values: Option<Vec<&Value>> = e.keyset.iter().map(|k| k.value.as_deref()).collect();
+            let Some(values) = values else { continue };
+            let key = format!("{values:?}");
+            let first = e.keyset.first().map_or(e.span, |k| k.span);
+            let span = first.to(e.keyset.last().map_or(e.span, |k| k.span));
+            if let Some(earlier) = seen.get(&key) {
+                let earlier = *earlier;
+                self.report(
+                    Diagnostic::new(&codes::TABLE_ENTRY, span, "two entries have the same key")
+                        .label("can never be matched")
+                        .also(earlier, "the same key"),
+                );
+            } else {
+                seen.insert(key, span);
+            }
+        }
+    }
+
     /// P4-16, "Entries": if the first entry has no priority, none may; const entries have none.
     fn check_priorities(
         &mut self,
@@ -703,6 +742,32 @@ impl Checker<'_> {
             .and_then(|q| q.value.value.as_deref())
             .and_then(Value::as_bool)
             .unwrap_or(true);
+        let delta = self.p.tables[id]
+            .properties
+            .iter()
+            .find(|q| q.name == "priority_delta")
+            .and_then(|q| q.value.int_value().cloned())
+            .unwrap_or_else(|| 1.into());
+        let mut current: Option<num_bigint::BigInt> = None;
+        for e in entries {
+            current = match (e.priority.as_ref().and_then(|p| p.int_value()), current) {
+                (Some(v), _) => Some(v.clone()),
+                (None, Some(c)) => Some(if wins { c - &delta } else { c + &delta }),
+                (None, None) => None,
+            };
+            let bad = current.as_ref().is_some_and(|c| *c < 0.into() || c.bits() > 31);
+            if bad {
+                let d = Diagnostic::new(
+                    &codes::ENTRY_PRIORITY,
+                    e.span,
+                    "the priority of this entry is out of range",
+                )
+                .label("its priority follows from the entry before it")
+                .note("priorities are numbers from 0 to 2147483647");
+                self.report(d);
+                return;
+            }
+        }
         if entries[0].priority.is_none() && !wins {
             let d = Diagnostic::new(
                 &codes::ENTRY_PRIORITY,
@@ -723,6 +788,27 @@ impl Checker<'_> {
                 .also(other, "this one has"),
             );
         }
+    }
+}
+
+/// Whether the control plane's name of a key can be made from its expression (P4-16, "Control-plane names of
+/// keys"; the reference compiler also takes masked keys `a & b`).
+fn has_key_name(e: &ast::Expr) -> bool {
+    match &e.kind {
+        ast::ExprKind::Name(_) | ast::ExprKind::Int(_) | ast::ExprKind::Bool(_) => true,
+        ast::ExprKind::Member { base, .. } => has_key_name(base),
+        ast::ExprKind::Index { base, index } => has_key_name(base) && has_key_name(index),
+        ast::ExprKind::Slice { base, hi, lo } => has_key_name(base) && has_key_name(hi) && has_key_name(lo),
+        ast::ExprKind::Binary { op: BinaryOp::BitAnd, lhs, rhs, .. } => {
+            has_key_name(lhs) && has_key_name(rhs)
+        }
+        ast::ExprKind::Call { callee, args, .. } => match &callee.kind {
+            ast::ExprKind::Member { base, member } => {
+                member.name == "isValid" && args.is_empty() && has_key_name(base)
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 

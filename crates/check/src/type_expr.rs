@@ -372,7 +372,8 @@ impl Checker<'_> {
                     );
                     return Types::ERROR;
                 }
-                self.intern(kind)
+                let ty = self.intern(kind);
+                if self.check_specialized(ty, span) { ty } else { Types::ERROR }
             }
         }
     }
@@ -380,9 +381,7 @@ impl Checker<'_> {
     fn is_nested_in_itself(&self, kind: &TyKind, args: &[Ty]) -> bool {
         let same = |k: &TyKind| match (kind, k) {
             (TyKind::Extern(a, _), TyKind::Extern(b, _)) => a == b,
-            (TyKind::Struct(a, _), TyKind::Struct(b, _)) => {
-                a == b && self.p.structs[*a].kind != StructKind::Struct
-            }
+            (TyKind::Struct(a, _), TyKind::Struct(b, _)) => a == b,
             _ => false,
         };
         args.iter().any(|a| self.p.types.any(*a, &same))

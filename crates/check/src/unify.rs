@@ -1,8 +1,6 @@
 //! When two types agree, and what that says about inference variables.
 //!
-//! Follows the reference compiler where the specification leaves room: structs with equal field names and
-//! types agree whatever their names (an error with `--strict`), and integer literals agree with every
-//! fixed-width integer type.
+//! Structs agree by name; integer literals agree with every fixed-width integer type.
 
 use crate::checker::Checker;
 use crate::program::*;
@@ -295,12 +293,7 @@ impl Checker<'_> {
             if d == s {
                 return self.unify_args(&da, &sa, conv);
             }
-            if self.options.strict || self.p.structs[d].kind != self.p.structs[s].kind {
-                return Err(Mismatch::plain());
-            }
-            if self.p.structs[d].kind == StructKind::HeaderUnion {
-                return Err(Mismatch::plain());
-            }
+            return Err(Mismatch::plain());
         }
         let fields_of = |c: &mut Self, t: Ty| match c.kind(t).clone() {
             TyKind::StructLiteral(f) => f,

@@ -24,7 +24,7 @@ impl Checker<'_> {
                 Res::Action(_) => "action",
                 Res::Table(_) => "table",
                 Res::ValueSet(_) => "value set",
-                Res::Type(_) | Res::Function(_) | Res::Error => continue,
+                Res::Type(_) | Res::Function(_) | Res::EnumMember(..) | Res::Error => continue,
             };
             list.push((b.span, what, name));
         }
@@ -45,6 +45,15 @@ impl Checker<'_> {
 
     /// Called once after all declarations.
     pub fn finish(&mut self) {
+        if let Some(b) = self.scopes.frames[0].names.get("main")
+            && matches!(b.res, Res::Type(_))
+        {
+            let span = b.span;
+            self.report(
+                Diagnostic::new(&codes::MAIN_NOT_PACKAGE, span, "`main` must be a package")
+                    .label("not an instance of a package"),
+            );
+        }
         if !self.diags.has_errors() {
             for d in std::mem::take(&mut self.late) {
                 self.report(d);
