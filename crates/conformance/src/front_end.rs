@@ -35,12 +35,15 @@ pub(crate) fn check(corpus: &Corpus, program: &Program) -> Result<Checked, Strin
 }
 
 pub(crate) fn check_source(corpus: &Corpus, source: &Source) -> Checked {
-    let loader = CorpusLoader { files: FileLoader::default(), corpus };
     let mut options = Options::default();
     // p4c writes these out after it has replaced `type` declarations by what they are over, while the
     // architecture's include file keeps them: only without the distinction do the two fit together.
     options.check.transparent_newtypes = source.name.ends_with("-midend.p4");
-    driver::check(source, &loader, &options)
+    driver::check(source, &CorpusLoader::new(corpus), &options)
+}
+
+pub(crate) fn parse(corpus: &Corpus, source: &Source) -> syntax::Parsed {
+    driver::parse(source, &CorpusLoader::new(corpus), &Options::default())
 }
 
 pub(crate) fn read(path: &Path) -> Result<Source, String> {

@@ -181,3 +181,24 @@ fn completions_and_manual() {
     assert!(siding(d.path(), &["completions", "bash"]).stdout.contains("complete "));
     assert!(siding(d.path(), &["man"]).stdout.starts_with(".ie"));
 }
+
+#[test]
+fn formatting() {
+    let ugly = "const   bit<8> x=1;\n";
+    let d = dir(&[("ugly.p4", ugly), ("bad.p4", "const bit<8> x = \"open;\n")]);
+    let path = d.path().join("ugly.p4");
+    let shown = siding(d.path(), &["fmt", "ugly.p4"]);
+    assert_eq!((shown.code, shown.stdout.as_str()), (0, GOOD), "{}", shown.stderr);
+    let checked = siding(d.path(), &["fmt", "--check", "ugly.p4"]);
+    assert_eq!((checked.code, checked.stdout.as_str()), (1, "ugly.p4 is not formatted\n"));
+    let diff = siding(d.path(), &["fmt", "--diff", "ugly.p4"]);
+    assert!(diff.stdout.contains(&format!("-{ugly}+{GOOD}")), "{}", diff.stdout);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), ugly, "only -w writes");
+    assert_eq!(siding(d.path(), &["fmt", "-w", "ugly.p4"]).code, 0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), GOOD);
+    assert_eq!(siding(d.path(), &["fmt", "--check", "ugly.p4"]).code, 0);
+    assert_eq!(siding_with(d.path(), &["fmt", "-"], ugly, &[]).stdout, GOOD);
+    let bad = siding(d.path(), &["fmt", "-w", "bad.p4"]);
+    assert_eq!(bad.code, 3);
+    assert!(bad.stderr.contains("error[P0003]"), "{}", bad.stderr);
+}
