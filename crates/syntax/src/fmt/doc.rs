@@ -177,7 +177,10 @@ fn fits(docs: &[Doc], rest: &[(usize, Mode, &Doc)], room: usize) -> bool {
             Doc::Indent(docs) | Doc::Group(docs, _) => stack.extend(docs.iter().rev().map(|d| (mode, d))),
             // Comments that end the line do not count against the width.
             Doc::Comment(c) if c.ends_line || c.own_line => return true,
-            Doc::Comment(c) => room -= c.text.chars().count() as isize + 1,
+            Doc::Comment(c) => match c.text.find('\n') {
+                Some(at) => return room > c.text[..at].trim_end().chars().count() as isize,
+                None => room -= c.text.chars().count() as isize + 1,
+            },
         }
     }
 }
@@ -185,7 +188,8 @@ fn fits(docs: &[Doc], rest: &[(usize, Mode, &Doc)], room: usize) -> bool {
 /// The text of a comment that moves from column `from` to column `to`: its further lines move with it.
 pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
     let mut lines = text.lines();
-    let mut out = lines.next().unwrap_or("").trim_end().to_string();
+    let mut out = String::new();
+    push_line(&mut out, lines.next().unwrap_or(""));
     let starred = text.lines().skip(1).all(|l| l.trim_start().starts_with('*'));
     for line in lines {
         out.push('\n');
@@ -196,9 +200,18 @@ pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
         let old = width(&line[..line.len() - body.len()]);
         let new = if starred { to + 1 } else { (old + to).saturating_sub(from) };
         out.extend(std::iter::repeat_n(' ', new));
-        out.push_str(body.trim_end());
+        push_line(&mut out, body);
     }
     out
+}
+
+/// Adds a line without blanks at its end, except where they keep a backslash from removing the line break.
+fn push_line(out: &mut String, line: &str) {
+    let trimmed = line.trim_end();
+    out.push_str(trimmed);
+    if trimmed.ends_with('\\') && trimmed.len() < line.len() {
+        out.push(' ');
+    }
 }
 
 /// Columns of blanks and tabs.

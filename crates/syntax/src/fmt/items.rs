@@ -118,7 +118,9 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
             annotation = annotation.after(k);
             match (before, annotation) {
                 (Annotation::Name, Annotation::Body(_)) => body = items.len() - 1,
-                (Annotation::Body(_), Annotation::None) if bodies == Bodies::Whole => collapse_body(text, &mut items, body),
+                (Annotation::Body(_), Annotation::None) if bodies == Bodies::Whole => {
+                    collapse_body(text, &mut items, body)
+                }
                 _ => {}
             }
         }
@@ -130,7 +132,8 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
 fn collapse_body<'a>(text: &'a str, items: &mut Vec<Item<'a>>, body: usize) {
     let (Some(first), Some(last)) = (items.get(body).copied(), items.last()) else { return };
     let whole = text.get(first.lo..last.hi()).unwrap_or("");
-    let has_directive = items[body..].iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma));
+    let has_directive =
+        items[body..].iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma));
     let is_free_text = items[body..].iter().any(|i| i.is(TokenKind::Unknown));
     if (!whole.contains('\n') || is_free_text) && !has_directive {
         items.truncate(body);
@@ -165,15 +168,28 @@ fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic
         }
         hi = raw.hi;
     }
-    let mut hi = text.get(..hi as usize).unwrap_or("").trim_end().len();
+    let whole = text.get(..hi as usize).unwrap_or("");
+    let trimmed = whole.trim_end();
+    let mut hi = if trimmed.ends_with('\\') { whole.len() } else { trimmed.len() };
     if words == ["if", "0"] {
-        hi = skipped_end(lexer).unwrap_or(hi);
+        let here = lexer.pos();
+        match skipped_end(lexer) {
+            Some(end) => hi = end,
+            None => lexer.seek(here),
+        }
     }
     lexer.in_directive = false;
+    // A blank after a backslash keeps it from removing the line break.
+    if text.get(..hi).is_some_and(|t| t.ends_with('\\'))
+        && text.get(hi..).is_some_and(|t| t.starts_with([' ', '\t']))
+    {
+        hi += 1;
+    }
     hi.max(hash.hi as usize)
 }
 
 /// Reads past the lines that `#if 0` leaves out; the lexer then stands at the end of the last of them.
+/// `None` when there is no `#endif`.
 fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
     let text = lexer.text();
     let mut nested = 0usize;
@@ -181,27 +197,34 @@ fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
     loop {
         let line = lexer.pos();
         let mut ahead = lexer.clone();
-        let mut toks = ahead.by_ref().filter(|r| {
-            !matches!(r.kind, RawKind::Space | RawKind::BlockComment | RawKind::Splice)
-        });
-        let first = toks.next()?;
-        if first.kind == RawKind::Hash {
-            match toks.next().map_or("", |r| r.text(text)) {
-                "if" | "ifdef" | "ifndef" => nested += 1,
-                "endif" if nested > 0 => nested -= 1,
-                "endif" | "else" | "elif" | "elifdef" | "elifndef" if nested == 0 => {
-                    let before = text.get(..line as usize)?;
-                    let end = before.strip_suffix('\n').unwrap_or(before).len();
-                    lexer.seek(end as u32);
-                    return Some(before.trim_end().len());
-                }
-                _ => {}
+        let mut toks = ahead
+            .by_ref()
+            .filter(|r| !matches!(r.kind, RawKind::Space | RawKind::BlockComment | RawKind::Splice));
+        let is_directive = toks.next().is_some_and(|r| r.kind == RawKind::Hash);
+        let name = if is_directive { toks.next().map_or("", |r| r.text(text)) } else { "" };
+        let ends = match conditional(name) {
+            Conditional::If => {
+                nested += 1;
+                false
             }
-        }
-        lexer.skip_line();
-        if lexer.pos() == line {
+            Conditional::Endif if nested > 0 => {
+                nested -= 1;
+                false
+            }
+            Conditional::Else | Conditional::Endif => nested == 0,
+            Conditional::Other => false,
+        };
+        if line as usize >= text.len() {
             return None;
         }
+        if ends {
+            let before = text.get(..line as usize)?;
+            let before = before.strip_suffix('\n').unwrap_or(before);
+            let end = before.strip_suffix('\r').unwrap_or(before).len();
+            lexer.seek(end as u32);
+            return Some(end);
+        }
+        lexer.skip_line();
     }
 }
 
@@ -252,4 +275,3 @@ pub(super) fn conditional(directive: &str) -> Conditional {
         _ => Conditional::Other,
     }
 }
-

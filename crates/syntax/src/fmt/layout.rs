@@ -32,7 +32,9 @@ pub(super) fn line_text(file: &str, items: &[Item], indent: usize, options: &For
 /// Columns of the line when it is not broken.
 pub(super) fn flat_width(items: &[Item]) -> usize {
     let Some(shape) = shape(items) else { return 0 };
-    items.iter().zip(&shape.space).map(|(t, s)| t.text.chars().count() + usize::from(*s)).sum()
+    // Of text over several lines the first one counts.
+    let text = |t: &Item| t.text.lines().next().unwrap_or("").trim_end().chars().count();
+    items.iter().zip(&shape.space).map(|(t, s)| text(t) + usize::from(*s)).sum()
 }
 
 /// The source text as it is: for lines whose brackets do not match.
@@ -172,6 +174,9 @@ impl<'a> Layout<'a, '_> {
     fn split_label(&self, lo: usize, hi: usize, out: &mut Vec<Doc<'a>>) {
         let at = self.first(lo, hi, 0);
         self.range(lo, at, Chain::Indented, out);
+        if at > lo {
+            self.blank(at, out);
+        }
         self.item(at, out);
         if at + 1 < hi {
             self.blank(at + 1, out);
@@ -183,7 +188,9 @@ impl<'a> Layout<'a, '_> {
     fn split_assignment(&self, lo: usize, hi: usize, chain: Chain, out: &mut Vec<Doc<'a>>) {
         let at = self.first(lo, hi, 1);
         self.range(lo, at, chain, out);
-        self.blank(at, out);
+        if at > lo {
+            self.blank(at, out);
+        }
         let mut after = at + 1;
         self.item(at, out);
         while after < hi && self.shape.role[after] == Role::Joined {
@@ -217,8 +224,9 @@ impl<'a> Layout<'a, '_> {
         let mut rest = Vec::new();
         for (n, at) in ops.iter().enumerate() {
             let end = ops.get(n + 1).copied().unwrap_or(hi);
-            if *at > lo {
-                rest.push(Doc::Line(if self.shape.space[*at] { " " } else { "" }));
+            // `>` behind `>` is not torn off.
+            if *at > lo && self.shape.space[*at] {
+                rest.push(Doc::Line(" "));
             }
             self.item(*at, &mut rest);
             let mut from = at + 1;
@@ -284,7 +292,8 @@ impl<'a> Layout<'a, '_> {
         self.item(open, &mut docs);
         docs.push(Doc::Indent(inner));
         // After `a,` at the end of a list the author wants one element per line.
-        let trailing_comma = ends.last().is_some_and(|e| e + 1 == close && self.items[*e].is(TokenKind::Comma));
+        let trailing_comma =
+            ends.last().is_some_and(|e| e + 1 == close && self.items[*e].is(TokenKind::Comma));
         // `>>` is not torn apart.
         if self.shape.role[close] != Role::AngleClose || self.shape.role[close - 1] != Role::AngleClose {
             docs.push(Doc::Line(if self.shape.space[close] { " " } else { "" }));
@@ -304,7 +313,8 @@ impl<'a> Layout<'a, '_> {
     fn is_table(&self, open: usize, close: usize, ends: &[usize]) -> bool {
         ends.len() >= 8
             && self.items[open + 1..close].iter().all(|i| {
-                i.text.len() <= 12 && (i.is(TokenKind::Int) || i.is(TokenKind::Comma) || i.is(TokenKind::Ident))
+                i.text.len() <= 12
+                    && (i.is(TokenKind::Int) || i.is(TokenKind::Comma) || i.is(TokenKind::Ident))
             })
             && close - open == 2 * (ends.len() + 1) - usize::from(ends.last() == Some(&(close - 1)))
     }

@@ -217,7 +217,10 @@ impl Lines<'_, '_, '_> {
     /// Lines also end after annotations, `if (...)`, `else` and macro uses when the author broke them there.
     fn after_token(&mut self, i: usize) -> usize {
         let Some(next) = self.items.get(i + 1) else { return i + 1 };
-        if !self.open.is_empty() || next.newlines == 0 || next.is(TokenKind::LBrace) {
+        let begins = next.is_word()
+            || next.is_comment()
+            || [TokenKind::At, TokenKind::LParen, TokenKind::Dot].iter().any(|k| next.is(*k));
+        if !self.open.is_empty() || next.newlines == 0 || !begins {
             return i + 1;
         }
         let line = &self.items[self.start..=i];
@@ -281,7 +284,11 @@ impl Lines<'_, '_, '_> {
                 let next = self.items.get(brace.close + 1..).and_then(|r| r.first());
                 brace.close == 0 || !next.is_some_and(|n| n.is(TokenKind::Colon))
             }
-            [TokenKind::Const, TokenKind::Key | TokenKind::Actions | TokenKind::Entries, TokenKind::Assign]
+            [
+                TokenKind::Const,
+                TokenKind::Key | TokenKind::Actions | TokenKind::Entries,
+                TokenKind::Assign,
+            ]
             | [TokenKind::Key | TokenKind::Actions | TokenKind::Entries, TokenKind::Assign] => true,
             [.., TokenKind::Colon] => true,
             words => {

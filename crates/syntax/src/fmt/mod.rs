@@ -46,7 +46,11 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
         return Err(vec![Diagnostic::new(&codes::SOURCE_TOO_LARGE, Span::NONE, "the file is too large")]);
     }
     let items = items::items(text, Bodies::Whole)?;
-    let out = lines::format_items(text, &items, options);
+    let mut out = lines::format_items(text, &items, options);
+    // A backslash at the very end would remove a line break behind it.
+    if out.ends_with("\\\n") && text.ends_with('\\') {
+        out.pop();
+    }
     if check_same_tokens(text, &out) {
         Ok(out)
     } else {
@@ -83,5 +87,5 @@ pub fn check_same_tokens(a: &str, b: &str) -> bool {
 
 /// Equal up to white space at both ends of each line.
 fn same_lines(a: &str, b: &str) -> bool {
-    a.lines().map(str::trim).eq(b.lines().map(str::trim))
+    a.trim_end().lines().map(str::trim).eq(b.trim_end().lines().map(str::trim))
 }

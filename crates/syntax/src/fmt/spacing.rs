@@ -192,7 +192,8 @@ fn is_cast(items: &[Item], s: &Shape, open: usize, operand_before: bool) -> bool
     if operand_before || close == usize::MAX || close <= open + 1 {
         return false;
     }
-    if before(items, open).is_some_and(|p| matches!(items[p].kind, ItemKind::Token(If | For | Switch | Select)))
+    if before(items, open)
+        .is_some_and(|p| matches!(items[p].kind, ItemKind::Token(If | For | Switch | Select)))
     {
         return false;
     }
@@ -202,9 +203,10 @@ fn is_cast(items: &[Item], s: &Shape, open: usize, operand_before: bool) -> bool
         items[open + 1].kind,
         ItemKind::Token(Bit | IntType | Bool | Varbit | Error | StringType | Tuple | List)
     );
-    let only_a_name = items[open + 1..close].iter().all(|t| {
-        matches!(t.kind, ItemKind::Token(Ident | Dot | Lt | Gt | Comma | Bit | IntType | Int))
-    }) && items[open + 1].is_word()
+    let only_a_name = items[open + 1..close]
+        .iter()
+        .all(|t| matches!(t.kind, ItemKind::Token(Ident | Dot | Lt | Gt | Comma | Bit | IntType | Int)))
+        && items[open + 1].is_word()
         || items[open + 1].is(Dot);
     let begins_operand =
         matches!(next, Ident | Int | Str | True | False | This | Not | Tilde | Key | Apply | State | Invalid);
@@ -308,7 +310,9 @@ fn keeps_distance(kind: ItemKind) -> bool {
     use TokenKind::*;
     matches!(
         kind,
-        ItemKind::Token(If | For | Switch | Return | In | Out | InOut | Const | Else | Transition | Int | Str)
+        ItemKind::Token(
+            If | For | Switch | Return | In | Out | InOut | Const | Else | Transition | Int | Str
+        )
     )
 }
 
@@ -316,19 +320,19 @@ fn blank(items: &[Item], s: &Shape, i: usize) -> bool {
     let (a, b) = (i - 1, i);
     let (role_a, role_b) = (s.role[a], s.role[b]);
     let brace = |k: usize, kind: TokenKind| items[k].is(kind);
-    let opens_tightly = |k: usize| {
-        s.role[k] == Role::AngleOpen || (s.role[k] == Role::Open && !brace(k, TokenKind::LBrace))
-    };
+    let opens_tightly =
+        |k: usize| s.role[k] == Role::AngleOpen || (s.role[k] == Role::Open && !brace(k, TokenKind::LBrace));
+    // `> >` stays apart and `>>` together.
+    if items[a].is(TokenKind::Gt) && (items[b].is(TokenKind::Gt) || items[b].is(TokenKind::Ge)) {
+        return items[b].space;
+    }
     match role_b {
         Role::Comment => return !opens_tightly(a),
         Role::Directive => return true,
         Role::Comma | Role::Semicolon | Role::Label | Role::Slice | Role::AnnotationBody | Role::Joined => {
             return false;
         }
-        Role::AngleClose => {
-            // `> >` stays apart and `>>` together.
-            return role_a == Role::AngleClose && items[b].space;
-        }
+        Role::AngleClose => return false,
         Role::Close | Role::CastClose => {
             return brace(b, TokenKind::RBrace) && role_a != Role::Open;
         }
