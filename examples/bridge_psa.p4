@@ -46,9 +46,14 @@ parser Layers(packet_in packet, out Headers headers) {
     }
 }
 
-parser BridgeIngressParser(packet_in packet, out Headers headers, inout Metadata meta,
-                           in psa_ingress_parser_input_metadata_t istd, in Empty resubmitted,
-                           in Empty recirculated) {
+parser BridgeIngressParser(
+    packet_in packet,
+    out Headers headers,
+    inout Metadata meta,
+    in psa_ingress_parser_input_metadata_t istd,
+    in Empty resubmitted,
+    in Empty recirculated
+) {
     Layers() layers;
 
     state start {
@@ -60,8 +65,12 @@ parser BridgeIngressParser(packet_in packet, out Headers headers, inout Metadata
     }
 }
 
-control BridgeIngress(inout Headers headers, inout Metadata meta, in psa_ingress_input_metadata_t istd,
-                      inout psa_ingress_output_metadata_t ostd) {
+control BridgeIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    in psa_ingress_input_metadata_t istd,
+    inout psa_ingress_output_metadata_t ostd
+) {
     Meter<bit<32>>(512, PSA_MeterType_t.PACKETS) flood_meter;
     Counter<bit<64>, bit<12>>(4096, PSA_CounterType_t.PACKETS_AND_BYTES) per_vlan;
 
@@ -87,7 +96,10 @@ control BridgeIngress(inout Headers headers, inout Metadata meta, in psa_ingress
             headers.ethernet.source: exact;
             istd.ingress_port: exact;
         }
-        actions = { known; NoAction; }
+        actions = {
+            known;
+            NoAction;
+        }
         default_action = NoAction();
         psa_idle_timeout = PSA_IdleTimeout_t.NOTIFY_CONTROL;
         size = 16384;
@@ -98,14 +110,22 @@ control BridgeIngress(inout Headers headers, inout Metadata meta, in psa_ingress
             meta.vlan: exact;
             headers.ethernet.destination: exact;
         }
-        actions = { to_port; NoAction; }
+        actions = {
+            to_port;
+            NoAction;
+        }
         default_action = NoAction();
         size = 16384;
     }
 
     table floods {
-        key = { meta.vlan: exact; }
-        actions = { flood; drop; }
+        key = {
+            meta.vlan: exact;
+        }
+        actions = {
+            flood;
+            drop;
+        }
         default_action = drop();
         size = 4096;
     }
@@ -114,7 +134,7 @@ control BridgeIngress(inout Headers headers, inout Metadata meta, in psa_ingress
         per_vlan.count(meta.vlan);
         sources.apply();
         if (!destinations.apply().hit) {
-            bit<32> port = (bit<32>) (PortIdUint_t) istd.ingress_port;
+            bit<32> port = (bit<32>)(PortIdUint_t)istd.ingress_port;
             if (flood_meter.execute(port) == PSA_MeterColor_t.RED) {
                 drop();
             } else {
@@ -124,9 +144,15 @@ control BridgeIngress(inout Headers headers, inout Metadata meta, in psa_ingress
     }
 }
 
-control BridgeIngressDeparser(packet_out packet, out Empty cloned, out Empty resubmitted, out Empty normal,
-                              inout Headers headers, in Metadata meta,
-                              in psa_ingress_output_metadata_t istd) {
+control BridgeIngressDeparser(
+    packet_out packet,
+    out Empty cloned,
+    out Empty resubmitted,
+    out Empty normal,
+    inout Headers headers,
+    in Metadata meta,
+    in psa_ingress_output_metadata_t istd
+) {
     Digest<Learned>() learned;
 
     apply {
@@ -137,9 +163,15 @@ control BridgeIngressDeparser(packet_out packet, out Empty cloned, out Empty res
     }
 }
 
-parser BridgeEgressParser(packet_in packet, out Headers headers, inout Metadata meta,
-                          in psa_egress_parser_input_metadata_t istd, in Empty normal,
-                          in Empty cloned_in_ingress, in Empty cloned_in_egress) {
+parser BridgeEgressParser(
+    packet_in packet,
+    out Headers headers,
+    inout Metadata meta,
+    in psa_egress_parser_input_metadata_t istd,
+    in Empty normal,
+    in Empty cloned_in_ingress,
+    in Empty cloned_in_egress
+) {
     Layers() layers;
 
     state start {
@@ -148,8 +180,12 @@ parser BridgeEgressParser(packet_in packet, out Headers headers, inout Metadata 
     }
 }
 
-control BridgeEgress(inout Headers headers, inout Metadata meta, in psa_egress_input_metadata_t istd,
-                     inout psa_egress_output_metadata_t ostd) {
+control BridgeEgress(
+    inout Headers headers,
+    inout Metadata meta,
+    in psa_egress_input_metadata_t istd,
+    inout psa_egress_output_metadata_t ostd
+) {
     action strip() {
         headers.ethernet.ether_type = headers.vlan.ether_type;
         headers.vlan.setInvalid();
@@ -157,8 +193,13 @@ control BridgeEgress(inout Headers headers, inout Metadata meta, in psa_egress_i
 
     // Ports that take no tags.
     table access_ports {
-        key = { istd.egress_port: exact; }
-        actions = { strip; NoAction; }
+        key = {
+            istd.egress_port: exact;
+        }
+        actions = {
+            strip;
+            NoAction;
+        }
         const default_action = NoAction();
         size = 512;
     }
@@ -170,9 +211,15 @@ control BridgeEgress(inout Headers headers, inout Metadata meta, in psa_egress_i
     }
 }
 
-control BridgeEgressDeparser(packet_out packet, out Empty cloned, out Empty recirculated,
-                             inout Headers headers, in Metadata meta, in psa_egress_output_metadata_t istd,
-                             in psa_egress_deparser_input_metadata_t edstd) {
+control BridgeEgressDeparser(
+    packet_out packet,
+    out Empty cloned,
+    out Empty recirculated,
+    inout Headers headers,
+    in Metadata meta,
+    in psa_egress_output_metadata_t istd,
+    in psa_egress_deparser_input_metadata_t edstd
+) {
     apply {
         packet.emit(headers);
     }

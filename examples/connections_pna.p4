@@ -5,7 +5,7 @@
 #include <pna.p4>
 #include "headers.p4"
 
-const ExpireTimeProfileId_t PROFILE_NEW = (ExpireTimeProfileId_t) 1;
+const ExpireTimeProfileId_t PROFILE_NEW = (ExpireTimeProfileId_t)1;
 
 struct Headers {
     Ethernet ethernet;
@@ -19,8 +19,12 @@ struct ConnectionData {
     PortId_t port;
 }
 
-parser ConnectionParser(packet_in packet, out Headers headers, inout Metadata meta,
-                        in pna_main_parser_input_metadata_t istd) {
+parser ConnectionParser(
+    packet_in packet,
+    out Headers headers,
+    inout Metadata meta,
+    in pna_main_parser_input_metadata_t istd
+) {
     state start {
         packet.extract(headers.ethernet);
         transition select(headers.ethernet.ether_type) {
@@ -44,13 +48,21 @@ parser ConnectionParser(packet_in packet, out Headers headers, inout Metadata me
     }
 }
 
-control Decrypt(in Headers headers, inout Metadata meta, in pna_pre_input_metadata_t istd,
-                inout pna_pre_output_metadata_t ostd) {
+control Decrypt(
+    in Headers headers,
+    inout Metadata meta,
+    in pna_pre_input_metadata_t istd,
+    inout pna_pre_output_metadata_t ostd
+) {
     apply {}
 }
 
-control Connections(inout Headers headers, inout Metadata meta, in pna_main_input_metadata_t istd,
-                    inout pna_main_output_metadata_t ostd) {
+control Connections(
+    inout Headers headers,
+    inout Metadata meta,
+    in pna_main_input_metadata_t istd,
+    inout pna_main_output_metadata_t ostd
+) {
     bool may_add = false;
 
     action drop() {
@@ -64,7 +76,7 @@ control Connections(inout Headers headers, inout Metadata meta, in pna_main_inpu
 
     action miss() {
         if (may_add) {
-            add_entry("pass", (ConnectionData) { port = istd.input_port }, PROFILE_NEW);
+            add_entry("pass", (ConnectionData){ port = istd.input_port }, PROFILE_NEW);
         } else {
             drop_packet();
         }
@@ -73,15 +85,27 @@ control Connections(inout Headers headers, inout Metadata meta, in pna_main_inpu
     // Both directions of a connection meet the same entry.
     table connections {
         key = {
-            SelectByDirection(istd.direction, headers.ipv4.source, headers.ipv4.destination):
-                exact @name("remote_address");
-            SelectByDirection(istd.direction, headers.ipv4.destination, headers.ipv4.source):
-                exact @name("local_address");
+            SelectByDirection(
+                istd.direction,
+                headers.ipv4.source,
+                headers.ipv4.destination
+            ): exact @name("remote_address");
+            SelectByDirection(
+                istd.direction,
+                headers.ipv4.destination,
+                headers.ipv4.source
+            ): exact @name("local_address");
             headers.ipv4.protocol: exact @name("protocol");
-            SelectByDirection(istd.direction, headers.ports.source, headers.ports.destination):
-                exact @name("remote_port");
-            SelectByDirection(istd.direction, headers.ports.destination, headers.ports.source):
-                exact @name("local_port");
+            SelectByDirection(
+                istd.direction,
+                headers.ports.source,
+                headers.ports.destination
+            ): exact @name("remote_port");
+            SelectByDirection(
+                istd.direction,
+                headers.ports.destination,
+                headers.ports.source
+            ): exact @name("local_port");
         }
         actions = {
             @tableonly pass;
@@ -102,8 +126,12 @@ control Connections(inout Headers headers, inout Metadata meta, in pna_main_inpu
     }
 }
 
-control ConnectionDeparser(packet_out packet, in Headers headers, in Metadata meta,
-                           in pna_main_output_metadata_t ostd) {
+control ConnectionDeparser(
+    packet_out packet,
+    in Headers headers,
+    in Metadata meta,
+    in pna_main_output_metadata_t ostd
+) {
     apply {
         packet.emit(headers);
     }

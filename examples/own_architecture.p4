@@ -49,7 +49,9 @@ control Sample(in Headers headers, out bool accepted)(bit<16> one_in) {
         key = {
             headers.ipv4.source: prefix;
         }
-        actions = { choose; }
+        actions = {
+            choose;
+        }
         default_action = choose(false);
         const entries = {
             0x0a000000 &&& 0xff000000: choose(true);

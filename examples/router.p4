@@ -26,8 +26,12 @@ error {
     BadIpv4Header
 }
 
-parser RouterParser(packet_in packet, out Headers headers, inout Metadata meta,
-                    inout standard_metadata_t standard) {
+parser RouterParser(
+    packet_in packet,
+    out Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     state start {
         meta = { 0, 0, 0 };
         packet.extract(headers.ethernet);
@@ -58,12 +62,25 @@ parser RouterParser(packet_in packet, out Headers headers, inout Metadata meta,
 
 control VerifyIpv4(inout Headers headers, inout Metadata meta) {
     apply {
-        verify_checksum(headers.ipv4.isValid(),
-            { headers.ipv4.version, headers.ipv4.header_words, headers.ipv4.dscp, headers.ipv4.ecn,
-              headers.ipv4.total_bytes, headers.ipv4.identification, headers.ipv4.flags,
-              headers.ipv4.fragment_offset, headers.ipv4.ttl, headers.ipv4.protocol, headers.ipv4.source,
-              headers.ipv4.destination },
-            headers.ipv4.checksum, HashAlgorithm.csum16);
+        verify_checksum(
+            headers.ipv4.isValid(),
+            {
+                headers.ipv4.version,
+                headers.ipv4.header_words,
+                headers.ipv4.dscp,
+                headers.ipv4.ecn,
+                headers.ipv4.total_bytes,
+                headers.ipv4.identification,
+                headers.ipv4.flags,
+                headers.ipv4.fragment_offset,
+                headers.ipv4.ttl,
+                headers.ipv4.protocol,
+                headers.ipv4.source,
+                headers.ipv4.destination
+            },
+            headers.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
@@ -100,28 +117,41 @@ control Router(inout Headers headers, inout Metadata meta, inout standard_metada
             headers.ipv4.protocol: ternary @name("protocol");
             meta.destination_port: range @name("destination_port");
         }
-        actions = { permit; drop; }
+        actions = {
+            permit;
+            drop;
+        }
         default_action = permit();
         size = 1024;
     }
 
     table routes {
-        key = { headers.ipv4.destination: lpm; }
-        actions = { set_next_hop; drop; }
+        key = {
+            headers.ipv4.destination: lpm;
+        }
+        actions = {
+            set_next_hop;
+            drop;
+        }
         default_action = drop();
         counters = route_hits;
         size = 65536;
     }
 
     table next_hops {
-        key = { meta.next_hop: exact; }
-        actions = { forward; drop; }
+        key = {
+            meta.next_hop: exact;
+        }
+        actions = {
+            forward;
+            drop;
+        }
         const default_action = drop();
         size = 4096;
     }
 
     apply {
-        received.count((bit<32>) standard.ingress_port);
+        received.count((bit<32>)standard.ingress_port);
         if (standard.parser_error != error.NoError || standard.checksum_error == 1) {
             drop();
         } else if (!headers.ipv4.isValid() || headers.ipv4.ttl <= 1) {
@@ -142,18 +172,31 @@ control Sender(inout Headers headers, inout Metadata meta, inout standard_metada
     counter(N_PORTS, CounterType.packets_and_bytes) sent;
 
     apply {
-        sent.count((bit<32>) standard.egress_port);
+        sent.count((bit<32>)standard.egress_port);
     }
 }
 
 control UpdateIpv4(inout Headers headers, inout Metadata meta) {
     apply {
-        update_checksum(headers.ipv4.isValid(),
-            { headers.ipv4.version, headers.ipv4.header_words, headers.ipv4.dscp, headers.ipv4.ecn,
-              headers.ipv4.total_bytes, headers.ipv4.identification, headers.ipv4.flags,
-              headers.ipv4.fragment_offset, headers.ipv4.ttl, headers.ipv4.protocol, headers.ipv4.source,
-              headers.ipv4.destination },
-            headers.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(
+            headers.ipv4.isValid(),
+            {
+                headers.ipv4.version,
+                headers.ipv4.header_words,
+                headers.ipv4.dscp,
+                headers.ipv4.ecn,
+                headers.ipv4.total_bytes,
+                headers.ipv4.identification,
+                headers.ipv4.flags,
+                headers.ipv4.fragment_offset,
+                headers.ipv4.ttl,
+                headers.ipv4.protocol,
+                headers.ipv4.source,
+                headers.ipv4.destination
+            },
+            headers.ipv4.checksum,
+            HashAlgorithm.csum16
+        );
     }
 }
 
