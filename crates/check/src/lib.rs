@@ -11,24 +11,35 @@
 //! Start reading at [`check`]; then `checker.rs` (state), `decl.rs` (declarations), `expr.rs`.
 
 pub mod codes;
+pub mod evaluate;
 pub mod program;
 pub mod types;
 pub mod value;
 
+mod bind;
 mod blocks;
 mod call;
+mod cast;
 mod checker;
 mod coerce;
+mod construct;
 mod decl;
 pub mod display;
 mod expr;
 pub mod fold;
+mod function_call;
+mod functions;
+mod index;
+mod instance;
+mod method_call;
 mod operators;
+mod params;
 mod scope;
 mod stmt;
 mod subst;
 mod suggest;
 mod table;
+mod type_decl;
 mod type_expr;
 mod unify;
 mod unused;
@@ -63,10 +74,13 @@ pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
     let mut checker = checker::Checker::new(&sources, options);
     checker.program(&ast);
     checker.finish();
-    let checker::Checker { p, diags, .. } = checker;
+    let checker::Checker { mut p, diags, .. } = checker;
     // After a syntax error names may be missing; what follows from that is not worth telling.
     if !had_syntax_errors {
         diagnostics.extend(diags.into_vec());
+    }
+    if !diagnostics.has_errors() {
+        diagnostics.extend(evaluate::evaluate(&mut p));
     }
     Checked { program: p, sources, diagnostics }
 }

@@ -77,7 +77,7 @@ pub enum TyKind {
 }
 
 /// The interner. The constants' handles are fixed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Types {
     kinds: Vec<TyKind>,
     map: FxHashMap<TyKind, Ty>,

@@ -24,9 +24,7 @@ impl Program {
             ExprKind::Var(id) => self.ctor_argument(*id, scope),
             ExprKind::ConstRef(id) => self.eval(&self.constants[*id].init, scope),
             ExprKind::Instance(_) | ExprKind::This => self.object(e, scope).map(Value::Object),
-            ExprKind::Field { base, field } => {
-                crate::expr::field_value(&self.eval(base, scope)?, *field)
-            }
+            ExprKind::Field { base, field } => crate::expr::field_value(&self.eval(base, scope)?, *field),
             ExprKind::TupleElement { base, index } => {
                 crate::expr::field_value(&self.eval(base, scope)?, *index)
             }
@@ -35,7 +33,7 @@ impl Program {
                 crate::expr::field_value(&self.eval(base, scope)?, i)
             }
             ExprKind::Slice { base, hi, lo } => {
-                let IntShape::Unsigned(w) | IntShape::Signed(w) = self.shape_in(base.ty, scope)? else {
+                let (IntShape::Unsigned(w) | IntShape::Signed(w)) = self.shape_in(base.ty, scope)? else {
                     return None;
                 };
                 let v = self.eval(base, scope)?;
@@ -46,8 +44,8 @@ impl Program {
                 let wrap = |i: BigInt| Some(Value::Int(fold::wrap(&i, self.shape_in(e.ty, scope)?)));
                 match op {
                     UnaryOp::Not => Some(Value::Bool(!v.as_bool()?)),
-                    UnaryOp::Complement => wrap(!v.as_int()?),
-                    UnaryOp::Neg => wrap(-v.as_int()?),
+                    UnaryOp::Complement => wrap(!(v.as_int()?.clone())),
+                    UnaryOp::Neg => wrap(-(v.as_int()?.clone())),
                     UnaryOp::Plus => Some(v),
                 }
             }
@@ -112,7 +110,7 @@ impl Program {
             BinaryOp::Gt => Value::Bool(l > r),
             BinaryOp::Ge => Value::Bool(l >= r),
             BinaryOp::Concat => {
-                let IntShape::Unsigned(w) | IntShape::Signed(w) = self.shape_in(rhs.ty, scope)? else {
+                let (IntShape::Unsigned(w) | IntShape::Signed(w)) = self.shape_in(rhs.ty, scope)? else {
                     return None;
                 };
                 Value::Int(fold::concat(l, shape, r, w))

@@ -8,7 +8,8 @@ impl Program {
     /// Calls that a block can make inside an object, in source order, outer before inner. Functions
     /// with a body are followed (each once), actions, tables and blocks are not.
     pub fn live_calls<'p>(&'p self, block: &'p Block, scope: Scope) -> Vec<(&'p Expr, &'p Call)> {
-        let mut walk = Walk { p: self, scope, calls: Vec::new(), sets: Vec::new(), seen: FxHashSet::default() };
+        let mut walk =
+            Walk { p: self, scope, calls: Vec::new(), sets: Vec::new(), seen: FxHashSet::default() };
         walk.block(block);
         walk.calls
     }
@@ -16,8 +17,13 @@ impl Program {
     /// What is live in a parser or control.
     pub(super) fn live(&self, id: NodeId) -> Live {
         let mut live = Live::default();
-        let mut walk =
-            Walk { p: self, scope: Some(id), calls: Vec::new(), sets: Vec::new(), seen: FxHashSet::default() };
+        let mut walk = Walk {
+            p: self,
+            scope: Some(id),
+            calls: Vec::new(),
+            sets: Vec::new(),
+            seen: FxHashSet::default(),
+        };
         match self.nodes[id].kind {
             NodeKind::Control(c) => {
                 walk.locals(&self.controls[c].locals);

@@ -222,7 +222,9 @@ impl Evaluator<'_> {
                     (*ty, *constructor, &call.args, self.params(*ty, *constructor))
                 }
                 // A factory of extern objects.
-                Callee::Function(f) => (inner.ty, None, &call.args, self.p.functions[*f].signature.params.clone()),
+                Callee::Function(f) => {
+                    (inner.ty, None, &call.args, self.p.functions[*f].signature.params.clone())
+                }
                 _ => return self.p.eval(e, scope),
             },
             _ => return self.p.eval(e, scope),
@@ -237,7 +239,10 @@ impl Evaluator<'_> {
         let ty = self.type_in(ty, scope);
         let args: Vec<Option<Expr>> = args.clone();
         let annotations: Annotations = Rc::new(Vec::new());
-        let node = self.make(New { ty, name, annotations, origin, args: &args, params, span: inner.span }, Some(owner))?;
+        let node = self.make(
+            New { ty, name, annotations, origin, args: &args, params, span: inner.span },
+            Some(owner),
+        )?;
         self.p.nodes[owner].children.push(node);
         Some(Value::Object(node))
     }
@@ -267,7 +272,9 @@ impl Evaluator<'_> {
             let child = self.instance(instance, Some(id));
             self.p.nodes[id].children.extend(child);
         }
-        let direct = (found.direct.into_iter()).map(|e| (e, None)).chain(found.properties.into_iter().map(|(e, p)| (e, Some(p))));
+        let direct = (found.direct.into_iter())
+            .map(|e| (e, None))
+            .chain(found.properties.into_iter().map(|(e, p)| (e, Some(p))));
         let mut seen = FxHashSet::default();
         for (e, property) in direct {
             let ExprKind::Call(call) = &e.kind else { continue };
