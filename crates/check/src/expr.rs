@@ -5,7 +5,6 @@
 
 use crate::checker::Checker;
 use crate::codes;
-use crate::coerce::Role;
 use crate::fold::{self, IntShape};
 use crate::program::*;
 use crate::scope::{Place, Res, TypeRes};
@@ -14,7 +13,7 @@ use crate::types::{Ty, TyKind, Types};
 use crate::value::Value;
 use diagnostics::{Diagnostic, Span};
 use num_bigint::BigInt;
-use num_traits::{Signed, ToPrimitive};
+use num_traits::Signed;
 use smol_str::SmolStr;
 use std::rc::Rc;
 use syntax::ast;
@@ -373,14 +372,23 @@ impl Checker<'_> {
 
     pub fn no_member(&mut self, ty: Ty, member: &ast::Ident) {
         let shown = self.quote(ty);
-        self.report(
-            Diagnostic::new(
-                &codes::UNKNOWN_MEMBER,
-                member.span,
-                format!("a value of type {shown} has no member `{}`", member.name),
-            )
-            .label("no such member"),
-        );
+        let mut d = Diagnostic::new(
+            &codes::UNKNOWN_MEMBER,
+            member.span,
+            format!("a value of type {shown} has no member `{}`", member.name),
+        )
+        .label("no such member");
+        let known: &[&str] = match self.kind(ty) {
+            TyKind::Table(_) | TyKind::Parser(..) | TyKind::Control(..) => &["apply"],
+            TyKind::Array(..) => &["next", "last", "lastIndex", "size", "push_front", "pop_front"],
+            _ => &[],
+        };
+        if let Some(s) = crate::suggest::closest(&member.name, known.iter().copied()) {
+            d = d.fix(format!("did you mean `{s}`?"), member.span, s);
+        } else if self.is_fixed_int(ty) && member.name.starts_with("is") {
+            d = d.note("only headers have a validity");
+        }
+        self.report(d);
     }
 
     fn unknown_field(&mut self, id: StructId, ty: Ty, member: &ast::Ident, span: Span) -> Expr {
@@ -520,264 +528,6 @@ impl Checker<'_> {
         matches!(self.ctx.place, Place::ParserState | Place::ParserLocals)
     }
 
-    // -- indices and slices -------------------------------------------------------------------
-
-    fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
-        let base = self.expr(base);
-        let index = self.expr(index);
-        if self.is_error(base.ty) || self.is_error(index.ty) {
-            return Expr::error(span);
-        }
-        let plain = self.strip_enum(index.ty);
-        if !(self.is_fixed_int(plain) || plain == Types::INT) {
-            let shown = self.quote(index.ty);
-            self.report(
-                Diagnostic::new(
-                    &codes::INVALID_INDEX,
-                    index.span,
-                    format!("an index must be an integer, not {shown}"),
-                )
-                .label("expected an integer"),
-            );
-            return Expr::error(span);
-        }
-        match self.kind(base.ty).clone() {
-            TyKind::Array(element, size) => {
-                if let Some(v) = index.int_value() {
-                    // An array without elements is accepted by the reference compiler, and so is its first element.
-                    let lax = size == 0 && !self.options.strict && !v.is_negative();
-                    if !lax && (v.is_negative() || *v >= BigInt::from(size)) {
-                        let v = short(v);
-                        self.report(
-                            Diagnostic::new(
-                                &codes::INVALID_INDEX,
-                                index.span,
-                                format!("index {v} is outside the array"),
-                            )
-                            .label(format!("index is {v}"))
-                            .also(base.span, format!("has {size} elements"))
-                            .help(match size {
-                                0 => "the array has no elements".to_string(),
-                                n => format!("use an index from 0 to {}", n - 1),
-                            }),
-                        );
-                        return Expr::error(span);
-                    }
-                } else if plain == Types::INT && !index.is_compile_time {
-                    self.error(&codes::INVALID_INDEX, index.span, "an index must have a fixed width");
-                    return Expr::error(span);
-                }
-                let (ct, lv) = (base.is_compile_time && index.is_compile_time, base.is_lvalue);
-                let value = match (base.value.as_deref(), index.int_value().and_then(|v| v.to_usize())) {
-                    (Some(Value::Aggregate(items)), Some(i)) => items.get(i).cloned(),
-                    _ => None,
-                };
-                let mut e = Expr::new(
-                    ExprKind::Index { base: Box::new(base), index: Box::new(index) },
-                    element,
-                    span,
-                );
-                e.is_compile_time = ct;
-                e.is_lvalue = lv;
-                e.value = value.map(Rc::new);
-                e
-            }
-            TyKind::Tuple(items) | TyKind::ListLiteral(items) => {
-                let Some(v) = index.int_value() else {
-                    self.report(
-                        Diagnostic::new(
-                            &codes::INVALID_INDEX,
-                            index.span,
-                            "the index of a tuple must be known at compile time",
-                        )
-                        .label("not a constant")
-                        .note("elements of a tuple may differ in type"),
-                    );
-                    return Expr::error(span);
-                };
-                match v.to_usize().filter(|i| *i < items.len()) {
-                    Some(i) => {
-                        let (ct, lv) = (base.is_compile_time, base.is_lvalue);
-                        let value = base.value.as_deref().and_then(|v| field_value(v, i as u32));
-                        let mut e = Expr::new(
-                            ExprKind::TupleElement { base: Box::new(base), index: i as u32 },
-                            items[i],
-                            span,
-                        );
-                        e.is_compile_time = ct;
-                        e.is_lvalue = lv;
-                        e.value = value.map(Rc::new);
-                        e
-                    }
-                    None => {
-                        let v = short(v);
-                        self.report(
-                            Diagnostic::new(
-                                &codes::INVALID_INDEX,
-                                index.span,
-                                format!("index {v} is outside the tuple"),
-                            )
-                            .label(format!("index is {v}"))
-                            .also(base.span, format!("has {} elements", items.len())),
-                        );
-                        Expr::error(span)
-                    }
-                }
-            }
-            _ => {
-                let shown = self.quote(base.ty);
-                self.report(
-                    Diagnostic::new(
-                        &codes::INVALID_INDEX,
-                        span,
-                        format!("a value of type {shown} cannot be indexed"),
-                    )
-                    .label("neither array nor tuple")
-                    .also(base.span, format!("this is of type {shown}"))
-                    .help("for bits of an integer write a slice: `x[hi:lo]`"),
-                );
-                Expr::error(span)
-            }
-        }
-    }
-
-    /// The width of a value whose bits can be selected.
-    fn sliceable(&mut self, base: &Expr) -> Option<u32> {
-        match self.kind(self.strip_enum(base.ty)) {
-            TyKind::Bit(w) | TyKind::Signed(w) => Some(*w),
-            TyKind::Error => None,
-            _ => {
-                let shown = self.quote(base.ty);
-                let mut d = Diagnostic::new(
-                    &codes::INVALID_SLICE,
-                    base.span,
-                    format!("bits cannot be selected from a value of type {shown}"),
-                )
-                .label("only bit<W> and int<W> have bit slices");
-                if base.ty == Types::INT {
-                    d = d.help("give the literal a width, as in `8w5`");
-                }
-                self.report(d);
-                None
-            }
-        }
-    }
-
-    fn bit_index(&mut self, e: &ast::Expr, width: u32) -> Option<u32> {
-        let value = self.const_int(e, &codes::INVALID_SLICE, "a bit index")?;
-        match value.to_u32().filter(|v| *v < width) {
-            Some(v) => Some(v),
-            None => {
-                let v = short(&value);
-                self.report(
-                    Diagnostic::new(
-                        &codes::INVALID_SLICE,
-                        e.span,
-                        format!("bit {v} does not exist in a value of {width} bits"),
-                    )
-                    .label(format!("index is {v}"))
-                    .note(match width {
-                        0 => "the value has no bits".to_string(),
-                        w => format!("bits are numbered from {} (leftmost) to 0", w - 1),
-                    }),
-                );
-                None
-            }
-        }
-    }
-
-    fn slice(&mut self, base: &ast::Expr, hi: &ast::Expr, lo: &ast::Expr, span: Span) -> Expr {
-        let base = self.expr(base);
-        let Some(width) = self.sliceable(&base) else { return Expr::error(span) };
-        let (hi_v, lo_v) = (self.bit_index(hi, width), self.bit_index(lo, width));
-        let (Some(h), Some(l)) = (hi_v, lo_v) else { return Expr::error(span) };
-        if l > h {
-            self.report(
-                Diagnostic::new(
-                    &codes::INVALID_SLICE,
-                    span,
-                    format!("slice [{h}:{l}] has its bounds in the wrong order"),
-                )
-                .label("the upper bit comes first")
-                .fix("exchange them", hi.span.to(lo.span), format!("{l}:{h}")),
-            );
-            return Expr::error(span);
-        }
-        let ty = self.p.types.bit(h - l + 1);
-        let (ct, lv) = (base.is_compile_time, base.is_lvalue);
-        let value = base.int_value().map(|v| fold::slice(v, width, h, l));
-        let mut e = Expr::new(ExprKind::Slice { base: Box::new(base), hi: h, lo: l }, ty, span);
-        e.is_compile_time = ct;
-        e.is_lvalue = lv;
-        e.value = value.map(|v| Rc::new(Value::Int(v)));
-        e
-    }
-
-    fn plus_slice(&mut self, base: &ast::Expr, lo: &ast::Expr, width: &ast::Expr, span: Span) -> Expr {
-        let base = self.expr(base);
-        let Some(base_width) = self.sliceable(&base) else { return Expr::error(span) };
-        let lo_e = self.expr(lo);
-        let w = self.const_int(width, &codes::INVALID_SLICE, "the width of a slice");
-        let lo_plain = self.strip_enum(lo_e.ty);
-        if self.is_error(lo_e.ty) {
-            return Expr::error(span);
-        }
-        let is_unsigned = matches!(self.kind(lo_plain), TyKind::Bit(_)) || lo_plain == Types::INT;
-        let is_signed_const = matches!(self.kind(lo_plain), TyKind::Signed(_)) && lo_e.value.is_some();
-        if !is_unsigned && !is_signed_const {
-            let shown = self.quote(lo_e.ty);
-            self.report(
-                Diagnostic::new(
-                    &codes::INVALID_SLICE,
-                    lo_e.span,
-                    format!("the start of a slice must be an unsigned integer, not {shown}"),
-                )
-                .label("expected bit<W>"),
-            );
-            return Expr::error(span);
-        }
-        if let Some(v) = lo_e.int_value()
-            && (v.is_negative() || *v >= BigInt::from(base_width))
-        {
-            let v = short(v);
-            self.report(
-                Diagnostic::new(
-                    &codes::INVALID_SLICE,
-                    lo_e.span,
-                    format!("bit {v} does not exist in a value of {base_width} bits"),
-                )
-                .label(format!("index is {v}")),
-            );
-            return Expr::error(span);
-        }
-        let Some(w) = w else { return Expr::error(span) };
-        let Some(w) = w.to_u32().filter(|w| *w <= crate::type_expr::WIDTH_MAX) else {
-            self.report(
-                Diagnostic::new(
-                    &codes::INVALID_SLICE,
-                    width.span,
-                    "the width of a slice must be a positive number",
-                )
-                .label(format!("width is {}", short(&w))),
-            );
-            return Expr::error(span);
-        };
-        let ty = self.p.types.bit(w);
-        let (ct, lv) = (base.is_compile_time && lo_e.is_compile_time, base.is_lvalue);
-        let value = match (base.int_value(), lo_e.int_value().and_then(|l| l.to_u32())) {
-            (Some(v), Some(l)) => {
-                Some(fold::wrap(&(fold::to_bits(v, base_width) >> l), IntShape::Unsigned(w)))
-            }
-            _ => None,
-        };
-        let mut e =
-            Expr::new(ExprKind::PlusSlice { base: Box::new(base), lo: Box::new(lo_e), width: w }, ty, span);
-        e.is_compile_time = ct;
-        e.is_lvalue = lv;
-        e.value = value.map(|v| Rc::new(Value::Int(v)));
-        e
-    }
-
     // -- aggregates ---------------------------------------------------------------------------
 
     fn list_literal(&mut self, items: &[ast::Expr], span: Span) -> Expr {
@@ -833,201 +583,6 @@ impl Checker<'_> {
         let ct = list.iter().all(|(_, e)| e.is_compile_time);
         Expr::new(ExprKind::StructLiteral { fields: list, has_dots: dots.is_some() }, ty, span)
             .compile_time(ct)
-    }
-
-    // -- casts --------------------------------------------------------------------------------
-
-    fn cast(&mut self, t: &ast::Type, operand: &ast::Expr, span: Span) -> Expr {
-        let ty = self.ty(t);
-        let operand = self.expr(operand);
-        if self.is_error(ty) || self.is_error(operand.ty) {
-            return Expr::error(span);
-        }
-        let is_literal = matches!(
-            self.kind(operand.ty),
-            TyKind::ListLiteral(_) | TyKind::StructLiteral(_) | TyKind::InvalidHeader | TyKind::Dots
-        );
-        match self.kind(ty).clone() {
-            TyKind::Struct(..) | TyKind::Array(..) if is_literal || operand.ty == ty => {
-                self.coerce(operand, ty, &Role::Cast { span: t.span })
-            }
-            TyKind::List(element) if is_literal => {
-                let ExprKind::List(items) = operand.kind else {
-                    return self.illegal_cast(operand.ty, ty, span, t.span);
-                };
-                let mut list = Vec::with_capacity(items.len());
-                for item in items {
-                    let item = self.coerce(item, element, &Role::Element);
-                    if self.is_error(item.ty) {
-                        return Expr::error(span);
-                    }
-                    list.push(item);
-                }
-                let ct = list.iter().all(|e| e.is_compile_time);
-                let value = collect_values(list.iter());
-                let mut e = Expr::new(ExprKind::List(list), ty, span).compile_time(ct);
-                e.value = value.map(|v| Rc::new(Value::Aggregate(v)));
-                e
-            }
-            TyKind::Bit(_)
-            | TyKind::Signed(_)
-            | TyKind::Bool
-            | TyKind::Int
-            | TyKind::Newtype(_)
-            | TyKind::Enum(_)
-                if self.can_cast(ty, operand.ty) =>
-            {
-                self.convert(operand, ty, false, span)
-            }
-            // The cast of a value to its own type changes nothing.
-            TyKind::Error | TyKind::Var(_) | TyKind::Bool | TyKind::ErrorCode | TyKind::Tuple(_)
-                if operand.ty == ty =>
-            {
-                self.convert(operand, ty, false, span)
-            }
-            _ => self.illegal_cast(operand.ty, ty, span, t.span),
-        }
-    }
-
-    fn illegal_cast(&mut self, from: Ty, to: Ty, span: Span, to_span: Span) -> Expr {
-        let (f, t) = (self.quote(from), self.quote(to));
-        let mut d =
-            Diagnostic::new(&codes::INVALID_CAST, span, format!("a value of type {f} cannot be cast to {t}"))
-                .label(format!("of type {f}"))
-                .also(to_span, format!("to type {t}"));
-        let widths = (self.kind(from).clone(), self.kind(to).clone());
-        if let (TyKind::Bit(a), TyKind::Signed(b)) | (TyKind::Signed(a), TyKind::Bit(b)) = widths {
-            let via = match widths.0 {
-                TyKind::Bit(_) => format!("(int<{b}>)(bit<{b}>)"),
-                _ => format!("(bit<{b}>)(int<{b}>)"),
-            };
-            d = d
-                .note(format!("a cast changes either the width or the sign, not both ({a} to {b} bits)"))
-                .help(format!("cast in two steps: `{via}`"));
-        } else if let (_, TyKind::Bool) = (self.kind(from), self.kind(to)) {
-            d = d.help("compare with 0 instead: `x != 0`");
-        }
-        self.report(d);
-        Expr::error(span)
-    }
-
-    /// Explicit casts between base types (P4-16, "Explicit casts").
-    fn can_cast(&self, to: Ty, from: Ty) -> bool {
-        if to == from {
-            return true;
-        }
-        match (self.kind(to), self.kind(from)) {
-            (TyKind::Newtype(id), _) => {
-                let under = self.p.newtypes[*id].underlying;
-                under == from
-                    || (from == Types::INT && self.is_fixed_int(self.strip_newtype(to)))
-                    || (!self.options.strict && self.can_cast_through(under, from))
-            }
-            (_, TyKind::Newtype(id)) => self.can_cast_from_newtype(to, self.p.newtypes[*id].underlying),
-            (TyKind::Bit(a), TyKind::Bit(b)) | (TyKind::Signed(a), TyKind::Signed(b)) => {
-                let _ = (a, b);
-                true
-            }
-            (TyKind::Bit(a), TyKind::Signed(b)) | (TyKind::Signed(a), TyKind::Bit(b)) => a == b,
-            (TyKind::Bool, TyKind::Bit(1)) | (TyKind::Bit(1), TyKind::Bool) => true,
-            (TyKind::Bit(_) | TyKind::Signed(_) | TyKind::Bool | TyKind::Int, TyKind::Int) => true,
-            (TyKind::Int, TyKind::Bit(_) | TyKind::Signed(_)) => true,
-            (TyKind::Enum(d), TyKind::Enum(s)) => {
-                let (d, s) = (self.p.enums[*d].underlying, self.p.enums[*s].underlying);
-                d.is_some() && d == s
-            }
-            (TyKind::Enum(d), _) => match self.p.enums[*d].underlying {
-                Some(under) => under == from || from == Types::INT,
-                None => false,
-            },
-            (TyKind::Bit(_) | TyKind::Signed(_), TyKind::Enum(s)) => {
-                self.p.enums[*s].underlying.is_some_and(|under| self.can_cast(to, under))
-            }
-            _ => false,
-        }
-    }
-
-    /// A newtype over a newtype can be made from the innermost type's values.
-    fn can_cast_through(&self, under: Ty, from: Ty) -> bool {
-        matches!(self.kind(under), TyKind::Newtype(_)) && self.can_cast(under, from)
-    }
-
-    fn can_cast_from_newtype(&self, to: Ty, under: Ty) -> bool {
-        to == under
-            || (!self.options.strict
-                && matches!(self.kind(under), TyKind::Newtype(id) if self.can_cast_from_newtype(to, self.p.newtypes[*id].underlying)))
-    }
-
-    /// Makes a cast node and converts the value.
-    pub fn convert(&mut self, operand: Expr, to: Ty, is_implicit: bool, span: Span) -> Expr {
-        let value = match operand.value.as_deref() {
-            Some(v) => match self.cast_value(v, operand.ty, to, is_implicit, span) {
-                Ok(v) => v,
-                Err(()) => return Expr::error(span),
-            },
-            None => None,
-        };
-        let ct = operand.is_compile_time;
-        let mut e =
-            Expr::new(ExprKind::Cast { operand: Box::new(operand), is_implicit }, to, span).compile_time(ct);
-        e.value = value.map(Rc::new);
-        e
-    }
-
-    pub fn shape(&self, ty: Ty) -> Option<IntShape> {
-        match self.kind(self.strip_enum(self.strip_newtype(ty))) {
-            TyKind::Bit(w) => Some(IntShape::Unsigned(*w)),
-            TyKind::Signed(w) => Some(IntShape::Signed(*w)),
-            TyKind::Int => Some(IntShape::Unbounded),
-            _ => None,
-        }
-    }
-
-    fn cast_value(
-        &mut self,
-        v: &Value,
-        from: Ty,
-        to: Ty,
-        is_implicit: bool,
-        span: Span,
-    ) -> Result<Option<Value>, ()> {
-        let to_plain = self.strip_newtype(to);
-        Ok(match v {
-            Value::Int(i) if to_plain == Types::BOOL => {
-                if *i == BigInt::from(0) || *i == BigInt::from(1) {
-                    Some(Value::Bool(*i == BigInt::from(1)))
-                } else {
-                    let shown = short(i);
-                    self.report(
-                        Diagnostic::new(
-                            &codes::INVALID_CAST,
-                            span,
-                            format!("{shown} cannot be cast to `bool`"),
-                        )
-                        .label("only 0 and 1 can")
-                        .help("compare with 0 instead: `x != 0`"),
-                    );
-                    return Err(());
-                }
-            }
-            Value::Int(i) => match self.shape(to) {
-                Some(shape) => {
-                    let is_literal = from == Types::INT;
-                    let v = if is_literal && is_implicit {
-                        let i = i.clone();
-                        self.truncate(&i, shape, to, span)
-                    } else {
-                        fold::wrap(i, shape)
-                    };
-                    Some(Value::Int(v))
-                }
-                None => None,
-            },
-            Value::Bool(b) if matches!(self.kind(to_plain), TyKind::Bit(1)) => {
-                Some(Value::Int(BigInt::from(u8::from(*b))))
-            }
-            other => Some(other.clone()),
-        })
     }
 }
 

@@ -637,7 +637,7 @@ impl Checker<'_> {
             self.report_condition(&c);
             return Expr::error(span);
         }
-        if a.ty == Types::INT && b.ty == Types::INT && !(c.value.is_some()) {
+        if a.ty == Types::INT && b.ty == Types::INT && c.value.is_none() {
             self.report(
                 Diagnostic::new(&codes::UNKNOWN_WIDTH, span, "the result of `?:` needs a width")
                     .also(a.span, "an integer without width")

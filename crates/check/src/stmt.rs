@@ -5,7 +5,7 @@ use crate::codes;
 use crate::coerce::Role;
 use crate::program::*;
 use crate::scope::{FrameKind, Place};
-use crate::types::{Ty, TyKind, Types};
+use crate::types::{TyKind, Types};
 use crate::unify::Conversions;
 use diagnostics::{Diagnostic, Span};
 use smol_str::SmolStr;
