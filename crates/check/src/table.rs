@@ -129,6 +129,23 @@ impl Checker<'_> {
             self.report(d);
             return None;
         }
+        // Prefixes and ranges need an order of the values.
+        if matches!(k.match_kind.name.as_str(), "lpm" | "range")
+            && matches!(self.kind(plain), TyKind::Bool | TyKind::ErrorCode)
+        {
+            let shown = self.quote(expr.ty);
+            self.report(
+                Diagnostic::new(
+                    &codes::MATCH_KIND,
+                    k.match_kind.span,
+                    format!("match kind `{}` needs an integer key, not {shown}", k.match_kind.name),
+                )
+                .label("not for this key")
+                .also(expr.span, format!("of type {shown}"))
+                .help("use `exact` or `ternary`"),
+            );
+            return None;
+        }
         if annotation(&annotations, "name").is_none() && !has_key_name(&k.expr) {
             let text = self.sources.text(k.expr.span).to_string();
             self.report(
