@@ -31,15 +31,27 @@ fn expressions() {
         cases.push(chain("++", "a", n));
         cases.push(chain("&&", "true", n));
     }
-    cases.push(Case::new("list of 5M", format!("const int x = {{ {} }};", "1,".repeat(5_000_000)), Expect::Either));
+    cases.push(Case::new(
+        "list of 5M",
+        format!("const int x = {{ {} }};", "1,".repeat(5_000_000)),
+        Expect::Either,
+    ));
     cases.push(Case::new(
         "list of 500,000",
         format!("const list<int> x = {{ {}1 }};", "1,".repeat(500_000)),
         Expect::Either,
     ));
-    cases.push(Case::new("tuple of 300,000", format!("const tuple<> x = {{ {}1 }};", "1,".repeat(300_000)), Expect::Either));
+    cases.push(Case::new(
+        "tuple of 300,000",
+        format!("const tuple<> x = {{ {}1 }};", "1,".repeat(300_000)),
+        Expect::Either,
+    ));
     cases.push(Case::new("10 MB of arguments", format!("const int x = f({}1);", fill("1,")), Expect::Either));
-    cases.push(Case::new("500,000 arguments", format!("extern int f(); const int x = f({}1);", "1,".repeat(500_000)), Expect::RefusedSomehow));
+    cases.push(Case::new(
+        "500,000 arguments",
+        format!("extern int f(); const int x = f({}1);", "1,".repeat(500_000)),
+        Expect::RefusedSomehow,
+    ));
     judge(cases);
 }
 
@@ -48,10 +60,18 @@ fn lexemes() {
     judge([
         Case::new("string", format!("@name(\"{}\") const bit<8> x = 1;", fill("a")), Expect::Accepted),
         Case::new("string without end", format!("@name(\"{}", fill("a")), Expect::RefusedSomehow),
-        Case::new("string of escapes", format!("@name(\"{}\") const bit<8> x = 1;", fill("\\n")), Expect::Either),
+        Case::new(
+            "string of escapes",
+            format!("@name(\"{}\") const bit<8> x = 1;", fill("\\n")),
+            Expect::Either,
+        ),
         Case::new("identifier", format!("const bit<8> {} = 1;", fill("a")), Expect::Accepted),
         Case::new("unknown identifier", format!("const bit<8> x = {};", fill("a")), Expect::RefusedSomehow),
-        Case::new("long names", format!("const bit<8> {0} = 1; const bit<8> {0}b = {0} + {0}c;", "a".repeat(1 << 20)), Expect::RefusedSomehow),
+        Case::new(
+            "long names",
+            format!("const bit<8> {0} = 1; const bit<8> {0}b = {0} + {0}c;", "a".repeat(1 << 20)),
+            Expect::RefusedSomehow,
+        ),
         Case::new("line comment", format!("// {}\nconst bit<8> x = 1;", fill("a")), Expect::Accepted),
         Case::new("block comment", format!("/* {} */ const bit<8> x = 1;", fill("a")), Expect::Accepted),
         Case::new("block comment without end", format!("/* {}", fill("a")), Expect::RefusedSomehow),
@@ -108,18 +128,29 @@ fn declarations() {
         either("overloads", {
             let mut text = String::new();
             for i in 0..2000 {
-                writeln!(text, "extern void f({});", many(i % 60, |j| format!("in bit<{}> p{i}_{j},", j + 1)) + &format!("in bit<8> q{i}")).unwrap();
+                writeln!(
+                    text,
+                    "extern void f({});",
+                    many(i % 60, |j| format!("in bit<{}> p{i}_{j},", j + 1)) + &format!("in bit<8> q{i}")
+                )
+                .unwrap();
             }
             text
         }),
-        either("parameters", format!("extern void f({}in bit<8> z);", many(N, |i| format!("in bit<8> p{i},")))),
+        either(
+            "parameters",
+            format!("extern void f({}in bit<8> z);", many(N, |i| format!("in bit<8> p{i},"))),
+        ),
         either("type parameters", format!("extern void f<{}Z>();", many(N, |i| format!("T{i},")))),
         accepted("methods", format!("extern E {{ {} }}", many(N, |i| format!("void m{i}();\n")))),
         either("annotations", "@a ".repeat(N) + "const bit<8> x = 1;\n"),
         either("annotation bodies", many(N, |i| format!("@a{i}(x = {i}) ")) + "const bit<8> x = 1;\n"),
         either("instances", "extern E { E(); }\n".to_owned() + &many(N, |i| format!("E() e{i};\n"))),
         either("controls", many(N, |i| format!("control c{i}() {{ apply {{}} }}\n"))),
-        either("parsers", many(20_000, |i| format!("parser p{i}() {{ state start {{ transition accept; }} }}\n"))),
+        either(
+            "parsers",
+            many(20_000, |i| format!("parser p{i}() {{ state start {{ transition accept; }} }}\n")),
+        ),
         either("typedefs", many(N, |i| format!("typedef bit<8> t{i};\n"))),
     ]);
 }
@@ -182,15 +213,36 @@ fn bodies() {
                 many(N, |i| format!("x: exact @name(\"k{i}\");\n"))
             ),
         ),
-        either("states", format!("parser p() {{ state start {{ transition s0; }} {} state s{N} {{ transition accept; }} }}", many(N, state))),
+        either(
+            "states",
+            format!(
+                "parser p() {{ state start {{ transition s0; }} {} state s{N} {{ transition accept; }} }}",
+                many(N, state)
+            ),
+        ),
         either("statements", format!("action a(inout bit<8> x) {{ {} }}", "x = x + 1;\n".repeat(N))),
         either("wrong statements", format!("action a(inout bit<8> x) {{ {} }}", "x = y + 1;\n".repeat(N))),
         either("variables", format!("action a() {{ {} }}", many(N, |i| format!("bit<8> v{i} = 1;\n")))),
         either("blocks", format!("action a() {{ {} }}", "{ bit<8> v = 1; }\n".repeat(N))),
-        either("ifs", format!("action a(inout bit<8> x) {{ {} }}", "if (x == 1) x = 2; else x = 3;\n".repeat(N))),
+        either(
+            "ifs",
+            format!("action a(inout bit<8> x) {{ {} }}", "if (x == 1) x = 2; else x = 3;\n".repeat(N)),
+        ),
         either("calls", format!("extern void f(); action a() {{ {} }}", "f();\n".repeat(N))),
         either("returns", format!("action a() {{ {} }}", "return;\n".repeat(N))),
-        either("tables", format!("control c() {{ {} apply {{}} }}", many(20_000, |i| format!("table t{i} {{ actions = {{}} }}\n")))),
-        either("properties", format!("control c() {{ table t {{ actions = {{}} {} }} apply {{}} }}", many(N, |i| format!("p{i} = 1;\n")))),
+        either(
+            "tables",
+            format!(
+                "control c() {{ {} apply {{}} }}",
+                many(20_000, |i| format!("table t{i} {{ actions = {{}} }}\n"))
+            ),
+        ),
+        either(
+            "properties",
+            format!(
+                "control c() {{ table t {{ actions = {{}} {} }} apply {{}} }}",
+                many(N, |i| format!("p{i} = 1;\n"))
+            ),
+        ),
     ]);
 }

@@ -79,7 +79,11 @@ fn cases(shapes: &[Shape]) -> Vec<Case> {
         let (before, open, inner, close, after) = *shape;
         let name = format!("{before}{open}");
         cases.push(Case::new(&name, nested(shape, LEVELS), Expect::Either));
-        cases.push(Case::new(format!("{name} unclosed"), before.to_owned() + &open.repeat(LEVELS), Expect::Either));
+        cases.push(Case::new(
+            format!("{name} unclosed"),
+            before.to_owned() + &open.repeat(LEVELS),
+            Expect::Either,
+        ));
         if !close.is_empty() {
             let text = [before, inner, &close.repeat(LEVELS), after].concat();
             cases.push(Case::new(format!("{name} closed only"), text, Expect::RefusedSomehow));
@@ -114,10 +118,13 @@ fn declarations() {
 
 #[test]
 fn brackets_of_one_kind() {
-    judge("([{<)]}>".chars().map(|c| {
-        Case::new(c.to_string(), c.to_string().repeat(LEVELS), Expect::RefusedSomehow)
-    }));
-    judge(["([{", "(<", "{(", "<[", ")(", "}{", "]["].map(|s| {
-        Case::new(s, s.repeat(LEVELS), Expect::RefusedSomehow)
-    }));
+    judge(
+        "([{<)]}>"
+            .chars()
+            .map(|c| Case::new(c.to_string(), c.to_string().repeat(LEVELS), Expect::RefusedSomehow)),
+    );
+    judge(
+        ["([{", "(<", "{(", "<[", ")(", "}{", "]["]
+            .map(|s| Case::new(s, s.repeat(LEVELS), Expect::RefusedSomehow)),
+    );
 }

@@ -57,10 +57,18 @@ fn macros() {
         Case::new("itself twice", "#define A A A\nA\n", Expect::RefusedSomehow),
         Case::new("mutual", "#define A B B\n#define B A A\nA\n", Expect::RefusedSomehow),
         Case::new("function of itself", "#define F(x) F(F(x)) F(x)\nF(F(F(F(1))))\n", Expect::RefusedSomehow),
-        Case::new("unclosed call", "#define F(x) x\nF(".to_owned() + &"1,".repeat(1 << 20), Expect::RefusedSomehow),
+        Case::new(
+            "unclosed call",
+            "#define F(x) x\nF(".to_owned() + &"1,".repeat(1 << 20),
+            Expect::RefusedSomehow,
+        ),
         Case::new("doubling", bomb(100, "$ + $", "const int x = $;"), Expect::RefusedSomehow),
         Case::new("doubling to nothing", bomb(60, "$ $", "").replace("M0 1", "M0"), Expect::Accepted),
-        Case::new("doubled nothing", bomb(60, "$ $", "$ const int x = 1;").replace("M0 1", "M0"), Expect::Either),
+        Case::new(
+            "doubled nothing",
+            bomb(60, "$ $", "$ const int x = 1;").replace("M0 1", "M0"),
+            Expect::Either,
+        ),
         Case::new("in a condition", bomb(100, "$ + $", "#if $\n#endif\n"), Expect::RefusedSomehow),
         Case::new(
             "function that doubles",
@@ -69,7 +77,11 @@ fn macros() {
         ),
         Case::new(
             "nested calls",
-            "#define I(x) x\nconst int x = ".to_owned() + &"I(".repeat(100_000) + "1" + &")".repeat(100_000) + ";",
+            "#define I(x) x\nconst int x = ".to_owned()
+                + &"I(".repeat(100_000)
+                + "1"
+                + &")".repeat(100_000)
+                + ";",
             Expect::Either,
         ),
         Case::new("chain of objects", bomb(50_000, "$", "const int x = $;"), Expect::Either),
@@ -83,8 +95,16 @@ fn macros() {
                 + ";",
             Expect::Either,
         ),
-        Case::new("long pasting", format!("#define P a {}\nP\n", "## a ".repeat(200_000)), Expect::RefusedSomehow),
-        Case::new("stringising", format!("#define S(x) #x\nS({})\n", "a ".repeat(1 << 20)), Expect::RefusedSomehow),
+        Case::new(
+            "long pasting",
+            format!("#define P a {}\nP\n", "## a ".repeat(200_000)),
+            Expect::RefusedSomehow,
+        ),
+        Case::new(
+            "stringising",
+            format!("#define S(x) #x\nS({})\n", "a ".repeat(1 << 20)),
+            Expect::RefusedSomehow,
+        ),
         Case::new(
             "many parameters",
             {
@@ -110,7 +130,11 @@ fn macros() {
             }),
             Expect::Either,
         ),
-        Case::new("long definition", format!("#define A {}\nA\n", "1 + ".repeat(1 << 20)), Expect::RefusedSomehow),
+        Case::new(
+            "long definition",
+            format!("#define A {}\nA\n", "1 + ".repeat(1 << 20)),
+            Expect::RefusedSomehow,
+        ),
         Case::new(
             "long definition used often",
             format!("#define A {}\n{}\n", "1 + ".repeat(10_000), "A ".repeat(10_000)),
@@ -125,17 +149,37 @@ fn directives() {
     judge([
         Case::new("conditions", conditions(100_000), Expect::Either),
         Case::new("conditions without end", "#if 1\n".repeat(100_000), Expect::RefusedSomehow),
-        Case::new("skipped conditions", "#if 0\n".repeat(100_000) + &"#endif\n".repeat(100_000), Expect::Either),
+        Case::new(
+            "skipped conditions",
+            "#if 0\n".repeat(100_000) + &"#endif\n".repeat(100_000),
+            Expect::Either,
+        ),
         Case::new("ends", "#endif\n".repeat(100_000), Expect::RefusedSomehow),
         Case::new("elses", "#if 1\n".to_owned() + &"#else\n".repeat(100_000), Expect::RefusedSomehow),
-        Case::new("elifs", "#if 0\n".to_owned() + &"#elif 0\n".repeat(100_000) + "#endif\n", Expect::Accepted),
-        Case::new("parentheses", format!("#if {}1{}\n#endif\n", "(".repeat(100_000), ")".repeat(100_000)), Expect::Either),
+        Case::new(
+            "elifs",
+            "#if 0\n".to_owned() + &"#elif 0\n".repeat(100_000) + "#endif\n",
+            Expect::Accepted,
+        ),
+        Case::new(
+            "parentheses",
+            format!("#if {}1{}\n#endif\n", "(".repeat(100_000), ")".repeat(100_000)),
+            Expect::Either,
+        ),
         Case::new("signs", format!("#if {}1\n#endif\n", "!".repeat(100_000)), Expect::Either),
         Case::new("choices", format!("#if {}1\n#endif\n", "1 ? 1 : ".repeat(100_000)), Expect::Either),
         Case::new("sum", format!("#if {}1\n#endif\n", "1 + ".repeat(1 << 20)), Expect::Either),
         Case::new("huge number", format!("#if {}\n#endif\n", "9".repeat(1 << 20)), Expect::RefusedSomehow),
-        Case::new("division", "#if 1 / 0\n#endif\n#if (-9223372036854775807 - 1) / -1\n#endif\n", Expect::Either),
-        Case::new("shifts", "#if 1 << 64\n#endif\n#if 1 >> -1\n#endif\n#if 1 << 9999999999\n#endif\n", Expect::Either),
+        Case::new(
+            "division",
+            "#if 1 / 0\n#endif\n#if (-9223372036854775807 - 1) / -1\n#endif\n",
+            Expect::Either,
+        ),
+        Case::new(
+            "shifts",
+            "#if 1 << 64\n#endif\n#if 1 >> -1\n#endif\n#if 1 << 9999999999\n#endif\n",
+            Expect::Either,
+        ),
         Case::new("unknown", "#unknown\n".repeat(100_000), Expect::RefusedSomehow),
         Case::new("errors", "#error no\n".repeat(100_000), Expect::RefusedSomehow),
         Case::new("warnings", "#warning no\n".repeat(100_000), Expect::Either),

@@ -38,7 +38,9 @@ fn check_all(texts: &[Vec<u8>]) {
         for (name, text) in names.iter().zip(texts) {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        for command in [["check", "--error-format=human"], ["check", "--error-format=sarif"], ["fmt", "--check"]] {
+        for command in
+            [["check", "--error-format=human"], ["check", "--error-format=sarif"], ["fmt", "--check"]]
+        {
             let mut args = command.to_vec();
             args.extend(names.iter().map(String::as_str));
             let outcome = siding(dir.path(), &args);
@@ -74,7 +76,11 @@ fn examples_with_bytes_changed() {
                 let mut text = text.clone();
                 for _ in 0..1 + noise.next() % 8 {
                     let at = noise.next() as usize % text.len();
-                    text[at] = if noise.next().is_multiple_of(2) { noise.next() as u8 } else { b"(){}<>;:=.,@#\"\\/"[noise.next() as usize % 16] };
+                    text[at] = if noise.next().is_multiple_of(2) {
+                        noise.next() as u8
+                    } else {
+                        b"(){}<>;:=.,@#\"\\/"[noise.next() as usize % 16]
+                    };
                 }
                 text
             })
@@ -93,7 +99,9 @@ fn noise() {
     let printable: Vec<u8> = (32..127).chain([b'\n']).collect();
     let brackets = b"()[]{}<>;,=.:+- 1a\n";
     for n in [1, 100, 10_000, 1 << 20] {
-        for (name, alphabet) in [("bytes", &all[..]), ("printable", &printable[..]), ("brackets", &brackets[..])] {
+        for (name, alphabet) in
+            [("bytes", &all[..]), ("printable", &printable[..]), ("brackets", &brackets[..])]
+        {
             judge([Case::new(format!("{n} {name}"), bytes(n, alphabet), Expect::Either)]);
         }
     }

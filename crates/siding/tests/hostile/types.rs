@@ -26,16 +26,32 @@ fn towers(n: usize) -> Vec<Case> {
                 "bool f($ a, $ b) { return a == b; }\n$ g($ a) { return a; }\n",
             ),
         ),
-        either("struct values", tower("struct T0 { bit<8> x; }", "struct T# { $ a; $ b; }", n, "const $ x = {};\n")),
-        either("struct defaults", tower("struct T0 { bit<8> x; }", "struct T# { $ a; $ b; }", n, "const $ x = {...};\n")),
+        either(
+            "struct values",
+            tower("struct T0 { bit<8> x; }", "struct T# { $ a; $ b; }", n, "const $ x = {};\n"),
+        ),
+        either(
+            "struct defaults",
+            tower("struct T0 { bit<8> x; }", "struct T# { $ a; $ b; }", n, "const $ x = {...};\n"),
+        ),
         either(
             "struct of defaults compared",
-            tower("struct T0 { bit<8> x; }", "struct T# { $ a; $ b; }", n, "const $ x = {...};const bool y = x == x;\n"),
+            tower(
+                "struct T0 { bit<8> x; }",
+                "struct T# { $ a; $ b; }",
+                n,
+                "const $ x = {...};const bool y = x == x;\n",
+            ),
         ),
         either(
             "values",
-            tower("struct T0 { bit<8> x; }\nconst T0 v0 = {1};", "struct T# { $ a; $ b; }\nconst T# v# = {(v$), (v$)};", n, "")
-                .replace("vT", "v"),
+            tower(
+                "struct T0 { bit<8> x; }\nconst T0 v0 = {1};",
+                "struct T# { $ a; $ b; }\nconst T# v# = {(v$), (v$)};",
+                n,
+                "",
+            )
+            .replace("vT", "v"),
         ),
         either("headers", tower("header T0 { bit<8> x; }", "header T# { $ a; $ b; }", n, sizes)),
         either("unions", tower("header T0 { bit<8> x; }", "header_union T# { $ a; $ b; }", n, sizes)),
@@ -43,10 +59,23 @@ fn towers(n: usize) -> Vec<Case> {
         either("aliases", tower("typedef bit<8> T0;", "typedef tuple<$, $> T#;", n, "const $ x = {};\n")),
         either("alias chain", tower("typedef bit<8> T0;", "typedef $ T#;", n, "const $ x = 1;\n")),
         either("type chain", tower("type bit<8> T0;", "type $ T#;", n, "const $ x = 1;\n")),
-        either("alias functions", tower("typedef bit<8> T0;", "typedef tuple<$, $> T#;", n, "$ f($ x) { return x; }\nbool g($ x) { return f(x) == x; }\n")),
+        either(
+            "alias functions",
+            tower(
+                "typedef bit<8> T0;",
+                "typedef tuple<$, $> T#;",
+                n,
+                "$ f($ x) { return x; }\nbool g($ x) { return f(x) == x; }\n",
+            ),
+        ),
         either(
             "lists",
-            tower("typedef bit<8> T0;", "typedef tuple<$, $> T#;", n, "T f<T>(T x) { return x; }\n$ g($ x) { return f(x); }\n"),
+            tower(
+                "typedef bit<8> T0;",
+                "typedef tuple<$, $> T#;",
+                n,
+                "T f<T>(T x) { return x; }\n$ g($ x) { return f(x); }\n",
+            ),
         ),
         either(
             "generic structs",
@@ -63,8 +92,9 @@ fn towers(n: usize) -> Vec<Case> {
                 "tuple<T, T> T0<T>(T x) { return { x, x }; }",
                 "tuple<T, T> T#<T>(T x) { return { x, x }; }",
                 n,
-                &(1..n.min(50)).fold(String::from("const int x = T0(1)"), |t, i| t.replace("T0(", &format!("T{i}(T0("))
-                    .replace("1)", "1))")),
+                &(1..n.min(50)).fold(String::from("const int x = T0(1)"), |t, i| {
+                    t.replace("T0(", &format!("T{i}(T0(")).replace("1)", "1))")
+                }),
             ) + ";\n",
         ),
         either(
@@ -77,11 +107,21 @@ fn towers(n: usize) -> Vec<Case> {
         ),
         either(
             "generic externs",
-            tower("extern T0<T> { T0(); T f(); }", "extern T#<T> { T#(); $<tuple<T, T>> f(); }", n, "$<bit<8>>() x;\n"),
+            tower(
+                "extern T0<T> { T0(); T f(); }",
+                "extern T#<T> { T#(); $<tuple<T, T>> f(); }",
+                n,
+                "$<bit<8>>() x;\n",
+            ),
         ),
         either(
             "generic controls",
-            tower("control T0<T>(in T x);", "control T#<T>(in tuple<T, T> x);", n, "package P(T0<bit<8>> c);\n"),
+            tower(
+                "control T0<T>(in T x);",
+                "control T#<T>(in tuple<T, T> x);",
+                n,
+                "package P(T0<bit<8>> c);\n",
+            ),
         ),
         either("nested lists", format!("const int x = {}{};", "{ 1, ".repeat(n), "}".repeat(n))),
     ]
