@@ -120,6 +120,16 @@ codes! {
     UNREACHABLE "P1908" "parser-transition" Warning "a state or statement that is never reached";
     DUPLICATE_PRIORITIES "P1909" "duplicate-priorities" Warning "two entries with one priority";
     UNINITIALIZED_OUT "P1910" "uninitialized_out_param" Warning "an out parameter that may not be written";
+    MISSING "P1911" "missing" Warning "something that a complete program has";
+    IGNORED_PROPERTY "P1912" "ignore-prop" Warning "a property or key that has no effect";
+    NEVER_ACCEPTS "P1913" "unreachable" Warning "a parser that never accepts";
+    ORDERING "P1914" "ordering" Warning "out arguments that overlap";
+    ENTRIES_OUT_OF_ORDER "P1915" "entries-out-of-priority-order" Warning "entries that do not stand in the order of their priorities";
+    COVERED_ENTRY "P1916" "keys" Warning "a table entry that can never match";
+    INVALID "P1917" "invalid" Warning "a range or set that is empty";
+    UNINITIALIZED "P1918" "uninitialized" Warning "the next element of a stack read before it is extracted";
+    MULTI_EXTRACT "P1919" "multi-header-extract" Warning "a header extracted more than once";
+    UNKNOWN_WARNING "P1920" "unknown" Warning "a @noWarn with a name that is no warning";
 
     TOO_WIDE "P3001" "too-wide" Error "a width or size beyond what is supported";
     TOO_DEEP "P3002" "too-deep" Error "more nesting or expansion than is supported";

@@ -43,6 +43,7 @@ mod type_decl;
 mod type_expr;
 mod unify;
 mod unused;
+mod warnings;
 
 pub use type_expr::{ARRAY_MAX, WIDTH_MAX};
 
@@ -81,6 +82,9 @@ pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
     }
     if !diagnostics.has_errors() {
         diagnostics.extend(evaluate::evaluate(&mut p));
+    }
+    if !diagnostics.has_errors() {
+        warnings::run(&p, &sources, &mut diagnostics);
     }
     Checked { program: p, sources, diagnostics }
 }
