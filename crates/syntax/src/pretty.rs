@@ -114,15 +114,7 @@ impl Printer {
     }
 
     fn string(&mut self, text: &str) {
-        self.put("\"");
-        for c in text.chars() {
-            match c {
-                '"' => self.put("\\\""),
-                '\\' => self.put("\\\\"),
-                c => self.out.push(c),
-            }
-        }
-        self.put("\"");
+        self.out.push_str(&crate::lexer::escape(text));
     }
 
     fn int(&mut self, i: &IntLiteral) {

@@ -22,7 +22,7 @@ fn within(limit: Duration, text: String) -> Vec<&'static str> {
 }
 
 /// The shapes of nesting: what opens, the innermost, what closes.
-const SHAPES: &[(&str, &str, &str, &str, &str)] = &[
+const SHAPES: &[Shape] = &[
     ("const int x = ", "(", "1", ")", ";"),
     ("const int x = ", "-", "1", "", ";"),
     ("const int x = ", "{", "1", "}", ";"),
@@ -47,27 +47,29 @@ const SHAPES: &[(&str, &str, &str, &str, &str)] = &[
     ("const ", "bit<(f<", "bit", ">(1))>", " x = 1;"),
 ];
 
-fn nested(shape: usize, n: usize) -> String {
-    let (before, open, inner, close, after) = SHAPES[shape];
+type Shape = (&'static str, &'static str, &'static str, &'static str, &'static str);
+
+fn nested(shape: Shape, n: usize) -> String {
+    let (before, open, inner, close, after) = shape;
     [before, &open.repeat(n), inner, &close.repeat(n), after].concat()
 }
 
 #[test]
 fn nesting_is_refused_beyond_the_limit_and_not_far_before() {
-    for shape in 0..SHAPES.len() {
-        assert_eq!(codes(nested(shape, DEPTH_MAX / 8)), [""; 0], "{:?}", SHAPES[shape]);
-        assert_eq!(codes(nested(shape, DEPTH_MAX * 2)), ["P0190"], "{:?}", SHAPES[shape]);
+    for &shape in SHAPES {
+        assert_eq!(codes(nested(shape, DEPTH_MAX / 8)), [""; 0], "{shape:?}");
+        assert_eq!(codes(nested(shape, DEPTH_MAX * 2)), ["P0190"], "{shape:?}");
     }
 }
 
 #[test]
 fn ten_megabytes_of_nesting_are_refused_quickly() {
-    for shape in 0..SHAPES.len() {
-        let (_, open, _, close, _) = SHAPES[shape];
-        let bytes = if shape % 4 == 0 { 10 << 20 } else { 1 << 20 };
+    for (i, &shape) in SHAPES.iter().enumerate() {
+        let (_, open, _, close, _) = shape;
+        let bytes = if i % 4 == 0 { 10 << 20 } else { 1 << 20 };
         let n = bytes / (open.len() + close.len());
         let found = within(Duration::from_secs(20), nested(shape, n));
-        assert!(found.contains(&"P0190"), "{:?}: {found:?}", SHAPES[shape]);
+        assert!(found.contains(&"P0190"), "{shape:?}: {found:?}");
     }
 }
 

@@ -52,14 +52,17 @@ impl Parser<'_> {
                     }
                     return Ok(tokens);
                 }
+                TokenKind::EndPragma => {
+                    // Of a `@pragma` within parentheses, where the ends of lines mean nothing.
+                    self.bump();
+                    continue;
+                }
                 TokenKind::LParen => open.push(self.span()),
-                TokenKind::RParen => {
-                    if open.pop().is_none() {
-                        if end == TokenKind::RParen {
-                            return Ok(tokens);
-                        }
-                        return self.expected("the end of the line (parentheses must be balanced)");
+                TokenKind::RParen if open.pop().is_none() => {
+                    if end == TokenKind::RParen {
+                        return Ok(tokens);
                     }
+                    return self.expected("the end of the line (parentheses must be balanced)");
                 }
                 _ => {}
             }

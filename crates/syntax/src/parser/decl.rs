@@ -139,7 +139,7 @@ impl Parser<'_> {
             Control => self.control(),
             _ => self.package(),
         };
-        if !here {
+        if !here && place == Place::TopLevel {
             self.end_misplaced();
         }
         Some(result)
@@ -180,7 +180,9 @@ impl Parser<'_> {
             self.bump();
             self.block()?;
         }
-        self.end_misplaced();
+        if place == Place::TopLevel {
+            self.end_misplaced();
+        }
         Ok(())
     }
 
@@ -236,7 +238,10 @@ impl Parser<'_> {
         use TokenKind::*;
         if self.at(Ident) && self.kind_at(1) == LParen && matches!(self.kind_at(2), In | Out | InOut) {
             let d = self
-                .here(&codes::EXPECTED_DECLARATION, format!("expected a keyword or type before {}", self.found()))
+                .here(
+                    &codes::EXPECTED_DECLARATION,
+                    format!("expected a keyword or type before {}", self.found()),
+                )
                 .label("what is declared here?")
                 .help(match place {
                     Place::TopLevel => "write `control`, `parser`, `action` or the return type of a function",
@@ -319,7 +324,9 @@ impl Parser<'_> {
             self.bump();
             let items = self.scoped(|p| {
                 p.nest(|p| {
-                    p.braced(Items::Other, "to begin the initialiser of the instance", |p| p.declaration(Place::Object))
+                    p.braced(Items::Other, "to begin the initialiser of the instance", |p| {
+                        p.declaration(Place::Object)
+                    })
                 })
             })?;
             initializer = Some(items.into_iter().flatten().collect());
@@ -355,7 +362,7 @@ impl Parser<'_> {
             }
         }
         self.semicolon("after the variable")?;
-        if place_error.is_some() {
+        if place == Place::TopLevel {
             self.end_misplaced();
         }
         Ok(DeclKind::Variable(VariableDecl { ty: declared, name, init }))
@@ -581,13 +588,17 @@ impl Parser<'_> {
     }
 
     fn newtype(&mut self) -> Parse<DeclKind> {
-        if matches!(self.kind(), TokenKind::Header | TokenKind::Struct | TokenKind::HeaderUnion | TokenKind::Enum)
-        {
+        if matches!(
+            self.kind(),
+            TokenKind::Header | TokenKind::Struct | TokenKind::HeaderUnion | TokenKind::Enum
+        ) {
             let word = self.kind().as_str();
             let d = self
                 .here(&codes::MISPLACED, format!("`{word}` cannot be declared within `type`"))
                 .label("expected the name of a type")
-                .help(format!("declare the {word} first; `typedef` takes such a declaration, `type` does not"));
+                .help(format!(
+                    "declare the {word} first; `typedef` takes such a declaration, `type` does not"
+                ));
             self.report(d);
             return self.typedef();
         }

@@ -123,7 +123,8 @@ impl Parser<'_> {
             return self.fail(d);
         }
         self.bump();
-        let otherwise = self.climb(1, None)?;
+        // The specification follows C here: `a ? b : c ? d : e` groups to the right.
+        let otherwise = self.climb(0, None)?;
         let span = self.since(condition.span);
         let kind = ExprKind::Conditional {
             condition: Box::new(condition),

@@ -162,6 +162,25 @@ impl Parser<'_> {
         }
     }
 
+    /// An identifier in the place and company of a keyword that begins a statement.
+    pub(super) fn misspelt_statement(&self) -> Option<TokenKind> {
+        use TokenKind::*;
+        if !self.at(Ident) {
+            return None;
+        }
+        let words: &[TokenKind] = match self.kind_at(1) {
+            Semicolon => &[Return, Exit, Break, Continue],
+            Int | Str | True | False | This | Not | Tilde => &[Return],
+            LBrace => &[Else],
+            LParen if self.scan_to(2, RParen).is_some_and(|end| self.kind_at(end) == LBrace) => {
+                &[If, Switch, For]
+            }
+            k if is_name(k) => &[Return, Const],
+            _ => return None,
+        };
+        self.misspelt(words)
+    }
+
     /// The keyword among `words` that the identifier at the cursor was probably meant to be.
     pub(super) fn misspelt(&self, words: &[TokenKind]) -> Option<TokenKind> {
         if !self.at(TokenKind::Ident) || self.names.lookup(&self.tok().text).is_some() {
@@ -172,7 +191,7 @@ impl Parser<'_> {
             .iter()
             .copied()
             .map(|k| (edit_distance(&text, k.as_str()), k))
-            .filter(|(d, k)| *d <= k.as_str().len() / 3)
+            .filter(|(d, k)| *d <= (k.as_str().len() / 3).max(1))
             .min_by_key(|(d, _)| *d)
             .map(|(_, k)| k)
     }
@@ -180,7 +199,8 @@ impl Parser<'_> {
     /// Reports a misspelt keyword and reads on as if it were right.
     pub(super) fn did_you_mean(&mut self, keyword: TokenKind) -> Diagnostic {
         let word = keyword.as_str();
-        self.here(&codes::MISSPELT_KEYWORD, format!("unknown word {}", self.found()))
+        let what = if self.at(TokenKind::Ident) { "unknown word" } else { "unexpected" };
+        self.here(&codes::MISSPELT_KEYWORD, format!("{what} {}", self.found()))
             .label(format!("did you mean `{word}`?"))
             .fix(format!("write `{word}`"), self.span(), word)
     }

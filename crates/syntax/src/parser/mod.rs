@@ -239,6 +239,7 @@ impl Parser<'_> {
         }
     }
 
+    /// A run is one thing after the other at the top level, or one statement after the other.
     fn end_misplaced(&mut self) {
         self.misplaced_until = Some(self.pos);
     }

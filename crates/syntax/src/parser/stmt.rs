@@ -365,16 +365,13 @@ impl Parser<'_> {
         if let Some(d) = self.foreign_statement() {
             return self.fail(d);
         }
+        if let Some(word) = self.misspelt_statement() {
+            let d = self.did_you_mean(word);
+            return self.fail(d);
+        }
         let foreign_declaration = self.foreign_type().is_some() && is_name(self.kind_at(1));
         let typed = match self.typeness(0) {
             Typeness::Type => !self.type_then_member(),
-            Typeness::Unknown if is_name(self.kind_at(1)) && self.at(Ident) => {
-                if let Some(word) = self.misspelt(&[Return, Const, Exit]) {
-                    let d = self.did_you_mean(word);
-                    return self.fail(d);
-                }
-                true
-            }
             Typeness::Unknown => self.scan_type(0).is_some_and(|end| is_name(self.kind_at(end))),
             Typeness::NotType => false,
         };
@@ -393,7 +390,7 @@ impl Parser<'_> {
                 return self.no_effect(&e);
             }
             _ => {
-                if let Some(d) = self.foreign_syntax() {
+                if let Some(d) = self.foreign_syntax().filter(|_| !self.at(Assign)) {
                     return self.fail(d);
                 }
                 return self.expected("a statement");
@@ -560,7 +557,6 @@ impl Parser<'_> {
         d = match word.as_deref() {
             Some("accept" | "reject") => d.help("write `transition` before the name of the next state"),
             Some("pass" | "nop") => d.help("an empty statement is `;`, an empty block `{ }`"),
-            Some("return" | "retrun" | "retrn") => d.help("did you mean `return`?"),
             _ => d.note("a statement assigns, calls, declares or branches"),
         };
         self.fail(d)

@@ -27,7 +27,12 @@ impl Parser<'_> {
         let annotations = self.annotations()?;
         let const_span = self.span();
         let is_const = self.eat(Const);
-        if !self.at_name() {
+        let is_action = self.at(Action) && self.kind_at(1) == Assign;
+        if is_action {
+            let d = self.did_you_mean(Actions);
+            self.report(d);
+        }
+        if !self.at_name() && !is_action {
             return self.expected("a table property (`key`, `actions`, `entries`, `default_action`, ...)");
         }
         let keyword = match self.kind() {
@@ -41,6 +46,7 @@ impl Parser<'_> {
                     None => Ident,
                 }
             }
+            Action => Actions,
             kind => kind,
         };
         if matches!(keyword, Key | Actions) && (is_const || !annotations.is_empty()) {
@@ -51,12 +57,19 @@ impl Parser<'_> {
                 .also(if is_const { const_span } else { start }, "remove this");
             self.report(d);
         }
-        let name = self.take_word();
+        let mut name = self.take_word();
+        if matches!(keyword, Key | Actions | Entries) {
+            name.name = SmolStr::new_static(keyword.as_str());
+        }
         self.expect(Assign, "after the name of the property")?;
         let kind = match keyword {
             Key => self.braced(Items::InTable, "and keys", Self::key_element).map(TablePropertyKind::Key)?,
-            Actions => self.braced(Items::InTable, "and actions", Self::action_of_table).map(TablePropertyKind::Actions)?,
-            Entries => self.braced(Items::InTable, "and entries", Self::entry).map(TablePropertyKind::Entries)?,
+            Actions => self
+                .braced(Items::InTable, "and actions", Self::action_of_table)
+                .map(TablePropertyKind::Actions)?,
+            Entries => {
+                self.braced(Items::InTable, "and entries", Self::entry).map(TablePropertyKind::Entries)?
+            }
             _ => {
                 let value = self.expr()?;
                 self.semicolon("after the property")?;

@@ -125,10 +125,7 @@ impl Parser<'_> {
                 }
                 self.named_type()
             }
-            _ => match self.foreign_syntax() {
-                Some(d) => self.fail(d),
-                None => self.expected("a type"),
-            },
+            _ => self.expected("a type"),
         }?;
         Ok(ast::Type { kind, span: self.since(start) })
     }
@@ -247,7 +244,7 @@ impl Parser<'_> {
     }
 
     /// Passes over an expression that ends with `close`; gives the offset behind that.
-    fn scan_to(&self, at: usize, close: TokenKind) -> Option<usize> {
+    pub(super) fn scan_to(&self, at: usize, close: TokenKind) -> Option<usize> {
         use TokenKind::*;
         let mut open = 0usize;
         for i in at..LOOKAHEAD_MAX {
