@@ -310,12 +310,12 @@ impl Printer {
             }
             ExprKind::Binary { op, op_span: _, lhs, rhs } => self.binary(*op, lhs, rhs),
             ExprKind::Conditional { condition, then, otherwise } => {
-                // Groups to the left: a conditional may stand first, not last.
-                self.expr(condition, Level::Any);
+                // Groups to the right: a conditional may stand last, not first.
+                self.expr(condition, Level::Binary(0));
                 self.put(" ? ");
                 self.bracketed(|p| p.expr(then, Level::Any));
                 self.put(" : ");
-                self.expr(otherwise, Level::Binary(0));
+                self.expr(otherwise, Level::Any);
             }
             ExprKind::Cast { ty, operand } => {
                 self.put("(");

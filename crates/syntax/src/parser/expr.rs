@@ -1,7 +1,7 @@
 //! Expressions by precedence climbing.
 //!
 //! The order of precedence is P4's, not C's: `&`, `^` and `|` bind tighter than comparisons (specification,
-//! "P4 grammar", and the table of the reference grammar). `? :` groups to the left like everything else.
+//! "P4 grammar", and the table of the reference grammar). Binary operators group to the left, `? :` to the right.
 
 use super::types::Typeness;
 use super::*;
@@ -123,8 +123,9 @@ impl Parser<'_> {
             return self.fail(d);
         }
         self.bump();
-        // The specification follows C here: `a ? b : c ? d : e` groups to the right.
-        let otherwise = self.climb(0, None)?;
+        // As in C, which the specification follows but for the bitwise operators, `a ? b : c ? d : e` groups
+        // to the right. The precedence table of the reference grammar groups it to the left.
+        let otherwise = self.nest(|p| p.climb(0, None))?;
         let span = self.since(condition.span);
         let kind = ExprKind::Conditional {
             condition: Box::new(condition),
