@@ -198,7 +198,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Reads with `>` as an operator again (inside brackets).
+    /// Runs `f` with `>` closing type arguments (within `<...>`) or being an operator (within other brackets).
     fn with_gt<T>(&mut self, closes: bool, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         let outer = std::mem::replace(&mut self.gt_closes, closes);
         let result = f(self);
@@ -386,7 +386,7 @@ impl Parser<'_> {
         self.expected(&format!("the name of {what}"))
     }
 
-    /// Does a name `n` tokens before make sense before this token?
+    /// Would a name make sense just before the token `n` tokens ahead?
     fn name_ends(&self, n: usize) -> bool {
         use TokenKind::*;
         matches!(
