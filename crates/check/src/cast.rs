@@ -100,6 +100,7 @@ impl Checker<'_> {
                 under == from
                     || (from == Types::INT && self.is_fixed_int(self.strip_newtype(to)))
                     || (!self.options.strict && self.can_cast_through(under, from))
+                    || matches!(self.kind(from), TyKind::Newtype(n) if self.p.newtypes[*n].underlying == to)
             }
             (_, TyKind::Newtype(id)) => self.can_cast_from_newtype(to, self.p.newtypes[*id].underlying),
             (TyKind::Bit(a), TyKind::Bit(b)) | (TyKind::Signed(a), TyKind::Signed(b)) => {

@@ -90,7 +90,8 @@ impl Checker<'_> {
                 };
                 match v.to_usize().filter(|i| *i < items.len()) {
                     Some(i) => {
-                        let (ct, lv) = (base.is_compile_time, base.is_lvalue);
+                        // Elements of tuples are no l-values (P4-16, "Operations on tuple expressions").
+                        let (ct, lv) = (base.is_compile_time, base.is_lvalue && !self.options.strict);
                         let value = base.value.as_deref().and_then(|v| field_value(v, i as u32));
                         let mut e = Expr::new(
                             ExprKind::TupleElement { base: Box::new(base), index: i as u32 },
@@ -139,6 +140,9 @@ impl Checker<'_> {
         match self.kind(self.strip_enum(base.ty)) {
             TyKind::Bit(w) | TyKind::Signed(w) => Some(*w),
             TyKind::Error => None,
+            // Constants without width are as wide as the slice needs (working draft, "Operations on
+            // arbitrary-precision integers").
+            TyKind::Int if base.value.is_some() => Some(crate::type_expr::WIDTH_MAX),
             _ => {
                 let shown = self.quote(base.ty);
                 let mut d = Diagnostic::new(
@@ -182,8 +186,8 @@ impl Checker<'_> {
     pub fn slice(&mut self, base: &ast::Expr, hi: &ast::Expr, lo: &ast::Expr, span: Span) -> Expr {
         let base = self.expr(base);
         let Some(width) = self.sliceable(&base) else { return Expr::error(span) };
-        let (hi_v, lo_v) = (self.bit_index(hi, width), self.bit_index(lo, width));
-        let (Some(h), Some(l)) = (hi_v, lo_v) else { return Expr::error(span) };
+        let Some(h) = self.bit_index(hi, width) else { return Expr::error(span) };
+        let Some(l) = self.bit_index(lo, width) else { return Expr::error(span) };
         if l > h {
             self.report(
                 Diagnostic::new(

@@ -323,7 +323,22 @@ impl Checker<'_> {
 
     pub fn typedef_decl(&mut self, t: &ast::TypedefDecl, annotations: Annotations) -> Option<TypedefId> {
         let target = match &t.target {
-            ast::TypedefTarget::Type(ty) => self.ty(ty),
+            ast::TypedefTarget::Type(ty) => {
+                let target = self.ty(ty);
+                let bad = matches!(self.kind(target), TyKind::Void | TyKind::Str | TyKind::MatchKind);
+                if bad && self.options.strict {
+                    let shown = self.quote(target);
+                    self.report(
+                        Diagnostic::new(
+                            &codes::NEWTYPE_BASE,
+                            ty.span,
+                            format!("`typedef` cannot name {shown}"),
+                        )
+                        .label("not a type that can be renamed"),
+                    );
+                }
+                target
+            }
             ast::TypedefTarget::Decl(d) => {
                 let inner = self.annotations(&d.annotations);
                 let kind = match &d.kind {
