@@ -1,8 +1,15 @@
 //! What Siding knows about architectures: nothing outside this crate spells v1model, PSA or PNA.
 //!
-//! Key items: [`include_file`] gives the include files that come with the compiler.
+//! Key items: [`include_file`] gives the include files that come with the compiler; [`Architecture`] says what
+//! a control plane can see.
 //!
 //! Non-goals: execution.
+
+mod control_plane;
+
+pub use control_plane::{
+    Architecture, ControlPlaneExtern, ExternRole, IdleTimeout, TableProperties, Unit,
+};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

@@ -874,6 +874,8 @@ pub struct Node {
     pub control_plane_name: String,
     pub annotations: Annotations,
     pub origin: Origin,
+    /// Which constructor of an extern: index into `ExternDef::methods`.
+    pub constructor: Option<u32>,
     /// Constructor arguments in parameter order; `None` for absent optional ones.
     pub args: Vec<Option<Value>>,
     /// Objects made inside: declarations in source order, then direct applications, then table properties.

@@ -123,7 +123,7 @@ fn probe(kind: ObjectKind, name: &str, taken: &BTreeMap<u32, String>) -> Result<
 }
 
 /// The ids and aliases of a program.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Symbols {
     ids: BTreeMap<(ObjectKind, String), u32>,
     suffixes: SuffixSet,

@@ -1,7 +1,8 @@
 //! P4Info and P4Runtime: what a control plane can know of a P4 program, and
 //! the messages with which it speaks to the device.
 //!
-//! The crate starts with the protobuf layer:
+//! [`build()`] makes [`P4Info`] and the initial entries of a checked program; `build/` has a file for each
+//! kind of object. Below it is the protobuf layer:
 //!
 //! - [`proto`]: Rust types of every P4Runtime v1 message, generated from our
 //!   own definitions in `proto/` and committed (`tests/generated.rs` checks
@@ -23,10 +24,12 @@
 //! Not here: a P4Runtime server. It can be generated from
 //! [`proto::FILE_DESCRIPTOR_SET`] with these types as its messages.
 //!
-//! Start reading at [`encoding`].
+//! Start reading at [`build()`], or at [`encoding`] for the messages.
 
 pub mod alias;
+mod build;
 pub mod bytes;
+pub mod codes;
 pub mod compare;
 pub mod encoding;
 pub mod goldens;
@@ -38,6 +41,7 @@ mod text;
 #[doc = include_str!("../RULES.md")]
 pub mod rules {}
 
+pub use build::{Built, build};
 pub use compare::{Difference, compare, compare_write_requests};
 pub use encoding::{
     DecodeError, Format, Position, UnknownSuffix, decode_p4info, decode_write_request, encode_p4info,

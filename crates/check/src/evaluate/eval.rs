@@ -153,6 +153,15 @@ impl Program {
         }
     }
 
+    /// The constructor argument of an extern object by the name of its parameter.
+    pub fn extern_argument(&self, id: NodeId, param: &str) -> Option<&Value> {
+        let node = &self.nodes[id];
+        let NodeKind::Extern(e) = node.kind else { return None };
+        let method = self.externs[e].methods.get(node.constructor? as usize)?;
+        let i = method.signature.params.iter().position(|p| self.vars[*p].name == param)?;
+        node.args.get(i)?.as_ref()
+    }
+
     /// The object that an expression means: an instance, a constructor parameter, a direct application.
     pub fn object(&self, e: &Expr, scope: Scope) -> Option<NodeId> {
         match &e.kind {

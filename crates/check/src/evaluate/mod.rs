@@ -66,6 +66,7 @@ struct New<'a> {
     name: SmolStr,
     annotations: Annotations,
     origin: Origin,
+    constructor: Option<u32>,
     args: &'a [Option<Expr>],
     params: Vec<VarId>,
     span: Span,
@@ -79,7 +80,7 @@ impl Evaluator<'_> {
         let inner: Vec<InstanceId> = def.initializer.as_ref().map_or(Vec::new(), |i| i.instances.clone());
         let params = self.params(ty, constructor);
         let origin = Origin::Declared(id);
-        let node = self.make(New { ty, name, annotations, origin, args: &args, params, span }, scope)?;
+        let node = self.make(New { ty, name, annotations, origin, constructor, args: &args, params, span }, scope)?;
         for id in inner {
             let child = self.instance(id, Some(node));
             self.p.nodes[node].children.extend(child);
@@ -162,6 +163,7 @@ impl Evaluator<'_> {
             control_plane_name,
             annotations: new.annotations,
             origin: new.origin,
+            constructor: new.constructor,
             args: Vec::new(),
             children: Vec::new(),
             parent: scope,
@@ -229,7 +231,7 @@ impl Evaluator<'_> {
             },
             _ => return self.p.eval(e, scope),
         };
-        let (param, _) = (param?, constructor);
+        let param = param?;
         if self.kind(ty).is_none() {
             return self.p.eval(e, scope);
         }
@@ -240,7 +242,7 @@ impl Evaluator<'_> {
         let args: Vec<Option<Expr>> = args.clone();
         let annotations: Annotations = Rc::new(Vec::new());
         let node = self.make(
-            New { ty, name, annotations, origin, args: &args, params, span: inner.span },
+            New { ty, name, annotations, origin, constructor, args: &args, params, span: inner.span },
             Some(owner),
         )?;
         self.p.nodes[owner].children.push(node);
@@ -291,7 +293,7 @@ impl Evaluator<'_> {
                 continue;
             }
             let params = self.params(ty, constructor);
-            let new = New { ty, name, annotations, origin, args: &call.args, params, span: e.span };
+            let new = New { ty, name, annotations, origin, constructor, args: &call.args, params, span: e.span };
             let child = self.make(new, Some(id));
             self.p.nodes[id].children.extend(child);
         }

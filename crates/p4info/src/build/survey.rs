@@ -1,0 +1,179 @@
+//! What there is, in the order in which it is listed: blocks of packages with what is inside, flattened.
+
+use check::program::*;
+use rustc_hash::FxHashSet;
+
+/// A parser or control that a package takes, with everything that survives in it and in what it applies.
+pub(super) struct Block {
+    pub node: NodeId,
+    pub items: Vec<Item>,
+    /// Parsers and controls in it that are applied, itself first.
+    pub nodes: Vec<NodeId>,
+}
+
+/// Something inside a block, with the object that declares it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Item {
+    Extern(NodeId),
+    Table(NodeId, TableId),
+    Action(NodeId, ActionId),
+    ValueSet(NodeId, ValueSetId),
+}
+
+/// A survey of a program.
+#[derive(Default)]
+pub(super) struct Survey {
+    pub top_level_externs: Vec<NodeId>,
+    pub blocks: Vec<Block>,
+}
+
+impl Survey {
+    pub fn of(p: &Program) -> Survey {
+        let mut survey = Survey::default();
+        for node in &p.top_level {
+            survey.visit(p, *node);
+        }
+        survey
+    }
+
+    /// Arguments of a package come before it.
+    fn visit(&mut self, p: &Program, id: NodeId) {
+        match p.nodes[id].kind {
+            NodeKind::Package(_) => p.nodes[id].children.iter().for_each(|c| self.visit(p, *c)),
+            NodeKind::Extern(_) => self.top_level_externs.push(id),
+            NodeKind::Parser(_) | NodeKind::Control(_) => {
+                let mut block = Block { node: id, items: Vec::new(), nodes: Vec::new() };
+                block.add(p, id);
+                self.blocks.push(block);
+            }
+        }
+    }
+}
+
+impl Block {
+    fn add(&mut self, p: &Program, id: NodeId) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.add_inner(p, id));
+    }
+
+    fn add_inner(&mut self, p: &Program, id: NodeId) {
+        let node = &p.nodes[id];
+        self.nodes.push(id);
+        let locals = match node.kind {
+            NodeKind::Control(c) => &p.controls[c].locals,
+            NodeKind::Parser(c) => &p.parsers[c].locals,
+            NodeKind::Package(_) | NodeKind::Extern(_) => return,
+        };
+        // Objects made in the arguments of this one.
+        for child in &node.children {
+            if matches!(p.nodes[*child].origin, Origin::Argument(_)) {
+                self.child(p, *child);
+            }
+        }
+        let used = UsedActions::of(p, id, locals);
+        for action in &used.global {
+            self.items.push(Item::Action(id, *action));
+        }
+        for local in locals {
+            match local {
+                Local::Instance(instance) => {
+                    let child = node.children.iter().find(|c| p.nodes[**c].origin == Origin::Declared(*instance));
+                    if let Some(child) = child {
+                        self.child(p, *child);
+                    }
+                }
+                Local::Table(t) if is_live_table(p, id, *t) => self.items.push(Item::Table(id, *t)),
+                Local::Action(a) if used.local.contains(a) || is_kept(&p.actions[*a].name) => {
+                    self.items.push(Item::Action(id, *a));
+                }
+                Local::ValueSet(s) if node.live.value_sets.contains(s) || is_kept(&p.value_sets[*s].name) => {
+                    self.items.push(Item::ValueSet(id, *s));
+                }
+                Local::Table(_)
+                | Local::Action(_)
+                | Local::ValueSet(_)
+                | Local::Const(_)
+                | Local::Var { .. } => {}
+            }
+        }
+        let declared: FxHashSet<InstanceId> = (locals.iter())
+            .filter_map(|l| match l {
+                Local::Instance(i) => Some(*i),
+                _ => None,
+            })
+            .collect();
+        for child in &node.children {
+            match p.nodes[*child].origin {
+                // Declared in the body, or applied directly.
+                Origin::Declared(i) if !declared.contains(&i) => self.child(p, *child),
+                Origin::DirectApply(_) => self.child(p, *child),
+                Origin::Declared(_) | Origin::Argument(_) | Origin::Property(..) => {}
+            }
+        }
+    }
+
+    fn child(&mut self, p: &Program, id: NodeId) {
+        let child = &p.nodes[id];
+        match child.kind {
+            NodeKind::Extern(_) => self.items.push(Item::Extern(id)),
+            NodeKind::Parser(_) | NodeKind::Control(_) => {
+                let is_applied = child.parent.is_some_and(|parent| p.nodes[parent].live.applied.contains(&id));
+                if is_applied || is_kept(&child.name) {
+                    self.add(p, id);
+                }
+            }
+            NodeKind::Package(_) => {}
+        }
+    }
+}
+
+/// Names that are never removed.
+fn is_kept(name: &str) -> bool {
+    name.starts_with("__")
+}
+
+fn is_live_table(p: &Program, id: NodeId, table: TableId) -> bool {
+    p.nodes[id].live.tables.contains(&table) || is_kept(&p.tables[table].name)
+}
+
+/// Actions that tables list or the body calls; actions that only actions call dissolve into them.
+struct UsedActions {
+    /// Of the top level, in order of first mention.
+    global: Vec<ActionId>,
+    local: FxHashSet<ActionId>,
+}
+
+impl UsedActions {
+    fn of(p: &Program, id: NodeId, locals: &[Local]) -> UsedActions {
+        let mut listed: FxHashSet<ActionId> = p.nodes[id].live.called_actions.iter().copied().collect();
+        for local in locals {
+            if let Local::Table(t) = local
+                && is_live_table(p, id, *t)
+            {
+                listed.extend(p.tables[*t].actions.iter().map(|e| e.action));
+            }
+        }
+        let mut mentioned = Vec::new();
+        for local in locals {
+            match local {
+                Local::Action(a) => {
+                    let calls = p.live_calls(&p.actions[*a].body, Some(id));
+                    mentioned.extend(calls.iter().filter_map(|(_, call)| match call.callee {
+                        Callee::Action(a) => Some(a),
+                        _ => None,
+                    }));
+                }
+                Local::Table(t) => mentioned.extend(p.tables[*t].actions.iter().map(|e| e.action)),
+                Local::Instance(_) | Local::Const(_) | Local::Var { .. } | Local::ValueSet(_) => {}
+            }
+        }
+        mentioned.extend(p.nodes[id].live.called_actions.iter().copied());
+        let mut global: Vec<ActionId> = Vec::new();
+        for a in mentioned {
+            if p.actions[a].is_global && listed.contains(&a) && !global.contains(&a) {
+                global.push(a);
+            }
+        }
+        listed.retain(|a| !p.actions[*a].is_global);
+        UsedActions { global, local: listed }
+    }
+}
