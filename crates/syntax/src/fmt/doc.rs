@@ -104,15 +104,23 @@ pub(super) fn print(docs: &[Doc], indent: usize, step: usize, width: usize) -> S
             }
         }
     }
-    let end = p.out.trim_end().len();
-    p.out.truncate(end);
+    p.trim();
     p.out
 }
 
 impl Printer {
-    fn newline(&mut self, indent: usize) {
-        let end = self.out.trim_end_matches(' ').len();
+    /// Removes blanks at the end, but for one that guards a backslash.
+    fn trim(&mut self) {
+        let end = self.out.trim_end_matches([' ', '\t']).len();
+        let guard = self.out[..end].ends_with('\\') && end < self.out.len();
         self.out.truncate(end);
+        if guard {
+            self.out.push(' ');
+        }
+    }
+
+    fn newline(&mut self, indent: usize) {
+        self.trim();
         self.out.push('\n');
         self.out.extend(std::iter::repeat_n(' ', indent));
         self.column = indent;
@@ -185,12 +193,16 @@ fn fits(docs: &[Doc], rest: &[(usize, Mode, &Doc)], room: usize) -> bool {
     }
 }
 
+/// Comments do not carry their lines further to the right than this.
+const COLUMN_MAX: usize = 120;
+
 /// The text of a comment that moves from column `from` to column `to`: its further lines move with it.
 pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
-    let mut lines = text.lines();
+    // Not `lines`: an empty line at the end may be what a backslash continues to.
+    let mut lines = text.split('\n');
     let mut out = String::new();
     push_line(&mut out, lines.next().unwrap_or(""));
-    let starred = text.lines().skip(1).all(|l| l.trim_start().starts_with('*'));
+    let starred = text.split('\n').skip(1).all(|l| l.trim_start().starts_with('*'));
     for line in lines {
         out.push('\n');
         let body = line.trim_start_matches([' ', '\t']);
@@ -198,7 +210,11 @@ pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
             continue;
         }
         let old = width(&line[..line.len() - body.len()]);
-        let new = if starred { to + 1 } else { (old + to).saturating_sub(from) };
+        let new = match starred {
+            true => to.min(COLUMN_MAX) + 1,
+            false if to > COLUMN_MAX => old,
+            false => (old + to).saturating_sub(from),
+        };
         out.extend(std::iter::repeat_n(' ', new));
         push_line(&mut out, body);
     }
@@ -206,7 +222,7 @@ pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
 }
 
 /// Adds a line without blanks at its end, except where they keep a backslash from removing the line break.
-fn push_line(out: &mut String, line: &str) {
+pub(super) fn push_line(out: &mut String, line: &str) {
     let trimmed = line.trim_end();
     out.push_str(trimmed);
     if trimmed.ends_with('\\') && trimmed.len() < line.len() {

@@ -69,6 +69,8 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
     let mut annotation = Annotation::None;
     // Where the body of the annotation that is being read begins.
     let mut body = 0;
+    // Characters that are errors unless the body can be kept whole.
+    let mut in_body = Vec::new();
     while let Some(raw) = lexer.next() {
         let mut hi = raw.hi as usize;
         let kind = match raw.kind {
@@ -96,9 +98,8 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
                 ItemKind::Token(TokenKind::Int)
             }
             RawKind::Token(TokenKind::Unknown) | RawKind::Hash | RawKind::HashHash => {
-                if !matches!(annotation, Annotation::Body(_)) {
-                    report(raw.kind, raw.text(text), raw.lo, raw.hi, &mut errors);
-                }
+                let list = if matches!(annotation, Annotation::Body(_)) { &mut in_body } else { &mut errors };
+                report(raw.kind, raw.text(text), raw.lo, raw.hi, list);
                 ItemKind::Token(TokenKind::Unknown)
             }
             RawKind::UnterminatedComment | RawKind::UnterminatedString => {
@@ -118,24 +119,32 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
             annotation = annotation.after(k);
             match (before, annotation) {
                 (Annotation::Name, Annotation::Body(_)) => body = items.len() - 1,
-                (Annotation::Body(_), Annotation::None) if bodies == Bodies::Whole => {
-                    collapse_body(text, &mut items, body)
+                (Annotation::Body(_), Annotation::None) => {
+                    if has_no_directive(&items[body..]) {
+                        in_body.clear();
+                    }
+                    if bodies == Bodies::Whole {
+                        collapse_body(text, &mut items, body);
+                    }
                 }
                 _ => {}
             }
         }
     }
+    errors.append(&mut in_body);
     if errors.is_empty() { Ok(items) } else { Err(errors) }
+}
+
+fn has_no_directive(items: &[Item]) -> bool {
+    !items.iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma))
 }
 
 /// Makes one item of the items from `body` on, if they stand on one line.
 fn collapse_body<'a>(text: &'a str, items: &mut Vec<Item<'a>>, body: usize) {
     let (Some(first), Some(last)) = (items.get(body).copied(), items.last()) else { return };
     let whole = text.get(first.lo..last.hi()).unwrap_or("");
-    let has_directive =
-        items[body..].iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma));
     let is_free_text = items[body..].iter().any(|i| i.is(TokenKind::Unknown));
-    if (!whole.contains('\n') || is_free_text) && !has_directive {
+    if (!whole.contains('\n') || is_free_text) && has_no_directive(&items[body..]) {
         items.truncate(body);
         items.push(Item { kind: ItemKind::AnnotationBody, text: whole, ..first });
     }
@@ -179,13 +188,7 @@ fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic
         }
     }
     lexer.in_directive = false;
-    // A blank after a backslash keeps it from removing the line break.
-    if text.get(..hi).is_some_and(|t| t.ends_with('\\'))
-        && text.get(hi..).is_some_and(|t| t.starts_with([' ', '\t']))
-    {
-        hi += 1;
-    }
-    hi.max(hash.hi as usize)
+    with_guard(text, hi.max(hash.hi as usize))
 }
 
 /// Reads past the lines that `#if 0` leaves out; the lexer then stands at the end of the last of them.
@@ -253,7 +256,14 @@ fn pragma_end(lexer: &mut Lexer, pragma: &RawToken, errors: &mut Vec<Diagnostic>
         }
         hi = raw.hi;
     }
-    hi as usize
+    with_guard(text, hi as usize)
+}
+
+/// A blank after a backslash keeps it from removing the line break: it belongs to the line that ends at `hi`.
+fn with_guard(text: &str, hi: usize) -> usize {
+    let guarded = text.get(..hi).is_some_and(|t| t.ends_with('\\'))
+        && text.get(hi..).is_some_and(|t| t.starts_with([' ', '\t']));
+    hi + usize::from(guarded)
 }
 
 /// What a `#` line means to nesting.

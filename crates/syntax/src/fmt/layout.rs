@@ -1,7 +1,7 @@
 //! From a logical line to a document with the places where it may be broken.
 
 use super::FormatOptions;
-use super::doc::{Comment, Doc, group, print, width};
+use super::doc::{Comment, Doc, group, print, push_line, width};
 use super::items::{Item, ItemKind};
 use super::spacing::{Role, Shape, shape};
 use crate::token::TokenKind;
@@ -45,11 +45,22 @@ fn verbatim(file: &str, items: &[Item]) -> String {
     if items.iter().any(|i| i.is(TokenKind::Str) && i.text.contains('\n')) {
         return text.to_string();
     }
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    let mut out = String::with_capacity(text.len());
+    for (i, line) in text.split('\n').enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        push_line(&mut out, line);
+    }
+    out
 }
 
 /// Column of an item in its source line.
 pub(super) fn column(file: &str, item: &Item) -> usize {
+    // Only the further lines of a comment need to know; the search stays short for those.
+    if !item.text.contains('\n') {
+        return 0;
+    }
     let before = file.get(..item.lo).unwrap_or("");
     let line = &before[before.rfind('\n').map_or(0, |n| n + 1)..];
     width(line)
@@ -160,65 +171,72 @@ impl<'a> Layout<'a, '_> {
         });
     }
 
-    fn first(&self, lo: usize, hi: usize, level: u8) -> usize {
-        let mut first = hi;
+    /// The items of that level.
+    fn all(&self, lo: usize, hi: usize, level: u8) -> Vec<usize> {
+        let mut all = Vec::new();
         self.each(lo, hi, |k| {
-            if first == hi && self.level(k) == Some(level) {
-                first = k;
+            if self.level(k) == Some(level) {
+                all.push(k);
             }
         });
-        first
+        all
     }
 
     /// `label: rest`
-    fn split_label(&self, lo: usize, hi: usize, out: &mut Vec<Doc<'a>>) {
-        let at = self.first(lo, hi, 0);
-        self.range(lo, at, Chain::Indented, out);
-        if at > lo {
-            self.blank(at, out);
-        }
-        self.item(at, out);
-        if at + 1 < hi {
-            self.blank(at + 1, out);
-            self.range(at + 1, hi, Chain::Indented, out);
+    fn split_label(&self, mut lo: usize, hi: usize, out: &mut Vec<Doc<'a>>) {
+        for at in self.all(lo, hi, 0).into_iter().chain([hi]) {
+            if lo < at {
+                self.range(lo, at, Chain::Indented, out);
+            }
+            if at < hi {
+                if at > lo {
+                    self.blank(at, out);
+                }
+                self.item(at, out);
+                if at + 1 < hi {
+                    self.blank(at + 1, out);
+                }
+            }
+            lo = at + 1;
         }
     }
 
     /// `left = right`
-    fn split_assignment(&self, lo: usize, hi: usize, chain: Chain, out: &mut Vec<Doc<'a>>) {
-        let at = self.first(lo, hi, 1);
-        self.range(lo, at, chain, out);
-        if at > lo {
-            self.blank(at, out);
+    fn split_assignment(&self, mut lo: usize, hi: usize, chain: Chain, out: &mut Vec<Doc<'a>>) {
+        for at in self.all(lo, hi, 1) {
+            self.range(lo, at, chain, out);
+            if at > lo {
+                self.blank(at, out);
+            }
+            self.item(at, out);
+            lo = at + 1;
+            while lo < hi && self.shape.role[lo] == Role::Joined {
+                self.item(lo, out);
+                lo += 1;
+            }
+            if lo < hi && self.level(lo) != Some(1) {
+                self.blank(lo, out);
+            }
         }
-        let mut after = at + 1;
-        self.item(at, out);
-        while after < hi && self.shape.role[after] == Role::Joined {
-            self.item(after, out);
-            after += 1;
-        }
-        if after >= hi {
+        if lo >= hi {
             return;
         }
-        let mut right = Vec::new();
-        if self.weakest(after, hi).is_some_and(|l| l >= 2) {
-            right.push(Doc::Line(" "));
-            self.range(after, hi, Chain::Flush, &mut right);
+        if self.weakest(lo, hi).is_some() {
+            // The line may be broken behind the `=` then.
+            if matches!(out.last(), Some(Doc::Text(" "))) {
+                out.pop();
+            }
+            let mut right = vec![Doc::Line(" ")];
+            self.range(lo, hi, Chain::Flush, &mut right);
             out.push(group(vec![Doc::Indent(right)]));
         } else {
-            self.blank(after, out);
-            self.range(after, hi, Chain::Indented, out);
+            self.range(lo, hi, Chain::Indented, out);
         }
     }
 
     /// `a op b op c` with operators of one strength: broken before the operators, all or none.
     fn split_chain(&self, lo: usize, hi: usize, level: u8, chain: Chain, out: &mut Vec<Doc<'a>>) {
-        let mut ops = Vec::new();
-        self.each(lo, hi, |k| {
-            if self.level(k) == Some(level) {
-                ops.push(k);
-            }
-        });
+        let ops = self.all(lo, hi, level);
         let mut first = Vec::new();
         self.range(lo, ops[0], chain, &mut first);
         let mut rest = Vec::new();

@@ -35,6 +35,14 @@ struct Brace {
     has_semicolon: bool,
 }
 
+/// Deeper blocks are not indented further: hostile nesting would make quadratic text.
+const LEVELS_MAX: usize = 100;
+
+/// Items at the start of a line that are looked at to tell what it is.
+const HEAD_MAX: usize = 500;
+/// Blocks and brackets that are remembered at an `#if`.
+const REMEMBERED_MAX: usize = 500;
+
 struct Lines<'a, 'i, 'o> {
     file: &'a str,
     items: &'i [Item<'a>],
@@ -51,7 +59,7 @@ struct Lines<'a, 'i, 'o> {
     /// The last line opened a block: no blank line follows it.
     after_open: bool,
     /// Blocks and brackets at each `#if` that is open.
-    conditionals: Vec<(Vec<Block>, Vec<TokenKind>)>,
+    conditionals: Vec<Option<(Vec<Block>, Vec<TokenKind>)>>,
 }
 
 pub(super) fn format_items(file: &str, items: &[Item], options: &FormatOptions) -> String {
@@ -79,7 +87,7 @@ pub(super) fn format_items(file: &str, items: &[Item], options: &FormatOptions) 
 fn match_braces(items: &[Item]) -> Vec<Brace> {
     let mut all = vec![Brace::default(); items.len()];
     let mut open: Vec<usize> = Vec::new();
-    let mut conditionals: Vec<Vec<usize>> = Vec::new();
+    let mut conditionals: Vec<Option<Vec<usize>>> = Vec::new();
     for (i, item) in items.iter().enumerate() {
         match item.kind {
             ItemKind::Token(TokenKind::LBrace) => open.push(i),
@@ -97,9 +105,11 @@ fn match_braces(items: &[Item]) -> Vec<Brace> {
                 }
             }
             ItemKind::Directive => match conditional(item.text) {
-                Conditional::If => conditionals.push(open.clone()),
+                Conditional::If => {
+                    conditionals.push((open.len() <= REMEMBERED_MAX).then(|| open.clone()));
+                }
                 Conditional::Else => {
-                    if let Some(saved) = conditionals.last() {
+                    if let Some(Some(saved)) = conditionals.last() {
                         open.clone_from(saved);
                     }
                 }
@@ -169,9 +179,12 @@ impl Lines<'_, '_, '_> {
 
     fn conditional(&mut self, directive: &str) {
         match conditional(directive) {
-            Conditional::If => self.conditionals.push((self.blocks.clone(), self.open.clone())),
+            Conditional::If => {
+                let few = self.blocks.len() + self.open.len() <= REMEMBERED_MAX;
+                self.conditionals.push(few.then(|| (self.blocks.clone(), self.open.clone())));
+            }
             Conditional::Else => {
-                if let Some((blocks, open)) = self.conditionals.last() {
+                if let Some(Some((blocks, open))) = self.conditionals.last() {
                     self.blocks.clone_from(blocks);
                     self.open.clone_from(open);
                 }
@@ -228,7 +241,7 @@ impl Lines<'_, '_, '_> {
             return self.flush(i + 1);
         }
         if self.is_statement_head(line) && !(self.items[i].is(TokenKind::Else) && next.is(TokenKind::If)) {
-            let step = self.extra + self.options.indent;
+            let step = (self.extra + self.options.indent).min(LEVELS_MAX * self.options.indent);
             let next = self.flush(i + 1);
             self.extra = step;
             return next;
@@ -262,8 +275,11 @@ impl Lines<'_, '_, '_> {
     /// True when the brace at `i` opens a block of lines rather than a list of values.
     fn opens_block(&self, i: usize) -> bool {
         let brace = self.braces[i];
-        let mut line = &self.items[self.start..i];
-        line = &line[annotations_end(line)..];
+        let line = &self.items[self.start..i];
+        let last = line.last().map(|t| t.kind);
+        // The beginning tells what the line is, however many braces follow.
+        let line = &line[..line.len().min(HEAD_MAX)];
+        let line = &line[annotations_end(line)..];
         let mut depth = 0usize;
         let mut words = Vec::new();
         for t in line {
@@ -290,10 +306,10 @@ impl Lines<'_, '_, '_> {
                 TokenKind::Assign,
             ]
             | [TokenKind::Key | TokenKind::Actions | TokenKind::Entries, TokenKind::Assign] => true,
-            [.., TokenKind::Colon] => true,
+            _ if last == Some(ItemKind::Token(TokenKind::Colon)) => true,
             words => {
                 let is_value = words.contains(&TokenKind::Return)
-                    || matches!(words.last(), Some(k) if is_operator(*k))
+                    || matches!(last, Some(ItemKind::Token(k)) if is_operator(k))
                     || words.contains(&TokenKind::Assign);
                 !is_value || brace.has_semicolon
             }
@@ -329,7 +345,8 @@ impl Lines<'_, '_, '_> {
         }
         let next = self.flush(i + 1);
         self.after_open = true;
-        self.blocks.push(Block { indent: outer + self.options.indent, outer, content });
+        let indent = (outer + self.options.indent).min(LEVELS_MAX * self.options.indent);
+        self.blocks.push(Block { indent, outer, content });
         next
     }
 
@@ -391,7 +408,11 @@ impl Lines<'_, '_, '_> {
                 self.out.pop();
                 self.out.push(' ');
             }
-            let to = self.out.len() - self.out.rfind('\n').map_or(0, |n| n + 1);
+            let to = if c.text.contains('\n') {
+                self.out[self.out.rfind('\n').map_or(0, |n| n + 1)..].chars().count()
+            } else {
+                0
+            };
             let text = shifted(c.text, column(self.file, c), to);
             self.out.push_str(&text);
             self.out.push('\n');
