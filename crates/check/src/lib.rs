@@ -83,8 +83,6 @@ pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
     if !diagnostics.has_errors() {
         diagnostics.extend(evaluate::evaluate(&mut p));
     }
-    if !diagnostics.has_errors() {
-        warnings::run(&p, &sources, &mut diagnostics);
-    }
+    warnings::run(&p, &ast, &sources, &mut diagnostics);
     Checked { program: p, sources, diagnostics }
 }

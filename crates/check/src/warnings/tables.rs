@@ -1,0 +1,182 @@
+//! Tables: keys that do not vary, entries that are in one another's way, properties nobody knows.
+
+use super::selects::empty_range;
+use super::sets::{self, Set};
+use crate::codes;
+use crate::program::*;
+use crate::value::Value;
+use diagnostics::{Diagnostic, Diagnostics, Span};
+use num_bigint::BigInt;
+use rustc_hash::FxHashMap;
+
+/// Entries compared with one another.
+const COMPARED_MAX: usize = 512;
+
+pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, out: &mut Diagnostics) {
+    for (_, table) in p.tables.iter().filter(|(_, d)| !is_system(d.span)) {
+        for key in table.key.iter().flatten() {
+            constant_key(table, key, out);
+        }
+        if let Some(list) = &table.entries {
+            for e in &list.entries {
+                e.keyset.iter().for_each(|k| empty_range(p, k, out));
+                surplus_bits(p, table, e, out);
+            }
+            priorities(table, list, out);
+            covered(p, table, list, out);
+        }
+    }
+}
+
+fn constant_key(table: &TableDef, key: &KeyElement, out: &mut Diagnostics) {
+    if key.expr.is_compile_time || key.expr.value.is_some() {
+        out.push(
+            Diagnostic::new(
+                &codes::IGNORED_PROPERTY,
+                key.expr.span,
+                format!("a key of table `{}` is a constant", table.name),
+            )
+            .label("the same for every packet")
+            .note("such a key does not tell packets apart")
+            .help("remove the key element, or match on a header field or metadata"),
+        );
+    }
+}
+
+/// Bits of a value that its mask throws away.
+fn surplus_bits(p: &Program, table: &TableDef, e: &Entry, out: &mut Diagnostics) {
+    for (k, key) in e.keyset.iter().zip(table.key.iter().flatten()) {
+        let k = sets::strip_casts(k);
+        let ExprKind::Mask { value, mask } = &k.kind else { continue };
+        let int = |e: &Expr| e.value.as_deref().and_then(Value::as_int).cloned();
+        let (Some(v), Some(m), Some(_)) = (int(value), int(mask), sets::width_bits(p, key.expr.ty)) else {
+            continue;
+        };
+        let kept: BigInt = &v & &m;
+        if kept != v {
+            out.push(
+                Diagnostic::new(
+                    &codes::MISMATCH,
+                    value.span,
+                    format!("bits of {v:#x} are cut off by the mask {m:#x}"),
+                )
+                .label(format!("means {kept:#x}"))
+                .also(mask.span, "only these bits count")
+                .note("P4Runtime asks for values without masked-off bits; the control plane sees the shortened value")
+                .fix("write the value that is meant", value.span, format!("{kept:#x}")),
+            );
+        }
+    }
+}
+
+fn priorities(table: &TableDef, list: &EntryList, out: &mut Diagnostics) {
+    if list.entries.iter().all(|e| e.priority.is_none()) {
+        return;
+    }
+    let property = |name: &str| table.properties.iter().find(|q| q.name == name).map(|q| &q.value);
+    let largest_wins = property("largest_priority_wins")
+        .and_then(|e| e.value.as_deref())
+        .and_then(Value::as_bool)
+        .unwrap_or(true);
+    let delta = property("priority_delta")
+        .and_then(|e| e.value.as_deref())
+        .and_then(Value::as_int)
+        .cloned()
+        .unwrap_or_else(|| 1.into());
+    let mut seen: FxHashMap<BigInt, Span> = FxHashMap::default();
+    let mut previous: Option<(BigInt, Span)> = None;
+    let mut is_out_of_order = false;
+    for e in &list.entries {
+        let span = entry_span(e);
+        let written = e.priority.as_ref().and_then(|p| p.value.as_deref()).and_then(Value::as_int).cloned();
+        let priority = match (written, &previous) {
+            (Some(v), _) => v,
+            (None, Some((v, _))) if largest_wins => v - &delta,
+            (None, Some((v, _))) => v + &delta,
+            (None, None) => return,
+        };
+        if let Some(other) = seen.get(&priority) {
+            out.push(
+                Diagnostic::new(
+                    &codes::DUPLICATE_PRIORITIES,
+                    span,
+                    format!("two entries of table `{}` have priority {priority}", table.name),
+                )
+                .label(if e.priority.is_some() { "this entry" } else { "follows from the entry before" })
+                .also(*other, "the other entry")
+                .note("when both match it is not defined which one is taken")
+                .help("give one of them another `priority = ...:`"),
+            );
+        } else {
+            seen.insert(priority.clone(), span);
+        }
+        if let Some((before, other)) = &previous
+            && !is_out_of_order
+            && if largest_wins { priority > *before } else { priority < *before }
+        {
+            is_out_of_order = true;
+            out.push(
+                Diagnostic::new(
+                    &codes::ENTRIES_OUT_OF_ORDER,
+                    span,
+                    format!(
+                        "entries of table `{}` do not stand in the order of their priorities",
+                        table.name
+                    ),
+                )
+                .label(format!("priority {priority}"))
+                .also(*other, format!("priority {before}"))
+                .note(if largest_wins {
+                    "entries with larger priorities are tried first"
+                } else {
+                    "entries with smaller priorities are tried first (`largest_priority_wins = false`)"
+                })
+                .help("write the entries in the order in which they are tried"),
+            );
+        }
+        previous = Some((priority, span));
+    }
+}
+
+/// The keyset of an entry.
+fn entry_span(e: &Entry) -> Span {
+    match (e.keyset.first(), e.keyset.last()) {
+        (Some(a), Some(b)) => a.span.to(b.span),
+        _ => e.span,
+    }
+}
+
+/// Ternary entries that an earlier one hides. Only where the order of entries decides.
+fn covered(p: &Program, table: &TableDef, list: &EntryList, out: &mut Diagnostics) {
+    let Some(keys) = &table.key else { return };
+    let is_ordered = keys.iter().any(|k| matches!(k.match_kind.as_str(), "ternary" | "range" | "optional"));
+    let is_comparable =
+        keys.iter().all(|k| matches!(k.match_kind.as_str(), "exact" | "ternary" | "range" | "optional"));
+    if !is_ordered || !is_comparable || list.entries.iter().any(|e| e.priority.is_some()) {
+        return;
+    }
+    let mut seen: Vec<(Vec<Set>, Span)> = Vec::new();
+    for e in &list.entries {
+        if e.keyset.len() != keys.len() {
+            continue;
+        }
+        let sets: Vec<Set> = e.keyset.iter().zip(keys).map(|(k, key)| sets::of(p, k, key.expr.ty)).collect();
+        let covers = |earlier: &Vec<Set>| earlier.iter().zip(&sets).all(|(a, b)| a.covers(b));
+        let span = entry_span(e);
+        if let Some((_, by)) = seen.iter().find(|(earlier, _)| covers(earlier)) {
+            out.push(
+                Diagnostic::new(
+                    &codes::COVERED_ENTRY,
+                    span,
+                    format!("this entry of table `{}` never matches", table.name),
+                )
+                .label("hidden")
+                .also(*by, "this earlier entry matches all of it")
+                .note("entries without priorities are tried from top to bottom")
+                .help("remove the entry, move it up, or give the entries priorities"),
+            );
+        } else if seen.len() < COMPARED_MAX {
+            seen.push((sets, span));
+        }
+    }
+}
