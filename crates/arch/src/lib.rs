@@ -7,9 +7,7 @@
 
 mod control_plane;
 
-pub use control_plane::{
-    Architecture, ControlPlaneExtern, ExternRole, IdleTimeout, TableProperties, Unit,
-};
+pub use control_plane::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeout, TableProperties, Unit};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

@@ -35,9 +35,21 @@ impl Program {
             }
             NodeKind::Package(_) | NodeKind::Extern(_) => {}
         }
+        // Keys and bound arguments of tables can apply further tables.
+        let mut n_seen = 0;
+        while let Some((_, call)) = walk.calls.get(n_seen) {
+            n_seen += 1;
+            if let Callee::TableApply(t) = call.callee
+                && !live.tables.contains(&t)
+            {
+                live.tables.push(t);
+                let table = &self.tables[t];
+                table.key.iter().flatten().for_each(|k| walk.expr(&k.expr));
+                table.actions.iter().flat_map(|a| a.args.iter().flatten()).for_each(|a| walk.expr(a));
+            }
+        }
         for (_, call) in &walk.calls {
             match &call.callee {
-                Callee::TableApply(t) => push(&mut live.tables, *t),
                 Callee::Action(a) => push(&mut live.called_actions, *a),
                 Callee::BlockApply { object } => {
                     if let Some(node) = self.object(object, Some(id)) {
@@ -46,6 +58,7 @@ impl Program {
                 }
                 Callee::Function(_)
                 | Callee::Method { .. }
+                | Callee::TableApply(_)
                 | Callee::Builtin { .. }
                 | Callee::Constructor { .. } => {}
             }
@@ -180,6 +193,10 @@ impl<'p> Walk<'p> {
     }
 
     fn expr_inner(&mut self, e: &'p Expr) {
+        // Known while compiling: nothing is called.
+        if e.value.is_some() {
+            return;
+        }
         match &e.kind {
             ExprKind::Const
             | ExprKind::Var(_)

@@ -80,7 +80,8 @@ impl Evaluator<'_> {
         let inner: Vec<InstanceId> = def.initializer.as_ref().map_or(Vec::new(), |i| i.instances.clone());
         let params = self.params(ty, constructor);
         let origin = Origin::Declared(id);
-        let node = self.make(New { ty, name, annotations, origin, constructor, args: &args, params, span }, scope)?;
+        let node =
+            self.make(New { ty, name, annotations, origin, constructor, args: &args, params, span }, scope)?;
         for id in inner {
             let child = self.instance(id, Some(node));
             self.p.nodes[node].children.extend(child);
@@ -293,7 +294,8 @@ impl Evaluator<'_> {
                 continue;
             }
             let params = self.params(ty, constructor);
-            let new = New { ty, name, annotations, origin, constructor, args: &call.args, params, span: e.span };
+            let new =
+                New { ty, name, annotations, origin, constructor, args: &call.args, params, span: e.span };
             let child = self.make(new, Some(id));
             self.p.nodes[id].children.extend(child);
         }

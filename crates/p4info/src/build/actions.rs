@@ -1,5 +1,6 @@
 //! Actions and their parameters.
 
+use super::survey::Use;
 use super::{Builder, Named};
 use crate::codes;
 use crate::ids::ObjectKind;
@@ -11,7 +12,7 @@ use diagnostics::{Diagnostic, Span};
 
 impl Builder<'_> {
     /// Lists an action unless it is hidden or listed already.
-    pub fn action(&mut self, scope: NodeId, id: ActionId) {
+    pub fn action(&mut self, scope: NodeId, id: ActionId, used: Use) {
         let p = self.p;
         let def = &p.actions[id];
         let name = p.control_plane_name_of_action(scope, id);
@@ -30,7 +31,7 @@ impl Builder<'_> {
         let ids = self.param_ids(id);
         let mut params = Vec::new();
         for (var, id) in def.params.iter().zip(ids) {
-            let Some(id) = id else { continue };
+            let (Some(id), Use::Listed) = (id, used) else { continue };
             params.push(self.param(*var, id, Some(scope)));
         }
         self.has_type_info |= !params.is_empty();
@@ -50,7 +51,8 @@ impl Builder<'_> {
             .map(|v| (&p.vars[*v].annotations, p.vars[*v].span))
             .collect();
         let mut ids = self.member_ids(&data).into_iter();
-        let ids: Vec<Option<u32>> = params.iter().map(|v| if is_data(v) { ids.next() } else { None }).collect();
+        let ids: Vec<Option<u32>> =
+            params.iter().map(|v| if is_data(v) { ids.next() } else { None }).collect();
         self.param_ids.insert(id, ids.clone());
         ids
     }

@@ -28,22 +28,25 @@ impl Builder<'_> {
         for (entry, priority) in self.priorities(scope, id, list) {
             if let Some(a) = annotation(&entry.annotations, "priority") {
                 self.report(
-                    Diagnostic::new(&codes::IGNORED_ANNOTATION, a.span, "`@priority` has no effect on entries")
-                        .label("ignored")
-                        .help("write `priority = n:` before the entry"),
+                    Diagnostic::new(
+                        &codes::IGNORED_ANNOTATION,
+                        a.span,
+                        "`@priority` has no effect on entries",
+                    )
+                    .label("ignored")
+                    .help("write `priority = n:` before the entry"),
                 );
             }
             let mut matches = Vec::new();
             for ((key, keyset), field_id) in keys.iter().zip(&entry.keyset).zip(key_ids) {
                 let found = self.key_match(scope, key, keyset);
-                matches.extend(
-                    found.map(|m| FieldMatch { field_id: *field_id, field_match_type: Some(m) }),
-                );
+                matches.extend(found.map(|m| FieldMatch { field_id: *field_id, field_match_type: Some(m) }));
             }
             let action = def.actions[entry.element as usize].action;
             let action_id = self.id(ObjectKind::Action, &p.control_plane_name_of_action(scope, action));
             let arguments = self.action_arguments(action, &entry.args, Some(scope));
-            let params = arguments.into_iter().map(|a| Param { param_id: a.param_id, value: a.value }).collect();
+            let params =
+                arguments.into_iter().map(|a| Param { param_id: a.param_id, value: a.value }).collect();
             let entry = TableEntry {
                 table_id,
                 r#match: matches,
@@ -76,10 +79,8 @@ impl Builder<'_> {
         }
         let largest_wins =
             self.property(id, "largest_priority_wins", scope).and_then(|v| v.as_bool()).unwrap_or(true);
-        let delta = self
-            .property(id, "priority_delta", scope)
-            .and_then(|v| v.as_int()?.to_i64())
-            .unwrap_or(1);
+        let delta =
+            self.property(id, "priority_delta", scope).and_then(|v| v.as_int()?.to_i64()).unwrap_or(1);
         let given: Vec<Option<i64>> = (list.entries.iter())
             .map(|e| self.p.eval(e.priority.as_ref()?, Some(scope))?.as_int()?.to_i64())
             .collect();

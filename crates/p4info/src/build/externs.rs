@@ -10,8 +10,8 @@ use action_profile::{SelectorSizeSemantics, SumOfMembers, SumOfWeights};
 use arch::{ControlPlaneExtern, ExternRole, Unit};
 use check::evaluate::{Scope, local_name};
 use check::program::{
-    ActionId, Annotation, Annotations, Block as Code, Call, Callee, ExprKind, NodeId, NodeKind, Origin, TableId,
-    annotation,
+    ActionId, Annotation, Annotations, Block as Code, Call, Callee, ExprKind, NodeId, NodeKind, Origin,
+    TableId, annotation,
 };
 use check::types::{Ty, TyKind};
 use check::value::Value;
@@ -44,7 +44,9 @@ impl Builder<'_> {
         match n.origin {
             Origin::Property(..) => (annotation(&n.annotations, "name").and_then(Annotation::string))
                 .map_or_else(|| n.control_plane_name.clone(), str::to_string),
-            Origin::Declared(_) | Origin::Argument(_) | Origin::DirectApply(_) => n.control_plane_name.clone(),
+            Origin::Declared(_) | Origin::Argument(_) | Origin::DirectApply(_) => {
+                n.control_plane_name.clone()
+            }
         }
     }
 
@@ -63,7 +65,8 @@ impl Builder<'_> {
     /// Lists an object. Direct counters and meters wait for the table that they belong to.
     pub fn extern_object(&mut self, node: NodeId) {
         let p = self.p;
-        self.has_type_info |= matches!(p.nodes[node].kind, NodeKind::Extern(_)) && self.arch.is_some();
+        let is_declared = matches!(p.nodes[node].origin, Origin::Declared(_));
+        self.has_type_info |= is_declared && self.arch.is_some();
         let Some(found) = self.extern_role(node) else { return };
         let annotations = &p.nodes[node].annotations;
         match found.role {
@@ -107,7 +110,8 @@ impl Builder<'_> {
                 let named = self.named(node, ObjectKind::Digest, annotations);
                 let Some(preamble) = self.preamble(&named) else { return };
                 let data = self.type_argument(node, found.data_type);
-                let digest = Digest { preamble: Some(preamble), type_spec: data.map(|ty| self.data_type(ty)) };
+                let digest =
+                    Digest { preamble: Some(preamble), type_spec: data.map(|ty| self.data_type(ty)) };
                 self.info.digests.push(digest);
             }
             ExternRole::DirectCounter | ExternRole::DirectMeter => {}
@@ -169,8 +173,9 @@ impl Builder<'_> {
     fn unit(&mut self, node: NodeId, found: &ControlPlaneExtern) -> Option<Unit> {
         let param = found.unit?;
         let unit = match self.p.extern_argument(node, param) {
-            Some(Value::EnumMember(id, i)) => (self.p.enums[*id].members.get(*i as usize))
-                .and_then(|m| Unit::of_member(&m.name)),
+            Some(Value::EnumMember(id, i)) => {
+                (self.p.enums[*id].members.get(*i as usize)).and_then(|m| Unit::of_member(&m.name))
+            }
             _ => None,
         };
         if unit.is_none() {
@@ -281,12 +286,8 @@ impl Builder<'_> {
     fn ignored(&mut self, annotations: &Annotations, name: &str, why: &str) {
         if let Some(a) = annotation(annotations, name) {
             self.report(
-                Diagnostic::new(
-                    &codes::IGNORED_ANNOTATION,
-                    a.span,
-                    format!("`@{name}` has no effect here"),
-                )
-                .label(why),
+                Diagnostic::new(&codes::IGNORED_ANNOTATION, a.span, format!("`@{name}` has no effect here"))
+                    .label(why),
             );
         }
     }
@@ -307,7 +308,7 @@ impl Builder<'_> {
     fn calls_of(&self, block: &Block) -> Vec<(&'_ Call, NodeId)> {
         let mut calls = Vec::new();
         for item in &block.items {
-            if let Item::Action(node, action) = item {
+            if let Item::Action(node, action, _) = item {
                 self.calls_of_action(*action, *node, &mut FxHashSet::default(), &mut calls);
             }
         }
@@ -343,7 +344,9 @@ impl Builder<'_> {
 
     /// Name, type and place of each digest that a block sends by calling a function.
     pub fn digests_of(&mut self, block: &Block) -> Vec<(String, Ty, Span)> {
-        let Some((function, position)) = self.arch.and_then(|a| a.digest_function()) else { return Vec::new() };
+        let Some((function, position)) = self.arch.and_then(|a| a.digest_function()) else {
+            return Vec::new();
+        };
         let found: Vec<(Ty, Scope, Span)> = (self.calls_of(block).into_iter())
             .filter_map(|(call, node)| match call.callee {
                 Callee::Function(f) if self.p.functions[f].name == function => {
@@ -381,9 +384,9 @@ impl Builder<'_> {
         if self.arch.and_then(|a| a.digest_function()).is_none() {
             return;
         }
-        let calls_extern = self.calls_of(block).iter().any(|(call, _)| {
-            matches!(call.callee, Callee::Function(f) if self.p.functions[f].body.is_none())
-        });
+        let calls_extern = self.calls_of(block).iter().any(
+            |(call, _)| matches!(call.callee, Callee::Function(f) if self.p.functions[f].body.is_none()),
+        );
         self.has_type_info |= calls_extern;
         let no_annotations = Annotations::default();
         for (name, ty, span) in self.digests_of(block) {
@@ -413,7 +416,9 @@ impl Builder<'_> {
     pub fn property_object(&self, scope: NodeId, table: TableId, index: usize) -> Option<NodeId> {
         let value = &self.p.tables[table].properties[index].value;
         match &value.kind {
-            ExprKind::Call(_) => self.p.find(Origin::Property(table, u32::try_from(index).ok()?), Some(scope)),
+            ExprKind::Call(_) => {
+                self.p.find(Origin::Property(table, u32::try_from(index).ok()?), Some(scope))
+            }
             _ => self.p.object(value, Some(scope)),
         }
     }

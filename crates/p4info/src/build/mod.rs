@@ -48,8 +48,8 @@ pub fn build(program: &Program, sources: &SourceMap) -> Built {
     }
     for block in &survey.blocks {
         for item in &block.items {
-            if let Item::Action(node, action) = item {
-                b.action(*node, *action);
+            if let Item::Action(node, action, used) = item {
+                b.action(*node, *action, *used);
             }
         }
         b.digest_calls(block);
@@ -141,7 +141,7 @@ impl<'p> Builder<'p> {
         let mut seen: FxHashMap<String, ActionId> = FxHashMap::default();
         for block in &survey.blocks {
             for item in &block.items {
-                let Item::Action(node, action) = item else { continue };
+                let Item::Action(node, action, _) = item else { continue };
                 let name = self.p.control_plane_name_of_action(*node, *action);
                 let first = *seen.entry(name.clone()).or_insert(*action);
                 if first != *action {
@@ -179,7 +179,7 @@ impl<'p> Builder<'p> {
             for item in &block.items {
                 match *item {
                     Item::Extern(node) => self.extern_symbol(&mut table, node),
-                    Item::Action(node, action) => {
+                    Item::Action(node, action, _) => {
                         let name = p.control_plane_name_of_action(node, action);
                         let def = &p.actions[action];
                         self.symbol(&mut table, ObjectKind::Action, &name, &def.annotations, def.span);
@@ -251,9 +251,8 @@ impl<'p> Builder<'p> {
                 IdError::TakenMember { id } => wanted.iter().rposition(|w| *w == Some(id)),
                 _ => wanted.iter().position(|w| *w == Some(0)),
             };
-            let span = culprit.map_or(Span::NONE, |i| {
-                annotation(parts[i].0, "id").map_or(parts[i].1, |a| a.span)
-            });
+            let span =
+                culprit.map_or(Span::NONE, |i| annotation(parts[i].0, "id").map_or(parts[i].1, |a| a.span));
             self.report(Diagnostic::new(&codes::OBJECT_ID, span, error.to_string()).label("not possible"));
             (1..).take(parts.len()).collect()
         })

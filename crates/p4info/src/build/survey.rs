@@ -4,8 +4,9 @@ use check::program::*;
 use rustc_hash::FxHashSet;
 
 /// A parser or control that a package takes, with everything that survives in it and in what it applies.
+#[derive(Default)]
 pub(super) struct Block {
-    pub node: NodeId,
+    /// Actions of the top level come first.
     pub items: Vec<Item>,
     /// Parsers and controls in it that are applied, itself first.
     pub nodes: Vec<NodeId>,
@@ -16,8 +17,17 @@ pub(super) struct Block {
 pub(super) enum Item {
     Extern(NodeId),
     Table(NodeId, TableId),
-    Action(NodeId, ActionId),
+    Action(NodeId, ActionId, Use),
     ValueSet(NodeId, ValueSetId),
+}
+
+/// Who uses an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Tables, perhaps code too.
+    Listed,
+    /// Only code: all its parameters are bound by the calls.
+    Called,
 }
 
 /// A survey of a program.
@@ -42,22 +52,45 @@ impl Survey {
             NodeKind::Package(_) => p.nodes[id].children.iter().for_each(|c| self.visit(p, *c)),
             NodeKind::Extern(_) => self.top_level_externs.push(id),
             NodeKind::Parser(_) | NodeKind::Control(_) => {
-                let mut block = Block { node: id, items: Vec::new(), nodes: Vec::new() };
-                block.add(p, id);
+                let mut flat =
+                    Flat { p, block: Block::default(), global: Vec::new(), applied: applied(p, id) };
+                flat.add(id);
+                let mut block = flat.block;
+                block.items.splice(0..0, flat.global);
                 self.blocks.push(block);
             }
         }
     }
 }
 
-impl Block {
-    fn add(&mut self, p: &Program, id: NodeId) {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.add_inner(p, id));
+/// The parsers and controls that are applied in a block, by itself or by what it applies: an instance may be
+/// handed on as a constructor argument.
+fn applied(p: &Program, root: NodeId) -> FxHashSet<NodeId> {
+    let mut found = FxHashSet::default();
+    let mut todo = vec![root];
+    while let Some(id) = todo.pop() {
+        todo.extend(p.nodes[id].live.applied.iter().copied().filter(|a| found.insert(*a)));
+    }
+    found
+}
+
+/// A block that is being flattened.
+struct Flat<'p> {
+    p: &'p Program,
+    block: Block,
+    global: Vec<Item>,
+    applied: FxHashSet<NodeId>,
+}
+
+impl Flat<'_> {
+    fn add(&mut self, id: NodeId) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.add_inner(id));
     }
 
-    fn add_inner(&mut self, p: &Program, id: NodeId) {
+    fn add_inner(&mut self, id: NodeId) {
+        let p = self.p;
         let node = &p.nodes[id];
-        self.nodes.push(id);
+        self.block.nodes.push(id);
         let locals = match node.kind {
             NodeKind::Control(c) => &p.controls[c].locals,
             NodeKind::Parser(c) => &p.parsers[c].locals,
@@ -66,27 +99,28 @@ impl Block {
         // Objects made in the arguments of this one.
         for child in &node.children {
             if matches!(p.nodes[*child].origin, Origin::Argument(_)) {
-                self.child(p, *child);
+                self.child(*child);
             }
         }
         let used = UsedActions::of(p, id, locals);
         for action in &used.global {
-            self.items.push(Item::Action(id, *action));
+            self.global.push(Item::Action(id, *action, used.kind(*action)));
         }
         for local in locals {
             match local {
                 Local::Instance(instance) => {
-                    let child = node.children.iter().find(|c| p.nodes[**c].origin == Origin::Declared(*instance));
+                    let child =
+                        node.children.iter().find(|c| p.nodes[**c].origin == Origin::Declared(*instance));
                     if let Some(child) = child {
-                        self.child(p, *child);
+                        self.child(*child);
                     }
                 }
-                Local::Table(t) if is_live_table(p, id, *t) => self.items.push(Item::Table(id, *t)),
+                Local::Table(t) if is_live_table(p, id, *t) => self.block.items.push(Item::Table(id, *t)),
                 Local::Action(a) if used.local.contains(a) || is_kept(&p.actions[*a].name) => {
-                    self.items.push(Item::Action(id, *a));
+                    self.block.items.push(Item::Action(id, *a, used.kind(*a)));
                 }
                 Local::ValueSet(s) if node.live.value_sets.contains(s) || is_kept(&p.value_sets[*s].name) => {
-                    self.items.push(Item::ValueSet(id, *s));
+                    self.block.items.push(Item::ValueSet(id, *s));
                 }
                 Local::Table(_)
                 | Local::Action(_)
@@ -104,21 +138,21 @@ impl Block {
         for child in &node.children {
             match p.nodes[*child].origin {
                 // Declared in the body, or applied directly.
-                Origin::Declared(i) if !declared.contains(&i) => self.child(p, *child),
-                Origin::DirectApply(_) => self.child(p, *child),
+                Origin::Declared(i) if !declared.contains(&i) => self.child(*child),
+                Origin::DirectApply(_) => self.child(*child),
                 Origin::Declared(_) | Origin::Argument(_) | Origin::Property(..) => {}
             }
         }
     }
 
-    fn child(&mut self, p: &Program, id: NodeId) {
+    fn child(&mut self, id: NodeId) {
+        let p = self.p;
         let child = &p.nodes[id];
         match child.kind {
-            NodeKind::Extern(_) => self.items.push(Item::Extern(id)),
+            NodeKind::Extern(_) => self.block.items.push(Item::Extern(id)),
             NodeKind::Parser(_) | NodeKind::Control(_) => {
-                let is_applied = child.parent.is_some_and(|parent| p.nodes[parent].live.applied.contains(&id));
-                if is_applied || is_kept(&child.name) {
-                    self.add(p, id);
+                if self.applied.contains(&id) || is_kept(&child.name) {
+                    self.add(id);
                 }
             }
             NodeKind::Package(_) => {}
@@ -140,18 +174,21 @@ struct UsedActions {
     /// Of the top level, in order of first mention.
     global: Vec<ActionId>,
     local: FxHashSet<ActionId>,
+    in_tables: FxHashSet<ActionId>,
 }
 
 impl UsedActions {
     fn of(p: &Program, id: NodeId, locals: &[Local]) -> UsedActions {
-        let mut listed: FxHashSet<ActionId> = p.nodes[id].live.called_actions.iter().copied().collect();
+        let mut in_tables: FxHashSet<ActionId> = FxHashSet::default();
         for local in locals {
             if let Local::Table(t) = local
                 && is_live_table(p, id, *t)
             {
-                listed.extend(p.tables[*t].actions.iter().map(|e| e.action));
+                in_tables.extend(p.tables[*t].actions.iter().map(|e| e.action));
             }
         }
+        let mut used = in_tables.clone();
+        used.extend(p.nodes[id].live.called_actions.iter().copied());
         let mut mentioned = Vec::new();
         for local in locals {
             match local {
@@ -169,11 +206,15 @@ impl UsedActions {
         mentioned.extend(p.nodes[id].live.called_actions.iter().copied());
         let mut global: Vec<ActionId> = Vec::new();
         for a in mentioned {
-            if p.actions[a].is_global && listed.contains(&a) && !global.contains(&a) {
+            if p.actions[a].is_global && used.contains(&a) && !global.contains(&a) {
                 global.push(a);
             }
         }
-        listed.retain(|a| !p.actions[*a].is_global);
-        UsedActions { global, local: listed }
+        used.retain(|a| !p.actions[*a].is_global);
+        UsedActions { global, local: used, in_tables }
+    }
+
+    fn kind(&self, action: ActionId) -> Use {
+        if self.in_tables.contains(&action) { Use::Listed } else { Use::Called }
     }
 }

@@ -53,7 +53,8 @@ impl Builder<'_> {
         };
         let Some(preamble) = self.preamble(&named) else { return };
         self.has_type_info = true;
-        let mut out = Table { preamble: Some(preamble), size: self.table_size(scope, id), ..Default::default() };
+        let mut out =
+            Table { preamble: Some(preamble), size: self.table_size(scope, id), ..Default::default() };
         for (key, id) in def.key.iter().flatten().zip(&key_ids) {
             out.match_fields.extend(self.match_field(scope, key, *id));
         }

@@ -154,7 +154,9 @@ impl Builder<'_> {
 
     fn data_type_inner(&mut self, ty: Ty) -> Option<TypeSpec> {
         Some(match self.kind(ty).clone() {
-            TyKind::Bit(_) | TyKind::Signed(_) | TyKind::Varbit(_) => TypeSpec::Bitstring(self.bitstring(ty)?),
+            TyKind::Bit(_) | TyKind::Signed(_) | TyKind::Varbit(_) => {
+                TypeSpec::Bitstring(self.bitstring(ty)?)
+            }
             TyKind::Bool => TypeSpec::Bool(P4BoolType {}),
             TyKind::ErrorCode => {
                 self.error_type();
@@ -253,7 +255,11 @@ impl Builder<'_> {
                 let members = (self.flat_fields(ty, "").into_iter())
                     .map(|(path, f)| p4_header_type_spec::Member {
                         // Flattening loses `@name`.
-                        name: if is_nested { path } else { local_name(&f.name, &f.annotations).0.to_string() },
+                        name: if is_nested {
+                            path
+                        } else {
+                            local_name(&f.name, &f.annotations).0.to_string()
+                        },
                         type_spec: self.bitstring(f.ty),
                     })
                     .collect();
@@ -293,6 +299,7 @@ impl Builder<'_> {
         if args.is_empty() {
             return name;
         }
+        let args = if annotation(&def.annotations, "name").is_some() { &[] } else { args };
         for arg in args {
             let arg: String = (self.type_name(*arg).chars())
                 .filter(|c| !matches!(c, '<' | '>' | ' '))
@@ -301,7 +308,8 @@ impl Builder<'_> {
             name = format!("{name}_{arg}");
         }
         let is_taken = |name: &str| {
-            self.struct_names.values().any(|n| n == name) || self.p.structs.iter().any(|(_, s)| s.name == name)
+            self.struct_names.values().any(|n| n == name)
+                || self.p.structs.iter().any(|(i, s)| i != id && s.name == name)
         };
         if !is_taken(&name) {
             return name;
