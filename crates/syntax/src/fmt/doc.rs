@@ -140,7 +140,7 @@ impl Printer {
         }
         self.out.push_str(text);
         self.column = match text.rfind('\n') {
-            Some(at) => text[at + 1..].chars().count(),
+            Some(at) => columns(&text[at + 1..]),
             None => self.column + text.chars().count(),
         };
         self.at_start = false;
@@ -223,6 +223,7 @@ pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
 
 /// Adds a line without blanks at its end, except where they keep a backslash from removing the line break.
 pub(super) fn push_line(out: &mut String, line: &str) {
+    let line = line.strip_suffix('\r').unwrap_or(line);
     let trimmed = line.trim_end();
     out.push_str(trimmed);
     if trimmed.ends_with('\\') && trimmed.len() < line.len() {
@@ -230,7 +231,13 @@ pub(super) fn push_line(out: &mut String, line: &str) {
     }
 }
 
+/// Columns of a line, or the beginning of one: tabs count as such only at the start.
+pub(super) fn columns(line: &str) -> usize {
+    let rest = line.trim_start_matches([' ', '\t']);
+    width(&line[..line.len() - rest.len()]) + rest.chars().count()
+}
+
 /// Columns of blanks and tabs.
-pub(super) fn width(blank: &str) -> usize {
+fn width(blank: &str) -> usize {
     blank.chars().fold(0, |n, c| if c == '\t' { n / 4 * 4 + 4 } else { n + 1 })
 }

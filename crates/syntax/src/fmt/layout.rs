@@ -1,7 +1,7 @@
 //! From a logical line to a document with the places where it may be broken.
 
 use super::FormatOptions;
-use super::doc::{Comment, Doc, group, print, push_line, width};
+use super::doc::{Comment, Doc, columns, group, print, push_line};
 use super::items::{Item, ItemKind};
 use super::spacing::{Role, Shape, shape};
 use crate::token::TokenKind;
@@ -63,7 +63,7 @@ pub(super) fn column(file: &str, item: &Item) -> usize {
     }
     let before = file.get(..item.lo).unwrap_or("");
     let line = &before[before.rfind('\n').map_or(0, |n| n + 1)..];
-    width(line)
+    columns(line)
 }
 
 impl<'a> Layout<'a, '_> {
@@ -214,7 +214,7 @@ impl<'a> Layout<'a, '_> {
                 self.item(lo, out);
                 lo += 1;
             }
-            if lo < hi && self.level(lo) != Some(1) {
+            if lo < hi {
                 self.blank(lo, out);
             }
         }

@@ -1,7 +1,7 @@
 //! Cuts a file into logical lines and indents them.
 
 use super::FormatOptions;
-use super::doc::shifted;
+use super::doc::{columns, shifted};
 use super::items::{Conditional, Item, ItemKind, conditional};
 use super::layout::{column, flat_width, line_text};
 use crate::token::TokenKind;
@@ -409,7 +409,7 @@ impl Lines<'_, '_, '_> {
                 self.out.push(' ');
             }
             let to = if c.text.contains('\n') {
-                self.out[self.out.rfind('\n').map_or(0, |n| n + 1)..].chars().count()
+                columns(&self.out[self.out.rfind('\n').map_or(0, |n| n + 1)..])
             } else {
                 0
             };
