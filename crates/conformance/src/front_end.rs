@@ -3,7 +3,7 @@
 use crate::Corpus;
 use crate::corpus::Program;
 use diagnostics::{Diagnostic, SourceMap, render};
-use driver::{Checked, FileLoader, Options, Source};
+use driver::{Checked, ControlPlane, FileLoader, Options, Source};
 use std::path::Path;
 use syntax::{IncludeKind, LoadedFile, Loader};
 
@@ -67,7 +67,12 @@ fn short(d: &Diagnostic, sources: &SourceMap) -> String {
     }
 }
 
-/// Checks, and if nothing is wrong makes P4Info for what that finds out.
-pub(crate) fn check_and_make_p4info(corpus: &Corpus, program: &Program) -> Result<Checked, String> {
-    check(corpus, program)
+/// Checks, and if nothing is wrong makes P4Info, which may find out more; `None` after errors.
+pub(crate) fn check_and_make_p4info(
+    corpus: &Corpus,
+    program: &Program,
+) -> Result<(Checked, Option<ControlPlane>), String> {
+    let mut checked = check(corpus, program)?;
+    let made = driver::control_plane(&mut checked);
+    Ok((checked, made))
 }

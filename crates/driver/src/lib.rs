@@ -32,6 +32,23 @@ pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked
     check::check(parse(source, loader, options), &options.check)
 }
 
+/// What a control plane needs to know of a program.
+#[derive(Clone, Debug)]
+pub struct ControlPlane {
+    pub p4info: p4info::P4Info,
+    pub entries: p4info::WriteRequest,
+}
+
+/// P4Info and initial entries. What is found on the way joins the diagnostics; `None` after errors.
+pub fn control_plane(checked: &mut Checked) -> Option<ControlPlane> {
+    if checked.diagnostics.has_errors() {
+        return None;
+    }
+    let p4info::Built { p4info, entries, diagnostics } = p4info::build(&checked.program, &checked.sources);
+    checked.diagnostics.extend(diagnostics.into_vec());
+    (!checked.diagnostics.has_errors()).then_some(ControlPlane { p4info, entries })
+}
+
 /// Only parses.
 pub fn parse(source: &Source, loader: &dyn Loader, options: &Options) -> syntax::Parsed {
     syntax::parse(&source.name, std::sync::Arc::clone(&source.text), loader, &options.syntax)

@@ -20,6 +20,8 @@ pub struct Cli {
 pub enum Command {
     /// Check programs and show what is wrong with them
     Check(Box<CheckArgs>),
+    /// Make the P4Info and the initial entries of a program
+    P4info(Box<P4InfoArgs>),
     /// Format programs
     Fmt(FmtArgs),
     /// Explain a diagnostic code, or list all codes
@@ -104,6 +106,36 @@ pub struct CheckArgs {
     /// Write the program as it was parsed to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub pp: Option<PathBuf>,
+    /// Write P4Info to these files; .txtpb, .txt, .json or .bin says how
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    pub p4runtime_files: Vec<PathBuf>,
+    /// Write the initial entries to these files
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    pub p4runtime_entries_files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    Text,
+    Json,
+    Binary,
+}
+
+#[derive(Debug, Args)]
+pub struct P4InfoArgs {
+    /// A program; `-` is standard input
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+    /// How to write [default: by the file's suffix, else text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FormatArg>,
+    /// Write P4Info to this file [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write the initial entries to this file; `-` is standard output, instead of P4Info
+    #[arg(long, value_name = "FILE")]
+    pub entries: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -202,3 +202,30 @@ fn formatting() {
     assert_eq!(bad.code, 3);
     assert!(bad.stderr.contains("error[P0003]"), "{}", bad.stderr);
 }
+
+#[test]
+fn p4info_in_all_forms() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let router = examples.join("router.p4").to_string_lossy().into_owned();
+    let d = dir(&[("bad.p4", BAD)]);
+    let run = siding(d.path(), &["p4info", &router]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("name: \"Router.routes\""), "{}", run.stdout);
+    let files = "--p4runtime-files=a.p4info.txtpb,b.json,c.bin";
+    let run = siding(d.path(), &["check", files, "--p4runtime-entries-files", "e.txtpb", &router]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let decode = |name: &str, format| {
+        let bytes = std::fs::read(d.path().join(name)).unwrap();
+        p4info::decode_p4info(&bytes, format).unwrap()
+    };
+    let text = decode("a.p4info.txtpb", p4info::Format::Text);
+    assert_eq!(text, decode("b.json", p4info::Format::Json));
+    assert_eq!(text, decode("c.bin", p4info::Format::Binary));
+    assert!(d.path().join("e.txtpb").exists());
+
+    let run = siding(d.path(), &["p4info", "--format", "json", "-o", "x.any", "--entries", "-", &router]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(text, decode("x.any", p4info::Format::Json));
+    assert_eq!(siding(d.path(), &["p4info", "bad.p4"]).code, 3);
+    assert_eq!(siding(d.path(), &["check", "--p4runtime-files=a.xyz", &router]).code, 2);
+}

@@ -9,7 +9,10 @@ mod reject_lines;
 mod reject_twins;
 
 use crate::corpus::{Corpus, Program};
+use crate::front_end;
 use crate::runner::Verdict;
+use ::p4info::Difference;
+use driver::ControlPlane;
 
 /// Judges one case.
 pub(crate) type Judge = fn(&Corpus, &Program) -> Verdict;
@@ -79,8 +82,8 @@ impl Suite {
             Suite::Accept | Suite::Fmt => corpus.samples(),
             Suite::Reject | Suite::RejectLines => corpus.errors(),
             Suite::RejectTwins => reject_twins::cases(corpus),
-            Suite::P4Info => corpus.sample_outputs(".p4.p4info.txtpb"),
-            Suite::Entries => corpus.sample_outputs(".p4.entries.txtpb"),
+            Suite::P4Info => corpus.sample_outputs(&format!(".p4{}", p4info::SUFFIX)),
+            Suite::Entries => corpus.sample_outputs(&format!(".p4{}", entries::SUFFIX)),
             Suite::Rewritten => corpus.rewritten(),
         }
     }
@@ -95,5 +98,38 @@ impl Suite {
             Suite::Entries => entries::judge,
             Suite::Fmt => fmt::judge,
         }
+    }
+}
+
+/// A difference can quote whole messages; this much tells where to look.
+const DIFFERENCE_CHARS_MAX: usize = 300;
+
+/// Makes the control plane's view of the sample behind a golden file and compares.
+fn golden_and_made(
+    corpus: &Corpus,
+    golden: &Program,
+    suffix: &str,
+    compare: impl FnOnce(&[u8], &ControlPlane) -> Result<Vec<Difference>, String>,
+) -> Verdict {
+    let judge = || {
+        let bytes = std::fs::read(&golden.path).map_err(|e| e.to_string())?;
+        let name = golden.name.strip_suffix(suffix).unwrap_or(&golden.name).to_string();
+        let sample = Program { path: corpus.sample_path(&name), name };
+        let (checked, made) = front_end::check_and_make_p4info(corpus, &sample)?;
+        let Some(made) = made else {
+            return Err(front_end::first_error(&checked).unwrap_or_default());
+        };
+        match compare(&bytes, &made)?.as_slice() {
+            [] => Ok(()),
+            [first, rest @ ..] => {
+                let cut: String = first.to_string().chars().take(DIFFERENCE_CHARS_MAX).collect();
+                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                Err(format!("p4c versus ours: {cut}{more}"))
+            }
+        }
+    };
+    match judge() {
+        Ok(()) => Verdict::Pass,
+        Err(reason) => Verdict::Fail(reason.replace('\n', " ")),
     }
 }

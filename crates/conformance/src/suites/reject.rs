@@ -8,7 +8,7 @@ use crate::runner::Verdict;
 pub(super) fn judge(corpus: &Corpus, program: &Program) -> Verdict {
     match front_end::check_and_make_p4info(corpus, program) {
         Err(reason) => Verdict::Fail(reason),
-        Ok(checked) if checked.diagnostics.has_errors() => Verdict::Pass,
+        Ok((checked, _)) if checked.diagnostics.has_errors() => Verdict::Pass,
         Ok(_) => Verdict::Fail("accepted".to_string()),
     }
 }

@@ -12,7 +12,7 @@ const TOLERANCE: u32 = 1;
 pub(super) fn judge(corpus: &Corpus, program: &Program) -> Verdict {
     let checked = match front_end::check_and_make_p4info(corpus, program) {
         Err(reason) => return Verdict::Fail(reason),
-        Ok(checked) => checked,
+        Ok((checked, _)) => checked,
     };
     let Some(first) = front_end::first_error_diagnostic(&checked) else {
         return Verdict::Fail("accepted".to_string());

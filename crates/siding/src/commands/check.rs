@@ -3,6 +3,7 @@
 use crate::cli::{CheckArgs, FrontEndArgs};
 use crate::output::{self, ErrorFormat, Exit, Printer};
 use clap::ArgMatches;
+use driver::ControlPlane;
 use siding::{Action, FileLoader, Options, WarningPolicy, codes};
 use std::path::Path;
 use syntax::MacroOption;
@@ -11,10 +12,19 @@ use syntax::MacroOption;
 const ERRORS_SHOWN: usize = 20;
 
 pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
-    if args.programs.len() > 1 && args.pp.is_some() {
-        output::error_line("--pp goes with one program");
+    let products =
+        args.pp.is_some() || !args.p4runtime_files.is_empty() || !args.p4runtime_entries_files.is_empty();
+    if args.programs.len() > 1 && products {
+        output::error_line("options that write files go with one program");
         return Exit::Usage;
     }
+    // Before any work: a wrong suffix is a fault of the command line.
+    let files = [&args.p4runtime_files, &args.p4runtime_entries_files].into_iter().flatten();
+    if let Some(error) = files.clone().find_map(|f| p4info::Format::from_path(f).err()) {
+        output::error_line(&error.to_string());
+        return Exit::Usage;
+    }
+    let wants_p4info = files.count() > 0;
     let front_end = FrontEnd::new(&args.front_end, matches);
     let mut printer = front_end.printer();
     let mut exit = Exit::Ok;
@@ -44,17 +54,37 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
         }
         let start = std::time::Instant::now();
         let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
+        let control_plane = if wants_p4info { driver::control_plane(&mut checked) } else { None };
         front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
         if args.front_end.verbose > 0 {
             output::err(&format!("{}: {:.1} ms\n", source.name, start.elapsed().as_secs_f64() * 1e3));
         }
         if checked.diagnostics.has_errors() {
             exit = exit.max(Exit::CompileError);
+        } else if let Some(made) = control_plane {
+            exit = exit.max(write_p4runtime_files(args, &made));
         }
         printer.show(checked.diagnostics.into_vec(), checked.sources);
     }
     printer.finish();
     exit
+}
+
+fn write_p4runtime_files(args: &CheckArgs, made: &ControlPlane) -> Exit {
+    let p4info = args.p4runtime_files.iter().map(|path| (path, true));
+    let entries = args.p4runtime_entries_files.iter().map(|path| (path, false));
+    for (path, is_p4info) in p4info.chain(entries) {
+        let format = p4info::Format::from_path(path).unwrap_or(p4info::Format::Text);
+        let bytes = match is_p4info {
+            true => p4info::encode_p4info(&made.p4info, format),
+            false => p4info::encode_write_request(&made.entries, format),
+        };
+        if let Err(error) = write_file(path, &bytes) {
+            output::error_line(&error);
+            return Exit::Environment;
+        }
+    }
+    Exit::Ok
 }
 
 /// Writes a product; `-` is standard output.

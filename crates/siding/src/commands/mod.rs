@@ -5,6 +5,7 @@ mod check;
 mod conformance;
 mod explain;
 mod fmt;
+mod p4info;
 
 use crate::cli::{BenchCommand, Cli, Command};
 use crate::output::{self, Exit};
@@ -16,6 +17,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
     let matches = matches.subcommand().map_or(matches, |(_, m)| m);
     match cli.command {
         Command::Check(args) => check::run(&args, matches),
+        Command::P4info(args) => p4info::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Conformance(args) => conformance::run(&args),
