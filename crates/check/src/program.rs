@@ -907,6 +907,8 @@ pub struct Live {
     /// Actions that are called from the `apply` block (not those that are only listed in tables, nor those
     /// that only actions call).
     pub called_actions: Vec<ActionId>,
+    /// All actions that can run: those that live tables list, called ones, and what these call.
+    pub actions: Vec<ActionId>,
     pub value_sets: Vec<ValueSetId>,
     /// Parsers and controls that are applied.
     pub applied: Vec<NodeId>,

@@ -66,7 +66,43 @@ impl Program {
         for set in walk.sets {
             push(&mut live.value_sets, set);
         }
+        for t in &live.tables {
+            self.tables[*t].actions.iter().for_each(|e| push(&mut live.actions, e.action));
+        }
+        live.called_actions.iter().for_each(|a| push(&mut live.actions, *a));
+        let mut n_seen = 0;
+        while let Some(action) = live.actions.get(n_seen) {
+            n_seen += 1;
+            for (_, call) in self.live_calls(&self.actions[*action].body, Some(id)) {
+                if let Callee::Action(inner) = call.callee {
+                    push(&mut live.actions, inner);
+                }
+            }
+        }
         live
+    }
+
+    /// Parsers and controls that can run, in order: what packages take, and what these apply. An instance may
+    /// be handed on as a constructor argument.
+    pub fn live_blocks(&self) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        let mut todo: Vec<NodeId> = self.top_level.iter().rev().copied().collect();
+        let mut seen: FxHashSet<NodeId> = FxHashSet::default();
+        while let Some(id) = todo.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let node = &self.nodes[id];
+            match node.kind {
+                NodeKind::Package(_) => todo.extend(node.children.iter().rev()),
+                NodeKind::Parser(_) | NodeKind::Control(_) => {
+                    found.push(id);
+                    todo.extend(node.live.applied.iter().rev());
+                }
+                NodeKind::Extern(_) => {}
+            }
+        }
+        found
     }
 }
 

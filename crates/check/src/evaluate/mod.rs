@@ -11,7 +11,7 @@ mod live;
 mod names;
 
 pub use eval::Scope;
-pub use names::{full_name, is_hidden, local_name};
+pub use names::{duplicate_action_names, full_name, is_hidden, local_name};
 
 use crate::codes;
 use crate::program::*;

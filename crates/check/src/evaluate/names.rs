@@ -1,7 +1,10 @@
 //! Control-plane names (P4-16, "Control-plane names"): paths of instances, `@name`, `@hidden`.
 
+use crate::codes;
 use crate::evaluate::Scope;
 use crate::program::*;
+use diagnostics::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
 
 /// The local name: what `@name` says, else the declared one; and whether it is absolute (`@name(".x")`), then
 /// without the dot.
@@ -48,4 +51,40 @@ impl Program {
         let v = &self.value_sets[set];
         full_name(self.path(Some(scope)), &v.name, &v.annotations)
     }
+}
+
+/// Two actions with one name: the control plane could not say which it means. That matters only where there
+/// is a control plane, so it is no part of checking.
+pub fn duplicate_action_names(p: &Program) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    // The same action in two instances of a control is two actions; one of the top level is always the same.
+    let mut seen: FxHashMap<String, (Scope, ActionId)> = FxHashMap::default();
+    for node in p.live_blocks() {
+        for action in &p.nodes[node].live.actions {
+            let def = &p.actions[*action];
+            let this = (if def.is_global { None } else { Some(node) }, *action);
+            let name = p.control_plane_name_of_action(node, *action);
+            let first = *seen.entry(name.clone()).or_insert(this);
+            if first != this {
+                let d = Diagnostic::new(
+                    &codes::CONTROL_PLANE_NAME,
+                    def.span,
+                    format!("two actions have the control-plane name `{name}`"),
+                )
+                .note("the control plane tells actions apart by their names");
+                let instance = |scope: Scope| scope.map_or(Span::NONE, |id| p.nodes[id].span);
+                diagnostics.push(if first.1 == *action {
+                    d.label("in two instances of its control")
+                        .also(instance(first.0), "the first instance")
+                        .also(instance(this.0), "the second instance")
+                        .help("let its name depend on the instance: no leading dot in `@name`")
+                } else {
+                    d.label("the same name again")
+                        .also(p.actions[first.1].span, "the first one")
+                        .help("give one of them another name with `@name(\"...\")`")
+                });
+            }
+        }
+    }
+    diagnostics
 }

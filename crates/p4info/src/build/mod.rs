@@ -38,8 +38,8 @@ pub fn build(program: &Program, sources: &SourceMap) -> Built {
     let mut b = Builder::new(program, sources);
     b.architecture();
     b.check_translations();
+    b.diagnostics.extend(check::evaluate::duplicate_action_names(program));
     let survey = Survey::of(program);
-    b.check_action_names(&survey);
     b.symbols(&survey);
     b.package();
     b.controller_headers();
@@ -134,22 +134,6 @@ impl<'p> Builder<'p> {
 
     fn report(&mut self, d: Diagnostic) {
         self.diagnostics.push(d);
-    }
-
-    /// Two declarations of actions with one name: entries could not say which they mean.
-    fn check_action_names(&mut self, survey: &Survey) {
-        let mut seen: FxHashMap<String, ActionId> = FxHashMap::default();
-        for block in &survey.blocks {
-            for item in &block.items {
-                let Item::Action(node, action, _) = item else { continue };
-                let name = self.p.control_plane_name_of_action(*node, *action);
-                let first = *seen.entry(name.clone()).or_insert(*action);
-                if first != *action {
-                    let (span, first) = (self.p.actions[*action].span, self.p.actions[first].span);
-                    self.report_duplicate(&name, "action", span, first);
-                }
-            }
-        }
     }
 
     fn report_duplicate(&mut self, name: &str, what: &str, span: Span, first: Span) {
