@@ -33,7 +33,9 @@ impl Checker<'_> {
         self.ctx.place = Place::Action;
         self.ctx.return_type = None;
         self.ctx.loop_depth = 0;
+        self.declaring.push((a.name.name.clone(), a.name.span));
         let body = self.block(&a.body, &void_type(a.name.span));
+        self.declaring.pop();
         self.ctx = saved;
         let frame = self.scopes.pop();
         self.report_unused(frame);
@@ -68,6 +70,7 @@ impl Checker<'_> {
             self.declare(&p.head.name, Res::Type(TypeRes::Parser(id)));
         }
         self.scopes.push(FrameKind::Params);
+        self.check_not_generic("parser", &p.head);
         let type_params = self.type_params(&p.head.type_params);
         let params = self.params(&p.head.params, ParamsOf::Block, None);
         let ctor_params = match &p.ctor_params {
@@ -95,6 +98,17 @@ impl Checker<'_> {
         let frame = self.scopes.pop();
         self.report_unused(frame);
         Some(id)
+    }
+
+    /// Only parser and control types can be generic (P4-16, "Parser declarations", "Control blocks").
+    fn check_not_generic(&mut self, what: &str, head: &ast::BlockType) {
+        if let (true, Some(first)) = (self.options.strict, head.type_params.first()) {
+            self.report(
+                Diagnostic::new(&codes::NOT_GENERIC, first.span, format!("a {what} cannot be generic"))
+                    .label("type parameter")
+                    .note(format!("only {what} types, declared without a body, take type parameters")),
+            );
+        }
     }
 
     /// A parser or control of a name that exists, when their constructors can be told apart.
@@ -256,7 +270,7 @@ impl Checker<'_> {
             let annotations = self.annotations(&s.annotations);
             self.scopes.push(FrameKind::Block);
             let void = void_type(s.name.span);
-            let body: Vec<Stmt> = s.stmts.iter().map(|st| self.parser_stmt(st, &void)).collect();
+            let body: Vec<Stmt> = s.stmts.iter().map(|st| self.stmt(st, &void)).collect();
             let transition = match &s.transition {
                 None => Transition::Direct(StateRef::Reject, s.span),
                 Some(t) => self.transition(t, &names),
@@ -273,25 +287,6 @@ impl Checker<'_> {
         self.ctx.place = Place::ParserLocals;
         self.check_reachability(p, &out, &names);
         out
-    }
-
-    fn parser_stmt(&mut self, s: &ast::Stmt, void: &ast::Type) -> Stmt {
-        let bad = match &s.kind {
-            ast::StmtKind::Switch { .. } if self.options.strict => Some("switch"),
-            _ => None,
-        };
-        if let Some(word) = bad {
-            self.report(
-                Diagnostic::new(
-                    &codes::STATEMENT_NOT_ALLOWED,
-                    s.span,
-                    format!("`{word}` cannot be used in a parser"),
-                )
-                .label("not here")
-                .help("use `transition select`"),
-            );
-        }
-        self.stmt(s, void)
     }
 
     fn state_ref(&mut self, name: &ast::Ident, names: &FxHashMap<SmolStr, (u32, Span)>) -> StateRef {
@@ -612,6 +607,7 @@ impl Checker<'_> {
             self.declare(&c.head.name, Res::Type(TypeRes::Control(id)));
         }
         self.scopes.push(FrameKind::Params);
+        self.check_not_generic("control", &c.head);
         let type_params = self.type_params(&c.head.type_params);
         let params = self.params(&c.head.params, ParamsOf::Block, None);
         let ctor_params = match &c.ctor_params {

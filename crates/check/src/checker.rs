@@ -12,6 +12,9 @@ use smol_str::SmolStr;
 use std::rc::Rc;
 use syntax::ast;
 
+/// Unknown names for which a suggestion is looked for in one run.
+const SUGGESTIONS_MAX: u32 = 100;
+
 pub(crate) struct Checker<'a> {
     pub p: Program,
     pub sources: &'a SourceMap,
@@ -25,6 +28,10 @@ pub(crate) struct Checker<'a> {
     pub top_level: FxHashMap<SmolStr, Span>,
     /// Errors that are told only when there are no others.
     pub late: Vec<Diagnostic>,
+    /// Actions and functions whose bodies are being checked; they cannot call themselves.
+    pub declaring: Vec<(SmolStr, Span)>,
+    /// Suggestions looked for so far; bounded, since each walks all names in scope.
+    pub n_suggestions: u32,
     /// The table whose key is being checked, which it cannot mention.
     pub key_of: Option<SmolStr>,
     /// Controls and parsers of one name, told apart by their constructor parameters.
@@ -44,6 +51,8 @@ impl<'a> Checker<'a> {
             infer: Vec::new(),
             top_level: FxHashMap::default(),
             late: Vec::new(),
+            declaring: Vec::new(),
+            n_suggestions: 0,
             key_of: None,
             overloads: FxHashMap::default(),
             no_annotations: Rc::new(Vec::new()),
@@ -235,6 +244,20 @@ impl<'a> Checker<'a> {
         if name.name.is_empty() {
             return;
         }
+        if let Some((_, decl)) = self.declaring.iter().find(|(n, _)| *n == name.name) {
+            let decl = *decl;
+            self.report(
+                Diagnostic::new(
+                    &codes::SELF_REFERENCE,
+                    name.span,
+                    format!("`{}` cannot call itself", name.name),
+                )
+                .label("inside its own body")
+                .also(decl, "declared here")
+                .note("P4 has no recursion"),
+            );
+            return;
+        }
         if let Some(&later) = self.top_level.get(&name.name) {
             self.report(
                 Diagnostic::new(
@@ -252,8 +275,13 @@ impl<'a> Checker<'a> {
         let mut d =
             Diagnostic::new(&codes::UNKNOWN_NAME, name.span, format!("`{}` is not declared", name.name))
                 .label("not found in this scope");
-        let suggestion = crate::suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str()))
-            .map(str::to_string);
+        self.n_suggestions += 1;
+        let suggestion = if self.n_suggestions <= SUGGESTIONS_MAX {
+            crate::suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str()))
+                .map(str::to_string)
+        } else {
+            None
+        };
         if let Some(s) = suggestion {
             d = d.fix(format!("did you mean `{s}`?"), name.span, s);
         } else if matches!(name.name.as_str(), "NoAction" | "packet_in" | "packet_out" | "error" | "exact") {

@@ -29,7 +29,9 @@ impl Checker<'_> {
                 &mut self.ctx,
                 Context { place: Place::Function, return_type: Some(return_type), ..Context::new() },
             );
+            self.declaring.push((proto.name.name.clone(), proto.name.span));
             let typed = self.block(b, &proto.return_type);
+            self.declaring.pop();
             self.ctx = saved;
             self.check_returns(proto, &typed, return_type);
             typed

@@ -8,6 +8,7 @@ use crate::scope::{FrameKind, Place};
 use crate::types::{TyKind, Types};
 use crate::unify::Conversions;
 use diagnostics::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use syntax::ast;
 
@@ -68,7 +69,6 @@ impl Checker<'_> {
             ast::StmtKind::Return(e) => self.return_stmt(e.as_ref(), s.span, declared),
             ast::StmtKind::Exit => {
                 let place = match self.ctx.place {
-                    Place::ParserState | Place::ParserLocals => Some("a parser"),
                     Place::Function | Place::Method => Some("a function"),
                     _ => None,
                 };
@@ -273,14 +273,6 @@ impl Checker<'_> {
 
     fn return_stmt(&mut self, e: Option<&ast::Expr>, span: Span, declared: &ast::Type) -> StmtKind {
         let value = e.map(|e| self.expr(e));
-        if self.in_parser() {
-            self.report(
-                Diagnostic::new(&codes::STATEMENT_NOT_ALLOWED, span, "`return` cannot be used in a parser")
-                    .label("not here")
-                    .help("end the state with `transition accept;`"),
-            );
-            return StmtKind::Error;
-        }
         let Some(return_type) = self.ctx.return_type else {
             if value.is_some() {
                 self.report(
@@ -348,12 +340,10 @@ impl Checker<'_> {
                 StmtKind::Error
             }
             TyKind::ActionRun(table) => self.switch_action(table, subject, cases, span, declared),
-            TyKind::Bit(_)
-            | TyKind::Signed(_)
-            | TyKind::Int
-            | TyKind::Enum(_)
-            | TyKind::ErrorCode
-            | TyKind::Bool => self.switch_value(subject, cases, declared),
+            TyKind::Bool if !self.options.strict => self.switch_value(subject, cases, declared),
+            TyKind::Bit(_) | TyKind::Signed(_) | TyKind::Int | TyKind::Enum(_) | TyKind::ErrorCode => {
+                self.switch_value(subject, cases, declared)
+            }
             _ => {
                 let shown = self.quote(subject.ty);
                 let mut d = Diagnostic::new(
@@ -407,19 +397,19 @@ impl Checker<'_> {
             _ => Expr::error(subject.span),
         };
         let mut out = Vec::with_capacity(cases.len());
-        let mut seen: Vec<(u32, Span)> = Vec::new();
+        let mut seen: FxHashMap<u32, Span> = FxHashMap::default();
         let names: Vec<SmolStr> =
             self.p.tables[table].actions.iter().map(|a| self.p.actions[a.action].name.clone()).collect();
+        let index: FxHashMap<&SmolStr, usize> = names.iter().enumerate().map(|(i, n)| (n, i)).collect();
         for c in cases {
             let label = match &c.label.kind {
                 ast::ExprKind::Default => None,
-                ast::ExprKind::Name(path) => match names.iter().position(|n| *n == path.name.name) {
+                ast::ExprKind::Name(path) => match index.get(&path.name.name).copied() {
                     Some(i) => {
-                        if let Some((_, earlier)) = seen.iter().find(|(s, _)| *s == i as u32) {
-                            let earlier = *earlier;
+                        if let Some(&earlier) = seen.get(&(i as u32)) {
                             self.report_duplicate_label(c.label.span, earlier);
                         }
-                        seen.push((i as u32, c.label.span));
+                        seen.insert(i as u32, c.label.span);
                         Some(i as u32)
                     }
                     None => {
@@ -472,7 +462,7 @@ impl Checker<'_> {
 
     fn switch_value(&mut self, subject: Expr, cases: &[ast::SwitchCase], declared: &ast::Type) -> StmtKind {
         let mut out = Vec::with_capacity(cases.len());
-        let mut seen: Vec<(crate::value::Value, Span)> = Vec::new();
+        let mut seen: FxHashMap<crate::value::Value, Span> = FxHashMap::default();
         for c in cases {
             let label = match &c.label.kind {
                 ast::ExprKind::Default => None,
@@ -494,7 +484,7 @@ impl Checker<'_> {
         &mut self,
         e: Expr,
         subject: &Expr,
-        seen: &mut Vec<(crate::value::Value, Span)>,
+        seen: &mut FxHashMap<crate::value::Value, Span>,
     ) -> Option<Expr> {
         if self.is_error(e.ty) {
             return None;
@@ -532,11 +522,12 @@ impl Checker<'_> {
             return None;
         }
         if let Some(v) = e.value.as_deref() {
-            if let Some((_, earlier)) = seen.iter().find(|(s, _)| s == v) {
-                let earlier = *earlier;
-                self.report_duplicate_label(span, earlier);
+            match seen.get(v) {
+                Some(&earlier) => self.report_duplicate_label(span, earlier),
+                None => {
+                    seen.insert(v.clone(), span);
+                }
             }
-            seen.push((v.clone(), span));
         }
         Some(e)
     }

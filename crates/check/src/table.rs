@@ -10,6 +10,8 @@ use crate::subst::Subst;
 use crate::types::{TyKind, Types};
 use crate::value::Value;
 use diagnostics::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 use syntax::ast;
 
 impl Checker<'_> {
@@ -30,11 +32,10 @@ impl Checker<'_> {
         self.ctx.table = Some(t.name.name.clone());
         // Visible inside only to be refused with a better message.
         self.declare(&t.name, Res::Table(id));
-        let mut seen: Vec<(&str, Span)> = Vec::new();
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
         let mut has_actions = false;
         for p in &t.properties {
-            if let Some((_, earlier)) = seen.iter().find(|(n, _)| *n == p.name.name) {
-                let earlier = *earlier;
+            if let Some(&earlier) = seen.get(p.name.name.as_str()) {
                 self.report(
                     Diagnostic::new(
                         &codes::TABLE_PROPERTY,
@@ -46,7 +47,7 @@ impl Checker<'_> {
                 );
                 continue;
             }
-            seen.push((&p.name.name, p.name.span));
+            seen.insert(&p.name.name, p.name.span);
             let annotations = self.annotations(&p.annotations);
             match &p.kind {
                 ast::TablePropertyKind::Key(keys) => {
@@ -71,7 +72,7 @@ impl Checker<'_> {
                 .label("lacks `actions = { ... }`")
                 .help("add `actions = { NoAction; }`"),
             );
-        } else if !seen.iter().any(|(n, _)| *n == "default_action") {
+        } else if !seen.contains_key("default_action") {
             self.implicit_default(id, t);
         }
         self.ctx = saved;
@@ -181,33 +182,31 @@ impl Checker<'_> {
     }
 
     fn action_list(&mut self, id: TableId, list: &[ast::ActionRef]) {
+        let mut seen: FxHashMap<SmolStr, Span> = FxHashMap::default();
         for a in list {
             let annotations = self.annotations(&a.annotations);
             let Some(action) = self.action_ref(a) else { continue };
             let name = self.p.actions[action].name.clone();
-            let clash = self.p.tables[id]
-                .actions
-                .iter()
-                .find(|e| e.action == action || self.p.actions[e.action].name == name)
-                .map(|e| e.span);
-            if let Some(earlier) = clash {
+            if let Some(&earlier) = seen.get(&name) {
                 self.report_duplicate(&name, a.span, earlier);
                 continue;
             }
+            seen.insert(name.clone(), a.span);
             let args = a.args.clone().unwrap_or_default();
-            let Some(typed) = self.typed_args(&args) else { continue };
             let (params, decl) = (self.p.actions[action].params.clone(), self.p.actions[action].span);
-            let bound =
-                self.bind_args(&name, &params, &Subst::default(), typed, CallKind::ActionList, decl, a.span);
-            let Some(bound) = bound else { continue };
-            self.check_bound_args(&bound);
-            // Defaults of action data do not apply here: the control plane gives them.
-            let args = bound
-                .args
-                .into_iter()
-                .zip(&params)
-                .map(|(a, p)| if self.p.direction(*p) == Direction::None { None } else { a })
-                .collect();
+            let bound = self.typed_args(&args).and_then(|typed| {
+                self.bind_args(&name, &params, &Subst::default(), typed, CallKind::ActionList, decl, a.span)
+            });
+            // An element with a fault stays in the list, so that its uses are not faults as well.
+            let args = match bound {
+                Some(bound) => {
+                    self.check_bound_args(&bound);
+                    // Defaults of action data do not apply here: the control plane gives them.
+                    let given = bound.args.into_iter().zip(&params);
+                    given.map(|(a, p)| a.filter(|_| self.p.direction(*p) != Direction::None)).collect()
+                }
+                None => params.iter().map(|_| None).collect(),
+            };
             self.p.tables[id].actions.push(ActionListElement { action, args, annotations, span: a.span });
         }
     }
@@ -515,7 +514,7 @@ impl Checker<'_> {
     // -- entries ----------------------------------------------------------------------------------
 
     fn entries(&mut self, id: TableId, t: &ast::TableDecl, p: &ast::TableProperty, entries: &[ast::Entry]) {
-        let key_types: Option<Vec<(crate::types::Ty, smol_str::SmolStr)>> = self.p.tables[id]
+        let key_types: Option<Vec<(crate::types::Ty, SmolStr)>> = self.p.tables[id]
             .key
             .as_ref()
             .map(|k| k.iter().map(|k| (k.expr.ty, k.match_kind.clone())).collect());
@@ -561,7 +560,7 @@ impl Checker<'_> {
         id: TableId,
         p: &ast::TableProperty,
         e: &ast::Entry,
-        key_types: &[(crate::types::Ty, smol_str::SmolStr)],
+        key_types: &[(crate::types::Ty, SmolStr)],
     ) -> Option<Entry> {
         let annotations = self.annotations(&e.annotations);
         let mut elements: Vec<Expr> = e.keyset.elements.iter().map(|k| self.expr(k)).collect();
@@ -637,6 +636,9 @@ impl Checker<'_> {
                     "a priority must be an integer known at compile time",
                 );
                 ok = false;
+            } else if pr.int_value().is_some_and(|v| v.sign() == num_bigint::Sign::Minus) {
+                self.error(&codes::ENTRY_PRIORITY, pr.span, "a priority cannot be negative");
+                ok = false;
             }
         }
         let (element, args) = self.action_instance(id, &e.action, "action")?;
@@ -699,15 +701,11 @@ impl Checker<'_> {
     }
 
     /// Two entries with equal keys where nothing decides between them.
-    fn check_duplicate_entries(
-        &mut self,
-        entries: &[Entry],
-        key_types: &[(crate::types::Ty, smol_str::SmolStr)],
-    ) {
+    fn check_duplicate_entries(&mut self, entries: &[Entry], key_types: &[(crate::types::Ty, SmolStr)]) {
         if key_types.is_empty() || key_types.iter().any(|(_, kind)| kind != "exact") {
             return;
         }
-        let mut seen: rustc_hash::FxHashMap<String, Span> = rustc_hash::FxHashMap::default();
+        let mut seen: FxHashMap<String, Span> = FxHashMap::default();
         for e in entries {
             let values: Option<Vec<&Value>> = e.keyset.iter().map(|k| k.value.as_deref()).collect();
             let Some(values) = values else { continue };
@@ -733,7 +731,7 @@ impl Checker<'_> {
         id: TableId,
         p: &ast::TableProperty,
         entries: &[Entry],
-        key_types: &[(crate::types::Ty, smol_str::SmolStr)],
+        key_types: &[(crate::types::Ty, SmolStr)],
     ) {
         let with = entries.iter().filter(|e| e.priority.is_some()).count();
         if with == 0 {

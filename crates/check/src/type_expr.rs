@@ -67,6 +67,14 @@ impl Checker<'_> {
             ast::TypeKind::Specialized(path, args) => self.named(path, Some(args), t.span, generic),
             ast::TypeKind::Array(element, size) => {
                 let element_ty = self.ty_with(element, generic);
+                let nested = matches!(self.kind(element_ty), TyKind::Array(e, _) if self.is_header(*e) || self.is_header_union(*e));
+                if nested && self.options.strict {
+                    self.report(
+                        Diagnostic::new(&codes::FIELD_TYPE, t.span, "header stacks cannot be nested")
+                            .label("a stack of stacks"),
+                    );
+                    return Types::ERROR;
+                }
                 let n = self.array_size(size);
                 match (n, element_ty) {
                     (_, Types::ERROR) | (None, _) => Types::ERROR,

@@ -5,7 +5,7 @@ use num_bigint::BigInt;
 use smol_str::SmolStr;
 
 /// A value known while compiling. Its type stands beside it (in the expression, say).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Value {
     /// `int`, `bit<W>`, `int<W>` (already wrapped to the width), newtypes over them, serializable enums.
     Int(BigInt),
