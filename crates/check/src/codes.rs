@@ -114,8 +114,8 @@ codes! {
     UNINITIALIZED_USE "P1902" "uninitialized_use" Warning "a variable read before it is written";
     INVALID_HEADER "P1903" "invalid_header" Warning "a field of a header that is not valid";
     SHADOW "P1904" "shadow" Warning "a declaration that hides another";
-    MISMATCH "P1905" "mismatch" Warning "a literal that does not fit its width";
-    OVERFLOW "P1906" "overflow" Warning "a shift by the whole width or more";
+    MISMATCH "P1905" "mismatch" Warning "bits of a value that its mask cuts off";
+    OVERFLOW "P1906" "overflow" Warning "a literal or shift amount that does not fit its width";
     DEPRECATED "P1907" "deprecated" Warning "the use of something deprecated";
     UNREACHABLE "P1908" "parser-transition" Warning "a state or statement that is never reached";
     DUPLICATE_PRIORITIES "P1909" "duplicate-priorities" Warning "two entries with one priority";

@@ -181,7 +181,7 @@ impl Checker<'_> {
             if !is_bit_pattern || matches!(shape, IntShape::Signed(_)) {
                 let shown = self.quote(ty);
                 self.report(
-                    Diagnostic::new(&codes::MISMATCH, span, format!("{} does not fit {shown}", short(value)))
+                    Diagnostic::new(&codes::OVERFLOW, span, format!("{} does not fit {shown}", short(value)))
                         .label(format!("becomes {}", short(&wrapped)))
                         .note("the upper bits are cut off"),
                 );

@@ -26,7 +26,7 @@ fn select(p: &Program, exprs: &[Expr], cases: &[SelectCase], out: &mut Diagnosti
     let mut seen: Vec<(Vec<Set>, Span)> = Vec::new();
     let mut equal: FxHashMap<String, Span> = FxHashMap::default();
     let mut decided: Option<(Span, &str)> = None;
-    for (i, case) in cases.iter().enumerate() {
+    for case in cases {
         if let Some((by, why)) = decided {
             out.push(never_matches(case.span, by, why));
             continue;
@@ -55,20 +55,6 @@ fn select(p: &Program, exprs: &[Expr], cases: &[SelectCase], out: &mut Diagnosti
         }
         if sets.iter().all(|s| *s == Set::All) {
             decided = Some((case.span, "this case matches everything"));
-            if i == 0 {
-                let span = exprs.first().map_or(case.span, |e| e.span);
-                let span = exprs.last().map_or(span, |e| span.to(e.span));
-                out.push(
-                    Diagnostic::new(
-                        &codes::UNREACHABLE,
-                        span,
-                        "the transition does not depend on what it selects on",
-                    )
-                    .label("makes no difference")
-                    .also(case.span, "matches everything")
-                    .help("write a plain `transition`"),
-                );
-            }
         } else if !subject.is_empty()
             && sets.iter().zip(&subject).all(|(s, v)| v.is_some_and(|v| s.contains(v) == Some(true)))
         {

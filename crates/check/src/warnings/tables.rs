@@ -21,6 +21,7 @@ pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, out: &mut Diagn
             for e in &list.entries {
                 e.keyset.iter().for_each(|k| empty_range(p, k, out));
                 surplus_bits(p, table, e, out);
+                priority_annotation(e, out);
             }
             priorities(table, list, out);
             covered(p, table, list, out);
@@ -66,6 +67,18 @@ fn surplus_bits(p: &Program, table: &TableDef, e: &Entry, out: &mut Diagnostics)
                 .fix("write the value that is meant", value.span, format!("{kept:#x}")),
             );
         }
+    }
+}
+
+/// `@priority(n)` on an entry: what programs wrote before entries had priorities.
+fn priority_annotation(e: &Entry, out: &mut Diagnostics) {
+    if let Some(a) = annotation(&e.annotations, "priority") {
+        out.push(
+            Diagnostic::new(&codes::DEPRECATED, a.span, "`@priority` on an entry has no effect")
+                .label("ignored")
+                .note("neither P4-16 nor P4Runtime knows this annotation")
+                .help("write `priority = N:` before the entry"),
+        );
     }
 }
 

@@ -61,6 +61,10 @@ impl Uses<'_> {
             if self.used.contains(&v) || var.name.is_empty() || var.name.starts_with('_') {
                 continue;
             }
+            // That a function does not write an `out` parameter is told by the flow analysis.
+            if what == "function" && var.kind == VarKind::Param(Direction::Out) {
+                continue;
+            }
             // Expressions that were evaluated while compiling leave no trace of their parts.
             if mentions(sources.text(body.span), &var.name) {
                 continue;
