@@ -3,7 +3,9 @@
 
 #include <core.p4>
 #include <psa.p4>
-#include "headers.p4"
+#include "include/headers.p4"
+
+const bit<16> ETHER_TYPE_VLAN = 0x8100;
 
 header Vlan {
     bit<3> priority;

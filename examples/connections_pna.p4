@@ -3,7 +3,11 @@
 
 #include <core.p4>
 #include <pna.p4>
-#include "headers.p4"
+#include "include/headers.p4"
+
+const bit<16> ETHER_TYPE_IPV4 = 0x0800;
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
 
 const ExpireTimeProfileId_t PROFILE_NEW = (ExpireTimeProfileId_t)1;
 

@@ -2,7 +2,9 @@
 // any architecture; what a package means is up to its target.
 
 #include <core.p4>
-#include "headers.p4"
+#include "include/headers.p4"
+
+const bit<16> ETHER_TYPE_IPV4 = 0x0800;
 
 match_kind {
     // Matches the entry with the longest mask of leading ones among those that fit.

@@ -101,7 +101,7 @@ fn habits_of_p4c_users_are_honoured() {
         "GONE",
         "-UGONE",
         "--Wdisable",
-        "--Werror=unused",
+        "--Werror=deprecated",
         "--Wwarn=shadow",
         "--Winfo",
         "--maxErrorCount",

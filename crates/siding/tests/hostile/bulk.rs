@@ -50,7 +50,7 @@ fn expressions() {
     cases.push(Case::new(
         "500,000 arguments",
         format!("extern int f(); const int x = f({}1);", "1,".repeat(500_000)),
-        Expect::RefusedSomehow,
+        Expect::Refused,
     ));
     judge(cases);
 }
@@ -59,44 +59,44 @@ fn expressions() {
 fn lexemes() {
     judge([
         Case::new("string", format!("@name(\"{}\") const bit<8> x = 1;", fill("a")), Expect::Accepted),
-        Case::new("string without end", format!("@name(\"{}", fill("a")), Expect::RefusedSomehow),
+        Case::new("string without end", format!("@name(\"{}", fill("a")), Expect::Refused),
         Case::new(
             "string of escapes",
             format!("@name(\"{}\") const bit<8> x = 1;", fill("\\n")),
             Expect::Either,
         ),
         Case::new("identifier", format!("const bit<8> {} = 1;", fill("a")), Expect::Accepted),
-        Case::new("unknown identifier", format!("const bit<8> x = {};", fill("a")), Expect::RefusedSomehow),
+        Case::new("unknown identifier", format!("const bit<8> x = {};", fill("a")), Expect::Refused),
         Case::new(
             "long names",
             format!("const bit<8> {0} = 1; const bit<8> {0}b = {0} + {0}c;", "a".repeat(1 << 20)),
-            Expect::RefusedSomehow,
+            Expect::Refused,
         ),
         Case::new("line comment", format!("// {}\nconst bit<8> x = 1;", fill("a")), Expect::Accepted),
         Case::new("block comment", format!("/* {} */ const bit<8> x = 1;", fill("a")), Expect::Accepted),
-        Case::new("block comment without end", format!("/* {}", fill("a")), Expect::RefusedSomehow),
-        Case::new("comment openings", fill("/* "), Expect::RefusedSomehow),
+        Case::new("block comment without end", format!("/* {}", fill("a")), Expect::Refused),
+        Case::new("comment openings", fill("/* "), Expect::Refused),
         Case::new("comments", fill("/**/"), Expect::Accepted),
         Case::new("line comments", fill("//\n"), Expect::Accepted),
         Case::new("blanks", fill(" "), Expect::Accepted),
         Case::new("lines", fill("\n"), Expect::Accepted),
         Case::new("carriage returns", fill("\r"), Expect::Either),
         Case::new("quotes", fill("\""), Expect::Either),
-        Case::new("backslashes", fill("\\"), Expect::RefusedSomehow),
-        Case::new("zero bytes", fill("\0"), Expect::RefusedSomehow),
-        Case::new("at signs", fill("@"), Expect::RefusedSomehow),
+        Case::new("backslashes", fill("\\"), Expect::Refused),
+        Case::new("zero bytes", fill("\0"), Expect::Refused),
+        Case::new("at signs", fill("@"), Expect::Refused),
         Case::new("semicolons", fill(";"), Expect::Either),
-        Case::new("commas", fill(","), Expect::RefusedSomehow),
-        Case::new("names", fill("a "), Expect::RefusedSomehow),
-        Case::new("numbers", fill("1 "), Expect::RefusedSomehow),
-        Case::new("keywords", fill("control "), Expect::RefusedSomehow),
-        Case::new("one long line", fill("const bit<8> x = 1; "), Expect::RefusedSomehow),
-        Case::new("unicode", fill("\u{1f600}"), Expect::RefusedSomehow),
-        Case::new("unicode names", fill("\u{e9}t\u{e9} "), Expect::RefusedSomehow),
+        Case::new("commas", fill(","), Expect::Refused),
+        Case::new("names", fill("a "), Expect::Refused),
+        Case::new("numbers", fill("1 "), Expect::Refused),
+        Case::new("keywords", fill("control "), Expect::Refused),
+        Case::new("one long line", fill("const bit<8> x = 1; "), Expect::Refused),
+        Case::new("unicode", fill("\u{1f600}"), Expect::Refused),
+        Case::new("unicode names", fill("\u{e9}t\u{e9} "), Expect::Refused),
         Case::new("byte order marks", fill("\u{feff}"), Expect::Either),
-        Case::new("directional marks", fill("\u{202e}"), Expect::RefusedSomehow),
-        Case::new("combining marks", format!("const int a{} = 1;", fill("\u{301}")), Expect::RefusedSomehow),
-        Case::new("not UTF-8", vec![0xff; BYTES], Expect::RefusedSomehow),
+        Case::new("directional marks", fill("\u{202e}"), Expect::Refused),
+        Case::new("combining marks", format!("const int a{} = 1;", fill("\u{301}")), Expect::Refused),
+        Case::new("not UTF-8", vec![0xff; BYTES], Expect::Refused),
         Case::new("empty", "", Expect::Accepted),
     ]);
 }
@@ -106,7 +106,7 @@ fn declarations() {
     const N: usize = 100_000;
     let either = |name: &str, text: String| Case::new(name, text, Expect::Either);
     let accepted = |name: &str, text: String| Case::new(name, text, Expect::Accepted);
-    let refused = |name: &str, text: String| Case::new(name, text, Expect::RefusedSomehow);
+    let refused = |name: &str, text: String| Case::new(name, text, Expect::Refused);
     judge([
         accepted("constants", many(N, |i| format!("const bit<32> c{i} = {i};\n"))),
         accepted(

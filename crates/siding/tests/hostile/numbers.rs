@@ -7,17 +7,13 @@ use std::fmt::Write;
 fn literals() {
     let digits = "9".repeat(1 << 20);
     judge([
-        Case::new("1 MB of digits", format!("const int x = {digits};"), Expect::RefusedSomehow),
-        Case::new("1 MB of hex digits", format!("const int x = 0x{digits};"), Expect::RefusedSomehow),
-        Case::new(
-            "1 MB of bits",
-            format!("const int x = 0b{};", "1".repeat(1 << 20)),
-            Expect::RefusedSomehow,
-        ),
+        Case::new("1 MB of digits", format!("const int x = {digits};"), Expect::Refused),
+        Case::new("1 MB of hex digits", format!("const int x = 0x{digits};"), Expect::Refused),
+        Case::new("1 MB of bits", format!("const int x = 0b{};", "1".repeat(1 << 20)), Expect::Refused),
         Case::new("1 MB of underscores", format!("const int x = 1{};", "_".repeat(1 << 20)), Expect::Either),
-        Case::new("1 MB of width", format!("const int x = {digits}w1;"), Expect::RefusedSomehow),
-        Case::new("1 MB after the width", format!("const bit<8> x = 8w{digits};"), Expect::RefusedSomehow),
-        Case::new("width of 20 digits", "const int x = 99999999999999999999w1;", Expect::RefusedSomehow),
+        Case::new("1 MB of width", format!("const int x = {digits}w1;"), Expect::Refused),
+        Case::new("1 MB after the width", format!("const bit<8> x = 8w{digits};"), Expect::Refused),
+        Case::new("width of 20 digits", "const int x = 99999999999999999999w1;", Expect::Refused),
         Case::new(
             "many long literals",
             format!("const int x = {};", [&digits[..9000]; 400].join(" + ")),
@@ -26,7 +22,7 @@ fn literals() {
         Case::new(
             "broken literals",
             "const int x = 0x; 0b 8w 0xg 1s1 09 8w0b2 0o9 ".repeat(10_000),
-            Expect::RefusedSomehow,
+            Expect::Refused,
         ),
     ]);
 }
@@ -72,16 +68,12 @@ fn arithmetic() {
         text
     };
     judge([
-        Case::new("1 << 2000000000", "const int x = 1 << 2000000000;", Expect::RefusedSomehow),
-        Case::new(
-            "1 << 99999999999999999999",
-            "const int x = 1 << 99999999999999999999;",
-            Expect::RefusedSomehow,
-        ),
-        Case::new("1 << (1 << 100)", "const int x = 1 << (1 << 100);", Expect::RefusedSomehow),
-        Case::new("squares", steps("3", "$ * $", 64), Expect::RefusedSomehow),
+        Case::new("1 << 2000000000", "const int x = 1 << 2000000000;", Expect::Refused),
+        Case::new("1 << 99999999999999999999", "const int x = 1 << 99999999999999999999;", Expect::Refused),
+        Case::new("1 << (1 << 100)", "const int x = 1 << (1 << 100);", Expect::Refused),
+        Case::new("squares", steps("3", "$ * $", 64), Expect::Refused),
         Case::new("shifted", steps("1", "$ << 10000", 2000), Expect::Either),
-        Case::new("shifted by itself", steps("3", "$ << $", 10), Expect::RefusedSomehow),
+        Case::new("shifted by itself", steps("3", "$ << $", 10), Expect::Refused),
         Case::new("doubling", steps("1", "$ + $", 20_000), Expect::Either),
         Case::new(
             "long products",
@@ -100,17 +92,17 @@ fn arithmetic() {
                 }
                 text
             },
-            Expect::RefusedSomehow,
+            Expect::Refused,
         ),
         Case::new(
             "nested concatenation",
             format!("const int x = {}8w1{};", "(".repeat(100), " ++ 8w1)".repeat(100)),
-            Expect::RefusedSomehow,
+            Expect::Refused,
         ),
         Case::new(
             "divisions by zero",
             "const int a = 1 / 0; const int b = 1 % 0; const bit<8> c = 8w1 / 0;",
-            Expect::RefusedSomehow,
+            Expect::Refused,
         ),
     ]);
 }

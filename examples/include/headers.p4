@@ -6,11 +6,6 @@
 typedef bit<48> MacAddress;
 typedef bit<32> Ipv4Address;
 
-const bit<16> ETHER_TYPE_IPV4 = 0x0800;
-const bit<16> ETHER_TYPE_VLAN = 0x8100;
-const bit<8> PROTOCOL_TCP = 6;
-const bit<8> PROTOCOL_UDP = 17;
-
 header Ethernet {
     MacAddress destination;
     MacAddress source;
