@@ -18,6 +18,11 @@ fn main() -> ExitCode {
         ));
     }));
     let run = || {
+        if let Some(program) = std::env::args().nth(1).filter(|a| a.ends_with(".p4")) {
+            output::error_line(&format!("`{program}` is a program, not a command"));
+            output::err(&format!("To check it: siding check {program}\n"));
+            return Exit::Usage;
+        }
         let matches = cli::Cli::command().get_matches_from(cli::accept_habits(std::env::args_os()));
         match cli::Cli::from_arg_matches(&matches) {
             Ok(cli) => commands::run(cli, &matches),

@@ -123,6 +123,8 @@ fn typing_errors_get_the_nearest_word() {
     assert!(run.stderr.contains("'--error-format'"), "{}", run.stderr);
     let run = siding(d.path(), &["chek", "good.p4"]);
     assert!(run.stderr.contains("'check'"), "{}", run.stderr);
+    let run = siding(d.path(), &["good.p4"]);
+    assert!(run.code == 2 && run.stderr.contains("siding check good.p4"), "{}", run.stderr);
     let run = siding(d.path(), &["check", "--Werror=include-not-fond", "good.p4"]);
     assert!(run.stderr.contains("did you mean `include-not-found`?"), "{}", run.stderr);
     assert_eq!(run.code, 0, "names that only p4c knows are no error");
