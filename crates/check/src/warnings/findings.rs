@@ -75,6 +75,10 @@ impl Flow<'_> {
         if place.starts.is_empty() {
             return;
         }
+        let n_cells = place.layout.n_cells;
+        if place.starts.iter().any(|s| !state.any_bad(*s, n_cells)) {
+            return;
+        }
         let mut missing: Vec<String> = Vec::new();
         let mut is_certain = true;
         // Of several candidates the program may know which one it means.
@@ -150,6 +154,20 @@ impl Flow<'_> {
             .label("the element that is extracted next")
             .note("`next` is the first element of a stack that has not been extracted yet")
             .help(format!("use `{stack}.last` for the element extracted last")),
+        );
+    }
+
+    pub fn report_extract(&mut self, header: &Expr, is_certain: bool) {
+        if !self.may_say(&codes::MULTI_EXTRACT, header.span) {
+            return;
+        }
+        let verb = if is_certain { "is" } else { "may be" };
+        let name = text(self.p, header);
+        self.out.push(
+            Diagnostic::new(&codes::MULTI_EXTRACT, header.span, format!("`{name}` {verb} valid already when it is extracted"))
+                .label("overwritten")
+                .note("the header that was there before is lost from the packet")
+                .help("extract into another header or a header stack, or look ahead with `lookahead` the first time"),
         );
     }
 

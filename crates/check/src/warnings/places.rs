@@ -219,7 +219,9 @@ impl Flow<'_> {
             | ExprKind::Index { .. }
             | ExprKind::Stack { .. } => {
                 let place = self.place(e, Access::Read);
-                self.check_written(&place, e);
+                if self.step(place.starts.len() * (place.layout.n_cells as usize / 64 + 1)) {
+                    self.check_written(&place, e);
+                }
             }
             ExprKind::Slice { base, .. } => self.read(base),
             ExprKind::PlusSlice { base, lo, .. } => {
@@ -407,6 +409,9 @@ impl Flow<'_> {
             Callee::Method { object, extern_, method } => {
                 self.read(object);
                 if let Some(method) = p.externs[*extern_].methods.get(*method as usize) {
+                    if method.name == "extract" && p.externs[*extern_].name == "packet_in" {
+                        self.check_extract(call);
+                    }
                     self.closed_call(&method.signature.params, call);
                 }
             }
@@ -424,6 +429,23 @@ impl Flow<'_> {
             Callee::TableApply(id) => drop(self.apply_table(*id)),
             Callee::Builtin { object, method } => self.builtin(object, *method, call),
             Callee::Constructor { .. } => call.args.iter().flatten().for_each(|a| self.read(a)),
+        }
+    }
+
+    /// `packet.extract(h)` into a header that was extracted on a way here already.
+    fn check_extract(&mut self, call: &Call) {
+        let Some(Some(arg)) = call.args.first() else { return };
+        self.n_quiet += 1;
+        let place = self.place(arg, Access::Write);
+        self.n_quiet -= 1;
+        let (Some(start), Some(state)) = (place.exact(), &self.at) else { return };
+        // Only where validity is known: what comes in through a parameter is merely taken for valid.
+        let starts_invalid = place
+            .root
+            .is_some_and(|v| matches!(self.p.vars[v].kind, VarKind::Local | VarKind::Param(Direction::Out)));
+        let fact = state.get(start);
+        if starts_invalid && matches!(place.layout.shape, Shape::Header(_)) && fact.may_be_good {
+            self.report_extract(arg, !fact.may_be_bad);
         }
     }
 

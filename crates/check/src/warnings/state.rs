@@ -87,6 +87,23 @@ impl State {
         Fact { may_be_good: self.good.get(cell), may_be_bad: self.bad.get(cell) }
     }
 
+    /// Whether one of `n` cells from `start` may be bad.
+    pub fn any_bad(&self, start: u32, n: u32) -> bool {
+        let end = start.saturating_add(n);
+        let mut i = start;
+        while i < end {
+            let word = self.bad.0.get(i as usize / 64).copied().unwrap_or(0);
+            if word >> (i % 64) == 0 {
+                i = (i / 64 + 1) * 64;
+            } else if self.bad.get(i) {
+                return true;
+            } else {
+                i += 1;
+            }
+        }
+        false
+    }
+
     /// Sets a fact; what was asked about the cell before says nothing any more.
     pub fn set(&mut self, cell: u32, fact: Fact) {
         self.good.set(cell, fact.may_be_good);
@@ -150,5 +167,6 @@ mod tests {
         assert!(!a.was_asked(3));
         assert!(!a.join(&b), "joining again changes nothing");
         assert_eq!(a.get(7), Fact::UNKNOWN);
+        assert!(a.any_bad(0, 4) && !a.any_bad(4, 196) && a.any_bad(4, 197));
     }
 }

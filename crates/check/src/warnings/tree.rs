@@ -56,7 +56,7 @@ fn silence(silences: &[Silence], sources: &SourceMap, out: &mut Diagnostics) {
         .filter_map(|s| {
             let lo = sources.resolve(s.extent.shrink_to_lo())?;
             let hi = sources.resolve(s.extent.shrink_to_hi())?;
-            (lo.file == hi.file).then(|| (lo.file, lo.lo, hi.hi, s.name.as_str()))
+            (lo.file == hi.file).then_some((lo.file, lo.lo, hi.hi, s.name.as_str()))
         })
         .collect();
     out.reclassify(|d| {
