@@ -187,7 +187,7 @@ impl Architecture {
     /// (first and last).
     pub fn version_constant(self) -> Option<(&'static str, u32, u32)> {
         match self {
-            Architecture::V1Model => Some(("__v1model_version", 2018_01_01, 2020_04_08)),
+            Architecture::V1Model => Some(("__v1model_version", 20180101, 20200408)),
             Architecture::Psa | Architecture::Pna | Architecture::Ubpf => None,
         }
     }

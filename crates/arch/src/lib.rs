@@ -6,8 +6,11 @@
 //! Non-goals: execution.
 
 mod control_plane;
+mod declared;
 
 pub use control_plane::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeout, TableProperties, Unit};
+
+pub use declared::include_that_declares;
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[
