@@ -20,7 +20,7 @@ impl Gen<'_, '_> {
         self.line(&format!("action {name}({text})"));
         let n_vars = self.vars.len();
         self.declare_params(&params);
-        self.body(Place { in_loop: false, may_exit: true, may_call_externs: true }, None, 3);
+        self.body(Place { in_loop: false, may_exit: true, may_return: true, may_call_externs: true }, None, 3);
         self.vars.truncate(n_vars);
         Callable { name, params, result: None }
     }
@@ -122,7 +122,7 @@ impl Gen<'_, '_> {
     fn control_body(&mut self) {
         let (n_vars, n_functions) = (self.vars.len(), self.functions.len());
         self.indent += 1;
-        self.place = Place { in_loop: false, may_exit: true, may_call_externs: true };
+        self.place = Place { in_loop: false, may_exit: true, may_return: true, may_call_externs: true };
         for _ in 0..self.choices.below(3) {
             if self.choices.one_in(3) { self.constant() } else { self.variable() }
         }
@@ -159,19 +159,19 @@ impl Gen<'_, '_> {
             1 => {
                 let end = ["hit", "miss"][self.choices.below(2)];
                 self.open(&format!("if ({table}.apply().{end}) {{"));
-                self.statement(1);
+                self.scoped_statement();
                 self.close("}");
             }
             2 => {
                 self.open(&format!("if (!{table}.apply().hit) {{"));
-                self.statement(1);
+                self.scoped_statement();
                 self.close("}");
             }
             _ => {
                 self.open(&format!("switch ({table}.apply().action_run) {{"));
                 for action in actions {
                     self.open(&format!("{action}: {{"));
-                    self.statement(1);
+                    self.scoped_statement();
                     self.close("}");
                 }
                 if self.choices.one_in(2) {

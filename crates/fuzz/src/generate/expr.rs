@@ -92,7 +92,11 @@ impl Gen<'_, '_> {
             1 => self.binary(&Ty::Bool, &Ty::Bool, "&&", And, is_const, depth),
             2 => self.binary(&Ty::Bool, &Ty::Bool, "||", Or, is_const, depth),
             3 => {
-                let ty = self.value_type();
+                let ty = match self.value_type() {
+                    // A list has no type of its own to be compared as.
+                    Ty::Tuple(_) => Ty::Bool,
+                    ty => ty,
+                };
                 let op = ["==", "!="][self.choices.below(2)];
                 self.binary(&ty, &ty, op, Equality, is_const, depth)
             }
@@ -285,8 +289,7 @@ impl Gen<'_, '_> {
             }
             Ty::Tuple(items) => {
                 let values: Vec<String> = items.iter().map(|t| self.literal(t).0).collect();
-                let name = self.type_text(ty);
-                (format!("({name}){{ {} }}", values.join(", ")), Prefix)
+                (format!("{{ {} }}", values.join(", ")), Postfix)
             }
             // There is no literal; callers ask for stacks only where one is in scope.
             Ty::Stack(..) => ("{#}".to_string(), Postfix),

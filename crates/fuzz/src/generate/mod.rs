@@ -62,6 +62,7 @@ pub(crate) struct Callable {
 pub(crate) struct Place {
     in_loop: bool,
     may_exit: bool,
+    may_return: bool,
     may_call_externs: bool,
 }
 
@@ -169,7 +170,7 @@ impl Gen<'_, '_> {
         self.line(&format!("{head} {name}({params_text})"));
         let n_vars = self.vars.len();
         self.declare_params(&params);
-        let place = Place { in_loop: false, may_exit: false, may_call_externs: true };
+        let place = Place { in_loop: false, may_exit: false, may_return: true, may_call_externs: true };
         self.body(place, result.clone(), 5);
         self.vars.truncate(n_vars);
         self.functions.push(Callable { name, params, result });
@@ -178,11 +179,10 @@ impl Gen<'_, '_> {
     fn generic_function(&mut self) {
         let name = self.fresh("g");
         let (a, b) = (self.fresh("p"), self.fresh("p"));
-        let text = match self.choices.below(4) {
+        let text = match self.choices.below(3) {
             0 => format!("T {name}<T>(in T {a}) {{ return {a}; }}"),
             1 => format!("T {name}<T, U>(in T {a}, in U {b}) {{ return {a}; }}"),
-            2 => format!("void {name}<T>(inout T {a}, in T {b}) {{ {a} = {b}; }}"),
-            _ => format!("bool {name}<T>(in T {a}, in T {b}) {{ return {a} == {b}; }}"),
+            _ => format!("void {name}<T>(inout T {a}, in T {b}) {{ {a} = {b}; }}"),
         };
         self.line(&text);
         // Known under concrete types from now on.
@@ -193,9 +193,6 @@ impl Gen<'_, '_> {
             let param = |name: &str, ty: &Ty, direction| Param { name: name.to_string(), ty: ty.clone(), direction };
             let (params, result) = match text.split(' ').next() {
                 Some("void") => (vec![param(&a, &t, Direction::InOut), param(&b, &t, Direction::In)], None),
-                Some("bool") => {
-                    (vec![param(&a, &t, Direction::In), param(&b, &t, Direction::In)], Some(Ty::Bool))
-                }
                 _ if text.contains('U') => {
                     arguments.push(self.type_text(&u));
                     (vec![param(&a, &t, Direction::In), param(&b, &u, Direction::In)], Some(t.clone()))

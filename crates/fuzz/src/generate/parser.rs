@@ -12,11 +12,11 @@ impl Gen<'_, '_> {
         for name in &names {
             self.open(&format!("state {name} {{"));
             let n_vars = self.vars.len();
-            self.place = Place { in_loop: false, may_exit: false, may_call_externs: true };
+            self.place = Place { in_loop: false, may_exit: false, may_return: false, may_call_externs: true };
             for _ in 0..self.choices.below(3) {
                 if self.choices.one_in(3) { self.simple_statement() } else { self.extraction(headers) }
             }
-            self.transition(&names);
+            self.transition(&names, name == "start");
             self.vars.truncate(n_vars);
             self.close("}");
         }
@@ -46,11 +46,12 @@ impl Gen<'_, '_> {
         self.line(&line);
     }
 
-    fn transition(&mut self, states: &[String]) {
+    fn transition(&mut self, states: &[String], is_first: bool) {
         let mut targets: Vec<String> = vec!["accept".to_string(), "reject".to_string()];
         targets.extend(states.iter().cloned());
         if self.choices.one_in(3) {
-            let target = targets[self.choices.below(targets.len())].clone();
+            let n = if is_first { 1 } else { targets.len() };
+            let target = targets[self.choices.below(n)].clone();
             return self.line(&format!("transition {target};"));
         }
         let ty = self.bit_type();
@@ -71,7 +72,9 @@ impl Gen<'_, '_> {
             let line = if is_pair { format!("({key}, _): {target};") } else { format!("{key}: {target};") };
             self.line(&line);
         }
-        let target = targets[self.choices.below(targets.len())].clone();
+        // A parser must be able to end.
+        let n = if is_first { 1 } else { targets.len() };
+        let target = targets[self.choices.below(n)].clone();
         let rest = ["default", "_"][self.choices.below(2)];
         self.line(&format!("{rest}: {target};"));
         self.close("}");

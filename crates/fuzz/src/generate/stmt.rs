@@ -32,6 +32,12 @@ impl Gen<'_, '_> {
         self.vars.truncate(n_vars);
     }
 
+    pub(super) fn scoped_statement(&mut self) {
+        let n_vars = self.vars.len();
+        self.statement(1);
+        self.vars.truncate(n_vars);
+    }
+
     pub(super) fn statement(&mut self, depth: usize) {
         if self.is_long() {
             return;
@@ -168,10 +174,15 @@ impl Gen<'_, '_> {
         if self.place.may_exit {
             jumps.push("exit;".to_string());
         }
-        jumps.push(match self.result.clone() {
-            Some(ty) => format!("return {};", self.initialiser(&ty, false)),
-            None => "return;".to_string(),
-        });
+        if self.place.may_return {
+            jumps.push(match self.result.clone() {
+                Some(ty) => format!("return {};", self.initialiser(&ty, false)),
+                None => "return;".to_string(),
+            });
+        }
+        if jumps.is_empty() {
+            return;
+        }
         let condition = self.expr(&Ty::Bool, false);
         let jump = jumps[self.choices.below(jumps.len())].clone();
         self.line(&format!("if ({condition}) {jump}"));

@@ -61,7 +61,7 @@ impl Gen<'_, '_> {
             }
             _ => {
                 let named: Vec<usize> = (0..self.types.len())
-                    .filter(|i| !matches!(self.types[*i].shape, Shape::Union(_)))
+                    .filter(|i| !matches!(self.types[*i].shape, Shape::Union(_)) && self.types[*i].name != "Headers")
                     .collect();
                 match self.choices.pick(&named) {
                     Some(&i) => match &self.types[i].shape {

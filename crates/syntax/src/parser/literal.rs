@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ast::{IntLiteral, Signedness};
+use crate::limits::INT_DIGITS_MAX;
 use num_bigint::BigInt;
 
 impl Parser<'_> {
@@ -9,6 +10,13 @@ impl Parser<'_> {
     pub(super) fn int_literal(&mut self) -> IntLiteral {
         let literal = match read_int(&self.tok().text) {
             Some(literal) => literal,
+            None if self.tok().text.len() > INT_DIGITS_MAX => {
+                let d = self
+                    .here(&codes::MALFORMED_INTEGER, "this number has too many digits")
+                    .note(format!("Numbers of more than {INT_DIGITS_MAX} digits are not read."));
+                self.report(d);
+                IntLiteral { value: BigInt::ZERO, width: None, base: 10 }
+            }
             None => {
                 let d = self
                     .here(&codes::BAD_WIDTH, format!("the width of `{}` cannot be used", self.tok().text))
@@ -23,7 +31,7 @@ impl Parser<'_> {
     }
 }
 
-/// `None` when the width does not fit or the text is no literal at all.
+/// `None` when the width does not fit, the text is too long or no literal at all.
 fn read_int(text: &str) -> Option<IntLiteral> {
     let (width, digits) = match text.find(['w', 's']) {
         Some(at) => {
@@ -41,6 +49,9 @@ fn read_int(text: &str) -> Option<IntLiteral> {
         .into_iter()
         .find_map(|(p, base)| Some((base, prefixed(p)?)))
         .unwrap_or((10, digits));
+    if digits.len() > INT_DIGITS_MAX {
+        return None;
+    }
     // Most literals are small: spare them the way through big numbers.
     let small = digits.len() <= 15;
     let value = if small {
@@ -74,5 +85,6 @@ mod tests {
             Some(((BigInt::from(1) << 80u32) - 1, unsigned(128), 16))
         );
         assert_eq!(read("99999999999w1"), None);
+        assert_eq!(read(&"9".repeat(INT_DIGITS_MAX + 1)), None);
     }
 }

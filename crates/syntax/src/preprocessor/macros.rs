@@ -5,7 +5,7 @@ use crate::codes;
 use crate::lexer::RawKind;
 use crate::token::TokenKind;
 use diagnostics::{Diagnostic, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use std::rc::Rc;
 
@@ -200,6 +200,7 @@ impl Preprocessor<'_> {
         toks: &mut impl Iterator<Item = Tok>,
     ) -> Option<(Vec<SmolStr>, bool)> {
         let mut params: Vec<SmolStr> = Vec::new();
+        let mut names: FxHashSet<SmolStr> = FxHashSet::default();
         let mut variadic = false;
         let mut last = open;
         let mut want_param = true;
@@ -223,7 +224,7 @@ impl Preprocessor<'_> {
                         self.macro_syntax(t.span, message, "write `#define NAME(a, b) body`");
                         return None;
                     };
-                    if params.contains(&name) {
+                    if !names.insert(name.clone()) {
                         self.macro_syntax(t.span, format!("macro parameter `{name}` appears twice"), "");
                         return None;
                     }
@@ -242,10 +243,10 @@ impl Preprocessor<'_> {
 
     /// Resolves parameters, `#` and `##` of a body.
     fn macro_body(&mut self, toks: Vec<Tok>, params: Option<&[SmolStr]>) -> Option<Vec<BodyTok>> {
-        let find = |t: &Tok| {
-            let word = t.word()?;
-            params?.iter().position(|p| p == word)
-        };
+        let is_function = params.is_some();
+        let params: FxHashMap<&str, usize> =
+            params.unwrap_or_default().iter().enumerate().map(|(i, p)| (p.as_str(), i)).collect();
+        let find = |t: &Tok| params.get(t.word()?).copied();
         let mut body: Vec<BodyTok> = Vec::with_capacity(toks.len());
         let n = toks.len();
         let mut stringify: Option<Tok> = None;
@@ -272,7 +273,7 @@ impl Preprocessor<'_> {
                         return None;
                     }
                 },
-                RawKind::Hash if params.is_some() => stringify = Some(tok),
+                RawKind::Hash if is_function => stringify = Some(tok),
                 _ => body.push(BodyTok { tok, param, stringify: false, paste: false }),
             }
         }
