@@ -4,6 +4,8 @@
 //! a control plane can see.
 //!
 //! Non-goals: execution.
+//!
+//! Start reading at [`Architecture`].
 
 mod control_plane;
 mod declared;

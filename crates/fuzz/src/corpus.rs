@@ -101,11 +101,7 @@ impl Loader for Corpus {
     fn load(&self, name: &str, kind: IncludeKind, _from: &str) -> Option<LoadedFile> {
         let last = name.rsplit('/').next().unwrap_or(name);
         let text = arch::include_file(name).or_else(|| self.includes.get(last).map(String::as_str))?;
-        Some(LoadedFile {
-            name: name.to_string(),
-            text: text.into(),
-            is_system: kind == IncludeKind::System,
-        })
+        Some(LoadedFile { name: name.to_string(), text: text.into(), is_system: kind == IncludeKind::System })
     }
 }
 

@@ -49,7 +49,8 @@ fn parse_args() -> Result<Args, String> {
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value\n{USAGE}"));
-        let number = |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"));
+        let number =
+            |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"));
         match word.as_str() {
             "--seconds" => args.seconds = number(value()?)?,
             "--seed" => args.seed = number(value()?)?,
@@ -246,7 +247,14 @@ fn watch_worker(
     count: &mut Count,
 ) -> std::io::Result<Option<(u64, &'static str)>> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--target", target.name(), "--seed", &args.seed.to_string(), "--worker", &first.to_string()]);
+    command.args([
+        "--target",
+        target.name(),
+        "--seed",
+        &args.seed.to_string(),
+        "--worker",
+        &first.to_string(),
+    ]);
     command.arg("--artifacts").arg(&args.artifacts);
     if let Some(dir) = &args.p4c {
         command.arg("--p4c").arg(Path::new(dir));

@@ -21,7 +21,10 @@ pub fn minimise(target: Target, data: &[u8], finding: Finding, corpus: &Corpus, 
         for cut in [lines, tokens, tokens] {
             let parts = cut(&best.text);
             let parts = reduce(parts, end, |parts| {
-                judged(&parts.concat()).filter(|f| f.key == best.finding.key).map(|f| best.finding = f).is_some()
+                judged(&parts.concat())
+                    .filter(|f| f.key == best.finding.key)
+                    .map(|f| best.finding = f)
+                    .is_some()
             });
             best.text = parts.concat();
         }

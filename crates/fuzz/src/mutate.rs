@@ -15,8 +15,24 @@ struct Piece {
 }
 
 const TYPES: &[&str] = &[
-    "bit<8>", "bit<1>", "bit<0>", "int<8>", "int<1>", "int", "bool", "error", "string", "void", "varbit<8>",
-    "match_kind", "tuple<bit<8>>", "list<int>", "bit<2048>", "_", "packet_in", "bit<8>[4]",
+    "bit<8>",
+    "bit<1>",
+    "bit<0>",
+    "int<8>",
+    "int<1>",
+    "int",
+    "bool",
+    "error",
+    "string",
+    "void",
+    "varbit<8>",
+    "match_kind",
+    "tuple<bit<8>>",
+    "list<int>",
+    "bit<2048>",
+    "_",
+    "packet_in",
+    "bit<8>[4]",
 ];
 
 const OPERATORS: &[&str] = &[
@@ -25,15 +41,69 @@ const OPERATORS: &[&str] = &[
 ];
 
 const LITERALS: &[&str] = &[
-    "0", "1", "2", "-1", "8w0", "8w255", "8w256", "8s127", "8s128", "1w1", "0xffffffffffffffffffff", "true",
-    "false", "\"s\"", "{}", "{#}", "...", "{1, 2}", "{a = 1}", "error.NoError", "(bit<8>)1", "64", "65536",
-    "2147483648", "2048w1", "0s1", "1s1", "_",
+    "0",
+    "1",
+    "2",
+    "-1",
+    "8w0",
+    "8w255",
+    "8w256",
+    "8s127",
+    "8s128",
+    "1w1",
+    "0xffffffffffffffffffff",
+    "true",
+    "false",
+    "\"s\"",
+    "{}",
+    "{#}",
+    "...",
+    "{1, 2}",
+    "{a = 1}",
+    "error.NoError",
+    "(bit<8>)1",
+    "64",
+    "65536",
+    "2147483648",
+    "2048w1",
+    "0s1",
+    "1s1",
+    "_",
 ];
 
 const KEYWORDS: &[&str] = &[
-    "const", "in", "out", "inout", "abstract", "header", "struct", "header_union", "enum", "extern", "action",
-    "parser", "control", "package", "table", "state", "apply", "return", "exit", "break", "continue", "this",
-    "default", "select", "switch", "if", "else", "for", "typedef", "type", "@optional", "@name(\"a.b\")",
+    "const",
+    "in",
+    "out",
+    "inout",
+    "abstract",
+    "header",
+    "struct",
+    "header_union",
+    "enum",
+    "extern",
+    "action",
+    "parser",
+    "control",
+    "package",
+    "table",
+    "state",
+    "apply",
+    "return",
+    "exit",
+    "break",
+    "continue",
+    "this",
+    "default",
+    "select",
+    "switch",
+    "if",
+    "else",
+    "for",
+    "typedef",
+    "type",
+    "@optional",
+    "@name(\"a.b\")",
 ];
 
 const BYTES_MAX: usize = 64 << 10;
@@ -69,7 +139,11 @@ fn cut(text: &str) -> Pieces {
         if token.is_trivia() {
             before.push_str(piece);
         } else {
-            pieces.push(Piece { before: std::mem::take(&mut before), text: piece.to_string(), kind: token.kind });
+            pieces.push(Piece {
+                before: std::mem::take(&mut before),
+                text: piece.to_string(),
+                kind: token.kind,
+            });
         }
     }
     pieces.push(Piece { before, text: String::new(), kind: RawKind::Space });
@@ -139,7 +213,9 @@ fn splice(choices: &mut Choices, pieces: &mut Pieces, corpus: &Corpus) {
     let depth = choices.below(3);
     let from = units(&other, depth);
     let to = units(pieces, depth);
-    let (Some(source), Some(target)) = (choices.pick(&from).cloned(), choices.pick(&to).cloned()) else { return };
+    let (Some(source), Some(target)) = (choices.pick(&from).cloned(), choices.pick(&to).cloned()) else {
+        return;
+    };
     let copied: Pieces = other[source].iter().cloned().map(spaced).collect();
     let place = match choices.below(3) {
         0 => target.start..target.start,

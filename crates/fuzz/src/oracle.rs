@@ -106,9 +106,9 @@ fn parse(text: &str, corpus: &Corpus) -> Result<Parsed, Finding> {
 
 fn in_range(span: Span, sources: &SourceMap, of: &str) -> Result<(), Finding> {
     let is_good = span.is_none()
-        || sources.resolve(span).is_some_and(|r| {
-            sources.file(r.file).text.get(r.lo as usize..r.hi as usize).is_some()
-        });
+        || sources
+            .resolve(span)
+            .is_some_and(|r| sources.file(r.file).text.get(r.lo as usize..r.hi as usize).is_some());
     require(is_good, &format!("span of {of} out of range"), || format!("{span:?}"))
 }
 
@@ -145,13 +145,16 @@ fn prints_the_same(parsed: &Parsed) -> Result<String, Finding> {
     let text = syntax::pretty::program(&parsed.program);
     let again = syntax::parse("printed.p4", text.as_str(), &NoIncludes, &Options::default());
     if again.diagnostics.has_errors() {
-        let mut finding = not_accepted("a printed program does not parse", &again.diagnostics, &again.sources);
+        let mut finding =
+            not_accepted("a printed program does not parse", &again.diagnostics, &again.sources);
         finding.details += &format!("\n--- printed ---\n{text}");
         return Err(finding);
     }
-    require(syntax::same_tree::same(&parsed.program, &again.program), "a printed program is another", || {
-        format!("--- printed ---\n{text}")
-    })?;
+    require(
+        syntax::same_tree::same(&parsed.program, &again.program),
+        "a printed program is another",
+        || format!("--- printed ---\n{text}"),
+    )?;
     Ok(text)
 }
 
@@ -171,7 +174,9 @@ fn formats(input: &Input, corpus: &Corpus, parsed: Option<&Parsed>) -> Result<()
             let mut all = Diagnostics::new();
             all.extend(diagnostics);
             can_be_shown(&all, &sources)?;
-            return require(!input.is_valid, "a valid program is not formatted", || first_errors(&all, &sources));
+            return require(!input.is_valid, "a valid program is not formatted", || {
+                first_errors(&all, &sources)
+            });
         }
     };
     let show = || format!("--- formatted ---\n{formatted}");
@@ -179,7 +184,10 @@ fn formats(input: &Input, corpus: &Corpus, parsed: Option<&Parsed>) -> Result<()
     match syntax::fmt::format(&formatted, &options) {
         Ok(again) if again == formatted => {}
         Ok(again) => {
-            return Err(Finding::new("format is not idempotent", format!("{}\n--- again ---\n{again}", show())));
+            return Err(Finding::new(
+                "format is not idempotent",
+                format!("{}\n--- again ---\n{again}", show()),
+            ));
         }
         Err(_) => return Err(Finding::new("format refuses its own result", show())),
     }
@@ -192,7 +200,11 @@ fn formats(input: &Input, corpus: &Corpus, parsed: Option<&Parsed>) -> Result<()
         require(!again.diagnostics.has_errors(), "a formatted program does not parse", || {
             format!("{}\n{}", first_errors(&again.diagnostics, &again.sources), show())
         })?;
-        require(syntax::same_tree::same(&parsed.program, &again.program), "a formatted program is another", show)?;
+        require(
+            syntax::same_tree::same(&parsed.program, &again.program),
+            "a formatted program is another",
+            show,
+        )?;
     }
     Ok(())
 }
@@ -214,9 +226,10 @@ fn means_the_same(checked: &check::Checked, printed: &str, has_includes: bool) -
     };
     // What stands in an included file is not warned of; printed, it stands in the program.
     let (a, b) = (codes(&checked.diagnostics, has_includes), codes(&again.diagnostics, has_includes));
-    let differs = a.iter().chain(&b).find(|id| {
-        a.iter().filter(|x| x == id).count() != b.iter().filter(|x| x == id).count()
-    });
+    let differs = a
+        .iter()
+        .chain(&b)
+        .find(|id| a.iter().filter(|x| x == id).count() != b.iter().filter(|x| x == id).count());
     let key = format!("a printed program is judged otherwise: {}", differs.unwrap_or(&""));
     require(a == b, &key, || {
         format!(

@@ -20,7 +20,11 @@ impl Gen<'_, '_> {
         self.line(&format!("action {name}({text})"));
         let n_vars = self.vars.len();
         self.declare_params(&params);
-        self.body(Place { in_loop: false, may_exit: true, may_return: true, may_call_externs: true }, None, 3);
+        self.body(
+            Place { in_loop: false, may_exit: true, may_return: true, may_call_externs: true },
+            None,
+            3,
+        );
         self.vars.truncate(n_vars);
         Callable { name, params, result: None }
     }
@@ -35,7 +39,8 @@ impl Gen<'_, '_> {
             for i in 0..1 + self.choices.below(3) {
                 let w = self.width();
                 let key = self.expr(&Ty::Bit(w), false);
-                let kinds: &[&str] = if i == 0 { &["exact", "ternary", "lpm"] } else { &["exact", "ternary"] };
+                let kinds: &[&str] =
+                    if i == 0 { &["exact", "ternary", "lpm"] } else { &["exact", "ternary"] };
                 let kind = kinds[self.choices.below(kinds.len())];
                 self.line(&format!("{key}: {kind} @name(\"key_{i}\");"));
                 keys.push((w, kind));
@@ -71,8 +76,11 @@ impl Gen<'_, '_> {
                 .collect();
             let Some(arguments) = arguments else { continue };
             let arguments = arguments.join(", ");
-            let reference =
-                if callable.params.is_empty() { action.name.clone() } else { format!("{}({arguments})", action.name) };
+            let reference = if callable.params.is_empty() {
+                action.name.clone()
+            } else {
+                format!("{}({arguments})", action.name)
+            };
             self.line(&format!("{reference};"));
             if callable.params.is_empty() {
                 used.push((action.name.clone(), data.len(), self.data_literals(&data)));
@@ -189,7 +197,8 @@ impl Gen<'_, '_> {
             (0..1 + self.choices.below(4)).map(|_| (self.fresh("m"), Ty::Bit(self.width()))).collect();
         self.fields("struct Metadata", &metadata);
         self.types.push(TypeDef { name: "Metadata".to_string(), shape: Shape::Struct(metadata) });
-        let (headers_type, metadata_type) = (Ty::Named(self.types.len() - 2), Ty::Named(self.types.len() - 1));
+        let (headers_type, metadata_type) =
+            (Ty::Named(self.types.len() - 2), Ty::Named(self.types.len() - 1));
         let standard = if has_v1model { ", inout standard_metadata_t standard" } else { "" };
         if !has_v1model {
             self.line("parser P<H, M>(packet_in packet, out H headers, inout M metadata);");
@@ -198,20 +207,32 @@ impl Gen<'_, '_> {
             self.line("package Switch<H, M>(P<H, M> p, C<H, M> c, @optional C<H, M> e, D<H> d);");
         }
         let n_vars = self.vars.len();
-        let var = |name: &str, ty: &Ty, is_writable| Var { name: name.to_string(), ty: ty.clone(), is_const: false, is_writable };
+        let var = |name: &str, ty: &Ty, is_writable| Var {
+            name: name.to_string(),
+            ty: ty.clone(),
+            is_const: false,
+            is_writable,
+        };
 
         self.vars.push(var("headers", &headers_type, true));
         self.vars.push(var("metadata", &metadata_type, true));
-        self.open(&format!("parser MyParser(packet_in packet, out Headers headers, inout Metadata metadata{standard}) {{"));
+        self.open(&format!(
+            "parser MyParser(packet_in packet, out Headers headers, inout Metadata metadata{standard}) {{"
+        ));
         self.states(&headers);
         self.close("}");
 
-        let controls: &[&str] = if has_v1model { &["MyVerify", "MyIngress", "MyEgress", "MyCompute"] } else { &["MyIngress"] };
+        let controls: &[&str] =
+            if has_v1model { &["MyVerify", "MyIngress", "MyEgress", "MyCompute"] } else { &["MyIngress"] };
         for name in controls {
             let is_checksum = matches!(*name, "MyVerify" | "MyCompute");
             let extra = if is_checksum { "" } else { standard };
             self.line(&format!("control {name}(inout Headers headers, inout Metadata metadata{extra}) {{"));
-            if is_checksum { self.line("    apply {}") } else { self.control_body() }
+            if is_checksum {
+                self.line("    apply {}")
+            } else {
+                self.control_body()
+            }
             self.line("}");
         }
         self.vars.truncate(n_vars);
@@ -224,7 +245,9 @@ impl Gen<'_, '_> {
         self.close("}");
         self.close("}");
         if has_v1model {
-            self.line("V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;");
+            self.line(
+                "V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;",
+            );
         } else if self.choices.one_in(2) {
             self.line("Switch(p = MyParser(), d = MyDeparser(), c = MyIngress()) main;");
         } else {

@@ -127,7 +127,15 @@ impl Gen<'_, '_> {
         Some(format!("{path}.isValid()"))
     }
 
-    fn binary(&mut self, left: &Ty, right: &Ty, op: &str, tight: Tight, is_const: bool, depth: usize) -> Text {
+    fn binary(
+        &mut self,
+        left: &Ty,
+        right: &Ty,
+        op: &str,
+        tight: Tight,
+        is_const: bool,
+        depth: usize,
+    ) -> Text {
         // All operators associate to the left, so the right side must bind tighter.
         let next = match tight {
             Or => And,
@@ -197,8 +205,12 @@ impl Gen<'_, '_> {
                 (format!("(bit<{w}>){}", self.operand(&Ty::Int(w), is_const, depth, Prefix)), Prefix)
             }
             _ => match self.serialised(w) {
-                Some(named) => (format!("(bit<{w}>){}", self.operand(&named, is_const, depth, Prefix)), Prefix),
-                None if w == 1 => (format!("(bit<1>){}", self.operand(&Ty::Bool, is_const, depth, Prefix)), Prefix),
+                Some(named) => {
+                    (format!("(bit<{w}>){}", self.operand(&named, is_const, depth, Prefix)), Prefix)
+                }
+                None if w == 1 => {
+                    (format!("(bit<1>){}", self.operand(&Ty::Bool, is_const, depth, Prefix)), Prefix)
+                }
                 None => self.leaf(&ty, is_const),
             },
         }
@@ -255,15 +267,15 @@ impl Gen<'_, '_> {
         let Ty::Named(i) = ty else { return self.leaf(ty, is_const) };
         let name = self.types[*i].name.clone();
         match self.types[*i].shape.clone() {
-            Shape::New(base) => {
-                (format!("({name}){}", self.operand(&base, is_const, depth, Prefix)), Prefix)
-            }
+            Shape::New(base) => (format!("({name}){}", self.operand(&base, is_const, depth, Prefix)), Prefix),
             Shape::SerEnum(base, _) => {
                 (format!("({name}){}", self.operand(&base, is_const, depth, Prefix)), Prefix)
             }
-            Shape::Enum(_) | Shape::Struct(_) | Shape::GenericStruct(_) | Shape::Header(_) | Shape::Union(_) => {
-                self.leaf(ty, is_const)
-            }
+            Shape::Enum(_)
+            | Shape::Struct(_)
+            | Shape::GenericStruct(_)
+            | Shape::Header(_)
+            | Shape::Union(_) => self.leaf(ty, is_const),
         }
     }
 
@@ -311,11 +323,8 @@ impl Gen<'_, '_> {
     }
 
     fn literal_of_fields(&mut self, ty: &Ty) -> Text {
-        let values: Vec<String> = self
-            .fields_of(ty)
-            .iter()
-            .map(|(field, t)| format!("{field} = {}", self.literal(t).0))
-            .collect();
+        let values: Vec<String> =
+            self.fields_of(ty).iter().map(|(field, t)| format!("{field} = {}", self.literal(t).0)).collect();
         let name = self.type_text(ty);
         (format!("({name}){{ {} }}", values.join(", ")), Prefix)
     }
@@ -337,11 +346,8 @@ impl Gen<'_, '_> {
 
     /// A call whose result has the type.
     fn call_of(&mut self, ty: &Ty, depth: usize) -> Option<Text> {
-        let found: Vec<Callable> = self
-            .callables()
-            .into_iter()
-            .filter(|f| f.result.as_ref() == Some(ty))
-            .collect();
+        let found: Vec<Callable> =
+            self.callables().into_iter().filter(|f| f.result.as_ref() == Some(ty)).collect();
         let callable = self.choices.pick(&found)?.clone();
         let arguments = self.arguments(&callable, depth)?;
         Some((format!("{}({arguments})", callable.name), Postfix))

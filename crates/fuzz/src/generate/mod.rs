@@ -190,7 +190,8 @@ impl Gen<'_, '_> {
             let (t, u) = (self.value_type(), self.value_type());
             let is_explicit = self.choices.one_in(2);
             let mut arguments = vec![self.type_text(&t)];
-            let param = |name: &str, ty: &Ty, direction| Param { name: name.to_string(), ty: ty.clone(), direction };
+            let param =
+                |name: &str, ty: &Ty, direction| Param { name: name.to_string(), ty: ty.clone(), direction };
             let (params, result) = match text.split(' ').next() {
                 Some("void") => (vec![param(&a, &t, Direction::InOut), param(&b, &t, Direction::In)], None),
                 _ if text.contains('U') => {

@@ -38,8 +38,12 @@ impl Gen<'_, '_> {
             // Only headers are extracted, not unions.
             _ => {
                 let Some((field, _)) = self.fields_of(&ty).first().cloned() else { return };
-                let is_union = self.fields_of(&ty).iter().any(|(_, t)| matches!(t, Ty::Named(_)) && !self.fields_of(t).is_empty());
-                let path = if is_union { format!("headers.{name}.{field}") } else { format!("headers.{name}") };
+                let is_union = self
+                    .fields_of(&ty)
+                    .iter()
+                    .any(|(_, t)| matches!(t, Ty::Named(_)) && !self.fields_of(t).is_empty());
+                let path =
+                    if is_union { format!("headers.{name}.{field}") } else { format!("headers.{name}") };
                 format!("packet.extract({path});")
             }
         };

@@ -61,12 +61,16 @@ impl Gen<'_, '_> {
             }
             _ => {
                 let named: Vec<usize> = (0..self.types.len())
-                    .filter(|i| !matches!(self.types[*i].shape, Shape::Union(_)) && self.types[*i].name != "Headers")
+                    .filter(|i| {
+                        !matches!(self.types[*i].shape, Shape::Union(_)) && self.types[*i].name != "Headers"
+                    })
                     .collect();
                 match self.choices.pick(&named) {
                     Some(&i) => match &self.types[i].shape {
                         Shape::GenericStruct(_) => Ty::Generic(i, Box::new(self.bit_type())),
-                        Shape::Struct(_) | Shape::Header(_) | Shape::Union(_) | Shape::Enum(_) => Ty::Named(i),
+                        Shape::Struct(_) | Shape::Header(_) | Shape::Union(_) | Shape::Enum(_) => {
+                            Ty::Named(i)
+                        }
                         Shape::SerEnum(..) | Shape::New(_) => Ty::Named(i),
                     },
                     None => self.bit_type(),
@@ -96,7 +100,8 @@ impl Gen<'_, '_> {
             }
             2 | 3 => {
                 let n = 1 + self.choices.below(4);
-                let fields: Vec<(String, Ty)> = (0..n).map(|_| (self.fresh("m"), self.field_type())).collect();
+                let fields: Vec<(String, Ty)> =
+                    (0..n).map(|_| (self.fresh("m"), self.field_type())).collect();
                 let name = self.fresh("S");
                 self.fields(&format!("struct {name}"), &fields);
                 self.types.push(TypeDef { name, shape: Shape::Struct(fields) });
@@ -138,8 +143,7 @@ impl Gen<'_, '_> {
 
     pub(super) fn header(&mut self) -> usize {
         let n = 1 + self.choices.below(5);
-        let fields: Vec<(String, Ty)> =
-            (0..n).map(|_| (self.fresh("m"), self.header_field_type())).collect();
+        let fields: Vec<(String, Ty)> = (0..n).map(|_| (self.fresh("m"), self.header_field_type())).collect();
         let name = self.fresh("H");
         self.fields(&format!("header {name}"), &fields);
         self.types.push(TypeDef { name, shape: Shape::Header(fields) });

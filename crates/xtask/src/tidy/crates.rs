@@ -1,0 +1,103 @@
+//! Rules about crates as wholes.
+
+use super::Problem;
+use crate::Tree;
+
+/// The rooms of the house: a crate depends only on crates above it.
+const ORDER: &[&str] = &[
+    "diagnostics",
+    "syntax",
+    "arch",
+    "check",
+    "p4info",
+    "ir",
+    "interp",
+    "codegen",
+    "driver",
+    "pipeline",
+    "control",
+    "packet-io",
+    "switch",
+    "p4runtime",
+    "shm",
+    "hazard",
+    "cost",
+    "stf",
+    "conformance",
+    "siding",
+    "bench",
+    "fuzz",
+    "xtask",
+];
+
+pub(super) fn arrows_point_upwards(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in &tree.files {
+        let Some(name) = file.crate_name().filter(|_| is_manifest(&file.path)) else { continue };
+        let Some(place) = position(name) else {
+            let message = format!("crate `{name}` has no place in the order of crates (crates/xtask)");
+            problems.push(Problem::new(file, 0, message));
+            continue;
+        };
+        let mut is_dependencies = false;
+        for (i, line) in file.text.lines().enumerate() {
+            if line.starts_with('[') {
+                // What only tests need may point anywhere.
+                is_dependencies = line.contains("dependencies") && !line.contains("dev-dependencies");
+                continue;
+            }
+            let key = line.split(['.', '=', ' ']).next().unwrap_or("");
+            if is_dependencies && position(key).is_some_and(|p| p >= place) {
+                let message = format!("`{name}` depends on `{key}`, which stands below it");
+                problems.push(Problem::new(file, i + 1, message));
+            }
+        }
+    }
+}
+
+fn is_manifest(path: &str) -> bool {
+    path.starts_with("crates/") && path.ends_with("/Cargo.toml") && path.split('/').count() == 3
+}
+
+fn position(name: &str) -> Option<usize> {
+    ORDER.iter().position(|n| *n == name)
+}
+
+pub(super) fn libraries_say_what_they_are(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in tree.rust().filter(|f| f.path.ends_with("/src/lib.rs")) {
+        // A library of one file is read from the top.
+        let dir = file.path.trim_end_matches("lib.rs");
+        let n_files = tree.rust().filter(|f| f.path.starts_with(dir)).count();
+        for (what, needed) in [("its purpose", "//! "), ("where to start reading", "//! Start reading")] {
+            let has = file.text.lines().take_while(|l| l.starts_with("//!")).any(|l| l.starts_with(needed));
+            if !has && (n_files > 1 || needed == "//! ") {
+                problems.push(Problem::new(file, 0, format!("the library does not open with {what}")));
+            }
+        }
+    }
+}
+
+pub(super) fn licences(tree: &Tree, problems: &mut Vec<Problem>) {
+    if let Some(workspace) = tree.get("Cargo.toml") {
+        if !workspace.text.contains("license = \"Apache-2.0\"") {
+            problems.push(Problem::new(workspace, 0, "the workspace does not name its licence"));
+        }
+        if tree.get("LICENSE").is_none() {
+            problems.push(Problem::new(workspace, 0, "there is no LICENSE"));
+        }
+    }
+    for file in &tree.files {
+        if is_manifest(&file.path) && !file.text.contains("license.workspace = true") {
+            problems.push(Problem::new(file, 0, "write `license.workspace = true`"));
+        }
+        // These are read, copied and included by themselves.
+        let stands_alone = file.path.contains("/p4include/") || file.path.ends_with(".proto");
+        if stands_alone && !has_licence(&file.text) {
+            problems.push(Problem::new(file, 0, "no line with SPDX-License-Identifier at the top"));
+        }
+    }
+}
+
+/// Files taken over from elsewhere keep their own words about the licence.
+fn has_licence(text: &str) -> bool {
+    text.lines().take(20).any(|l| l.contains("SPDX-License-Identifier") || l.contains("Apache License"))
+}

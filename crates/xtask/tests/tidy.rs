@@ -1,0 +1,76 @@
+//! The repository keeps the house rules, and the rules see what they should.
+
+use std::path::Path;
+use xtask::{File, Tree, tidy};
+
+#[test]
+fn the_repository_is_tidy() {
+    let tree = Tree::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
+    assert!(tree.files.len() > 50);
+    let problems: Vec<String> = tidy(&tree).iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Problems of a tree that has just this file.
+fn problems(path: &str, text: &str) -> Vec<String> {
+    let tree = Tree { files: vec![File { path: path.to_string(), text: text.to_string() }] };
+    tidy(&tree).into_iter().map(|p| format!("{}: {}", p.line, p.message)).collect()
+}
+
+#[test]
+fn each_rule_finds_its_problem() {
+    let home = format!("/{}/someone/p4c", "home");
+    let long = "//! Long.\n".repeat(1001);
+    let cases: &[(&str, &str, usize, &str)] = &[
+        ("crates/check/src/a.rs", "fn f() {}\nuse std::fs;\n", 2, "`std::fs`"),
+        ("crates/check/src/a.rs", "use std::{env, rc::Rc};\n", 1, "`std::env`"),
+        ("crates/check/src/a.rs", "use std::{rc::Rc, thread};\n", 1, "`std::thread`"),
+        ("crates/syntax/src/a.rs", "fn f() {\n    println!(\"x\");\n}\n", 2, "`println!`"),
+        ("crates/check/src/a.rs", "fn f() { unsafe { g() } }\n", 1, "`unsafe` in a crate"),
+        ("crates/shm/src/a.rs", "fn f() { unsafe { g() } }\n", 1, "without a SAFETY comment"),
+        ("crates/check/src/a.rs", &long, 0, "1001 lines"),
+        ("crates/check/src/a.rs", "#[allow(dead_code)]\nfn f() {}\n", 1, "#[expect("),
+        ("crates/check/src/util.rs", "", 0, "the name of this file"),
+        ("crates/check/src/lib.rs", "pub fn f() {}\n", 0, "its purpose"),
+        ("crates/news/Cargo.toml", "license.workspace = true\n", 0, "no place in the order"),
+        ("crates/ir/Cargo.toml", "[package]\n", 0, "license.workspace"),
+        (
+            "crates/syntax/Cargo.toml",
+            "license.workspace = true\n[dependencies]\ndiagnostics.workspace = true\ncheck.workspace = true\n",
+            4,
+            "depends on `check`",
+        ),
+        ("crates/arch/p4include/a.p4", "const bit<8> x = 1;\n", 0, "SPDX"),
+        ("docs/a.md", &home, 1, "names a place on one machine"),
+    ];
+    for (path, text, line, message) in cases {
+        let found = problems(path, text);
+        assert_eq!(found.len(), 1, "{path}: {found:?}");
+        assert!(
+            found[0].starts_with(&format!("{line}: ")) && found[0].contains(message),
+            "{path}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_fine_is_not_reported() {
+    let cases: &[(&str, &str)] = &[
+        ("crates/check/src/a.rs", "// unsafe and println! in a comment\nfn f() {}\n"),
+        ("crates/check/src/a.rs", "#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"),
+        ("crates/check/tests/a.rs", "use std::fs;\n"),
+        ("crates/driver/src/a.rs", "use std::fs;\n"),
+        ("crates/check/src/a.rs", "use std::fmt::Write;\nwriteln!(f, \"x\");\n"),
+        ("crates/shm/src/a.rs", "// SAFETY: the pointer is ours.\nlet x = unsafe { *p };\n"),
+        ("crates/p4info/src/generated/a.rs", &"\n".repeat(2000)),
+        ("crates/check/src/a.rs", "#[allow(dead_code, reason = \"read by the compiler\")]\nfn f() {}\n"),
+        ("docs/a.md", "https://host.org/home/page\n"),
+        (
+            "crates/syntax/Cargo.toml",
+            "license.workspace = true\n[dev-dependencies]\nsiding.workspace = true\n",
+        ),
+    ];
+    for (path, text) in cases {
+        assert_eq!(problems(path, text), [""; 0], "{path}");
+    }
+}
