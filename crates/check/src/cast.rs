@@ -31,7 +31,7 @@ impl Checker<'_> {
             }
             TyKind::List(element) if is_literal => {
                 let ExprKind::List(items) = operand.kind else {
-                    return self.illegal_cast(operand.ty, ty, span, t.span);
+                    return self.illegal_cast(operand.ty, ty, operand.span, t.span);
                 };
                 let mut list = Vec::with_capacity(items.len());
                 for item in items {
@@ -63,7 +63,7 @@ impl Checker<'_> {
             {
                 self.convert(operand, ty, false, span)
             }
-            _ => self.illegal_cast(operand.ty, ty, span, t.span),
+            _ => self.illegal_cast(operand.ty, ty, operand.span, t.span),
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Checker<'a> {
     pub declaring: Vec<(SmolStr, Span)>,
     /// Suggestions looked for so far; bounded, since each walks all names in scope.
     pub n_suggestions: u32,
+    /// Leaves of types whose size was asked for.
+    pub leaves: FxHashMap<Ty, u64>,
     /// The table whose key is being checked, which it cannot mention.
     pub key_of: Option<SmolStr>,
     /// Controls and parsers of one name, told apart by their constructor parameters.
@@ -53,6 +55,7 @@ impl<'a> Checker<'a> {
             late: Vec::new(),
             declaring: Vec::new(),
             n_suggestions: 0,
+            leaves: FxHashMap::default(),
             key_of: None,
             overloads: FxHashMap::default(),
             no_annotations: Rc::new(Vec::new()),
@@ -239,6 +242,11 @@ impl<'a> Checker<'a> {
         None
     }
 
+    /// The include file that declares a name, when the caller knows.
+    pub fn include_of(&self, name: &str) -> Option<&'static str> {
+        self.options.include_of.and_then(|f| f(name))
+    }
+
     fn report_unknown(&mut self, path: &ast::Path) {
         let name = &path.name;
         if name.name.is_empty() {
@@ -284,10 +292,10 @@ impl<'a> Checker<'a> {
         };
         if let Some(s) = suggestion {
             d = d.fix(format!("did you mean `{s}`?"), name.span, s);
-        } else if matches!(name.name.as_str(), "NoAction" | "packet_in" | "packet_out" | "error" | "exact") {
-            d = d.help("add `#include <core.p4>`");
-        } else if matches!(name.name.as_str(), "standard_metadata_t" | "V1Switch" | "mark_to_drop") {
-            d = d.help("add `#include <v1model.p4>`");
+        } else if let Some(file) = self.include_of(&name.name) {
+            d = d
+                .note(format!("`{}` is declared in {file}", name.name))
+                .help(format!("add `#include <{file}>`"));
         }
         self.report(d);
         // One message per name is enough in a scope.

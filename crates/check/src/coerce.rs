@@ -443,6 +443,9 @@ impl Checker<'_> {
     /// P4-16, "Default values": false, 0, invalid headers, first members of enums, NoError.
     pub fn default_value(&mut self, ty: Ty) -> Option<Value> {
         use num_bigint::BigInt;
+        if self.leaves(ty, true) > crate::size::LEAVES_MAX {
+            return None;
+        }
         Some(match self.kind(ty).clone() {
             TyKind::Bool => Value::Bool(false),
             TyKind::Int | TyKind::Bit(_) | TyKind::Signed(_) => Value::Int(BigInt::from(0)),

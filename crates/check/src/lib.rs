@@ -35,6 +35,7 @@ mod method_call;
 mod operators;
 mod params;
 mod scope;
+mod size;
 mod stmt;
 mod subst;
 mod suggest;
@@ -45,6 +46,7 @@ mod unify;
 mod unused;
 mod warnings;
 
+pub use size::LEAVES_MAX;
 pub use type_expr::{ARRAY_MAX, WIDTH_MAX};
 
 use diagnostics::{Diagnostics, SourceMap};
@@ -58,6 +60,8 @@ pub struct Options {
     /// Take `type T N` as `typedef T N`: for programs that another compiler wrote out after it had
     /// removed the distinction.
     pub transparent_newtypes: bool,
+    /// Which include file declares a name, for messages about names that are not declared.
+    pub include_of: Option<fn(&str) -> Option<&'static str>>,
 }
 
 /// A checked program with its sources and everything there is to say about it.

@@ -349,7 +349,10 @@ impl Checker<'_> {
                 let ty = self.quote(l.ty);
                 self.report(
                     Diagnostic::new(&codes::OVERFLOW, span, format!("{ty} is shifted by {shown} bits"))
-                        .label("nothing of the value remains"),
+                        .label(match self.shape(l.ty) {
+                            Some(IntShape::Signed(_)) if op == BinaryOp::Shr => "only the sign remains",
+                            _ => "nothing of the value remains",
+                        }),
                 );
             }
         }

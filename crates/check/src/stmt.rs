@@ -249,25 +249,33 @@ impl Checker<'_> {
     }
 
     pub fn report_not_assignable(&mut self, l: &Expr) {
-        let mut d = Diagnostic::new(&codes::NOT_ASSIGNABLE, l.span, "this cannot be assigned to")
-            .label("not something that can be changed");
-        if let Some(root) = root_var(l) {
+        let text = self.sources.text(l.span).to_string();
+        let what = if text.is_empty() || text.len() > 40 { "this".to_string() } else { format!("`{text}`") };
+        let new = |why: &str| {
+            Diagnostic::new(&codes::NOT_ASSIGNABLE, l.span, format!("{what} cannot be assigned to{why}"))
+                .label("not something that can be changed")
+        };
+        let d = if let Some(root) = root_var(l) {
             let var = &self.p.vars[root];
             let (span, name) = (var.span, var.name.clone());
-            d = match var.kind {
-                VarKind::Param(Direction::In) => d
+            match var.kind {
+                VarKind::Param(Direction::In) => new(": an `in` parameter is read-only")
                     .also(span, format!("`{name}` is an `in` parameter"))
                     .help("make the parameter `inout`, or copy it to a local variable"),
-                VarKind::Param(Direction::None) => {
-                    d.also(span, format!("`{name}` has no direction: it is read-only"))
+                VarKind::Param(Direction::None) => new(": a parameter without direction is read-only")
+                    .also(span, format!("`{name}` has no direction")),
+                VarKind::CtorParam => new(": a constructor parameter is fixed")
+                    .also(span, format!("`{name}` is a constructor parameter")),
+                VarKind::Param(Direction::Out | Direction::InOut) | VarKind::Local | VarKind::ForIn => {
+                    new("").also(span, format!("`{name}` is declared here"))
                 }
-                VarKind::CtorParam => d.also(span, format!("`{name}` is a constructor parameter")),
-                _ => d.also(span, format!("`{name}` is declared here")),
-            };
+            }
         } else if let ExprKind::ConstRef(c) = &l.kind {
             let c = &self.p.constants[*c];
-            d = d.also(c.span, format!("`{}` is a constant", c.name));
-        }
+            new(": a constant is fixed").also(c.span, format!("`{}` is a constant", c.name))
+        } else {
+            new("")
+        };
         self.report(d);
     }
 

@@ -101,7 +101,13 @@ impl Checker<'_> {
             .label("not declared");
             d = match crate::suggest::closest(&k.match_kind.name, names.iter().map(String::as_str)) {
                 Some(s) => d.fix(format!("did you mean `{s}`?"), k.match_kind.span, s),
-                None if names.is_empty() => d.help("add `#include <core.p4>`"),
+                None if self.include_of(&k.match_kind.name).is_some() => {
+                    let file = self.include_of(&k.match_kind.name).unwrap_or_default();
+                    d.help(format!("add `#include <{file}>`"))
+                }
+                None if names.is_empty() => {
+                    d.help("declare match kinds with `match_kind { ... }`, or include an architecture")
+                }
                 None => d.note(format!("declared are {}", list_names(&names))),
             };
             self.report(d);
@@ -577,6 +583,11 @@ impl Checker<'_> {
             elements = key_types.iter().map(|_| one.clone()).collect();
         }
         let mut ok = !failed;
+        let key_span = match self.p.tables[id].key.as_deref() {
+            Some([first, .., last]) => first.span.to(last.span),
+            Some([one]) => one.span,
+            _ => Span::NONE,
+        };
         if !failed && elements.len() != key_types.len() {
             self.report(
                 Diagnostic::new(
@@ -589,7 +600,11 @@ impl Checker<'_> {
                         elements.len()
                     ),
                 )
-                .label("wrong number of keys"),
+                .label("wrong number of keys")
+                .also(
+                    key_span,
+                    format!("{} here", if key_types.len() == 1 { "one key" } else { "the keys" }),
+                ),
             );
             ok = false;
         }

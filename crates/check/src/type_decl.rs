@@ -100,6 +100,15 @@ impl Checker<'_> {
         }
         self.scopes.pop();
         self.p.structs[id].fields = fields;
+        let own = self.p.structs[id].type_params.clone();
+        let args: Vec<Ty> = own.iter().map(|v| self.intern(TyKind::Var(*v))).collect();
+        let ty = self.intern(TyKind::Struct(id, args));
+        if !self.check_type_size(ty, s.name.span) {
+            self.p.structs[id].fields.clear();
+            self.leaves.remove(&ty);
+            self.declare(&s.name, Res::Error);
+            return Some(id);
+        }
         self.declare(&s.name, Res::Type(TypeRes::Struct(id)));
         Some(id)
     }

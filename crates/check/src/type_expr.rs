@@ -83,7 +83,7 @@ impl Checker<'_> {
             }
             ast::TypeKind::List(element) => {
                 let e = self.ty_with(element, generic);
-                if !self.check_element(e, element.span, "a list") {
+                if self.is_error(e) || !self.check_element(e, element.span, "a list") {
                     return Types::ERROR;
                 }
                 self.intern(TyKind::List(e))
@@ -97,7 +97,11 @@ impl Checker<'_> {
                     }
                     list.push(ty);
                 }
-                self.intern(TyKind::Tuple(list))
+                if list.contains(&Types::ERROR) {
+                    return Types::ERROR;
+                }
+                let tuple = self.intern(TyKind::Tuple(list));
+                if self.check_type_size(tuple, t.span) { tuple } else { Types::ERROR }
             }
         }
     }
@@ -328,6 +332,10 @@ impl Checker<'_> {
                 self.report(
                     Diagnostic::new(&codes::TYPE_ARGUMENTS, span, format!("`{name}` needs type arguments"))
                         .label(format!("takes {} type argument{}", params.len(), plural(params.len())))
+                        .also(
+                            params.first().map_or(Span::NONE, |p| self.p.type_vars[*p].span),
+                            "declared here",
+                        )
                         .help(format!(
                             "write `{name}<{}>` with types for {}",
                             list.join(", "),
@@ -381,7 +389,8 @@ impl Checker<'_> {
                     return Types::ERROR;
                 }
                 let ty = self.intern(kind);
-                if self.check_specialized(ty, span) { ty } else { Types::ERROR }
+                let fits = self.check_specialized(ty, span) && self.check_type_size(ty, span);
+                if fits { ty } else { Types::ERROR }
             }
         }
     }

@@ -29,7 +29,9 @@ pub struct Options {
 
 /// Parses and checks one program. Faults are in the diagnostics beside the result.
 pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked {
-    check::check(parse(source, loader, options), &options.check)
+    let mut check_options = options.check.clone();
+    check_options.include_of.get_or_insert(arch::include_that_declares);
+    check::check(parse(source, loader, options), &check_options)
 }
 
 /// What a control plane needs to know of a program.
