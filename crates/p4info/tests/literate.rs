@@ -160,7 +160,12 @@ fn expectations(case: &Case, block: &Block) -> Vec<(Severity, String, String, us
 
 fn says(d: &Diagnostic, part: &str) -> bool {
     let labels = d.labels.iter().map(|l| &l.text);
-    [&d.message, &d.primary.text].into_iter().chain(labels).chain(&d.notes).chain(&d.helps).any(|t| t.contains(part))
+    [&d.message, &d.primary.text]
+        .into_iter()
+        .chain(labels)
+        .chain(&d.notes)
+        .chain(&d.helps)
+        .any(|t| t.contains(part))
 }
 
 fn dynamic(full_name: &str, bytes: &[u8]) -> DynamicMessage {
@@ -198,8 +203,9 @@ fn missing(path: &str, expected: &Value, made: &Value, out: &mut Vec<String>) {
 fn compare(case: &Case, kind: &str, full_name: &str, made: &[u8], out: &mut Vec<String>) {
     let Some(block) = case.block(kind) else { return };
     let expected = match kind {
-        "p4info" => decode_p4info(block.text.as_bytes(), Format::Text)
-            .map(|m| encode_p4info(&m, Format::Binary)),
+        "p4info" => {
+            decode_p4info(block.text.as_bytes(), Format::Text).map(|m| encode_p4info(&m, Format::Binary))
+        }
         _ => decode_write_request(block.text.as_bytes(), Format::Text)
             .map(|m| encode_write_request(&m, Format::Binary)),
     };
@@ -217,8 +223,7 @@ fn compare(case: &Case, kind: &str, full_name: &str, made: &[u8], out: &mut Vec<
 
 fn faults(case: &Case, includes: &Includes) -> Vec<String> {
     let Some(block) = case.block("p4") else { return vec!["no program".to_string()] };
-    let parsed =
-        syntax::parse(&case.file, program(case, block), includes, &syntax::Options::default());
+    let parsed = syntax::parse(&case.file, program(case, block), includes, &syntax::Options::default());
     let mut checked = check::check(parsed, &check::Options::default());
     let mut expected = expectations(case, block);
     let mut faults = Vec::new();
@@ -240,8 +245,10 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
             Some(i) => {
                 expected.remove(i);
             }
-            None if d.is_error() || d.code.id.starts_with("P2") => faults
-                .push(format!("{file}:{line}: not expected: [{}] {} ({})", d.code.id, d.message, d.primary.text)),
+            None if d.is_error() || d.code.id.starts_with("P2") => faults.push(format!(
+                "{file}:{line}: not expected: [{}] {} ({})",
+                d.code.id, d.message, d.primary.text
+            )),
             None => {}
         }
     }

@@ -9,6 +9,8 @@
 mod eval;
 mod live;
 mod names;
+#[cfg(test)]
+mod tests;
 
 pub use eval::Scope;
 pub use names::{duplicate_action_names, full_name, is_hidden, local_name};
