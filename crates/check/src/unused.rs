@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 impl Checker<'_> {
     /// Warns of names that were declared in a scope and never used.
     pub fn report_unused(&mut self, frame: Frame) {
+        let has_main = frame.names.contains_key("main");
         let mut list: Vec<(Span, &'static str, SmolStr)> = Vec::new();
         for (name, b) in frame.names {
             if b.used || name.starts_with('_') || self.sources.is_system(b.span) {
@@ -35,6 +36,8 @@ impl Checker<'_> {
                     "function"
                 }
                 Res::Type(TypeRes::Typedef(_) | TypeRes::Newtype(_)) => "type",
+                // Without `main` nothing is instantiated; that is told once.
+                Res::Type(TypeRes::Parser(_) | TypeRes::Control(_)) if !has_main => continue,
                 Res::Type(TypeRes::Parser(_)) => "parser",
                 Res::Type(TypeRes::Control(_)) => "control",
                 // Types that only describe are often declared for completeness; p4c is silent too.

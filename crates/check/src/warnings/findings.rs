@@ -228,22 +228,9 @@ fn walk(
             fact == Fact::BAD || !fact.may_be_bad
         }
         Shape::Header(_) if skip_headers => true,
-        Shape::Union(_) if skip_headers => true,
         // A header that is not valid has no fields to be read.
         Shape::Header(_) if state.get(start).is_certainly_bad() => true,
-        // A union is in order when one of its headers is.
-        Shape::Union(parts) => {
-            for part in parts {
-                let mut here = Vec::new();
-                walk(state, start + part.offset, &part.layout, false, String::new(), &mut here);
-                if here.is_empty() {
-                    return true;
-                }
-            }
-            out.push(path);
-            false
-        }
-        Shape::Header(parts) | Shape::Struct(parts) => {
+        Shape::Header(parts) | Shape::Struct(parts) | Shape::Union(parts) => {
             let mut all = true;
             for (i, part) in parts.iter().enumerate() {
                 let path = if part.name.is_empty() {

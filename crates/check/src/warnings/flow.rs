@@ -6,6 +6,9 @@
 //! around them; functions, controls, parsers and externs are closed: they read what they take in and write
 //! what they give out. Loops and parser graphs run to a fixed point, without messages until it is reached.
 //!
+//! A header that is invalid has no fields that could lack a value; they do when `setValid()` makes it valid.
+//! So a field read from an invalid header is told once, as that.
+//!
 //! Headers that come in as parameters are taken for valid, else every access to them would be doubtful.
 //! Where the program asks `isValid()`, the branches know the answer; after them it is forgotten again.
 
@@ -170,6 +173,10 @@ impl Flow<'_> {
         }
         if let Some(state) = &mut self.at {
             (start..start + layout.n_cells).for_each(|c| state.set(c, fact));
+            // The fields of a header lack a value only once it is valid: see `places.rs`.
+            for (h, n) in layout.headers.iter().zip(&layout.header_cells) {
+                (start + h + 1..start + h + n).for_each(|c| state.set(c, Fact::GOOD));
+            }
         }
     }
 
@@ -482,7 +489,7 @@ impl Flow<'_> {
 
     // -- parsers --------------------------------------------------------------------------------
 
-    /// Runs the state machine; the result is what is known in `accept` and `reject`.
+    /// Runs the state machine; the result is what is known in `accept`.
     fn states(&mut self, parser: &ParserDef) -> Option<State> {
         let start = parser.states.iter().position(|s| s.name == "start")?;
         let mut inputs: Vec<Option<State>> = vec![None; parser.states.len()];
@@ -524,7 +531,8 @@ impl Flow<'_> {
         for (input, def) in inputs.into_iter().zip(&parser.states) {
             self.at = input;
             for (to, state) in self.state(def) {
-                if matches!(to, StateRef::Accept | StateRef::Reject) {
+                // What a parser gives out when it rejects is nobody's business; p4c asks for it all the same.
+                if to == StateRef::Accept {
                     end = join(end, Some(state));
                 }
             }

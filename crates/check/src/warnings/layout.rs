@@ -18,6 +18,8 @@ pub(super) struct Layout {
     pub n_cells: u32,
     /// Offsets of the validity cells, ascending.
     pub headers: Vec<u32>,
+    /// Cells of each of these headers, the validity cell included.
+    pub header_cells: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,9 @@ type TypeArgs = Vec<(TypeVarId, Rc<Layout>)>;
 
 impl Layouts {
     pub fn new() -> Layouts {
-        let plain = |shape, n_cells| Rc::new(Layout { shape, n_cells, headers: Vec::new() });
+        let plain = |shape, n_cells| {
+            Rc::new(Layout { shape, n_cells, headers: Vec::new(), header_cells: Vec::new() })
+        };
         Layouts {
             memo: FxHashMap::default(),
             opaque: plain(Shape::Opaque, 0),
@@ -168,6 +172,7 @@ impl Layouts {
         let is_header = kind == Some(StructKind::Header);
         let mut n_cells = u32::from(is_header);
         let mut headers = if is_header { vec![0] } else { Vec::new() };
+        let mut header_cells = headers.clone();
         let mut parts = Vec::with_capacity(fields.len());
         for (name, layout) in fields {
             let offset = n_cells;
@@ -176,14 +181,18 @@ impl Layouts {
                 return self.opaque();
             }
             headers.extend(layout.headers.iter().map(|h| h + offset));
+            header_cells.extend_from_slice(&layout.header_cells);
             parts.push(Part { name, offset, layout });
+        }
+        if is_header && let Some(own) = header_cells.first_mut() {
+            *own = n_cells;
         }
         let shape = match kind {
             Some(StructKind::Header) => Shape::Header(parts),
             Some(StructKind::HeaderUnion) => Shape::Union(parts),
             Some(StructKind::Struct) | None => Shape::Struct(parts),
         };
-        Rc::new(Layout { shape, n_cells, headers })
+        Rc::new(Layout { shape, n_cells, headers, header_cells })
     }
 
     fn array(&self, element: Rc<Layout>, count: u32) -> Rc<Layout> {
@@ -197,6 +206,12 @@ impl Layouts {
         } else {
             starts.flat_map(|start| element.headers.iter().map(move |h| h + start)).collect()
         };
-        Rc::new(Layout { shape: Shape::Array { element, count }, n_cells: n_cells as u32, headers })
+        let header_cells = element.header_cells.repeat(headers.len() / element.headers.len().max(1));
+        Rc::new(Layout {
+            shape: Shape::Array { element, count },
+            n_cells: n_cells as u32,
+            headers,
+            header_cells,
+        })
     }
 }

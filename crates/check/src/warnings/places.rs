@@ -357,6 +357,19 @@ impl Flow<'_> {
         }
     }
 
+    /// A header that becomes valid has undefined fields (P4-16, "Operations on headers").
+    fn forget_fields(&mut self, place: &Place) {
+        let (Some(start), Some(state)) = (place.exact(), &mut self.at) else { return };
+        let was = state.get(start);
+        if !was.may_be_bad {
+            return;
+        }
+        for cell in start + 1..start + place.layout.n_cells {
+            let field = if was.may_be_good { state.get(cell).or(Fact::BAD) } else { Fact::BAD };
+            state.set(cell, field);
+        }
+    }
+
     /// Sets the validity of the header at `offset` in a place.
     fn set_validity(&mut self, place: &Place, offset: u32, fact: Fact) {
         let Some(state) = &mut self.at else { return };
@@ -463,6 +476,9 @@ impl Flow<'_> {
                 let place = self.place(object, Access::Write);
                 let fact = if method == Builtin::SetValid { Fact::GOOD } else { Fact::BAD };
                 if matches!(place.layout.shape, Shape::Header(_)) {
+                    if method == Builtin::SetValid {
+                        self.forget_fields(&place);
+                    }
                     self.set_validity(&place, 0, fact);
                 }
             }

@@ -152,6 +152,7 @@ impl Walk<'_> {
                         format!("no warning is named `{written}`"),
                     )
                     .label("switches nothing off");
+                    d = d.note("names are those of `--Wdisable=...`; errors cannot be switched off");
                     if is_ours {
                         d = d.help(format!("write `@noWarn(\"{name}\")`"));
                     } else if let Some(near) = crate::suggest::closest(&name, all) {

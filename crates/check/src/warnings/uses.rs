@@ -390,15 +390,28 @@ fn for_each_child<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     }
 }
 
-/// True when a text contains a word.
+/// True when a word stands in a text outside of comments.
 fn mentions(text: &str, word: &str) -> bool {
     let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let bytes = text.as_bytes();
-    text.match_indices(word).any(|(at, _)| {
-        let before = at.checked_sub(1).and_then(|i| bytes.get(i)).is_some_and(|b| is_word(*b));
-        let after = bytes.get(at + word.len()).is_some_and(|b| is_word(*b));
-        !before && !after
-    })
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("/*") {
+            at += rest.find("*/").map_or(rest.len(), |n| n + 2);
+        } else if is_word(bytes[at]) {
+            let end = bytes[at..].iter().position(|b| !is_word(*b)).map_or(bytes.len(), |n| at + n);
+            if text.get(at..end) == Some(word) {
+                return true;
+            }
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -407,5 +420,7 @@ mod tests {
     fn words_are_whole() {
         assert!(super::mentions("x = port + 1", "port"));
         assert!(!super::mentions("x = ports + my_port", "port"));
+        assert!(!super::mentions("x = 1; // port\n/* port */ y", "port"));
+        assert!(super::mentions("// é\nport", "port"));
     }
 }
