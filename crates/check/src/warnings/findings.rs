@@ -17,24 +17,24 @@ impl Flow<'_> {
         self.n_quiet == 0 && !self.gave_up() && self.said.insert((code.id, span))
     }
 
-    /// A field of a header is accessed: the header should be valid.
-    pub fn check_validity(&mut self, place: &Place, header: &Expr, access: Access) {
-        let Some(state) = &self.at else { return };
+    /// A field of a header is accessed: the header should be valid. False when it may not be.
+    pub fn check_validity(&mut self, place: &Place, header: &Expr, access: Access) -> bool {
+        let Some(state) = &self.at else { return true };
         if place.starts.is_empty() {
-            return;
+            return true;
         }
         let mut is_certain = true;
         for &start in &place.starts {
             let fact = state.get(start);
             if !fact.may_be_bad || !fact.is_certainly_bad() && state.was_asked(start) {
-                return;
+                return true;
             }
             is_certain &= fact.is_certainly_bad();
         }
         // An action is interpreted in the states of all its callers.
         is_certain &= self.n_calls == 0;
         if !self.may_say(&codes::INVALID_HEADER, header.span) {
-            return;
+            return false;
         }
         let name = text(self.p, header);
         let verb = if is_certain { "is" } else { "may be" };
@@ -56,6 +56,7 @@ impl Flow<'_> {
                 .help(format!("make it valid first: `{name}.setValid();`")),
         };
         self.out.push(d);
+        false
     }
 
     /// Adds where a variable comes from.
@@ -72,7 +73,7 @@ impl Flow<'_> {
     /// The value of a place is read: all of it should have been written.
     pub fn check_written(&mut self, place: &Place, e: &Expr) {
         let Some(state) = &self.at else { return };
-        if place.starts.is_empty() {
+        if place.starts.is_empty() || place.is_doubtful {
             return;
         }
         let n_cells = place.layout.n_cells;
@@ -120,10 +121,14 @@ impl Flow<'_> {
         let label = if is_certain { "has no value here" } else { "may have no value here" };
         let mut d = Diagnostic::new(&codes::UNINITIALIZED_USE, e.span, format!("{shown} {verb} written"))
             .label(label);
+        if place.is_field {
+            d = d.note("the fields of a header have no value when `setValid()` has made it valid");
+        }
         if let Some(root) = place.root {
             d = self.point_at(d, root);
             let var = &self.p.vars[root];
             d = match var.kind {
+                _ if place.is_field => d.help(format!("assign to `{name}` after `setValid()`")),
                 VarKind::Param(Direction::Out) => d.help(format!(
                     "assign to it first, or make the parameter `inout` if `{}` has a value before the call",
                     var.name

@@ -17,6 +17,10 @@ pub(super) struct Place {
     /// The header union that it is a member of.
     union: Option<(Vec<u32>, Rc<Layout>)>,
     pub root: Option<VarId>,
+    /// A header on the way may be invalid, which has been told.
+    pub is_doubtful: bool,
+    /// A field of a header.
+    pub is_field: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +43,14 @@ impl Flow<'_> {
     // -- places -----------------------------------------------------------------------------------
 
     fn unknown_place(&self) -> Place {
-        Place { starts: Vec::new(), layout: self.layouts.opaque(), union: None, root: None }
+        Place {
+            starts: Vec::new(),
+            layout: self.layouts.opaque(),
+            union: None,
+            root: None,
+            is_doubtful: false,
+            is_field: false,
+        }
     }
 
     /// Finds what an expression stands for, and checks the headers on the way to it.
@@ -48,19 +59,18 @@ impl Flow<'_> {
             ExprKind::Var(v) => {
                 let (start, layout) = self.var(*v);
                 let starts = if layout.n_cells == 0 { Vec::new() } else { vec![start] };
-                Place { starts, layout, union: None, root: Some(*v) }
+                Place { starts, layout, union: None, root: Some(*v), is_doubtful: false, is_field: false }
             }
             ExprKind::Field { base, field: index } | ExprKind::TupleElement { base, index } => {
                 let place = self.sub_place(base, access);
-                if matches!(place.layout.shape, Shape::Header(_)) {
-                    self.check_validity(&place, base, access);
-                }
+                let is_field = matches!(place.layout.shape, Shape::Header(_));
+                let is_doubtful = is_field && !self.check_validity(&place, base, access) || place.is_doubtful;
                 let Some(part) = place.layout.part(*index) else { return self.unknown_place() };
                 let (offset, layout) = (part.offset, Rc::clone(&part.layout));
                 let starts = place.starts.iter().map(|s| s + offset).collect();
                 let is_union = matches!(place.layout.shape, Shape::Union(_));
                 let union = is_union.then_some((place.starts, place.layout));
-                Place { starts, layout, union, root: place.root }
+                Place { starts, layout, union, root: place.root, is_doubtful, is_field }
             }
             ExprKind::Index { base, index } => {
                 let place = self.sub_place(base, access);
@@ -110,7 +120,14 @@ impl Flow<'_> {
             None => Vec::new(),
         };
         let cost = starts.len();
-        let found = Place { starts, layout: Rc::clone(element), union: None, root: place.root };
+        let found = Place {
+            starts,
+            layout: Rc::clone(element),
+            union: None,
+            root: place.root,
+            is_doubtful: place.is_doubtful,
+            is_field: place.is_field,
+        };
         self.step(cost);
         found
     }
@@ -357,7 +374,8 @@ impl Flow<'_> {
         }
     }
 
-    /// A header that becomes valid has undefined fields (P4-16, "Operations on headers").
+    /// A field is undefined that "has not been initialized since the header was last made valid" (P4-16, "Reading
+    /// uninitialized values and writing fields of invalid headers").
     fn forget_fields(&mut self, place: &Place) {
         let (Some(start), Some(state)) = (place.exact(), &mut self.at) else { return };
         let was = state.get(start);
