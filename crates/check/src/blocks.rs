@@ -74,7 +74,12 @@ impl Checker<'_> {
         let type_params = self.type_params(&p.head.type_params);
         let params = self.params(&p.head.params, ParamsOf::Block, None);
         let ctor_params = match &p.ctor_params {
-            Some(list) => self.params(list, ParamsOf::BlockConstructor, None),
+            Some(list) => {
+                self.ctx.parser = Some(name.clone());
+                let params = self.params(list, ParamsOf::BlockConstructor, None);
+                self.ctx.parser = None;
+                params
+            }
             None => Vec::new(),
         };
         {
@@ -611,7 +616,12 @@ impl Checker<'_> {
         let type_params = self.type_params(&c.head.type_params);
         let params = self.params(&c.head.params, ParamsOf::Block, None);
         let ctor_params = match &c.ctor_params {
-            Some(list) => self.params(list, ParamsOf::BlockConstructor, None),
+            Some(list) => {
+                self.ctx.control = Some(name.clone());
+                let params = self.params(list, ParamsOf::BlockConstructor, None);
+                self.ctx.control = None;
+                params
+            }
             None => Vec::new(),
         };
         {

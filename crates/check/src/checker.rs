@@ -169,6 +169,12 @@ impl<'a> Checker<'a> {
             return;
         }
         if let Some(existing) = self.scopes.current().names.get(&name.name) {
+            if matches!(existing.res, Res::Error) {
+                // Reported already, as unknown or as declared wrongly.
+                let binding = Binding { res, span: name.span, used: true };
+                self.scopes.current().names.insert(name.name.clone(), binding);
+                return;
+            }
             if matches!(existing.res, Res::Type(TypeRes::ExternForward))
                 && matches!(res, Res::Type(TypeRes::Extern(_) | TypeRes::ExternForward))
             {

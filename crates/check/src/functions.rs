@@ -94,7 +94,7 @@ impl Checker<'_> {
     pub fn check_return_type(&mut self, ty: Ty, t: &ast::Type, has_body: bool) {
         let bad = match self.kind(ty) {
             TyKind::Block(..) | TyKind::Parser(..) | TyKind::Control(..) => true,
-            TyKind::Extern(..) => has_body,
+            TyKind::Extern(..) => has_body || self.options.strict,
             TyKind::Int | TyKind::Str => has_body && self.options.strict,
             _ => false,
         };

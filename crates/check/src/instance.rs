@@ -59,6 +59,17 @@ impl Checker<'_> {
         if self.is_error(init.ty) {
             return fail(self);
         }
+        // Constructor parameters are known only when the program is instantiated.
+        if self.options.strict && mentions_ctor_param(&self.p, &init) {
+            let d = Diagnostic::new(
+                &codes::NOT_CONSTANT,
+                init.span,
+                format!("the value of constant `{}` depends on a constructor parameter", c.name.name),
+            )
+            .label("known only at instantiation");
+            self.report(d);
+            return fail(self);
+        }
         let id = self.p.constants.push(ConstDef {
             name: c.name.name.clone(),
             span: c.name.span,
@@ -458,7 +469,9 @@ impl Checker<'_> {
             return None;
         }
         self.ctx.return_type = Some(return_type);
+        let hidden = if self.options.strict { self.scopes.hide_blocks() } else { Vec::new() };
         let body = self.block(&f.body, &f.proto.return_type);
+        self.scopes.unhide(hidden);
         self.check_returns(&f.proto, &body, return_type);
         self.scopes.pop();
         Some(self.p.functions.push(FunctionDef {
@@ -469,4 +482,13 @@ impl Checker<'_> {
             body: Some(body),
         }))
     }
+}
+
+/// Whether a value depends on a constructor parameter.
+fn mentions_ctor_param(p: &Program, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| {
+        found |= matches!(e.kind, ExprKind::Var(v) if p.vars[v].kind == VarKind::CtorParam);
+    });
+    found
 }

@@ -287,6 +287,12 @@ impl Checker<'_> {
                     self.error(&codes::INVALID_ARGUMENT, a.expr.span, "the count cannot be negative");
                     return Expr::error(span);
                 }
+                if self.options.strict
+                    && a.expr.int_value().is_some_and(|v| v.sign() != num_bigint::Sign::Plus)
+                {
+                    self.error(&codes::INVALID_ARGUMENT, a.expr.span, "the count must be positive");
+                    return Expr::error(span);
+                }
                 vec![Some(a.expr)]
             }
         };

@@ -474,6 +474,7 @@ impl Checker<'_> {
                 TyKind::ApplyResult(_) => Some("results of applying a table"),
                 TyKind::Block(..) | TyKind::Parser(..) | TyKind::Control(..) => Some("parsers and controls"),
                 TyKind::Void => Some("values of type `void`"),
+                TyKind::Str if self.options.strict => Some("strings"),
                 TyKind::Dots => Some("defaults (`...`)"),
                 TyKind::Set(_) | TyKind::State | TyKind::ActionRun(_) | TyKind::DontCare => {
                     Some("such things")

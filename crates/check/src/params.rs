@@ -63,6 +63,17 @@ impl Checker<'_> {
                     undirected = None;
                 }
             }
+            if of == ParamsOf::Function && p.direction == Direction::None && self.options.strict {
+                self.report(
+                    Diagnostic::new(
+                        &codes::PARAMETER_DIRECTION,
+                        p.span,
+                        format!("parameter `{}` of a function needs a direction", p.name.name),
+                    )
+                    .label("no direction")
+                    .help("write `in` before its type"),
+                );
+            }
             let is_optional = annotation(&annotations, "optional").is_some();
             if is_optional
                 && !matches!(
@@ -177,9 +188,13 @@ impl Checker<'_> {
             ),
             TyKind::Block(id, _) => {
                 let is_package = self.p.block_types[id].kind == BlockKind::Package;
+                // A parser can use other parsers only, a control other controls.
+                let is_mixed = self.options.strict
+                    && (self.ctx.parser.is_some() && self.p.block_types[id].kind == BlockKind::Control
+                        || self.ctx.control.is_some() && self.p.block_types[id].kind == BlockKind::Parser);
                 let allowed = match of {
                     ParamsOf::Package => true,
-                    ParamsOf::BlockConstructor => !is_package,
+                    ParamsOf::BlockConstructor => !is_package && !is_mixed,
                     _ => false,
                 };
                 if allowed && !has_direction {

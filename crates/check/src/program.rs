@@ -937,3 +937,58 @@ impl Program {
         }
     }
 }
+
+impl Expr {
+    /// The expressions directly inside, in order of evaluation.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Const
+            | ExprKind::Var(_)
+            | ExprKind::ConstRef(_)
+            | ExprKind::Instance(_)
+            | ExprKind::ValueSet(_)
+            | ExprKind::Table(_)
+            | ExprKind::Action(_)
+            | ExprKind::This
+            | ExprKind::TypeName
+            | ExprKind::DefaultValue
+            | ExprKind::InvalidHeader
+            | ExprKind::Dots
+            | ExprKind::Default
+            | ExprKind::DontCare
+            | ExprKind::Error => Vec::new(),
+            ExprKind::Field { base, .. }
+            | ExprKind::TupleElement { base, .. }
+            | ExprKind::Stack { base, .. }
+            | ExprKind::Slice { base, .. } => vec![base],
+            ExprKind::Index { base, index } => vec![base, index],
+            ExprKind::PlusSlice { base, lo, .. } => vec![base, lo],
+            ExprKind::Unary { operand, .. } | ExprKind::Cast { operand, .. } => vec![operand],
+            ExprKind::Binary { lhs, rhs, .. } => vec![lhs, rhs],
+            ExprKind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
+            ExprKind::List(items) | ExprKind::Struct(items) => items.iter().collect(),
+            ExprKind::StructLiteral { fields, .. } => fields.iter().map(|(_, e)| e).collect(),
+            ExprKind::Mask { value: a, mask: b } | ExprKind::Range { lo: a, hi: b } => vec![a, b],
+            ExprKind::ApplyResult { apply, .. } => vec![apply],
+            ExprKind::Call(call) => {
+                let object = match &call.callee {
+                    Callee::Function(_)
+                    | Callee::Action(_)
+                    | Callee::TableApply(_)
+                    | Callee::Constructor { .. } => None,
+                    Callee::Method { object, .. }
+                    | Callee::BlockApply { object }
+                    | Callee::Builtin { object, .. } => Some(object),
+                };
+                let ordered = call.order.iter().filter_map(|i| call.args.get(*i as usize)?.as_ref());
+                object.into_iter().chain(ordered).collect()
+            }
+        }
+    }
+
+    /// Visits the expression and everything inside, outermost first.
+    pub fn walk(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.children().into_iter().for_each(|e| e.walk(f)));
+    }
+}

@@ -101,6 +101,20 @@ impl Scopes {
         self.frames.iter().rev().find_map(|f| f.names.get(name).map(|b| (b, f.kind)))
     }
 
+    /// Takes out the names of the enclosing parser or control, so that an abstract method sees only the top
+    /// level, its initializer and its parameters (the two innermost frames).
+    pub fn hide_blocks(&mut self) -> Vec<(usize, FxHashMap<SmolStr, Binding>)> {
+        let n = self.frames.len().saturating_sub(2);
+        (1..n).map(|i| (i, std::mem::take(&mut self.frames[i].names))).collect()
+    }
+
+    /// Puts back what [`Scopes::hide_blocks`] took out.
+    pub fn unhide(&mut self, hidden: Vec<(usize, FxHashMap<SmolStr, Binding>)>) {
+        for (i, names) in hidden {
+            self.frames[i].names = names;
+        }
+    }
+
     pub fn current(&mut self) -> &mut Frame {
         let last = self.frames.len() - 1;
         &mut self.frames[last]

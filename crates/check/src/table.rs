@@ -325,6 +325,16 @@ impl Checker<'_> {
                     );
                     return;
                 }
+                if e.int_value().is_some_and(|v| v.sign() == num_bigint::Sign::Minus) {
+                    let d = Diagnostic::new(
+                        &codes::TABLE_PROPERTY,
+                        e.span,
+                        "the size of a table cannot be negative",
+                    )
+                    .label("negative");
+                    self.report(d);
+                    return;
+                }
                 self.p.tables[id].size = Some(e);
             }
             "largest_priority_wins" | "priority_delta" => {
@@ -844,28 +854,15 @@ fn has_key_name(e: &ast::Expr) -> bool {
 
 /// An application of a table inside an expression.
 fn find_apply(e: &Expr) -> Option<Span> {
-    match &e.kind {
-        ExprKind::Call(call) => {
-            if matches!(call.callee, Callee::TableApply(_)) {
-                return Some(e.span);
-            }
-            call.args.iter().flatten().find_map(find_apply)
+    let mut found = None;
+    e.walk(&mut |e| {
+        if let ExprKind::Call(call) = &e.kind
+            && matches!(call.callee, Callee::TableApply(_))
+        {
+            found.get_or_insert(e.span);
         }
-        ExprKind::ApplyResult { apply, .. } => find_apply(apply),
-        ExprKind::Field { base, .. }
-        | ExprKind::TupleElement { base, .. }
-        | ExprKind::Stack { base, .. }
-        | ExprKind::Slice { base, .. } => find_apply(base),
-        ExprKind::Index { base, index } => find_apply(base).or_else(|| find_apply(index)),
-        ExprKind::PlusSlice { base, lo, .. } => find_apply(base).or_else(|| find_apply(lo)),
-        ExprKind::Unary { operand, .. } | ExprKind::Cast { operand, .. } => find_apply(operand),
-        ExprKind::Binary { lhs, rhs, .. } => find_apply(lhs).or_else(|| find_apply(rhs)),
-        ExprKind::Conditional { condition, then, otherwise } => {
-            find_apply(condition).or_else(|| find_apply(then)).or_else(|| find_apply(otherwise))
-        }
-        ExprKind::List(items) | ExprKind::Struct(items) => items.iter().find_map(find_apply),
-        _ => None,
-    }
+    });
+    found
 }
 
 /// Syntactic equality of checked expressions.
