@@ -10,6 +10,8 @@ use diagnostics::{Code, Diagnostic, Span};
 
 /// Fields named in one message.
 const NAMED_MAX: usize = 4;
+/// Fields counted for one message.
+const LISTED_MAX: usize = 256;
 
 impl Flow<'_> {
     /// True when this is the first time that something is said here.
@@ -44,8 +46,11 @@ impl Flow<'_> {
         };
         let label = if is_certain { "not valid" } else { "perhaps not valid" };
         let mut d = Diagnostic::new(&codes::INVALID_HEADER, header.span, message).label(label);
-        if let Some(root) = place.root {
-            d = self.point_at(d, root);
+        let made_invalid = place.starts.iter().find_map(|s| self.made_invalid.get(s));
+        match (made_invalid, place.root) {
+            (Some(span), _) => d = d.also(*span, "made invalid here"),
+            (None, Some(root)) => d = self.point_at(d, root),
+            (None, None) => {}
         }
         d = match access {
             Access::Read => d
@@ -185,6 +190,9 @@ impl Flow<'_> {
                 continue;
             }
             let (start, layout) = self.var(v);
+            if !state.any_bad(start, layout.n_cells) || !self.step(layout.n_cells as usize) {
+                continue;
+            }
             let mut missing = Vec::new();
             let is_certain = walk(state, start, &layout, true, String::new(), &mut missing);
             let Some(first) = missing.first() else { continue };
@@ -194,16 +202,17 @@ impl Flow<'_> {
             }
             let verb = if is_certain { "has no" } else { "may have no" };
             let part = format!("{}{first}", var.name);
+            let what = if first.is_empty() {
+                format!("`out` parameter `{part}`")
+            } else {
+                format!("`{part}` of an `out` parameter")
+            };
             let mut d = Diagnostic::new(
                 &codes::UNINITIALIZED_OUT,
                 var.span,
-                format!("`out` parameter `{}` {verb} value when `{body}` ends", var.name),
+                format!("{what} {verb} value when `{body}` ends"),
             )
-            .label(if part == var.name.as_str() {
-                "not written".to_string()
-            } else {
-                format!("`{part}` is not written")
-            });
+            .label("not written");
             d = if is_certain {
                 d.note("the caller gets an undefined value")
             } else {
@@ -223,6 +232,9 @@ fn walk(
     path: String,
     out: &mut Vec<String>,
 ) -> bool {
+    if layout.n_cells == 0 || out.len() >= LISTED_MAX {
+        return true;
+    }
     match &layout.shape {
         Shape::Opaque => true,
         Shape::Scalar => {

@@ -21,6 +21,8 @@ use std::rc::Rc;
 
 /// Work spent on one control, parser or function before it is left alone, in visited nodes and copied words.
 const STEPS_MAX: usize = 4_000_000;
+/// Work spent on a whole program.
+const STEPS_TOTAL_MAX: usize = 40_000_000;
 /// Deepest nesting of calls of actions that is followed.
 const CALLS_MAX: u32 = 32;
 
@@ -54,6 +56,10 @@ pub(super) struct Flow<'a> {
     pub n_quiet: u32,
     pub n_calls: u32,
     n_steps: usize,
+    /// Work spent on earlier bodies.
+    n_steps_before: usize,
+    /// Where headers were made invalid last, by validity cell.
+    pub made_invalid: FxHashMap<u32, Span>,
     /// What was said already: an action is interpreted at each of its calls.
     pub said: FxHashSet<(&'static str, Span)>,
 }
@@ -72,6 +78,8 @@ pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, out: &mut Diagn
         n_quiet: 0,
         n_calls: 0,
         n_steps: 0,
+        n_steps_before: 0,
+        made_invalid: FxHashMap::default(),
         said: FxHashSet::default(),
     };
     for (_, f) in p.functions.iter() {
@@ -104,6 +112,8 @@ impl Flow<'_> {
     fn begin(&mut self, params: &[VarId]) {
         self.cells.clear();
         self.n_cells = 0;
+        self.made_invalid.clear();
+        self.n_steps_before = self.n_steps_before.saturating_add(self.n_steps);
         self.n_steps = 0;
         self.n_calls = 0;
         self.n_quiet = 0;
@@ -128,7 +138,7 @@ impl Flow<'_> {
     /// Counts work; false when it is too much and the body is given up.
     pub fn step(&mut self, cost: usize) -> bool {
         self.n_steps = self.n_steps.saturating_add(cost);
-        if self.n_steps > STEPS_MAX {
+        if self.gave_up() {
             self.at = None;
             self.jumps = Jumps::default();
             return false;
@@ -137,7 +147,7 @@ impl Flow<'_> {
     }
 
     pub fn gave_up(&self) -> bool {
-        self.n_steps > STEPS_MAX
+        self.n_steps > STEPS_MAX || self.n_steps.saturating_add(self.n_steps_before) > STEPS_TOTAL_MAX
     }
 
     /// A copy of the present state, which costs.

@@ -498,6 +498,13 @@ impl Flow<'_> {
                         self.forget_fields(&place);
                     }
                     self.set_validity(&place, 0, fact);
+                    for &start in &place.starts {
+                        if method == Builtin::SetInvalid {
+                            self.made_invalid.insert(start, object.span);
+                        } else {
+                            self.made_invalid.remove(&start);
+                        }
+                    }
                 }
             }
             Builtin::PushFront | Builtin::PopFront => {

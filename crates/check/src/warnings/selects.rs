@@ -6,8 +6,8 @@ use crate::program::*;
 use diagnostics::{Diagnostic, Diagnostics, Span};
 use rustc_hash::FxHashMap;
 
-/// Cases compared with one another; more only with catch-all cases and equal ones.
-const COMPARED_MAX: usize = 128;
+/// Cases kept for comparison with later ones; more only for equality and when they catch all.
+const KEPT_MAX: usize = 64;
 
 pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, out: &mut Diagnostics) {
     for (_, parser) in p.parsers.iter().filter(|(_, d)| !is_system(d.span)) {
@@ -63,7 +63,7 @@ fn select(p: &Program, exprs: &[Expr], cases: &[SelectCase], out: &mut Diagnosti
         if is_known {
             equal.insert(key, case.span);
         }
-        if seen.len() < COMPARED_MAX {
+        if seen.len() < KEPT_MAX {
             seen.push((sets, case.span));
         }
     }

@@ -9,8 +9,9 @@ use diagnostics::{Diagnostic, Diagnostics, Span};
 use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
-/// Entries compared with one another.
-const COMPARED_MAX: usize = 512;
+/// Entries kept for comparison with later ones, and comparisons made in one table.
+const KEPT_MAX: usize = 512;
+const COMPARED_MAX: usize = 1 << 20;
 
 pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, out: &mut Diagnostics) {
     for (_, table) in p.tables.iter().filter(|(_, d)| !is_system(d.span)) {
@@ -169,7 +170,12 @@ fn covered(p: &Program, table: &TableDef, list: &EntryList, out: &mut Diagnostic
         return;
     }
     let mut seen: Vec<(Vec<Set>, Span)> = Vec::new();
+    let mut n_compared = 0;
     for e in &list.entries {
+        n_compared += seen.len();
+        if n_compared > COMPARED_MAX {
+            return;
+        }
         if e.keyset.len() != keys.len() {
             continue;
         }
@@ -188,7 +194,7 @@ fn covered(p: &Program, table: &TableDef, list: &EntryList, out: &mut Diagnostic
                 .note("entries without priorities are tried from top to bottom")
                 .help("remove the entry, move it up, or give the entries priorities"),
             );
-        } else if seen.len() < COMPARED_MAX {
+        } else if seen.len() < KEPT_MAX {
             seen.push((sets, span));
         }
     }
