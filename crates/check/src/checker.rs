@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
             self.report_duplicate(&name.name, name.span, earlier);
             return;
         }
-        self.check_shadowing(name, &res);
+        self.check_shadowing(name);
         let binding = Binding { res, span: name.span, used: false };
         self.scopes.current().names.insert(name.name.clone(), binding);
     }
@@ -204,7 +204,9 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn check_shadowing(&mut self, name: &ast::Ident, res: &Res) {
+    /// Reports a declaration in a block that hides a parameter. (That other names are hidden is a warning: see
+    /// `warnings/tree.rs`.)
+    fn check_shadowing(&mut self, name: &ast::Ident) {
         let here = self.scopes.current().kind;
         if here == FrameKind::Program {
             return;
@@ -224,19 +226,7 @@ impl<'a> Checker<'a> {
                 .also(earlier, "the parameter")
                 .help("rename one of the two"),
             );
-            return;
         }
-        if matches!(res, Res::Type(_)) || matches!(outer.res, Res::Type(_)) && kind == FrameKind::Program {
-            return;
-        }
-        if here == FrameKind::Params {
-            return;
-        }
-        self.report(
-            Diagnostic::new(&codes::SHADOW, name.span, format!("`{}` hides an outer declaration", name.name))
-                .label("this declaration")
-                .also(earlier, "hidden here"),
-        );
     }
 
     /// Finds a name; reports it when it is not there.

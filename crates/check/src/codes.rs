@@ -111,15 +111,15 @@ codes! {
     DUPLICATE_ANNOTATION "P1802" "duplicate-annotation" Error "a structured annotation given twice";
 
     UNUSED "P1901" "unused" Warning "something declared and never used";
-    UNINITIALIZED_USE "P1902" "uninitialized_use" Warning "a variable read before it is written";
-    INVALID_HEADER "P1903" "invalid_header" Warning "a field of a header that is not valid";
+    UNINITIALIZED_USE "P1902" "uninitialized-use" Warning "a variable read before it is written";
+    INVALID_HEADER "P1903" "invalid-header" Warning "a field of a header that is not valid";
     SHADOW "P1904" "shadow" Warning "a declaration that hides another";
     MISMATCH "P1905" "mismatch" Warning "bits of a value that its mask cuts off";
     OVERFLOW "P1906" "overflow" Warning "a literal or shift amount that does not fit its width";
     DEPRECATED "P1907" "deprecated" Warning "the use of something deprecated";
     UNREACHABLE "P1908" "parser-transition" Warning "a state or statement that is never reached";
     DUPLICATE_PRIORITIES "P1909" "duplicate-priorities" Warning "two entries with one priority";
-    UNINITIALIZED_OUT "P1910" "uninitialized_out_param" Warning "an out parameter that may not be written";
+    UNINITIALIZED_OUT "P1910" "uninitialized-out-param" Warning "an out parameter that may not be written";
     MISSING "P1911" "missing" Warning "something that a complete program has";
     IGNORED_PROPERTY "P1912" "ignore-prop" Warning "a property or key that has no effect";
     NEVER_ACCEPTS "P1913" "unreachable" Warning "a parser that never accepts";

@@ -279,10 +279,8 @@ fn watch_worker(
                         index = at.parse().unwrap_or(index);
                         count.n_inputs += 1;
                     }
-                    Some(("f", key)) => {
-                        if count.findings.insert(key.to_string()) {
-                            println!("{}: {key}", target.name());
-                        }
+                    Some(("f", key)) if count.findings.insert(key.to_string()) => {
+                        println!("{}: {key}", target.name());
                     }
                     _ => {}
                 }

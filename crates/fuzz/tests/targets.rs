@@ -13,7 +13,8 @@ fn data(target: Target, seed: u64) -> Vec<u8> {
         }
         return data;
     }
-    let n = rng.usize(1..1 << rng.u32(4..12));
+    let bits = rng.u32(4..12);
+    let n = rng.usize(1..1 << bits);
     (0..n).map(|_| rng.u8(..)).collect()
 }
 

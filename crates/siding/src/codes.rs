@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn nearest_words() {
-        assert_eq!(find("uninitialized-use").map(|c| c.name), Some("uninitialized_use"));
+        assert_eq!(find("uninitialized_use").map(|c| c.name), Some("uninitialized-use"));
         assert_eq!(nearest("unusd", ["unused", "shadow"]), Some("unused"));
         assert_eq!(nearest("p1038", ["P1308", "P2000"]), Some("P1308"));
         assert_eq!(nearest("xyz", ["unused", "shadow"]), None);

@@ -203,7 +203,8 @@ fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
         let mut toks = ahead
             .by_ref()
             .filter(|r| !matches!(r.kind, RawKind::Space | RawKind::BlockComment | RawKind::Splice));
-        let is_directive = toks.next().is_some_and(|r| r.kind == RawKind::Hash);
+        let hash = toks.next().filter(|r| r.kind == RawKind::Hash);
+        let is_directive = hash.is_some();
         let name = if is_directive { toks.next().map_or("", |r| r.text(text)) } else { "" };
         let ends = match conditional(name) {
             Conditional::If => {
@@ -221,6 +222,13 @@ fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
             return None;
         }
         if ends {
+            // A comment in front of the directive is left out too.
+            let prefix = text.get(line as usize..hash?.lo as usize)?.trim_end();
+            if !prefix.is_empty() {
+                let end = line as usize + prefix.len();
+                lexer.seek(end as u32);
+                return Some(end);
+            }
             let before = text.get(..line as usize)?;
             let before = before.strip_suffix('\n').unwrap_or(before);
             let end = before.strip_suffix('\r').unwrap_or(before).len();

@@ -36,7 +36,7 @@ struct Brace {
 }
 
 /// Deeper blocks are not indented further: hostile nesting would make quadratic text.
-const LEVELS_MAX: usize = 100;
+const LEVELS_MAX: usize = 40;
 
 /// Items at the start of a line that are looked at to tell what it is.
 const HEAD_MAX: usize = 500;

@@ -52,19 +52,15 @@ impl Parser<'_> {
             self.report(d);
         }
         let stmt = self.nest(|p| p.unguarded_item(body))?;
-        if body == Body::State {
-            if let StmtKind::Decl(decl) = &stmt.kind {
-                if matches!(decl.kind, DeclKind::Instantiation(_)) {
-                    let d = Diagnostic::new(
-                        &codes::MISPLACED,
-                        stmt.span,
-                        "an instance cannot be made in a parser state",
-                    )
+        if body == Body::State
+            && let StmtKind::Decl(decl) = &stmt.kind
+            && matches!(decl.kind, DeclKind::Instantiation(_))
+        {
+            let d =
+                Diagnostic::new(&codes::MISPLACED, stmt.span, "an instance cannot be made in a parser state")
                     .label("not here")
                     .help("declare the instance before the states of the parser");
-                    self.report(d);
-                }
-            }
+            self.report(d);
         }
         Ok(stmt)
     }
@@ -396,10 +392,11 @@ impl Parser<'_> {
                 return self.expected("a statement");
             }
         };
-        if self.at_name() && !self.at_line_start_if_call(&target) {
-            if let Some(kind) = self.reread_as_declaration(&target, start, ends) {
-                return kind;
-            }
+        if self.at_name()
+            && !self.at_line_start_if_call(&target)
+            && let Some(kind) = self.reread_as_declaration(&target, start, ends)
+        {
+            return kind;
         }
         let op = self.assignment_op();
         if let Some((op, n_tokens)) = op {
