@@ -3,6 +3,7 @@
 use crate::{Corpus, Input};
 use diagnostics::render::{self, Style, Tool};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use p4info::Format;
 use rustix::time::{ClockId, clock_gettime};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -78,14 +79,15 @@ fn promises(input: &Input, corpus: &Corpus) -> Result<(), Finding> {
         return Err(not_accepted("a valid program does not parse", &parsed.diagnostics, &parsed.sources));
     }
     formats(input, corpus, parses.then_some(&parsed))?;
-    let checked = check::check(parsed, &check::Options::default());
+    let checked = check::check(parsed, &check_options());
     can_be_shown(&checked.diagnostics, &checked.sources)?;
     let accepted = !checked.diagnostics.has_errors();
     if input.is_valid && !accepted {
         return Err(not_accepted("a valid program is refused", &checked.diagnostics, &checked.sources));
     }
+    let control_plane = if accepted { control_plane(&checked, input.is_valid)? } else { None };
     if let Some(printed) = printed {
-        means_the_same(&checked, &printed, input.text.contains("#include"))?;
+        means_the_same(&checked, control_plane.as_ref(), &printed, input.text.contains("#include"))?;
     }
     Ok(())
 }
@@ -210,9 +212,14 @@ fn formats(input: &Input, corpus: &Corpus, parsed: Option<&Parsed>) -> Result<()
 }
 
 /// The checker judges a printed program as it judges the program.
-fn means_the_same(checked: &check::Checked, printed: &str, has_includes: bool) -> Result<(), Finding> {
+fn means_the_same(
+    checked: &check::Checked,
+    control_plane: Option<&p4info::P4Info>,
+    printed: &str,
+    has_includes: bool,
+) -> Result<(), Finding> {
     let again = syntax::parse("printed.p4", printed, &NoIncludes, &Options::default());
-    let again = check::check(again, &check::Options::default());
+    let again = check::check(again, &check_options());
     let codes = |diagnostics: &Diagnostics, only_errors: bool| {
         let mut codes: Vec<&str> = diagnostics
             .iter()
@@ -237,7 +244,42 @@ fn means_the_same(checked: &check::Checked, printed: &str, has_includes: bool) -
             first_errors(&checked.diagnostics, &checked.sources),
             first_errors(&again.diagnostics, &again.sources)
         )
+    })?;
+    let Some(p4info) = control_plane else { return Ok(()) };
+    let built = p4info::build(&again.program, &again.sources);
+    let differences = p4info::compare(p4info, &built.p4info);
+    require(differences.is_empty(), "a printed program has another P4Info", || {
+        format!("{differences:?}\n--- printed ---\n{printed}")
     })
+}
+
+fn check_options() -> check::Options {
+    check::Options { include_of: Some(arch::include_that_declares), ..check::Options::default() }
+}
+
+/// P4Info of an accepted program can be made, written and read; `None` after errors.
+fn control_plane(checked: &check::Checked, is_valid: bool) -> Result<Option<p4info::P4Info>, Finding> {
+    let built = p4info::build(&checked.program, &checked.sources);
+    can_be_shown(&built.diagnostics, &checked.sources)?;
+    if built.diagnostics.has_errors() {
+        return match is_valid {
+            true => Err(not_accepted("a valid program has no P4Info", &built.diagnostics, &checked.sources)),
+            false => Ok(None),
+        };
+    }
+    for format in [Format::Text, Format::Json, Format::Binary] {
+        let bytes = p4info::encode_p4info(&built.p4info, format);
+        let is_same = p4info::decode_p4info(&bytes, format).is_ok_and(|again| again == built.p4info);
+        require(is_same, &format!("P4Info as {format:?} is not read back"), || {
+            String::from_utf8_lossy(&bytes).into_owned()
+        })?;
+        let bytes = p4info::encode_write_request(&built.entries, format);
+        let is_same = p4info::decode_write_request(&bytes, format).is_ok_and(|again| again == built.entries);
+        require(is_same, &format!("entries as {format:?} are not read back"), || {
+            String::from_utf8_lossy(&bytes).into_owned()
+        })?;
+    }
+    Ok(Some(built.p4info))
 }
 
 fn not_accepted(what: &str, diagnostics: &Diagnostics, sources: &SourceMap) -> Finding {
