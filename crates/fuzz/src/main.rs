@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: fuzz [--seconds N] [--target bytes|tokens|mutate|generate] [--seed N] [--p4c DIR] \
+const USAGE: &str = "usage: fuzz [--seconds N] [--inputs N] [--target bytes|tokens|mutate|generate] [--seed N] [--p4c DIR] \
                      [--artifacts DIR] [--print INDEX]";
 
 /// After so long without a sign of life a worker hangs. Minimising signs too.
@@ -26,6 +26,8 @@ const STACK_BYTES: usize = 8 << 20;
 #[derive(Clone, Debug)]
 struct Args {
     seconds: u64,
+    /// Most inputs for each target.
+    inputs: u64,
     target: Option<Target>,
     seed: u64,
     p4c: Option<PathBuf>,
@@ -39,6 +41,7 @@ struct Args {
 fn parse_args() -> Result<Args, String> {
     let mut args = Args {
         seconds: 60,
+        inputs: u64::MAX,
         target: None,
         seed: 1,
         p4c: std::env::var_os("SIDING_P4C").map(PathBuf::from),
@@ -53,6 +56,7 @@ fn parse_args() -> Result<Args, String> {
             |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"));
         match word.as_str() {
             "--seconds" => args.seconds = number(value()?)?,
+            "--inputs" => args.inputs = number(value()?)?,
             "--seed" => args.seed = number(value()?)?,
             "--print" => args.print = Some(number(value()?)?),
             "--worker" => args.worker = Some(number(value()?)?),
@@ -284,7 +288,7 @@ fn watch_worker(
                     }
                     _ => {}
                 }
-                if Instant::now() >= end {
+                if Instant::now() >= end || count.n_inputs > args.inputs {
                     break None;
                 }
             }

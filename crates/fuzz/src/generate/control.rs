@@ -222,8 +222,11 @@ impl Gen<'_, '_> {
         self.states(&headers);
         self.close("}");
 
-        let controls: &[&str] =
-            if has_v1model { &["MyVerify", "MyIngress", "MyEgress", "MyCompute"] } else { &["MyIngress"] };
+        let controls: &[&str] = if has_v1model {
+            &["MyVerify", "MyIngress", "MyEgress", "MyCompute"]
+        } else {
+            &["MyIngress", "MyEgress"]
+        };
         for name in controls {
             let is_checksum = matches!(*name, "MyVerify" | "MyCompute");
             let extra = if is_checksum { "" } else { standard };
@@ -251,7 +254,7 @@ impl Gen<'_, '_> {
         } else if self.choices.one_in(2) {
             self.line("Switch(p = MyParser(), d = MyDeparser(), c = MyIngress()) main;");
         } else {
-            self.line("Switch(MyParser(), MyIngress(), MyIngress(), MyDeparser()) main;");
+            self.line("Switch(MyParser(), MyIngress(), MyEgress(), MyDeparser()) main;");
         }
     }
 

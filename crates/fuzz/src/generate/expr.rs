@@ -392,6 +392,33 @@ impl Gen<'_, '_> {
         found
     }
 
+    /// All places that can be written to and have a value that can be written down, with their types.
+    pub(super) fn writable(&self) -> Vec<(String, Ty)> {
+        let mut found = Vec::new();
+        for var in self.vars.iter().rev().take(12).filter(|v| v.is_writable) {
+            self.writable_below(&var.name, &var.ty, 4, &mut found);
+        }
+        found
+    }
+
+    fn writable_below(&self, path: &str, ty: &Ty, depth: usize, found: &mut Vec<(String, Ty)>) {
+        let fields = self.fields_of(ty);
+        let is_union = matches!(ty, Ty::Named(i) if matches!(self.types[*i].shape, Shape::Union(_)));
+        let is_headers = matches!(ty, Ty::Named(i) if self.types[*i].name == "Headers");
+        if !is_union && !is_headers && !matches!(ty, Ty::Stack(..)) {
+            found.push((path.to_string(), ty.clone()));
+        }
+        if depth == 0 || found.len() > 40 {
+            return;
+        }
+        for (name, ty) in fields {
+            self.writable_below(&format!("{path}.{name}"), &ty, depth - 1, found);
+        }
+        if let Ty::Stack(header, _) = ty {
+            self.writable_below(&format!("{path}[0]"), &Ty::Named(*header), depth - 1, found);
+        }
+    }
+
     fn paths_below(&self, path: &str, from: &Ty, to: &Ty, depth: usize, found: &mut Vec<String>) {
         if from == to {
             found.push(path.to_string());

@@ -75,9 +75,8 @@ impl Gen<'_, '_> {
     }
 
     fn assignment(&mut self) {
-        let ty = self.value_type();
-        let paths = self.paths(&ty, false, true);
-        let Some(path) = self.choices.pick(&paths).cloned() else { return };
+        let places = self.writable();
+        let Some((path, ty)) = self.choices.pick(&places).cloned() else { return };
         let line = match &ty {
             Ty::Bit(w) if *w > 1 && self.choices.one_in(4) => {
                 let high = self.choices.below(*w as usize) as u32;

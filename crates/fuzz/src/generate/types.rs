@@ -1,6 +1,6 @@
 //! Types, and declarations that make new ones.
 
-use super::Gen;
+use super::{Gen, Var};
 
 /// A type, by structure; declared types by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,11 @@ impl Gen<'_, '_> {
         *self.choices.pick(WIDTHS).unwrap_or(&8)
     }
 
+    /// Of what only parsers and controls have: no value of it can be written down.
+    fn is_pipeline_type(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(i) if self.types[*i].name == "Headers")
+    }
+
     /// Types of plain numbers.
     pub(super) fn bit_type(&mut self) -> Ty {
         Ty::Bit(self.width())
@@ -51,8 +56,14 @@ impl Gen<'_, '_> {
 
     /// A type that constants, variables and parameters may have.
     pub(super) fn value_type(&mut self) -> Ty {
-        match self.choices.below(12) {
+        match self.choices.below(16) {
             0..=3 => self.bit_type(),
+            // So that there is something to read and to write of the type.
+            12..=15 => match self.choices.pick(&self.vars) {
+                Some(Var { ty: Ty::Stack(..), .. }) | None => self.bit_type(),
+                Some(var) if self.is_pipeline_type(&var.ty) => self.bit_type(),
+                Some(var) => var.ty.clone(),
+            },
             4 => Ty::Int(self.width().max(2)),
             5 => Ty::Bool,
             6 => Ty::Error,
