@@ -202,7 +202,7 @@ mod tests {
     fn names_occur_in_the_include_files() {
         let files = [
             (Architecture::V1Model, "v1model.p4"),
-            (Architecture::Psa, "psa.p4"),
+            (Architecture::Psa, "bmv2/psa.p4"),
             (Architecture::Pna, "pna.p4"),
         ];
         for (arch, file) in files {

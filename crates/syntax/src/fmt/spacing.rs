@@ -360,7 +360,9 @@ fn blank(items: &[Item], s: &Shape, i: usize) -> bool {
         Role::Dot => !operand_a,
         Role::AngleOpen => false,
         Role::Open if brace(b, TokenKind::LParen) => {
-            keeps_distance(items[a].kind) || brace(a, TokenKind::RBrace)
+            // A keyword after `@` is the name of an annotation.
+            let is_annotation = a > 0 && items[a - 1].is(TokenKind::At);
+            keeps_distance(items[a].kind) && !is_annotation || brace(a, TokenKind::RBrace)
         }
         Role::Open if brace(b, TokenKind::LBracket) => !operand_a,
         _ => true,
