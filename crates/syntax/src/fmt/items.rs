@@ -1,7 +1,8 @@
 //! The pieces that formatting moves about: tokens, comments, and lines that must stay whole.
 
+use crate::codes;
 use crate::lexer::{Lexer, RawKind, RawToken, lexical_error};
-use crate::limits::SYNTAX_ERRORS_MAX;
+use crate::limits::{SYNTAX_ERRORS_MAX, TOKENS_MAX};
 use crate::preprocessor::Annotation;
 use crate::token::TokenKind;
 use diagnostics::{Diagnostic, Span};
@@ -71,6 +72,7 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
     let mut body = 0;
     // Characters that are errors unless the body can be kept whole.
     let mut in_body = Vec::new();
+    let mut n_items = 0;
     while let Some(raw) = lexer.next() {
         let mut hi = raw.hi as usize;
         let kind = match raw.kind {
@@ -112,6 +114,15 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
             at_line_start = kind == ItemKind::Directive;
         }
         let lo = raw.lo as usize;
+        n_items += 1;
+        if n_items > TOKENS_MAX {
+            let d = Diagnostic::new(
+                &codes::TOO_MANY_TOKENS,
+                Span::new(raw.lo + 1, raw.lo + 1),
+                "the program has too many tokens",
+            );
+            return Err(vec![d.label("the limit is reached here")]);
+        }
         items.push(Item { kind, text: text.get(lo..hi).unwrap_or(""), lo, newlines, space });
         (newlines, space) = (0, matches!(kind, ItemKind::LineComment | ItemKind::BlockComment));
         if let ItemKind::Token(k) = kind {

@@ -47,6 +47,7 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
     }
     let items = items::items(text, Bodies::Whole)?;
     let mut out = lines::format_items(text, &items, options);
+    drop(items);
     // A backslash at the very end would remove a line break behind it.
     if out.ends_with("\\\n") && text.ends_with('\\') {
         out.pop();
