@@ -1,17 +1,27 @@
 //! Which include file declares a name: for messages about names that are not declared.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 /// The include file that declares `name` at its top level (or as an error or match kind), for instance
 /// `core.p4` for `NoAction`.
 pub fn include_that_declares(name: &str) -> Option<&'static str> {
-    if name.is_empty() {
-        return None;
-    }
-    crate::INCLUDE_FILES.iter().find(|(_, text)| declares(text, name)).map(|(file, _)| *file)
+    static DECLARED: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
+    let declared = DECLARED.get_or_init(|| {
+        let mut declared = HashMap::new();
+        for (file, text) in crate::INCLUDE_FILES {
+            declarations(text, |name| {
+                declared.entry(name).or_insert(*file);
+            });
+        }
+        declared
+    });
+    declared.get(name).copied()
 }
 
 /// A look at the tokens that is good enough for our own files: a declared name stands outside of all braces
 /// and parentheses, before `(`, `{`, `;` or `<`; members of `error` and `match_kind` stand in their braces.
-fn declares(text: &str, name: &str) -> bool {
+fn declarations(text: &'static str, mut found: impl FnMut(&'static str)) {
     let (mut depth, mut in_members) = (0usize, false);
     let mut previous = "";
     for line in text.lines() {
@@ -21,12 +31,11 @@ fn declares(text: &str, name: &str) -> bool {
         }
         let line = line.split("//").next().unwrap_or("");
         for token in tokens(line) {
-            let ends_name = matches!(token, "(" | "{" | ";" | "<");
-            if depth == 0 && ends_name && previous == name {
-                return true;
+            if depth == 0 && matches!(token, "(" | "{" | ";" | "<") && !previous.is_empty() {
+                found(previous);
             }
-            if in_members && depth == 1 && token == name {
-                return true;
+            if in_members && depth == 1 {
+                found(token);
             }
             match token {
                 "{" => {
@@ -43,7 +52,6 @@ fn declares(text: &str, name: &str) -> bool {
             previous = token;
         }
     }
-    false
 }
 
 /// Words and single characters.
