@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 /// Address space. The binary reserves 256 MiB of it for its stack; the rest is what it may use.
 const ADDRESS_SPACE_KIB: u64 = (1 << 20) + (320 << 10);
 /// Processor time, user and system, until one input is refused.
-const CPU_SECONDS: f64 = if cfg!(debug_assertions) { 10.0 } else { 1.0 };
+const CPU_SECONDS: f64 = if cfg!(debug_assertions) { 30.0 } else { 1.0 };
 /// What a huge program without errors may take in units of that: all of it has to be looked at.
 const ACCEPTED_FACTOR: f64 = 3.0;
 /// When the kernel ends it.
