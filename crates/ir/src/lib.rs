@@ -1,0 +1,1 @@
+pub mod bits; pub use bits::Bits;
