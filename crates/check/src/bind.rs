@@ -9,7 +9,7 @@ use crate::program::*;
 use crate::subst::Subst;
 use crate::types::{Ty, TyKind, Types};
 use crate::unify::{Conversions, plural};
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use smol_str::SmolStr;
 use syntax::ast;
 
@@ -104,7 +104,7 @@ impl Checker<'_> {
                         )
                         .label("no such parameter")
                         .also(decl, "declared here");
-                        d = match crate::suggest::closest(&name.name, names.iter().map(String::as_str)) {
+                        d = match suggest::closest(&name.name, names.iter().map(String::as_str)) {
                             Some(s) => d.fix(format!("did you mean `{s}`?"), name.span, s),
                             None => d.note(format!("its parameters are {}", list_names(&names))),
                         };

@@ -8,7 +8,7 @@ use crate::expr::list_names;
 use crate::program::*;
 use crate::scope::{Context, FrameKind, Place, Res, TypeRes};
 use crate::types::{Ty, TyKind, Types};
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use syntax::ast;
@@ -262,7 +262,7 @@ impl Checker<'_> {
                 format!("parser `{}` has no state `start`", p.head.name.name),
             )
             .label("where would it begin?");
-            if let Some(s) = crate::suggest::closest("start", known.iter().map(String::as_str)) {
+            if let Some(s) = suggest::closest("start", known.iter().map(String::as_str)) {
                 d = d.help(format!("did you mean `start` instead of `{s}`?"));
             } else {
                 d = d.help("declare `state start { ... }`");
@@ -323,7 +323,7 @@ impl Checker<'_> {
             .label("not declared")
         };
         let known = names.keys().map(SmolStr::as_str).chain(["accept", "reject"]);
-        if let Some(s) = crate::suggest::closest(&name.name, known) {
+        if let Some(s) = suggest::closest(&name.name, known) {
             d = d.fix(format!("did you mean `{s}`?"), name.span, s);
         }
         self.report(d);

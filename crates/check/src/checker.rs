@@ -6,7 +6,7 @@ use crate::program::*;
 use crate::scope::{Binding, Context, FrameKind, Res, Scopes, TypeRes};
 use crate::types::{Ty, TyKind, Types};
 use crate::value::Value;
-use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span};
+use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span, suggest};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::rc::Rc;
@@ -281,8 +281,7 @@ impl<'a> Checker<'a> {
                 .label("not found in this scope");
         self.n_suggestions += 1;
         let suggestion = if self.n_suggestions <= SUGGESTIONS_MAX {
-            crate::suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str()))
-                .map(str::to_string)
+            suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str())).map(str::to_string)
         } else {
             None
         };

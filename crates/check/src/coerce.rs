@@ -8,7 +8,7 @@ use crate::program::*;
 use crate::types::{Ty, TyKind, Types};
 use crate::unify::{Conversions, Mismatch};
 use crate::value::Value;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use smol_str::SmolStr;
 use std::rc::Rc;
 
@@ -238,7 +238,7 @@ impl Checker<'_> {
                 )
                 .label(format!("given for `{name}`"))
                 .also(decl, format!("{shown} is declared here"));
-                if let Some(s) = crate::suggest::closest(name, fields.iter().map(|(f, _)| f.as_str())) {
+                if let Some(s) = suggest::closest(name, fields.iter().map(|(f, _)| f.as_str())) {
                     d = d.help(format!("did you mean `{s}`?"));
                 }
                 self.report(d);

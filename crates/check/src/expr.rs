@@ -11,7 +11,7 @@ use crate::scope::{Place, Res, TypeRes};
 use crate::type_expr::{Generic, short};
 use crate::types::{Ty, TyKind, Types};
 use crate::value::Value;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use num_bigint::BigInt;
 use num_traits::Signed;
 use smol_str::SmolStr;
@@ -383,7 +383,7 @@ impl Checker<'_> {
             TyKind::Array(..) => &["next", "last", "lastIndex", "size", "push_front", "pop_front"],
             _ => &[],
         };
-        if let Some(s) = crate::suggest::closest(&member.name, known.iter().copied()) {
+        if let Some(s) = suggest::closest(&member.name, known.iter().copied()) {
             d = d.fix(format!("did you mean `{s}`?"), member.span, s);
         } else if self.is_fixed_int(ty) && member.name.starts_with("is") {
             d = d.note("only headers have a validity");
@@ -406,7 +406,7 @@ impl Checker<'_> {
         .also(decl, format!("{shown} is declared here"));
         if is_method && kind != StructKind::Struct {
             d = d.help(format!("`{}` is a method: write `{}()`", member.name, member.name));
-        } else if let Some(s) = crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+        } else if let Some(s) = suggest::closest(&member.name, names.iter().map(String::as_str)) {
             d = d.fix(format!("did you mean `{s}`?"), member.span, s);
         } else if !names.is_empty() && names.len() <= 12 {
             d = d.note(format!("its fields are {}", list_names(&names)));
@@ -429,7 +429,7 @@ impl Checker<'_> {
                     )
                     .label("no such member")
                     .also(decl, "declared here");
-                    if let Some(s) = crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+                    if let Some(s) = suggest::closest(&member.name, names.iter().map(String::as_str)) {
                         d = d.fix(format!("did you mean `{s}`?"), member.span, s);
                     }
                     self.report(d);
@@ -452,7 +452,7 @@ impl Checker<'_> {
                         format!("there is no error `{}`", member.name),
                     )
                     .label("not declared");
-                    d = match crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+                    d = match suggest::closest(&member.name, names.iter().map(String::as_str)) {
                         Some(s) => d.fix(format!("did you mean `{s}`?"), member.span, s),
                         None => d.help(format!("declare it: `error {{ {} }}`", member.name)),
                     };

@@ -38,7 +38,6 @@ mod scope;
 mod size;
 mod stmt;
 mod subst;
-mod suggest;
 mod table;
 mod type_decl;
 mod type_expr;

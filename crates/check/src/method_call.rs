@@ -9,7 +9,7 @@ use crate::subst::Subst;
 use crate::types::{Ty, TyKind, Types};
 use crate::unify::plural;
 use crate::value::Value;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use num_bigint::BigInt;
 use syntax::ast;
 
@@ -331,7 +331,7 @@ impl Checker<'_> {
             d = d.note("of a header union only the members can be made valid or invalid");
         } else if is_validity {
             d = d.note("only headers have a validity");
-        } else if let Some(s) = crate::suggest::closest(&member.name, candidates.into_iter()) {
+        } else if let Some(s) = suggest::closest(&member.name, candidates.into_iter()) {
             d = d.fix(format!("did you mean `{s}`?"), member.span, s);
         }
         self.report(d);
@@ -498,7 +498,7 @@ impl Checker<'_> {
             )
             .label("no such method")
             .also(decl, "declared here");
-            if let Some(s) = crate::suggest::closest(&member.name, names.iter().map(String::as_str)) {
+            if let Some(s) = suggest::closest(&member.name, names.iter().map(String::as_str)) {
                 d = d.fix(format!("did you mean `{s}`?"), member.span, s);
             }
             self.report(d);

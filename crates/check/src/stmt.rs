@@ -7,7 +7,7 @@ use crate::program::*;
 use crate::scope::{FrameKind, Place};
 use crate::types::{TyKind, Types};
 use crate::unify::Conversions;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use syntax::ast;
@@ -432,8 +432,7 @@ impl Checker<'_> {
                         )
                         .label("not in its action list")
                         .also(tspan, "the table");
-                        if let Some(s) =
-                            crate::suggest::closest(&path.name.name, names.iter().map(SmolStr::as_str))
+                        if let Some(s) = suggest::closest(&path.name.name, names.iter().map(SmolStr::as_str))
                         {
                             d = d.fix(format!("did you mean `{s}`?"), c.label.span, s);
                         }

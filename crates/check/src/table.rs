@@ -9,7 +9,7 @@ use crate::scope::{Place, Res};
 use crate::subst::Subst;
 use crate::types::{TyKind, Types};
 use crate::value::Value;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Span, suggest};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use syntax::ast;
@@ -99,7 +99,7 @@ impl Checker<'_> {
                 format!("there is no match kind `{}`", k.match_kind.name),
             )
             .label("not declared");
-            d = match crate::suggest::closest(&k.match_kind.name, names.iter().map(String::as_str)) {
+            d = match suggest::closest(&k.match_kind.name, names.iter().map(String::as_str)) {
                 Some(s) => d.fix(format!("did you mean `{s}`?"), k.match_kind.span, s),
                 None if self.include_of(&k.match_kind.name).is_some() => {
                     let file = self.include_of(&k.match_kind.name).unwrap_or_default();

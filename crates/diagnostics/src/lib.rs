@@ -15,6 +15,7 @@
 mod diagnostic;
 pub mod render;
 mod source_map;
+pub mod suggest;
 
 pub use diagnostic::{Code, CodeInfo, Diagnostic, Diagnostics, Fix, Label, Severity};
 pub use source_map::{FileId, Location, Resolved, SourceFile, SourceMap, Span};

@@ -291,6 +291,17 @@ impl SourceMap {
         Some(Location { file: name.to_string(), line, column, end_line, end_column })
     }
 
+    /// True when `first` ends on the line of a file on which `second` begins.
+    pub fn ends_on_line_of(&self, first: Span, second: Span) -> bool {
+        match (self.resolve(first), self.resolve(second)) {
+            (Some(a), Some(b)) if a.file == b.file => {
+                let file = self.file(a.file);
+                file.line_index(a.hi) == file.line_index(b.lo)
+            }
+            (a, b) => a.is_none() && b.is_none(),
+        }
+    }
+
     fn presumed<'a>(&self, f: &'a SourceFile, offset: u32) -> (&'a str, u32, u32) {
         let line = f.line_index(offset);
         let start = f.line_start(line) as usize;

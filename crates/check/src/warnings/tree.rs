@@ -1,7 +1,7 @@
 //! What the syntax tree alone tells: shadowed names, `@noWarn`, states and programs without an end.
 
 use crate::codes;
-use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap, Span};
+use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap, Span, suggest};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use syntax::ast::*;
@@ -155,7 +155,7 @@ impl Walk<'_> {
                     d = d.note("names are those of `--Wdisable=...`; errors cannot be switched off");
                     if is_ours {
                         d = d.help(format!("write `@noWarn(\"{name}\")`"));
-                    } else if let Some(near) = crate::suggest::closest(&name, all) {
+                    } else if let Some(near) = suggest::closest(&name, all) {
                         d = d.help(format!("did you mean `@noWarn(\"{near}\")`?"));
                     }
                     self.out.push(d);

@@ -3,6 +3,7 @@
 use crate::cli::{CheckArgs, FrontEndArgs};
 use crate::output::{self, ErrorFormat, Exit, Printer};
 use clap::ArgMatches;
+use diagnostics::suggest::nearest_word;
 use driver::ControlPlane;
 use siding::{Action, FileLoader, Options, WarningPolicy, codes};
 use std::path::Path;
@@ -166,7 +167,7 @@ fn warn_of_unknown_names(policy: &WarningPolicy) {
     let codes = codes::all();
     for name in policy.names().filter(|name| codes::find(name).is_none()) {
         let known = codes.iter().map(|c| c.name);
-        let nearest = codes::nearest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        let nearest = nearest_word(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
         output::warning_line(&format!("no diagnostic is named `{name}`{nearest}"));
     }
 }

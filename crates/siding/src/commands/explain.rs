@@ -2,6 +2,7 @@
 
 use crate::cli::ExplainArgs;
 use crate::output::{self, Exit};
+use diagnostics::suggest::nearest_word;
 use siding::{codes, explain};
 
 pub fn run(args: &ExplainArgs) -> Exit {
@@ -26,7 +27,7 @@ pub fn run(args: &ExplainArgs) -> Exit {
             let all = codes::all();
             let words = all.iter().flat_map(|c| [c.id, c.name]);
             let nearest =
-                codes::nearest(wanted, words).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                nearest_word(wanted, words).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             output::error_line(&format!("no code or name is `{wanted}`{nearest}"));
             output::err("`siding explain` lists all codes\n");
             Exit::Usage

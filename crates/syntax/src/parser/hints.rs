@@ -2,6 +2,7 @@
 
 use super::types::Typeness;
 use super::*;
+use diagnostics::suggest::nearest_word;
 
 /// Type names of other languages and what to write instead.
 const FOREIGN_TYPES: &[(&str, &str)] = &[
@@ -186,14 +187,8 @@ impl Parser<'_> {
         if !self.at(TokenKind::Ident) || self.names.lookup(&self.tok().text).is_some() {
             return None;
         }
-        let text = self.tok().text.to_ascii_lowercase();
-        words
-            .iter()
-            .copied()
-            .map(|k| (edit_distance(&text, k.as_str()), k))
-            .filter(|(d, k)| *d <= (k.as_str().len() / 3).max(1))
-            .min_by_key(|(d, _)| *d)
-            .map(|(_, k)| k)
+        let meant = nearest_word(&self.tok().text, words.iter().map(|k| k.as_str()))?;
+        words.iter().copied().find(|k| k.as_str() == meant)
     }
 
     /// Reports a misspelt keyword and reads on as if it were right.
@@ -203,39 +198,5 @@ impl Parser<'_> {
         self.here(&codes::MISSPELT_KEYWORD, format!("{what} {}", self.found()))
             .label(format!("did you mean `{word}`?"))
             .fix(format!("write `{word}`"), self.span(), word)
-    }
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b`. Long words are
-/// cut: they are no keywords.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(32).collect();
-    let b: Vec<char> = b.chars().take(32).collect();
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::edit_distance;
-
-    #[test]
-    fn distances() {
-        assert_eq!(edit_distance("contrl", "control"), 1);
-        assert_eq!(edit_distance("retrun", "return"), 1);
-        assert_eq!(edit_distance("table", "table"), 0);
-        assert_eq!(edit_distance("", "key"), 3);
     }
 }

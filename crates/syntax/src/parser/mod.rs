@@ -154,8 +154,7 @@ impl Parser<'_> {
 
     /// True when the current token is the first of its line.
     fn at_line_start(&self) -> bool {
-        let line = |span: Span| self.sources.locate(span).map(|l| l.end_line);
-        line(self.prev_span()) != self.sources.locate(self.span()).map(|l| l.line)
+        !self.sources.ends_on_line_of(self.prev_span(), self.span())
     }
 
     /// Runs `f` in a scope of its own.
