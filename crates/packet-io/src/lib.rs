@@ -1,0 +1,1 @@
+//! Ports: packets from and to capture files and memory.
