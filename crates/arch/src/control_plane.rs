@@ -8,6 +8,8 @@ pub enum Architecture {
     Psa,
     Pna,
     Ubpf,
+    Ebpf,
+    Xdp,
 }
 
 /// What an extern is to a control plane.
@@ -118,6 +120,10 @@ const PORTABLE: &[ControlPlaneExtern] = &[
     ControlPlaneExtern { data_type: Some(0), ..object("Digest", ExternRole::Digest) },
 ];
 
+/// Counters of filters have no unit: the program says what it adds.
+const FILTER: &[ControlPlaneExtern] =
+    &[ControlPlaneExtern { size: Some("max_index"), ..object("CounterArray", ExternRole::Counter) }];
+
 impl Architecture {
     /// By the type of `main`.
     pub fn of_package(name: &str) -> Option<Architecture> {
@@ -126,6 +132,8 @@ impl Architecture {
             "PSA_Switch" => Some(Architecture::Psa),
             "PNA_NIC" => Some(Architecture::Pna),
             "ubpf" => Some(Architecture::Ubpf),
+            "ebpfFilter" => Some(Architecture::Ebpf),
+            "xdp" => Some(Architecture::Xdp),
             _ => None,
         }
     }
@@ -137,6 +145,8 @@ impl Architecture {
             Architecture::Psa => "psa",
             Architecture::Pna => "pna",
             Architecture::Ubpf => "ubpf",
+            Architecture::Ebpf => "ebpf",
+            Architecture::Xdp => "xdp",
         }
     }
 
@@ -145,6 +155,7 @@ impl Architecture {
         let all = match self {
             Architecture::V1Model => V1MODEL,
             Architecture::Psa | Architecture::Pna | Architecture::Ubpf => PORTABLE,
+            Architecture::Ebpf | Architecture::Xdp => FILTER,
         };
         let found = all.iter().find(|e| e.name == name)?;
         let has_digests = self != Architecture::Ubpf;
@@ -155,7 +166,11 @@ impl Architecture {
     pub fn digest_function(self) -> Option<(&'static str, usize)> {
         match self {
             Architecture::V1Model => Some(("digest", 1)),
-            Architecture::Psa | Architecture::Pna | Architecture::Ubpf => None,
+            Architecture::Psa
+            | Architecture::Pna
+            | Architecture::Ubpf
+            | Architecture::Ebpf
+            | Architecture::Xdp => None,
         }
     }
 
@@ -174,6 +189,12 @@ impl Architecture {
                 idle_timeout: (self == Architecture::Psa)
                     .then_some(("psa_idle_timeout", IdleTimeout::Member("NOTIFY_CONTROL"))),
             },
+            Architecture::Ebpf | Architecture::Xdp => TableProperties {
+                implementation: "implementation",
+                direct_counter: "",
+                direct_meter: "",
+                idle_timeout: None,
+            },
             Architecture::Pna => TableProperties {
                 implementation: "pna_implementation",
                 direct_counter: "pna_direct_counter",
@@ -188,7 +209,11 @@ impl Architecture {
     pub fn version_constant(self) -> Option<(&'static str, u32, u32)> {
         match self {
             Architecture::V1Model => Some(("__v1model_version", 20180101, 20200408)),
-            Architecture::Psa | Architecture::Pna | Architecture::Ubpf => None,
+            Architecture::Psa
+            | Architecture::Pna
+            | Architecture::Ubpf
+            | Architecture::Ebpf
+            | Architecture::Xdp => None,
         }
     }
 }
@@ -220,6 +245,8 @@ mod tests {
                     Architecture::Psa => "PSA_Switch",
                     Architecture::Pna => "PNA_NIC",
                     Architecture::Ubpf => "ubpf",
+                    Architecture::Ebpf => "ebpf",
+                    Architecture::Xdp => "xdp",
                 }),
                 Some(arch)
             );

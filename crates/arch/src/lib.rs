@@ -9,10 +9,14 @@
 
 mod control_plane;
 mod declared;
+mod externs;
+mod pipeline;
 
 pub use control_plane::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeout, TableProperties, Unit};
 
 pub use declared::include_that_declares;
+pub use externs::ExternOp;
+pub use pipeline::{BlockModel, BlockRole, FieldRole, ParamRole, PipelineModel};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

@@ -1,0 +1,162 @@
+//! Extern functions and methods by what they do, whatever an architecture calls them.
+
+use crate::Architecture;
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// What an extern function or method does. Arguments keep the order of the declaration.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ExternOp {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl ExternOp {
+            pub const ALL: &[ExternOp] = &[$(ExternOp::$variant,)*];
+
+            /// As the text form of the IR spells it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ExternOp::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    CounterCount = "counter_count",
+    /// Adds its second argument to an element.
+    CounterAdd = "counter_add",
+    DirectCounterCount = "direct_counter_count",
+    MeterExecute = "meter_execute",
+    DirectMeterRead = "direct_meter_read",
+    /// `(out value, index)`
+    RegisterRead = "register_read",
+    /// Gives the value as its result: `(index)`.
+    RegisterGet = "register_get",
+    /// `(index, value)`
+    RegisterWrite = "register_write",
+    /// `(out result, lo, hi)`
+    Random = "random",
+    /// `(out result, algorithm, base, data, max)`
+    Hash = "hash",
+    /// `(out result, algorithm, data)`
+    HashRaw = "hash_raw",
+    /// `(condition, data, checksum, algorithm)`
+    VerifyChecksum = "verify_checksum",
+    UpdateChecksum = "update_checksum",
+    VerifyChecksumWithPayload = "verify_checksum_with_payload",
+    UpdateChecksumWithPayload = "update_checksum_with_payload",
+    /// The internet checksum of `data` as result: `(data)`.
+    Checksum16Get = "checksum16_get",
+    MarkToDrop = "mark_to_drop",
+    MarkToPass = "mark_to_pass",
+    /// `(type, session)`
+    Clone = "clone",
+    /// `(type, session, index)`
+    ClonePreservingFieldList = "clone_preserving_field_list",
+    /// `(type, session, data)`
+    CloneWithData = "clone3",
+    /// `(index)`
+    ResubmitPreservingFieldList = "resubmit_preserving_field_list",
+    /// `(data)`
+    ResubmitWithData = "resubmit",
+    RecirculatePreservingFieldList = "recirculate_preserving_field_list",
+    RecirculateWithData = "recirculate",
+    Truncate = "truncate",
+    /// `(receiver, data)`
+    Digest = "digest",
+    Assert = "assert",
+    Assume = "assume",
+    LogMessage = "log_msg",
+    /// Nanoseconds since start, as result.
+    TimeNanoseconds = "time_ns",
+    /// `(checksum, old, new)`: RFC 1624, as result.
+    ChecksumReplace2 = "csum_replace2",
+    ChecksumReplace4 = "csum_replace4",
+    /// The header checksum of the IPv4 fields given, as result.
+    Ipv4Checksum = "ipv4_checksum",
+    /// Hands the packet to a user-space reader; a result.
+    PerfEventOutput = "perf_event_output",
+    /// An extern that is not the architecture's: someone has to supply it.
+    User = "user",
+}
+
+impl ExternOp {
+    pub fn from_name(name: &str) -> Option<ExternOp> {
+        ExternOp::ALL.iter().copied().find(|op| op.name() == name)
+    }
+
+    /// By the name of the extern function in the architecture's include file.
+    pub fn of_function(architecture: Architecture, name: &str) -> ExternOp {
+        match (architecture, name) {
+            (Architecture::V1Model, "verify_checksum") => ExternOp::VerifyChecksum,
+            (Architecture::V1Model, "update_checksum") => ExternOp::UpdateChecksum,
+            (Architecture::V1Model, "verify_checksum_with_payload") => ExternOp::VerifyChecksumWithPayload,
+            (Architecture::V1Model, "update_checksum_with_payload") => ExternOp::UpdateChecksumWithPayload,
+            (Architecture::V1Model, "hash") => ExternOp::Hash,
+            (Architecture::V1Model, "random") => ExternOp::Random,
+            (Architecture::V1Model | Architecture::Ubpf, "mark_to_drop") => ExternOp::MarkToDrop,
+            (Architecture::V1Model, "clone") => ExternOp::Clone,
+            (Architecture::V1Model, "clone_preserving_field_list") => ExternOp::ClonePreservingFieldList,
+            (Architecture::V1Model, "clone3") => ExternOp::CloneWithData,
+            (Architecture::V1Model, "resubmit_preserving_field_list") => {
+                ExternOp::ResubmitPreservingFieldList
+            }
+            (Architecture::V1Model, "resubmit") => ExternOp::ResubmitWithData,
+            (Architecture::V1Model, "recirculate_preserving_field_list") => {
+                ExternOp::RecirculatePreservingFieldList
+            }
+            (Architecture::V1Model, "recirculate") => ExternOp::RecirculateWithData,
+            (Architecture::V1Model | Architecture::Ubpf, "truncate") => ExternOp::Truncate,
+            (Architecture::V1Model, "digest") => ExternOp::Digest,
+            (Architecture::V1Model, "assert") => ExternOp::Assert,
+            (Architecture::V1Model, "assume") => ExternOp::Assume,
+            (Architecture::V1Model, "log_msg") => ExternOp::LogMessage,
+            (Architecture::Ubpf, "mark_to_pass") => ExternOp::MarkToPass,
+            (Architecture::Ubpf, "ubpf_time_get_ns") => ExternOp::TimeNanoseconds,
+            (Architecture::Ubpf, "hash") => ExternOp::HashRaw,
+            (Architecture::Ubpf | Architecture::Xdp | Architecture::Ebpf, "csum_replace2") => {
+                ExternOp::ChecksumReplace2
+            }
+            (Architecture::Ubpf | Architecture::Xdp | Architecture::Ebpf, "csum_replace4") => {
+                ExternOp::ChecksumReplace4
+            }
+            (Architecture::Xdp | Architecture::Ebpf, "ebpf_ipv4_checksum") => ExternOp::Ipv4Checksum,
+            (Architecture::Xdp | Architecture::Ebpf, "BPF_PERF_EVENT_OUTPUT") => ExternOp::PerfEventOutput,
+            (Architecture::Xdp | Architecture::Ebpf, "BPF_KTIME_GET_NS") => ExternOp::TimeNanoseconds,
+            _ => ExternOp::User,
+        }
+    }
+
+    /// By the name of the extern type and of its method.
+    pub fn of_method(architecture: Architecture, object: &str, method: &str) -> ExternOp {
+        match (architecture, object, method) {
+            (Architecture::V1Model, "counter", "count") => ExternOp::CounterCount,
+            (Architecture::V1Model, "direct_counter", "count") => ExternOp::DirectCounterCount,
+            (Architecture::V1Model, "meter", "execute_meter") => ExternOp::MeterExecute,
+            (Architecture::V1Model, "direct_meter", "read") => ExternOp::DirectMeterRead,
+            (Architecture::V1Model, "register", "read") => ExternOp::RegisterRead,
+            (Architecture::V1Model | Architecture::Ubpf, "register" | "Register", "write") => {
+                ExternOp::RegisterWrite
+            }
+            (Architecture::Ubpf, "Register", "read") => ExternOp::RegisterGet,
+            (Architecture::V1Model, "Checksum16", "get") => ExternOp::Checksum16Get,
+            (Architecture::Ebpf | Architecture::Xdp, "CounterArray", "increment") => ExternOp::CounterCount,
+            (Architecture::Ebpf | Architecture::Xdp, "CounterArray", "add") => ExternOp::CounterAdd,
+            _ => ExternOp::User,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExternOp;
+
+    #[test]
+    fn names_are_distinct() {
+        for op in ExternOp::ALL {
+            assert_eq!(ExternOp::from_name(op.name()), Some(*op));
+        }
+    }
+}
