@@ -1,0 +1,29 @@
+//! What a control plane can ask of a switch, whatever it speaks: entities, what a program has of them, which
+//! updates are allowed, and what a batch means.
+//!
+//! - [`Schema`]: an indexed view of P4Info: tables, actions, profiles, counters and so on, by id and by name;
+//! - [`Entity`], [`Update`], [`Batch`], [`Query`]: the things that travel;
+//! - [`validate()`]: every rule of the P4Runtime specification that can be decided without the contents of the
+//!   switch; the others (exists, full, in use) belong to the [`Target`];
+//! - [`EntryKey`]: when two table entries are the same entry;
+//! - [`Target`] and [`apply()`]: who stores entities, and what happens when one update of a batch fails;
+//! - [`Fault`]: what is wrong, with the canonical code that gRPC and P4Runtime use, and where.
+//!
+//! Invariants: an [`Update`] that [`validate()`] accepts has values of exactly the widths that the schema
+//! says, so that a target needs no checks of its own. Nothing here panics, whatever the input.
+//!
+//! Not here: protobuf (see `p4runtime`), contents of tables (see the targets), sessions.
+//!
+//! Start reading at [`Entity`] and [`validate()`].
+
+pub mod data;
+pub mod entity;
+pub mod ids;
+pub mod query;
+pub mod update;
+
+pub use data::Data;
+pub use entity::*;
+pub use ids::*;
+pub use query::{EntryQuery, Extras, Query};
+pub use update::{Atomicity, Batch, Update, UpdateKind};

@@ -1,0 +1,1 @@
+//! Translation between the messages of P4Runtime and the entities of `control`.
