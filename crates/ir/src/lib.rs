@@ -1,1 +1,88 @@
-pub mod bits; pub use bits::Bits;
+//! The intermediate representation: a program elaborated for one architecture.
+//!
+//! # What the IR means
+//!
+//! A [`Program`] is what exists when packets arrive: blocks to run, tables and extern objects to consult.
+//! Everything that the language decides at compile time is decided: type parameters are replaced, constructor
+//! arguments are values, sub-parsers and sub-controls are inlined into the programmable block that calls them,
+//! constants are folded, names are control-plane names.
+//!
+//! **Blocks and procedures.** A [`Block`] is one programmable block of the architecture (parser, ingress,
+//! deparser, ...). Its code is a control-flow [`Graph`]. Actions and functions are [`Procedure`]s: graphs of
+//! their own that see the variables of their block, so that an action is one piece of code however many tables
+//! list it. There is no recursion, so every variable has one place for the whole life of a packet and a call
+//! needs no stack: the caller assigns the parameters, calls, and assigns the results (copy-in, copy-out).
+//!
+//! **Variables and places.** [`Variable`]s that blocks share (headers, metadata) belong to the pipeline, by their
+//! role for the architecture; others belong to a block or a procedure. A [`Place`] is a variable and a path of
+//! fields, elements and bit ranges into it. Every variable holds zeros when a packet arrives (invalid headers,
+//! empty stacks), and then what was last written. So reads of what the language leaves undefined have a
+//! defined outcome, the same in every executor: an uninitialised variable holds zero or what it held last, the
+//! fields of an invalid header hold what they were last given. An element beyond the end of a stack or array
+//! reads as zeros, and writing to it has no effect (P4-16, "Operations on header stacks").
+//!
+//! **Validity is data.** [`Step::Valid`] is the validity bit of a header and [`Step::NextIndex`] the index of a
+//! stack's next element, both read and assigned like fields. `setValid` is an assignment. That at most one
+//! header of a union is valid is made true by elaboration, which clears the other bits wherever one is set.
+//! A union itself has no validity bit.
+//!
+//! **Evaluation order is written out.** The language evaluates from left to right, binds the l-values of `out`
+//! and `inout` arguments before later arguments are evaluated, copies arguments in and, when the callee returns,
+//! out again, also on `exit` and `return`. Elaboration turns all of that into statements on temporaries: an
+//! [`Expr`] has no side effects and cannot fail, and nothing changes what it reads while it is evaluated.
+//! `&&`, `||` and `?:` with side effects in the operands that may be skipped are branches.
+//!
+//! **Values.** `bit<W>`, `int<W>` and `bool` hold exactly their bits; arithmetic wraps to the width, saturating
+//! operators clamp, shifts by the width or more give zero or the sign, division by zero gives zero. A `varbit`
+//! knows its length. An `enum` without underlying type is the index of its member, an error code too.
+//!
+//! **Parsers.** What can fail in a parser ends its node: [`Terminator::Extract`], [`Terminator::Advance`] and
+//! [`Terminator::Lookahead`] have a successor for success; on failure they set the block's
+//! [`error`](Block::error) and go to the other successor. `verify` and missing matches are ordinary branches
+//! that assign the error. [`Terminator::Accept`] and [`Terminator::Reject`] end the parser.
+//!
+//! **Tables.** [`Terminator::Apply`] evaluates its key expressions in order, looks the table up, assigns the
+//! entry's action data to the parameters of the action's procedure, stores whether it hit and which action it
+//! is, runs the procedure and goes on. Arguments that a program binds in a table's list of actions are inside
+//! the procedure, which then stands for the action in this table only.
+//!
+//! **Exit.** A procedure ends in [`Terminator::Return`] or [`Terminator::Exit`]; [`Terminator::Call`] and
+//! [`Terminator::Apply`] have a successor for each. What has to be copied out on the way stands in the graph.
+//! A block ends in [`Terminator::Return`] in either case, as nothing is left to do.
+//!
+//! **Suspension points and segments.** Where a packet may have to wait the graph is cut: see `segments`. The
+//! pieces are segments, code that never waits. For each cut liveness tells which leaves of which variables must
+//! survive it.
+//!
+//! # Invariants
+//!
+//! `validate` checks: every id is in range and belongs to the block that uses it; types of both sides of every
+//! assignment are equal and every operand has the type that its operator wants; successors exist; only parsers
+//! contain parser terminators; procedures do not call themselves, directly or through others.
+//!
+//! # Non-goals
+//!
+//! The syntax tree and the checker's types (crate `elaborate` comes from there); text of C; the contents of
+//! tables.
+//!
+//! Start reading at [`Program`], then [`Terminator`].
+
+pub mod bits;
+pub mod expr;
+pub mod graph;
+pub mod program;
+pub mod types;
+
+pub use bits::Bits;
+pub use expr::{BinaryOp, Expr, ExprKind, Place, Step, UnaryOp};
+pub use graph::{
+    Arg, Graph, Keyset, Node, NodeId, Pattern, SelectCase, Stmt, StmtKind, SwitchCase, Terminator,
+    TerminatorKind,
+};
+
+pub use program::{
+    Action, Block, BlockId, Constant, Entry, FieldList, Key, Match, MatchKind, Object, ObjectId, Param,
+    Procedure, ProcedureId, Program, Scope, Table, TableAction, TableId, ValueSet, ValueSetField, ValueSetId,
+    VarId, Variable,
+};
+pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};

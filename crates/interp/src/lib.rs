@@ -1,0 +1,1 @@
+//! Executes the IR: the meaning of a program, step by step.

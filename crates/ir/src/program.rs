@@ -1,0 +1,273 @@
+//! The elaborated program: blocks, procedures, tables, extern objects.
+
+use crate::{Bits, Enum, Graph, Place, Struct, Type};
+use arch::{Architecture, BlockRole, FieldRole, ParamRole};
+use diagnostics::Span;
+use la_arena::{Arena, Idx};
+use smol_str::SmolStr;
+
+pub type VarId = Idx<Variable>;
+pub type BlockId = Idx<Block>;
+pub type ProcedureId = Idx<Procedure>;
+pub type TableId = Idx<Table>;
+pub type ValueSetId = Idx<ValueSet>;
+pub type ObjectId = Idx<Object>;
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub architecture: Architecture,
+    pub structs: Arena<Struct>,
+    pub enums: Arena<Enum>,
+    /// Members of `error`; the first seven are those of core.p4 (`NoError` is 0).
+    pub errors: Vec<SmolStr>,
+    pub variables: Arena<Variable>,
+    pub blocks: Arena<Block>,
+    pub procedures: Arena<Procedure>,
+    pub tables: Arena<Table>,
+    pub value_sets: Arena<ValueSet>,
+    pub objects: Arena<Object>,
+    /// The blocks in the order of the pipeline.
+    pub pipeline: Vec<(BlockRole, BlockId)>,
+    /// Variables that blocks share.
+    pub shared: Vec<(ParamRole, VarId)>,
+    /// Fields of the architecture's metadata.
+    pub fields: Vec<(FieldRole, Place)>,
+    /// What resubmit, recirculate and clone preserve, by the index that calls of these name.
+    pub field_lists: Vec<FieldList>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// As in the program; temporaries begin with `$`.
+    pub name: SmolStr,
+    pub ty: Type,
+    pub scope: Scope,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Shared by blocks.
+    Pipeline(ParamRole),
+    Block(BlockId),
+    Procedure(ProcedureId),
+}
+
+/// A programmable block.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Control-plane name.
+    pub name: SmolStr,
+    pub role: BlockRole,
+    /// Names of the parameters and the variables they are; `None` for the packet.
+    pub params: Vec<Param>,
+    /// Of parsers: holds why it rejects.
+    pub error: Option<VarId>,
+    pub graph: Graph,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    pub name: SmolStr,
+    pub var: Option<VarId>,
+}
+
+/// The body of an action or function.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// Of actions the control-plane name.
+    pub name: SmolStr,
+    pub block: BlockId,
+    /// Action data, in order: what an entry or the caller assigns before the call. Of functions all parameters.
+    pub params: Vec<VarId>,
+    pub is_action: bool,
+    pub graph: Graph,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Control-plane name.
+    pub name: SmolStr,
+    pub block: BlockId,
+    pub keys: Vec<Key>,
+    pub actions: Vec<TableAction>,
+    /// What runs on a miss, unless the control plane changes it.
+    pub default_action: Action,
+    pub has_const_default_action: bool,
+    /// In order of precedence where that matters: the first that matches wins among equal priorities.
+    pub entries: Vec<Entry>,
+    pub has_const_entries: bool,
+    /// Number of entries asked for.
+    pub size: Option<u64>,
+    /// Action profile or selector.
+    pub implementation: Option<ObjectId>,
+    pub direct_counter: Option<ObjectId>,
+    pub direct_meter: Option<ObjectId>,
+    pub has_idle_timeout: bool,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MatchKind {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+    Optional,
+    /// Not matched on: input of the hash that selects a member.
+    Selector,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Control-plane name.
+    pub name: SmolStr,
+    pub ty: Type,
+    pub match_kind: MatchKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableAction {
+    /// Control-plane name of the action.
+    pub name: SmolStr,
+    /// Takes the action data as its parameters.
+    pub procedure: ProcedureId,
+    pub is_table_only: bool,
+    pub is_default_only: bool,
+}
+
+/// An action with its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// Index into [`Table::actions`].
+    pub index: u32,
+    /// The leaves of the procedure's parameters.
+    pub data: Vec<Bits>,
+}
+
+/// An entry that the program declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// One for each key that is matched on; `None` matches everything.
+    pub matches: Vec<Option<Match>>,
+    pub action: Action,
+    /// Larger wins. Of tables without ternary, range or optional keys: 0.
+    pub priority: i32,
+    pub is_const: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Match {
+    Exact(Bits),
+    Lpm {
+        value: Bits,
+        prefix_len: u32,
+    },
+    Ternary {
+        value: Bits,
+        mask: Bits,
+    },
+    /// Inclusive.
+    Range {
+        low: Bits,
+        high: Bits,
+    },
+    Optional(Bits),
+}
+
+#[derive(Clone, Debug)]
+pub struct ValueSet {
+    /// Control-plane name.
+    pub name: SmolStr,
+    pub block: BlockId,
+    pub fields: Vec<ValueSetField>,
+    /// Number of members.
+    pub size: u64,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSetField {
+    pub name: SmolStr,
+    pub ty: Type,
+    pub match_kind: MatchKind,
+}
+
+/// An extern object.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Control-plane name.
+    pub name: SmolStr,
+    /// Name of the extern type.
+    pub type_name: SmolStr,
+    pub type_args: Vec<Type>,
+    /// Constructor arguments by the names of the parameters.
+    pub args: Vec<(SmolStr, Constant)>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Constant {
+    Bits(Bits),
+    Bool(bool),
+    Str(SmolStr),
+    /// Member of an enum by name.
+    Member(SmolStr),
+    Object(ObjectId),
+    /// Structs and tuples.
+    Fields(Vec<Constant>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldList {
+    pub index: u32,
+    /// Parts of the user's metadata.
+    pub places: Vec<Place>,
+}
+
+impl Program {
+    /// The block with a role, if the program has it.
+    pub fn block(&self, role: BlockRole) -> Option<BlockId> {
+        self.pipeline.iter().find(|(r, _)| *r == role).map(|(_, id)| *id)
+    }
+
+    pub fn shared_variable(&self, role: ParamRole) -> Option<VarId> {
+        self.shared.iter().find(|(r, _)| *r == role).map(|(_, id)| *id)
+    }
+
+    pub fn field(&self, role: FieldRole) -> Option<&Place> {
+        self.fields.iter().find(|(r, _)| *r == role).map(|(_, place)| place)
+    }
+
+    /// The type of a part of a variable; `None` when the path does not fit.
+    pub fn place_type(&self, place: &Place) -> Option<Type> {
+        let mut ty = self.variables[place.var].ty.clone();
+        for step in &place.path {
+            ty = self.step_type(&ty, step)?;
+        }
+        Some(ty)
+    }
+
+    /// The type of a part of a value of type `ty`; `None` when there is no such part.
+    pub fn step_type(&self, ty: &Type, step: &crate::Step) -> Option<Type> {
+        use crate::{Step, StructKind};
+        match (step, ty) {
+            (Step::Field(i), Type::Struct(id)) => Some(self.structs[*id].fields.get(*i as usize)?.ty.clone()),
+            (Step::Element(i), Type::Stack { element, size }) if i < size => Some(Type::Struct(*element)),
+            (Step::Element(i), Type::Array { element, size }) if i < size => Some((**element).clone()),
+            (Step::Index(_), Type::Stack { element, .. }) => Some(Type::Struct(*element)),
+            (Step::Index(_), Type::Array { element, .. }) => Some((**element).clone()),
+            (Step::Valid, Type::Struct(id)) if self.structs[*id].kind == StructKind::Header => {
+                Some(Type::Bool)
+            }
+            (Step::NextIndex, Type::Stack { .. }) => Some(Type::Bit(32)),
+            (Step::Slice { lo, width }, Type::Bit(w) | Type::Int(w)) => {
+                (lo.checked_add(*width)? <= *w).then_some(Type::Bit(*width))
+            }
+            (Step::SliceAt { width, .. }, Type::Bit(_) | Type::Int(_)) => Some(Type::Bit(*width)),
+            _ => None,
+        }
+    }
+}
