@@ -4,14 +4,14 @@
 //!
 //! A [`Program`] is what exists when packets arrive: blocks to run, tables and extern objects to consult.
 //! Everything that the language decides at compile time is decided: type parameters are replaced, constructor
-//! arguments are values, sub-parsers and sub-controls are inlined into the programmable block that calls them,
-//! constants are folded, names are control-plane names.
+//! arguments are values, constants are folded, names are control-plane names.
 //!
 //! **Blocks and procedures.** A [`Block`] is one programmable block of the architecture (parser, ingress,
-//! deparser, ...). Its code is a control-flow [`Graph`]. Actions and functions are [`Procedure`]s: graphs of
-//! their own that see the variables of their block, so that an action is one piece of code however many tables
-//! list it. There is no recursion, so every variable has one place for the whole life of a packet and a call
-//! needs no stack: the caller assigns the parameters, calls, and assigns the results (copy-in, copy-out).
+//! deparser, ...). Its code is a control-flow [`Graph`]. Actions, functions, sub-controls and sub-parsers are
+//! [`Procedure`]s: graphs of their own that see the variables of their block, so that each is one piece of code
+//! however often it is called and however many tables list it (a pass inlines them where that pays). There is no
+//! recursion, so every variable has one place for the whole life of a packet and a call needs no stack: the
+//! caller assigns the parameters, calls, and assigns the results (copy-in, copy-out).
 //!
 //! **Variables and places.** [`Variable`]s that blocks share (headers, metadata) belong to the pipeline, by their
 //! role for the architecture; others belong to a block or a procedure. A [`Place`] is a variable and a path of
@@ -36,19 +36,20 @@
 //! operators clamp, shifts by the width or more give zero or the sign, division by zero gives zero. A `varbit`
 //! knows its length. An `enum` without underlying type is the index of its member, an error code too.
 //!
-//! **Parsers.** What can fail in a parser ends its node: [`Terminator::Extract`], [`Terminator::Advance`] and
-//! [`Terminator::Lookahead`] have a successor for success; on failure they set the block's
+//! **Parsers.** What can fail in a parser ends its node: [`TerminatorKind::Extract`], [`TerminatorKind::Advance`] and
+//! [`TerminatorKind::Lookahead`] have a successor for success; on failure they set the block's
 //! [`error`](Block::error) and go to the other successor. `verify` and missing matches are ordinary branches
-//! that assign the error. [`Terminator::Accept`] and [`Terminator::Reject`] end the parser.
+//! that assign the error. [`TerminatorKind::Accept`] and [`TerminatorKind::Reject`] end the parser. A sub-parser is a
+//! procedure: it returns where it accepts, and exits, with the error set, where it rejects.
 //!
-//! **Tables.** [`Terminator::Apply`] evaluates its key expressions in order, looks the table up, assigns the
+//! **Tables.** [`TerminatorKind::Apply`] evaluates its key expressions in order, looks the table up, assigns the
 //! entry's action data to the parameters of the action's procedure, stores whether it hit and which action it
 //! is, runs the procedure and goes on. Arguments that a program binds in a table's list of actions are inside
 //! the procedure, which then stands for the action in this table only.
 //!
-//! **Exit.** A procedure ends in [`Terminator::Return`] or [`Terminator::Exit`]; [`Terminator::Call`] and
-//! [`Terminator::Apply`] have a successor for each. What has to be copied out on the way stands in the graph.
-//! A block ends in [`Terminator::Return`] in either case, as nothing is left to do.
+//! **Exit.** A procedure ends in [`TerminatorKind::Return`] or [`TerminatorKind::Exit`]; [`TerminatorKind::Call`] and
+//! [`TerminatorKind::Apply`] have a successor for each. What has to be copied out on the way stands in the graph.
+//! A block ends in [`TerminatorKind::Return`] in either case, as nothing is left to do.
 //!
 //! **Suspension points and segments.** Where a packet may have to wait the graph is cut: see `segments`. The
 //! pieces are segments, code that never waits. For each cut liveness tells which leaves of which variables must
@@ -82,7 +83,7 @@ pub use graph::{
 
 pub use program::{
     Action, Block, BlockId, Constant, Entry, FieldList, Key, Match, MatchKind, Object, ObjectId, Param,
-    Procedure, ProcedureId, Program, Scope, Table, TableAction, TableId, ValueSet, ValueSetField, ValueSetId,
-    VarId, Variable,
+    Procedure, ProcedureId, ProcedureKind, Program, Scope, Table, TableAction, TableId, ValueSet,
+    ValueSetField, ValueSetId, VarId, Variable,
 };
 pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};

@@ -73,17 +73,27 @@ pub struct Param {
     pub var: Option<VarId>,
 }
 
-/// The body of an action or function.
+/// The body of an action, a function, a sub-control or a sub-parser.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// Of actions the control-plane name.
+    /// Of actions, controls and parsers the control-plane name.
     pub name: SmolStr,
+    pub kind: ProcedureKind,
     pub block: BlockId,
-    /// Action data, in order: what an entry or the caller assigns before the call. Of functions all parameters.
+    /// What the caller assigns before the call; of actions the action data only, in order, so that an entry can
+    /// assign it, too.
     pub params: Vec<VarId>,
-    pub is_action: bool,
     pub graph: Graph,
     pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProcedureKind {
+    Action,
+    Function,
+    Control,
+    /// Only in parsers: returns where it accepts, exits where it rejects.
+    Parser,
 }
 
 #[derive(Clone, Debug)]
