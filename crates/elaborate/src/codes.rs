@@ -10,4 +10,5 @@ pub static NO_PIPELINE: CodeInfo = CodeInfo {
     id: "P2300",
     name: "no-pipeline",
     summary: "the program belongs to no architecture that can run it",
+    default_severity: diagnostics::Severity::Error,
 };
