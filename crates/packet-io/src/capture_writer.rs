@@ -1,0 +1,230 @@
+//! Writing captures, always with nanoseconds and in little-endian order.
+
+use crate::limits::PACKET_BYTES_MAX;
+use crate::{Packet, WriteError};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// A comment has 16 bits for its length.
+const COMMENT_BYTES_MAX: usize = u16::MAX as usize;
+
+/// Writes pcap with nanoseconds: what every tool reads.
+#[derive(Debug)]
+pub struct PcapWriter<W: Write> {
+    file: String,
+    inner: W,
+}
+
+impl<W: Write> PcapWriter<W> {
+    /// Begins a file. `name` is for messages.
+    pub fn new(name: impl Into<String>, inner: W, link_type: u16) -> Result<PcapWriter<W>, WriteError> {
+        let mut writer = PcapWriter { file: name.into(), inner };
+        let mut header = Vec::with_capacity(24);
+        header.extend(0xa1b2_3c4du32.to_le_bytes());
+        header.extend(2u16.to_le_bytes());
+        header.extend(4u16.to_le_bytes());
+        header.extend([0; 8]);
+        header.extend(PACKET_BYTES_MAX.to_le_bytes());
+        header.extend(u32::from(link_type).to_le_bytes());
+        writer.put(&header)?;
+        Ok(writer)
+    }
+
+    pub fn write(&mut self, packet: &Packet) -> Result<(), WriteError> {
+        let (captured, original) = lengths(&self.file, packet)?;
+        let Ok(seconds) = u32::try_from(packet.timestamp_ns / NS_PER_S) else {
+            return Err(WriteError::TimeTooLate {
+                file: self.file.clone(),
+                timestamp_ns: packet.timestamp_ns,
+            });
+        };
+        let mut header = Vec::with_capacity(16);
+        header.extend(seconds.to_le_bytes());
+        header.extend(((packet.timestamp_ns % NS_PER_S) as u32).to_le_bytes());
+        header.extend(captured.to_le_bytes());
+        header.extend(original.to_le_bytes());
+        self.put(&header)?;
+        self.put(&packet.data)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        self.inner.write_all(bytes).map_err(|e| io_error(&self.file, e))
+    }
+
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.inner.flush().map_err(|e| io_error(&self.file, e))
+    }
+
+    /// Flushes and gives back what was written to.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush()?;
+        Ok(self.inner)
+    }
+}
+
+/// Writes pcapng: several interfaces, and a comment for each packet that wants one.
+#[derive(Debug)]
+pub struct PcapngWriter<W: Write> {
+    file: String,
+    inner: W,
+    n_interfaces: u32,
+}
+
+impl<W: Write> PcapngWriter<W> {
+    /// Begins a section. `name` is for messages.
+    pub fn new(name: impl Into<String>, inner: W) -> Result<PcapngWriter<W>, WriteError> {
+        let mut writer = PcapngWriter { file: name.into(), inner, n_interfaces: 0 };
+        let mut body = Vec::new();
+        body.extend(0x1a2b_3c4du32.to_le_bytes());
+        body.extend(1u16.to_le_bytes());
+        body.extend(0u16.to_le_bytes());
+        // The length of the section is not known beforehand.
+        body.extend((-1i64).to_le_bytes());
+        option(&mut body, 4, b"siding");
+        end_of_options(&mut body);
+        writer.block(0x0a0d_0d0a, &body)?;
+        Ok(writer)
+    }
+
+    /// Describes an interface; gives its index for [`Packet::interface`].
+    pub fn add_interface(&mut self, name: &str, link_type: u16) -> Result<u32, WriteError> {
+        let mut body = Vec::new();
+        body.extend(link_type.to_le_bytes());
+        body.extend([0; 2]);
+        body.extend(PACKET_BYTES_MAX.to_le_bytes());
+        option(&mut body, 2, cut(name).as_bytes());
+        option(&mut body, 9, &[9]);
+        end_of_options(&mut body);
+        self.block(1, &body)?;
+        self.n_interfaces += 1;
+        Ok(self.n_interfaces - 1)
+    }
+
+    /// Writes a packet of an interface that was added before.
+    pub fn write(&mut self, packet: &Packet, comment: Option<&str>) -> Result<(), WriteError> {
+        let (captured, original) = lengths(&self.file, packet)?;
+        if packet.interface >= self.n_interfaces {
+            let (file, interface) = (self.file.clone(), packet.interface);
+            return Err(WriteError::UnknownInterface { file, interface });
+        }
+        let mut body = Vec::with_capacity(packet.data.len() + 32);
+        body.extend(packet.interface.to_le_bytes());
+        body.extend(((packet.timestamp_ns >> 32) as u32).to_le_bytes());
+        body.extend((packet.timestamp_ns as u32).to_le_bytes());
+        body.extend(captured.to_le_bytes());
+        body.extend(original.to_le_bytes());
+        body.extend(&packet.data);
+        pad(&mut body);
+        if let Some(comment) = comment {
+            option(&mut body, 1, cut(comment).as_bytes());
+            end_of_options(&mut body);
+        }
+        self.block(6, &body)
+    }
+
+    fn block(&mut self, kind: u32, body: &[u8]) -> Result<(), WriteError> {
+        // Bodies are bounded: a packet, and options of at most 64 KiB.
+        let len_bytes = (body.len() as u32 + 12).to_le_bytes();
+        for part in [&kind.to_le_bytes()[..], &len_bytes, body, &len_bytes] {
+            self.inner.write_all(part).map_err(|e| io_error(&self.file, e))?;
+        }
+        Ok(())
+    }
+
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.inner.flush().map_err(|e| io_error(&self.file, e))
+    }
+
+    /// Flushes and gives back what was written to.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush()?;
+        Ok(self.inner)
+    }
+}
+
+/// A capture file of the format that its name asks for: `.pcapng` or `.ntar`, anything else is pcap.
+#[derive(Debug)]
+pub enum CaptureWriter {
+    Pcap(PcapWriter<BufWriter<File>>),
+    Pcapng(PcapngWriter<BufWriter<File>>),
+}
+
+impl CaptureWriter {
+    /// Creates or empties the file, for packets of one interface.
+    pub fn create(
+        path: impl AsRef<Path>,
+        interface: &str,
+        link_type: u16,
+    ) -> Result<CaptureWriter, WriteError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let file = File::create(path).map_err(|e| io_error(&name, e))?;
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        if extension.eq_ignore_ascii_case("pcapng") || extension.eq_ignore_ascii_case("ntar") {
+            let mut writer = PcapngWriter::new(name, BufWriter::new(file))?;
+            writer.add_interface(interface, link_type)?;
+            Ok(CaptureWriter::Pcapng(writer))
+        } else {
+            Ok(CaptureWriter::Pcap(PcapWriter::new(name, BufWriter::new(file), link_type)?))
+        }
+    }
+
+    /// Writes a packet, whatever its interface. pcap has no room for comments.
+    pub fn write(&mut self, packet: &Packet, comment: Option<&str>) -> Result<(), WriteError> {
+        match self {
+            CaptureWriter::Pcap(writer) => writer.write(packet),
+            CaptureWriter::Pcapng(writer) if packet.interface == 0 => writer.write(packet, comment),
+            CaptureWriter::Pcapng(writer) => {
+                writer.write(&Packet { interface: 0, ..packet.clone() }, comment)
+            }
+        }
+    }
+
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        match self {
+            CaptureWriter::Pcap(writer) => writer.flush(),
+            CaptureWriter::Pcapng(writer) => writer.flush(),
+        }
+    }
+}
+
+fn io_error(file: &str, error: io::Error) -> WriteError {
+    WriteError::Io { file: file.to_string(), error }
+}
+
+/// Captured and original length. A packet is never originally shorter than what there is of it.
+fn lengths(file: &str, packet: &Packet) -> Result<(u32, u32), WriteError> {
+    match u32::try_from(packet.data.len()) {
+        Ok(captured) if captured <= PACKET_BYTES_MAX => {
+            Ok((captured, packet.original_len_bytes.max(captured)))
+        }
+        _ => Err(WriteError::PacketTooLong { file: file.to_string(), n_bytes: packet.data.len() }),
+    }
+}
+
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    pad(body);
+}
+
+fn end_of_options(body: &mut Vec<u8>) {
+    body.extend([0; 4]);
+}
+
+/// As much of a text as fits into an option.
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(COMMENT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

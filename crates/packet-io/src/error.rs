@@ -1,0 +1,215 @@
+//! What can go wrong with files.
+
+use std::fmt;
+use std::io;
+
+/// A capture file that cannot be read (further).
+#[derive(Debug)]
+pub struct ReadError {
+    /// The name under which the file was opened.
+    pub file: String,
+    /// Where in the file the faulty part begins.
+    pub offset_bytes: u64,
+    pub damage: Damage,
+}
+
+/// What is wrong with a capture file.
+#[derive(Debug)]
+pub enum Damage {
+    /// The system could not read.
+    Io(io::Error),
+    /// The file does not begin like a capture.
+    NotACapture {
+        found: Vec<u8>,
+    },
+    /// The file ends inside `part`.
+    Truncated {
+        part: &'static str,
+        expected_bytes: u64,
+        found_bytes: u64,
+    },
+    /// A version of the format that nobody has defined.
+    UnknownVersion {
+        major: u16,
+        minor: u16,
+    },
+    /// A packet that is longer than any packet.
+    PacketTooLong {
+        claimed_bytes: u32,
+    },
+    /// A packet of which more was captured than there was.
+    CapturedMoreThanOriginal {
+        captured_bytes: u32,
+        original_bytes: u32,
+    },
+    /// The two lengths of a pcapng block differ.
+    BlockLengthMismatch {
+        leading: u32,
+        trailing: u32,
+    },
+    /// A length of a pcapng block that no block of its kind can have.
+    BlockLength {
+        block: &'static str,
+        claimed_bytes: u32,
+        min_bytes: u32,
+        max_bytes: u32,
+    },
+    /// A byte order mark of a section that is none.
+    ByteOrderMagic {
+        found: [u8; 4],
+    },
+    /// A packet whose length goes beyond its block.
+    PacketBeyondBlock {
+        captured_bytes: u32,
+        room_bytes: u32,
+    },
+    /// A packet of an interface that the section has not described.
+    UnknownInterface {
+        interface: u32,
+        n_interfaces: u32,
+    },
+    TooManyInterfaces,
+    /// The inside of a block could not be understood.
+    Malformed {
+        block: &'static str,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: byte {}: {}", self.file, self.offset_bytes, self.damage)
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Io(e) => write!(f, "{e}"),
+            Damage::NotACapture { found } if found.is_empty() => {
+                write!(f, "the file is empty; expected the header of a pcap or pcapng file")
+            }
+            Damage::NotACapture { found } => {
+                write!(f, "not a capture: found{}, expected ", Hex(found))?;
+                write!(f, "the magic number of pcap (a1 b2 c3 d4, a1 b2 3c 4d or either reversed) ")?;
+                write!(f, "or pcapng (0a 0d 0d 0a)")
+            }
+            Damage::Truncated { part, expected_bytes, found_bytes } => {
+                write!(f, "the file ends inside {part}: expected {expected_bytes} bytes, found {found_bytes}")
+            }
+            Damage::UnknownVersion { major, minor } => {
+                write!(
+                    f,
+                    "version {major}.{minor} of the format is unknown; expected 2.x (pcap) or 1.x (pcapng)"
+                )
+            }
+            Damage::PacketTooLong { claimed_bytes } => write!(
+                f,
+                "a packet claims {claimed_bytes} bytes; expected at most {}",
+                crate::limits::PACKET_BYTES_MAX
+            ),
+            Damage::CapturedMoreThanOriginal { captured_bytes, original_bytes } => write!(
+                f,
+                "a packet has {captured_bytes} captured bytes but an original length of {original_bytes}; \
+                 expected no more than that"
+            ),
+            Damage::BlockLengthMismatch { leading, trailing } => write!(
+                f,
+                "a block begins with length {leading} and ends with length {trailing}; expected the same twice"
+            ),
+            Damage::BlockLength { block, claimed_bytes, min_bytes, max_bytes } => write!(
+                f,
+                "{block} claims {claimed_bytes} bytes; expected a multiple of 4 from {min_bytes} to {max_bytes}"
+            ),
+            Damage::ByteOrderMagic { found } => write!(
+                f,
+                "a section has the byte-order magic{}; expected 1a 2b 3c 4d in either order",
+                Hex(found)
+            ),
+            Damage::PacketBeyondBlock { captured_bytes, room_bytes } => write!(
+                f,
+                "a packet claims {captured_bytes} captured bytes in a block with room for {room_bytes}"
+            ),
+            Damage::UnknownInterface { interface, n_interfaces: 0 } => write!(
+                f,
+                "a packet came from interface {interface}, but the section describes no interface before it"
+            ),
+            Damage::UnknownInterface { interface, n_interfaces } => write!(
+                f,
+                "a packet came from interface {interface}; expected one of the {n_interfaces} described, from 0"
+            ),
+            Damage::TooManyInterfaces => {
+                write!(f, "more interfaces than the {} that are allowed", crate::limits::INTERFACES_MAX)
+            }
+            Damage::Malformed { block } => write!(f, "{block} is malformed"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.damage {
+            Damage::Io(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes as ` 0a 0d`.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, " {b:02x}"))
+    }
+}
+
+/// A packet that cannot be written.
+#[derive(Debug)]
+pub enum WriteError {
+    Io {
+        file: String,
+        error: io::Error,
+    },
+    /// Longer than [`crate::limits::PACKET_BYTES_MAX`].
+    PacketTooLong {
+        file: String,
+        n_bytes: usize,
+    },
+    /// pcap counts seconds in 32 bits.
+    TimeTooLate {
+        file: String,
+        timestamp_ns: u64,
+    },
+    UnknownInterface {
+        file: String,
+        interface: u32,
+    },
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Io { file, error } => write!(f, "{file}: {error}"),
+            WriteError::PacketTooLong { file, n_bytes } => write!(
+                f,
+                "{file}: a packet of {n_bytes} bytes; at most {} can be written",
+                crate::limits::PACKET_BYTES_MAX
+            ),
+            WriteError::TimeTooLate { file, timestamp_ns } => {
+                write!(f, "{file}: the time {timestamp_ns} ns is too late for pcap; write pcapng")
+            }
+            WriteError::UnknownInterface { file, interface } => {
+                write!(f, "{file}: a packet of interface {interface}, which was not added to the file")
+            }
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            WriteError::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What is too much.
+
+/// The longest packet that is read or written. Ethernet ends at about 9 KiB, offloaded segments at 256 KiB.
+pub const PACKET_BYTES_MAX: u32 = 1 << 20;
+
+/// The longest block of a pcapng file that is looked into: a packet and 64 options of full length.
+/// Longer blocks of kinds that are skipped anyway do no harm.
+pub const BLOCK_BYTES_MAX: u32 = PACKET_BYTES_MAX + (64 << 16);
+
+/// Interfaces of all sections of a pcapng file together.
+pub const INTERFACES_MAX: usize = 1 << 16;
+
+/// Names of interfaces are cut after this, because all of them are kept.
+pub const NAME_BYTES_MAX: usize = 256;

@@ -1,0 +1,38 @@
+//! What travels.
+
+/// The link type of Ethernet in capture files.
+pub const LINK_TYPE_ETHERNET: u16 = 1;
+
+/// A packet as it was captured or is to be sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// The bytes, from the first of the link layer's header on, without frame check sequence.
+    pub data: Vec<u8>,
+    /// Nanoseconds since 1970 in files, since the start of the test in memory. Times before or after what fits
+    /// are moved to the nearest that does.
+    pub timestamp_ns: u64,
+    /// The length on the wire; more than `data` has when the capture cut the packet.
+    pub original_len_bytes: u32,
+    /// Index into [`PacketReader::interfaces`](crate::PacketReader::interfaces); 0 in pcap files.
+    pub interface: u32,
+}
+
+impl Packet {
+    /// A whole packet at time 0.
+    pub fn new(data: impl Into<Vec<u8>>) -> Packet {
+        let data = data.into();
+        let original_len_bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        Packet { data, timestamp_ns: 0, original_len_bytes, interface: 0 }
+    }
+
+    /// The same packet at another time.
+    pub fn at(mut self, timestamp_ns: u64) -> Packet {
+        self.timestamp_ns = timestamp_ns;
+        self
+    }
+
+    /// True when the capture did not keep the whole packet.
+    pub fn is_cut(&self) -> bool {
+        (self.data.len() as u64) < u64::from(self.original_len_bytes)
+    }
+}

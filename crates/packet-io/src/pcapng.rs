@@ -1,0 +1,208 @@
+//! Blocks of pcapng files.
+
+use crate::limits::{BLOCK_BYTES_MAX, INTERFACES_MAX, NAME_BYTES_MAX, PACKET_BYTES_MAX};
+use crate::time::Clock;
+use crate::{Damage, Interface, Packet};
+use pcap_parser::pcapng::{
+    Block, InterfaceDescriptionBlock, OptionCode, PcapNGOption, parse_block_be, parse_block_le,
+};
+use pcap_parser::traits::PcapNGPacketBlock;
+
+/// Type, length, length again.
+pub(crate) const BLOCK_BYTES_MIN: usize = 12;
+
+pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+/// The sections read so far.
+#[derive(Debug, Default)]
+pub(crate) struct Sections {
+    big_endian: bool,
+    /// Interfaces of earlier sections.
+    n_interfaces_before: usize,
+    /// Clocks and snapshot lengths of the interfaces of this section.
+    interfaces: Vec<(Clock, u32)>,
+}
+
+/// What begins at the current place.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BlockHeader {
+    kind: u32,
+    pub(crate) len_bytes: u32,
+    /// Nothing inside is of interest.
+    pub(crate) is_skipped: bool,
+}
+
+/// What a block brought.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Packet(Packet),
+    Interface(Interface),
+    Nothing,
+}
+
+fn word(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
+    let mut word = [0; 4];
+    match bytes.get(at..at + 4) {
+        Some(found) => word.copy_from_slice(found),
+        None => return 0,
+    }
+    if big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+}
+
+impl Sections {
+    /// Understands the first [`BLOCK_BYTES_MIN`] bytes of a block; a new section sets the byte order.
+    pub(crate) fn block_header(&mut self, bytes: &[u8]) -> Result<BlockHeader, Damage> {
+        // The type of a section header reads the same in both orders.
+        let kind = word(bytes, 0, self.big_endian);
+        if kind == SECTION_HEADER {
+            self.big_endian = match bytes.get(8..12) {
+                Some([0x1a, 0x2b, 0x3c, 0x4d]) => true,
+                Some([0x4d, 0x3c, 0x2b, 0x1a]) => false,
+                found => {
+                    let mut magic = [0; 4];
+                    if let Some(found) = found {
+                        magic.copy_from_slice(found);
+                    }
+                    return Err(Damage::ByteOrderMagic { found: magic });
+                }
+            };
+        }
+        let len_bytes = word(bytes, 4, self.big_endian);
+        let (block, min_bytes, max_bytes) = match kind {
+            SECTION_HEADER => ("a section header", 28, BLOCK_BYTES_MAX),
+            INTERFACE_DESCRIPTION => ("an interface description", 20, BLOCK_BYTES_MAX),
+            SIMPLE_PACKET => ("a simple packet block", 16, BLOCK_BYTES_MAX),
+            ENHANCED_PACKET => ("an enhanced packet block", 32, BLOCK_BYTES_MAX),
+            _ => ("a block", BLOCK_BYTES_MIN as u32, u32::MAX - 3),
+        };
+        if !(min_bytes..=max_bytes).contains(&len_bytes) || !len_bytes.is_multiple_of(4) {
+            return Err(Damage::BlockLength { block, claimed_bytes: len_bytes, min_bytes, max_bytes });
+        }
+        let is_skipped =
+            !matches!(kind, SECTION_HEADER | INTERFACE_DESCRIPTION | SIMPLE_PACKET | ENHANCED_PACKET);
+        Ok(BlockHeader { kind, len_bytes, is_skipped })
+    }
+
+    /// The length that stands at the end of a block.
+    pub(crate) fn check_trailer(&self, header: &BlockHeader, trailer: &[u8]) -> Result<(), Damage> {
+        let trailing = word(trailer, 0, self.big_endian);
+        if trailing == header.len_bytes {
+            Ok(())
+        } else {
+            Err(Damage::BlockLengthMismatch { leading: header.len_bytes, trailing })
+        }
+    }
+
+    /// Understands a whole block whose header and trailer agree.
+    pub(crate) fn block(&mut self, header: &BlockHeader, bytes: &[u8]) -> Result<Content, Damage> {
+        if header.kind == ENHANCED_PACKET {
+            self.check_enhanced_packet(header, bytes)?;
+        }
+        let parsed = if self.big_endian { parse_block_be(bytes) } else { parse_block_le(bytes) };
+        let Ok((_, block)) = parsed else {
+            return Err(Damage::Malformed { block: "a block" });
+        };
+        match block {
+            Block::SectionHeader(section) => {
+                if section.major_version != 1 {
+                    return Err(Damage::UnknownVersion {
+                        major: section.major_version,
+                        minor: section.minor_version,
+                    });
+                }
+                self.n_interfaces_before += self.interfaces.len();
+                self.interfaces.clear();
+                Ok(Content::Nothing)
+            }
+            Block::InterfaceDescription(interface) => self.interface(&interface),
+            Block::EnhancedPacket(packet) => {
+                let Some((clock, _)) = self.interfaces.get(packet.if_id as usize).copied() else {
+                    return Err(self.unknown_interface(packet.if_id));
+                };
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                Ok(Content::Packet(Packet {
+                    data: packet.packet_data().to_vec(),
+                    timestamp_ns: clock.ns(ticks),
+                    original_len_bytes: packet.origlen,
+                    interface: (self.n_interfaces_before + packet.if_id as usize) as u32,
+                }))
+            }
+            Block::SimplePacket(packet) => {
+                let Some((_, snap_len_bytes)) = self.interfaces.first().copied() else {
+                    return Err(self.unknown_interface(0));
+                };
+                // What was captured follows from the original length and the interface's limit; the rest of
+                // the data is padding.
+                let limit = if snap_len_bytes == 0 { u32::MAX } else { snap_len_bytes };
+                let captured_bytes = packet.origlen.min(limit);
+                if captured_bytes > PACKET_BYTES_MAX {
+                    return Err(Damage::PacketTooLong { claimed_bytes: captured_bytes });
+                }
+                let room_bytes = header.len_bytes - 16;
+                let Some(data) = packet.data.get(..captured_bytes as usize) else {
+                    return Err(Damage::PacketBeyondBlock { captured_bytes, room_bytes });
+                };
+                Ok(Content::Packet(Packet {
+                    data: data.to_vec(),
+                    // Simple packets have no time.
+                    timestamp_ns: 0,
+                    original_len_bytes: packet.origlen,
+                    interface: self.n_interfaces_before as u32,
+                }))
+            }
+            _ => Ok(Content::Nothing),
+        }
+    }
+
+    fn check_enhanced_packet(&self, header: &BlockHeader, bytes: &[u8]) -> Result<(), Damage> {
+        let captured_bytes = word(bytes, 20, self.big_endian);
+        let original_bytes = word(bytes, 24, self.big_endian);
+        let room_bytes = header.len_bytes - 32;
+        if captured_bytes > PACKET_BYTES_MAX {
+            Err(Damage::PacketTooLong { claimed_bytes: captured_bytes })
+        } else if captured_bytes > room_bytes {
+            Err(Damage::PacketBeyondBlock { captured_bytes, room_bytes })
+        } else if captured_bytes > original_bytes {
+            Err(Damage::CapturedMoreThanOriginal { captured_bytes, original_bytes })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn unknown_interface(&self, interface: u32) -> Damage {
+        Damage::UnknownInterface { interface, n_interfaces: self.interfaces.len() as u32 }
+    }
+
+    fn interface(&mut self, block: &InterfaceDescriptionBlock<'_>) -> Result<Content, Damage> {
+        if self.n_interfaces_before + self.interfaces.len() >= INTERFACES_MAX {
+            return Err(Damage::TooManyInterfaces);
+        }
+        let option = |code| option_bytes(&block.options, code);
+        let mut clock = Clock::default();
+        if let Some([resolution]) = option(OptionCode::IfTsresol) {
+            clock.resolution = *resolution;
+        }
+        if let Some(Ok(offset)) = option(OptionCode::IfTsoffset).map(<[u8; 8]>::try_from) {
+            clock.offset_s =
+                if self.big_endian { i64::from_be_bytes(offset) } else { i64::from_le_bytes(offset) };
+        }
+        self.interfaces.push((clock, block.snaplen));
+        Ok(Content::Interface(Interface {
+            name: option(OptionCode::IfName)
+                .map(|name| String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]).into_owned()),
+            link_type: (block.linktype.0 & 0xffff) as u16,
+        }))
+    }
+}
+
+/// The value of an option without its padding. Options end at the first of code 0.
+fn option_bytes<'a>(options: &'a [PcapNGOption<'_>], code: OptionCode) -> Option<&'a [u8]> {
+    options
+        .iter()
+        .take_while(|option| option.code != OptionCode::EndOfOpt)
+        .find(|option| option.code == code)
+        .and_then(|option| option.as_bytes().ok())
+}

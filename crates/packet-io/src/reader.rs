@@ -1,0 +1,184 @@
+//! Packets of a file, one after the other.
+
+use crate::pcap::{self, PcapFormat};
+use crate::pcapng::{self, Content, Sections};
+use crate::window::Window;
+use crate::{Damage, Packet, ReadError};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// An interface from which packets were captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// As the capture names it; pcap files do not.
+    pub name: Option<String>,
+    /// 1 is Ethernet.
+    pub link_type: u16,
+}
+
+/// Reads pcap (micro- and nanoseconds) and pcapng (any number of sections and interfaces), in both byte orders.
+///
+/// Iterating gives the packets in file order. After an error there is nothing more.
+#[derive(Debug)]
+pub struct PacketReader<R> {
+    file: String,
+    window: Window<R>,
+    format: Format,
+    interfaces: Vec<Interface>,
+    is_done: bool,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(PcapFormat),
+    Pcapng(Sections),
+}
+
+impl PacketReader<File> {
+    /// Opens a capture file. Fails when it does not begin like one.
+    pub fn open(path: impl AsRef<Path>) -> Result<PacketReader<File>, ReadError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => PacketReader::new(name, file),
+            Err(e) => Err(ReadError { file: name, offset_bytes: 0, damage: Damage::Io(e) }),
+        }
+    }
+}
+
+impl<R: Read> PacketReader<R> {
+    /// Reads a capture from anything. `name` is for messages.
+    pub fn new(name: impl Into<String>, inner: R) -> Result<PacketReader<R>, ReadError> {
+        let mut reader = PacketReader {
+            file: name.into(),
+            window: Window::new(inner),
+            format: Format::Pcapng(Sections::default()),
+            interfaces: Vec::new(),
+            is_done: false,
+        };
+        match reader.begin() {
+            Ok(()) => Ok(reader),
+            Err(damage) => Err(reader.error(0, damage)),
+        }
+    }
+
+    /// The interfaces known so far. pcap has one; pcapng may describe further ones between packets.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    fn error(&self, offset_bytes: u64, damage: Damage) -> ReadError {
+        ReadError { file: self.file.clone(), offset_bytes, damage }
+    }
+
+    fn begin(&mut self) -> Result<(), Damage> {
+        let magic = self.window.peek(4).map_err(Damage::Io)?.to_vec();
+        if pcap::is_magic(&magic) {
+            let header = self.window.peek(pcap::HEADER_BYTES).map_err(Damage::Io)?;
+            if header.len() < pcap::HEADER_BYTES {
+                return Err(truncated("the header of the file", pcap::HEADER_BYTES, header.len()));
+            }
+            let format = pcap::header(header)?;
+            self.window.consume(pcap::HEADER_BYTES);
+            self.interfaces.push(Interface { name: None, link_type: format.link_type });
+            self.format = Format::Pcap(format);
+            Ok(())
+        } else if magic == pcapng::SECTION_HEADER.to_be_bytes() {
+            Ok(())
+        } else {
+            Err(Damage::NotACapture { found: magic })
+        }
+    }
+
+    fn next_packet(&mut self) -> Result<Option<Packet>, ReadError> {
+        loop {
+            let offset_bytes = self.window.offset();
+            let step = match &mut self.format {
+                Format::Pcap(format) => pcap_record(format, &mut self.window),
+                Format::Pcapng(sections) => pcapng_block(sections, &mut self.window),
+            };
+            match step {
+                Ok(Some(Content::Packet(packet))) => return Ok(Some(packet)),
+                Ok(Some(Content::Interface(interface))) => self.interfaces.push(interface),
+                Ok(Some(Content::Nothing)) => {}
+                Ok(None) => return Ok(None),
+                Err(damage) => return Err(self.error(offset_bytes, damage)),
+            }
+        }
+    }
+}
+
+impl<R: Read> Iterator for PacketReader<R> {
+    type Item = Result<Packet, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
+        let next = self.next_packet().transpose();
+        self.is_done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+fn truncated(part: &'static str, expected: usize, found: usize) -> Damage {
+    Damage::Truncated { part, expected_bytes: expected as u64, found_bytes: found as u64 }
+}
+
+fn io_error(error: io::Error) -> Damage {
+    Damage::Io(error)
+}
+
+fn pcap_record<R: Read>(format: &PcapFormat, window: &mut Window<R>) -> Result<Option<Content>, Damage> {
+    let header = window.peek(pcap::RECORD_HEADER_BYTES).map_err(io_error)?;
+    match header.len() {
+        0 => return Ok(None),
+        pcap::RECORD_HEADER_BYTES => {}
+        found => return Err(truncated("the header of a packet", pcap::RECORD_HEADER_BYTES, found)),
+    }
+    let record_bytes = pcap::RECORD_HEADER_BYTES + format.captured_bytes(header)? as usize;
+    let record = window.peek(record_bytes).map_err(io_error)?;
+    if record.len() < record_bytes {
+        return Err(truncated("a packet", record_bytes, record.len()));
+    }
+    let packet = format.packet(record)?;
+    window.consume(record_bytes);
+    Ok(Some(Content::Packet(packet)))
+}
+
+fn pcapng_block<R: Read>(sections: &mut Sections, window: &mut Window<R>) -> Result<Option<Content>, Damage> {
+    let bytes = window.peek(pcapng::BLOCK_BYTES_MIN).map_err(io_error)?;
+    match bytes.len() {
+        0 => return Ok(None),
+        pcapng::BLOCK_BYTES_MIN => {}
+        found => return Err(truncated("the header of a block", pcapng::BLOCK_BYTES_MIN, found)),
+    }
+    let header = sections.block_header(bytes)?;
+    let len_bytes = u64::from(header.len_bytes);
+    let too_short =
+        |found_bytes| Damage::Truncated { part: "a block", expected_bytes: len_bytes, found_bytes };
+    let content = if header.is_skipped {
+        let skipped = window.skip(len_bytes - 4).map_err(io_error)?;
+        if skipped < len_bytes - 4 {
+            return Err(too_short(skipped));
+        }
+        let trailer = window.peek(4).map_err(io_error)?;
+        if trailer.len() < 4 {
+            return Err(too_short(skipped + trailer.len() as u64));
+        }
+        sections.check_trailer(&header, trailer)?;
+        window.consume(4);
+        Content::Nothing
+    } else {
+        let block = window.peek(header.len_bytes as usize).map_err(io_error)?;
+        if (block.len() as u64) < len_bytes {
+            return Err(too_short(block.len() as u64));
+        }
+        sections.check_trailer(&header, &block[block.len() - 4..])?;
+        let content = sections.block(&header, block)?;
+        window.consume(header.len_bytes as usize);
+        content
+    };
+    Ok(Some(content))
+}
