@@ -10,6 +10,7 @@ use crate::subst::Subst;
 use crate::types::{Ty, TyKind, Types};
 use crate::unify::{Conversions, plural};
 use diagnostics::{Diagnostic, Span, suggest};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use syntax::ast;
 
@@ -23,19 +24,12 @@ impl Checker<'_> {
         if args.len() > params.len() {
             return false;
         }
-        let named = args.iter().any(|a| a.name.is_some());
-        if named {
-            let all_known = args.iter().all(|a| match &a.name {
-                Some(n) => params.iter().any(|p| self.p.vars[*p].name == n.name),
-                None => false,
-            });
-            all_known
-                && params.iter().all(|p| {
-                    self.is_omittable(*p)
-                        || args
-                            .iter()
-                            .any(|a| a.name.as_ref().is_some_and(|n| n.name == self.p.vars[*p].name))
-                })
+        if args.iter().any(|a| a.name.is_some()) {
+            let names: FxHashSet<&SmolStr> = params.iter().map(|p| &self.p.vars[*p].name).collect();
+            let given: FxHashSet<&SmolStr> =
+                args.iter().filter_map(|a| a.name.as_ref()).map(|n| &n.name).collect();
+            args.iter().all(|a| a.name.as_ref().is_some_and(|n| names.contains(&n.name)))
+                && params.iter().all(|p| self.is_omittable(*p) || given.contains(&self.p.vars[*p].name))
         } else {
             params[args.len()..].iter().all(|p| self.is_omittable(*p))
         }
@@ -73,6 +67,9 @@ impl Checker<'_> {
         let mut slots: Vec<Option<Expr>> = params.iter().map(|_| None).collect();
         let mut order = Vec::with_capacity(args.len());
         let n_args = args.len();
+        let named = params.iter().enumerate().rev().filter(|_| n_named > 0);
+        let by_name: FxHashMap<SmolStr, usize> =
+            named.map(|(i, p)| (self.p.vars[*p].name.clone(), i)).collect();
         for (i, arg) in args.into_iter().enumerate() {
             let slot = match &arg.name {
                 None if i >= params.len() => {
@@ -92,8 +89,8 @@ impl Checker<'_> {
                     return None;
                 }
                 None => i,
-                Some(name) => match params.iter().position(|p| self.p.vars[*p].name == name.name) {
-                    Some(j) => j,
+                Some(name) => match by_name.get(&name.name) {
+                    Some(j) => *j,
                     None => {
                         let names: Vec<String> =
                             params.iter().map(|p| self.p.vars[*p].name.to_string()).collect();

@@ -2,12 +2,13 @@
 
 use crate::Options;
 use crate::codes;
+use crate::members::Positions;
 use crate::program::*;
 use crate::scope::{Binding, Context, FrameKind, Res, Scopes, TypeRes};
 use crate::types::{Ty, TyKind, Types};
 use crate::value::Value;
 use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span, suggest};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use std::rc::Rc;
 use syntax::ast;
@@ -38,6 +39,7 @@ pub(crate) struct Checker<'a> {
     pub key_of: Option<SmolStr>,
     /// Controls and parsers of one name, told apart by their constructor parameters.
     pub overloads: FxHashMap<SmolStr, Vec<Ty>>,
+    pub positions: Positions,
     pub no_annotations: Annotations,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Checker<'a> {
             leaves: FxHashMap::default(),
             key_of: None,
             overloads: FxHashMap::default(),
+            positions: Positions::default(),
             no_annotations: Rc::new(Vec::new()),
         }
     }
@@ -143,14 +146,14 @@ impl<'a> Checker<'a> {
     /// Type and position of one field.
     pub fn field(&mut self, ty: Ty, name: &str) -> Option<(u32, Ty)> {
         let TyKind::Struct(id, args) = self.kind(ty).clone() else { return None };
-        let i = self.p.structs[id].fields.iter().position(|f| f.name == name)?;
-        let field_ty = self.p.structs[id].fields[i].ty;
+        let i = *self.positions.fields.get(&(id, SmolStr::new(name)))?;
+        let field_ty = self.p.structs[id].fields.get(i as usize)?.ty;
         if args.is_empty() {
-            return Some((i as u32, field_ty));
+            return Some((i, field_ty));
         }
         let params = self.p.structs[id].type_params.clone();
         let map = crate::subst::Subst::new(&params, &args);
-        Some((i as u32, self.subst(field_ty, &map)))
+        Some((i, self.subst(field_ty, &map)))
     }
 
     // -- names ------------------------------------------------------------------------------
@@ -306,14 +309,13 @@ impl<'a> Checker<'a> {
             return self.no_annotations.clone();
         }
         let mut out: Vec<Annotation> = Vec::with_capacity(list.len());
+        let is_structured = |a: &ast::Annotation| {
+            matches!(a.body, ast::AnnotationBody::List(_) | ast::AnnotationBody::KeyValue(_))
+        };
+        let mut first: FxHashMap<&str, &ast::Annotation> = FxHashMap::default();
         for a in list {
-            let is_structured =
-                matches!(a.body, ast::AnnotationBody::List(_) | ast::AnnotationBody::KeyValue(_));
-            if let Some(other) =
-                list.iter().take_while(|o| o.span != a.span).find(|o| o.name.name == a.name.name)
-                && (is_structured
-                    || matches!(other.body, ast::AnnotationBody::List(_) | ast::AnnotationBody::KeyValue(_)))
-            {
+            let other = *first.entry(&a.name.name).or_insert(a);
+            if other.span != a.span && (is_structured(a) || is_structured(other)) {
                 self.report(
                     Diagnostic::new(
                         &codes::DUPLICATE_ANNOTATION,
@@ -337,8 +339,9 @@ impl<'a> Checker<'a> {
                 }
                 ast::AnnotationBody::KeyValue(pairs) => {
                     let mut values: Vec<(SmolStr, Value)> = Vec::new();
+                    let mut seen: FxHashSet<&str> = FxHashSet::default();
                     for pair in pairs {
-                        if values.iter().any(|(n, _)| *n == pair.name.name) {
+                        if !seen.insert(&pair.name.name) {
                             self.error(
                                 &codes::DUPLICATE_ANNOTATION,
                                 pair.name.span,

@@ -9,6 +9,7 @@ use crate::types::{Ty, TyKind, Types};
 use crate::unify::{Conversions, Mismatch};
 use crate::value::Value;
 use diagnostics::{Diagnostic, Span, suggest};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::rc::Rc;
 
@@ -229,7 +230,7 @@ impl Checker<'_> {
         let span = e.span;
         let ExprKind::StructLiteral { fields: given, has_dots } = e.kind else { return e };
         for (name, value) in &given {
-            if !fields.iter().any(|(f, _)| f == name) {
+            if !self.positions.fields.contains_key(&(id, name.clone())) {
                 let shown = self.quote(target);
                 let mut d = Diagnostic::new(
                     &codes::INITIALIZER,
@@ -245,13 +246,11 @@ impl Checker<'_> {
                 return Expr::error(span);
             }
         }
-        let mut given: Vec<Option<(SmolStr, Expr)>> = given.into_iter().map(Some).collect();
+        let mut given: FxHashMap<SmolStr, Expr> = given.into_iter().collect();
         let mut out = Vec::with_capacity(fields.len());
         for (name, ft) in &fields {
-            let found =
-                given.iter_mut().find(|g| g.as_ref().is_some_and(|(n, _)| n == name)).and_then(Option::take);
-            match found {
-                Some((_, value)) => {
+            match given.remove(name) {
+                Some(value) => {
                     let value = self.coerce(value, *ft, &Role::Field { name: name.clone() });
                     if self.is_error(value.ty) {
                         return Expr::error(span);
@@ -450,10 +449,7 @@ impl Checker<'_> {
             TyKind::Bool => Value::Bool(false),
             TyKind::Int | TyKind::Bit(_) | TyKind::Signed(_) => Value::Int(BigInt::from(0)),
             TyKind::Str => Value::Str(SmolStr::default()),
-            TyKind::ErrorCode => {
-                let i = self.p.errors.iter().position(|e| e.name == "NoError")?;
-                Value::Error(i as u32)
-            }
+            TyKind::ErrorCode => Value::Error(self.p.errors.position("NoError")?),
             TyKind::Newtype(id) => {
                 let under = self.p.newtypes[id].underlying;
                 self.default_value(under)?

@@ -89,22 +89,16 @@ impl Checker<'_> {
             ast::DeclKind::Newtype(t) => self.newtype_decl(t, annotations).map(DeclRef::Newtype),
             ast::DeclKind::Error(members) => {
                 for m in members {
-                    if let Some(earlier) = self.p.errors.iter().find(|e| e.name == m.name) {
-                        let earlier = earlier.span;
+                    if let Err(earlier) = self.p.errors.declare(&m.name, m.span) {
                         self.report_duplicate(&m.name, m.span, earlier);
-                    } else {
-                        self.p.errors.push(NamedMember { name: m.name.clone(), span: m.span });
                     }
                 }
                 None
             }
             ast::DeclKind::MatchKind(members) => {
                 for m in members {
-                    if let Some(earlier) = self.p.match_kinds.iter().find(|e| e.name == m.name) {
-                        let earlier = earlier.span;
+                    if let Err(earlier) = self.p.match_kinds.declare(&m.name, m.span) {
                         self.report_duplicate(&m.name, m.span, earlier);
-                    } else {
-                        self.p.match_kinds.push(NamedMember { name: m.name.clone(), span: m.span });
                     }
                 }
                 None

@@ -14,6 +14,7 @@ use crate::value::Value;
 use diagnostics::{Diagnostic, Span, suggest};
 use num_bigint::BigInt;
 use num_traits::Signed;
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::rc::Rc;
 use syntax::ast;
@@ -290,11 +291,11 @@ impl Checker<'_> {
 
     /// Members of `match_kind` are reached by their plain names when nothing else has the name.
     fn match_kind_name(&mut self, path: &ast::Path, span: Span) -> Option<Expr> {
-        let i = self.p.match_kinds.iter().position(|m| m.name == path.name.name)?;
+        let i = self.p.match_kinds.position(&path.name.name)?;
         if self.scopes.peek(&path.name.name).is_some() {
             return None;
         }
-        Some(Expr::constant(Value::MatchKind(i as u32), Types::MATCH_KIND, span))
+        Some(Expr::constant(Value::MatchKind(i), Types::MATCH_KIND, span))
     }
 
     // -- members ----------------------------------------------------------------------------
@@ -345,7 +346,7 @@ impl Checker<'_> {
             TyKind::Array(element, size) => self.stack_member(base, element, size, member, span),
             TyKind::Extern(id, _) => {
                 let ty = self.quote(base.ty);
-                let exists = self.p.externs[id].methods.iter().any(|m| m.name == member.name);
+                let exists = self.positions.methods.contains_key(&(id, member.name.clone()));
                 let d = if exists {
                     Diagnostic::new(
                         &codes::NOT_CALLABLE,
@@ -419,7 +420,7 @@ impl Checker<'_> {
         match self.kind(ty).clone() {
             TyKind::Enum(id) => {
                 let def = &self.p.enums[id];
-                let Some(i) = def.members.iter().position(|m| m.name == member.name) else {
+                let Some(&i) = self.positions.enum_members.get(&(id, member.name.clone())) else {
                     let names: Vec<String> = def.members.iter().map(|m| m.name.to_string()).collect();
                     let (name, decl) = (def.name.clone(), def.span);
                     let mut d = Diagnostic::new(
@@ -435,15 +436,15 @@ impl Checker<'_> {
                     self.report(d);
                     return Expr::error(span);
                 };
-                let value = match (&def.members[i].value, def.underlying) {
+                let value = match (&def.members[i as usize].value, def.underlying) {
                     (Some(v), Some(_)) => v.clone(),
                     (None, Some(_)) => return Expr::error(span),
-                    (_, None) => Value::EnumMember(id, i as u32),
+                    (_, None) => Value::EnumMember(id, i),
                 };
                 Expr::constant(value, ty, span)
             }
-            TyKind::ErrorCode => match self.p.errors.iter().position(|m| m.name == member.name) {
-                Some(i) => Expr::constant(Value::Error(i as u32), Types::ERROR_CODE, span),
+            TyKind::ErrorCode => match self.p.errors.position(&member.name) {
+                Some(i) => Expr::constant(Value::Error(i), Types::ERROR_CODE, span),
                 None => {
                     let names: Vec<String> = self.p.errors.iter().map(|m| m.name.to_string()).collect();
                     let mut d = Diagnostic::new(
@@ -559,17 +560,16 @@ impl Checker<'_> {
 
     fn struct_literal(&mut self, fields: &[ast::NamedExpr], dots: Option<Span>, span: Span) -> Expr {
         let mut list: Vec<(SmolStr, Expr)> = Vec::with_capacity(fields.len());
-        let mut spans: Vec<Span> = Vec::with_capacity(fields.len());
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
         let mut failed = false;
         for f in fields {
             let e = self.expr(&f.value);
             failed |= self.is_error(e.ty);
-            if let Some(i) = list.iter().position(|(n, _)| *n == f.name.name) {
-                self.report_duplicate(&f.name.name, f.name.span, spans[i]);
+            if let Some(earlier) = seen.insert(&f.name.name, f.name.span) {
+                self.report_duplicate(&f.name.name, f.name.span, earlier);
                 failed = true;
                 continue;
             }
-            spans.push(f.name.span);
             list.push((f.name.name.clone(), e));
         }
         if failed {

@@ -7,7 +7,9 @@ use crate::program::*;
 use crate::scope::{Context, FrameKind, Place, Res, TypeRes};
 use crate::types::{Ty, TyKind, Types};
 use crate::value::Value;
-use diagnostics::Diagnostic;
+use diagnostics::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 use syntax::ast;
 
 impl Checker<'_> {
@@ -87,7 +89,7 @@ impl Checker<'_> {
         }
     }
 
-    pub fn param_names(&self, params: &[VarId]) -> Vec<smol_str::SmolStr> {
+    pub fn param_names(&self, params: &[VarId]) -> Vec<SmolStr> {
         params.iter().map(|p| self.p.vars[*p].name.clone()).collect()
     }
 
@@ -136,6 +138,9 @@ impl Checker<'_> {
         self.scopes.push(FrameKind::Params);
         let type_params = self.type_params(&e.type_params);
         self.p.externs[id].type_params = type_params;
+        // Methods by what tells them apart; abstract ones cannot be overloaded.
+        let mut declared: FxHashMap<(SmolStr, Vec<SmolStr>), Span> = FxHashMap::default();
+        let mut abstract_ones: FxHashMap<SmolStr, Span> = FxHashMap::default();
         for m in &e.methods {
             let annotations = self.annotations(&m.annotations);
             let proto = &m.proto;
@@ -180,18 +185,9 @@ impl Checker<'_> {
                 );
             }
             self.scopes.pop();
-            let names = self.param_names(&params);
-            let clash = self.p.externs[id]
-                .methods
-                .iter()
-                .find(|o| {
-                    o.name == proto.name.name
-                        && (o.is_abstract && m.is_abstract
-                            || o.signature.params.len() == params.len()
-                                && self.param_names(&o.signature.params) == names)
-                })
-                .map(|o| o.span);
-            if let Some(earlier) = clash {
+            let full = (proto.name.name.clone(), self.param_names(&params));
+            let clash = abstract_ones.get(&full.0).filter(|_| m.is_abstract).or_else(|| declared.get(&full));
+            if let Some(&earlier) = clash {
                 self.report(
                     Diagnostic::new(
                         &codes::METHOD_REDEFINED,
@@ -204,6 +200,12 @@ impl Checker<'_> {
                 );
                 continue;
             }
+            if m.is_abstract {
+                abstract_ones.insert(full.0.clone(), proto.name.span);
+            }
+            declared.insert(full, proto.name.span);
+            let position = self.p.externs[id].methods.len() as u32;
+            self.positions.methods.entry((id, proto.name.name.clone())).or_default().push(position);
             self.p.externs[id].methods.push(MethodDef {
                 name: proto.name.name.clone(),
                 span: proto.name.span,

@@ -196,7 +196,7 @@ impl Checker<'_> {
                 let has_field = match self.kind(object.ty) {
                     TyKind::Struct(id, _) => {
                         let id = *id;
-                        self.p.structs[id].fields.iter().any(|f| f.name == member.name)
+                        self.positions.fields.contains_key(&(id, member.name.clone()))
                     }
                     _ => matches!(member.name.as_str(), "next" | "last" | "lastIndex" | "size"),
                 };
@@ -481,12 +481,13 @@ impl Checker<'_> {
     ) -> Expr {
         let Some(args) = self.typed_args(args) else { return Expr::error(span) };
         let def = &self.p.externs[id];
-        let candidates: Vec<(u32, Vec<VarId>, Span)> = def
-            .methods
-            .iter()
-            .enumerate()
-            .filter(|(_, m)| m.name == member.name && !m.is_constructor)
-            .map(|(i, m)| (i as u32, m.signature.params.clone(), m.span))
+        let of_name = self.positions.methods.get(&(id, member.name.clone()));
+        let candidates: Vec<(u32, Vec<VarId>, Span)> = of_name
+            .into_iter()
+            .flatten()
+            .map(|i| (*i, &def.methods[*i as usize]))
+            .filter(|(_, m)| !m.is_constructor)
+            .map(|(i, m)| (i, m.signature.params.clone(), m.span))
             .collect();
         if candidates.is_empty() {
             let names: Vec<String> = def.methods.iter().map(|m| m.name.to_string()).collect();

@@ -8,6 +8,7 @@
 //! [`Program::nodes`] is the evaluated program: the tree of objects that exists when `main` has been
 //! instantiated, with compile-time values for all constructor parameters and with control-plane names.
 
+pub use crate::members::NamedMembers;
 use crate::types::{Ty, Types};
 use crate::value::Value;
 use diagnostics::Span;
@@ -141,9 +142,9 @@ pub struct Program {
     pub instances: Arena<InstanceDef>,
     pub type_vars: Arena<TypeVarDef>,
     /// Members of `error`, in order of declaration.
-    pub errors: Vec<NamedMember>,
+    pub errors: NamedMembers,
     /// Members of `match_kind`, in order of declaration.
-    pub match_kinds: Vec<NamedMember>,
+    pub match_kinds: NamedMembers,
     /// All top-level declarations in source order.
     pub decls: Vec<DeclRef>,
     /// Evaluated objects; empty when the program has errors.

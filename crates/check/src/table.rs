@@ -90,7 +90,7 @@ impl Checker<'_> {
         let expr = self.expr(&k.expr);
         self.key_of = None;
         self.ctx.table = table;
-        let known = self.p.match_kinds.iter().any(|m| m.name == k.match_kind.name);
+        let known = self.p.match_kinds.position(&k.match_kind.name).is_some();
         if !known {
             let names: Vec<String> = self.p.match_kinds.iter().map(|m| m.name.to_string()).collect();
             let mut d = Diagnostic::new(
@@ -213,6 +213,8 @@ impl Checker<'_> {
                 }
                 None => params.iter().map(|_| None).collect(),
             };
+            let position = self.p.tables[id].actions.len() as u32;
+            self.positions.listed_actions.entry((id, action)).or_insert(position);
             self.p.tables[id].actions.push(ActionListElement { action, args, annotations, span: a.span });
         }
     }
@@ -243,9 +245,9 @@ impl Checker<'_> {
         let action = self.action_ref(a)?;
         let name = self.p.actions[action].name.clone();
         let (params, decl) = (self.p.actions[action].params.clone(), self.p.actions[action].span);
-        let elements: Vec<(ActionId, Span)> =
-            self.p.tables[id].actions.iter().map(|e| (e.action, e.span)).collect();
-        let Some(index) = elements.iter().position(|(e, _)| *e == action) else {
+        let Some(&index) = self.positions.listed_actions.get(&(id, action)) else {
+            let elements: Vec<(ActionId, Span)> =
+                self.p.tables[id].actions.iter().map(|e| (e.action, e.span)).collect();
             let same_name = elements.iter().find(|(e, _)| self.p.actions[*e].name == name);
             let names: Vec<String> =
                 elements.iter().map(|(e, _)| self.p.actions[*e].name.to_string()).collect();
@@ -272,8 +274,8 @@ impl Checker<'_> {
         // Bound arguments must be repeated as they stand in the list.
         let bound =
             self.bind_args(&name, &params, &Subst::default(), typed, CallKind::ActionInstance, decl, a.span)?;
-        let listed = self.p.tables[id].actions[index].args.clone();
-        let list_span = elements[index].1;
+        let listed = self.p.tables[id].actions[index as usize].args.clone();
+        let list_span = self.p.tables[id].actions[index as usize].span;
         for ((given, listed), param) in bound.args.iter().zip(&listed).zip(&params) {
             if self.p.direction(*param) == Direction::None {
                 continue;
@@ -498,9 +500,8 @@ impl Checker<'_> {
             );
             return;
         }
-        let n = self.p.tables[id].actions.iter().position(|e| e.action == action);
-        let element = match n {
-            Some(i) => i as u32,
+        let element = match self.positions.listed_actions.get(&(id, action)) {
+            Some(i) => *i,
             None => {
                 // Not by the control plane for entries: only as default.
                 let annotations = std::rc::Rc::new(vec![Annotation {
@@ -514,7 +515,9 @@ impl Checker<'_> {
                     annotations,
                     span: Span::NONE,
                 });
-                self.p.tables[id].actions.len() as u32 - 1
+                let position = self.p.tables[id].actions.len() as u32 - 1;
+                self.positions.listed_actions.insert((id, action), position);
+                position
             }
         };
         self.p.tables[id].default_action = Some(DefaultAction {

@@ -50,8 +50,8 @@ impl Checker<'_> {
                 self.error(&codes::INVALID_NAME, f.name.span, "`_` cannot be used as a field name");
                 continue;
             }
-            if let Some(earlier) = fields.iter().find(|o| o.name == f.name.name) {
-                let earlier = earlier.span;
+            if let Some(earlier) = self.positions.fields.get(&(id, f.name.name.clone())) {
+                let earlier = fields[*earlier as usize].span;
                 self.report_duplicate(&f.name.name, f.name.span, earlier);
                 continue;
             }
@@ -96,6 +96,7 @@ impl Checker<'_> {
                     varbit = Some(f.span);
                 }
             }
+            self.positions.fields.insert((id, f.name.name.clone()), fields.len() as u32);
             fields.push(FieldDef { name: f.name.name.clone(), ty: field_ty, span: f.name.span, annotations });
         }
         self.scopes.pop();
@@ -145,7 +146,7 @@ impl Checker<'_> {
     /// `@match(kind)` on the fields of a value set's struct (P4-16, "Value sets").
     pub fn check_match_annotation(&mut self, annotations: &Annotations) {
         let Some(a) = annotation(annotations, "match") else { return };
-        let ok = matches!(a.tokens(), [t] if self.p.match_kinds.iter().any(|m| m.name == t.text));
+        let ok = matches!(a.tokens(), [t] if self.p.match_kinds.position(&t.text).is_some());
         if !ok {
             let span = a.span;
             self.report(
@@ -255,14 +256,13 @@ impl Checker<'_> {
             underlying,
             members: Vec::new(),
         });
-        let mut members: Vec<EnumMember> = Vec::with_capacity(e.members.len());
         // Members may refer to earlier members.
         self.declare(&e.name, Res::Type(TypeRes::Enum(id)));
         self.scopes.push(FrameKind::Params);
         for m in &e.members {
             let annotations = self.annotations(&m.annotations);
-            if let Some(earlier) = members.iter().find(|o| o.name == m.name.name) {
-                let earlier = earlier.span;
+            if let Some(earlier) = self.positions.enum_members.get(&(id, m.name.name.clone())) {
+                let earlier = self.p.enums[id].members[*earlier as usize].span;
                 self.report_duplicate(&m.name.name, m.name.span, earlier);
                 continue;
             }
@@ -271,9 +271,10 @@ impl Checker<'_> {
                 _ => None,
             };
             let member = EnumMember { name: m.name.name.clone(), span: m.name.span, value, annotations };
-            members.push(member.clone());
+            let position = self.p.enums[id].members.len() as u32;
+            self.positions.enum_members.insert((id, m.name.name.clone()), position);
             if member.value.is_some() {
-                self.declare(&m.name, Res::EnumMember(id, members.len() as u32 - 1));
+                self.declare(&m.name, Res::EnumMember(id, position));
             }
             self.p.enums[id].members.push(member);
         }

@@ -105,8 +105,8 @@ fn lexemes() {
 #[test]
 fn declarations() {
     const N: usize = 100_000;
-    // The checker compares each member with those before it, which is quick only for so many.
-    const N_MEMBERS: usize = 5000;
+    // A type can have so many, and few more.
+    const N_FIELDS: usize = 65_000;
     let either = |name: &str, text: String| Case::new(name, text, Expect::Either);
     let accepted = |name: &str, text: String| Case::new(name, text, Expect::Accepted);
     let refused = |name: &str, text: String| Case::new(name, text, Expect::Refused);
@@ -121,15 +121,12 @@ fn declarations() {
         either("wrong types", many(N, |i| format!("const bit<8> c{i} = true;\n"))),
         accepted("structs", many(N, |i| format!("struct S{i} {{ bit<8> f; }}\n"))),
         accepted("headers", many(N, |i| format!("header H{i} {{ bit<8> f; }}\n"))),
-        accepted("fields", format!("struct S {{ {} }}", many(N_MEMBERS, |i| format!("bit<8> f{i};\n")))),
+        accepted("fields", format!("struct S {{ {} }}", many(N_FIELDS, |i| format!("bit<8> f{i};\n")))),
         refused("fields of one name", format!("struct S {{ {} }}", many(N, |_| "bit<8> f;\n".to_string()))),
-        either("enum members", format!("enum E {{ {} }}", many(N_MEMBERS, |i| format!("m{i},\n")))),
-        accepted(
-            "serialised",
-            format!("enum bit<32> E {{ {} }}", many(N_MEMBERS, |i| format!("m{i} = {i},\n"))),
-        ),
-        accepted("errors", format!("error {{ {}z }}", many(N_MEMBERS, |i| format!("e{i},\n")))),
-        accepted("match kinds", format!("match_kind {{ {}z }}", many(N_MEMBERS, |i| format!("k{i},\n")))),
+        either("enum members", format!("enum E {{ {} }}", many(N, |i| format!("m{i},\n")))),
+        accepted("serialised", format!("enum bit<32> E {{ {} }}", many(N, |i| format!("m{i} = {i},\n")))),
+        accepted("errors", format!("error {{ {}z }}", many(N, |i| format!("e{i},\n")))),
+        accepted("match kinds", format!("match_kind {{ {}z }}", many(N, |i| format!("k{i},\n")))),
         accepted("functions", many(N, |i| format!("bit<8> f{i}(in bit<8> x) {{ return x; }}\n"))),
         either("overloads", {
             let mut text = String::new();
@@ -148,12 +145,50 @@ fn declarations() {
             format!("extern void f({}in bit<8> z);", many(N, |i| format!("in bit<8> p{i},"))),
         ),
         either("type parameters", format!("extern void f<{}Z>();", many(N, |i| format!("T{i},")))),
-        accepted("methods", format!("extern E {{ {} }}", many(N_MEMBERS, |i| format!("void m{i}();\n")))),
-        either("annotations", "@a ".repeat(N) + "const bit<8> x = 1;\n"),
+        accepted("methods", format!("extern E {{ {} }}", many(N, |i| format!("void m{i}();\n")))),
+        either("uses of fields", {
+            let fields = many(N_FIELDS, |i| format!("bit<8> f{i};\n"));
+            let uses = many(N_FIELDS, |i| format!("s.f{i} = 1;\n"));
+            format!("struct S {{ {fields} }} action a(inout S s) {{ {uses} }}")
+        }),
+        either("named fields", {
+            let fields = many(N_FIELDS, |i| format!("bit<8> f{i};\n"));
+            format!(
+                "struct S {{ {fields} }} const S s = {{ {} }};",
+                many(N_FIELDS, |i| format!("f{i} = 1,\n"))
+            )
+        }),
+        either("uses of enum members", {
+            let members = many(N, |i| format!("m{i},\n"));
+            format!("enum E {{ {members} }} {}", many(N, |i| format!("const E e{i} = E.m{i};\n")))
+        }),
+        either("uses of errors", {
+            let members = many(N, |i| format!("m{i},\n"));
+            format!("error {{ {members} z }} {}", many(N, |i| format!("const error e{i} = error.m{i};\n")))
+        }),
+        either("uses of match kinds", {
+            let kinds = many(N, |i| format!("k{i},\n"));
+            let key = many(N, |i| format!("x: k{i};\n"));
+            format!(
+                "match_kind {{ {kinds} z }} control c(in bit<8> x) {{ table t {{ key = {{ {key} }} actions = {{}} }} apply {{}} }}"
+            )
+        }),
+        either("uses of methods", {
+            let methods = many(N, |i| format!("void m{i}();\n"));
+            let uses = many(N, |i| format!("e.m{i}();\n"));
+            format!("extern E {{ E(); {methods} }} E() e; action a() {{ {uses} }}")
+        }),
         either(
-            "annotation bodies",
-            many(N_MEMBERS, |i| format!("@a{i}(x = {i}) ")) + "const bit<8> x = 1;\n",
+            "overloaded methods",
+            format!("extern E {{ {} }}", many(N, |i| format!("void m(in bit<8> p{i});\n"))),
         ),
+        either("named arguments", {
+            let params = many(N, |i| format!("in bit<8> p{i},"));
+            let args = many(N, |i| format!("p{i} = 1,"));
+            format!("extern void f({params} in bit<8> z); action a() {{ f({args} z = 1); }}")
+        }),
+        either("annotations", "@a ".repeat(N) + "const bit<8> x = 1;\n"),
+        either("annotation bodies", many(N, |i| format!("@a{i}(x = {i}) ")) + "const bit<8> x = 1;\n"),
         either("instances", "extern E { E(); }\n".to_owned() + &many(N, |i| format!("E() e{i};\n"))),
         either("controls", many(N, |i| format!("control c{i}() {{ apply {{}} }}\n"))),
         either(
@@ -212,6 +247,16 @@ fn bodies() {
                 "match_kind {{ exact }} control c(in bit<32> x) {{ action a() {{}} table t {{ key = {{ x: exact; }} actions = {{ a; }} \
                  const entries = {{ {} }} }} apply {{ t.apply(); }} }}",
                 many(N, |i| format!("{i}: a();\n"))
+            ),
+        ),
+        either(
+            "actions and entries",
+            format!(
+                "match_kind {{ exact }} control c(in bit<32> x) {{ {} table t {{ key = {{ x: exact; }} actions = {{ {} }} \
+                 const entries = {{ {} }} }} apply {{ t.apply(); }} }}",
+                many(20_000, |i| format!("action a{i}() {{}}\n")),
+                many(20_000, |i| format!("a{i};\n")),
+                many(20_000, |i| format!("{i}: a{i}();\n"))
             ),
         ),
         either(
