@@ -18,12 +18,16 @@
 
 pub mod data;
 pub mod entity;
+pub mod fault;
 pub mod ids;
 pub mod query;
+pub mod schema;
 pub mod update;
 
 pub use data::Data;
 pub use entity::*;
+pub use fault::{Code, Fault, Problem};
 pub use ids::*;
 pub use query::{EntryQuery, Extras, Query};
+pub use schema::{MatchKind, Schema, SchemaError};
 pub use update::{Atomicity, Batch, Update, UpdateKind};

@@ -1,0 +1,336 @@
+//! What a program shows to its control plane: P4Info, checked once, with ids resolved and names indexed.
+//!
+//! Start at [`Schema`]. Each kind of object has an [`Objects`] list, which finds by id and by name.
+
+mod build;
+mod objects;
+mod types;
+
+use smol_str::SmolStr;
+
+use crate::ids::*;
+
+pub use build::{SchemaError, WIDTH_BITS_MAX};
+pub use objects::{Object, ObjectKind, Objects, Part};
+pub use types::{DataType, EnumType, HeaderType, HeaderUnionType, StructType};
+
+/// Everything that a control plane can address in one program.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    pub tables: Objects<Table>,
+    pub actions: Objects<Action>,
+    /// Action profiles and action selectors.
+    pub profiles: Objects<ActionProfile>,
+    pub counters: Objects<Counter>,
+    pub direct_counters: Objects<DirectCounter>,
+    pub meters: Objects<Meter>,
+    pub direct_meters: Objects<DirectMeter>,
+    pub registers: Objects<Register>,
+    pub digests: Objects<Digest>,
+    pub value_sets: Objects<ValueSet>,
+    /// The headers of packets to and from the controller: `packet_in`, `packet_out`.
+    pub controller_headers: Objects<ControllerHeader>,
+    pub externs: Objects<Extern>,
+    pub limits: Limits,
+}
+
+/// Limits of the target; 0 means that none is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Limits {
+    pub n_multicast_groups: u32,
+    pub n_replicas: u32,
+    pub n_replicas_per_group: u32,
+}
+
+/// What all objects have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// Fully qualified, unique among objects of one kind.
+    pub name: SmolStr,
+    /// Shorter, unique among all objects; empty if there is none.
+    pub alias: SmolStr,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub id: TableId,
+    pub names: Names,
+    /// In the order of the program.
+    pub keys: Vec<KeyElement>,
+    pub actions: Vec<ActionRef>,
+    /// The action of a default entry that cannot be changed.
+    pub const_default_action: Option<ActionId>,
+    /// Entries come from the program and cannot be changed.
+    pub is_const: bool,
+    pub has_initial_entries: bool,
+    /// How many entries the table is to hold; 0 means that the program does not say.
+    pub size: u64,
+    /// Entries name a member or a group of it instead of an action.
+    pub implementation: Option<ProfileId>,
+    pub direct_counter: Option<DirectCounterId>,
+    pub direct_meter: Option<DirectMeterId>,
+    /// Entries may have an idle timeout, whose end is told to the controller.
+    pub has_idle_timeout: bool,
+}
+
+impl Table {
+    /// Entries are ordered by priority (P4Runtime, "TableEntry").
+    pub fn needs_priority(&self) -> bool {
+        self.keys.iter().any(|key| match key.match_kind {
+            MatchKind::Ternary | MatchKind::Range | MatchKind::Optional => true,
+            MatchKind::Exact | MatchKind::Lpm | MatchKind::Other(_) => false,
+        })
+    }
+
+    pub fn action(&self, id: ActionId) -> Option<&ActionRef> {
+        self.actions.iter().find(|action| action.id == id)
+    }
+}
+
+/// An element of a table's key, or a part of a value set.
+#[derive(Clone, Debug)]
+pub struct KeyElement {
+    pub id: FieldId,
+    pub name: SmolStr,
+    pub match_kind: MatchKind,
+    pub value: ValueType,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum MatchKind {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+    Optional,
+    /// Of an architecture that we do not know.
+    Other(SmolStr),
+}
+
+impl MatchKind {
+    /// As P4 spells it.
+    pub fn name(&self) -> &str {
+        match self {
+            MatchKind::Exact => "exact",
+            MatchKind::Lpm => "lpm",
+            MatchKind::Ternary => "ternary",
+            MatchKind::Range => "range",
+            MatchKind::Optional => "optional",
+            MatchKind::Other(name) => name,
+        }
+    }
+}
+
+/// What values of a key element or of an action parameter look like to the controller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ValueType {
+    pub form: ValueForm,
+    /// URI of the `@p4runtime_translation`: what the data plane sees is another value.
+    pub translation: Option<SmolStr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValueForm {
+    Bits {
+        width_bits: u32,
+    },
+    Text,
+    /// P4Runtime has no form for such a value: an `error` or an `enum` without an underlying type.
+    None,
+}
+
+impl ValueType {
+    /// 0 for what is not a number.
+    pub fn width_bits(&self) -> u32 {
+        match self.form {
+            ValueForm::Bits { width_bits } => width_bits,
+            ValueForm::Text | ValueForm::None => 0,
+        }
+    }
+}
+
+/// An action in the list of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActionRef {
+    pub id: ActionId,
+    pub scope: ActionScope,
+}
+
+/// Where a table may use an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ActionScope {
+    TableAndDefault,
+    /// `@tableonly`
+    TableOnly,
+    /// `@defaultonly`
+    DefaultOnly,
+    /// Only as the group action of a one-shot.
+    GroupAction,
+}
+
+#[derive(Clone, Debug)]
+pub struct Action {
+    pub id: ActionId,
+    pub names: Names,
+    pub params: Vec<ActionParam>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ActionParam {
+    pub id: ParamId,
+    pub name: SmolStr,
+    pub value: ValueType,
+}
+
+#[derive(Clone, Debug)]
+pub struct ActionProfile {
+    pub id: ProfileId,
+    pub names: Names,
+    pub tables: Vec<TableId>,
+    /// `None` for an action profile, which has no groups.
+    pub selector: Option<Selector>,
+    /// How many members there may be; for a selector, see [`GroupSize`]. 0 means that the program does not say.
+    pub size: u64,
+}
+
+/// What only an action selector has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// 0 means no other limit than the size of the profile.
+    pub max_group_size: u32,
+    pub group_size: GroupSize,
+    /// Members have no weights.
+    pub weights_disallowed: bool,
+}
+
+/// What the size of a group counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupSize {
+    SumOfWeights,
+    SumOfMembers {
+        /// 0 means no limit.
+        max_member_weight: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CounterUnit {
+    Bytes,
+    Packets,
+    Both,
+}
+
+/// An array of counters.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    pub id: CounterId,
+    pub names: Names,
+    pub unit: CounterUnit,
+    pub index: IndexSpace,
+}
+
+/// How the cells of an array are numbered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSpace {
+    /// How many cells there are.
+    pub size: u64,
+    /// URI of the translation of the index; the controller's numbers are then not bounded by `size`.
+    pub translation: Option<SmolStr>,
+}
+
+/// A counter in each entry of a table.
+#[derive(Clone, Debug)]
+pub struct DirectCounter {
+    pub id: DirectCounterId,
+    pub names: Names,
+    pub unit: CounterUnit,
+    pub table: TableId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MeterUnit {
+    Bytes,
+    Packets,
+}
+
+/// How a meter marks packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MeterType {
+    /// RFC 2698.
+    TwoRateThreeColor,
+    /// RFC 2697.
+    SingleRateThreeColor,
+    /// A token bucket.
+    SingleRateTwoColor,
+}
+
+/// An array of meters.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    pub id: MeterId,
+    pub names: Names,
+    pub unit: MeterUnit,
+    pub meter_type: MeterType,
+    pub index: IndexSpace,
+}
+
+/// A meter in each entry of a table.
+#[derive(Clone, Debug)]
+pub struct DirectMeter {
+    pub id: DirectMeterId,
+    pub names: Names,
+    pub unit: MeterUnit,
+    pub meter_type: MeterType,
+    pub table: TableId,
+}
+
+/// An array of cells of one type.
+#[derive(Clone, Debug)]
+pub struct Register {
+    pub id: RegisterId,
+    pub names: Names,
+    pub cell: DataType,
+    pub index: IndexSpace,
+}
+
+/// A message from the data plane to the controller.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    pub id: DigestId,
+    pub names: Names,
+    pub message: DataType,
+}
+
+/// A set of values that a parser selects on.
+#[derive(Clone, Debug)]
+pub struct ValueSet {
+    pub id: ValueSetId,
+    pub names: Names,
+    pub fields: Vec<KeyElement>,
+    pub size: u64,
+}
+
+/// The header before packets to or from the controller.
+#[derive(Clone, Debug)]
+pub struct ControllerHeader {
+    pub id: ControllerHeaderId,
+    pub names: Names,
+    /// In the order of the header.
+    pub fields: Vec<ControllerField>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ControllerField {
+    pub id: FieldId,
+    pub name: SmolStr,
+    pub value: ValueType,
+}
+
+/// An instance of an extern that the specification does not know.
+#[derive(Clone, Debug)]
+pub struct Extern {
+    pub id: ExternId,
+    pub names: Names,
+    pub extern_type: ExternTypeId,
+    pub type_name: SmolStr,
+}
