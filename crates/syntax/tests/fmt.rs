@@ -110,3 +110,14 @@ fn hostile_input_is_formatted_too() {
         assert!(format(&text, &options).is_ok(), "{shown:?}");
     }
 }
+
+/// No programs, but the formatter's promises hold for them, too.
+#[test]
+fn token_soup_is_formatted_once_or_refused() {
+    for text in ["={{}for@a({;}\n)}", "={{}@b(x)if{;}}", "={\n{}for a({;})}"] {
+        let once = format(text, &FormatOptions::default()).unwrap();
+        assert_eq!(format(&once, &FormatOptions::default()).unwrap(), once, "{text}");
+    }
+    // A stray `#` inside an annotation with a directive: no later annotation excuses it.
+    assert!(format("@a(#\n#\n)@match()", &FormatOptions::default()).is_err());
+}

@@ -133,6 +133,8 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
                 (Annotation::Body(_), Annotation::None) => {
                     if has_no_directive(&items[body..]) {
                         in_body.clear();
+                    } else {
+                        errors.append(&mut in_body);
                     }
                     if bodies == Bodies::Whole {
                         collapse_body(text, &mut items, body);

@@ -45,12 +45,15 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
     if text.len() > crate::limits::FILE_BYTES_MAX {
         return Err(vec![Diagnostic::new(&codes::SOURCE_TOO_LARGE, Span::NONE, "the file is too large")]);
     }
-    let items = items::items(text, Bodies::Whole)?;
-    let mut out = lines::format_items(text, &items, options);
-    drop(items);
-    // A backslash at the very end would remove a line break behind it.
-    if out.ends_with("\\\n") && text.ends_with('\\') {
-        out.pop();
+    let mut out = lay_out(text, options)?;
+    // What is no program may need a second look: a brace that does not open a block reads differently once
+    // it stands on another line.
+    for _ in 0..PASSES_MAX {
+        let again = lay_out(&out, options)?;
+        if again == out {
+            break;
+        }
+        out = again;
     }
     if check_same_tokens(text, &out) {
         Ok(out)
@@ -61,6 +64,19 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
                 .note("The text is left as it is. This is a fault of the formatter: please report it."),
         ])
     }
+}
+
+/// Further passes until nothing changes any more; programs need none.
+const PASSES_MAX: usize = 4;
+
+fn lay_out(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnostic>> {
+    let items = items::items(text, Bodies::Whole)?;
+    let mut out = lines::format_items(text, &items, options);
+    // A backslash at the very end would remove a line break behind it.
+    if out.ends_with("\\\n") && text.ends_with('\\') {
+        out.pop();
+    }
+    Ok(out)
 }
 
 /// True when both texts consist of the same tokens, comments and directives, whatever the white space.
