@@ -31,6 +31,7 @@ mod function_call;
 mod functions;
 mod index;
 mod instance;
+mod key_names;
 mod members;
 mod method_call;
 mod operators;

@@ -458,6 +458,8 @@ pub struct TableDef {
 
 #[derive(Debug)]
 pub struct KeyElement {
+    /// Control-plane name; `None` for expressions that have none.
+    pub name: Option<SmolStr>,
     pub expr: Expr,
     /// Name of the match kind.
     pub match_kind: SmolStr,

@@ -162,7 +162,8 @@ impl Checker<'_> {
             );
             return None;
         }
-        Some(KeyElement { expr, match_kind: k.match_kind.name.clone(), annotations, span: k.span })
+        let name = crate::key_names::key_name(&self.p, self.sources, &expr, &annotations);
+        Some(KeyElement { name, expr, match_kind: k.match_kind.name.clone(), annotations, span: k.span })
     }
 
     // -- actions ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 mod eval;
 mod live;
 mod names;
+mod priorities;
 #[cfg(test)]
 mod tests;
 

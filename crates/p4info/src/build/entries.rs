@@ -15,7 +15,7 @@ use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use field_match::FieldMatchType;
 use num_bigint::BigInt;
-use num_traits::{One, Signed, ToPrimitive, Zero};
+use num_traits::{One, Signed, Zero};
 
 impl Builder<'_> {
     pub fn table_entries(&mut self, scope: NodeId, id: TableId, table_id: u32, key_ids: &[u32]) {
@@ -66,37 +66,9 @@ impl Builder<'_> {
 
     // -- priorities -------------------------------------------------------------------------------
 
-    fn property(&self, id: TableId, name: &str, scope: NodeId) -> Option<Value> {
-        let found = self.p.tables[id].properties.iter().find(|q| q.name == name)?;
-        self.p.eval(&found.value, Some(scope))
-    }
-
     /// Entries in the order in which they are written, with priorities.
     fn priorities<'e>(&mut self, scope: NodeId, id: TableId, list: &'e EntryList) -> Vec<(&'e Entry, i32)> {
-        let n = i32::try_from(list.entries.len()).unwrap_or(i32::MAX);
-        if list.is_const {
-            return list.entries.iter().zip((1..=n).rev()).collect();
-        }
-        let largest_wins =
-            self.property(id, "largest_priority_wins", scope).and_then(|v| v.as_bool()).unwrap_or(true);
-        let delta =
-            self.property(id, "priority_delta", scope).and_then(|v| v.as_int()?.to_i64()).unwrap_or(1);
-        let given: Vec<Option<i64>> = (list.entries.iter())
-            .map(|e| self.p.eval(e.priority.as_ref()?, Some(scope))?.as_int()?.to_i64())
-            .collect();
-        let wide: Vec<i64> = if given.iter().all(Option::is_none) {
-            let ascending = (0..i64::from(n)).map(|i| i.saturating_mul(delta).saturating_add(1));
-            if largest_wins { ascending.rev().collect() } else { ascending.collect() }
-        } else {
-            let step = if largest_wins { delta.saturating_neg() } else { delta };
-            let mut last = 0i64;
-            (given.iter())
-                .map(|g| {
-                    last = g.unwrap_or_else(|| last.saturating_add(step));
-                    last
-                })
-                .collect()
-        };
+        let wide = self.p.entry_priorities(scope, id);
         let mut out = Vec::with_capacity(wide.len());
         for (entry, priority) in list.entries.iter().zip(wide) {
             let priority = i32::try_from(priority).unwrap_or_else(|_| {
@@ -113,7 +85,9 @@ impl Builder<'_> {
             });
             out.push((entry, priority));
         }
-        self.check_order(&mut out, largest_wins);
+        if !list.is_const {
+            self.check_order(&mut out, self.p.largest_priority_wins(scope, id));
+        }
         out
     }
 

@@ -109,7 +109,7 @@ impl Builder<'_> {
         if key.match_kind == SELECTOR {
             return None;
         }
-        let name = self.key_name(key);
+        let name = key.name.as_ref().map(|n| n.to_string());
         if name.is_none() {
             self.report(
                 Diagnostic::new(&check::codes::KEY_NAME, key.expr.span, "this key has no name")
