@@ -1,0 +1,78 @@
+//! Codes of the messages about test scripts. P2500 to P2519: the language. P2520 to P2549: what a script says
+//! about a program.
+
+use diagnostics::{Code, CodeInfo, Severity};
+
+pub static UNKNOWN_COMMAND: CodeInfo = CodeInfo {
+    id: "P2500",
+    name: "stf-unknown-command",
+    default_severity: Severity::Error,
+    summary: "a line of a test script that begins with no command",
+};
+pub static UNEXPECTED: CodeInfo = CodeInfo {
+    id: "P2501",
+    name: "stf-unexpected",
+    default_severity: Severity::Error,
+    summary: "something else than the command of a test script needs here",
+};
+pub static MALFORMED_NUMBER: CodeInfo = CodeInfo {
+    id: "P2502",
+    name: "stf-malformed-number",
+    default_severity: Severity::Error,
+    summary: "a number of a test script with wrong digits",
+};
+pub static PACKET_DATA: CodeInfo = CodeInfo {
+    id: "P2503",
+    name: "stf-packet-data",
+    default_severity: Severity::Error,
+    summary: "packet data of a test script with a character that is no hexadecimal digit",
+};
+pub static HALF_BYTE: CodeInfo = CodeInfo {
+    id: "P2504",
+    name: "stf-half-byte",
+    default_severity: Severity::Error,
+    summary: "a packet of a test script that ends in the middle of a byte",
+};
+pub static NUMBER_TOO_LARGE: CodeInfo = CodeInfo {
+    id: "P2505",
+    name: "stf-number-too-large",
+    default_severity: Severity::Error,
+    summary: "a number of a test script beyond what its place can hold",
+};
+pub static WILDCARD: CodeInfo = CodeInfo {
+    id: "P2506",
+    name: "stf-wildcard",
+    default_severity: Severity::Error,
+    summary: "a `*` in a number of a test script that has to be exact",
+};
+pub static UNTERMINATED_NAME: CodeInfo = CodeInfo {
+    id: "P2507",
+    name: "stf-unterminated-name",
+    default_severity: Severity::Error,
+    summary: "a quoted name of a test script without closing quote",
+};
+pub static REPEATED: CodeInfo = CodeInfo {
+    id: "P2508",
+    name: "stf-repeated",
+    default_severity: Severity::Error,
+    summary: "a key, an argument or a handle of a test script that is given twice",
+};
+pub static TOO_MUCH: CodeInfo = CodeInfo {
+    id: "P2509",
+    name: "stf-too-much",
+    default_severity: Severity::Error,
+    summary: "a test script that is too large or has too many faults",
+};
+
+pub static ALL: &[Code] = &[
+    &UNKNOWN_COMMAND,
+    &UNEXPECTED,
+    &MALFORMED_NUMBER,
+    &PACKET_DATA,
+    &HALF_BYTE,
+    &NUMBER_TOO_LARGE,
+    &WILDCARD,
+    &UNTERMINATED_NAME,
+    &REPEATED,
+    &TOO_MUCH,
+];
