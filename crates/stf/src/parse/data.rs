@@ -22,11 +22,11 @@ impl Line<'_> {
             }
         }
         if !nibbles.len().is_multiple_of(2) {
-            let message = format!("a packet of {} digits: the last byte is half", nibbles.len());
+            let message = format!("a packet has an odd number of digits, {}", nibbles.len());
             let last = self.span(lo + text.len() - 1, lo + text.len());
             let diagnostic = Diagnostic::new(&codes::HALF_BYTE, last, message)
                 .label("expected one more hexadecimal digit")
-                .note("a packet consists of bytes, of two digits each");
+                .note("a packet consists of bytes of two digits each");
             return Err(Box::new(diagnostic));
         }
         self.take_rest();

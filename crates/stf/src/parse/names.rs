@@ -148,7 +148,10 @@ impl Line<'_> {
                     }
                 }
             }
-            _ => Ok(Target::Action(self.action_call()?)),
+            _ => match self.peek()? {
+                Token::Word(_) | Token::Quoted(_) => Ok(Target::Action(self.action_call()?)),
+                _ => self.unexpected("a key or an action"),
+            },
         }
     }
 

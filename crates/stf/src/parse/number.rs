@@ -42,14 +42,15 @@ impl Line<'_> {
 
     /// Ports are decimal: `packet 10 ...` must not be port 16.
     pub(super) fn port(&mut self) -> Result<Port> {
-        let number = self.small_number("a port number")?;
-        if number.radix != Radix::Decimal {
-            let diagnostic =
-                Diagnostic::new(&codes::MALFORMED_NUMBER, number.span, "a port is a decimal number")
-                    .label("expected a decimal number")
-                    .fix("write it in decimal", number.span, number.value.to_string());
+        if let Token::Number(text) = self.peek()?
+            && !text.bytes().all(|b| b.is_ascii_digit())
+        {
+            let (_, span) = self.next()?;
+            let diagnostic = Diagnostic::new(&codes::MALFORMED_NUMBER, span, "a port is a decimal number")
+                .label("expected decimal digits only");
             return Err(Box::new(diagnostic));
         }
+        let number = self.small_number("a port number")?;
         // Checked above.
         Ok(Port { number: number.value.to_u32().unwrap_or(u32::MAX), span: number.span })
     }
