@@ -157,6 +157,8 @@ pub enum Problem {
     // ---- values
     #[error("{value} does not fit into the {width_bits} bits of `{name}`")]
     TooWide { name: SmolStr, value: String, width_bits: u32 },
+    #[error("the value of `{name}` has {found} bits instead of {width_bits}")]
+    WrongWidth { name: SmolStr, found: u32, width_bits: u32 },
     #[error("the value of `{name}` is empty; zero is one byte, \\x00")]
     EmptyValue { name: SmolStr },
     #[error("`{name}` is a string of the controller, not a number (translated by {uri})")]
@@ -225,8 +227,8 @@ pub enum Problem {
         "table `{table}` gets its actions from the action profile `{profile}`: name {expected}, not {found}"
     )]
     NotDirect { table: SmolStr, profile: SmolStr, expected: &'static str, found: &'static str },
-    #[error("action `{action}` is not in the list of {owner}{}", did_you_mean(suggestion))]
-    ActionNotInTable { action: SmolStr, owner: SmolStr, suggestion: Option<SmolStr> },
+    #[error("action `{action}` is not in the list of {owner}, which has {}", if known.is_empty() { "none".into() } else { list(known) })]
+    ActionNotInTable { action: SmolStr, owner: SmolStr, known: Vec<SmolStr> },
     #[error("action `{action}` of {owner} is marked {annotation}: it cannot be {used_as}")]
     ActionScope { action: SmolStr, owner: SmolStr, annotation: &'static str, used_as: &'static str },
     #[error("table `{table}` has no idle timeout; `{field}` must not be set")]
@@ -350,6 +352,7 @@ impl Problem {
             | UnknownPart { .. }
             | Duplicate { .. }
             | Missing { .. }
+            | WrongWidth { .. }
             | NotText { .. }
             | NotBits { .. }
             | NotUtf8 { .. }

@@ -16,18 +16,25 @@
 //!
 //! Start reading at [`Entity`] and [`validate()`].
 
+pub mod apply;
 pub mod data;
+mod describe;
 pub mod entity;
 pub mod fault;
 pub mod ids;
+pub mod key;
 pub mod query;
 pub mod schema;
 pub mod update;
+pub mod validate;
 
+pub use apply::{Target, apply, apply_initial};
 pub use data::Data;
 pub use entity::*;
 pub use fault::{Code, Fault, Problem};
 pub use ids::*;
+pub use key::{EntityKey, EntryKey};
 pub use query::{EntryQuery, Extras, Query};
 pub use schema::{MatchKind, Schema, SchemaError};
 pub use update::{Atomicity, Batch, Update, UpdateKind};
+pub use validate::{Writer, validate, validate_as, validate_query};

@@ -1,0 +1,174 @@
+//! Batches: who stores entities, and what happens when one update of a batch fails.
+
+use crate::entity::Entity;
+use crate::fault::{Fault, Problem};
+use crate::key::EntityKey;
+use crate::query::{EntryQuery, Extras, Query};
+use crate::schema::Schema;
+use crate::update::{Atomicity, Batch, Update, UpdateKind};
+use crate::validate::{Writer, validate_as};
+
+/// A switch, as far as its control plane can see: it stores entities.
+pub trait Target {
+    /// Makes one change. The update is valid, see [`validate()`](crate::validate()); what is left to check is
+    /// whether the entity exists, whether there is room, and whether it is in use. A write without an index is
+    /// one to all cells. After an error nothing has changed.
+    fn write(&mut self, update: &Update) -> Result<(), Fault>;
+
+    /// The answer to a query, which is valid, see [`validate_query()`](crate::validate_query()); in any order.
+    /// Asking for one thing that does not exist gives an empty answer, except for direct resources, where
+    /// the entry must exist.
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
+
+    /// Whether packets see either none or all of the changes between the calls that make up one batch. It is
+    /// so in a switch that processes no packet while a batch is applied.
+    fn is_batch_atomic(&self) -> bool {
+        false
+    }
+}
+
+/// Applies the updates of a control plane. The answer has one result for each update.
+pub fn apply(schema: &Schema, target: &mut dyn Target, batch: &Batch) -> Vec<Result<(), Fault>> {
+    match batch.atomicity {
+        Atomicity::ContinueOnError => each(schema, target, &batch.updates, Writer::Controller),
+        Atomicity::RollbackOnError => all_or_none(schema, target, &batch.updates),
+        Atomicity::DataplaneAtomic if target.is_batch_atomic() => all_or_none(schema, target, &batch.updates),
+        Atomicity::DataplaneAtomic => {
+            batch.updates.iter().map(|_| Err(Problem::AtomicUnsupported.into())).collect()
+        }
+    }
+}
+
+/// Applies the entries that the program declares, which may be const.
+pub fn apply_initial(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Vec<Result<(), Fault>> {
+    each(schema, target, updates, Writer::Program)
+}
+
+fn each(
+    schema: &Schema,
+    target: &mut dyn Target,
+    updates: &[Update],
+    writer: Writer,
+) -> Vec<Result<(), Fault>> {
+    let one = |update| validate_as(schema, update, writer).and_then(|()| target.write(update));
+    updates.iter().map(one).collect()
+}
+
+/// What an update replaced.
+struct Done<'b> {
+    update: &'b Update,
+    before: Vec<Entity>,
+}
+
+fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Vec<Result<(), Fault>> {
+    // A batch that cannot be valid need not be begun.
+    let invalid = |update| validate_as(schema, update, Writer::Controller).err();
+    if let Some((failed, fault)) =
+        updates.iter().enumerate().find_map(|(i, update)| Some((i, invalid(update)?)))
+    {
+        return aborted(updates.len(), failed, fault);
+    }
+    let mut done: Vec<Done> = Vec::new();
+    for (failed, update) in updates.iter().enumerate() {
+        let step = before(schema, target, update).and_then(|before| {
+            target.write(update)?;
+            Ok(Done { update, before })
+        });
+        match step {
+            Ok(step) => done.push(step),
+            Err(fault) => {
+                let mut results = aborted(updates.len(), failed, fault);
+                for step in done.iter().rev() {
+                    if let Err(why) = undo(target, step) {
+                        let why = why.to_string();
+                        return results
+                            .drain(..)
+                            .map(|_| Err(Problem::RollbackFailed { why: why.clone() }.into()))
+                            .collect();
+                    }
+                }
+                return results;
+            }
+        }
+    }
+    updates.iter().map(|_| Ok(())).collect()
+}
+
+fn aborted(n_updates: usize, failed: usize, fault: Fault) -> Vec<Result<(), Fault>> {
+    let mut results: Vec<_> = (0..n_updates).map(|_| Err(Problem::BatchAborted { failed }.into())).collect();
+    results[failed] = Err(fault);
+    results
+}
+
+/// What the update is about to replace: nothing for an insertion.
+fn before(schema: &Schema, target: &dyn Target, update: &Update) -> Result<Vec<Entity>, Fault> {
+    if update.kind == UpdateKind::Insert {
+        return Ok(Vec::new());
+    }
+    let mut found = target.read(&Query::exactly(schema, &update.entity))?;
+    // A key that matches anything asks for all entries; an array without an index means all of its cells.
+    if let (Some(key), Entity::TableEntry(_) | Entity::DirectMeter(_) | Entity::DirectCounter(_)) =
+        (EntityKey::new(schema, &update.entity), &update.entity)
+    {
+        found.retain(|entity| EntityKey::new(schema, entity).as_ref() == Some(&key));
+    }
+    Ok(found)
+}
+
+fn undo(target: &mut dyn Target, step: &Done<'_>) -> Result<(), Fault> {
+    let kind = match step.update.kind {
+        UpdateKind::Insert => {
+            let entity = step.update.entity.clone();
+            return target.write(&Update { kind: UpdateKind::Delete, entity });
+        }
+        UpdateKind::Modify => UpdateKind::Modify,
+        UpdateKind::Delete => UpdateKind::Insert,
+    };
+    step.before.iter().try_for_each(|entity| target.write(&Update { kind, entity: entity.clone() }))
+}
+
+impl Query {
+    /// The question whose answer is this entity as it is now, with all that a write can set. An entry that
+    /// matches anything cannot be asked for alone: compare [`EntityKey`]s.
+    pub fn exactly(schema: &Schema, entity: &Entity) -> Query {
+        match entity {
+            Entity::TableEntry(of) => {
+                let table = schema.tables.get(of.table);
+                Query::TableEntries(EntryQuery {
+                    table: Some(of.table),
+                    matches: of.matches.clone(),
+                    priority: of.priority,
+                    is_default_action: of.is_default_action,
+                    extras: Extras {
+                        meter_config: table.is_some_and(|table| table.direct_meter.is_some()),
+                        counter_data: table.is_some_and(|table| table.direct_counter.is_some()),
+                        ..Extras::default()
+                    },
+                    ..EntryQuery::default()
+                })
+            }
+            Entity::ActionProfileMember(of) => {
+                Query::Members { profile: Some(of.profile), member: Some(of.member) }
+            }
+            Entity::ActionProfileGroup(of) => {
+                Query::Groups { profile: Some(of.profile), group: Some(of.group) }
+            }
+            Entity::Meter(of) => {
+                Query::Meters { meter: Some(of.meter), index: of.index, with_counter_data: false }
+            }
+            Entity::DirectMeter(of) => {
+                Query::DirectMeters { entry: Some(of.entry.clone()), with_counter_data: false }
+            }
+            Entity::Counter(of) => Query::Counters { counter: Some(of.counter), index: of.index },
+            Entity::DirectCounter(of) => Query::DirectCounters { entry: Some(of.entry.clone()) },
+            Entity::Register(of) => Query::Registers { register: Some(of.register), index: of.index },
+            Entity::MulticastGroup(of) => Query::MulticastGroups(Some(of.group)),
+            Entity::CloneSession(of) => Query::CloneSessions(Some(of.session)),
+            Entity::ValueSet(of) => Query::ValueSets(Some(of.value_set)),
+            Entity::Digest(of) => Query::Digests(Some(of.digest)),
+            Entity::Extern(of) => {
+                Query::Externs { extern_type: Some(of.extern_type), instance: Some(of.instance) }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Which updates and queries are allowed, as far as that can be told from the schema.
+//!
+//! One file for each kind of entity; `matches` and `values` hold the rules that several of them share. The first
+//! thing that is wrong is reported. Paths of faults are those of P4Runtime's messages below the entity.
+
+mod data;
+mod indexed;
+mod matches;
+mod profiles;
+mod query;
+mod replication;
+mod tables;
+mod values;
+
+use crate::entity::Entity;
+use crate::fault::Fault;
+use crate::schema::Schema;
+use crate::update::Update;
+
+pub use query::validate_query;
+pub use values::{bits_from_bytes, signed_bits_from_bytes};
+
+/// On whose behalf an update is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Writer {
+    /// A control plane.
+    Controller,
+    /// The program itself, with its initial entries: these may be const, also in const tables.
+    Program,
+}
+
+/// Whether a control plane may make this update. `Ok` leaves to the target what depends on its contents:
+/// whether the entity exists, whether there is room, whether it is in use.
+pub fn validate(schema: &Schema, update: &Update) -> Result<(), Fault> {
+    validate_as(schema, update, Writer::Controller)
+}
+
+pub fn validate_as(schema: &Schema, update: &Update, writer: Writer) -> Result<(), Fault> {
+    let kind = update.kind;
+    match &update.entity {
+        Entity::TableEntry(entry) => tables::table_entry(schema, kind, entry, writer),
+        Entity::ActionProfileMember(member) => profiles::member(schema, kind, member),
+        Entity::ActionProfileGroup(group) => profiles::group(schema, kind, group),
+        Entity::Meter(meter) => indexed::meter(schema, kind, meter),
+        Entity::DirectMeter(meter) => indexed::direct_meter(schema, kind, meter),
+        Entity::Counter(counter) => indexed::counter(schema, kind, counter),
+        Entity::DirectCounter(counter) => indexed::direct_counter(schema, kind, counter),
+        Entity::Register(register) => indexed::register(schema, kind, register),
+        Entity::MulticastGroup(group) => replication::multicast_group(schema, kind, group),
+        Entity::CloneSession(session) => replication::clone_session(kind, session),
+        Entity::ValueSet(value_set) => indexed::value_set(schema, kind, value_set),
+        Entity::Digest(digest) => indexed::digest(schema, kind, digest),
+        Entity::Extern(entry) => indexed::extern_entry(schema, entry),
+    }
+}
