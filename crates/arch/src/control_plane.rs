@@ -138,6 +138,20 @@ impl Architecture {
         }
     }
 
+    pub const ALL: [Architecture; 6] = [
+        Architecture::V1Model,
+        Architecture::Psa,
+        Architecture::Pna,
+        Architecture::Ubpf,
+        Architecture::Ebpf,
+        Architecture::Xdp,
+    ];
+
+    /// By the name that [`Architecture::name`] gives.
+    pub fn of_name(name: &str) -> Option<Architecture> {
+        Architecture::ALL.into_iter().find(|a| a.name() == name)
+    }
+
     /// As P4Info spells it.
     pub fn name(self) -> &'static str {
         match self {
@@ -251,6 +265,14 @@ mod tests {
                 Some(arch)
             );
         }
+    }
+
+    #[test]
+    fn names_name_architectures() {
+        for arch in Architecture::ALL {
+            assert_eq!(Architecture::of_name(arch.name()), Some(arch));
+        }
+        assert_eq!(Architecture::of_name("V1Switch"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::Corpus;
 use crate::corpus::Program;
 use diagnostics::{Diagnostic, SourceMap, render};
-use driver::{Checked, ControlPlane, FileLoader, Options, Source};
+use driver::{Architecture, Checked, ControlPlane, FileLoader, Options, Source};
 use std::path::Path;
 use syntax::{IncludeKind, LoadedFile, Loader};
 
@@ -72,7 +72,38 @@ pub(crate) fn check_and_make_p4info(
     corpus: &Corpus,
     program: &Program,
 ) -> Result<(Checked, Option<ControlPlane>), String> {
-    let mut checked = check(corpus, program)?;
-    let made = driver::control_plane(&mut checked);
+    let source = read(&program.path)?;
+    let mut checked = check_source(corpus, &source);
+    let made = driver::control_plane(&mut checked, included_architecture(&source.text));
     Ok((checked, made))
+}
+
+/// The architecture that p4c's tests name on the command line: that of the first include file that has one.
+fn included_architecture(text: &str) -> Option<Architecture> {
+    text.lines().find_map(|line| {
+        let (_, after) = line.split_once("include")?;
+        let file = |name: &str| after.contains(name);
+        match () {
+            () if file("v1model.p4") => Some(Architecture::V1Model),
+            () if file("pna.p4") => Some(Architecture::Pna),
+            () if file("psa.p4") => Some(Architecture::Psa),
+            () if file("ubpf_model.p4") => Some(Architecture::Ubpf),
+            () => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn include_files_tell_the_architecture() {
+        assert_eq!(
+            included_architecture("#include <core.p4>\n#include <bmv2/psa.p4>"),
+            Some(Architecture::Psa)
+        );
+        assert_eq!(included_architecture("#include \"pna.p4\"\n#include <psa.p4>"), Some(Architecture::Pna));
+        assert_eq!(included_architecture("#include <core.p4>\n// v1model.p4"), None);
+    }
 }

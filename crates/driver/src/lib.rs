@@ -13,6 +13,7 @@
 mod loader;
 mod policy;
 
+pub use arch::Architecture;
 pub use check::{Checked, Options as CheckOptions};
 pub use loader::{FileLoader, ReadError, Source, read_source};
 pub use policy::{Action, WarningPolicy};
@@ -41,12 +42,14 @@ pub struct ControlPlane {
     pub entries: p4info::WriteRequest,
 }
 
-/// P4Info and initial entries. What is found on the way joins the diagnostics; `None` after errors.
-pub fn control_plane(checked: &mut Checked) -> Option<ControlPlane> {
+/// P4Info and initial entries, for the architecture of `main` unless another is given. What is found on the
+/// way joins the diagnostics; `None` after errors.
+pub fn control_plane(checked: &mut Checked, arch: Option<Architecture>) -> Option<ControlPlane> {
     if checked.diagnostics.has_errors() {
         return None;
     }
-    let p4info::Built { p4info, entries, diagnostics } = p4info::build(&checked.program, &checked.sources);
+    let p4info::Built { p4info, entries, diagnostics } =
+        p4info::build(&checked.program, &checked.sources, arch);
     checked.diagnostics.extend(diagnostics.into_vec());
     (!checked.diagnostics.has_errors()).then_some(ControlPlane { p4info, entries })
 }

@@ -248,7 +248,7 @@ fn means_the_same(
         )
     })?;
     let Some(p4info) = control_plane else { return Ok(()) };
-    let built = p4info::build(&again.program, &again.sources);
+    let built = p4info::build(&again.program, &again.sources, None);
     let mut differences = p4info::compare(p4info, &built.p4info);
     // Annotations are told as they are spelled, and strings have several spellings.
     differences.retain(|d| !d.path.contains("annotations"));
@@ -263,7 +263,7 @@ fn check_options() -> check::Options {
 
 /// P4Info of an accepted program can be made, written and read; `None` after errors.
 fn control_plane(checked: &check::Checked, is_valid: bool) -> Result<Option<p4info::P4Info>, Finding> {
-    let built = p4info::build(&checked.program, &checked.sources);
+    let built = p4info::build(&checked.program, &checked.sources, None);
     can_be_shown(&built.diagnostics, &checked.sources)?;
     if built.diagnostics.has_errors() {
         return match is_valid {

@@ -229,7 +229,7 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
     let mut faults = Vec::new();
     let mut built = None;
     if !checked.diagnostics.has_errors() {
-        let mut made = p4info::build(&checked.program, &checked.sources);
+        let mut made = p4info::build(&checked.program, &checked.sources, None);
         checked.diagnostics.extend(std::mem::take(&mut made.diagnostics).into_vec());
         built = Some(made);
     }

@@ -1,7 +1,9 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
 use crate::output::{ColorChoice, ErrorFormat};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use driver::Architecture;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -73,9 +75,9 @@ pub struct FrontEndArgs {
     /// Show at most this many errors [default: 20 for people, all for programs]
     #[arg(long = "maxErrorCount", visible_alias = "max-error-count", value_name = "N")]
     pub max_error_count: Option<usize>,
-    /// The architecture is taken from the program; accepted for the sake of habit
-    #[arg(short = 'a', long, value_name = "NAME")]
-    pub arch: Option<String>,
+    /// The architecture that P4Info is made for [default: that of the package of `main`]
+    #[arg(short = 'a', long, value_name = "NAME", value_parser = architecture())]
+    pub arch: Option<Architecture>,
     /// The target is not needed for checking; accepted for the sake of habit
     #[arg(short = 'b', long, value_name = "NAME", hide = true)]
     pub target: Option<String>,
@@ -217,6 +219,12 @@ pub struct BenchFrontendArgs {
     /// One JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// The names of all architectures.
+fn architecture() -> impl TypedValueParser<Value = Architecture> {
+    PossibleValuesParser::new(Architecture::ALL.map(Architecture::name))
+        .try_map(|name| Architecture::of_name(&name).ok_or("no architecture"))
 }
 
 /// Spellings that p4c's parser takes and clap does not: long options with a single dash.

@@ -231,3 +231,23 @@ fn p4info_in_all_forms() {
     assert_eq!(siding(d.path(), &["p4info", "bad.p4"]).code, 3);
     assert_eq!(siding(d.path(), &["check", "--p4runtime-files=a.xyz", &router]).code, 2);
 }
+
+#[test]
+fn p4info_names_the_architecture_that_was_asked_for() {
+    let program = "#include <core.p4>\n#include <v1model.p4>\ncontrol C();\npackage Own(C c);\n\
+        control MyC() {\n    counter(32w8, CounterType.bytes) bytes;\n    apply { bytes.count(32w0); }\n}\nOwn(MyC()) main;\n";
+    let d = dir(&[("own.p4", program)]);
+    let run = siding(d.path(), &["p4info", "own.p4"]);
+    assert!(run.stdout.contains("arch: \"Own\"") && !run.stdout.contains("counters"), "{}", run.stdout);
+    assert!(run.stderr.contains("P2157"), "{}", run.stderr);
+    for args in [&["p4info", "--arch", "v1model", "own.p4"][..], &["p4info", "-a=v1model", "own.p4"]] {
+        let run = siding(d.path(), args);
+        assert!(run.stdout.contains("arch: \"v1model\""), "{}", run.stdout);
+        assert!(run.stdout.contains("counters {") && run.stderr.is_empty(), "{}{}", run.stdout, run.stderr);
+    }
+    let files = ["check", "--arch", "psa", "--p4runtime-files", "own.txtpb", "own.p4"];
+    assert_eq!(siding(d.path(), &files).code, 0);
+    assert!(std::fs::read_to_string(d.path().join("own.txtpb")).unwrap().contains("arch: \"psa\""));
+    let run = siding(d.path(), &["p4info", "--arch", "v1modl", "own.p4"]);
+    assert!(run.code == 2 && run.stderr.contains("'v1model'"), "{}", run.stderr);
+}

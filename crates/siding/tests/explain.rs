@@ -43,7 +43,7 @@ fn check(page: &Page, words: &[&str], text: &str) -> Checked {
     let source = Source { name: name.clone(), text: text.into() };
     let mut checked = driver::check(&source, &PageLoader { name: &name, text }, &options);
     if wants_p4info {
-        driver::control_plane(&mut checked);
+        driver::control_plane(&mut checked, None);
     }
     checked
 }

@@ -33,9 +33,10 @@ pub struct Built {
     pub diagnostics: Diagnostics,
 }
 
-/// Makes P4Info and entries of a program that was checked without errors.
-pub fn build(program: &Program, sources: &SourceMap) -> Built {
-    let mut b = Builder::new(program, sources);
+/// Makes P4Info and entries of a program that was checked without errors. The architecture is that of `main`
+/// unless another is given, as for programs that declare a package of their own.
+pub fn build(program: &Program, sources: &SourceMap, arch: Option<Architecture>) -> Built {
+    let mut b = Builder::new(program, sources, arch);
     b.architecture();
     b.check_translations();
     b.diagnostics.extend(check::evaluate::duplicate_action_names(program));
@@ -107,7 +108,7 @@ struct Named<'a> {
 }
 
 impl<'p> Builder<'p> {
-    fn new(p: &'p Program, sources: &'p SourceMap) -> Builder<'p> {
+    fn new(p: &'p Program, sources: &'p SourceMap, arch: Option<Architecture>) -> Builder<'p> {
         let package = p.main.and_then(|main| match p.nodes[main].kind {
             NodeKind::Package(id) => Some(p.block_types[id].name.as_str()),
             NodeKind::Parser(_) | NodeKind::Control(_) | NodeKind::Extern(_) => None,
@@ -115,7 +116,7 @@ impl<'p> Builder<'p> {
         Builder {
             p,
             sources,
-            arch: package.and_then(Architecture::of_package),
+            arch: arch.or_else(|| package.and_then(Architecture::of_package)),
             types: p.types.clone(),
             diagnostics: Diagnostics::new(),
             symbols: Symbols::default(),

@@ -19,7 +19,7 @@ impl Builder<'_> {
             );
             return;
         };
-        let (span, ty) = (self.p.nodes[main].span, self.p.nodes[main].ty);
+        let span = self.p.nodes[main].span;
         let Some(arch) = self.arch else {
             let name = self.package_name();
             self.report(
@@ -28,9 +28,9 @@ impl Builder<'_> {
                     span,
                     format!("the externs of the architecture with package `{name}` are not known"),
                 )
-                .label(format!("of type `{}`", self.type_name(ty)))
+                .label(format!("of type `{name}`"))
                 .note("P4Info gets tables and actions, but no counters, meters and other externs")
-                .note("known are v1model, PSA, PNA and ubpf"),
+                .help("say whose externs the program uses: `--arch v1model`, or psa, pna, ubpf, ebpf, xdp"),
             );
             return;
         };

@@ -55,7 +55,10 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
         }
         let start = std::time::Instant::now();
         let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
-        let control_plane = if wants_p4info { driver::control_plane(&mut checked) } else { None };
+        let control_plane = match wants_p4info {
+            true => driver::control_plane(&mut checked, args.front_end.arch),
+            false => None,
+        };
         front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
         if args.front_end.verbose > 0 {
             output::err(&format!("{}: {:.1} ms\n", source.name, start.elapsed().as_secs_f64() * 1e3));

@@ -17,7 +17,7 @@ pub fn run(args: &P4InfoArgs, matches: &ArgMatches) -> Exit {
         }
     };
     let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
-    let made = driver::control_plane(&mut checked);
+    let made = driver::control_plane(&mut checked, args.front_end.arch);
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
     let has_errors = checked.diagnostics.has_errors();
     let mut printer = front_end.printer();
