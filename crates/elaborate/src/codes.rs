@@ -3,12 +3,36 @@
 use diagnostics::{Code, CodeInfo};
 
 /// All codes of this crate.
-pub static ALL: &[Code] = &[&NO_PIPELINE];
+pub static ALL: &[Code] = &[&NO_PIPELINE, &MATCH_KIND, &ENTRY_KEY, &NOT_CONSTANT];
 
 /// The package of `main` belongs to no architecture that programs can be run on.
 pub static NO_PIPELINE: CodeInfo = CodeInfo {
     id: "P2300",
     name: "no-pipeline",
     summary: "the program belongs to no architecture that can run it",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// A match kind that nothing here knows how to match.
+pub static MATCH_KIND: CodeInfo = CodeInfo {
+    id: "P2310",
+    name: "unknown-match-kind",
+    summary: "a match kind that cannot be executed",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// An entry whose key does not fit its match kind.
+pub static ENTRY_KEY: CodeInfo = CodeInfo {
+    id: "P2311",
+    name: "entry-key",
+    summary: "an entry's key does not fit the match kind",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// Action data or a key of an entry without a value at compile time.
+pub static NOT_CONSTANT: CodeInfo = CodeInfo {
+    id: "P2312",
+    name: "entry-not-constant",
+    summary: "a part of an entry or default action is not known at compile time",
     default_severity: diagnostics::Severity::Error,
 };

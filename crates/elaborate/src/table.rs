@@ -1,0 +1,267 @@
+//! Tables and their application.
+
+use crate::body::{Body, BodyKind};
+use crate::codes;
+use crate::elaborator::{Elaborator, ProcedureKey};
+use crate::names::{Binding, Names};
+use arch::{ControlPlaneExtern, ExternRole, IdleTimeout};
+use check::program::{
+    ActionListElement, Call, Callee, Direction, Expr, ExprKind, NodeId, NodeKind, Origin, Stmt, StmtKind,
+    TableId as CheckedId, annotation,
+};
+use check::types::Types;
+use check::value::Value;
+use diagnostics::{Diagnostic, Span};
+use ir::{
+    Graph, Key, MatchKind, ObjectId, Place, Procedure, ProcedureId, ProcedureKind, Scope, TableAction,
+    TableId, TerminatorKind,
+};
+use num_traits::ToPrimitive;
+use std::rc::Rc;
+
+/// A match kind of core.p4 or an architecture.
+pub(crate) fn match_kind(name: &str) -> Option<MatchKind> {
+    Some(match name {
+        "exact" => MatchKind::Exact,
+        "lpm" => MatchKind::Lpm,
+        "ternary" => MatchKind::Ternary,
+        "range" => MatchKind::Range,
+        "optional" => MatchKind::Optional,
+        "selector" => MatchKind::Selector,
+        _ => return None,
+    })
+}
+
+impl Body<'_, '_> {
+    /// Applies a table of the control object in sight. Where asked for, stores whether it hit and the index in
+    /// `TableDef::actions` of the action that ran. Goes on where the action returns.
+    pub fn apply_table(&mut self, table: CheckedId, hit: Option<Place>, action: Option<Place>, span: Span) {
+        let Some(scope) = self.names.object else { return };
+        let p = self.e.p;
+        let id = self.e.table(scope, table);
+        let keys: Vec<&Expr> = p.tables[table].key.iter().flatten().map(|k| &k.expr).collect();
+        let keys = self.exprs(&keys);
+        let then = self.new_node();
+        let exit = self.exit_node(span);
+        self.terminate(TerminatorKind::Apply { table: id, keys, hit, action, then, exit }, span);
+        self.continue_at(then);
+    }
+}
+
+impl<'p> Elaborator<'p> {
+    /// The table that a control object declares, made on first use.
+    pub fn table(&mut self, scope: NodeId, table: CheckedId) -> TableId {
+        if let Some(id) = self.tables.get(&(scope, table)) {
+            return *id;
+        }
+        let p = self.p;
+        let def = &p.tables[table];
+        // Thunks of bound arguments are known by the table: it is there before its actions are.
+        let id = self.out.tables.alloc(ir::Table {
+            name: p.control_plane_name_of_table(scope, table).into(),
+            block: self.block,
+            keys: Vec::new(),
+            actions: Vec::new(),
+            default_action: ir::Action { index: 0, data: Vec::new() },
+            has_const_default_action: false,
+            entries: Vec::new(),
+            has_const_entries: def.entries.as_ref().is_some_and(|list| list.is_const),
+            size: def.size.as_ref().and_then(|e| p.eval(e, Some(scope))?.as_int()?.to_u64()),
+            implementation: None,
+            direct_counter: None,
+            direct_meter: None,
+            has_idle_timeout: false,
+            span: def.span,
+        });
+        self.tables.insert((scope, table), id);
+        let keys = self.keys(scope, table);
+        let actions: Vec<TableAction> = (def.actions.iter().zip(0..))
+            .map(|(element, i)| {
+                let marked = |name| annotation(&element.annotations, name).is_some();
+                TableAction {
+                    name: p.control_plane_name_of_action(scope, element.action).into(),
+                    procedure: self.listed_action(scope, id, i, element),
+                    is_table_only: marked("tableonly"),
+                    is_default_only: marked("defaultonly"),
+                }
+            })
+            .collect();
+        let default = def.default_action.as_ref().and_then(|default| {
+            let element = def.actions.get(default.element as usize)?;
+            Some(self.action_with_data(scope, default.element, element.action, &default.args))
+        });
+        let entries = self.entries(scope, table);
+        let out = &mut self.out.tables[id];
+        out.keys = keys;
+        out.actions = actions;
+        out.entries = entries;
+        if let Some(default) = default {
+            out.default_action = default;
+            out.has_const_default_action = def.default_action.as_ref().is_some_and(|d| d.is_const);
+        }
+        self.table_properties(scope, table, id);
+        id
+    }
+
+    fn keys(&mut self, scope: NodeId, table: CheckedId) -> Vec<Key> {
+        let p = self.p;
+        let names = self.names_of(scope);
+        let mut keys = Vec::new();
+        for key in p.tables[table].key.iter().flatten() {
+            let match_kind = match_kind(&key.match_kind).unwrap_or_else(|| {
+                self.faults.push(
+                    Diagnostic::new(
+                        &codes::MATCH_KIND,
+                        key.span,
+                        format!("match kind `{}` cannot be executed", key.match_kind),
+                    )
+                    .label("not known how to match")
+                    .note("known are exact, lpm, ternary, range, optional and selector"),
+                );
+                MatchKind::Exact
+            });
+            let ty = self.ty_in(key.expr.ty, &names);
+            keys.push(Key { name: key.name.clone().unwrap_or_default(), ty, match_kind });
+        }
+        keys
+    }
+
+    // -- actions ----------------------------------------------------------------------------------
+
+    /// The procedure for an element of a list of actions: the action itself, or one that evaluates the arguments
+    /// bound in the list when it runs and calls the action (P4-16, "Actions").
+    fn listed_action(
+        &mut self,
+        scope: NodeId,
+        table: TableId,
+        index: u32,
+        element: &'p ActionListElement,
+    ) -> ProcedureId {
+        let p = self.p;
+        let def = &p.actions[element.action];
+        if def.params.iter().all(|v| p.direction(*v) == Direction::None) {
+            return self.action(scope, element.action);
+        }
+        let key = ProcedureKey::Bound(table, index);
+        if let Some(id) = self.procedures.get(&key) {
+            return *id;
+        }
+        let id = self.out.procedures.alloc(Procedure {
+            name: p.control_plane_name_of_action(scope, element.action).into(),
+            kind: ProcedureKind::Action,
+            block: self.block,
+            params: Vec::new(),
+            graph: empty_graph(),
+            span: element.span,
+        });
+        self.procedures.insert(key, id);
+        let object = self.names_of(scope);
+        let mut names = Names::inside(&object);
+        let mut args = Vec::new();
+        for (i, var) in def.params.iter().enumerate() {
+            if p.direction(*var) != Direction::None {
+                args.push(element.args.get(i).cloned().flatten());
+                continue;
+            }
+            let param = &p.vars[*var];
+            let ty = self.ty_in(param.ty, &object);
+            let (name, scope) = (param.name.clone(), Scope::Procedure(id));
+            let data = self.out.variables.alloc(ir::Variable { name, ty, scope, span: param.span });
+            self.out.procedures[id].params.push(data);
+            names.bind(*var, Binding::Place(Place::var(data)));
+            // The action's own parameter stands for the data that this procedure was given.
+            args.push(Some(Expr {
+                kind: ExprKind::Var(*var),
+                ty: param.ty,
+                span: param.span,
+                value: None,
+                is_compile_time: false,
+                is_lvalue: false,
+            }));
+        }
+        let order = (0..u32::try_from(args.len()).unwrap_or(u32::MAX)).collect();
+        let call = Call { callee: Callee::Action(element.action), type_args: Vec::new(), args, order };
+        let call = Expr {
+            kind: ExprKind::Call(Box::new(call)),
+            ty: Types::VOID,
+            span: element.span,
+            value: None,
+            is_compile_time: false,
+            is_lvalue: false,
+        };
+        let stmt = Stmt { kind: StmtKind::Call(call), span: element.span };
+        let mut body = Body::new(self, names, BodyKind::Procedure, Scope::Procedure(id));
+        body.stmts(std::slice::from_ref(&stmt));
+        let graph = body.finish(element.span);
+        self.out.procedures[id].graph = graph;
+        id
+    }
+
+    // -- properties -------------------------------------------------------------------------------
+
+    /// The properties that attach externs.
+    fn table_properties(&mut self, scope: NodeId, table: CheckedId, id: TableId) {
+        let p = self.p;
+        let names = self.out.architecture.table_properties();
+        if let Some(node) = self.property_object(scope, table, names.implementation) {
+            match self.extern_role(node).map(|e| e.role) {
+                Some(ExternRole::ActionProfile | ExternRole::ActionSelector) => {
+                    let object = self.extern_object(node);
+                    self.out.tables[id].implementation = Some(object);
+                }
+                // The kind of map that a filter uses: it says the size.
+                None if self.out.tables[id].size.is_none() => {
+                    let size = p.extern_argument(node, "size").and_then(|v| v.as_int()?.to_u64());
+                    self.out.tables[id].size = size;
+                }
+                _ => {}
+            }
+        }
+        let counter = self.direct_object(scope, table, names.direct_counter, ExternRole::DirectCounter);
+        let meter = self.direct_object(scope, table, names.direct_meter, ExternRole::DirectMeter);
+        let has_idle_timeout = names.idle_timeout.is_some_and(|(property, wanted)| {
+            let found = p.tables[table].properties.iter().find(|q| q.name == property);
+            match (wanted, found.and_then(|q| p.eval(&q.value, Some(scope)))) {
+                (IdleTimeout::Flag, Some(Value::Bool(asked))) => asked,
+                (IdleTimeout::Member(name), Some(Value::EnumMember(e, m))) => {
+                    p.enums[e].members.get(m as usize).is_some_and(|m| m.name == name)
+                }
+                _ => false,
+            }
+        });
+        let out = &mut self.out.tables[id];
+        out.direct_counter = counter;
+        out.direct_meter = meter;
+        out.has_idle_timeout = has_idle_timeout;
+    }
+
+    fn direct_object(
+        &mut self,
+        scope: NodeId,
+        table: CheckedId,
+        property: &str,
+        role: ExternRole,
+    ) -> Option<ObjectId> {
+        let node = self.property_object(scope, table, property)?;
+        (self.extern_role(node)?.role == role).then(|| self.extern_object(node))
+    }
+
+    /// What an object is to the architecture's control plane, if anything.
+    fn extern_role(&self, node: NodeId) -> Option<&'static ControlPlaneExtern> {
+        let NodeKind::Extern(id) = self.p.nodes[node].kind else { return None };
+        self.out.architecture.control_plane_extern(&self.p.externs[id].name)
+    }
+
+    /// The object that a table property names or constructs.
+    fn property_object(&self, scope: NodeId, table: CheckedId, property: &str) -> Option<NodeId> {
+        let properties = &self.p.tables[table].properties;
+        let index = properties.iter().position(|q| q.name == property)?;
+        let value = &properties[index].value;
+        match &value.kind {
+            ExprKind::Call(_) => {
+                self.p.find(Origin::Property(table, u32::try_from(index).ok()?), Some(scope))
+            }
+            _ => self.p.object(value, Some(scope)),
+        }
+    }
+}
