@@ -52,10 +52,9 @@ impl Parser<'_> {
                     }
                     return Ok(tokens);
                 }
-                TokenKind::EndPragma => {
-                    // Of a `@pragma` within parentheses, where the ends of lines mean nothing.
-                    self.bump();
-                    continue;
+                // Its end would be that of its line, which means nothing in here.
+                TokenKind::Pragma | TokenKind::EndPragma => {
+                    return self.expected("the rest of the annotation (`@pragma` cannot stand inside one)");
                 }
                 TokenKind::LParen => open.push(self.span()),
                 TokenKind::RParen if open.pop().is_none() => {
