@@ -1,4 +1,4 @@
-//! Codes of the messages about test scripts. P2500 to P2519: the language. P2520 to P2549: what a script says
+//! Codes of the messages about test scripts. P2500 to P2509: the language. P2510 to P2519: failed tests. P2520 to P2549: what a script says
 //! about a program.
 
 use diagnostics::{Code, CodeInfo, Severity};
@@ -63,6 +63,30 @@ pub static TOO_MUCH: CodeInfo = CodeInfo {
     default_severity: Severity::Error,
     summary: "a test script that is too large or has too many faults",
 };
+pub static PACKET_MISSING: CodeInfo = CodeInfo {
+    id: "P2510",
+    name: "stf-packet-missing",
+    default_severity: Severity::Error,
+    summary: "a packet that a test script expects and that no port sent",
+};
+pub static PACKET_DIFFERS: CodeInfo = CodeInfo {
+    id: "P2511",
+    name: "stf-packet-differs",
+    default_severity: Severity::Error,
+    summary: "a packet that is not as a test script expects it",
+};
+pub static PACKET_UNEXPECTED: CodeInfo = CodeInfo {
+    id: "P2512",
+    name: "stf-packet-unexpected",
+    default_severity: Severity::Error,
+    summary: "a packet that a test script does not expect",
+};
+pub static CHECK_FAILED: CodeInfo = CodeInfo {
+    id: "P2513",
+    name: "stf-check-failed",
+    default_severity: Severity::Error,
+    summary: "a counter, register or digest that is not as a test script expects it",
+};
 
 pub static ALL: &[Code] = &[
     &UNKNOWN_COMMAND,
@@ -75,4 +99,8 @@ pub static ALL: &[Code] = &[
     &UNTERMINATED_NAME,
     &REPEATED,
     &TOO_MUCH,
+    &PACKET_MISSING,
+    &PACKET_DIFFERS,
+    &PACKET_UNEXPECTED,
+    &CHECK_FAILED,
 ];

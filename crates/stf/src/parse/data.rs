@@ -37,7 +37,8 @@ impl Line<'_> {
     pub(super) fn expectation(&mut self) -> Result<Expectation> {
         let port = self.port()?;
         let (text, lo) = self.rest();
-        let span = port.span.to(self.span(lo, lo + text.len()));
+        let data_span = self.span(lo, lo + text.len());
+        let span = if text.is_empty() { port.span } else { port.span.to(data_span) };
         if text.is_empty() {
             return Ok(Expectation { port, pattern: None, span });
         }
@@ -62,7 +63,7 @@ impl Line<'_> {
             }
         }
         self.take_rest();
-        Ok(Expectation { port, pattern: Some(Pattern { nibbles, is_exact }), span })
+        Ok(Expectation { port, pattern: Some(Pattern { nibbles, is_exact, span: data_span }), span })
     }
 
     fn wrong_digit(&self, at: usize, c: char, kind: Kind) -> Diagnostic {
