@@ -1,1 +1,42 @@
-//! Translation between the messages of P4Runtime and the entities of `control`.
+//! P4Runtime's messages as entities of [`control`], and back. Translation only: what is allowed is decided by
+//! [`control::validate()`], what is stored by the [`control::Target`].
+//!
+//! - [`write()`]: a `WriteRequest`, applied; one result for each update;
+//! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
+//! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
+//! - [`status`]: results as the `google.rpc.Status` that gRPC carries.
+//!
+//! Invariants: faults have paths inside the request: `updates[3].entity.table_entry.match[0].exact.value`.
+//! Decoding a number never fails: one that does not fit keeps its value, and validation says so. Encoding
+//! writes the canonical form, so that what was written is what is read (P4Runtime, "Read-Write Symmetry"); only
+//! the deprecated fields for ports come back as their successors. No message makes anything here panic.
+//!
+//! Not here: gRPC, sessions, arbitration, roles.
+//!
+//! Start reading at [`write()`].
+
+mod data;
+mod decode;
+mod encode;
+mod query;
+mod request;
+
+pub use data::{decode_data, encode_data};
+pub use decode::decode_update;
+pub use encode::encode_entity;
+pub use query::decode_query;
+pub use request::{read, status, write};
+
+use control::Fault;
+use std::fmt::Display;
+
+/// Adds a step to the path of a fault on its way out.
+trait Inside {
+    fn inside(self, step: impl Display) -> Self;
+}
+
+impl<T> Inside for Result<T, Fault> {
+    fn inside(self, step: impl Display) -> Self {
+        self.map_err(|fault| fault.inside(step))
+    }
+}

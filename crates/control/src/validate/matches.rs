@@ -3,7 +3,7 @@
 use ir::Bits;
 use smol_str::SmolStr;
 
-use super::values::{number, value};
+use super::values::{number, shown, value};
 use crate::entity::{FieldMatch, Match};
 use crate::fault::{Fault, Inside, Problem};
 use crate::schema::{KeyElement, MatchKind, Part, Table};
@@ -143,7 +143,7 @@ fn lpm(element: &KeyElement, value: &Bits, prefix_len: u32) -> Result<(), Fault>
     }
     let canonical = value.and(&Bits::prefix_mask(width_bits, prefix_len));
     if canonical != *value {
-        let (value, canonical) = (format!("{value:#x}"), format!("{canonical:#x}"));
+        let (value, canonical) = (shown(value), shown(&canonical));
         return Err(Problem::BitsBeyondPrefix { name, value, prefix_len, canonical }.into());
     }
     Ok(())
@@ -159,9 +159,9 @@ fn ternary(element: &KeyElement, value: &Bits, mask: &Bits) -> Result<(), Fault>
     if canonical != *value {
         let problem = Problem::BitsBeyondMask {
             name: element.name.clone(),
-            value: format!("{value:#x}"),
-            mask: format!("{mask:#x}"),
-            canonical: format!("{canonical:#x}"),
+            value: shown(value),
+            mask: shown(mask),
+            canonical: shown(&canonical),
         };
         return Err(problem.into());
     }
@@ -172,7 +172,7 @@ fn range(element: &KeyElement, low: &Bits, high: &Bits) -> Result<(), Fault> {
     let width_bits = number(&element.name, &element.value, low).inside("low")?;
     number(&element.name, &element.value, high).inside("high")?;
     if low.cmp_unsigned(high).is_gt() {
-        let (low, high) = (format!("{low:#x}"), format!("{high:#x}"));
+        let (low, high) = (shown(low), shown(high));
         return Err(Problem::EmptyRange { name: element.name.clone(), low, high }.into());
     }
     if low.is_zero() && *high == Bits::ones(width_bits) {

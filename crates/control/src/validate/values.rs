@@ -79,12 +79,23 @@ pub(super) fn width(name: &str, width_bits: u32, bits: &Bits) -> Result<(), Faul
     Err(if bits.width() == 0 {
         Problem::EmptyValue { name }
     } else if bits.resize(width_bits).resize(bits.width()) != *bits {
-        Problem::TooWide { name, value: format!("{bits:#x}"), width_bits }
+        Problem::TooWide { name, value: shown(bits), width_bits }
     } else {
         Problem::WrongWidth { name, found: bits.width(), width_bits }
     }
     .into())
 }
+
+/// A number for a message, in hexadecimal; one that nobody would read is not shown.
+pub(super) fn shown(bits: &Bits) -> String {
+    if bits.width() <= SHOWN_BITS_MAX {
+        format!("{bits:#x}")
+    } else {
+        format!("a value of {} bits", bits.width())
+    }
+}
+
+const SHOWN_BITS_MAX: u32 = 512;
 
 pub(super) fn not_negative(field: &'static str, value: i64) -> Result<(), Fault> {
     if value < 0 { Err(Problem::Negative { field, value }.into()) } else { Ok(()) }

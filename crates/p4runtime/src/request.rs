@@ -1,0 +1,126 @@
+//! Whole requests.
+
+use control::{Atomicity, Batch, Code, Fault, Problem, Schema, Target, Writer};
+use p4info::proto::google::rpc::Status;
+use p4info::proto::p4::v1 as pb;
+use prost::{Message, Name};
+
+use crate::Inside;
+use crate::decode::{decode_update, path_of};
+use crate::encode::encode_entity;
+use crate::query::decode_query;
+
+/// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at.
+///
+/// `writer` is the program for the entries that a compiler wrote into a file: these may be const.
+pub fn write(
+    schema: &Schema,
+    target: &mut dyn Target,
+    request: &pb::WriteRequest,
+    writer: Writer,
+) -> Vec<Result<(), Fault>> {
+    use pb::write_request::Atomicity as From;
+    let atomicity = match From::try_from(request.atomicity) {
+        Ok(From::ContinueOnError) => Atomicity::ContinueOnError,
+        Ok(From::RollbackOnError) => Atomicity::RollbackOnError,
+        Ok(From::DataplaneAtomic) => Atomicity::DataplaneAtomic,
+        Err(_) => {
+            let fault = || Problem::UnknownEnumValue { field: "atomicity", value: request.atomicity };
+            return request.updates.iter().map(|_| Err(fault().into())).collect();
+        }
+    };
+    let mut results = Vec::with_capacity(request.updates.len());
+    let mut updates = Vec::with_capacity(request.updates.len());
+    for update in &request.updates {
+        match decode_update(schema, update) {
+            Ok(update) => {
+                updates.push(update);
+                results.push(Ok(()));
+            }
+            Err(fault) => results.push(Err(fault)),
+        }
+    }
+    let n_decoded = updates.len();
+    match (atomicity, results.iter().position(Result::is_err)) {
+        (Atomicity::ContinueOnError, _) | (_, None) => {
+            let batch = Batch { updates, atomicity };
+            let applied = match writer {
+                Writer::Controller => control::apply(schema, target, &batch),
+                Writer::Program => control::apply_initial(schema, target, &batch.updates),
+            };
+            debug_assert_eq!(applied.len(), n_decoded);
+            let mut applied = applied.into_iter();
+            for (result, update) in results.iter_mut().zip(&request.updates) {
+                if result.is_ok()
+                    && let Some(outcome) = applied.next()
+                {
+                    *result = outcome.map_err(|fault| below_entity(fault, update));
+                }
+            }
+        }
+        (Atomicity::RollbackOnError | Atomicity::DataplaneAtomic, Some(failed)) => {
+            for result in results.iter_mut().filter(|result| result.is_ok()) {
+                *result = Err(Problem::BatchAborted { failed }.into());
+            }
+        }
+    }
+    let at = |(i, result): (usize, Result<(), Fault>)| result.inside(format!("updates[{i}]"));
+    results.into_iter().enumerate().map(at).collect()
+}
+
+/// Faults of a batch as a whole are not those of a field.
+fn below_entity(fault: Fault, update: &pb::Update) -> Fault {
+    match fault.problem() {
+        Problem::BatchAborted { .. } | Problem::AtomicUnsupported | Problem::RollbackFailed { .. } => fault,
+        _ => match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+            Some(entity) => fault.inside(path_of(entity)).inside("entity"),
+            None => fault,
+        },
+    }
+}
+
+/// Answers a `ReadRequest`: the entities, or the fault, for each of the entities that were asked for.
+pub fn read(
+    schema: &Schema,
+    target: &dyn Target,
+    request: &pb::ReadRequest,
+) -> Vec<Result<Vec<pb::Entity>, Fault>> {
+    let one = |(i, entity): (usize, &pb::Entity)| {
+        let answer = || {
+            let query = decode_query(schema, entity)?;
+            let found = control::validate_query(schema, &query).and_then(|()| target.read(&query));
+            match &entity.entity {
+                Some(entity) => found.inside(path_of(entity)),
+                None => found,
+            }
+        };
+        let found = answer().inside(format!("entities[{i}]"))?;
+        Ok(found.iter().map(|entity| encode_entity(schema, entity)).collect())
+    };
+    request.entities.iter().enumerate().map(one).collect()
+}
+
+/// The status of a request: `None` if all went well, else code `UNKNOWN` with one `p4.v1.Error` for each result
+/// (P4Runtime, "Error Reporting").
+pub fn status<T>(results: &[Result<T, Fault>]) -> Option<Status> {
+    let n_failed = results.iter().filter(|result| result.is_err()).count();
+    if n_failed == 0 {
+        return None;
+    }
+    let error = |result: &Result<T, Fault>| match result {
+        Ok(_) => pb::Error::default(),
+        Err(fault) => pb::Error {
+            canonical_code: fault.code().number(),
+            message: fault.to_string(),
+            space: "siding".to_owned(),
+            ..pb::Error::default()
+        },
+    };
+    let detail =
+        |result| prost_types::Any { type_url: pb::Error::type_url(), value: error(result).encode_to_vec() };
+    Some(Status {
+        code: Code::Unknown.number(),
+        message: format!("{n_failed} of {} failed", results.len()),
+        details: results.iter().map(detail).collect(),
+    })
+}
