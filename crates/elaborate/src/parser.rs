@@ -40,7 +40,7 @@ impl<'p> Body<'_, 'p> {
                 false => format_smolstr!("{path}.{}", state.name),
             });
             self.continue_at(node);
-            self.stmts(&state.body);
+            self.statements(&state.body);
             match &state.transition {
                 Transition::Direct(to, span) => {
                     let target = self.state_node(*to, &mut states, &mut todo, *span);
@@ -133,7 +133,7 @@ impl<'p> Body<'_, 'p> {
         let otherwise = self.new_node();
         self.terminate(TerminatorKind::Select { keys, cases, otherwise }, span);
         self.continue_at(otherwise);
-        self.fail(NO_MATCH, span);
+        self.fail_with(NO_MATCH, span);
     }
 
     /// The single values in a value: the fields of structs and tuples.

@@ -1,0 +1,207 @@
+//! The pipeline of `main`: its blocks, what they share, what the fields of the architecture's metadata mean.
+
+use crate::body::{Body, BodyKind};
+use crate::codes;
+use crate::elaborator::Elaborator;
+use crate::names::{Binding, Names};
+use arch::{Architecture, BlockModel, ParamRole};
+use check::program::{Annotation, AnnotationBody, DeclRef, FieldDef, NodeId, NodeKind, Program, annotation};
+use check::types::{Ty, TyKind};
+use check::value::Value;
+use diagnostics::{Diagnostic, Span};
+use ir::{Block, FieldList, Param, Place, Scope, Type, VarId, Variable};
+use num_traits::ToPrimitive;
+use std::collections::BTreeMap;
+use syntax::ast::{AnnotationToken, AnnotationTokenKind};
+
+/// Elaborates the package of `main`.
+pub(crate) fn run(p: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
+    let Some(main) = p.main else {
+        return Err(vec![
+            Diagnostic::new(&codes::NO_PIPELINE, Span::NONE, "the program has no `main`, so nothing can run")
+                .help("instantiate the architecture's package: `V1Switch(...) main;`"),
+        ]);
+    };
+    let node = &p.nodes[main];
+    let package = match node.kind {
+        NodeKind::Package(id) => p.block_types[id].name.as_str(),
+        NodeKind::Parser(_) | NodeKind::Control(_) | NodeKind::Extern(_) => "",
+    };
+    let model = Architecture::of_package(package).and_then(|a| Some((a, a.pipeline()?)));
+    let Some((architecture, model)) = model else {
+        let known: Vec<&str> =
+            Architecture::ALL.iter().filter(|a| a.pipeline().is_some()).map(|a| a.name()).collect();
+        return Err(vec![
+            Diagnostic::new(
+                &codes::NO_PIPELINE,
+                node.span,
+                format!("programs for the package `{package}` cannot be run"),
+            )
+            .label("how packets go through it is not known")
+            .note(format!("known are {}", known.join(", "))),
+        ]);
+    };
+    let mut e = Elaborator::new(p, architecture);
+    for (block, arg) in model.blocks.iter().zip(&node.args) {
+        if let Some(Value::Object(object)) = arg {
+            e.pipeline_block(block, *object);
+        }
+    }
+    e.pipeline_fields();
+    e.field_lists();
+    if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
+}
+
+impl Elaborator<'_> {
+    /// A block of the pipeline. Its parameters are the variables that blocks share.
+    fn pipeline_block(&mut self, model: &BlockModel, object: NodeId) {
+        let p = self.p;
+        let node = &p.nodes[object];
+        let (kind, params) = match node.kind {
+            NodeKind::Parser(id) => (BodyKind::Parser, &p.parsers[id].params),
+            NodeKind::Control(id) => (BodyKind::Block, &p.controls[id].params),
+            NodeKind::Package(_) | NodeKind::Extern(_) => return,
+        };
+        let empty = ir::Graph { nodes: la_arena::Arena::new(), entry: la_arena::Idx::from_raw(0.into()) };
+        let id = self.out.blocks.alloc(Block {
+            name: node.control_plane_name.as_str().into(),
+            role: model.role,
+            params: Vec::new(),
+            error: None,
+            graph: empty,
+            span: node.span,
+        });
+        self.block = id;
+        self.out.pipeline.push((model.role, id));
+        let scope = Scope::Block(id);
+        if kind == BodyKind::Parser {
+            let error = Variable { name: "$error".into(), ty: Type::Error, scope, span: node.span };
+            self.out.blocks[id].error = Some(self.out.variables.alloc(error));
+        }
+        let types = self.type_arguments(object);
+        let mut names = Names { object: Some(object), types, ..Names::default() };
+        for (param, role) in params.iter().zip(model.params) {
+            let def = &p.vars[*param];
+            let var = match role {
+                ParamRole::Packet => None,
+                ParamRole::Headers
+                | ParamRole::Metadata
+                | ParamRole::StandardMetadata
+                | ParamRole::OutputMetadata
+                | ParamRole::Accept => {
+                    let ty = self.ty_in(def.ty, &names);
+                    Some(self.shared_variable(*role, &def.name, ty, def.span))
+                }
+            };
+            let binding = var.map_or(Binding::Packet, |var| Binding::Place(Place::var(var)));
+            names.bind(*param, binding);
+            self.out.blocks[id].params.push(Param { name: def.name.clone(), var });
+        }
+        let mut body = Body::new(self, names, kind, scope);
+        body.object(object);
+        let graph = body.finish(node.span);
+        self.out.blocks[id].graph = graph;
+    }
+
+    /// The variable of a role; the first block that has it gives it its name.
+    fn shared_variable(&mut self, role: ParamRole, name: &str, ty: Type, span: Span) -> VarId {
+        if let Some(var) = self.out.shared_variable(role) {
+            return var;
+        }
+        let var =
+            self.out.variables.alloc(Variable { name: name.into(), ty, scope: Scope::Pipeline(role), span });
+        self.out.shared.push((role, var));
+        var
+    }
+
+    /// Fills in [`ir::Program::fields`]; shared variables are there.
+    fn pipeline_fields(&mut self) {
+        let Some(model) = self.out.architecture.pipeline() else { return };
+        for (param, name, role) in model.fields {
+            let Some(var) = self.out.shared_variable(*param) else { continue };
+            let Type::Struct(id) = self.out.variables[var].ty else { continue };
+            let position = self.out.structs[id].fields.iter().position(|f| f.name == *name);
+            // Older include files lack some.
+            let Some(i) = position.and_then(|i| u32::try_from(i).ok()) else { continue };
+            self.out.fields.push((*role, Place::var(var).field(i)));
+        }
+    }
+
+    /// Fills in [`ir::Program::field_lists`]: what is marked `@field_list(...)` in the user's metadata.
+    fn field_lists(&mut self) {
+        let Some(var) = self.out.shared_variable(ParamRole::Metadata) else { return };
+        let Type::Struct(id) = self.out.variables[var].ty else { return };
+        let declared = (self.structs.iter())
+            .find(|(ty, s)| **s == id && matches!(self.types.kind(**ty), TyKind::Struct(..)));
+        let Some((ty, _)) = declared else { return };
+        let mut lists = BTreeMap::new();
+        self.marked_fields(*ty, &Place::var(var), &mut lists);
+        self.out.field_lists =
+            lists.into_iter().map(|(index, places)| FieldList { index, places }).collect();
+    }
+
+    fn marked_fields(&self, ty: Ty, place: &Place, lists: &mut BTreeMap<u32, Vec<Place>>) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let TyKind::Struct(id, _) = self.types.kind(ty) else { return };
+            for (i, field) in (0u32..).zip(&self.p.structs[*id].fields) {
+                let place = place.field(i);
+                for index in self.field_list_indexes(field) {
+                    let places = lists.entry(index).or_default();
+                    if !places.contains(&place) {
+                        places.push(place.clone());
+                    }
+                }
+                self.marked_fields(field.ty, &place, lists);
+            }
+        })
+    }
+
+    fn field_list_indexes(&self, field: &FieldDef) -> Vec<u32> {
+        let Some(a) = annotation(&field.annotations, "field_list") else { return Vec::new() };
+        match &a.body {
+            AnnotationBody::List(values) => {
+                values.iter().filter_map(|v| self.field_list_index(v)).collect()
+            }
+            AnnotationBody::Free(_) => (Annotation::tokens(a).split(|t| t.text == ","))
+                .filter_map(|tokens| self.index_in_tokens(tokens))
+                .collect(),
+            AnnotationBody::Empty | AnnotationBody::KeyValue(_) => Vec::new(),
+        }
+    }
+
+    fn field_list_index(&self, value: &Value) -> Option<u32> {
+        match value {
+            Value::Int(i) => i.to_u32(),
+            Value::EnumMember(_, i) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// A number, a constant, or a member of an enum, all of the top level.
+    fn index_in_tokens(&self, tokens: &[AnnotationToken]) -> Option<u32> {
+        match tokens {
+            [number] => match &number.kind {
+                AnnotationTokenKind::Int(literal) => literal.value.to_u32(),
+                AnnotationTokenKind::Word => self.p.decls.iter().find_map(|d| match d {
+                    DeclRef::Const(id) if self.p.constants[*id].name == number.text => {
+                        self.field_list_index(&self.p.eval(&self.p.constants[*id].init, None)?)
+                    }
+                    _ => None,
+                }),
+                AnnotationTokenKind::Str | AnnotationTokenKind::Punct => None,
+            },
+            [enum_, dot, member] if dot.text == "." => self.p.decls.iter().find_map(|d| match d {
+                DeclRef::Enum(id) if self.p.enums[*id].name == enum_.text => {
+                    let members = &self.p.enums[*id].members;
+                    let i = members.iter().position(|m| m.name == member.text)?;
+                    match &members[i].value {
+                        Some(value) => self.field_list_index(value),
+                        None => u32::try_from(i).ok(),
+                    }
+                }
+                _ => None,
+            }),
+            _ => None,
+        }
+    }
+}
