@@ -1,1 +1,30 @@
 //! Executes the IR: the meaning of a program, step by step.
+//!
+//! - [`Executable`]: a program made ready to run: every part of every variable has a slot in one flat frame,
+//!   graphs are code over slots;
+//! - [`Machine`]: runs one block for one packet, whose state is a [`PacketState`];
+//! - [`Tables`]: entries, action profiles and value sets;
+//! - [`ExternHost`]: what extern functions and objects do; `externs` implements it for all architectures;
+//! - `traffic`: how packets go through the blocks of an architecture;
+//! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
+//!
+//! Invariants: the same packets, times and writes give the same results, always. Nothing here panics or
+//! recurses per packet, whatever the program, the packets and the entries; what never ends is ended by a step
+//! budget.
+//!
+//! Non-goals: speed beyond what tests need (the compiler to C is for that); files, clocks, threads.
+//!
+//! Start reading at [`Executable`], then [`Machine`].
+
+pub mod exec;
+pub mod externs;
+pub mod load;
+pub mod meter;
+pub mod story;
+pub mod table;
+pub mod traffic;
+
+pub use exec::{Access, BlockEnd, ExternEnd, ExternHost, Frame, Machine, NoExterns, PacketState, StopReason};
+pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
+pub use story::{Event, Observer, Silent};
+pub use table::{EntryHandle, EntryRef, Tables};

@@ -1,0 +1,134 @@
+//! The seam between programs and extern functions and objects.
+
+use super::{PacketState, StopReason};
+use crate::load::{Executable, ExternArg, ExternCall, SlotRange};
+use crate::table::{EntryRef, Tables};
+use arch::FieldRole;
+use ir::{Bits, TableId};
+
+/// Does what extern functions and methods do.
+pub trait ExternHost {
+    /// Results and `out` arguments go through `access`; without them they keep what they held.
+    fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd;
+}
+
+/// How an extern call ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExternEnd {
+    Next,
+    /// The packet goes no further.
+    Stop(StopReason),
+}
+
+/// Accepts every call and does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoExterns;
+
+impl ExternHost for NoExterns {
+    fn call(&mut self, _: &ExternCall, _: &mut Access<'_>) -> ExternEnd {
+        ExternEnd::Next
+    }
+}
+
+/// What an extern call can see and change.
+pub struct Access<'a> {
+    pub exe: &'a Executable,
+    pub packet: &'a mut PacketState,
+    pub tables: &'a mut Tables,
+    /// The table whose action runs, and its entry.
+    pub entry: Option<(TableId, EntryRef)>,
+    pub now_ns: u64,
+    pub(crate) call: &'a ExternCall,
+}
+
+impl Access<'_> {
+    /// An `in` argument of a single value.
+    pub fn value(&self, arg: usize) -> Option<&Bits> {
+        match self.call.args.get(arg)? {
+            ExternArg::In(slot) => Some(self.packet.frame.get(*slot)),
+            ExternArg::Fields(_) | ExternArg::Ref { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
+        }
+    }
+
+    /// The same as a number, as large as it can tell.
+    pub fn number(&self, arg: usize) -> Option<u64> {
+        self.value(arg).map(|v| v.to_u64().unwrap_or(u64::MAX))
+    }
+
+    /// The values of an argument: leaves of an aggregate without validity bits and indices, or a single value.
+    pub fn values(&self, arg: usize) -> Vec<Bits> {
+        let frame = &self.packet.frame;
+        match self.call.args.get(arg) {
+            Some(ExternArg::In(slot)) => vec![frame.get(*slot).clone()],
+            Some(ExternArg::Fields(range)) => frame.range(*range).to_vec(),
+            Some(ExternArg::Ref { values, .. }) => values.iter().map(|s| frame.get(*s).clone()).collect(),
+            Some(ExternArg::Str(_) | ExternArg::Absent) | None => Vec::new(),
+        }
+    }
+
+    pub fn text(&self, arg: usize) -> Option<&str> {
+        match self.call.args.get(arg)? {
+            ExternArg::Str(text) => Some(text),
+            ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Ref { .. } | ExternArg::Absent => None,
+        }
+    }
+
+    pub fn is_absent(&self, arg: usize) -> bool {
+        matches!(self.call.args.get(arg), Some(ExternArg::Absent) | None)
+    }
+
+    /// All slots of an `out` or `inout` argument, validity bits and indices included.
+    pub fn reference(&self, arg: usize) -> Option<SlotRange> {
+        match self.call.args.get(arg)? {
+            ExternArg::Ref { range, .. } => Some(*range),
+            ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => None,
+        }
+    }
+
+    /// The width of a single value, or of the first of several; 0 when there is none.
+    pub fn width(&self, arg: usize) -> u32 {
+        let frame = &self.packet.frame;
+        match self.call.args.get(arg) {
+            Some(ExternArg::In(slot)) => frame.get(*slot).width(),
+            Some(ExternArg::Fields(range)) => frame.range(*range).first().map_or(0, Bits::width),
+            Some(ExternArg::Ref { values, .. }) => values.first().map_or(0, |s| frame.get(*s).width()),
+            Some(ExternArg::Str(_) | ExternArg::Absent) | None => 0,
+        }
+    }
+
+    /// Assigns an `out` argument: one value for each leaf, of any width (cut or extended by zeros). Validity
+    /// bits and indices stay.
+    pub fn set(&mut self, arg: usize, values: &[Bits]) {
+        let Some(ExternArg::Ref { values: slots, .. }) = self.call.args.get(arg) else { return };
+        for (slot, value) in slots.iter().zip(values) {
+            let width = self.packet.frame.get(*slot).width();
+            self.packet.frame.set(*slot, value.resize(width));
+        }
+    }
+
+    /// The width of the result; 0 when there is none.
+    pub fn result_width(&self) -> u32 {
+        self.call.result.map_or(0, |r| self.packet.frame.get(r.first).width())
+    }
+
+    /// Of any width: cut or extended by zeros.
+    pub fn set_result(&mut self, value: &Bits) {
+        if let Some(range) = self.call.result.filter(|r| r.len > 0) {
+            let width = self.packet.frame.get(range.first).width();
+            self.packet.frame.set(range.first, value.resize(width));
+        }
+    }
+
+    /// A field of the architecture's metadata.
+    pub fn field(&self, role: FieldRole) -> Option<&Bits> {
+        self.exe.field(role).map(|slot| self.packet.frame.get(slot))
+    }
+
+    /// Without effect when the architecture has no such field.
+    pub fn set_field(&mut self, role: FieldRole, value: u64) {
+        if let Some(slot) = self.exe.field(role) {
+            let width = self.packet.frame.get(slot).width();
+            self.packet.frame.set(slot, Bits::new(width, u128::from(value)));
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The loop over the instructions of a block.
+
+use super::parse::Failure;
+use super::watch::Watch;
+use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, PacketState, StopReason, compute, select};
+use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc};
+use crate::story::{Event, LookupOutcome, Observer, ParserOp};
+use crate::table::{EntryRef, Tables};
+use diagnostics::Span;
+use ir::{Bits, BlockId, ProcedureId, TableId};
+
+/// A program with the state that its blocks share between packets.
+pub struct Machine<'a, E> {
+    pub exe: &'a Executable,
+    pub tables: &'a mut Tables,
+    pub externs: &'a mut E,
+    /// Since any fixed time.
+    pub now_ns: u64,
+}
+
+/// Where control goes.
+enum Flow {
+    Next,
+    To(Pc),
+    End(BlockEnd),
+}
+
+/// What a lookup found, until it runs.
+struct Pending {
+    /// `None` when there is nothing to run.
+    procedure: Option<ProcedureId>,
+    table: TableId,
+    entry: EntryRef,
+}
+
+impl<E: ExternHost> Machine<'_, E> {
+    /// Runs one block from its beginning.
+    pub fn run_block<O: Observer + ?Sized>(
+        &mut self,
+        block: BlockId,
+        packet: &mut PacketState,
+        observer: &mut O,
+    ) -> BlockEnd {
+        let exe = self.exe;
+        let Some(mut pc) = exe.block_entry(block) else { return BlockEnd::Done };
+        if observer.listens() {
+            observer.event(exe, exe.program.blocks[block].span, Event::BlockEntered { block });
+        }
+        let mut run = Run { entry: None, pending: None };
+        packet.calls.clear();
+        let end = loop {
+            let Some(instr) = exe.code.get(pc as usize) else { break BlockEnd::Done };
+            let flow = if observer.listens() {
+                let span = exe.spans[pc as usize];
+                let watch = Watch::before(exe, &packet.frame, instr);
+                let flow = self.step(instr, span, &mut run, packet, observer);
+                if let Some(watch) = watch {
+                    watch.report(exe, &packet.frame, span, observer);
+                }
+                flow
+            } else {
+                self.step(instr, Span::NONE, &mut run, packet, observer)
+            };
+            match flow {
+                Flow::Next => pc += 1,
+                Flow::To(target) => {
+                    if packet.steps_left == 0 {
+                        break BlockEnd::Stopped(StopReason::StepBudget);
+                    }
+                    packet.steps_left -= 1;
+                    pc = target;
+                }
+                Flow::End(end) => break end,
+            }
+        };
+        if observer.listens() {
+            if let BlockEnd::Stopped(reason) = &end {
+                let span = exe.spans.get(pc as usize).copied().unwrap_or_default();
+                observer.event(exe, span, Event::Stopped { reason });
+            }
+            observer.event(exe, Span::NONE, Event::BlockLeft { block });
+        }
+        end
+    }
+
+    #[inline(always)]
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        instr: &Instr,
+        span: Span,
+        run: &mut Run,
+        packet: &mut PacketState,
+        observer: &mut O,
+    ) -> Flow {
+        let exe = self.exe;
+        let frame = &mut packet.frame;
+        match instr {
+            Instr::Copy { dst, src } => {
+                let value = frame.get(*src).clone();
+                frame.set(*dst, value);
+            }
+            Instr::CopyRange { dst, src, len } => frame.copy(*dst, *src, *len),
+            Instr::Unary { op, dst, a } => {
+                let value = compute::unary(*op, frame.get(*a));
+                frame.set(*dst, value);
+            }
+            Instr::Binary { op, signed, dst, a, b } => {
+                let value = compute::binary(*op, *signed, frame.get(*a), frame.get(*b));
+                frame.set(*dst, value);
+            }
+            Instr::Mux { dst, condition, a, b, len } => {
+                let src = if frame.get(*condition).is_true() { *a } else { *b };
+                frame.copy(*dst, src, *len);
+            }
+            Instr::Cast { dst, a, width, signed } => {
+                let value = compute::cast(frame.get(*a), *width, *signed);
+                frame.set(*dst, value);
+            }
+            Instr::Slice { dst, a, lo, width } => {
+                let value = frame.get(*a).slice(*lo, *width);
+                frame.set(*dst, value);
+            }
+            Instr::SliceAt { dst, a, lo, width } => {
+                let value = frame.get(*a).slice(frame.get(*lo).shift_amount(), *width);
+                frame.set(*dst, value);
+            }
+            Instr::PacketLength { dst } => {
+                frame.set(*dst, Bits::new(32, packet.bytes.len() as u128));
+            }
+            Instr::Load { dst, element } => frame.load(exe, *dst, &exe.elements[*element as usize]),
+            Instr::Store { element, src } => {
+                let element = &exe.elements[*element as usize];
+                if let Some(dst) = frame.element(element) {
+                    frame.copy(dst, *src, element.len);
+                }
+            }
+            Instr::Insert { dst, lo, src } => {
+                let value = frame.get(*dst).with_slice(*lo, frame.get(*src));
+                frame.set(*dst, value);
+            }
+            Instr::InsertAt { dst, lo, src } => {
+                let lo = frame.get(*lo).shift_amount();
+                let value = frame.get(*dst).with_slice(lo, frame.get(*src));
+                frame.set(*dst, value);
+            }
+            Instr::Emit(i) => {
+                let code = &exe.emits[*i as usize];
+                let emitted = packet.emit(exe, code);
+                if observer.listens()
+                    && let Some((header, n_bits)) = emitted
+                {
+                    let frame = &packet.frame.slots;
+                    let is_valid = frame[header as usize].is_true();
+                    let n_slots = code.n_slots;
+                    observer.event(exe, span, Event::Emitted { header, n_slots, n_bits, is_valid, frame });
+                }
+            }
+            Instr::Extern(i) => return self.call_extern(*i, span, run, packet, observer),
+            Instr::State(i) => {
+                if observer.listens() {
+                    observer.event(exe, span, Event::ParserState { name: &exe.states[*i as usize] });
+                }
+            }
+            Instr::Jump(target) => return Flow::To(*target),
+            Instr::Branch { condition, then, otherwise } => {
+                let condition = frame.get(*condition).is_true();
+                if observer.listens() {
+                    observer.event(exe, span, Event::Branch { condition });
+                }
+                return Flow::To(if condition { *then } else { *otherwise });
+            }
+            Instr::Switch(i) => {
+                let code = &exe.switches[*i as usize];
+                let value = frame.get(code.subject);
+                let case = code.cases.get(value);
+                if observer.listens() {
+                    let case = case.map(|(i, _)| *i);
+                    observer.event(exe, span, Event::Switched { value, case });
+                }
+                return Flow::To(case.map_or(code.otherwise, |(_, target)| *target));
+            }
+            Instr::Select(i) => {
+                let code = &exe.selects[*i as usize];
+                let case = select::select(code, frame, self.tables);
+                if observer.listens() {
+                    let keys: Vec<Bits> = code.keys.iter().map(|k| frame.get(k.slot).clone()).collect();
+                    let case = case.map(|i| i as u32);
+                    observer.event(exe, span, Event::Selected { keys: &keys, case });
+                }
+                return Flow::To(case.map_or(code.otherwise, |i| code.cases[i].1));
+            }
+            Instr::Extract(_) | Instr::Advance { .. } | Instr::Lookahead(_) => {
+                return self.parse(instr, span, packet, observer);
+            }
+            Instr::Lookup(i) => self.lookup(&exe.lookups[*i as usize], span, run, packet, observer),
+            Instr::RunAction { then, exit } => {
+                let Some(pending) = run.pending.take() else { return Flow::To(*then) };
+                let Some(procedure) = pending.procedure else { return Flow::To(*then) };
+                let entry = run.entry.replace((pending.table, pending.entry));
+                return self.enter(procedure, *then, *exit, entry, packet, span, observer);
+            }
+            Instr::Call { procedure, then, exit } => {
+                return self.enter(*procedure, *then, *exit, run.entry, packet, span, observer);
+            }
+            Instr::Return => return self.leave(false, run, packet, span, observer),
+            Instr::Exit => {
+                if observer.listens() {
+                    observer.event(exe, span, Event::Exit);
+                }
+                return self.leave(true, run, packet, span, observer);
+            }
+            Instr::Accept => {
+                if observer.listens() {
+                    observer.event(exe, span, Event::Accepted);
+                }
+                return Flow::End(BlockEnd::Accepted);
+            }
+            Instr::Reject { error } => {
+                let error = frame.get(*error).low_u64() as u32;
+                if observer.listens() {
+                    observer.event(exe, span, Event::Rejected { error });
+                }
+                return Flow::End(BlockEnd::Rejected(error));
+            }
+        }
+        Flow::Next
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the state of the loop, taken apart")]
+    fn enter<O: Observer + ?Sized>(
+        &self,
+        procedure: ProcedureId,
+        then: Pc,
+        exit: Pc,
+        entry: Option<(TableId, EntryRef)>,
+        packet: &mut PacketState,
+        span: Span,
+        observer: &mut O,
+    ) -> Flow {
+        let code = self.exe.procedure(procedure);
+        if observer.listens() {
+            let data: Vec<Bits> = code.params.iter().map(|s| packet.frame.get(*s).clone()).collect();
+            observer.event(self.exe, span, Event::Called { procedure, data: &data });
+        }
+        packet.calls.push(Call { procedure, then, exit, entry });
+        Flow::To(code.entry)
+    }
+
+    fn leave<O: Observer + ?Sized>(
+        &self,
+        by_exit: bool,
+        run: &mut Run,
+        packet: &mut PacketState,
+        span: Span,
+        observer: &mut O,
+    ) -> Flow {
+        let Some(call) = packet.calls.pop() else { return Flow::End(BlockEnd::Done) };
+        run.entry = call.entry;
+        if observer.listens() {
+            observer.event(self.exe, span, Event::Returned { procedure: call.procedure, by_exit });
+        }
+        Flow::To(if by_exit { call.exit } else { call.then })
+    }
+
+    fn lookup<O: Observer + ?Sized>(
+        &mut self,
+        code: &LookupCode,
+        span: Span,
+        run: &mut Run,
+        packet: &mut PacketState,
+        observer: &mut O,
+    ) {
+        let exe = self.exe;
+        let found = self.tables.lookup(code.table, packet.frame.range(code.keys), self.now_ns);
+        let (index, data) = match found.action {
+            Some((index, data)) => (Some(index), data),
+            None => (None, &[][..]),
+        };
+        if observer.listens() {
+            let outcome = match found.stored {
+                Some(entry) => LookupOutcome::Hit { entry, action: index, member: found.member },
+                None => LookupOutcome::Miss { action: index },
+            };
+            let keys = packet.frame.range(code.keys);
+            observer.event(exe, span, Event::Lookup { table: code.table, keys, outcome });
+        }
+        let action = index.and_then(|i| exe.action(code.table, i));
+        if let Some(action) = action {
+            for (slot, value) in action.params.iter().zip(data) {
+                packet.frame.set(*slot, value.clone());
+            }
+        }
+        run.pending =
+            Some(Pending { procedure: action.map(|a| a.procedure), table: code.table, entry: found.entry });
+        let is_hit = found.stored.is_some();
+        packet.frame.set(code.hit, Bits::bool(is_hit));
+        // No action has this number.
+        packet.frame.set(code.action, Bits::new(32, u128::from(index.unwrap_or(u32::MAX))));
+    }
+
+    fn parse<O: Observer + ?Sized>(
+        &mut self,
+        instr: &Instr,
+        span: Span,
+        packet: &mut PacketState,
+        observer: &mut O,
+    ) -> Flow {
+        let exe = self.exe;
+        let left_bits = packet.bits_left();
+        let (what, result, error, then, fail) = match instr {
+            Instr::Extract(i) => {
+                let code = &exe.extracts[*i as usize];
+                let result = packet.extract(exe, code).map(|extracted| {
+                    if observer.listens() {
+                        let (n_slots, n_bits) = (code.n_slots(), extracted.n_bits);
+                        let frame = &packet.frame.slots;
+                        let event = match extracted.header {
+                            Some(header) => Event::Extracted { header, n_slots, n_bits, frame },
+                            None => Event::Advanced { n_bits },
+                        };
+                        observer.event(exe, span, event);
+                    }
+                });
+                (ParserOp::Extract, result, code.error, code.then, code.fail)
+            }
+            Instr::Advance { bits, error, then, fail } => {
+                let result = packet.advance(*bits).map(|n_bits| {
+                    if observer.listens() {
+                        observer.event(exe, span, Event::Advanced { n_bits });
+                    }
+                });
+                (ParserOp::Advance, result, *error, *then, *fail)
+            }
+            Instr::Lookahead(i) => {
+                let code = &exe.lookaheads[*i as usize];
+                let result = packet.lookahead(exe, code).map(|()| {
+                    if observer.listens() {
+                        observer.event(exe, span, Event::LookedAhead { n_bits: code.n_bits });
+                    }
+                });
+                (ParserOp::Lookahead, result, code.error, code.then, code.fail)
+            }
+            _ => return Flow::Next,
+        };
+        match result {
+            Ok(()) => Flow::To(then),
+            Err(Failure { error: code, wanted_bits }) => {
+                packet.frame.set(error, Bits::new(ir::types::INDEX_BITS, u128::from(code)));
+                if observer.listens() {
+                    let event = Event::ParserFailed { what, error: code, wanted_bits, left_bits };
+                    observer.event(exe, span, event);
+                }
+                Flow::To(fail)
+            }
+        }
+    }
+
+    fn call_extern<O: Observer + ?Sized>(
+        &mut self,
+        i: u32,
+        span: Span,
+        run: &mut Run,
+        packet: &mut PacketState,
+        observer: &mut O,
+    ) -> Flow {
+        let exe = self.exe;
+        let call = &exe.externs[i as usize];
+        let mut access =
+            Access { exe, packet, tables: self.tables, entry: run.entry, now_ns: self.now_ns, call };
+        // Arguments as they are before the call, except those that only go out.
+        let before: Vec<Vec<Bits>> = match observer.listens() {
+            true => (0..call.args.len()).map(|arg| access.values(arg)).collect(),
+            false => Vec::new(),
+        };
+        let end = self.externs.call(call, &mut access);
+        if observer.listens() {
+            let frame = &packet.frame;
+            let args: Vec<Vec<Bits>> = (call.args.iter().zip(before))
+                .map(|(arg, before)| match arg {
+                    ExternArg::Ref { values, .. } => values.iter().map(|s| frame.get(*s).clone()).collect(),
+                    ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => before,
+                })
+                .collect();
+            let result = call.result.filter(|r| r.len > 0).map(|r| frame.get(r.first));
+            observer.event(exe, span, Event::Extern { call, args: &args, result });
+        }
+        match end {
+            ExternEnd::Next => Flow::Next,
+            ExternEnd::Stop(reason) => Flow::End(BlockEnd::Stopped(reason)),
+        }
+    }
+}
+
+/// What the loop keeps beside the packet.
+struct Run {
+    /// The table whose action runs, and its entry.
+    entry: Option<(TableId, EntryRef)>,
+    pending: Option<Pending>,
+}

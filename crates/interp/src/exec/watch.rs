@@ -1,0 +1,99 @@
+//! What an instruction changed, for whoever listens.
+
+use super::Frame;
+use crate::load::{Executable, ExternArg, ExternCall, Instr, SlotRange};
+use crate::story::{Event, Observer};
+use diagnostics::Span;
+use ir::Bits;
+
+/// The values of some slots before an instruction.
+pub(super) struct Watch {
+    ranges: Vec<(SlotRange, Vec<Bits>)>,
+}
+
+impl Watch {
+    /// Of what an instruction is going to write; temporaries of the code are left out.
+    pub(super) fn before(exe: &Executable, frame: &Frame, instr: &Instr) -> Option<Watch> {
+        let one = |first| Some(SlotRange { first, len: 1 });
+        let range = match instr {
+            Instr::Copy { dst, .. }
+            | Instr::Unary { dst, .. }
+            | Instr::Binary { dst, .. }
+            | Instr::Cast { dst, .. }
+            | Instr::Slice { dst, .. }
+            | Instr::SliceAt { dst, .. }
+            | Instr::PacketLength { dst }
+            | Instr::Insert { dst, .. }
+            | Instr::InsertAt { dst, .. } => one(*dst),
+            Instr::CopyRange { dst, len, .. } | Instr::Mux { dst, len, .. } => {
+                Some(SlotRange { first: *dst, len: *len })
+            }
+            Instr::Load { dst, element } => {
+                Some(SlotRange { first: *dst, len: exe.elements[*element as usize].len })
+            }
+            Instr::Store { element, .. } => {
+                let element = &exe.elements[*element as usize];
+                frame.element(element).map(|first| SlotRange { first, len: element.len })
+            }
+            Instr::Extern(i) => return Some(Watch::before_call(exe, frame, &exe.externs[*i as usize])),
+            Instr::Lookahead(i) => {
+                let code = &exe.lookaheads[*i as usize];
+                let len = code.leaves.len() as u32;
+                frame.find(exe, code.place).map(|first| SlotRange { first, len })
+            }
+            Instr::Emit(_)
+            | Instr::State(_)
+            | Instr::Jump(_)
+            | Instr::Branch { .. }
+            | Instr::Switch(_)
+            | Instr::Select(_)
+            | Instr::Extract(_)
+            | Instr::Advance { .. }
+            | Instr::Lookup(_)
+            | Instr::RunAction { .. }
+            | Instr::Call { .. }
+            | Instr::Return
+            | Instr::Exit
+            | Instr::Accept
+            | Instr::Reject { .. } => None,
+        }?;
+        let is_variable = range.first < exe.n_variable_slots();
+        is_variable.then(|| Watch { ranges: vec![(range, frame.range(range).to_vec())] })
+    }
+
+    fn before_call(exe: &Executable, frame: &Frame, call: &ExternCall) -> Watch {
+        let refs = call.args.iter().filter_map(|arg| match arg {
+            ExternArg::Ref { range, .. } => Some(*range),
+            ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => None,
+        });
+        // An extern may change the architecture's metadata.
+        let metadata = [arch::ParamRole::StandardMetadata, arch::ParamRole::OutputMetadata];
+        let metadata = metadata.into_iter().filter_map(|role| exe.shared(role));
+        let mut ranges: Vec<SlotRange> = Vec::new();
+        for range in refs.chain(call.result).chain(metadata) {
+            let is_new = !ranges.iter().any(|r| r.contains(range.first));
+            if is_new && range.first < exe.n_variable_slots() {
+                ranges.push(range);
+            }
+        }
+        Watch { ranges: ranges.into_iter().map(|r| (r, frame.range(r).to_vec())).collect() }
+    }
+
+    /// Tells what is different now.
+    pub(super) fn report<O: Observer + ?Sized>(
+        self,
+        exe: &Executable,
+        frame: &Frame,
+        span: Span,
+        observer: &mut O,
+    ) {
+        for (range, olds) in self.ranges {
+            for (slot, old) in (range.first..).zip(&olds) {
+                let new = frame.get(slot);
+                if new != old {
+                    observer.event(exe, span, Event::Changed { slot, old, new });
+                }
+            }
+        }
+    }
+}

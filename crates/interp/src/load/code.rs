@@ -1,0 +1,338 @@
+//! What a program becomes: code over slots. Nothing in it has to be looked up by name or computed twice.
+
+use super::{Slot, SlotRange};
+use arch::ExternOp;
+use diagnostics::Span;
+use ir::{BinaryOp, Bits, ObjectId, ProcedureId, TableId, Type, UnaryOp, ValueSetId};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+
+/// Position in the code.
+pub(crate) type Pc = u32;
+
+/// One instruction. Operands are slots; what does not fit is in a list of [`Executable`](super::Executable), and
+/// the number its index.
+#[derive(Clone, Debug)]
+pub(crate) enum Instr {
+    Copy {
+        dst: Slot,
+        src: Slot,
+    },
+    CopyRange {
+        dst: Slot,
+        src: Slot,
+        len: u32,
+    },
+    Unary {
+        op: UnaryOp,
+        dst: Slot,
+        a: Slot,
+    },
+    Binary {
+        op: BinaryOp,
+        signed: bool,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Mux {
+        dst: Slot,
+        condition: Slot,
+        a: Slot,
+        b: Slot,
+        len: u32,
+    },
+    Cast {
+        dst: Slot,
+        a: Slot,
+        width: u32,
+        signed: bool,
+    },
+    Slice {
+        dst: Slot,
+        a: Slot,
+        lo: u32,
+        width: u32,
+    },
+    SliceAt {
+        dst: Slot,
+        a: Slot,
+        lo: Slot,
+        width: u32,
+    },
+    PacketLength {
+        dst: Slot,
+    },
+    /// Copies out of an element; zeros when it does not exist.
+    Load {
+        dst: Slot,
+        element: u32,
+    },
+    /// Copies into an element; without effect when it does not exist.
+    Store {
+        element: u32,
+        src: Slot,
+    },
+    /// Assigns some of the bits of a slot.
+    Insert {
+        dst: Slot,
+        lo: u32,
+        src: Slot,
+    },
+    InsertAt {
+        dst: Slot,
+        lo: Slot,
+        src: Slot,
+    },
+    Emit(u32),
+    Extern(u32),
+    /// A parser state begins.
+    State(u32),
+
+    Jump(Pc),
+    Branch {
+        condition: Slot,
+        then: Pc,
+        otherwise: Pc,
+    },
+    Switch(u32),
+    Select(u32),
+    Extract(u32),
+    Advance {
+        bits: Slot,
+        error: Slot,
+        then: Pc,
+        fail: Pc,
+    },
+    Lookahead(u32),
+    /// Finds the entry; the action's data goes to its parameters.
+    Lookup(u32),
+    /// Runs what `Lookup` found.
+    RunAction {
+        then: Pc,
+        exit: Pc,
+    },
+    Call {
+        procedure: ProcedureId,
+        then: Pc,
+        exit: Pc,
+    },
+    Return,
+    Exit,
+    Accept,
+    Reject {
+        error: Slot,
+    },
+}
+
+impl Instr {
+    /// Where control may go from here.
+    pub(crate) fn targets(&mut self, f: &mut dyn FnMut(&mut Pc)) {
+        match self {
+            Instr::Jump(pc) => f(pc),
+            Instr::Branch { then, otherwise, .. } => {
+                f(then);
+                f(otherwise);
+            }
+            Instr::Advance { then, fail, .. } => {
+                f(then);
+                f(fail);
+            }
+            Instr::RunAction { then, exit } | Instr::Call { then, exit, .. } => {
+                f(then);
+                f(exit);
+            }
+            // Theirs are in lists.
+            Instr::Switch(_) | Instr::Select(_) | Instr::Extract(_) | Instr::Lookahead(_) => {}
+            Instr::Copy { .. }
+            | Instr::CopyRange { .. }
+            | Instr::Unary { .. }
+            | Instr::Binary { .. }
+            | Instr::Mux { .. }
+            | Instr::Cast { .. }
+            | Instr::Slice { .. }
+            | Instr::SliceAt { .. }
+            | Instr::PacketLength { .. }
+            | Instr::Load { .. }
+            | Instr::Store { .. }
+            | Instr::Insert { .. }
+            | Instr::InsertAt { .. }
+            | Instr::Emit(_)
+            | Instr::Extern(_)
+            | Instr::State(_)
+            | Instr::Lookup(_)
+            | Instr::Return
+            | Instr::Exit
+            | Instr::Accept
+            | Instr::Reject { .. } => {}
+        }
+    }
+}
+
+/// Where an aggregate or leaf lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PlaceRef {
+    Static(Slot),
+    /// Index of an [`Element`].
+    Element(u32),
+}
+
+/// A place with computed indices.
+#[derive(Clone, Debug)]
+pub(crate) struct Element {
+    /// Where it would be if all indices were 0.
+    pub(crate) base: Slot,
+    pub(crate) len: u32,
+    pub(crate) indices: Box<[ElementIndex]>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ElementIndex {
+    pub(crate) slot: Slot,
+    pub(crate) signed: bool,
+    pub(crate) size: u32,
+    /// Slots of one element.
+    pub(crate) stride: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EmitCode {
+    pub(crate) place: PlaceRef,
+    /// The header, validity bit included.
+    pub(crate) n_slots: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SwitchCode {
+    pub(crate) subject: Slot,
+    /// Case number and target by value.
+    pub(crate) cases: FxHashMap<Bits, (u32, Pc)>,
+    pub(crate) otherwise: Pc,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SelectCode {
+    pub(crate) keys: Box<[SelectKey]>,
+    pub(crate) cases: Box<[(PatternCode, Pc)]>,
+    pub(crate) otherwise: Pc,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SelectKey {
+    pub(crate) slot: Slot,
+    pub(crate) signed: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PatternCode {
+    Keys(Box<[KeysetCode]>),
+    ValueSet(ValueSetId),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeysetCode {
+    Any,
+    Value(Slot),
+    Mask { value: Slot, mask: Slot },
+    Range { lo: Slot, hi: Slot },
+    ValueSet(ValueSetId),
+}
+
+/// Widths of the fields of a header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FieldWidth {
+    Fixed(u32),
+    Varbit { max: u32 },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ExtractCode {
+    pub(crate) place: PlaceRef,
+    pub(crate) fields: Box<[FieldWidth]>,
+    /// Without the `varbit`.
+    pub(crate) fixed_bits: u64,
+    pub(crate) varbit_max: Option<u32>,
+    /// When the place is a stack whose next element is meant: its size.
+    pub(crate) stack_size: Option<u32>,
+    pub(crate) size_bits: Option<Slot>,
+    pub(crate) error: Slot,
+    pub(crate) then: Pc,
+    pub(crate) fail: Pc,
+}
+
+impl ExtractCode {
+    /// Slots of the header.
+    pub(crate) fn n_slots(&self) -> u32 {
+        self.fields.len() as u32 + 1
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LookaheadCode {
+    pub(crate) place: PlaceRef,
+    pub(crate) leaves: Box<[LookaheadLeaf]>,
+    pub(crate) n_bits: u64,
+    pub(crate) error: Slot,
+    pub(crate) then: Pc,
+    pub(crate) fail: Pc,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LookaheadLeaf {
+    Valid,
+    Bits(u32),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LookupCode {
+    pub(crate) table: TableId,
+    pub(crate) keys: SlotRange,
+    pub(crate) hit: Slot,
+    pub(crate) action: Slot,
+}
+
+/// An action of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct ActionCode {
+    pub(crate) procedure: ProcedureId,
+    /// Where the action data goes.
+    pub(crate) params: Box<[Slot]>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ProcedureCode {
+    pub(crate) entry: Pc,
+    /// The leaves of the parameters.
+    pub(crate) params: Box<[Slot]>,
+}
+
+/// A call of an extern function or method, with its arguments in slots.
+#[derive(Clone, Debug)]
+pub struct ExternCall {
+    pub op: ExternOp,
+    /// Name of the function, or `type.method`.
+    pub name: SmolStr,
+    pub object: Option<ObjectId>,
+    /// In the order of the declaration.
+    pub args: Box<[ExternArg]>,
+    pub result: Option<SlotRange>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExternArg {
+    /// A single value.
+    In(Slot),
+    /// The leaves of an aggregate without validity bits and indices.
+    Fields(SlotRange),
+    /// `out` or `inout`.
+    Ref {
+        /// Everything.
+        range: SlotRange,
+        /// Without validity bits and indices.
+        values: Box<[Slot]>,
+        ty: Type,
+    },
+    Str(SmolStr),
+    Absent,
+}

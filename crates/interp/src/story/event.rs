@@ -1,0 +1,200 @@
+//! What happens to a packet, as it happens.
+
+use crate::load::{Executable, ExternCall, Slot};
+use crate::table::StoredEntry;
+use diagnostics::Span;
+use ir::{Bits, BlockId, ProcedureId, TableId};
+
+/// Hears of every step of every packet.
+pub trait Observer {
+    /// When false no events are made.
+    fn listens(&self) -> bool {
+        true
+    }
+
+    /// `span` is the place in the program; none where it has none.
+    fn event(&mut self, exe: &Executable, span: Span, event: Event<'_>);
+}
+
+/// Nobody listens: costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    #[inline(always)]
+    fn listens(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn event(&mut self, _: &Executable, _: Span, _: Event<'_>) {}
+}
+
+/// One step. Values are borrowed: they change with the next step.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// A packet enters the pipeline, for the first time or again.
+    Pass {
+        kind: PassKind,
+        port: u32,
+        bytes: &'a [u8],
+    },
+    BlockEntered {
+        block: BlockId,
+    },
+    BlockLeft {
+        block: BlockId,
+    },
+    ParserState {
+        name: &'a str,
+    },
+    /// A header was read. Its fields lie in the slots from `first` on, the validity bit before them.
+    Extracted {
+        header: Slot,
+        n_slots: u32,
+        n_bits: u64,
+        frame: &'a [Bits],
+    },
+    /// `extract`, `advance` or `lookahead` failed; `error` is an error code.
+    ParserFailed {
+        what: ParserOp,
+        error: u32,
+        wanted_bits: u64,
+        left_bits: u64,
+    },
+    Advanced {
+        n_bits: u64,
+    },
+    LookedAhead {
+        n_bits: u64,
+    },
+    /// A `select` chose a case, counted from 0; `None` when none matches.
+    Selected {
+        keys: &'a [Bits],
+        case: Option<u32>,
+    },
+    Accepted,
+    Rejected {
+        error: u32,
+    },
+    Branch {
+        condition: bool,
+    },
+    /// A `switch` on a value chose a case, counted from 0; `None` is the default.
+    Switched {
+        value: &'a Bits,
+        case: Option<u32>,
+    },
+    Lookup {
+        table: TableId,
+        keys: &'a [Bits],
+        outcome: LookupOutcome<'a>,
+    },
+    /// An action, function, sub-control or sub-parser begins. `data` are its parameters.
+    Called {
+        procedure: ProcedureId,
+        data: &'a [Bits],
+    },
+    Returned {
+        procedure: ProcedureId,
+        by_exit: bool,
+    },
+    /// One slot of a variable was assigned something else.
+    Changed {
+        slot: Slot,
+        old: &'a Bits,
+        new: &'a Bits,
+    },
+    /// `args` are the values of each argument, `result` that of the result.
+    Extern {
+        call: &'a ExternCall,
+        args: &'a [Vec<Bits>],
+        result: Option<&'a Bits>,
+    },
+    /// `emit` wrote a valid header, or skipped an invalid one.
+    Emitted {
+        header: Slot,
+        n_slots: u32,
+        n_bits: u64,
+        is_valid: bool,
+        frame: &'a [Bits],
+    },
+    Exit,
+    Stopped {
+        reason: &'a super::StopReason,
+    },
+    /// The architecture did something with the packet.
+    Traffic(TrafficEvent<'a>),
+}
+
+#[derive(Clone, Debug)]
+pub enum LookupOutcome<'a> {
+    Hit {
+        entry: &'a StoredEntry,
+        /// Index in the table's actions; `None` when a group is empty.
+        action: Option<u32>,
+        /// The member that a selector chose.
+        member: Option<u32>,
+    },
+    /// The default action runs.
+    Miss { action: Option<u32> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParserOp {
+    Extract,
+    Advance,
+    Lookahead,
+}
+
+/// Why a packet goes through (a part of) the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassKind {
+    Normal,
+    Resubmitted,
+    Recirculated,
+    ClonedFromIngress,
+    ClonedFromEgress,
+    Multicast,
+    FromController,
+}
+
+/// What the architecture did.
+#[derive(Clone, Debug)]
+pub enum TrafficEvent<'a> {
+    Sent {
+        port: u32,
+        bytes: &'a [u8],
+    },
+    ToController {
+        bytes: &'a [u8],
+    },
+    /// With a reason from a fixed set of names: `mark_to_drop`, `no_such_port`, ...
+    Dropped {
+        reason: &'a str,
+    },
+    /// Waits for egress.
+    Queued {
+        port: u32,
+        instance: u32,
+    },
+    Multicast {
+        group: u32,
+        n_replicas: u32,
+    },
+    Cloned {
+        session: u32,
+        n_replicas: u32,
+    },
+    Resubmitted,
+    Recirculated,
+    Truncated {
+        n_bytes: u32,
+    },
+    Digest {
+        name: &'a str,
+        values: &'a [Bits],
+    },
+}

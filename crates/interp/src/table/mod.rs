@@ -1,0 +1,245 @@
+//! Tables, action profiles and value sets: what the control plane fills and packets look up.
+
+mod entry;
+mod error;
+mod index;
+mod profile;
+mod store;
+mod value_set;
+
+pub use entry::{
+    Direct, EntryAction, EntryHandle, EntryRef, Extras, Matches, NewEntry, OneShot, StoredEntry, Weighted,
+    in_range, is_match, normalised,
+};
+pub use error::TableError;
+pub use profile::{Group, Member, Profile, SelectorHash, fnv1a};
+pub use store::Table;
+pub use value_set::ValueSet;
+
+use crate::load::{Config, Executable, LoadError, index_of};
+use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All tables of a program.
+#[derive(Debug)]
+pub struct Tables {
+    tables: Vec<Table>,
+    /// By object.
+    profiles: BTreeMap<u32, Profile>,
+    value_sets: Vec<ValueSet>,
+    /// Group members that watch one of these are left out.
+    pub ports_down: BTreeSet<u32>,
+    pub selector_hash: SelectorHash,
+}
+
+/// What a lookup finds.
+#[derive(Debug)]
+pub struct Found<'t> {
+    pub entry: EntryRef,
+    /// `None` on a miss.
+    pub stored: Option<&'t StoredEntry>,
+    /// Index in the table's actions, and the data; `None` when there is nothing to choose from.
+    pub action: Option<(u32, &'t [Bits])>,
+    /// What an action profile contributed.
+    pub member: Option<u32>,
+}
+
+impl Tables {
+    /// With the entries that the program declares.
+    pub fn new(exe: &Executable, config: Config) -> Result<Tables, LoadError> {
+        let mut profiles = BTreeMap::new();
+        let mut tables = Vec::with_capacity(exe.program.tables.len());
+        for (id, decl) in exe.program.tables.iter() {
+            if let Some(object) = decl.implementation {
+                if index_of(object) >= exe.program.objects.len() {
+                    return Err(LoadError::Malformed("an unknown object"));
+                }
+                let profile = || Profile::new(&exe.program.objects[object]);
+                profiles.entry(index_of(object) as u32).or_insert_with(profile);
+            }
+            tables.push(Table::new(exe, id, decl, config)?);
+        }
+        let value_sets = exe.program.value_sets.iter().map(|(_, decl)| ValueSet::new(decl)).collect();
+        Ok(Tables {
+            tables,
+            profiles,
+            value_sets,
+            ports_down: BTreeSet::new(),
+            selector_hash: profile::fnv1a,
+        })
+    }
+
+    pub fn table(&self, id: TableId) -> Option<&Table> {
+        self.tables.get(index_of(id))
+    }
+
+    fn table_mut(&mut self, id: TableId) -> Result<&mut Table, TableError> {
+        self.tables.get_mut(index_of(id)).ok_or(TableError::UnknownTable)
+    }
+
+    /// Counts the hit. `values` are those of all keys of the table, selector keys included.
+    pub fn lookup(&mut self, id: TableId, values: &[Bits], now_ns: u64) -> Found<'_> {
+        let nothing = Found { entry: EntryRef::Default, stored: None, action: None, member: None };
+        let Some(table) = self.tables.get_mut(index_of(id)) else { return nothing };
+        let found = table.hit(values, now_ns);
+        let table = &self.tables[index_of(id)];
+        let Some(entry) = found.and_then(|slot| table.at(slot)) else {
+            let default = &table.default_action;
+            return Found { action: Some((default.index, &default.data)), ..nothing };
+        };
+        let found = Found { entry: EntryRef::Entry(entry.handle), stored: Some(entry), ..nothing };
+        let profile = table.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));
+        let hash = || {
+            let algorithm = profile.and_then(|p| p.algorithm.as_deref()).unwrap_or("");
+            let inputs: Vec<&Bits> = table.selector_keys.iter().filter_map(|i| values.get(*i)).collect();
+            (self.selector_hash)(algorithm, &inputs)
+        };
+        let member_action = |id: u32| profile.and_then(|p| p.members.get(&id)).map(|m| &m.action);
+        let (action, member): (Option<&Action>, Option<u32>) = match &entry.action {
+            EntryAction::Action(action) => (Some(action), None),
+            EntryAction::Member(id) => (member_action(*id), Some(*id)),
+            EntryAction::Group(id) => {
+                let group = profile.and_then(|p| p.groups.get(id));
+                let member = group.and_then(|g| profile::choose(&g.members, hash(), &self.ports_down));
+                (member.and_then(|m| member_action(*m)), member.copied())
+            }
+            EntryAction::OneShot(one_shot) => {
+                (profile::choose(&one_shot.actions, hash(), &self.ports_down), None)
+            }
+        };
+        Found { action: action.map(|a| (a.index, a.data.as_slice())), member, ..found }
+    }
+
+    /// Adds an entry; `now_ns` is when its idle time begins.
+    pub fn insert(&mut self, id: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.check_action(id, &entry.action)?;
+        let action = entry.action.clone();
+        let handle = self.table_mut(id)?.insert(entry, now_ns)?;
+        self.count_uses(id, &action, true);
+        Ok(handle)
+    }
+
+    /// Replaces action and extras of an entry. Its direct counter goes on.
+    pub fn modify(&mut self, id: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.check_action(id, &entry.action)?;
+        let action = entry.action.clone();
+        let (handle, old) = self.table_mut(id)?.modify(entry, now_ns)?;
+        self.count_uses(id, &action, true);
+        self.count_uses(id, &old, false);
+        Ok(handle)
+    }
+
+    pub fn delete(
+        &mut self,
+        id: TableId,
+        matches: &Matches,
+        priority: i32,
+    ) -> Result<StoredEntry, TableError> {
+        let entry = self.table_mut(id)?.delete(matches, priority)?;
+        self.count_uses(id, &entry.action, false);
+        Ok(entry)
+    }
+
+    /// `None` sets the program's default action again.
+    pub fn set_default(&mut self, id: TableId, action: Option<Action>) -> Result<(), TableError> {
+        self.table_mut(id)?.set_default(action)
+    }
+
+    /// The cells of an entry in the direct counter and meter.
+    pub fn direct(&mut self, id: TableId, entry: EntryRef) -> Option<&mut Direct> {
+        self.table_mut(id).ok()?.direct(entry)
+    }
+
+    /// Entries that were not hit for as long as they say, each once per such time.
+    pub fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
+        let mut expired = Vec::new();
+        for (i, table) in self.tables.iter_mut().enumerate() {
+            let id = TableId::from_raw(la_arena::RawIdx::from_u32(i as u32));
+            expired.extend(table.take_expired(now_ns).into_iter().map(|handle| (id, handle)));
+        }
+        expired
+    }
+
+    fn check_action(&self, id: TableId, action: &EntryAction) -> Result<(), TableError> {
+        let table = self.table(id).ok_or(TableError::UnknownTable)?;
+        let profile = table.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));
+        match (action, profile) {
+            (EntryAction::Action(action), None) => table.check_action(action, store::Use::Entry),
+            (EntryAction::Action(_), Some(_)) => Err(TableError::WantsMember),
+            (EntryAction::Member(_) | EntryAction::Group(_) | EntryAction::OneShot(_), None) => {
+                Err(TableError::NoProfile)
+            }
+            (EntryAction::Member(id), Some(profile)) => {
+                profile.members.get(id).map(|_| ()).ok_or(TableError::UnknownMember(*id))
+            }
+            (EntryAction::Group(_) | EntryAction::OneShot(_), Some(Profile { algorithm: None, .. })) => {
+                Err(TableError::NoSelector)
+            }
+            (EntryAction::Group(id), Some(profile)) => {
+                profile.groups.get(id).map(|_| ()).ok_or(TableError::UnknownGroup(*id))
+            }
+            (EntryAction::OneShot(one_shot), Some(_)) => {
+                one_shot.actions.iter().try_for_each(|a| table.check_action(&a.what, store::Use::Entry))
+            }
+        }
+    }
+
+    fn count_uses(&mut self, id: TableId, action: &EntryAction, more: bool) {
+        let object = self.table(id).and_then(|t| t.profile);
+        let Some(profile) = object.and_then(|o| self.profiles.get_mut(&(index_of(o) as u32))) else { return };
+        match action {
+            EntryAction::Member(id) => profile::count_use(&mut profile.member_uses, *id, more),
+            EntryAction::Group(id) => profile::count_use(&mut profile.group_uses, *id, more),
+            EntryAction::Action(_) | EntryAction::OneShot(_) => {}
+        }
+    }
+
+    pub fn profile(&self, object: ObjectId) -> Option<&Profile> {
+        self.profiles.get(&(index_of(object) as u32))
+    }
+
+    fn profile_mut(&mut self, object: ObjectId) -> Result<&mut Profile, TableError> {
+        self.profiles.get_mut(&(index_of(object) as u32)).ok_or(TableError::UnknownProfile)
+    }
+
+    /// The action is one of the first table that uses the profile; all its tables have the same actions.
+    fn check_member(&self, object: ObjectId, action: &Action) -> Result<(), TableError> {
+        let table = self.tables.iter().find(|t| t.profile == Some(object));
+        table.ok_or(TableError::UnknownProfile)?.check_action(action, store::Use::Entry)
+    }
+
+    pub fn insert_member(&mut self, object: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
+        self.check_member(object, &action)?;
+        self.profile_mut(object)?.insert_member(id, action)
+    }
+
+    pub fn modify_member(&mut self, object: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
+        self.check_member(object, &action)?;
+        self.profile_mut(object)?.modify_member(id, action)
+    }
+
+    pub fn delete_member(&mut self, object: ObjectId, id: u32) -> Result<(), TableError> {
+        self.profile_mut(object)?.delete_member(id)
+    }
+
+    pub fn insert_group(&mut self, object: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
+        self.profile_mut(object)?.insert_group(id, group)
+    }
+
+    pub fn modify_group(&mut self, object: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
+        self.profile_mut(object)?.modify_group(id, group)
+    }
+
+    pub fn delete_group(&mut self, object: ObjectId, id: u32) -> Result<(), TableError> {
+        self.profile_mut(object)?.delete_group(id)
+    }
+
+    /// An id of this program.
+    pub fn value_set(&self, id: ValueSetId) -> &ValueSet {
+        &self.value_sets[index_of(id)]
+    }
+
+    pub fn set_value_set(&mut self, id: ValueSetId, members: Vec<Matches>) -> Result<(), TableError> {
+        self.value_sets.get_mut(index_of(id)).ok_or(TableError::UnknownValueSet)?.set_members(members)
+    }
+}

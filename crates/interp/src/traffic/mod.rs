@@ -1,0 +1,1 @@
+//! How packets go through the blocks of an architecture, and between them.
