@@ -2,7 +2,9 @@
 
 use crate::body::Body;
 use crate::entries::without_casts;
-use check::program::{Expr as CheckedExpr, ExprKind, NodeId, NodeKind, ParserDef, StateRef, Transition};
+use check::program::{
+    Expr as CheckedExpr, ExprKind, NodeId, NodeKind, ParserDef, StackMember, StateRef, Transition,
+};
 use diagnostics::Span;
 use ir::{Expr, Keyset, NodeId as Node, Pattern, SelectCase, StructKind, TerminatorKind, Type};
 use smol_str::{SmolStr, format_smolstr};
@@ -201,22 +203,29 @@ impl<'p> Body<'_, 'p> {
                 let mut leaves = Vec::new();
                 self.leaves_of(value, &mut leaves);
                 for (leaf, key) in leaves.into_iter().zip(&keys[sets.len()..]) {
-                    sets.push(Keyset::Value(fit(leaf, &key.ty)));
+                    let leaf = self.fit(leaf, &key.ty, e.span);
+                    sets.push(Keyset::Value(leaf));
                 }
             }
         }
     }
 
     fn fitting_pair(&mut self, a: &CheckedExpr, b: &CheckedExpr, ty: &Type) -> [Expr; 2] {
-        let mut values = self.exprs(&[a, b]).into_iter().map(|e| fit(e, ty));
-        let mut next = || values.next().unwrap_or_else(|| Expr::bool(false));
-        [next(), next()]
+        let (x, y) = self.operands(a, b);
+        [self.fit(x, ty, a.span), self.fit(y, ty, b.span)]
     }
 }
 
+/// True for what needs code of its own: calls, and elements of stacks that may not be there.
 fn has_calls(e: &CheckedExpr) -> bool {
     let mut found = false;
-    e.walk(&mut |e| found |= e.value.is_none() && matches!(e.kind, ExprKind::Call(_)));
+    e.walk(&mut |e| {
+        found |= e.value.is_none()
+            && matches!(
+                e.kind,
+                ExprKind::Call(_) | ExprKind::Stack { member: StackMember::Next | StackMember::Last, .. }
+            );
+    });
     found
 }
 
@@ -231,18 +240,4 @@ fn literal_parts<'a>(e: &'a CheckedExpr, out: &mut Vec<&'a CheckedExpr>) {
         }
         _ => out.push(e),
     });
-}
-
-/// A constant of another width, as literals have it, in the width of the key.
-fn fit(value: Expr, ty: &Type) -> Expr {
-    if value.ty == *ty {
-        return value;
-    }
-    match (value.as_const(), ty.width_bits()) {
-        (Some(bits), Some(width)) => {
-            let bits = if value.ty.is_signed() { bits.sign_extend(width) } else { bits.resize(width) };
-            Expr::new(ir::ExprKind::Const(bits), ty.clone())
-        }
-        _ => value.cast(ty.clone()),
-    }
 }

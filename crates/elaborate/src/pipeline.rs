@@ -10,7 +10,10 @@ use check::types::{Ty, TyKind};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::{Block, FieldList, Param, Place, Scope, Type, VarId, Variable};
+use la_arena::{Arena, Idx};
 use num_traits::ToPrimitive;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use syntax::ast::{AnnotationToken, AnnotationTokenKind};
 
@@ -52,7 +55,66 @@ pub(crate) fn run(p: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
     if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
 }
 
-impl Elaborator<'_> {
+/// The members of `error` that core.p4 declares.
+const CORE_ERRORS: [&str; 7] = [
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+];
+
+impl<'p> Elaborator<'p> {
+    /// Nothing elaborated yet.
+    pub fn new(p: &'p Program, architecture: Architecture) -> Elaborator<'p> {
+        let mut names: Vec<SmolStr> = CORE_ERRORS.iter().map(|name| SmolStr::new_static(name)).collect();
+        let mut errors = Vec::with_capacity(p.errors.len());
+        for member in p.errors.iter() {
+            let known = CORE_ERRORS.iter().position(|name| *name == member.name);
+            let position = known.unwrap_or_else(|| {
+                names.push(member.name.clone());
+                names.len() - 1
+            });
+            errors.push(u32::try_from(position).unwrap_or(u32::MAX));
+        }
+        Elaborator {
+            p,
+            types: p.types.clone(),
+            out: ir::Program {
+                architecture,
+                structs: Arena::new(),
+                enums: Arena::new(),
+                errors: names,
+                variables: Arena::new(),
+                blocks: Arena::new(),
+                procedures: Arena::new(),
+                tables: Arena::new(),
+                value_sets: Arena::new(),
+                objects: Arena::new(),
+                pipeline: Vec::new(),
+                shared: Vec::new(),
+                fields: Vec::new(),
+                field_lists: Vec::new(),
+            },
+            faults: Vec::new(),
+            structs: FxHashMap::default(),
+            enums: FxHashMap::default(),
+            struct_names: FxHashMap::default(),
+            errors,
+            block: Idx::from_raw(0.into()),
+            objects: FxHashMap::default(),
+            procedures: FxHashMap::default(),
+            tables: FxHashMap::default(),
+            value_sets: FxHashMap::default(),
+            externs: FxHashMap::default(),
+            params: FxHashMap::default(),
+            results: FxHashMap::default(),
+            exits: FxHashSet::default(),
+        }
+    }
+
     /// A block of the pipeline. Its parameters are the variables that blocks share.
     fn pipeline_block(&mut self, model: &BlockModel, object: NodeId) {
         let p = self.p;
@@ -62,7 +124,7 @@ impl Elaborator<'_> {
             NodeKind::Control(id) => (BodyKind::Block, &p.controls[id].params),
             NodeKind::Package(_) | NodeKind::Extern(_) => return,
         };
-        let empty = ir::Graph { nodes: la_arena::Arena::new(), entry: la_arena::Idx::from_raw(0.into()) };
+        let empty = ir::Graph { nodes: Arena::new(), entry: Idx::from_raw(0.into()) };
         let id = self.out.blocks.alloc(Block {
             name: node.control_plane_name.as_str().into(),
             role: model.role,

@@ -1,23 +1,22 @@
 //! Tables and their application.
 
-use crate::body::{Body, BodyKind};
+use crate::body::Body;
 use crate::codes;
 use crate::elaborator::{Elaborator, ProcedureKey};
-use crate::names::{Binding, Names};
+use crate::names::Binding;
+use crate::procedure::Head;
 use arch::{ControlPlaneExtern, ExternRole, IdleTimeout};
 use check::program::{
-    ActionListElement, Call, Callee, Direction, Expr, ExprKind, NodeId, NodeKind, Origin, Stmt, StmtKind,
+    ActionListElement, Call, Callee, Direction, Expr, ExprKind, NodeId, NodeKind, Origin,
     TableId as CheckedId, annotation,
 };
-use check::types::Types;
+use check::types::{Ty, Types};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::{
-    Graph, Key, MatchKind, ObjectId, Place, Procedure, ProcedureId, ProcedureKind, Scope, TableAction,
-    TableId, TerminatorKind,
+    Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind,
 };
 use num_traits::ToPrimitive;
-use std::rc::Rc;
 
 /// A match kind of core.p4 or an architecture.
 pub(crate) fn match_kind(name: &str) -> Option<MatchKind> {
@@ -46,6 +45,22 @@ impl Body<'_, '_> {
         self.terminate(TerminatorKind::Apply { table: id, keys, hit, action, then, exit }, span);
         self.continue_at(then);
     }
+
+    /// Values of expressions, evaluated in order: what later ones can change is saved.
+    pub(crate) fn exprs(&mut self, exprs: &[&Expr]) -> Vec<ir::Expr> {
+        let n_saved = exprs.iter().rposition(|e| self.changes(e)).unwrap_or(0);
+        let mut values = Vec::with_capacity(exprs.len());
+        for (i, e) in exprs.iter().enumerate() {
+            let value = self.expr(e);
+            values.push(if i < n_saved { self.save(value, e.span) } else { value });
+        }
+        values
+    }
+}
+
+/// An expression that is not written in the program.
+fn plain_expr(kind: ExprKind, ty: Ty, span: Span) -> Expr {
+    Expr { kind, ty, span, value: None, is_compile_time: false, is_lvalue: false }
 }
 
 impl<'p> Elaborator<'p> {
@@ -139,62 +154,35 @@ impl<'p> Elaborator<'p> {
     ) -> ProcedureId {
         let p = self.p;
         let def = &p.actions[element.action];
-        if def.params.iter().all(|v| p.direction(*v) == Direction::None) {
-            return self.action(scope, element.action);
-        }
-        let key = ProcedureKey::Bound(table, index);
-        if let Some(id) = self.procedures.get(&key) {
-            return *id;
-        }
-        let id = self.out.procedures.alloc(Procedure {
-            name: p.control_plane_name_of_action(scope, element.action).into(),
-            kind: ProcedureKind::Action,
-            block: self.block,
-            params: Vec::new(),
-            graph: empty_graph(),
-            span: element.span,
-        });
-        self.procedures.insert(key, id);
         let object = self.names_of(scope);
-        let mut names = Names::inside(&object);
-        let mut args = Vec::new();
-        for (i, var) in def.params.iter().enumerate() {
-            if p.direction(*var) != Direction::None {
-                args.push(element.args.get(i).cloned().flatten());
-                continue;
-            }
-            let param = &p.vars[*var];
-            let ty = self.ty_in(param.ty, &object);
-            let (name, scope) = (param.name.clone(), Scope::Procedure(id));
-            let data = self.out.variables.alloc(ir::Variable { name, ty, scope, span: param.span });
-            self.out.procedures[id].params.push(data);
-            names.bind(*var, Binding::Place(Place::var(data)));
-            // The action's own parameter stands for the data that this procedure was given.
-            args.push(Some(Expr {
-                kind: ExprKind::Var(*var),
-                ty: param.ty,
-                span: param.span,
-                value: None,
-                is_compile_time: false,
-                is_lvalue: false,
-            }));
+        if def.params.iter().all(|v| p.direction(*v) == Direction::None) {
+            return self.action_procedure(element.action, &object);
         }
-        let order = (0..u32::try_from(args.len()).unwrap_or(u32::MAX)).collect();
-        let call = Call { callee: Callee::Action(element.action), type_args: Vec::new(), args, order };
-        let call = Expr {
-            kind: ExprKind::Call(Box::new(call)),
-            ty: Types::VOID,
-            span: element.span,
-            value: None,
-            is_compile_time: false,
-            is_lvalue: false,
-        };
-        let stmt = Stmt { kind: StmtKind::Call(call), span: element.span };
-        let mut body = Body::new(self, names, BodyKind::Procedure, Scope::Procedure(id));
-        body.stmts(std::slice::from_ref(&stmt));
-        let graph = body.finish(element.span);
-        self.out.procedures[id].graph = graph;
-        id
+        let name = p.control_plane_name_of_action(scope, element.action).into();
+        let head = Head { name, kind: ProcedureKind::Action, span: element.span };
+        self.procedure(ProcedureKey::Bound(table, index), head, |body, _| {
+            body.names = object.inside();
+            let mut data = Vec::new();
+            let mut args = Vec::new();
+            for (i, var) in def.params.iter().enumerate() {
+                if p.direction(*var) != Direction::None {
+                    args.push(element.args.get(i).cloned().flatten());
+                    continue;
+                }
+                let param = &p.vars[*var];
+                let ty = body.ty(param.ty);
+                let given = body.variable(&param.name, ty, param.span);
+                data.push(given);
+                // In the call the action's own parameter stands for the data that this procedure was given.
+                body.names.bind(*var, Binding::Place(Place::var(given)));
+                args.push(Some(plain_expr(ExprKind::Var(*var), param.ty, param.span)));
+            }
+            let order = (0..u32::try_from(args.len()).unwrap_or(u32::MAX)).collect();
+            let call = Call { callee: Callee::Action(element.action), type_args: Vec::new(), args, order };
+            let e = plain_expr(ExprKind::Call(Box::new(call.clone())), Types::VOID, element.span);
+            body.call(&e, &call);
+            data
+        })
     }
 
     // -- properties -------------------------------------------------------------------------------
