@@ -69,9 +69,12 @@
 //! Start reading at [`Program`], then [`Terminator`].
 
 pub mod bits;
+mod equality;
 pub mod expr;
 pub mod graph;
+pub mod lookup;
 pub mod program;
+pub mod text;
 pub mod types;
 
 pub use bits::Bits;

@@ -250,34 +250,4 @@ impl Program {
     pub fn field(&self, role: FieldRole) -> Option<&Place> {
         self.fields.iter().find(|(r, _)| *r == role).map(|(_, place)| place)
     }
-
-    /// The type of a part of a variable; `None` when the path does not fit.
-    pub fn place_type(&self, place: &Place) -> Option<Type> {
-        let mut ty = self.variables[place.var].ty.clone();
-        for step in &place.path {
-            ty = self.step_type(&ty, step)?;
-        }
-        Some(ty)
-    }
-
-    /// The type of a part of a value of type `ty`; `None` when there is no such part.
-    pub fn step_type(&self, ty: &Type, step: &crate::Step) -> Option<Type> {
-        use crate::{Step, StructKind};
-        match (step, ty) {
-            (Step::Field(i), Type::Struct(id)) => Some(self.structs[*id].fields.get(*i as usize)?.ty.clone()),
-            (Step::Element(i), Type::Stack { element, size }) if i < size => Some(Type::Struct(*element)),
-            (Step::Element(i), Type::Array { element, size }) if i < size => Some((**element).clone()),
-            (Step::Index(_), Type::Stack { element, .. }) => Some(Type::Struct(*element)),
-            (Step::Index(_), Type::Array { element, .. }) => Some((**element).clone()),
-            (Step::Valid, Type::Struct(id)) if self.structs[*id].kind == StructKind::Header => {
-                Some(Type::Bool)
-            }
-            (Step::NextIndex, Type::Stack { .. }) => Some(Type::Bit(32)),
-            (Step::Slice { lo, width }, Type::Bit(w) | Type::Int(w)) => {
-                (lo.checked_add(*width)? <= *w).then_some(Type::Bit(*width))
-            }
-            (Step::SliceAt { width, .. }, Type::Bit(_) | Type::Int(_)) => Some(Type::Bit(*width)),
-            _ => None,
-        }
-    }
 }
