@@ -3,11 +3,13 @@
 use crate::elaborator::Elaborator;
 use crate::names::Names;
 use diagnostics::Span;
+use ir::types::INDEX_BITS;
 use ir::{
-    Expr, Graph, Node, NodeId, Place, Scope, Stmt, StmtKind, Terminator, TerminatorKind, Type, VarId,
-    Variable,
+    Bits, Expr, ExprKind, Graph, Node, NodeId, Place, Scope, Stmt, StmtKind, Terminator, TerminatorKind,
+    Type, VarId, Variable,
 };
 use la_arena::Arena;
+use rustc_hash::FxHashMap;
 
 /// How what runs off the end of a body, or leaves it, ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,10 @@ pub struct Body<'e, 'p> {
     pub loops: Vec<Loop>,
     /// Where the value of `return` goes.
     pub result: Option<Place>,
+    /// Variables that are never written, by type.
+    pub zeros: FxHashMap<Type, VarId>,
+    /// Leaves the body, once something needed that.
+    leave: Option<NodeId>,
     n_temporaries: u32,
 }
 
@@ -66,6 +72,8 @@ impl<'e, 'p> Body<'e, 'p> {
             at: entry,
             loops: Vec::new(),
             result: None,
+            zeros: FxHashMap::default(),
+            leave: None,
             n_temporaries: 0,
         }
     }
@@ -77,7 +85,65 @@ impl<'e, 'p> Body<'e, 'p> {
             BodyKind::Parser => TerminatorKind::Reject,
         };
         self.terminate(end, span);
-        Graph { nodes: self.nodes, entry: self.entry }
+        reachable(self.nodes, self.entry)
+    }
+
+    /// Ends the body as `exit` does; in a parser and what it calls this rejects.
+    pub fn exit(&mut self, span: Span) {
+        let end = match self.kind {
+            BodyKind::Block => TerminatorKind::Return,
+            BodyKind::Parser => TerminatorKind::Reject,
+            BodyKind::Procedure => TerminatorKind::Exit,
+        };
+        self.terminate(end, span);
+    }
+
+    /// A node that ends the body as `exit` does.
+    pub fn exit_node(&mut self, span: Span) -> NodeId {
+        if let Some(node) = self.leave {
+            return node;
+        }
+        let node = self.new_node();
+        self.leave = Some(node);
+        let at = self.at;
+        self.continue_at(node);
+        self.exit(span);
+        self.continue_at(at);
+        node
+    }
+
+    /// Ends a parser, or a sub-parser, in `accept`.
+    pub fn accept(&mut self, span: Span) {
+        let end = match self.kind {
+            BodyKind::Block | BodyKind::Procedure => TerminatorKind::Return,
+            BodyKind::Parser => TerminatorKind::Accept,
+        };
+        self.terminate(end, span);
+    }
+
+    /// Ends a parser, or a sub-parser, in `reject`; the error is set.
+    pub fn reject(&mut self, span: Span) {
+        self.exit(span);
+    }
+
+    /// Where the parser that is being elaborated keeps its error.
+    pub fn error_place(&self) -> Option<Place> {
+        self.e.out.blocks[self.e.block].error.map(Place::var)
+    }
+
+    /// Rejects with an error.
+    pub fn fail(&mut self, error: Expr, span: Span) {
+        if let Some(place) = self.error_place() {
+            self.assign(place, error, span);
+        }
+        self.reject(span);
+    }
+
+    /// Rejects with an error of core.p4.
+    pub fn fail_with(&mut self, error: &str, span: Span) {
+        let index = self.e.out.errors.iter().position(|e| e == error).unwrap_or(0);
+        let error = Bits::new(INDEX_BITS, index as u128);
+        self.fail(Expr::new(ExprKind::Const(error), Type::Error), span);
     }
 
     /// A node that nothing leads to yet.
@@ -139,4 +205,27 @@ impl<'e, 'p> Body<'e, 'p> {
         self.assign(place.clone(), value, span);
         Expr::read(place, ty)
     }
+}
+
+/// The part of a graph that can be reached, in the order of a depth-first walk that takes successors as they
+/// stand.
+fn reachable(mut nodes: Arena<Node>, entry: NodeId) -> Graph {
+    let mut order = Vec::new();
+    let mut seen: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut todo = vec![entry];
+    while let Some(id) = todo.pop() {
+        if seen.contains_key(&id) {
+            continue;
+        }
+        seen.insert(id, order.len());
+        order.push(id);
+        todo.extend(nodes[id].terminator.kind.successors().into_iter().rev());
+    }
+    let mut out: Arena<Node> = Arena::with_capacity(order.len());
+    let ids: Vec<NodeId> =
+        order.iter().map(|id| out.alloc(std::mem::replace(&mut nodes[*id], empty_node()))).collect();
+    for (_, node) in out.iter_mut() {
+        node.terminator.kind.map_successors(&mut |n| seen.get(&n).map_or(n, |i| ids[*i]));
+    }
+    Graph { nodes: out, entry: ids[0] }
 }

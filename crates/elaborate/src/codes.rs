@@ -36,3 +36,11 @@ pub static NOT_CONSTANT: CodeInfo = CodeInfo {
     summary: "a part of an entry or default action is not known at compile time",
     default_severity: diagnostics::Severity::Error,
 };
+
+/// An extern is called with an argument of an enormous type.
+pub static ARGUMENT_TOO_LARGE: CodeInfo = CodeInfo {
+    id: "P3200",
+    name: "argument-too-large",
+    summary: "an argument of an extern has too many fields",
+    default_severity: diagnostics::Severity::Error,
+};

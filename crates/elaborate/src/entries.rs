@@ -63,12 +63,7 @@ impl Elaborator<'_> {
             }
             let Some(element) = def.actions.get(entry.element as usize) else { continue };
             let action = self.action_with_data(scope, entry.element, element.action, &entry.args);
-            entries.push(ir::Entry {
-                matches,
-                action,
-                priority,
-                is_const: entry.is_const || list.is_const,
-            });
+            entries.push(ir::Entry { matches, action, priority, is_const: entry.is_const || list.is_const });
         }
         entries.sort_by_key(|e| std::cmp::Reverse(e.priority));
         entries
@@ -151,9 +146,7 @@ impl Elaborator<'_> {
             (MatchKind::Ternary, None, _) if is_whole => {
                 Some(Match::Ternary { value, mask: Bits::ones(width) })
             }
-            (MatchKind::Ternary, Some(mask), None) => {
-                Some(Match::Ternary { value: value.and(&mask), mask })
-            }
+            (MatchKind::Ternary, Some(mask), None) => Some(Match::Ternary { value: value.and(&mask), mask }),
             (MatchKind::Lpm, None, _) if is_whole => Some(Match::Lpm { value, prefix_len: width }),
             (MatchKind::Lpm, Some(mask), None) if mask == Bits::prefix_mask(width, mask.leading_ones()) => {
                 Some(Match::Lpm { value: value.and(&mask), prefix_len: mask.leading_ones() })

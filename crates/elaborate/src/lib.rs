@@ -19,10 +19,25 @@
 //!
 //! Start reading at [`elaborate()`].
 
+mod assign;
 pub mod body;
+mod call;
 pub mod codes;
 pub mod elaborator;
+mod entries;
+mod expr;
 pub mod names;
+mod objects;
+mod operators;
+mod parser;
+mod pipeline;
+mod place;
+mod procedure;
+mod stmt;
+mod table;
+mod types;
+mod value_set;
+mod values;
 
 use check::program::Program;
 use diagnostics::Diagnostic;
@@ -30,6 +45,5 @@ use diagnostics::Diagnostic;
 /// Elaborates a program that has no errors. Faults: no `main`, an architecture whose pipeline is not known, or
 /// what it cannot run.
 pub fn elaborate(program: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
-    let _ = program;
-    Err(Vec::new())
+    pipeline::run(program)
 }

@@ -63,7 +63,8 @@ impl<'p> Body<'_, 'p> {
     fn state_path(&self) -> SmolStr {
         let p = self.e.p;
         let is_inside = |id: NodeId| {
-            let parent = p.nodes[id].parent.filter(|parent| matches!(p.nodes[*parent].kind, NodeKind::Parser(_)));
+            let parent =
+                p.nodes[id].parent.filter(|parent| matches!(p.nodes[*parent].kind, NodeKind::Parser(_)));
             parent.map(|parent| (p.nodes[id].name.clone(), parent))
         };
         let mut path: Vec<SmolStr> = Vec::new();

@@ -5,7 +5,9 @@ use crate::codes;
 use crate::elaborator::Elaborator;
 use crate::names::{Binding, Names};
 use arch::{Architecture, BlockModel, ParamRole};
-use check::program::{Annotation, AnnotationBody, DeclRef, FieldDef, NodeId, NodeKind, Program, annotation};
+use check::program::{
+    Annotation, AnnotationBody, DeclRef, Direction, FieldDef, NodeId, NodeKind, Program, annotation,
+};
 use check::types::{Ty, TyKind};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
@@ -142,6 +144,7 @@ impl<'p> Elaborator<'p> {
         }
         let types = self.type_arguments(object);
         let mut names = Names { object: Some(object), types, ..Names::default() };
+        let mut fresh = Vec::new();
         for (param, role) in params.iter().zip(model.params) {
             let def = &p.vars[*param];
             let var = match role {
@@ -152,7 +155,11 @@ impl<'p> Elaborator<'p> {
                 | ParamRole::OutputMetadata
                 | ParamRole::Accept => {
                     let ty = self.ty_in(def.ty, &names);
-                    Some(self.shared_variable(*role, &def.name, ty, def.span))
+                    let var = self.shared_variable(*role, &def.name, &ty, def.span);
+                    if p.direction(*param) == Direction::Out {
+                        fresh.push((Place::var(var), ty, def.span));
+                    }
+                    Some(var)
                 }
             };
             let binding = var.map_or(Binding::Packet, |var| Binding::Place(Place::var(var)));
@@ -160,18 +167,25 @@ impl<'p> Elaborator<'p> {
             self.out.blocks[id].params.push(Param { name: def.name.clone(), var });
         }
         let mut body = Body::new(self, names, kind, scope);
+        for (place, ty, span) in fresh {
+            body.invalidate(&place, &ty, span);
+        }
         body.object(object);
         let graph = body.finish(node.span);
         self.out.blocks[id].graph = graph;
     }
 
     /// The variable of a role; the first block that has it gives it its name.
-    fn shared_variable(&mut self, role: ParamRole, name: &str, ty: Type, span: Span) -> VarId {
+    fn shared_variable(&mut self, role: ParamRole, name: &str, ty: &Type, span: Span) -> VarId {
         if let Some(var) = self.out.shared_variable(role) {
             return var;
         }
-        let var =
-            self.out.variables.alloc(Variable { name: name.into(), ty, scope: Scope::Pipeline(role), span });
+        let var = self.out.variables.alloc(Variable {
+            name: name.into(),
+            ty: ty.clone(),
+            scope: Scope::Pipeline(role),
+            span,
+        });
         self.out.shared.push((role, var));
         var
     }
@@ -198,8 +212,7 @@ impl<'p> Elaborator<'p> {
         let Some((ty, _)) = declared else { return };
         let mut lists = BTreeMap::new();
         self.marked_fields(*ty, &Place::var(var), &mut lists);
-        self.out.field_lists =
-            lists.into_iter().map(|(index, places)| FieldList { index, places }).collect();
+        self.out.field_lists = lists.into_iter().map(|(index, places)| FieldList { index, places }).collect();
     }
 
     fn marked_fields(&self, ty: Ty, place: &Place, lists: &mut BTreeMap<u32, Vec<Place>>) {
@@ -221,9 +234,7 @@ impl<'p> Elaborator<'p> {
     fn field_list_indexes(&self, field: &FieldDef) -> Vec<u32> {
         let Some(a) = annotation(&field.annotations, "field_list") else { return Vec::new() };
         match &a.body {
-            AnnotationBody::List(values) => {
-                values.iter().filter_map(|v| self.field_list_index(v)).collect()
-            }
+            AnnotationBody::List(values) => values.iter().filter_map(|v| self.field_list_index(v)).collect(),
             AnnotationBody::Free(_) => (Annotation::tokens(a).split(|t| t.text == ","))
                 .filter_map(|tokens| self.index_in_tokens(tokens))
                 .collect(),

@@ -13,9 +13,7 @@ use check::program::{
 use check::types::{Ty, Types};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
-use ir::{
-    Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind,
-};
+use ir::{Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind};
 use num_traits::ToPrimitive;
 
 /// A match kind of core.p4 or an architecture.

@@ -60,7 +60,11 @@ fn target(p: &Program, graph: &Graph, id: NodeId) -> String {
 }
 
 /// The select that a state ends in: keys, patterns with targets, and the target without a match.
-fn select<'p>(p: &'p Program, graph: &'p Graph, name: &str) -> (&'p [Expr], Vec<(&'p Pattern, String)>, String) {
+fn select<'p>(
+    p: &'p Program,
+    graph: &'p Graph,
+    name: &str,
+) -> (&'p [Expr], Vec<(&'p Pattern, String)>, String) {
     let mut at = state(graph, name);
     loop {
         match &graph.node(at).terminator.kind {
@@ -69,8 +73,7 @@ fn select<'p>(p: &'p Program, graph: &'p Graph, name: &str) -> (&'p [Expr], Vec<
             | TerminatorKind::Lookahead { then, .. }
             | TerminatorKind::Advance { then, .. } => at = *then,
             TerminatorKind::Select { keys, cases, otherwise } => {
-                let cases =
-                    cases.iter().map(|c| (&c.pattern, target(p, graph, c.target))).collect();
+                let cases = cases.iter().map(|c| (&c.pattern, target(p, graph, c.target))).collect();
                 return (keys, cases, target(p, graph, *otherwise));
             }
             other => panic!("no select: {other:?}"),
@@ -94,10 +97,14 @@ fn transitions_lead_to_states_and_ends() {
     let g = graph(&p);
     assert_eq!(target(&p, g, g.entry), "start");
     assert_eq!(
-        target(&p, g, match g.node(state(g, "start")).terminator.kind {
-            TerminatorKind::Goto(next) => next,
-            ref other => panic!("{other:?}"),
-        }),
+        target(
+            &p,
+            g,
+            match g.node(state(g, "start")).terminator.kind {
+                TerminatorKind::Goto(next) => next,
+                ref other => panic!("{other:?}"),
+            }
+        ),
         "middle"
     );
     let TerminatorKind::Extract { then, fail, .. } = g.node(state(g, "middle")).terminator.kind else {
@@ -209,8 +216,7 @@ fn value_sets_stand_for_one_key_or_for_all() {
     let Pattern::ValueSet(pairs) = cases[0].0 else { panic!("{:?}", cases[0]) };
     let set = &p.value_sets[*pairs];
     assert_eq!((set.name.as_str(), set.size), ("P.pairs", 4));
-    let fields: Vec<(&str, MatchKind)> =
-        set.fields.iter().map(|f| (f.name.as_str(), f.match_kind)).collect();
+    let fields: Vec<(&str, MatchKind)> = set.fields.iter().map(|f| (f.name.as_str(), f.match_kind)).collect();
     assert_eq!(fields, [("b", MatchKind::Ternary), ("a", MatchKind::Exact)]);
     let Pattern::Keys(sets) = cases[1].0 else { panic!("{:?}", cases[1]) };
     let Keyset::ValueSet(codes) = sets[1] else { panic!("{:?}", sets[1]) };
