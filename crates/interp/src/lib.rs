@@ -26,5 +26,5 @@ pub mod traffic;
 
 pub use exec::{Access, BlockEnd, ExternEnd, ExternHost, Frame, Machine, NoExterns, PacketState, StopReason};
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
-pub use story::{Event, Observer, Silent};
+pub use story::{Event, Observer, Silent, Story, Teller};
 pub use table::{EntryHandle, EntryRef, Tables};

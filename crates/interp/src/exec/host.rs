@@ -10,6 +10,22 @@ use ir::{Bits, TableId};
 pub trait ExternHost {
     /// Results and `out` arguments go through `access`; without them they keep what they held.
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd;
+
+    /// A packet has hit an entry of a table with a direct counter or meter; the entry's action runs next.
+    fn hit(&mut self, hit: Hit<'_>) {
+        let _ = hit;
+    }
+}
+
+/// A lookup that found an entry.
+pub struct Hit<'a> {
+    pub exe: &'a Executable,
+    pub tables: &'a mut Tables,
+    pub table: TableId,
+    pub entry: EntryRef,
+    /// Of the packet as it arrived.
+    pub n_bytes: u64,
+    pub now_ns: u64,
 }
 
 /// How an extern call ends.
@@ -42,9 +58,13 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
+    fn arg(&self, i: usize) -> Option<&ExternArg> {
+        self.call.args.get(i)
+    }
+
     /// An `in` argument of a single value.
     pub fn value(&self, arg: usize) -> Option<&Bits> {
-        match self.call.args.get(arg)? {
+        match self.arg(arg)? {
             ExternArg::In(slot) => Some(self.packet.frame.get(*slot)),
             ExternArg::Fields(_) | ExternArg::Ref { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
         }
@@ -58,7 +78,7 @@ impl Access<'_> {
     /// The values of an argument: leaves of an aggregate without validity bits and indices, or a single value.
     pub fn values(&self, arg: usize) -> Vec<Bits> {
         let frame = &self.packet.frame;
-        match self.call.args.get(arg) {
+        match self.arg(arg) {
             Some(ExternArg::In(slot)) => vec![frame.get(*slot).clone()],
             Some(ExternArg::Fields(range)) => frame.range(*range).to_vec(),
             Some(ExternArg::Ref { values, .. }) => values.iter().map(|s| frame.get(*s).clone()).collect(),
@@ -67,19 +87,19 @@ impl Access<'_> {
     }
 
     pub fn text(&self, arg: usize) -> Option<&str> {
-        match self.call.args.get(arg)? {
+        match self.arg(arg)? {
             ExternArg::Str(text) => Some(text),
             ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Ref { .. } | ExternArg::Absent => None,
         }
     }
 
     pub fn is_absent(&self, arg: usize) -> bool {
-        matches!(self.call.args.get(arg), Some(ExternArg::Absent) | None)
+        matches!(self.arg(arg), Some(ExternArg::Absent) | None)
     }
 
     /// All slots of an `out` or `inout` argument, validity bits and indices included.
     pub fn reference(&self, arg: usize) -> Option<SlotRange> {
-        match self.call.args.get(arg)? {
+        match self.arg(arg)? {
             ExternArg::Ref { range, .. } => Some(*range),
             ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => None,
         }
@@ -88,7 +108,7 @@ impl Access<'_> {
     /// The width of a single value, or of the first of several; 0 when there is none.
     pub fn width(&self, arg: usize) -> u32 {
         let frame = &self.packet.frame;
-        match self.call.args.get(arg) {
+        match self.arg(arg) {
             Some(ExternArg::In(slot)) => frame.get(*slot).width(),
             Some(ExternArg::Fields(range)) => frame.range(*range).first().map_or(0, Bits::width),
             Some(ExternArg::Ref { values, .. }) => values.first().map_or(0, |s| frame.get(*s).width()),

@@ -8,7 +8,7 @@ mod run;
 mod select;
 mod watch;
 
-pub use host::{Access, ExternEnd, ExternHost, NoExterns};
+pub use host::{Access, ExternEnd, ExternHost, Hit, NoExterns};
 pub use packet::{BitWriter, Frame, PacketState, read_bits};
 pub use run::Machine;
 

@@ -2,7 +2,7 @@
 
 use super::parse::Failure;
 use super::watch::Watch;
-use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, PacketState, StopReason, compute, select};
+use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, StopReason, compute, select};
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc};
 use crate::story::{Event, LookupOutcome, Observer, ParserOp};
 use crate::table::{EntryRef, Tables};
@@ -293,8 +293,12 @@ impl<E: ExternHost> Machine<'_, E> {
         run.pending =
             Some(Pending { procedure: action.map(|a| a.procedure), table: code.table, entry: found.entry });
         let is_hit = found.stored.is_some();
+        if is_hit && code.has_direct {
+            let (table, entry, n_bytes) = (code.table, found.entry, packet.bytes.len() as u64);
+            self.externs.hit(Hit { exe, tables: self.tables, table, entry, n_bytes, now_ns: self.now_ns });
+        }
         packet.frame.set(code.hit, Bits::bool(is_hit));
-        // No action has this number.
+        // No action has the number of nothing.
         packet.frame.set(code.action, Bits::new(32, u128::from(index.unwrap_or(u32::MAX))));
     }
 

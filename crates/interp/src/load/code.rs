@@ -289,6 +289,8 @@ pub(crate) struct LookupCode {
     pub(crate) keys: SlotRange,
     pub(crate) hit: Slot,
     pub(crate) action: Slot,
+    /// The table has a direct counter or meter.
+    pub(crate) has_direct: bool,
 }
 
 /// An action of a table.

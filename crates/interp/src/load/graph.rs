@@ -364,7 +364,9 @@ impl Compiler<'_> {
                 let hit = hit.as_ref().map(|p| self.target(p)).transpose()?;
                 let action = action.as_ref().map(|p| self.target(p)).transpose()?;
                 let (hit_slot, action_slot) = (self.temporary(1)?, self.temporary(1)?);
-                let code = LookupCode { table: *table, keys, hit: hit_slot, action: action_slot };
+                let decl = &program.tables[*table];
+                let has_direct = decl.direct_counter.is_some() || decl.direct_meter.is_some();
+                let code = LookupCode { table: *table, keys, hit: hit_slot, action: action_slot, has_direct };
                 self.exe.lookups.push(code);
                 self.push(Instr::Lookup(self.exe.lookups.len() as u32 - 1));
                 if let Some(target) = hit {

@@ -1,7 +1,17 @@
 //! The story of a packet: events as they happen, and written down.
+//!
+//! An [`Observer`] hears [`Event`]s while the packet runs; [`Teller`] is one that makes a [`Story`] of them, which
+//! is data for programs (JSON) and, [rendered](render), prose for people.
 
 mod event;
+mod format;
+mod model;
+mod teller;
+mod text;
 
 pub use event::{Event, LookupOutcome, Observer, ParserOp, PassKind, Silent, TrafficEvent};
+pub use model::{At, Change, Hit, Matched, Named, Step, Story, VERSION, Verdict, What};
+pub use teller::Teller;
+pub use text::render;
 
 pub use crate::exec::StopReason;

@@ -1,0 +1,222 @@
+//! The story as data. Its JSON form is versioned: what has a meaning keeps it, new things may be added.
+
+use super::{ParserOp, PassKind};
+use serde::{Deserialize, Serialize};
+
+/// Of the JSON form.
+pub const VERSION: u32 = 1;
+
+/// Everything that happened to one packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Story {
+    pub version: u32,
+    pub steps: Vec<Step>,
+    /// What became of the packet and its copies, in order.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Default for Story {
+    fn default() -> Story {
+        Story { version: VERSION, steps: Vec::new(), verdicts: Vec::new() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// How deep it is nested: in a block, a state, an action, ...
+    pub depth: u32,
+    /// Where in the program; `None` of what has no place there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<At>,
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// A place in the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// The first line of what stands there.
+    pub text: String,
+}
+
+/// A named value: exactly, in hexadecimal, and as people read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    pub name: String,
+    pub hex: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub name: String,
+    pub old: String,
+    pub new: String,
+    /// The validity bit of a header of that name.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_validity: bool,
+    /// The index of the next element of a stack of that name.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_next_index: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// An entry that was hit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// Names the entry among those of its table, in the order of insertion.
+    pub entry: u64,
+    pub matches: Vec<Matched>,
+    pub priority: i32,
+    pub is_const: bool,
+    /// This hit included.
+    pub n_hits: u64,
+    /// What an action selector chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matched {
+    pub key: String,
+    pub pattern: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum What {
+    Pass {
+        kind: PassKind,
+        port: u32,
+        n_bytes: usize,
+        hex: String,
+    },
+    Block {
+        name: String,
+        role: String,
+    },
+    BlockEnded {
+        name: String,
+    },
+    State {
+        name: String,
+    },
+    Extracted {
+        header: String,
+        n_bits: u64,
+        fields: Vec<Named>,
+    },
+    ParserFailed {
+        what: ParserOp,
+        error: String,
+        wanted_bits: u64,
+        left_bits: u64,
+    },
+    Advanced {
+        n_bits: u64,
+    },
+    LookedAhead {
+        n_bits: u64,
+    },
+    /// `case` counts from 1; `None` when none matches.
+    Selected {
+        keys: Vec<String>,
+        case: Option<u32>,
+    },
+    Accepted,
+    Rejected {
+        error: String,
+    },
+    Branch {
+        condition: bool,
+    },
+    /// `case` counts from 1; `None` is the default.
+    Switched {
+        value: String,
+        case: Option<u32>,
+    },
+    /// Without a hit the default action runs. `action` is what runs.
+    Table {
+        table: String,
+        keys: Vec<Named>,
+        hit: Option<Hit>,
+        action: Option<String>,
+    },
+    Called {
+        kind: String,
+        name: String,
+        params: Vec<Named>,
+    },
+    Returned {
+        name: String,
+        by_exit: bool,
+    },
+    Changed {
+        changes: Vec<Change>,
+    },
+    Extern {
+        name: String,
+        object: Option<String>,
+        args: Vec<String>,
+        result: Option<String>,
+    },
+    Emitted {
+        header: String,
+        n_bits: u64,
+    },
+    NotEmitted {
+        header: String,
+    },
+    Exit,
+    Stopped {
+        reason: String,
+    },
+    Queued {
+        port: u32,
+        instance: u32,
+    },
+    Multicast {
+        group: u32,
+        n_replicas: u32,
+    },
+    Cloned {
+        session: u32,
+        n_replicas: u32,
+    },
+    Resubmitted,
+    Recirculated,
+    Truncated {
+        n_bytes: u32,
+    },
+    Digest {
+        name: String,
+        values: Vec<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    Sent {
+        port: u32,
+        n_bytes: usize,
+        hex: String,
+    },
+    ToController {
+        n_bytes: usize,
+        hex: String,
+    },
+    Dropped {
+        reason: String,
+        /// Where the program decided so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<At>,
+    },
+}

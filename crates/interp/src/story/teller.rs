@@ -1,0 +1,345 @@
+//! Writes the story down as it happens.
+
+use super::format::Format;
+use super::model::{At, Change, Hit, Matched, Named, Step, Story, Verdict, What};
+use super::{Event, LookupOutcome, Observer, TrafficEvent};
+use crate::load::{Executable, ExternArg, ExternCall, Leaf, Slot};
+use crate::table::StoredEntry;
+use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
+use diagnostics::{SourceMap, Span};
+use ir::{Bits, MatchKind, ProcedureKind, TableId};
+
+/// An observer that collects a [`Story`].
+#[derive(Debug)]
+pub struct Teller<'s> {
+    /// Without it steps have no places.
+    sources: Option<&'s SourceMap>,
+    story: Story,
+    depth: u32,
+    /// Depth outside of what the current state does.
+    state_depth: Option<u32>,
+    last_change: Span,
+    /// What may have dropped the packet.
+    cause: Option<At>,
+}
+
+impl<'s> Teller<'s> {
+    pub fn new(sources: Option<&'s SourceMap>) -> Teller<'s> {
+        Teller {
+            sources,
+            story: Story::default(),
+            depth: 0,
+            state_depth: None,
+            last_change: Span::NONE,
+            cause: None,
+        }
+    }
+
+    pub fn finish(self) -> Story {
+        self.story
+    }
+
+    fn at(&self, span: Span) -> Option<At> {
+        let sources = self.sources?;
+        let location = sources.locate(span)?;
+        let text = sources.text(span).lines().next().unwrap_or("").trim().trim_end_matches('{').trim_end();
+        let text = text.to_string();
+        Some(At { file: location.file, line: location.line, column: location.column, text })
+    }
+
+    fn push(&mut self, span: Span, what: What) {
+        let at = self.at(span);
+        self.story.steps.push(Step { depth: self.depth, at, what });
+    }
+
+    fn traffic(&mut self, exe: &Executable, event: &TrafficEvent<'_>) {
+        let what = match event {
+            TrafficEvent::Sent { port, bytes } => {
+                let (n_bytes, hex) = (bytes.len(), hex(bytes));
+                self.story.verdicts.push(Verdict::Sent { port: *port, n_bytes, hex });
+                return;
+            }
+            TrafficEvent::ToController { bytes } => {
+                let (n_bytes, hex) = (bytes.len(), hex(bytes));
+                self.story.verdicts.push(Verdict::ToController { n_bytes, hex });
+                return;
+            }
+            TrafficEvent::Dropped { reason } => {
+                let because = self.cause.take();
+                self.story.verdicts.push(Verdict::Dropped { reason: (*reason).to_string(), because });
+                return;
+            }
+            TrafficEvent::Queued { port, instance } => What::Queued { port: *port, instance: *instance },
+            TrafficEvent::Multicast { group, n_replicas } => {
+                What::Multicast { group: *group, n_replicas: *n_replicas }
+            }
+            TrafficEvent::Cloned { session, n_replicas } => {
+                What::Cloned { session: *session, n_replicas: *n_replicas }
+            }
+            TrafficEvent::Resubmitted => What::Resubmitted,
+            TrafficEvent::Recirculated => What::Recirculated,
+            TrafficEvent::Truncated { n_bytes } => What::Truncated { n_bytes: *n_bytes },
+            TrafficEvent::Digest { name, values } => {
+                let format = Format::plain(&exe.program);
+                let values = values.iter().map(|v| format.value(v)).collect();
+                What::Digest { name: (*name).to_string(), values }
+            }
+        };
+        self.push(Span::NONE, what);
+    }
+
+    fn change(&mut self, exe: &Executable, span: Span, slot: Slot, old: &Bits, new: &Bits) {
+        let Some(info) = exe.slot_info(slot).filter(|info| !info.is_temporary()) else { return };
+        let roles = [FieldRole::EgressSpec, FieldRole::OutputAction];
+        let is_accept = exe.shared(ParamRole::Accept).is_some_and(|r| r.contains(slot));
+        if is_accept || roles.iter().any(|role| exe.field(*role) == Some(slot)) {
+            self.cause = self.at(span);
+        }
+        let format = Format::of_leaf(&exe.program, &info);
+        let change = Change {
+            old: format.value(old),
+            new: format.value(new),
+            is_validity: info.leaf == Leaf::Valid,
+            is_next_index: info.leaf == Leaf::NextIndex,
+            name: info.name,
+        };
+        // What one statement changes is one step.
+        if self.last_change == span
+            && let Some(Step { what: What::Changed { changes }, .. }) = self.story.steps.last_mut()
+        {
+            changes.push(change);
+            return;
+        }
+        self.last_change = span;
+        self.push(span, What::Changed { changes: vec![change] });
+    }
+
+    fn lookup(
+        &mut self,
+        exe: &Executable,
+        span: Span,
+        table: TableId,
+        keys: &[Bits],
+        outcome: &LookupOutcome<'_>,
+    ) {
+        let decl = &exe.program.tables[table];
+        let formats = decl.keys.iter().map(|k| Format::of_type(&exe.program, &k.ty, &k.name));
+        let keys_told = decl.keys.iter().zip(keys).zip(formats.clone());
+        let keys = keys_told.map(|((key, value), format)| named(key.name.as_str(), value, format)).collect();
+        let (hit, action) = match outcome {
+            LookupOutcome::Hit { entry, action, member } => {
+                let matched = (decl.keys.iter().zip(formats))
+                    .filter(|(k, _)| k.match_kind != MatchKind::Selector)
+                    .zip(&entry.matches);
+                let matches = matched.map(|((key, format), m)| Matched {
+                    key: key.name.to_string(),
+                    pattern: format.match_of(m.as_ref()),
+                });
+                (Some(told(entry, matches.collect(), *member)), action)
+            }
+            LookupOutcome::Miss { action } => (None, action),
+        };
+        let action = action.and_then(|i| decl.actions.get(i as usize)).map(|a| a.name.to_string());
+        self.push(span, What::Table { table: decl.name.to_string(), keys, hit, action });
+    }
+
+    fn extern_call(
+        &mut self,
+        exe: &Executable,
+        span: Span,
+        call: &ExternCall,
+        args: &[Vec<Bits>],
+        result: Option<&Bits>,
+    ) {
+        if call.op == ExternOp::MarkToDrop {
+            self.cause = self.at(span);
+        }
+        let plain = Format::plain(&exe.program);
+        let list = |values: &[Bits]| {
+            let values: Vec<String> = values.iter().map(|v| plain.value(v)).collect();
+            format!("{{{}}}", values.join(", "))
+        };
+        let args = (call.args.iter().zip(args))
+            .map(|(arg, values)| match (arg, values.as_slice()) {
+                (ExternArg::Str(text), _) => format!("{text:?}"),
+                (ExternArg::Absent, _) => String::new(),
+                (ExternArg::Ref { range, .. }, values) => match exe.slot_info(range.first) {
+                    Some(info) if range.len > 1 => info.name,
+                    Some(info) => match values {
+                        [value] => {
+                            let format = Format::of_leaf(&exe.program, &info);
+                            format!("{} = {}", info.name, format.value(value))
+                        }
+                        _ => info.name,
+                    },
+                    None => list(values),
+                },
+                (ExternArg::In(slot), [value]) => match exe.slot_info(*slot) {
+                    Some(info) => Format::of_leaf(&exe.program, &info).value(value),
+                    None => plain.value(value),
+                },
+                (ExternArg::In(_) | ExternArg::Fields(_), values) => list(values),
+            })
+            .filter(|arg| !arg.is_empty())
+            .collect();
+        let object = call.object.map(|id| exe.program.objects[id].name.to_string());
+        let result = result.map(|v| plain.value(v));
+        self.push(span, What::Extern { name: call.name.to_string(), object, args, result });
+    }
+
+    /// A header without its fields, and its fields.
+    fn header(&self, exe: &Executable, header: Slot, n_slots: u32, frame: &[Bits]) -> (String, Vec<Named>) {
+        let name = exe.slot_info(header).map(|info| info.name).unwrap_or_default();
+        let fields = (header + 1..header + n_slots).filter_map(|slot| {
+            let info = exe.slot_info(slot)?;
+            let value = frame.get(slot as usize)?;
+            let format = Format::of_leaf(&exe.program, &info);
+            let field = info.name.strip_prefix(&name).unwrap_or(&info.name).trim_start_matches('.');
+            Some(named(field, value, format))
+        });
+        let fields = fields.collect();
+        (name, fields)
+    }
+}
+
+fn named(name: &str, value: &Bits, format: Format<'_>) -> Named {
+    Named { name: name.to_string(), hex: format!("{value:#x}"), text: format.value(value) }
+}
+
+fn told(entry: &StoredEntry, matches: Vec<Matched>, member: Option<u32>) -> Hit {
+    Hit {
+        entry: entry.handle.serial,
+        matches,
+        priority: entry.priority,
+        is_const: entry.is_const,
+        n_hits: entry.n_hits,
+        member,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn role_name(role: BlockRole) -> &'static str {
+    match role {
+        BlockRole::Parser => "parser",
+        BlockRole::VerifyChecksum => "verify_checksum",
+        BlockRole::Ingress => "ingress",
+        BlockRole::Egress => "egress",
+        BlockRole::ComputeChecksum => "compute_checksum",
+        BlockRole::Deparser => "deparser",
+    }
+}
+
+fn kind_name(kind: ProcedureKind) -> &'static str {
+    match kind {
+        ProcedureKind::Action => "action",
+        ProcedureKind::Function => "function",
+        ProcedureKind::Control => "control",
+        ProcedureKind::Parser => "parser",
+    }
+}
+
+impl Observer for Teller<'_> {
+    fn event(&mut self, exe: &Executable, span: Span, event: Event<'_>) {
+        let program = &*exe.program;
+        let error_name = |code: u32| {
+            program.errors.get(code as usize).map_or_else(|| format!("error {code}"), ToString::to_string)
+        };
+        match event {
+            Event::Pass { kind, port, bytes } => {
+                self.depth = 0;
+                self.cause = None;
+                self.push(span, What::Pass { kind, port, n_bytes: bytes.len(), hex: hex(bytes) });
+            }
+            Event::BlockEntered { block } => {
+                let decl = &program.blocks[block];
+                self.depth = 0;
+                self.state_depth = None;
+                let role = role_name(decl.role).to_string();
+                self.push(span, What::Block { name: decl.name.to_string(), role });
+                self.depth = 1;
+            }
+            Event::BlockLeft { block } => {
+                self.depth = 0;
+                self.state_depth = None;
+                let name = program.blocks[block].name.to_string();
+                self.push(span, What::BlockEnded { name });
+            }
+            Event::ParserState { name } => {
+                self.depth = self.state_depth.unwrap_or(self.depth);
+                self.push(span, What::State { name: name.to_string() });
+                self.state_depth = Some(self.depth);
+                self.depth += 1;
+            }
+            Event::Extracted { header, n_slots, n_bits, frame } => {
+                let (header, fields) = self.header(exe, header, n_slots, frame);
+                self.push(span, What::Extracted { header, n_bits, fields });
+            }
+            Event::ParserFailed { what, error, wanted_bits, left_bits } => {
+                let error = error_name(error);
+                self.cause = self.at(span);
+                self.push(span, What::ParserFailed { what, error, wanted_bits, left_bits });
+            }
+            Event::Advanced { n_bits } => self.push(span, What::Advanced { n_bits }),
+            Event::LookedAhead { n_bits } => self.push(span, What::LookedAhead { n_bits }),
+            Event::Selected { keys, case } => {
+                let format = Format::plain(program);
+                let keys = keys.iter().map(|k| format!("{} ({k:#x})", format.value(k))).collect();
+                self.push(span, What::Selected { keys, case: case.map(|i| i + 1) });
+            }
+            Event::Accepted => self.push(span, What::Accepted),
+            Event::Rejected { error } => {
+                self.cause = self.at(span);
+                self.push(span, What::Rejected { error: error_name(error) });
+            }
+            Event::Branch { condition } => {
+                // Branches without a place are the compiler's.
+                if !(span.is_none() && self.sources.is_some()) {
+                    self.push(span, What::Branch { condition });
+                }
+            }
+            Event::Switched { value, case } => {
+                let value = Format::plain(program).value(value);
+                self.push(span, What::Switched { value, case: case.map(|i| i + 1) });
+            }
+            Event::Lookup { table, keys, outcome } => self.lookup(exe, span, table, keys, &outcome),
+            Event::Called { procedure, data } => {
+                let decl = &program.procedures[procedure];
+                let slots = exe.procedure(procedure).params.iter();
+                let params = (slots.zip(data)).filter_map(|(slot, value)| {
+                    let info = exe.slot_info(*slot).filter(|info| !info.is_temporary())?;
+                    Some(named(&info.name, value, Format::of_leaf(program, &info)))
+                });
+                let params = params.collect();
+                let (kind, name) = (kind_name(decl.kind).to_string(), decl.name.to_string());
+                self.push(span, What::Called { kind, name, params });
+                self.depth += 1;
+            }
+            Event::Returned { procedure, by_exit } => {
+                self.depth = self.depth.saturating_sub(1);
+                let name = program.procedures[procedure].name.to_string();
+                self.push(span, What::Returned { name, by_exit });
+            }
+            Event::Changed { slot, old, new } => self.change(exe, span, slot, old, new),
+            Event::Extern { call, args, result } => self.extern_call(exe, span, call, args, result),
+            Event::Emitted { header, n_slots, n_bits, is_valid, frame } => {
+                let (header, _) = self.header(exe, header, n_slots, frame);
+                self.push(
+                    span,
+                    match is_valid {
+                        true => What::Emitted { header, n_bits },
+                        false => What::NotEmitted { header },
+                    },
+                );
+            }
+            Event::Exit => self.push(span, What::Exit),
+            Event::Stopped { reason } => {
+                self.cause = self.at(span);
+                self.push(span, What::Stopped { reason: reason.name().to_string() });
+            }
+            Event::Traffic(event) => self.traffic(exe, &event),
+        }
+    }
+}
