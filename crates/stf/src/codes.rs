@@ -88,6 +88,67 @@ pub static CHECK_FAILED: CodeInfo = CodeInfo {
     summary: "a counter, register or digest that is not as a test script expects it",
 };
 
+pub static UNKNOWN_NAME: CodeInfo = CodeInfo {
+    id: "P2520",
+    name: "stf-unknown-name",
+    default_severity: Severity::Error,
+    summary: "a name of a test script that the program does not have",
+};
+pub static AMBIGUOUS_NAME: CodeInfo = CodeInfo {
+    id: "P2521",
+    name: "stf-ambiguous-name",
+    default_severity: Severity::Error,
+    summary: "the end of a name in a test script that several names of the program have",
+};
+pub static MATCH_KIND: CodeInfo = CodeInfo {
+    id: "P2522",
+    name: "stf-match-kind",
+    default_severity: Severity::Error,
+    summary: "a value of a test script that a key of this match kind cannot have",
+};
+pub static TOO_WIDE: CodeInfo = CodeInfo {
+    id: "P2523",
+    name: "stf-too-wide",
+    default_severity: Severity::Error,
+    summary: "a value of a test script that does not fit into its place",
+};
+pub static ARGUMENTS: CodeInfo = CodeInfo {
+    id: "P2524",
+    name: "stf-arguments",
+    default_severity: Severity::Error,
+    summary: "an action of a test script without all of its arguments",
+};
+pub static UNKNOWN_HANDLE: CodeInfo = CodeInfo {
+    id: "P2525",
+    name: "stf-unknown-handle",
+    default_severity: Severity::Error,
+    summary: "a handle, node or group of a test script that was not made before",
+};
+pub static PRIORITY: CodeInfo = CodeInfo {
+    id: "P2526",
+    name: "stf-priority",
+    default_severity: Severity::Error,
+    summary: "an entry of a test script without a priority that it needs",
+};
+pub static SHORT_LITERAL: CodeInfo = CodeInfo {
+    id: "P2527",
+    name: "stf-short-literal",
+    default_severity: Severity::Warning,
+    summary: "digits of a test script that leave bits of a key open, or that lie outside of what is compared",
+};
+pub static UNSUPPORTED: CodeInfo = CodeInfo {
+    id: "P2528",
+    name: "stf-unsupported",
+    default_severity: Severity::Error,
+    summary: "a command of a test script that cannot be done with this object",
+};
+pub static REFUSED: CodeInfo = CodeInfo {
+    id: "P2529",
+    name: "stf-refused",
+    default_severity: Severity::Error,
+    summary: "an update of a test script that no control plane may make",
+};
+
 pub static ALL: &[Code] = &[
     &UNKNOWN_COMMAND,
     &UNEXPECTED,
@@ -103,4 +164,14 @@ pub static ALL: &[Code] = &[
     &PACKET_DIFFERS,
     &PACKET_UNEXPECTED,
     &CHECK_FAILED,
+    &UNKNOWN_NAME,
+    &AMBIGUOUS_NAME,
+    &MATCH_KIND,
+    &TOO_WIDE,
+    &ARGUMENTS,
+    &UNKNOWN_HANDLE,
+    &PRIORITY,
+    &SHORT_LITERAL,
+    &UNSUPPORTED,
+    &REFUSED,
 ];

@@ -5,7 +5,9 @@ pub mod expect;
 pub mod keywords;
 pub mod limits;
 mod parse;
+pub mod resolve;
 pub mod script;
 
 pub use parse::{Parsed, parse, parse_file};
+pub use resolve::{Plan, Step, StepKind, resolve};
 pub use script::Script;

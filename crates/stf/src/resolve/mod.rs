@@ -1,0 +1,330 @@
+//! From a script to what a switch is to do: names become ids, numbers become values of the right widths.
+//!
+//! What the language leaves open is settled as BMv2's runner does it, because scripts were written for it:
+//!
+//! - names of tables, actions, keys and so on may be any unambiguous end of the full name; `a$0.b` is `a[0].b`,
+//!   and `valid` is the validity of a header. Back ends without dots in names (eBPF) write `_` instead, and
+//!   number the keys `field0`, `field1`, ...: that is understood as well;
+//! - keys that are not given are anything, or 0 where they are exact;
+//! - the digits of a ternary value say which bits are compared, and those of an `lpm` value how long the prefix
+//!   is: `0x0a` is 8 bits, whatever the width of the key;
+//! - of several matching entries the one with the larger priority wins, as in P4Runtime. Since priorities begin
+//!   at 1 there, those of a table for which the script uses 0 are all raised by one.
+
+mod checks;
+mod names;
+mod objects;
+mod replication;
+mod values;
+
+pub use checks::{Check, DigestCheck, Quantity};
+
+use crate::codes;
+use crate::script::*;
+use control::{Entity, FieldMatch, TableEntry};
+use control::{Fault, Problem, Query, Schema, TableId, Update, UpdateKind};
+use diagnostics::{Code, Diagnostic, Diagnostics, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What is to be done, in order. Expected packets are not in it: see [`compare`](crate::expect::compare).
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The command.
+    pub span: Span,
+    pub kind: StepKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum StepKind {
+    /// A packet arrives at a port.
+    Packet { port: u32, data: Vec<u8> },
+    /// Each update is valid, see [`control::validate`].
+    Write(Vec<Update>),
+    /// Removes all entries that a controller may remove.
+    RemoveAllEntries,
+    /// Moves the clock of the test.
+    AdvanceClock { duration_ns: u64 },
+    /// Lets the switch finish what it is doing.
+    Wait,
+    /// Reads and compares.
+    Check(Check),
+    /// Reads and shows.
+    Show(Query),
+    /// A digest with these values must have been sent, after those that were expected before.
+    ExpectDigest(DigestCheck),
+}
+
+/// Resolves a script against a program. Commands that cannot be done are left out and reported.
+pub fn resolve(script: &Script, schema: &Schema) -> (Plan, Diagnostics) {
+    let mut resolver = Resolver {
+        schema,
+        plan: Plan::default(),
+        diagnostics: Diagnostics::new(),
+        zero_priorities: FxHashSet::default(),
+        handles: FxHashMap::default(),
+        replication: replication::Replication::default(),
+        value_sets: FxHashMap::default(),
+    };
+    resolver.find_zero_priorities(script);
+    for command in &script.commands {
+        if let Err(diagnostic) = resolver.command(command) {
+            resolver.diagnostics.push(*diagnostic);
+        }
+    }
+    (resolver.plan, resolver.diagnostics)
+}
+
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+struct Resolver<'s> {
+    schema: &'s Schema,
+    plan: Plan,
+    diagnostics: Diagnostics,
+    /// Tables for which the script uses priority 0.
+    zero_priorities: FxHashSet<TableId>,
+    /// Entries that got a name when they were added.
+    handles: FxHashMap<String, EntryKey>,
+    replication: replication::Replication,
+    value_sets: FxHashMap<control::ValueSetId, Vec<control::ValueSetMember>>,
+}
+
+/// What makes an entry the one that it is.
+#[derive(Clone, Debug)]
+struct EntryKey {
+    table: TableId,
+    matches: Vec<FieldMatch>,
+    priority: i32,
+}
+
+/// A code for what the control plane finds wrong.
+fn code_of(problem: &Problem) -> Code {
+    match problem {
+        Problem::UnknownName { .. } | Problem::UnknownMember { .. } => &codes::UNKNOWN_NAME,
+        Problem::AmbiguousName { .. } => &codes::AMBIGUOUS_NAME,
+        Problem::MatchKind { .. }
+        | Problem::OtherMatchKind { .. }
+        | Problem::PrefixTooLong { .. }
+        | Problem::EmptyRange { .. }
+        | Problem::NotText { .. }
+        | Problem::NotBits { .. } => &codes::MATCH_KIND,
+        Problem::TooWide { .. } => &codes::TOO_WIDE,
+        Problem::PriorityMissing { .. } => &codes::PRIORITY,
+        Problem::NoForm { .. } => &codes::UNSUPPORTED,
+        _ => &codes::REFUSED,
+    }
+}
+
+/// A fault of the control plane at a place of the script.
+fn fault(fault: &Fault, span: Span) -> Box<Diagnostic> {
+    let problem = fault.problem();
+    let diagnostic = Diagnostic::new(code_of(problem), span, problem.to_string());
+    Box::new(match problem {
+        Problem::UnknownName { suggestion: Some(name), .. } => {
+            diagnostic.fix(format!("did you mean `{name}`?"), span, name.as_str())
+        }
+        _ => diagnostic,
+    })
+}
+
+fn error<T>(code: Code, span: Span, message: impl Into<String>, label: impl Into<String>) -> Result<T> {
+    Err(Box::new(Diagnostic::new(code, span, message).label(label)))
+}
+
+impl Resolver<'_> {
+    fn step(&mut self, span: Span, kind: StepKind) {
+        self.plan.steps.push(Step { span, kind });
+    }
+
+    /// Adds updates as one step, if they are allowed.
+    fn write(&mut self, span: Span, updates: Vec<Update>) -> Result<()> {
+        for update in &updates {
+            control::validate(self.schema, update).map_err(|f| fault(&f, span))?;
+        }
+        self.step(span, StepKind::Write(updates));
+        Ok(())
+    }
+
+    fn modify(&mut self, span: Span, entity: Entity) -> Result<()> {
+        self.write(span, vec![Update { kind: UpdateKind::Modify, entity }])
+    }
+
+    /// Priorities begin at 1 in P4Runtime and at 0 in scripts; only where a script uses 0 they are raised, so
+    /// that elsewhere they are as people write them.
+    fn find_zero_priorities(&mut self, script: &Script) {
+        for command in &script.commands {
+            let (table, key) = match &command.kind {
+                CommandKind::Add { table, key, .. } => (table, key),
+                CommandKind::Modify { table, entry: EntryRef::Key(key), .. }
+                | CommandKind::Remove { table, entry: EntryRef::Key(key) } => (table, key),
+                _ => continue,
+            };
+            if key.priority.as_ref().is_some_and(Number::is_zero)
+                && let Ok(table) = self.table(table)
+            {
+                self.zero_priorities.insert(table.id);
+            }
+        }
+    }
+
+    fn command(&mut self, command: &Command) -> Result<()> {
+        let span = command.span;
+        match &command.kind {
+            CommandKind::Packet { port, data, .. } => {
+                self.step(span, StepKind::Packet { port: port.number, data: data.clone() });
+            }
+            // Compared when everything is over.
+            CommandKind::Expect(_) | CommandKind::NoPacket { .. } => {}
+            CommandKind::Wait => self.step(span, StepKind::Wait),
+            CommandKind::Clock { duration_ns } => {
+                self.step(span, StepKind::AdvanceClock { duration_ns: *duration_ns });
+            }
+
+            CommandKind::Add { table, key, target, handle } => {
+                let entry = self.entry_key(table, key)?;
+                self.write_entry(span, UpdateKind::Insert, &entry, Some(target), &key.matches)?;
+                if let Some(handle) = handle {
+                    self.handles.insert(handle.text.clone(), entry);
+                }
+            }
+            CommandKind::Modify { table, entry, target } => {
+                let (key, matches) = self.entry_ref(table, entry)?;
+                self.write_entry(span, UpdateKind::Modify, &key, Some(target), matches)?;
+            }
+            CommandKind::Remove { table, entry } => {
+                let (key, matches) = self.entry_ref(table, entry)?;
+                self.write_entry(span, UpdateKind::Delete, &key, None, matches)?;
+            }
+            CommandKind::RemoveAll => self.step(span, StepKind::RemoveAllEntries),
+            CommandKind::SetDefault { table, target } => {
+                let table = self.table(table)?.id;
+                let action = Some(self.target(table, target)?);
+                let entry = TableEntry { action, ..TableEntry::default_entry(table, None) };
+                self.modify(span, Entity::TableEntry(entry))?;
+            }
+            CommandKind::ResetDefault { table } => {
+                let table = self.table(table)?.id;
+                self.modify(span, Entity::TableEntry(TableEntry::default_entry(table, None)))?;
+            }
+
+            CommandKind::MemberAdd { profile, member, action } => {
+                self.member(span, UpdateKind::Insert, profile, member, Some(action))?;
+            }
+            CommandKind::MemberModify { profile, member, action } => {
+                self.member(span, UpdateKind::Modify, profile, member, Some(action))?;
+            }
+            CommandKind::MemberRemove { profile, member } => {
+                self.member(span, UpdateKind::Delete, profile, member, None)?;
+            }
+            CommandKind::GroupAdd { profile, group, members } => {
+                self.group(span, UpdateKind::Insert, profile, group, members)?;
+            }
+            CommandKind::GroupModify { profile, group, members } => {
+                self.group(span, UpdateKind::Modify, profile, group, members)?;
+            }
+            CommandKind::GroupRemove { profile, group } => {
+                self.group(span, UpdateKind::Delete, profile, group, &[])?;
+            }
+
+            CommandKind::ValueSetAdd { value_set, matches } => {
+                self.value_set_add(span, value_set, matches)?;
+            }
+            CommandKind::ValueSetRemove { value_set, matches } => {
+                self.value_set_remove(span, value_set, matches)?;
+            }
+            CommandKind::ValueSetClear { value_set } => self.value_set_clear(span, value_set)?,
+
+            CommandKind::CheckCounter { counter, cell, check }
+            | CommandKind::CounterRead { counter, cell, check } => {
+                self.counter_check(span, counter, cell, check.as_ref())?;
+            }
+            CommandKind::CounterWrite { counter, index, n_packets, n_bytes } => {
+                self.counter_write(span, counter, index, n_packets, n_bytes)?;
+            }
+            CommandKind::RegisterRead { register, index, check } => {
+                self.register_check(span, register, index, check.as_ref())?;
+            }
+            CommandKind::RegisterWrite { register, index, value } => {
+                self.register_write(span, register, index, value)?;
+            }
+            CommandKind::RegisterReset { register } => self.register_reset(span, register)?,
+            CommandKind::MeterGetRates { meter, index } => self.meter_show(span, meter, index)?,
+            CommandKind::MeterSetRates { meter, index, rates } => {
+                self.meter_write(span, meter, Some(index), rates)?;
+            }
+            CommandKind::MeterArraySetRates { meter, rates } => {
+                self.meter_write(span, meter, None, rates)?;
+            }
+
+            CommandKind::MirroringAdd { session, port } => self.mirroring_add(span, session, port)?,
+            CommandKind::MirroringAddMc { session, group } => self.mirroring_add_mc(span, session, group)?,
+            CommandKind::MirroringDelete { session } => self.mirroring_delete(span, session)?,
+            CommandKind::MirroringGet { session } => self.mirroring_get(span, session),
+            CommandKind::McMgrpCreate { group } => self.group_create(span, group)?,
+            CommandKind::McNodeCreate { instance, ports } => self.node_create(instance, ports),
+            CommandKind::McNodeUpdate { node, ports } => self.node_update(span, node, ports)?,
+            CommandKind::McNodeAssociate { group, node } => self.node_associate(span, group, node)?,
+
+            CommandKind::ExpectDigest { digest, values } => self.digest_check(span, digest, values)?,
+        }
+        Ok(())
+    }
+
+    /// `matches` are those of the script, for pointing at them.
+    fn write_entry(
+        &mut self,
+        span: Span,
+        kind: UpdateKind,
+        key: &EntryKey,
+        target: Option<&Target>,
+        matches: &[Match],
+    ) -> Result<()> {
+        let action = target.map(|target| self.target(key.table, target)).transpose()?;
+        let entry = TableEntry { action, ..TableEntry::new(key.table, key.matches.clone(), key.priority) };
+        let update = Update { kind, entity: Entity::TableEntry(entry) };
+        control::validate(self.schema, &update).map_err(|f| {
+            // `match[3].exact.value`: the matches of the script come first, in order.
+            let place = f.path().strip_prefix("match[").and_then(|rest| rest.split_once(']'));
+            let place = place.and_then(|(i, _)| matches.get(i.parse::<usize>().ok()?));
+            fault(&f, place.map_or(span, |m| m.span))
+        })?;
+        self.step(span, StepKind::Write(vec![update]));
+        Ok(())
+    }
+
+    /// The entry that is meant, and its matches if the script writes them.
+    fn entry_ref<'a>(&mut self, table: &Name, entry: &'a EntryRef) -> Result<(EntryKey, &'a [Match])> {
+        match entry {
+            EntryRef::Key(key) => Ok((self.entry_key(table, key)?, &key.matches)),
+            EntryRef::Handle(handle) => {
+                let id = self.table(table)?.id;
+                let key = self.handle(handle)?;
+                if key.table != id {
+                    let of = self.schema.name_of(key.table.0);
+                    let message = format!("`${}` is an entry of table `{of}`", handle.text);
+                    return error(&codes::UNKNOWN_HANDLE, handle.span, message, "of another table");
+                }
+                Ok((key, &[]))
+            }
+        }
+    }
+
+    fn handle(&self, handle: &Name) -> Result<EntryKey> {
+        if let Some(key) = self.handles.get(&handle.text) {
+            return Ok(key.clone());
+        }
+        let message = format!("no entry has the handle `{}`", handle.text);
+        let diagnostic = Diagnostic::new(&codes::UNKNOWN_HANDLE, handle.span, message)
+            .label("not given to an entry before")
+            .help(format!("write `= {}` behind the `add` of the entry", handle.text));
+        let known = self.handles.keys().map(String::as_str);
+        Err(Box::new(match diagnostics::suggest::nearest_word(&handle.text, known) {
+            Some(meant) => diagnostic.note(format!("there is a handle `{meant}`")),
+            None => diagnostic,
+        }))
+    }
+}

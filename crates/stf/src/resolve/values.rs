@@ -1,0 +1,398 @@
+//! Keys and arguments.
+
+use super::{EntryKey, Resolver, Result, error};
+use crate::codes;
+use crate::script::*;
+use control::schema::{self, KeyElement, ValueForm};
+use control::{
+    Action, FieldMatch, GroupId, MatchKind, MemberId, OneShot, Param, TableAction, TableId, Value,
+};
+use control::{SelectionMode, SizeSemantics, WeightedAction};
+use diagnostics::{Diagnostic, Span};
+use ir::Bits;
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+
+/// A value of a width; an error when it has more bits.
+pub(super) fn bits(value: &BigUint, width_bits: u32, name: &str, span: Span) -> Result<Bits> {
+    if value.bits() <= u64::from(width_bits) {
+        return Ok(Bits::from_biguint(width_bits, value.clone()));
+    }
+    let plural = if width_bits == 1 { "bit" } else { "bits" };
+    let message = format!("{value:#x} does not fit into the {width_bits} {plural} of `{name}`");
+    error(&codes::TOO_WIDE, span, message, format!("needs {} bits", value.bits()))
+}
+
+/// 32 bits, which the language has checked.
+pub(super) fn small(number: &Number) -> u32 {
+    number.value.to_u32().unwrap_or(u32::MAX)
+}
+
+/// A number of the control plane, which has 63 bits.
+pub(super) fn large(number: &Number, what: &str) -> Result<i64> {
+    match number.value.to_i64() {
+        Some(n) => Ok(n),
+        None => error(&codes::TOO_WIDE, number.span, format!("{what} is too large"), "has more than 63 bits"),
+    }
+}
+
+/// A value to match with, and the mask for it.
+struct Masked {
+    value: Bits,
+    mask: Bits,
+}
+
+impl Resolver<'_> {
+    /// All of an entry's key.
+    pub(super) fn entry_key(&mut self, table: &Name, key: &Key) -> Result<EntryKey> {
+        let schema = self.table(table)?;
+        let mut matches = Vec::new();
+        let mut given: Vec<(&KeyElement, Span)> = Vec::new();
+        for found in &key.matches {
+            let element = self.key(schema, &found.name)?;
+            if let Some((_, first)) = given.iter().find(|(e, _)| e.id == element.id) {
+                let message = format!("the key `{}` is given twice", element.name);
+                let diagnostic = Diagnostic::new(&codes::REPEATED, found.name.span, message)
+                    .label("given again")
+                    .also(*first, "given first");
+                return Err(Box::new(diagnostic));
+            }
+            given.push((element, found.name.span));
+            let value = self.match_value(element, found)?;
+            matches.extend(value.map(|value| FieldMatch { field: element.id, value }));
+        }
+        for element in &schema.keys {
+            // What is not given is anything, or 0 where it has to be exact.
+            let is_given = given.iter().any(|(e, _)| e.id == element.id);
+            if !is_given
+                && element.match_kind == MatchKind::Exact
+                && let ValueForm::Bits { width_bits } = element.value.form
+            {
+                let value = control::Match::Exact(Bits::zero(width_bits).into());
+                matches.push(FieldMatch { field: element.id, value });
+            }
+        }
+        Ok(EntryKey { table: schema.id, matches, priority: self.priority(schema, table, key)? })
+    }
+
+    fn priority(&self, table: &schema::Table, name: &Name, key: &Key) -> Result<i32> {
+        if !table.needs_priority() {
+            // Scripts give them nevertheless; they have no meaning.
+            return Ok(0);
+        }
+        let Some(number) = &key.priority else {
+            let message = format!("an entry of table `{}` needs a priority", table.names.name);
+            let diagnostic = Diagnostic::new(&codes::PRIORITY, name.span, message)
+                .label("no priority follows")
+                .note("several entries may match the same packet: the larger priority wins")
+                .fix("for example", name.span.shrink_to_hi(), " 10");
+            return Err(Box::new(diagnostic));
+        };
+        let raised = i32::from(self.zero_priorities.contains(&table.id));
+        match number.value.to_i32().and_then(|priority| priority.checked_add(raised)) {
+            Some(priority) => Ok(priority),
+            None => error(&codes::PRIORITY, number.span, "a priority is too large", "has more than 31 bits"),
+        }
+    }
+
+    /// What one key must be; `None` for anything.
+    pub(super) fn match_value(
+        &mut self,
+        element: &KeyElement,
+        found: &Match,
+    ) -> Result<Option<control::Match>> {
+        let width_bits = match (&element.value.form, &found.value) {
+            (ValueForm::Bits { width_bits }, MatchValue::Text(_)) => {
+                let message = format!("`{}` is a number of {width_bits} bits, not a string", element.name);
+                return error(&codes::MATCH_KIND, found.span, message, "expected a number");
+            }
+            (ValueForm::Bits { width_bits }, _) => *width_bits,
+            (ValueForm::Text, MatchValue::Text(text)) => {
+                let value = Value::Text(text.text.as_str().into());
+                return match element.match_kind {
+                    MatchKind::Optional => Ok(Some(control::Match::Optional(value))),
+                    // The control plane refuses the others.
+                    _ => Ok(Some(control::Match::Exact(value))),
+                };
+            }
+            (_, MatchValue::Any(_)) => 0,
+            (ValueForm::Text, _) => {
+                let message = format!("`{}` is a string", element.name);
+                return error(&codes::MATCH_KIND, found.span, message, "expected a string in quotes");
+            }
+            (ValueForm::None, _) => {
+                let message = format!("`{}` has a type that no control plane can write", element.name);
+                return error(&codes::UNSUPPORTED, found.span, message, "cannot be given");
+            }
+        };
+        match &element.match_kind {
+            MatchKind::Exact => self.exact(element, width_bits, found).map(Some),
+            MatchKind::Lpm => self.lpm(element, width_bits, found),
+            MatchKind::Ternary => self.ternary(element, width_bits, found),
+            MatchKind::Range => self.range(element, width_bits, found),
+            MatchKind::Optional => match &found.value {
+                MatchValue::Any(_) => Ok(None),
+                MatchValue::Number(number) if !number.has_wildcards() => {
+                    let value = bits(&number.value, width_bits, &element.name, number.span)?;
+                    Ok(Some(control::Match::Optional(value.into())))
+                }
+                _ => mismatch(element, found, "a number, or `_` for any"),
+            },
+            MatchKind::Other(kind) => {
+                let message = format!("the match kind {kind} of `{}` is not supported", element.name);
+                error(&codes::UNSUPPORTED, found.span, message, "cannot be given")
+            }
+        }
+    }
+
+    fn exact(&self, element: &KeyElement, width_bits: u32, found: &Match) -> Result<control::Match> {
+        match &found.value {
+            MatchValue::Number(number) if !number.has_wildcards() => {
+                let value = bits(&number.value, width_bits, &element.name, number.span)?;
+                Ok(control::Match::Exact(value.into()))
+            }
+            _ => mismatch(element, found, "a number without wildcards"),
+        }
+    }
+
+    fn lpm(
+        &mut self,
+        element: &KeyElement,
+        width_bits: u32,
+        found: &Match,
+    ) -> Result<Option<control::Match>> {
+        let name = &element.name;
+        let (number, prefix_len) = match &found.value {
+            MatchValue::Any(_) => return Ok(None),
+            MatchValue::Number(number) => {
+                if !number.stars_trail {
+                    return mismatch(element, found, "digits, then `*`");
+                }
+                let digit_bits = if number.radix == Radix::Binary { 1 } else { 4 };
+                // Leading digits beyond the width are zeros, or the value does not fit.
+                let written_bits = number.written_bits().unwrap_or(width_bits).min(width_bits);
+                if written_bits < width_bits {
+                    self.short(element, width_bits, written_bits, number);
+                }
+                (number, written_bits.saturating_sub(number.n_stars * digit_bits))
+            }
+            MatchValue::Prefix { value, prefix_len } => {
+                if value.has_wildcards() {
+                    return mismatch(element, found, "a number without wildcards before `/`");
+                }
+                (value, small(prefix_len))
+            }
+            MatchValue::Mask { .. } | MatchValue::Range { .. } | MatchValue::Text(_) => {
+                return mismatch(element, found, "a number with `/` and the length of the prefix");
+            }
+        };
+        let value = bits(&number.value, width_bits, name, number.span)?;
+        if prefix_len > width_bits {
+            let message = format!("a prefix of {prefix_len} bits, but `{name}` has {width_bits}");
+            return error(&codes::MATCH_KIND, found.span, message, format!("expected at most {width_bits}"));
+        }
+        let masked = value.and(&Bits::prefix_mask(width_bits, prefix_len));
+        if masked != value {
+            let message = format!("{value:#x} has bits behind the prefix of {prefix_len} bits");
+            let diagnostic = Diagnostic::new(&codes::SHORT_LITERAL, found.span, message)
+                .label(format!("`{name}` is compared with {masked:#x}/{prefix_len}"));
+            self.diagnostics.push(diagnostic);
+        }
+        // A prefix of no bits is anything.
+        Ok((prefix_len > 0).then_some(control::Match::Lpm { value: masked, prefix_len }))
+    }
+
+    fn ternary(
+        &mut self,
+        element: &KeyElement,
+        width_bits: u32,
+        found: &Match,
+    ) -> Result<Option<control::Match>> {
+        let name = &element.name;
+        let masked = match &found.value {
+            MatchValue::Any(_) => return Ok(None),
+            MatchValue::Number(number) => {
+                let value = bits(&number.value, width_bits, name, number.span)?;
+                let mask = match number.written_bits() {
+                    None => Bits::ones(width_bits),
+                    Some(written_bits) => {
+                        if written_bits < width_bits {
+                            self.short(element, width_bits, written_bits, number);
+                        }
+                        Bits::from_biguint(width_bits, number.mask.clone())
+                    }
+                };
+                Masked { value, mask }
+            }
+            MatchValue::Mask { value, mask } => Masked {
+                value: bits(&value.value, width_bits, name, value.span)?,
+                mask: bits(&mask.value, width_bits, name, mask.span)?,
+            },
+            MatchValue::Prefix { value, prefix_len } if !value.has_wildcards() => {
+                let n = small(prefix_len);
+                if n > width_bits {
+                    let message = format!("a prefix of {n} bits, but `{name}` has {width_bits}");
+                    let label = format!("expected at most {width_bits}");
+                    return error(&codes::MATCH_KIND, found.span, message, label);
+                }
+                let value = bits(&value.value, width_bits, name, value.span)?;
+                Masked { value, mask: Bits::prefix_mask(width_bits, n) }
+            }
+            MatchValue::Prefix { .. } | MatchValue::Range { .. } | MatchValue::Text(_) => {
+                return mismatch(element, found, "a number with `*` for any digit, or `value&&&mask`");
+            }
+        };
+        let value = masked.value.and(&masked.mask);
+        if value != masked.value {
+            let message = format!("{:#x} has bits outside the mask {:#x}", masked.value, masked.mask);
+            let diagnostic = Diagnostic::new(&codes::SHORT_LITERAL, found.span, message)
+                .label(format!("`{name}` is compared with {value:#x}"));
+            self.diagnostics.push(diagnostic);
+        }
+        Ok((!masked.mask.is_zero()).then_some(control::Match::Ternary { value, mask: masked.mask }))
+    }
+
+    fn range(
+        &mut self,
+        element: &KeyElement,
+        width_bits: u32,
+        found: &Match,
+    ) -> Result<Option<control::Match>> {
+        let name = &element.name;
+        let (low, high) = match &found.value {
+            MatchValue::Any(_) => return Ok(None),
+            MatchValue::Number(number) if !number.has_wildcards() => {
+                let value = bits(&number.value, width_bits, name, number.span)?;
+                (value.clone(), value)
+            }
+            MatchValue::Range { low, high } => (
+                bits(&low.value, width_bits, name, low.span)?,
+                bits(&high.value, width_bits, name, high.span)?,
+            ),
+            _ => return mismatch(element, found, "`low..high`"),
+        };
+        if low.cmp_unsigned(&high).is_gt() {
+            let message = format!("the range of `{name}` is empty: {low:#x} is above {high:#x}");
+            return error(&codes::MATCH_KIND, found.span, message, "the smaller end comes first");
+        }
+        let is_all = low.is_zero() && high == Bits::ones(width_bits);
+        Ok((!is_all).then_some(control::Match::Range { low, high }))
+    }
+
+    /// Digits that do not cover the key leave its upper bits open, which is seldom meant.
+    fn short(&mut self, element: &KeyElement, width_bits: u32, written_bits: u32, number: &Number) {
+        // With stars in front, somebody has thought about it.
+        let (what, name) = (&element.match_kind, &element.name);
+        let message = format!("the digits of `{name}` are {written_bits} bits, but the key has {width_bits}");
+        let mut diagnostic = Diagnostic::new(&codes::SHORT_LITERAL, number.span, message).label(match what {
+            MatchKind::Lpm => format!("makes a prefix of {written_bits} bits of the {width_bits}"),
+            _ => format!("the upper {} bits may be anything", width_bits - written_bits),
+        });
+        if number.radix != Radix::Decimal && !number.has_wildcards() {
+            let digit_bits = if number.radix == Radix::Binary { 1 } else { 4 };
+            let n_digits = width_bits.div_ceil(digit_bits) as usize;
+            let full = match number.radix {
+                Radix::Binary => format!("0b{:0>n_digits$b}", number.value),
+                Radix::Decimal | Radix::Hexadecimal => format!("0x{:0>n_digits$x}", number.value),
+            };
+            diagnostic = diagnostic.fix("to compare all bits, write all digits", number.span, full);
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// What a hit in a table is to do.
+    pub(super) fn target(&mut self, table: TableId, target: &Target) -> Result<TableAction> {
+        let Some(table) = self.schema.tables.get(table) else {
+            return error(&codes::UNKNOWN_NAME, Span::NONE, "no such table", "unknown");
+        };
+        Ok(match target {
+            Target::Action(call) => TableAction::Action(self.action_call(table, call)?),
+            Target::Member(member) => TableAction::Member(MemberId(small(member))),
+            Target::Group(group) => TableAction::Group(GroupId(small(group))),
+            Target::OneShot(calls) => {
+                let mut actions = Vec::new();
+                for call in calls {
+                    let action = self.action_call(table, &call.item)?;
+                    actions.push(WeightedAction {
+                        action,
+                        weight: weight(call.weight.as_ref())?,
+                        watch_port: None,
+                    });
+                }
+                TableAction::OneShot(OneShot {
+                    actions,
+                    selection_mode: SelectionMode::default(),
+                    size_semantics: SizeSemantics::default(),
+                    group_action: None,
+                })
+            }
+        })
+    }
+
+    /// An action that a table has, with all of its arguments.
+    pub(super) fn action_call(&self, table: &schema::Table, call: &ActionCall) -> Result<Action> {
+        // The schema outlives us, the reference to the table does not matter.
+        let Some(table) = self.schema.tables.get(table.id) else {
+            return error(&codes::UNKNOWN_NAME, call.span, "no such table", "unknown");
+        };
+        let action = self.action(table, &call.name)?;
+        let mut params: Vec<Param> = Vec::new();
+        for argument in &call.arguments {
+            let param =
+                action.find_param(&argument.name.text).map_err(|f| super::fault(&f, argument.name.span))?;
+            let value = match (&argument.value, param.value.form) {
+                (ArgumentValue::Number(number), ValueForm::Bits { width_bits }) => {
+                    Value::Bits(bits(&number.value, width_bits, &param.name, number.span)?)
+                }
+                (ArgumentValue::Text(text), ValueForm::Text) => Value::Text(text.text.as_str().into()),
+                (ArgumentValue::Text(text), ValueForm::Bits { width_bits }) => {
+                    let message = format!("`{}` is a number of {width_bits} bits, not a string", param.name);
+                    return error(&codes::MATCH_KIND, text.span, message, "expected a number");
+                }
+                (ArgumentValue::Number(number), ValueForm::Text) => {
+                    let message = format!("`{}` is a string", param.name);
+                    return error(&codes::MATCH_KIND, number.span, message, "expected a string in quotes");
+                }
+                (_, ValueForm::None) => {
+                    let message = format!("`{}` has a type that no control plane can write", param.name);
+                    return error(&codes::UNSUPPORTED, argument.name.span, message, "cannot be given");
+                }
+            };
+            if params.iter().any(|p| p.id == param.id) {
+                let message = format!("the argument `{}` is given twice", param.name);
+                return error(&codes::REPEATED, argument.name.span, message, "given again");
+            }
+            params.push(Param { id: param.id, value });
+        }
+        let missing: Vec<String> = action
+            .params
+            .iter()
+            .filter(|param| params.iter().all(|p| p.id != param.id))
+            .map(|param| format!("`{}`", param.name))
+            .collect();
+        if !missing.is_empty() {
+            let plural = if missing.len() == 1 { "argument" } else { "arguments" };
+            let message =
+                format!("the action `{}` lacks the {plural} {}", action.names.name, missing.join(", "));
+            return error(&codes::ARGUMENTS, call.span, message, "arguments are missing");
+        }
+        Ok(Action { id: action.id, params })
+    }
+}
+
+/// 1 unless given.
+pub(super) fn weight(number: Option<&Number>) -> Result<i32> {
+    match number {
+        None => Ok(1),
+        Some(number) => match number.value.to_i32() {
+            Some(weight) => Ok(weight),
+            None => error(&codes::TOO_WIDE, number.span, "a weight is too large", "has more than 31 bits"),
+        },
+    }
+}
+
+fn mismatch<T>(element: &KeyElement, found: &Match, expected: &str) -> Result<T> {
+    let message =
+        format!("`{}` is matched by {}: expected {expected}", element.name, element.match_kind.name());
+    error(&codes::MATCH_KIND, found.span, message, format!("expected {expected}"))
+}
