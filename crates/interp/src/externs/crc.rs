@@ -16,14 +16,8 @@ pub struct Crc {
 }
 
 /// CRC-16/ARC: `crc16` of v1model, and where `crc16_custom` begins.
-pub const CRC16: Crc = Crc {
-    width_bits: 16,
-    polynomial: 0x8005,
-    initial: 0,
-    final_xor: 0,
-    reflect_in: true,
-    reflect_out: true,
-};
+pub const CRC16: Crc =
+    Crc { width_bits: 16, polynomial: 0x8005, initial: 0, final_xor: 0, reflect_in: true, reflect_out: true };
 
 /// CRC-32/ISO-HDLC, that of Ethernet: `crc32` of v1model, and where `crc32_custom` begins.
 pub const CRC32: Crc = Crc {
@@ -79,12 +73,24 @@ mod tests {
         let cases = [
             ("CRC-16/ARC", CRC16, 0xbb3d),
             ("CRC-32/ISO-HDLC", CRC32, 0xcbf4_3926),
-            ("CRC-16/IBM-3740", Crc { polynomial: 0x1021, initial: 0xffff, reflect_in: false, reflect_out: false, ..CRC16 }, 0x29b1),
-            ("CRC-16/XMODEM", Crc { polynomial: 0x1021, reflect_in: false, reflect_out: false, ..CRC16 }, 0x31c3),
+            (
+                "CRC-16/IBM-3740",
+                Crc { polynomial: 0x1021, initial: 0xffff, reflect_in: false, reflect_out: false, ..CRC16 },
+                0x29b1,
+            ),
+            (
+                "CRC-16/XMODEM",
+                Crc { polynomial: 0x1021, reflect_in: false, reflect_out: false, ..CRC16 },
+                0x31c3,
+            ),
             ("CRC-16/MODBUS", Crc { initial: 0xffff, ..CRC16 }, 0x4b37),
             ("CRC-32/ISCSI", Crc { polynomial: 0x1edc_6f41, ..CRC32 }, 0xe306_9283),
             ("CRC-32/BZIP2", Crc { reflect_in: false, reflect_out: false, ..CRC32 }, 0xfc89_1918),
-            ("CRC-32/MPEG-2", Crc { reflect_in: false, reflect_out: false, final_xor: 0, ..CRC32 }, 0x0376_e6e7),
+            (
+                "CRC-32/MPEG-2",
+                Crc { reflect_in: false, reflect_out: false, final_xor: 0, ..CRC32 },
+                0x0376_e6e7,
+            ),
             (
                 "CRC-8/SMBUS",
                 Crc { width_bits: 8, polynomial: 7, reflect_in: false, reflect_out: false, ..CRC16 },

@@ -1,0 +1,254 @@
+//! The calls themselves, one by one.
+
+use super::hash::{pack, within};
+use super::objects::OutOfRange;
+use super::{CloneKind, CloneRequest, DigestMessage, Externs, Preserve, checksum, format_message};
+use crate::exec::{Access, ExternEnd, ExternHost, Hit, StopReason};
+use crate::load::{ExternArg, ExternCall, Slot};
+use crate::meter::Colour;
+use arch::{ExternOp, FieldRole};
+use ir::{Bits, Step};
+
+/// The cut that the shortest Ethernet frame allows (ubpf_model.p4, `truncate`).
+const TRUNCATE_MIN_BYTES: u32 = 14;
+
+impl ExternHost for Externs {
+    fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
+        match call.op {
+            ExternOp::CounterCount | ExternOp::CounterAdd => self.count(call, access),
+            // Hits count by themselves.
+            ExternOp::DirectCounterCount => {}
+            ExternOp::MeterExecute => {
+                let index = access.number(0).unwrap_or(0);
+                let (n_bytes, now_ns) = (access.packet.bytes.len() as u64, access.now_ns);
+                let meters = call.object.and_then(|id| self.meters(id));
+                let marked = meters.map(|meters| meters.execute(index, n_bytes, now_ns));
+                let colour = self.in_range(call, marked).unwrap_or_default();
+                set_colour(access, 1, colour);
+            }
+            ExternOp::DirectMeterRead => {
+                let colour = access.entry.and_then(|(table, _)| self.colours.get(&table)).copied();
+                set_colour(access, 0, colour.unwrap_or_default());
+            }
+            ExternOp::RegisterRead => {
+                let value = self.register_value(call, access.number(1));
+                access.set(0, &value);
+            }
+            ExternOp::RegisterGet => {
+                let value = self.register_value(call, access.number(0));
+                access.set_result(value.first().unwrap_or(&Bits::zero(0)));
+            }
+            ExternOp::RegisterWrite => {
+                let (index, value) = (access.number(0).unwrap_or(0), access.values(1));
+                let register = call.object.and_then(|id| self.register(id));
+                let written = register.map(|register| register.set(index, &value));
+                self.in_range(call, written);
+            }
+            ExternOp::Random => {
+                let (low, high) = (access.number(1).unwrap_or(0), access.number(2).unwrap_or(0));
+                let value = self.random.within(low, high);
+                access.set(0, &[Bits::new(64, u128::from(value))]);
+            }
+            ExternOp::Hash => {
+                let hash = self.hash_values(access.number(1), &access.values(3), &[]).unwrap_or(0);
+                let value = within(access.number(2).unwrap_or(0), hash, access.number(4).unwrap_or(0));
+                access.set(0, &[Bits::new(64, u128::from(value))]);
+            }
+            ExternOp::HashRaw => {
+                let hash = self.hash_values(access.number(1), &access.values(2), &[]).unwrap_or(0);
+                access.set(0, &[Bits::new(64, u128::from(hash))]);
+            }
+            ExternOp::VerifyChecksum => self.verify(access, false),
+            ExternOp::VerifyChecksumWithPayload => self.verify(access, true),
+            ExternOp::UpdateChecksum => self.update(access, false),
+            ExternOp::UpdateChecksumWithPayload => self.update(access, true),
+            ExternOp::Checksum16Get => {
+                let sum = checksum::internet(&pack(&access.values(0)));
+                access.set_result(&Bits::new(16, u128::from(sum)));
+            }
+            ExternOp::MarkToDrop => self.mark_to_drop(call, access),
+            ExternOp::MarkToPass => self.requests.drop = Some(false),
+            ExternOp::Clone | ExternOp::CloneWithData => self.clone_packet(access, Preserve::Nothing),
+            ExternOp::ClonePreservingFieldList => {
+                let list = field_list(access, 2);
+                self.clone_packet(access, list);
+            }
+            ExternOp::ResubmitWithData => self.requests.resubmit = Some(Preserve::Nothing),
+            ExternOp::ResubmitPreservingFieldList => self.requests.resubmit = Some(field_list(access, 0)),
+            ExternOp::RecirculateWithData => self.requests.recirculate = Some(Preserve::Nothing),
+            ExternOp::RecirculatePreservingFieldList => {
+                self.requests.recirculate = Some(field_list(access, 0));
+            }
+            ExternOp::Truncate => {
+                let n = access.number(0).map_or(u32::MAX, small);
+                let has_minimum = access.exe.program.architecture == arch::Architecture::Ubpf;
+                let n = if has_minimum { n.max(TRUNCATE_MIN_BYTES) } else { n };
+                self.requests.truncate_bytes = Some(n);
+            }
+            ExternOp::Digest => self.requests.digests.push(DigestMessage {
+                name: call.name.clone(),
+                receiver: access.number(0).unwrap_or(0),
+                values: access.values(1),
+            }),
+            ExternOp::Assert if !is_true(access, 0) => return ExternEnd::Stop(StopReason::AssertionFailed),
+            ExternOp::Assume if !is_true(access, 0) => {
+                return ExternEnd::Stop(StopReason::Extern("assumption_failed".into()));
+            }
+            ExternOp::Assert | ExternOp::Assume => {}
+            ExternOp::LogMessage => {
+                let text = format_message(access.text(0).unwrap_or(""), &access.values(1));
+                self.note(text);
+            }
+            ExternOp::TimeNanoseconds => {
+                access.set_result(&Bits::new(64, u128::from(access.now_ns)));
+            }
+            ExternOp::ChecksumReplace2 => {
+                let [sum, old, new] = [0, 1, 2].map(|i| access.number(i).unwrap_or(0));
+                let sum = checksum::replace2(sum as u16, old as u16, new as u16);
+                access.set_result(&Bits::new(16, u128::from(sum)));
+            }
+            ExternOp::ChecksumReplace4 => {
+                let [sum, old, new] = [0, 1, 2].map(|i| access.number(i).unwrap_or(0));
+                let sum = checksum::replace4(sum as u16, old as u32, new as u32);
+                access.set_result(&Bits::new(16, u128::from(sum)));
+            }
+            ExternOp::Ipv4Checksum => {
+                let sum = ipv4_checksum(access, call.args.len());
+                access.set_result(&Bits::new(16, u128::from(sum)));
+            }
+            // Nobody reads; the kernel's helper returns 0 on success.
+            ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
+            ExternOp::User => return self.call_user(call, access),
+        }
+        ExternEnd::Next
+    }
+
+    fn hit(&mut self, hit: Hit<'_>) {
+        self.count_hit(hit);
+    }
+}
+
+impl Externs {
+    /// The result of an access to an array; `None`, with a note, beyond its end.
+    fn in_range<T>(&mut self, call: &ExternCall, done: Option<Result<T, OutOfRange>>) -> Option<T> {
+        match done? {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.note(format!("{}: {error}: no effect", call.name));
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, call: &ExternCall, access: &Access<'_>) {
+        let index = access.number(0).unwrap_or(0);
+        let (n_packets, n_bytes) = match call.op {
+            ExternOp::CounterAdd => (access.number(1).unwrap_or(0), 0),
+            _ => (1, access.packet.bytes.len() as u64),
+        };
+        let counters = call.object.and_then(|id| self.counters(id));
+        let counted = counters.map(|counters| counters.count(index, n_packets, n_bytes));
+        self.in_range(call, counted);
+    }
+
+    fn register_value(&mut self, call: &ExternCall, index: Option<u64>) -> Vec<Bits> {
+        let register = call.object.and_then(|id| self.register(id));
+        let n_leaves_max = 1 << 10;
+        let read = register.map(|register| register.get(index.unwrap_or(0)).map(<[Bits]>::to_vec));
+        self.in_range(call, read).unwrap_or_else(|| vec![Bits::zero(0); n_leaves_max])
+    }
+
+    fn checksum(&mut self, access: &Access<'_>, with_payload: bool) -> Option<u64> {
+        let payload = if with_payload { access.packet.payload() } else { &[] };
+        self.hash_values(access.number(3), &access.values(1), payload)
+    }
+
+    fn verify(&mut self, access: &mut Access<'_>, with_payload: bool) {
+        if !is_true(access, 0) {
+            return;
+        }
+        let Some(sum) = self.checksum(access, with_payload) else { return };
+        let found = access.value(2).cloned().unwrap_or(Bits::zero(0));
+        if Bits::new(64, u128::from(sum)).resize(found.width()) != found {
+            access.set_field(FieldRole::ChecksumError, 1);
+        }
+    }
+
+    fn update(&mut self, access: &mut Access<'_>, with_payload: bool) {
+        if !is_true(access, 0) {
+            return;
+        }
+        let Some(sum) = self.checksum(access, with_payload) else { return };
+        access.set(2, &[Bits::new(64, u128::from(sum))]);
+    }
+
+    fn mark_to_drop(&mut self, call: &ExternCall, access: &mut Access<'_>) {
+        let Some(drop_port) = self.drop_port else {
+            self.requests.drop = Some(true);
+            return;
+        };
+        for (role, value) in [(FieldRole::EgressSpec, drop_port), (FieldRole::MulticastGroup, 0)] {
+            let slot = match call.args.first() {
+                Some(ExternArg::Ref { range, .. }) => field_offset(access, role).map(|at| range.first + at),
+                _ => access.exe.field(role),
+            };
+            if let Some(slot) = slot {
+                let width = access.packet.frame.get(slot).width();
+                access.packet.frame.set(slot, Bits::new(width, u128::from(value)));
+            }
+        }
+    }
+
+    fn clone_packet(&mut self, access: &Access<'_>, preserve: Preserve) {
+        let kind = access.number(0).and_then(|n| self.clone_kinds.get(usize::try_from(n).ok()?)).copied();
+        self.requests.clone = Some(CloneRequest {
+            kind: kind.unwrap_or(CloneKind::Ingress),
+            session: access.number(1).map_or(0, small),
+            preserve,
+        });
+    }
+
+    fn call_user(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
+        match self.user.get_mut(&call.name) {
+            Some(function) => function(access),
+            None => {
+                self.note(format!("extern `{}` is called, but nobody supplies it", call.name));
+                ExternEnd::Stop(StopReason::Extern("extern_not_supplied".into()))
+            }
+        }
+    }
+}
+
+fn is_true(access: &Access<'_>, arg: usize) -> bool {
+    access.value(arg).is_some_and(Bits::is_true)
+}
+
+fn small(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn set_colour(access: &mut Access<'_>, arg: usize, colour: Colour) {
+    access.set(arg, &[Bits::new(2, colour as u128)]);
+}
+
+fn field_list(access: &Access<'_>, arg: usize) -> Preserve {
+    Preserve::FieldList(access.number(arg).map_or(0, small))
+}
+
+/// How far a field of the architecture's metadata is from the beginning of its struct.
+fn field_offset(access: &Access<'_>, role: FieldRole) -> Option<Slot> {
+    let place = access.exe.program.field(role)?;
+    match place.path.as_slice() {
+        [Step::Field(_)] => access.exe.field(role)?.checked_sub(access.exe.variable(place.var).first),
+        _ => None,
+    }
+}
+
+/// Of the fields in order, with the checksum itself, which is not among them, as zero.
+fn ipv4_checksum(access: &Access<'_>, n_args: usize) -> u16 {
+    /// Fields before the checksum: version to protocol.
+    const N_BEFORE: usize = 9;
+    let mut values: Vec<Bits> = (0..n_args).filter_map(|arg| access.value(arg).cloned()).collect();
+    values.insert(N_BEFORE.min(values.len()), Bits::zero(16));
+    checksum::internet(&pack(&values))
+}

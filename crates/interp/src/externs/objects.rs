@@ -1,0 +1,212 @@
+//! Arrays of counters, meters and registers. Cells exist from the first time that something is in them.
+
+use crate::meter::{Colour, Meter, MeterRates};
+use arch::Unit;
+use ir::Bits;
+use rustc_hash::FxHashMap;
+
+/// An index beyond the last cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("index {index} is beyond the last of {size} cells")]
+pub struct OutOfRange {
+    pub index: u64,
+    pub size: u64,
+}
+
+fn check(index: u64, size: u64) -> Result<(), OutOfRange> {
+    if index < size { Ok(()) } else { Err(OutOfRange { index, size }) }
+}
+
+/// What one counter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub n_packets: u64,
+    pub n_bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct CounterArray {
+    pub size: u64,
+    pub unit: Unit,
+    /// Of cells that have none of their own.
+    common: Count,
+    cells: FxHashMap<u64, Count>,
+}
+
+impl CounterArray {
+    pub fn new(size: u64, unit: Unit) -> CounterArray {
+        CounterArray { size, unit, common: Count::default(), cells: FxHashMap::default() }
+    }
+
+    pub fn get(&self, index: u64) -> Result<Count, OutOfRange> {
+        check(index, self.size)?;
+        Ok(self.cells.get(&index).copied().unwrap_or(self.common))
+    }
+
+    pub fn set(&mut self, index: u64, count: Count) -> Result<(), OutOfRange> {
+        check(index, self.size)?;
+        self.cells.insert(index, count);
+        Ok(())
+    }
+
+    pub fn set_all(&mut self, count: Count) {
+        self.cells.clear();
+        self.common = count;
+    }
+
+    /// Counts in the array's unit: what it does not count stays zero.
+    pub fn count(&mut self, index: u64, n_packets: u64, n_bytes: u64) -> Result<(), OutOfRange> {
+        check(index, self.size)?;
+        let cell = self.cells.entry(index).or_insert(self.common);
+        if self.unit != Unit::Bytes {
+            cell.n_packets = cell.n_packets.wrapping_add(n_packets);
+        }
+        if self.unit != Unit::Packets {
+            cell.n_bytes = cell.n_bytes.wrapping_add(n_bytes);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct MeterArray {
+    pub size: u64,
+    pub unit: Unit,
+    /// Of cells that have none of their own.
+    common: Option<MeterRates>,
+    common_since_ns: u64,
+    cells: FxHashMap<u64, Meter>,
+}
+
+impl MeterArray {
+    pub fn new(size: u64, unit: Unit) -> MeterArray {
+        MeterArray { size, unit, common: None, common_since_ns: 0, cells: FxHashMap::default() }
+    }
+
+    pub fn rates(&self, index: u64) -> Result<Option<MeterRates>, OutOfRange> {
+        check(index, self.size)?;
+        Ok(self.cells.get(&index).map_or(self.common, Meter::rates))
+    }
+
+    /// Both buckets begin full.
+    pub fn set_rates(
+        &mut self,
+        index: u64,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), OutOfRange> {
+        check(index, self.size)?;
+        self.cells.entry(index).or_default().set_rates(rates, now_ns);
+        Ok(())
+    }
+
+    pub fn set_all_rates(&mut self, rates: Option<MeterRates>, now_ns: u64) {
+        self.cells.clear();
+        self.common = rates;
+        self.common_since_ns = now_ns;
+    }
+
+    /// Meters a packet in the array's unit.
+    pub fn execute(&mut self, index: u64, n_bytes: u64, now_ns: u64) -> Result<Colour, OutOfRange> {
+        check(index, self.size)?;
+        let (common, since_ns) = (self.common, self.common_since_ns);
+        let meter = self.cells.entry(index).or_insert_with(|| {
+            let mut meter = Meter::default();
+            meter.set_rates(common, since_ns);
+            meter
+        });
+        Ok(meter.mark(if self.unit == Unit::Bytes { n_bytes } else { 1 }, now_ns))
+    }
+}
+
+/// Cells of any type: the leaves of a value without validity bits and indices.
+#[derive(Clone, Debug)]
+pub struct RegisterArray {
+    pub size: u64,
+    /// Of the leaves; `None` of a `varbit`.
+    widths: Vec<Option<u32>>,
+    /// What cells hold that were not written alone.
+    common: Vec<Bits>,
+    cells: FxHashMap<u64, Vec<Bits>>,
+}
+
+impl RegisterArray {
+    /// `widths` are those of the leaves, `None` of a `varbit`. All cells begin with zeros.
+    pub fn new(size: u64, widths: Vec<Option<u32>>) -> RegisterArray {
+        let common = widths.iter().map(|w| Bits::zero(w.unwrap_or(0))).collect();
+        RegisterArray { size, widths, common, cells: FxHashMap::default() }
+    }
+
+    pub fn get(&self, index: u64) -> Result<&[Bits], OutOfRange> {
+        check(index, self.size)?;
+        Ok(self.cells.get(&index).unwrap_or(&self.common))
+    }
+
+    /// Missing leaves keep what they held; widths are those of the register.
+    pub fn set(&mut self, index: u64, value: &[Bits]) -> Result<(), OutOfRange> {
+        check(index, self.size)?;
+        let cell = self.cells.entry(index).or_insert_with(|| self.common.clone());
+        assign(&self.widths, cell, value);
+        Ok(())
+    }
+
+    pub fn set_all(&mut self, value: &[Bits]) {
+        self.cells.clear();
+        assign(&self.widths, &mut self.common, value);
+    }
+}
+
+fn assign(widths: &[Option<u32>], cell: &mut [Bits], value: &[Bits]) {
+    for ((old, new), width) in cell.iter_mut().zip(value).zip(widths) {
+        *old = width.map_or_else(|| new.clone(), |width| new.resize(width));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_count_in_their_unit() {
+        let mut counts = Vec::new();
+        for unit in [Unit::Packets, Unit::Bytes, Unit::PacketsAndBytes] {
+            let mut array = CounterArray::new(2, unit);
+            array.count(1, 1, 64).unwrap();
+            array.count(1, 1, 100).unwrap();
+            assert_eq!(array.count(2, 1, 64), Err(OutOfRange { index: 2, size: 2 }));
+            assert_eq!(array.get(0), Ok(Count::default()));
+            counts.push(array.get(1).map(|c| (c.n_packets, c.n_bytes)));
+            array.set_all(Count { n_packets: 3, n_bytes: 4 });
+            assert_eq!(array.get(0), Ok(Count { n_packets: 3, n_bytes: 4 }));
+        }
+        assert_eq!(counts, [Ok((2, 0)), Ok((0, 164)), Ok((2, 164))]);
+    }
+
+    #[test]
+    fn cells_of_registers_are_their_own() {
+        let mut register = RegisterArray::new(4_000_000_000, vec![Some(8), Some(1)]);
+        register.set(3_999_999_999, &[Bits::new(16, 0x1ff), Bits::TRUE]).unwrap();
+        assert_eq!(register.get(3_999_999_999), Ok(&[Bits::new(8, 0xff), Bits::TRUE][..]));
+        assert_eq!(register.get(0), Ok(&[Bits::zero(8), Bits::FALSE][..]));
+        assert!(register.set(4_000_000_000, &[]).is_err());
+        register.set_all(&[Bits::new(8, 7)]);
+        assert_eq!(register.get(3_999_999_999), Ok(&[Bits::new(8, 7), Bits::FALSE][..]));
+    }
+
+    #[test]
+    fn all_meters_can_have_one_rate() {
+        let rates = MeterRates { committed_rate: 0, committed_burst: 1, peak_rate: 0, peak_burst: 2 };
+        let mut meters = MeterArray::new(2, Unit::Packets);
+        assert_eq!(meters.execute(0, 64, 0), Ok(Colour::Green));
+        meters.set_all_rates(Some(rates), 0);
+        let marks: Vec<_> = (0..3).map(|_| meters.execute(0, 64, 1)).collect();
+        assert_eq!(marks, [Ok(Colour::Green), Ok(Colour::Yellow), Ok(Colour::Red)]);
+        assert_eq!(meters.execute(1, 64, 1), Ok(Colour::Green));
+        assert_eq!(meters.rates(1), Ok(Some(rates)));
+        assert!(meters.execute(2, 64, 1).is_err());
+        let mut bytes = MeterArray::new(1, Unit::Bytes);
+        bytes.set_rates(0, Some(MeterRates { committed_burst: 100, peak_burst: 100, ..rates }), 0).unwrap();
+        assert_eq!(bytes.execute(0, 101, 0), Ok(Colour::Red));
+        assert_eq!(bytes.execute(0, 100, 0), Ok(Colour::Green));
+    }
+}
