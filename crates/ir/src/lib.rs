@@ -72,10 +72,12 @@ pub mod bits;
 mod equality;
 pub mod expr;
 pub mod graph;
+pub mod layout;
 pub mod lookup;
 pub mod program;
 pub mod text;
 pub mod types;
+pub mod validate;
 
 pub use bits::Bits;
 pub use expr::{BinaryOp, Expr, ExprKind, Place, Step, UnaryOp};
@@ -90,3 +92,4 @@ pub use program::{
     ValueSetField, ValueSetId, VarId, Variable,
 };
 pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};
+pub use validate::{Violation, validate};

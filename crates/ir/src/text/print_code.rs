@@ -70,15 +70,15 @@ impl<'p> Printer<'p> {
         label(&self.labels.blocks, id)
     }
 
-    pub(super) fn value_set(&self, id: ValueSetId) -> String {
+    pub(crate) fn value_set(&self, id: ValueSetId) -> String {
         label(&self.labels.value_sets, id)
     }
 
-    pub(super) fn object(&self, id: ObjectId) -> String {
+    pub(crate) fn object(&self, id: ObjectId) -> String {
         label(&self.labels.objects, id)
     }
 
-    pub(super) fn enumeration(&self, id: EnumId) -> String {
+    pub(crate) fn enumeration(&self, id: EnumId) -> String {
         label(&self.labels.enums, id)
     }
 
