@@ -1,0 +1,53 @@
+//! What a switch runs with.
+
+use super::QueueConfig;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Of random numbers.
+    pub seed: u64,
+    pub ports: Ports,
+    /// Packets to this port go to the controller; packets on it come from there.
+    pub cpu_port: Option<u32>,
+    pub queue: QueueConfig,
+    /// How often one packet may be resubmitted or recirculated.
+    pub rounds_max: u32,
+    /// Copies that one packet may have, those of copies included.
+    pub copies_max: u32,
+    /// Digests that wait to be taken; later ones are dropped.
+    pub digests_max: usize,
+    pub load: crate::load::Config,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            seed: 0,
+            ports: Ports::Any,
+            cpu_port: None,
+            queue: QueueConfig::default(),
+            rounds_max: 64,
+            copies_max: 4096,
+            digests_max: 1 << 16,
+            load: crate::load::Config::default(),
+        }
+    }
+}
+
+/// Which ports there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ports {
+    /// Whatever a program or a packet names.
+    Any,
+    Listed(BTreeSet<u32>),
+}
+
+impl Ports {
+    pub fn contains(&self, port: u32) -> bool {
+        match self {
+            Ports::Any => true,
+            Ports::Listed(ports) => ports.contains(&port),
+        }
+    }
+}
