@@ -123,7 +123,10 @@ fn of_owner(owner: &str) -> String {
 fn unknown_id(kind: ObjectKind, id: u32, actual: &Option<(ObjectKind, SmolStr)>) -> String {
     match actual {
         _ if id == 0 => format!("no {kind} is named: its id is 0"),
-        Some((actual, name)) => format!("{id:#010x} is the {actual} `{name}`, not a {kind}"),
+        Some((actual, name)) => {
+            let article = if kind.to_string().starts_with(['a', 'e']) { "an" } else { "a" };
+            format!("{id:#010x} is the {actual} `{name}`, not {article} {kind}")
+        }
         None => format!("the program has no {kind} with id {id:#010x}"),
     }
 }
@@ -153,6 +156,8 @@ pub enum Problem {
     Missing { part: Part, name: SmolStr, owner: SmolStr },
     #[error("extern type {id:#x} is not in the program")]
     UnknownExternType { id: u32 },
+    #[error("extern `{name}` is of type {actual:#x}, not {expected:#x}")]
+    ExternTypeMismatch { name: SmolStr, actual: u32, expected: u32 },
 
     // ---- values
     #[error("{value} does not fit into the {width_bits} bits of `{name}`")]
@@ -171,13 +176,13 @@ pub enum Problem {
     NotUtf8 { name: SmolStr },
     #[error("expected a value of type {expected}, found {found}")]
     DataType { expected: String, found: &'static str },
-    #[error("expected {expected} parts for {of}, found {found}")]
+    #[error("number of parts of {of}: expected {expected}, found {found}")]
     DataLength { of: String, expected: usize, found: usize },
     #[error("{of} has no member `{name}`{}", did_you_mean(suggestion))]
     UnknownMember { of: String, name: SmolStr, suggestion: Option<SmolStr> },
 
     // ---- matches
-    #[error("`{name}` is matched by {expected}, not by {found}")]
+    #[error("the match kind of `{name}` is {expected}, not {found}")]
     MatchKind { name: SmolStr, expected: SmolStr, found: &'static str },
     #[error("the match kind {kind} of `{name}` is not supported")]
     OtherMatchKind { name: SmolStr, kind: SmolStr },
@@ -229,8 +234,8 @@ pub enum Problem {
     NotDirect { table: SmolStr, profile: SmolStr, expected: &'static str, found: &'static str },
     #[error("action `{action}` is not in the list of {owner}, which has {}", if known.is_empty() { "none".into() } else { list(known) })]
     ActionNotInTable { action: SmolStr, owner: SmolStr, known: Vec<SmolStr> },
-    #[error("action `{action}` of {owner} is marked {annotation}: it cannot be {used_as}")]
-    ActionScope { action: SmolStr, owner: SmolStr, annotation: &'static str, used_as: &'static str },
+    #[error("action `{action}` of {owner} cannot be {used_as}: it is {annotation}")]
+    ActionScope { action: SmolStr, owner: SmolStr, used_as: &'static str, annotation: &'static str },
     #[error("table `{table}` has no idle timeout; `{field}` must not be set")]
     NoIdleTimeout { table: SmolStr, field: &'static str },
     #[error("`{field}` is set by the switch, not by the controller")]
@@ -350,6 +355,7 @@ impl Problem {
             RollbackFailed { .. } => Code::Internal,
             AmbiguousName { .. }
             | UnknownPart { .. }
+            | ExternTypeMismatch { .. }
             | Duplicate { .. }
             | Missing { .. }
             | WrongWidth { .. }

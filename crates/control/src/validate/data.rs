@@ -2,7 +2,7 @@
 
 use smol_str::SmolStr;
 
-use super::values::width;
+use super::values::{signed_width, width};
 use crate::data::{Data, HeaderData, HeaderUnionData};
 use crate::fault::{Fault, Inside, Problem};
 use crate::schema::{DataType, EnumType, HeaderType, HeaderUnionType, ValueForm};
@@ -10,8 +10,11 @@ use crate::schema::{DataType, EnumType, HeaderType, HeaderUnionType, ValueForm};
 /// Recursion follows the type, whose depth is bounded.
 pub(super) fn data(name: &str, ty: &DataType, found: &Data) -> Result<(), Fault> {
     match (ty, found) {
-        (DataType::Bits { width_bits } | DataType::Int { width_bits }, Data::Bits(bits)) => {
+        (DataType::Bits { width_bits }, Data::Bits(bits)) => {
             width(name, *width_bits, bits).inside("bitstring")
+        }
+        (DataType::Int { width_bits }, Data::Bits(bits)) => {
+            signed_width(name, *width_bits, bits).inside("bitstring")
         }
         (DataType::Translated { form: ValueForm::Bits { width_bits }, .. }, Data::Bits(bits)) => {
             width(name, *width_bits, bits).inside("bitstring")
@@ -112,9 +115,10 @@ fn header(of: &HeaderType, value: &HeaderData) -> Result<(), Fault> {
     for (i, ((name, ty), bits)) in of.fields.iter().zip(fields).enumerate() {
         let fits = match ty {
             DataType::Varbit { width_bits_max } if bits.width() <= *width_bits_max => Ok(()),
-            DataType::Varbit { width_bits_max: width_bits }
-            | DataType::Bits { width_bits }
-            | DataType::Int { width_bits } => width(name, *width_bits, bits),
+            DataType::Varbit { width_bits_max: width_bits } | DataType::Bits { width_bits } => {
+                width(name, *width_bits, bits)
+            }
+            DataType::Int { width_bits } => signed_width(name, *width_bits, bits),
             _ => Ok(()),
         };
         fits.map_err(|fault| fault.inside(format!("bitstrings[{i}]")))?;

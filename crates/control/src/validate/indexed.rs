@@ -10,7 +10,7 @@ use super::values::not_negative;
 use crate::entity::*;
 use crate::fault::{Fault, Inside, Problem};
 use crate::key::EntryKey;
-use crate::schema::{IndexSpace, MeterType, ObjectKind, Part, Schema, Table};
+use crate::schema::{IndexSpace, MeterType, Part, Schema, Table};
 use crate::update::UpdateKind;
 
 fn modify_only(kind: UpdateKind, what: impl FnOnce() -> String) -> Result<(), Fault> {
@@ -194,8 +194,11 @@ pub(super) fn extern_entry(schema: &Schema, entry: &ExternEntry) -> Result<(), F
     }
     let instance = schema.require(&schema.externs, entry.instance).inside("extern_id")?;
     if instance.extern_type != entry.extern_type {
-        let kind = ObjectKind::Extern;
-        let problem = Problem::UnknownId { kind, id: entry.instance.0, actual: None };
+        let problem = Problem::ExternTypeMismatch {
+            name: instance.names.name.clone(),
+            actual: instance.extern_type.0,
+            expected: entry.extern_type.0,
+        };
         return Err(Fault::from(problem).inside("extern_id"));
     }
     Ok(())

@@ -193,19 +193,21 @@ pub(super) fn action_in(
         (ActionScope::TableAndDefault | ActionScope::TableOnly, Use::Entry)
         | (ActionScope::TableAndDefault | ActionScope::DefaultOnly, Use::Default)
         | (ActionScope::GroupAction, Use::Group) => None,
-        (ActionScope::TableOnly, Use::Default) => Some(("@tableonly", "a default action")),
-        (ActionScope::DefaultOnly, Use::Entry) => Some(("@defaultonly", "the action of an entry")),
-        (ActionScope::GroupAction, Use::Entry) => Some(("@groupaction", "the action of an entry")),
-        (ActionScope::GroupAction, Use::Default) => Some(("@groupaction", "a default action")),
-        (ActionScope::TableOnly, Use::Group) => Some(("@tableonly", "a group action")),
-        (ActionScope::DefaultOnly, Use::Group) => Some(("@defaultonly", "a group action")),
-        (ActionScope::TableAndDefault, Use::Group) => {
-            Some(("neither way, but not @groupaction", "a group action"))
+        (ActionScope::TableOnly, Use::Default) => Some("marked @tableonly"),
+        (ActionScope::DefaultOnly, Use::Entry) => Some("marked @defaultonly"),
+        (ActionScope::GroupAction, Use::Entry | Use::Default) => Some("marked @groupaction"),
+        (ActionScope::TableAndDefault | ActionScope::TableOnly | ActionScope::DefaultOnly, Use::Group) => {
+            Some("not marked @groupaction")
         }
     };
-    if let Some((annotation, used_as)) = refused {
+    if let Some(annotation) = refused {
+        let used_as = match used {
+            Use::Entry => "the action of an entry",
+            Use::Default => "a default action",
+            Use::Group => "a group action",
+        };
         let name = action.names.name.clone();
-        let problem = Problem::ActionScope { action: name, owner: owner.into(), annotation, used_as };
+        let problem = Problem::ActionScope { action: name, owner: owner.into(), used_as, annotation };
         return Err(Fault::from(problem).inside("action_id"));
     }
     params(action, call)

@@ -86,6 +86,16 @@ pub(super) fn width(name: &str, width_bits: u32, bits: &Bits) -> Result<(), Faul
     .into())
 }
 
+/// As [`width`] for `int<W>`.
+pub(super) fn signed_width(name: &str, width_bits: u32, bits: &Bits) -> Result<(), Fault> {
+    let found = bits.width();
+    if found > width_bits && bits.resize(width_bits).sign_extend(found) != *bits {
+        let value = if found <= SHOWN_BITS_MAX { bits.to_signed().to_string() } else { shown(bits) };
+        return Err(Problem::TooWide { name: name.into(), value, width_bits }.into());
+    }
+    width(name, width_bits, bits)
+}
+
 /// A number for a message, in hexadecimal; one that nobody would read is not shown.
 pub(super) fn shown(bits: &Bits) -> String {
     if bits.width() <= SHOWN_BITS_MAX {

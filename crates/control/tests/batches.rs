@@ -1,0 +1,208 @@
+//! What happens to a batch when one of its updates fails.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use control::*;
+use ir::Bits;
+use support::*;
+
+/// An entry of `I.acl`.
+fn acl(schema: &Schema, ether_type: u128, priority: i32, port: u128) -> Entity {
+    let table = schema.tables.find("acl").unwrap();
+    let forward = schema.actions.find("forward").unwrap();
+    let value = Match::Exact(Bits::new(16, ether_type).into());
+    let matches = vec![FieldMatch { field: table.find_key("type").unwrap().id, value }];
+    let param = Param { id: forward.find_param("port").unwrap().id, value: Bits::new(9, port).into() };
+    let action = TableAction::Action(Action { id: forward.id, params: vec![param] });
+    Entity::TableEntry(TableEntry { action: Some(action), ..TableEntry::new(table.id, matches, priority) })
+}
+
+fn update(kind: UpdateKind, entity: Entity) -> Update {
+    Update { kind, entity }
+}
+
+/// Keeps everything in a map by key; a write to all cells becomes one to each of two.
+#[derive(Default)]
+struct Store {
+    entities: BTreeMap<String, Entity>,
+    schema: Schema,
+    is_batch_atomic: bool,
+}
+
+impl Store {
+    fn new(schema: Schema) -> Store {
+        Store { schema, ..Store::default() }
+    }
+
+    fn key(&self, entity: &Entity) -> String {
+        format!("{:?}", EntityKey::new(&self.schema, entity).unwrap())
+    }
+}
+
+impl Target for Store {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        let what = || self.schema.describe(&update.entity);
+        if let Entity::Register(RegisterEntry { register, index: None, data }) = &update.entity {
+            for index in 0..2 {
+                let cell = RegisterEntry { register: *register, index: Some(index), data: data.clone() };
+                self.write(&Update { kind: update.kind, entity: Entity::Register(cell) })?;
+            }
+            return Ok(());
+        }
+        let key = self.key(&update.entity);
+        let exists = self.entities.contains_key(&key);
+        match update.kind {
+            UpdateKind::Insert if exists => return Err(Problem::AlreadyExists { what: what() }.into()),
+            UpdateKind::Modify | UpdateKind::Delete if !exists => {
+                return Err(Problem::DoesNotExist { what: what() }.into());
+            }
+            UpdateKind::Insert | UpdateKind::Modify => self.entities.insert(key, update.entity.clone()),
+            UpdateKind::Delete => self.entities.remove(&key),
+        };
+        Ok(())
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        let wanted = |entity: &&Entity| match (query, entity) {
+            (Query::TableEntries(query), Entity::TableEntry(entry)) => {
+                query.table == Some(entry.table)
+                    && (query.matches.is_empty() || query.matches == entry.matches)
+                    && (query.priority == 0 || query.priority == entry.priority)
+            }
+            (Query::Registers { register, index }, Entity::Register(entry)) => {
+                *register == Some(entry.register) && (index.is_none() || *index == entry.index)
+            }
+            _ => false,
+        };
+        Ok(self.entities.values().filter(wanted).cloned().collect())
+    }
+
+    fn is_batch_atomic(&self) -> bool {
+        self.is_batch_atomic
+    }
+}
+
+fn codes(results: &[Result<(), Fault>]) -> Vec<Option<Code>> {
+    results.iter().map(|result| result.as_ref().err().map(Fault::code)).collect()
+}
+
+fn batch(updates: Vec<Update>, atomicity: Atomicity) -> Batch {
+    Batch { updates, atomicity }
+}
+
+#[test]
+fn the_others_are_made_all_the_same() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let updates = vec![
+        update(UpdateKind::Insert, acl(&schema, 1, 1, 1)),
+        update(UpdateKind::Insert, acl(&schema, 1, 1, 2)),
+        update(UpdateKind::Insert, acl(&schema, 2, 0, 2)),
+        update(UpdateKind::Delete, acl(&schema, 3, 1, 2)),
+        update(UpdateKind::Insert, acl(&schema, 3, 1, 2)),
+    ];
+    let results = apply(&schema, &mut store, &batch(updates, Atomicity::ContinueOnError));
+    let expected = [None, Some(Code::AlreadyExists), Some(Code::InvalidArgument), Some(Code::NotFound), None];
+    assert_eq!(codes(&results), expected);
+    assert_eq!(store.entities.len(), 2);
+    let fault = results[1].as_ref().unwrap_err().to_string();
+    assert_eq!(fault, "the entry of table `I.acl` with `hdr.eth.type` = 0x1, priority 1 exists already");
+}
+
+#[test]
+fn all_or_none() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let cells = RegisterEntry {
+        register: schema.registers.find("cells").unwrap().id,
+        index: Some(0),
+        data: Some(Data::Bits(Bits::new(8, 1))),
+    };
+    let cell = |index, value| {
+        let data = Some(Data::Bits(Bits::new(8, value)));
+        Entity::Register(RegisterEntry { index, data, ..cells.clone() })
+    };
+    for index in 0..2 {
+        let entity = cell(Some(index), 1);
+        store.write(&update(UpdateKind::Insert, entity)).unwrap();
+    }
+    let first = vec![
+        update(UpdateKind::Insert, acl(&schema, 1, 1, 1)),
+        update(UpdateKind::Insert, acl(&schema, 2, 1, 1)),
+    ];
+    let results = apply(&schema, &mut store, &batch(first, Atomicity::RollbackOnError));
+    assert_eq!(codes(&results), [None, None]);
+    let before = store.entities.clone();
+
+    let failing = vec![
+        update(UpdateKind::Modify, acl(&schema, 1, 1, 7)),
+        update(UpdateKind::Modify, cell(None, 9)),
+        update(UpdateKind::Delete, acl(&schema, 2, 1, 1)),
+        update(UpdateKind::Insert, acl(&schema, 3, 1, 1)),
+        update(UpdateKind::Modify, acl(&schema, 4, 1, 1)),
+        update(UpdateKind::Insert, acl(&schema, 5, 1, 1)),
+    ];
+    let results = apply(&schema, &mut store, &batch(failing, Atomicity::RollbackOnError));
+    let aborted = Some(Code::Aborted);
+    assert_eq!(codes(&results), [aborted, aborted, aborted, aborted, Some(Code::NotFound), aborted]);
+    assert_eq!(store.entities, before);
+    let fault = results[0].as_ref().unwrap_err().to_string();
+    assert_eq!(fault, "not done, because update 4 of the batch failed");
+}
+
+#[test]
+fn an_invalid_batch_is_not_begun() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let updates = vec![
+        update(UpdateKind::Insert, acl(&schema, 1, 1, 1)),
+        update(UpdateKind::Insert, acl(&schema, 2, -1, 1)),
+    ];
+    let results = apply(&schema, &mut store, &batch(updates, Atomicity::RollbackOnError));
+    assert_eq!(codes(&results), [Some(Code::Aborted), Some(Code::InvalidArgument)]);
+    assert!(store.entities.is_empty());
+}
+
+#[test]
+fn atomic_for_packets_only_where_the_target_can() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let updates = vec![update(UpdateKind::Insert, acl(&schema, 1, 1, 1))];
+    let batch = batch(updates, Atomicity::DataplaneAtomic);
+    assert_eq!(codes(&apply(&schema, &mut store, &batch)), [Some(Code::Unimplemented)]);
+    store.is_batch_atomic = true;
+    assert_eq!(codes(&apply(&schema, &mut store, &batch)), [None]);
+}
+
+#[test]
+fn the_program_may_write_what_is_const() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let table = schema.tables.find("E.sub.l2").unwrap();
+    let value = Match::Exact(Bits::new(9, 3).into());
+    let matches = vec![FieldMatch { field: table.keys[0].id, value }];
+    let Entity::TableEntry(like) = acl(&schema, 1, 1, 1) else { unreachable!() };
+    let entry = TableEntry { action: like.action, is_const: true, ..TableEntry::new(table.id, matches, 0) };
+    let updates = vec![update(UpdateKind::Insert, Entity::TableEntry(entry))];
+    let controller = apply(&schema, &mut store, &batch(updates.clone(), Atomicity::ContinueOnError));
+    assert_eq!(codes(&controller), [Some(Code::InvalidArgument)]);
+    assert_eq!(codes(&apply_initial(&schema, &mut store, &updates)), [None]);
+}
+
+#[test]
+fn keys_are_the_same_in_any_order_of_matches() {
+    let schema = schema();
+    let table = schema.tables.find("I.sub.l2").unwrap();
+    let field = |field, width, value| FieldMatch {
+        field: FieldId(field),
+        value: Match::Exact(Bits::new(width, value).into()),
+    };
+    let one = EntryKey::new(table, &[field(1, 48, 1), field(2, 8, 2)], 0);
+    let other = EntryKey::new(table, &[field(2, 8, 2), field(1, 48, 1)], 0);
+    assert_eq!(one, other);
+    assert_eq!(other.matches(table), [field(1, 48, 1), field(2, 8, 2)]);
+    assert_ne!(one, EntryKey::new(table, &[field(1, 48, 1), field(2, 8, 3)], 0));
+    assert_ne!(one, EntryKey::new(table, &[field(1, 48, 1), field(2, 8, 2)], 1));
+}

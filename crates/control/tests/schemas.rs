@@ -1,0 +1,168 @@
+//! Names, and P4Info that contradicts itself.
+
+mod support;
+
+use control::*;
+use support::*;
+
+fn message<T>(result: Result<T, Fault>) -> String {
+    match result {
+        Ok(_) => "found".to_owned(),
+        Err(fault) => format!("{}: {fault}", fault.code().name()),
+    }
+}
+
+#[test]
+fn names_and_their_ends() {
+    let schema = schema();
+    let found = |name: &str| schema.tables.find(name).map(|table| table.names.name.to_string());
+    for (name, full) in [("I.acl", "I.acl"), ("acl", "I.acl"), ("I.sub.l2", "I.sub.l2")] {
+        assert_eq!(found(name).as_deref(), Ok(full));
+    }
+    for (name, expected) in [
+        ("l2", "INVALID_ARGUMENT: `l2` may be any table of `I.sub.l2`, `E.sub.l2`; write more of its name"),
+        (
+            "sub.l2",
+            "INVALID_ARGUMENT: `sub.l2` may be any table of `I.sub.l2`, `E.sub.l2`; write more of its name",
+        ),
+        ("I.alc", "NOT_FOUND: there is no table `I.alc`; did you mean `I.acl`?"),
+        ("cl", "NOT_FOUND: there is no table `cl`"),
+        ("", "NOT_FOUND: there is no table ``"),
+    ] {
+        assert_eq!(message(found(name)), expected);
+    }
+    let table = schema.tables.find("I.sub.l2").unwrap();
+    assert_eq!(table.find_key("eth.dst").unwrap().id, FieldId(1));
+    assert_eq!(
+        message(table.find_key("dst")),
+        "INVALID_ARGUMENT: `dst` may be any key element of `hdr.eth.dst`, `meta.dst`; write more of its name"
+    );
+    assert_eq!(
+        message(table.find_key("hdr.eth.dts")),
+        "NOT_FOUND: there is no key element `hdr.eth.dts` in table `I.sub.l2`; did you mean `hdr.eth.dst`?"
+    );
+    assert_eq!(table.find_action(&schema, "forward").unwrap().id, ActionId(0x0100_0001));
+    assert_eq!(
+        message(table.find_action(&schema, "NoAction")),
+        "NOT_FOUND: there is no action `NoAction` in table `I.sub.l2`"
+    );
+    let forward = schema.actions.find("forward").unwrap();
+    assert_eq!(
+        message(forward.find_param("prot")),
+        "NOT_FOUND: there is no parameter `prot` in action `I.forward`; did you mean `port`?"
+    );
+    assert_eq!(schema.object(0x1200_0001), Some((schema::ObjectKind::Counter, "I.hits")));
+    assert_eq!(schema.name_of(7), "0x00000007");
+}
+
+/// Each with what makes it useless.
+const CONTRADICTIONS: &[(&str, &str)] = &[
+    ("tables {}", "a table has no name and id"),
+    (r#"actions { preamble { name: "a" } }"#, "action `a` has the id 0, which means none"),
+    (
+        r#"actions { preamble { id: 1 name: "a" } } counters { preamble { id: 1 name: "b" } spec { unit: BOTH } }"#,
+        "`a` and `b` have the same id 0x00000001",
+    ),
+    (
+        r#"actions { preamble { id: 1 name: "a" } } actions { preamble { id: 2 name: "a" } }"#,
+        "two objects of the kind action are named `a`",
+    ),
+    (
+        r#"actions { preamble { id: 1 name: "a" } params { id: 1 } params { id: 1 } }"#,
+        "`a`: two parts have the id 1",
+    ),
+    (
+        r#"tables { preamble { id: 1 name: "t" } action_refs { id: 7 } }"#,
+        "`t`: there is no action with id 0x00000007",
+    ),
+    (
+        r#"tables { preamble { id: 1 name: "t" } implementation_id: 7 }"#,
+        "`t`: there is no action profile with id 0x00000007",
+    ),
+    (
+        r#"tables { preamble { id: 1 name: "t" } direct_resource_ids: 7 }"#,
+        "`t`: 0x00000007 is neither a direct counter nor a direct meter",
+    ),
+    (
+        r#"tables { preamble { id: 1 name: "t" } match_fields { id: 1 } }"#,
+        "`t`: a match kind is not set, or to a value that we do not know",
+    ),
+    (
+        r#"actions { preamble { id: 1 name: "a" } params { id: 1 bitwidth: -1 } }"#,
+        "`a`: the width in bits is -1; it must be from 0 to 65536",
+    ),
+    (
+        r#"counters { preamble { id: 1 name: "c" } }"#,
+        "`c`: the unit is not set, or to a value that we do not know",
+    ),
+    (
+        r#"counters { preamble { id: 1 name: "c" } spec { unit: BYTES } size: -4 }"#,
+        "`c`: size is -4; it must be from 0 to 9223372036854775807",
+    ),
+    (
+        r#"registers { preamble { id: 1 name: "r" } type_spec { struct { name: "s" } } }"#,
+        "`r`: type `s` is not in type_info",
+    ),
+    (
+        r#"registers { preamble { id: 1 name: "r" } type_spec { struct { name: "s" } } }
+           type_info { structs { key: "s" value { members { type_spec { struct { name: "s" } } } } } }"#,
+        "type `s` contains itself, or nests deeper than 64",
+    ),
+    (
+        r#"registers { preamble { id: 1 name: "r" } type_spec { new_type { name: "n" } } }
+           type_info { new_types { key: "n" value { original_type { new_type { name: "n" } } } } }"#,
+        "type `n` contains itself, or nests deeper than 64",
+    ),
+];
+
+#[test]
+fn contradictions_are_found() {
+    for (text, expected) in CONTRADICTIONS {
+        let found = Schema::new(&p4info(text)).map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(found, Err((*expected).to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn types_of_a_billion_parts_are_no_trouble() {
+    let structs = |n: usize, member: &dyn Fn(usize) -> String| -> String {
+        let one = |i| format!(r#"structs {{ key: "s{i}" value {{ {} }} }}"#, member(i));
+        format!("type_info {{ {} }}", (0..n).map(one).collect::<String>())
+    };
+    let register = |i: usize| {
+        let preamble = format!(r#"preamble {{ id: {} name: "r{i}" }}"#, i + 1);
+        format!(r#"registers {{ {preamble} type_spec {{ struct {{ name: "s{i}" }} }} }}"#)
+    };
+    let of = |i: usize| format!(r#"members {{ type_spec {{ struct {{ name: "s{i}" }} }} }}"#);
+
+    // Each has two of the next, sixty times.
+    let doubled = structs(60, &|i| if i == 59 { String::new() } else { of(i + 1).repeat(2) });
+    let schema = Schema::new(&p4info(&(register(0) + &doubled))).unwrap();
+    assert_eq!(schema.registers.find("r0").unwrap().cell.flat_widths(), None);
+
+    // Each is known when the next one asks for it: the sum is too deep all the same.
+    let nested = structs(100, &|i| if i == 0 { String::new() } else { of(i - 1) });
+    let registers: String = (0..100).map(register).collect();
+    let deep = Schema::new(&p4info(&(registers + &nested))).map(|_| ());
+    assert!(deep.is_err_and(|error| error.to_string().contains("nests deeper")));
+}
+
+#[test]
+fn widths_of_a_message() {
+    let info = r#"
+        digests { preamble { id: 1 name: "d" } type_spec { struct { name: "s" } } }
+        type_info {
+          structs { key: "s" value {
+            members { name: "a" type_spec { bitstring { bit { bitwidth: 9 } } } }
+            members { name: "b" type_spec { header_stack { header { name: "h" } size: 2 } } }
+            members { name: "c" type_spec { bool {} } }
+          } }
+          headers { key: "h" value {
+            members { name: "x" type_spec { bit { bitwidth: 4 } } }
+            members { name: "y" type_spec { int { bitwidth: 12 } } }
+          } }
+        }"#;
+    let schema = Schema::new(&p4info(info)).unwrap();
+    let digest = schema.digests.find("d").unwrap();
+    assert_eq!(digest.message.flat_widths(), Some(vec![9, 4, 12, 4, 12, 1]));
+}
