@@ -12,11 +12,13 @@
 
 mod loader;
 mod policy;
+mod runnable;
 
 pub use arch::Architecture;
 pub use check::{Checked, Options as CheckOptions};
 pub use loader::{FileLoader, ReadError, Source, read_source};
 pub use policy::{Action, WarningPolicy};
+pub use runnable::{Runnable, runnable};
 
 use diagnostics::{Diagnostics, SourceMap};
 use syntax::Loader;
@@ -32,7 +34,12 @@ pub struct Options {
 pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked {
     let mut check_options = options.check.clone();
     check_options.include_of.get_or_insert(arch::include_that_declares);
+    check_options.table_properties.get_or_insert(known_table_properties);
     check::check(parse(source, loader, options), &check_options)
+}
+
+fn known_table_properties(package: &str) -> Option<&'static [&'static str]> {
+    Architecture::of_package(package)?.known_table_properties()
 }
 
 /// What a control plane needs to know of a program.

@@ -24,6 +24,8 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Make the P4Info and the initial entries of a program
     P4info(Box<P4InfoArgs>),
+    /// Print the intermediate representation of a program
+    Ir(Box<IrArgs>),
     /// Format programs
     Fmt(FmtArgs),
     /// Explain a diagnostic code, or list all codes
@@ -138,6 +140,17 @@ pub struct P4InfoArgs {
     /// Write the initial entries to this file; `-` is standard output, instead of P4Info
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct IrArgs {
+    /// A program; `-` is standard input
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+    /// Write to this file [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

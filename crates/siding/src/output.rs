@@ -3,6 +3,7 @@
 use diagnostics::render::{self, Style, Tool};
 use diagnostics::{Diagnostic, Severity, SourceMap};
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +100,7 @@ pub struct Printer {
     n_errors_shown: usize,
     n_errors_hidden: usize,
     counted: Vec<Diagnostic>,
-    log: Vec<(Diagnostic, std::rc::Rc<SourceMap>)>,
+    log: Vec<(Diagnostic, Arc<SourceMap>)>,
 }
 
 impl Printer {
@@ -117,7 +118,11 @@ impl Printer {
 
     /// Shows what one program gave.
     pub fn show(&mut self, diagnostics: Vec<Diagnostic>, sources: SourceMap) {
-        let sources = std::rc::Rc::new(sources);
+        self.show_shared(diagnostics, &Arc::new(sources));
+    }
+
+    /// The same for sources that others need, too.
+    pub fn show_shared(&mut self, diagnostics: Vec<Diagnostic>, sources: &Arc<SourceMap>) {
         for d in diagnostics {
             if d.severity == Severity::Error {
                 if self.n_errors_max.is_some_and(|max| self.n_errors_shown >= max) {
@@ -130,11 +135,11 @@ impl Printer {
             match self.format {
                 ErrorFormat::Human => {
                     let style = Style { color: self.color, ..Style::default() };
-                    err(&format!("{}\n", render::human(&d, &sources, style)));
+                    err(&format!("{}\n", render::human(&d, sources, style)));
                 }
-                ErrorFormat::Short => err(&format!("{}\n", render::short(&d, &sources))),
-                ErrorFormat::Json => out(&format!("{}\n", render::json(&d, &sources))),
-                ErrorFormat::Sarif => self.log.push((d.clone(), std::rc::Rc::clone(&sources))),
+                ErrorFormat::Short => err(&format!("{}\n", render::short(&d, sources))),
+                ErrorFormat::Json => out(&format!("{}\n", render::json(&d, sources))),
+                ErrorFormat::Sarif => self.log.push((d.clone(), Arc::clone(sources))),
             }
             self.counted.push(d);
         }

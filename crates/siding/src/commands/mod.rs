@@ -5,6 +5,8 @@ mod check;
 mod conformance;
 mod explain;
 mod fmt;
+mod ir;
+mod load;
 mod p4info;
 
 use crate::cli::{BenchCommand, Cli, Command};
@@ -18,6 +20,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
     match cli.command {
         Command::Check(args) => check::run(&args, matches),
         Command::P4info(args) => p4info::run(&args, matches),
+        Command::Ir(args) => ir::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Conformance(args) => conformance::run(&args),

@@ -1,0 +1,23 @@
+//! `siding ir`.
+
+use super::check::write_file;
+use super::load::load;
+use crate::cli::IrArgs;
+use crate::output::{self, Exit};
+use clap::ArgMatches;
+use std::path::Path;
+
+pub fn run(args: &IrArgs, matches: &ArgMatches) -> Exit {
+    let loaded = match load(&args.program, &args.front_end, matches) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    let text = ir::text::print(&loaded.runnable.program);
+    match write_file(args.output.as_deref().unwrap_or(Path::new("-")), text.as_bytes()) {
+        Ok(()) => Exit::Ok,
+        Err(error) => {
+            output::error_line(&error);
+            Exit::Environment
+        }
+    }
+}
