@@ -157,8 +157,10 @@ impl<'e, 'p> Body<'e, 'p> {
 
     /// Appends a statement to the current node.
     pub fn stmt(&mut self, kind: StmtKind, span: Span) {
-        let at = self.at;
-        self.nodes[at].stmts.push(Stmt { kind, span });
+        if !self.e.is_full(1, span) {
+            let at = self.at;
+            self.nodes[at].stmts.push(Stmt { kind, span });
+        }
     }
 
     pub fn assign(&mut self, place: Place, value: Expr, span: Span) {

@@ -17,7 +17,7 @@ use num_bigint::BigInt;
 use smol_str::{SmolStr, format_smolstr};
 
 /// Most leaves that an argument of an extern may have.
-pub const ARGUMENT_LEAVES_MAX: u64 = 1 << 16;
+pub const ARGUMENT_LEAVES_MAX: u64 = 1 << 12;
 
 /// An argument that has been evaluated.
 pub enum Passed {
@@ -591,10 +591,10 @@ impl<'p> Body<'_, 'p> {
             }
             return Arg::In(value);
         }
-        if self.e.size(&ty) > ARGUMENT_LEAVES_MAX {
+        if self.e.size(&ty).n_leaves > ARGUMENT_LEAVES_MAX {
             self.e.faults.push(
                 diagnostics::Diagnostic::new(
-                    &crate::codes::ARGUMENT_TOO_LARGE,
+                    &crate::codes::VALUE_TOO_LARGE,
                     arg.span,
                     "this argument has more fields than an extern can take",
                 )
@@ -605,6 +605,7 @@ impl<'p> Body<'_, 'p> {
         }
         let mut leaves = Vec::new();
         self.push_leaves(arg, changes_later, &mut leaves);
+        self.e.is_full(leaves.len() as u64, arg.span);
         Arg::Fields(leaves)
     }
 

@@ -3,7 +3,7 @@
 use diagnostics::{Code, CodeInfo};
 
 /// All codes of this crate.
-pub static ALL: &[Code] = &[&NO_PIPELINE, &MATCH_KIND, &ENTRY_KEY, &NOT_CONSTANT];
+pub static ALL: &[Code] = &[&NO_PIPELINE, &MATCH_KIND, &ENTRY_KEY, &NOT_CONSTANT, &VALUE_TOO_LARGE, &PROGRAM_TOO_LARGE];
 
 /// The package of `main` belongs to no architecture that programs can be run on.
 pub static NO_PIPELINE: CodeInfo = CodeInfo {
@@ -37,10 +37,18 @@ pub static NOT_CONSTANT: CodeInfo = CodeInfo {
     default_severity: diagnostics::Severity::Error,
 };
 
-/// An extern is called with an argument of an enormous type.
-pub static ARGUMENT_TOO_LARGE: CodeInfo = CodeInfo {
+/// Something is done with a value of an enormous type.
+pub static VALUE_TOO_LARGE: CodeInfo = CodeInfo {
     id: "P3200",
-    name: "argument-too-large",
-    summary: "an argument of an extern has too many fields",
+    name: "value-too-large",
+    summary: "a value has too many fields for what is done with it",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// Generic functions, controls or actions are used in too many ways.
+pub static PROGRAM_TOO_LARGE: CodeInfo = CodeInfo {
+    id: "P3201",
+    name: "program-too-large",
+    summary: "a program becomes too large when everything is written out",
     default_severity: diagnostics::Severity::Error,
 };

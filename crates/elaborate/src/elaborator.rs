@@ -1,9 +1,10 @@
 //! The state of an elaboration.
 
+use crate::codes;
 use crate::names::Names;
 use check::program::{self as checked, NodeId, Program};
 use check::types::{Ty, Types};
-use diagnostics::Diagnostic;
+use diagnostics::{Diagnostic, Span};
 use ir::{BlockId, ObjectId, ProcedureId, TableId, ValueSetId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
@@ -38,6 +39,10 @@ pub struct Elaborator<'p> {
     pub params: FxHashMap<ProcedureId, Rc<[Option<ir::VarId>]>>,
     /// Where functions leave their results.
     pub results: FxHashMap<ProcedureId, ir::VarId>,
+    /// Leaves and headers of each struct of the IR.
+    pub sizes: Vec<Size>,
+    /// How much has been written.
+    pub n_written: u64,
     /// Procedures that can end in [`Exit`](ir::TerminatorKind::Exit).
     pub exits: FxHashSet<ProcedureId>,
 }
@@ -46,6 +51,37 @@ impl Elaborator<'_> {
     /// Names in force in the body of a control or parser; none before it is elaborated.
     pub fn names_of(&self, object: NodeId) -> Rc<Names> {
         self.objects.get(&object).map_or_else(Rc::default, Rc::clone)
+    }
+}
+
+/// How large the values of a struct are; numbers that do not fit are as large as can be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Size {
+    pub n_leaves: u64,
+    /// Headers, and stacks with their elements.
+    pub n_headers: u64,
+}
+
+/// Most statements, and values in them, of an elaborated program. Functions that call two of their predecessors
+/// with other type arguments each would double it with every line.
+pub const WRITTEN_MAX: u64 = 1 << 21;
+
+impl Elaborator<'_> {
+    /// Counts what is written; true, and reported once, when the program has become too large.
+    pub fn is_full(&mut self, n: u64, span: Span) -> bool {
+        let before = self.n_written;
+        self.n_written = before.saturating_add(n);
+        if self.n_written <= WRITTEN_MAX {
+            return false;
+        }
+        if before <= WRITTEN_MAX {
+            let d = Diagnostic::new(&codes::PROGRAM_TOO_LARGE, span, "the program becomes too large")
+                .label("what is written out here is too much")
+                .note(format!("at most {WRITTEN_MAX} statements are made of a program"))
+                .note("functions and controls are written out for each use with other arguments");
+            self.faults.push(d);
+        }
+        true
     }
 }
 

@@ -45,5 +45,28 @@ use diagnostics::Diagnostic;
 /// Elaborates a program that has no errors. Faults: no `main`, an architecture whose pipeline is not known, or
 /// what it cannot run.
 pub fn elaborate(program: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
-    pipeline::run(program)
+    let ir = pipeline::run(program)?;
+    let faults = too_large(&ir);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    debug_assert!(ir::validate(&ir).is_ok(), "{:#?}", ir::validate(&ir).err().map(|v| v[0].to_string()));
+    Ok(ir)
+}
+
+/// Variables of more values than an executor can lay out.
+fn too_large(ir: &ir::Program) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    for (_, var) in ir.variables.iter() {
+        let n = ir::layout::n_leaves(ir, &var.ty);
+        if n > ir::layout::N_LEAVES_MAX {
+            let message = format!("`{}` is too large to run", var.name);
+            faults.push(
+                Diagnostic::new(&codes::VALUE_TOO_LARGE, var.span, message)
+                    .label(format!("holds {n} values"))
+                    .note(format!("at most {} are possible", ir::layout::N_LEAVES_MAX)),
+            );
+        }
+    }
+    faults
 }

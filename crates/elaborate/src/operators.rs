@@ -110,6 +110,9 @@ impl Body<'_, '_> {
                 let kind = self.e.out.structs[*x].kind;
                 let (xs, ys) = (self.field_types(*x), self.field_types(*y));
                 let mut fields = Vec::with_capacity(xs.len());
+                if self.e.is_full(xs.len() as u64, span) {
+                    return Expr::bool(false);
+                }
                 for (i, (x, y)) in xs.into_iter().zip(ys).enumerate() {
                     let (l, r) = (Expr::read(a.field(i as u32), x), Expr::read(b.field(i as u32), y));
                     fields.push(self.equality(l, r, span));

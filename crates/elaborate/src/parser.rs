@@ -5,6 +5,7 @@ use crate::entries::without_casts;
 use check::program::{
     Expr as CheckedExpr, ExprKind, NodeId, NodeKind, ParserDef, StackMember, StateRef, Transition,
 };
+use check::value::Value;
 use diagnostics::Span;
 use ir::{Expr, Keyset, NodeId as Node, Pattern, SelectCase, StructKind, TerminatorKind, Type};
 use smol_str::{SmolStr, format_smolstr};
@@ -200,8 +201,18 @@ impl<'p> Body<'_, 'p> {
                 sets.push(Keyset::Range { lo, hi });
             }
             _ => {
-                let value = self.expr(e);
                 let mut leaves = Vec::new();
+                let aggregate = self.constant(e).filter(|v| matches!(v, Value::Aggregate(_)));
+                if let Some(value) = aggregate {
+                    let ty = self.ty(e.ty);
+                    let known = self.e.leaves(&value, &ty).unwrap_or_default();
+                    for (bits, key) in known.into_iter().zip(&keys[sets.len()..]) {
+                        let ty = key.ty.clone();
+                        sets.push(Keyset::Value(Expr::new(ir::ExprKind::Const(bits), ty)));
+                    }
+                    return;
+                }
+                let value = self.expr(e);
                 self.leaves_of(value, &mut leaves);
                 for (leaf, key) in leaves.into_iter().zip(&keys[sets.len()..]) {
                     let leaf = self.fit(leaf, &key.ty, e.span);

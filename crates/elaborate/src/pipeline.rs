@@ -114,6 +114,8 @@ impl<'p> Elaborator<'p> {
             params: FxHashMap::default(),
             results: FxHashMap::default(),
             exits: FxHashSet::default(),
+            sizes: Vec::new(),
+            n_written: 0,
         }
     }
 

@@ -23,6 +23,9 @@ impl<'p> Body<'_, 'p> {
 
     fn statement_inner(&mut self, s: &'p Stmt) {
         let span = s.span;
+        if self.e.is_full(1, span) {
+            return;
+        }
         match &s.kind {
             StmtKind::Empty | StmtKind::Const(_) | StmtKind::Instance(_) | StmtKind::Error => {}
             StmtKind::Var { var, init } => {

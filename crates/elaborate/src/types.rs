@@ -127,11 +127,13 @@ impl Elaborator<'_> {
             TyKind::StructLiteral(fields) => (StructKind::Struct, fields),
             _ => (StructKind::Struct, Vec::new()),
         };
-        let fields = (fields.into_iter())
+        let fields: Vec<Field> = (fields.into_iter())
             .map(|(name, t)| Field { name, ty: self.ty(t), members: self.value_names(t) })
             .collect();
         let name = self.struct_name(ty);
+        let size = self.size_of_fields(kind, &fields);
         let new = self.out.structs.alloc(Struct { kind, name, fields });
+        self.sizes.push(size);
         self.structs.insert(ty, new);
         new
     }

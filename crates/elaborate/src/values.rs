@@ -1,7 +1,7 @@
 //! Compile-time values, default values and invalid headers: as constants, and assigned to places.
 
 use crate::body::Body;
-use crate::elaborator::Elaborator;
+use crate::elaborator::{Elaborator, Size};
 use crate::names::{Binding, Names};
 use check::fold::{self, IntShape};
 use check::program::{BinaryOp, Expr as Checked, ExprKind, UnaryOp};
@@ -152,33 +152,38 @@ impl Elaborator<'_> {
         }
     }
 
-    /// How many headers a value of the type holds.
-    fn headers(&self, ty: &Type) -> u64 {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match ty {
+    /// How many leaves and headers a value of the type has.
+    pub fn size(&self, ty: &Type) -> Size {
+        match ty {
+            Type::Bool | Type::Bit(_) | Type::Int(_) | Type::Varbit(_) | Type::Error | Type::Enum(_) => {
+                Size { n_leaves: 1, n_headers: 0 }
+            }
             Type::Struct(id) => {
-                let def = &self.out.structs[*id];
-                let own = u64::from(def.kind == StructKind::Header);
-                def.fields.iter().fold(own, |n, f| n.saturating_add(self.headers(&f.ty)))
+                let index = id.into_raw().into_u32() as usize;
+                self.sizes.get(index).copied().unwrap_or_default()
             }
             Type::Stack { element, size } => {
-                self.headers(&Type::Struct(*element)).saturating_mul(u64::from(*size)).saturating_add(1)
+                let one = self.size(&Type::Struct(*element));
+                let times = |n: u64| n.saturating_mul(u64::from(*size)).saturating_add(1);
+                Size { n_leaves: times(one.n_leaves), n_headers: times(one.n_headers) }
             }
-            Type::Array { element, size } => self.headers(element).saturating_mul(u64::from(*size)),
-            Type::Bool | Type::Bit(_) | Type::Int(_) | Type::Varbit(_) | Type::Error | Type::Enum(_) => 0,
-        })
+            Type::Array { element, size } => {
+                let one = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.size(element));
+                let times = |n: u64| n.saturating_mul(u64::from(*size));
+                Size { n_leaves: times(one.n_leaves), n_headers: times(one.n_headers) }
+            }
+        }
     }
 
-    /// How many leaves a value of the type has; validity bits count.
-    pub fn size(&self, ty: &Type) -> u64 {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match ty {
-            Type::Struct(id) => {
-                self.out.structs[*id].fields.iter().fold(1, |n: u64, f| n.saturating_add(self.size(&f.ty)))
+    /// The size of a struct with these fields.
+    pub fn size_of_fields(&self, kind: StructKind, fields: &[ir::Field]) -> Size {
+        let own = u64::from(kind == StructKind::Header);
+        fields.iter().fold(Size { n_leaves: own, n_headers: own }, |sum, field| {
+            let size = self.size(&field.ty);
+            Size {
+                n_leaves: sum.n_leaves.saturating_add(size.n_leaves),
+                n_headers: sum.n_headers.saturating_add(size.n_headers),
             }
-            Type::Stack { element, size } => {
-                self.size(&Type::Struct(*element)).saturating_mul(u64::from(*size)).saturating_add(1)
-            }
-            Type::Array { element, size } => self.size(element).saturating_mul(u64::from(*size)),
-            Type::Bool | Type::Bit(_) | Type::Int(_) | Type::Varbit(_) | Type::Error | Type::Enum(_) => 1,
         })
     }
 
@@ -262,7 +267,7 @@ impl Body<'_, '_> {
 
     /// Assigns the default value of the type (P4-16, "Default values"): zeros and invalid headers.
     pub fn assign_default(&mut self, place: &Place, ty: &Type, span: Span) {
-        if self.e.size(ty) > u64::from(UNROLLED_MAX) {
+        if self.e.size(ty).n_leaves > u64::from(UNROLLED_MAX) {
             let zero = self.zero(ty, span);
             self.assign(place.clone(), zero, span);
         } else {
@@ -307,7 +312,7 @@ impl Body<'_, '_> {
     /// parameter comes into being (P4-16, "Variable declarations", "Calling convention"). The rest keeps what it
     /// held: its value is undefined.
     pub fn invalidate(&mut self, place: &Place, ty: &Type, span: Span) {
-        match self.e.headers(ty) {
+        match self.e.size(ty).n_headers {
             0 => {}
             1..=HEADERS_MAX => self.invalidate_headers(place, ty, span),
             _ => {
@@ -318,7 +323,7 @@ impl Body<'_, '_> {
     }
 
     fn invalidate_headers(&mut self, place: &Place, ty: &Type, span: Span) {
-        if self.e.headers(ty) == 0 {
+        if self.e.size(ty).n_headers == 0 {
             return;
         }
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match ty {
