@@ -538,9 +538,19 @@ impl<'p> Body<'_, 'p> {
             }
         };
         let place = result.as_ref().map(|(place, _)| place.clone());
+        let name = if op == ExternOp::Digest { self.digest_name(call).unwrap_or(name) } else { name };
         self.stmt(StmtKind::Extern { op, name, object, args, result: place }, span);
         self.copy_out(&copy_out, span);
         result.map(|(place, ty)| Expr::read(place, ty))
+    }
+
+    /// Digests go by the type of what they send, in P4Info too.
+    fn digest_name(&mut self, call: &Call) -> Option<SmolStr> {
+        let data = call.args.last()?.as_ref()?;
+        match self.ty(data.ty) {
+            Type::Struct(id) => Some(self.e.out.structs[id].name.clone()),
+            _ => None,
+        }
     }
 
     /// A place for an extern to write to. Where more than an assignment is needed it gets a temporary.
