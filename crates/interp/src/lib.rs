@@ -5,6 +5,7 @@
 //! - [`Machine`]: runs one block for one packet, whose state is a [`PacketState`];
 //! - [`Tables`]: entries, action profiles and value sets;
 //! - [`ExternHost`]: what extern functions and objects do; `externs` implements it for all architectures;
+//! - [`Interpreter`]: all of that for one program, and the [`Target`](control::Target) of its control plane;
 //! - `traffic`: how packets go through the blocks of an architecture;
 //! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
 //!
@@ -16,15 +17,18 @@
 //!
 //! Start reading at [`Executable`], then [`Machine`].
 
+pub mod entities;
 pub mod exec;
 pub mod externs;
 pub mod load;
 pub mod meter;
+pub mod pipeline;
 pub mod story;
 pub mod table;
 pub mod traffic;
 
 pub use exec::{Access, BlockEnd, ExternEnd, ExternHost, Frame, Machine, NoExterns, PacketState, StopReason};
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
+pub use pipeline::Interpreter;
 pub use story::{Event, Observer, Silent, Story, Teller};
 pub use table::{EntryHandle, EntryRef, Tables};

@@ -105,6 +105,10 @@ impl Externs {
         self.colours.clear();
     }
 
+    pub(crate) fn object(&self, id: ObjectId) -> Option<&ObjectState> {
+        self.objects.get(index_of(id))
+    }
+
     pub fn counters(&mut self, id: ObjectId) -> Option<&mut CounterArray> {
         match self.objects.get_mut(index_of(id))? {
             ObjectState::Counter(array) => Some(array),

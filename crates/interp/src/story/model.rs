@@ -11,13 +11,19 @@ pub const VERSION: u32 = 1;
 pub struct Story {
     pub version: u32,
     pub steps: Vec<Step>,
+    /// How many more steps there were than a story may have.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_left_out: u64,
     /// What became of the packet and its copies, in order.
     pub verdicts: Vec<Verdict>,
 }
 
+/// What is longer nobody reads.
+pub const STEPS_MAX: usize = 50_000;
+
 impl Default for Story {
     fn default() -> Story {
-        Story { version: VERSION, steps: Vec::new(), verdicts: Vec::new() }
+        Story { version: VERSION, steps: Vec::new(), n_left_out: 0, verdicts: Vec::new() }
     }
 }
 
@@ -61,6 +67,11 @@ pub struct Change {
     /// The index of the next element of a stack of that name.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_next_index: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -1,7 +1,7 @@
 //! Writes the story down as it happens.
 
 use super::format::Format;
-use super::model::{At, Change, Hit, Matched, Named, Step, Story, Verdict, What};
+use super::model::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
 use super::{Event, LookupOutcome, Observer, TrafficEvent};
 use crate::load::{Executable, ExternArg, ExternCall, Leaf, Slot};
 use crate::table::StoredEntry;
@@ -48,6 +48,10 @@ impl<'s> Teller<'s> {
     }
 
     fn push(&mut self, span: Span, what: What) {
+        if self.story.steps.len() >= STEPS_MAX {
+            self.story.n_left_out += 1;
+            return;
+        }
         let at = self.at(span);
         self.story.steps.push(Step { depth: self.depth, at, what });
     }
@@ -105,6 +109,7 @@ impl<'s> Teller<'s> {
         };
         // What one statement changes is one step.
         if self.last_change == span
+            && self.story.n_left_out == 0
             && let Some(Step { what: What::Changed { changes }, .. }) = self.story.steps.last_mut()
         {
             changes.push(change);

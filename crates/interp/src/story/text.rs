@@ -21,6 +21,9 @@ pub fn render(story: &Story) -> String {
             let _ = writeln!(out, "{indent}{line}");
         }
     }
+    if story.n_left_out > 0 {
+        let _ = writeln!(out, "... and {} more steps.", story.n_left_out);
+    }
     for verdict in &story.verdicts {
         out.push_str(&ending(verdict));
         out.push('\n');

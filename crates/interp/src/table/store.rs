@@ -148,6 +148,11 @@ impl Table {
         &self.default_action
     }
 
+    /// The cells of the default entry in the direct counter and meter.
+    pub fn default_direct(&self) -> &Direct {
+        &self.default_direct
+    }
+
     pub fn get(&self, handle: EntryHandle) -> Option<&StoredEntry> {
         self.at(handle.slot).filter(|e| e.handle == handle)
     }
@@ -166,7 +171,8 @@ impl Table {
         self.by_key.get(&(matches, priority)).copied()
     }
 
-    fn normalise(&self, matches: &Matches) -> Matches {
+    /// As [`StoredEntry::matches`] has it.
+    pub fn normalise(&self, matches: &Matches) -> Matches {
         let signed = self.keys.iter().map(|k| k.signed).chain(std::iter::repeat(false));
         matches.iter().cloned().zip(signed).map(|(m, signed)| normalised(m, signed)).collect()
     }

@@ -1,0 +1,222 @@
+//! What a control plane writes and reads: entities of crate `control` to tables, objects and back.
+//!
+//! - [`Entities`]: which id of P4Info is what in the program, and what exists for the control plane only:
+//!   multicast groups, clone sessions, how digests are sent;
+//! - [`State`]: what a program keeps, lent for one write.
+//!
+//! Invariant: a write that fails changes nothing. Updates are valid in the sense of [`control::validate()`].
+
+mod cells;
+mod names;
+mod profiles;
+mod tables;
+mod values;
+
+pub use names::Names;
+
+use crate::externs::Externs;
+use crate::load::Executable;
+use crate::table::{EntryHandle, TableError, Tables};
+use control::*;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The control plane's view of a program.
+#[derive(Debug)]
+pub struct Entities {
+    pub schema: Arc<Schema>,
+    names: Names,
+    multicast_groups: BTreeMap<MulticastGroupId, MulticastGroup>,
+    clone_sessions: BTreeMap<CloneSessionId, CloneSession>,
+    digests: BTreeMap<DigestId, DigestConfig>,
+    /// One-shots as they were written: answers have them so.
+    one_shots: FxHashMap<(ir::TableId, EntryHandle), OneShot>,
+}
+
+/// What a program keeps.
+pub struct State<'a> {
+    pub exe: &'a Executable,
+    pub tables: &'a mut Tables,
+    pub externs: &'a mut Externs,
+    pub now_ns: u64,
+}
+
+/// The same for reading.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub exe: &'a Executable,
+    pub tables: &'a Tables,
+    pub externs: &'a Externs,
+    pub now_ns: u64,
+}
+
+impl Entities {
+    pub fn new(exe: &Executable, schema: impl Into<Arc<Schema>>) -> Entities {
+        let schema = schema.into();
+        Entities {
+            names: Names::new(&exe.program, &schema),
+            schema,
+            multicast_groups: BTreeMap::new(),
+            clone_sessions: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            one_shots: FxHashMap::default(),
+        }
+    }
+
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub fn multicast_group(&self, id: u32) -> Option<&MulticastGroup> {
+        self.multicast_groups.get(&MulticastGroupId(id))
+    }
+
+    pub fn clone_session(&self, id: u32) -> Option<&CloneSession> {
+        self.clone_sessions.get(&CloneSessionId(id))
+    }
+
+    /// How digests of a kind are sent; `None` when they are not.
+    pub fn digest(&self, id: DigestId) -> Option<DigestConfig> {
+        self.digests.get(&id).copied()
+    }
+
+    /// Makes one change, which is valid.
+    pub fn write(&mut self, state: State<'_>, update: &Update) -> Result<(), Fault> {
+        let what = |entities: &Entities| entities.schema.describe(&update.entity);
+        match &update.entity {
+            Entity::TableEntry(entry) => self.write_table_entry(state, update, entry),
+            Entity::ActionProfileMember(member) => self.write_member(state, update, member),
+            Entity::ActionProfileGroup(group) => self.write_group(state, update, group),
+            Entity::Meter(meter) => self.write_meter(state, meter),
+            Entity::DirectMeter(meter) => self.write_direct_meter(state, update, meter),
+            Entity::Counter(counter) => self.write_counter(state, counter),
+            Entity::DirectCounter(counter) => self.write_direct_counter(state, update, counter),
+            Entity::Register(register) => self.write_register(state, update, register),
+            Entity::ValueSet(value_set) => self.write_value_set(state, update, value_set),
+            Entity::MulticastGroup(group) => {
+                let what = what(self);
+                store(&mut self.multicast_groups, update.kind, group.group, group.clone(), what)
+            }
+            Entity::CloneSession(session) => {
+                let what = what(self);
+                store(&mut self.clone_sessions, update.kind, session.session, session.clone(), what)
+            }
+            Entity::Digest(digest) => {
+                let what = what(self);
+                let config = digest.config.unwrap_or_default();
+                store(&mut self.digests, update.kind, digest.digest, config, what)
+            }
+            Entity::Extern(_) => Err(Problem::Unsupported { what: what(self) }.into()),
+        }
+    }
+
+    /// The answer to a query, which is valid.
+    pub fn read(&self, view: View<'_>, query: &Query) -> Result<Vec<Entity>, Fault> {
+        let groups = |id: &Option<MulticastGroupId>| select(&self.multicast_groups, *id);
+        match query {
+            Query::TableEntries(query) => Ok(self.read_table_entries(view, query)),
+            Query::Members { profile, member } => Ok(self.read_members(view, *profile, *member)),
+            Query::Groups { profile, group } => Ok(self.read_groups(view, *profile, *group)),
+            Query::Meters { meter, index, with_counter_data: _ } => {
+                Ok(self.read_meters(view, *meter, *index))
+            }
+            Query::DirectMeters { entry, with_counter_data: _ } => {
+                self.read_direct_meters(view, entry.as_ref())
+            }
+            Query::Counters { counter, index } => Ok(self.read_counters(view, *counter, *index)),
+            Query::DirectCounters { entry } => self.read_direct_counters(view, entry.as_ref()),
+            Query::Registers { register, index } => Ok(self.read_registers(view, *register, *index)),
+            Query::MulticastGroups(id) => {
+                Ok(groups(id).map(|(_, g)| Entity::MulticastGroup(g.clone())).collect())
+            }
+            Query::CloneSessions(id) => {
+                let sessions = select(&self.clone_sessions, *id);
+                Ok(sessions.map(|(_, s)| Entity::CloneSession(s.clone())).collect())
+            }
+            Query::ValueSets(id) => Ok(self.read_value_sets(view, *id)),
+            Query::Digests(id) => {
+                let entity = |(digest, config): (&DigestId, &DigestConfig)| {
+                    Entity::Digest(DigestEntry { digest: *digest, config: Some(*config) })
+                };
+                Ok(select(&self.digests, *id).map(entity).collect())
+            }
+            Query::Externs { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// The fault that a table's error is.
+    fn fault(&self, error: &TableError, entity: &Entity) -> Fault {
+        let what = self.schema.describe(entity);
+        let problem = match error {
+            TableError::Exists | TableError::MemberExists(_) | TableError::GroupExists(_) => {
+                Problem::AlreadyExists { what }
+            }
+            TableError::NotFound => Problem::DoesNotExist { what },
+            TableError::UnknownMember(id) => match entity {
+                Entity::ActionProfileMember(_) => Problem::DoesNotExist { what },
+                _ => Problem::DoesNotExist { what: format!("member {id}") },
+            },
+            TableError::UnknownGroup(id) => match entity {
+                Entity::ActionProfileGroup(_) => Problem::DoesNotExist { what },
+                _ => Problem::DoesNotExist { what: format!("group {id}") },
+            },
+            TableError::Full { size }
+            | TableError::ProfileFull { size }
+            | TableError::ValueSetFull { size } => Problem::Full { what, size: *size },
+            TableError::InUse => Problem::InUse { what, by: "an entry or a group".to_string() },
+            TableError::ConstEntry | TableError::ConstTable | TableError::ConstDefault => {
+                Problem::ConstEntry { what }
+            }
+            TableError::UnknownTable | TableError::UnknownProfile | TableError::UnknownValueSet => {
+                Problem::Unsupported { what }
+            }
+            TableError::WrongNumberOfKeys { .. }
+            | TableError::WrongMatch { .. }
+            | TableError::MissingMatch { .. }
+            | TableError::EmptyRange { .. }
+            | TableError::NoKeys
+            | TableError::NoPriorities
+            | TableError::UnknownAction
+            | TableError::WrongData { .. }
+            | TableError::DefaultOnly { .. }
+            | TableError::TableOnly { .. }
+            | TableError::WantsMember
+            | TableError::NoProfile
+            | TableError::NoSelector
+            | TableError::WrongValueSetMember => Problem::Refused { what, why: error.to_string() },
+        };
+        problem.into()
+    }
+
+    /// The program has nothing of this name, because nothing in it uses it.
+    fn not_in_program(&self, entity: &Entity) -> Fault {
+        Problem::Unsupported { what: self.schema.describe(entity) }.into()
+    }
+}
+
+fn store<K: Ord, V>(
+    map: &mut BTreeMap<K, V>,
+    kind: UpdateKind,
+    key: K,
+    value: V,
+    what: String,
+) -> Result<(), Fault> {
+    match (kind, map.contains_key(&key)) {
+        (UpdateKind::Insert, true) => Err(Problem::AlreadyExists { what }.into()),
+        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Problem::DoesNotExist { what }.into()),
+        (UpdateKind::Insert, false) | (UpdateKind::Modify, true) => {
+            map.insert(key, value);
+            Ok(())
+        }
+        (UpdateKind::Delete, true) => {
+            map.remove(&key);
+            Ok(())
+        }
+    }
+}
+
+/// All, or one.
+fn select<K: Ord, V>(map: &BTreeMap<K, V>, key: Option<K>) -> impl Iterator<Item = (&K, &V)> {
+    map.iter().filter(move |(k, _)| key.as_ref().is_none_or(|key| *k == key))
+}
