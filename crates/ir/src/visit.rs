@@ -1,0 +1,251 @@
+//! What statements and terminators read and write, and their expressions.
+
+use crate::{
+    Arg, Expr, ExprKind, Graph, Keyset, Node, Pattern, Place, Program, Step, Stmt, StmtKind, TerminatorKind,
+};
+use arch::ExternOp;
+
+/// How a place is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    /// All of it, always.
+    Write,
+    /// Perhaps, or only parts of it.
+    MayWrite,
+}
+
+type OnPlace<'f, 'a> = &'f mut dyn FnMut(Access, &'a Place);
+
+fn read<'a>(e: &'a Expr, f: OnPlace<'_, 'a>) {
+    e.for_each_read(&mut |place| f(Access::Read, place));
+}
+
+fn written<'a>(place: &'a Place, access: Access, f: OnPlace<'_, 'a>) {
+    place.for_each_read_in_path(&mut |place| f(Access::Read, place));
+    f(access, place);
+}
+
+/// Whether an extern writes its `out` arguments whatever happens. Others may leave them alone, as a register does
+/// whose index is out of range.
+fn always_writes(op: ExternOp) -> bool {
+    matches!(op, ExternOp::Random | ExternOp::Hash | ExternOp::HashRaw)
+}
+
+impl Stmt {
+    /// Visits reads first, then writes.
+    pub fn for_each_access<'a>(&'a self, f: OnPlace<'_, 'a>) {
+        match &self.kind {
+            StmtKind::Assign { place, value } => {
+                read(value, f);
+                written(place, Access::Write, f);
+            }
+            StmtKind::Emit(place) => {
+                place.for_each_read_in_path(&mut |place| f(Access::Read, place));
+                f(Access::Read, place);
+            }
+            StmtKind::Extern { op, name: _, object: _, args, result } => {
+                for arg in args {
+                    match arg {
+                        Arg::In(e) => read(e, f),
+                        Arg::Fields(fields) => fields.iter().for_each(|e| read(e, f)),
+                        Arg::Ref(place) if always_writes(*op) => {
+                            place.for_each_read_in_path(&mut |place| f(Access::Read, place));
+                        }
+                        Arg::Ref(place) => {
+                            place.for_each_read_in_path(&mut |place| f(Access::Read, place));
+                            f(Access::Read, place);
+                        }
+                        Arg::Str(_) | Arg::Absent => {}
+                    }
+                }
+                for arg in args {
+                    if let Arg::Ref(place) = arg {
+                        f(if always_writes(*op) { Access::Write } else { Access::MayWrite }, place);
+                    }
+                }
+                if let Some(place) = result {
+                    written(place, Access::Write, f);
+                }
+            }
+        }
+    }
+
+    /// Visits the expressions that are no part of another one; those in the paths of places, too.
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.kind {
+            StmtKind::Assign { place, value } => {
+                f(value);
+                place.for_each_expr_mut(f);
+            }
+            StmtKind::Emit(place) => place.for_each_expr_mut(f),
+            StmtKind::Extern { op: _, name: _, object: _, args, result } => {
+                for arg in args {
+                    match arg {
+                        Arg::In(e) => f(e),
+                        Arg::Fields(fields) => fields.iter_mut().for_each(&mut *f),
+                        Arg::Ref(place) => place.for_each_expr_mut(f),
+                        Arg::Str(_) | Arg::Absent => {}
+                    }
+                }
+                if let Some(place) = result {
+                    place.for_each_expr_mut(f);
+                }
+            }
+        }
+    }
+}
+
+impl Place {
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        for step in &mut self.path {
+            match step {
+                Step::Index(e) | Step::SliceAt { lo: e, .. } => f(e),
+                Step::Field(_) | Step::Element(_) | Step::Valid | Step::NextIndex | Step::Slice { .. } => {}
+            }
+        }
+    }
+
+    /// Whether its path needs nothing computed.
+    pub fn is_static(&self) -> bool {
+        self.path.iter().all(|step| match step {
+            Step::Index(_) | Step::SliceAt { .. } => false,
+            Step::Field(_) | Step::Element(_) | Step::Valid | Step::NextIndex | Step::Slice { .. } => true,
+        })
+    }
+}
+
+impl Expr {
+    /// Visits the operands, those in the paths of places included.
+    pub fn for_each_operand_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.kind {
+            ExprKind::Const(_) | ExprKind::PacketLength => {}
+            ExprKind::Read(place) => place.for_each_expr_mut(f),
+            ExprKind::Unary(_, e) | ExprKind::Cast(e) | ExprKind::Slice { value: e, .. } => f(e),
+            ExprKind::Binary(_, a, b) | ExprKind::SliceAt { value: a, lo: b } => {
+                f(a);
+                f(b);
+            }
+            ExprKind::Mux(c, a, b) => {
+                f(c);
+                f(a);
+                f(b);
+            }
+        }
+    }
+}
+
+impl TerminatorKind {
+    /// Visits what the terminator itself reads and writes; what a called procedure does is not its own. An
+    /// [`Extract`](TerminatorKind::Extract) reads and writes a stack's index; it writes the header only when it
+    /// succeeds.
+    pub fn for_each_access<'a>(&'a self, f: OnPlace<'_, 'a>) {
+        match self {
+            TerminatorKind::Goto(_)
+            | TerminatorKind::Call { .. }
+            | TerminatorKind::Return
+            | TerminatorKind::Exit
+            | TerminatorKind::Accept
+            | TerminatorKind::Reject => {}
+            TerminatorKind::Branch { condition: e, .. }
+            | TerminatorKind::Switch { subject: e, .. }
+            | TerminatorKind::Advance { bits: e, .. } => read(e, f),
+            TerminatorKind::Select { keys, cases, .. } => {
+                keys.iter().for_each(|e| read(e, f));
+                for case in cases {
+                    let Pattern::Keys(sets) = &case.pattern else { continue };
+                    for set in sets {
+                        match set {
+                            Keyset::Any | Keyset::ValueSet(_) => {}
+                            Keyset::Value(e) => read(e, f),
+                            Keyset::Mask { value: a, mask: b } | Keyset::Range { lo: a, hi: b } => {
+                                read(a, f);
+                                read(b, f);
+                            }
+                        }
+                    }
+                }
+            }
+            TerminatorKind::Extract { place, to_next, size_bits, .. } => {
+                if let Some(e) = size_bits {
+                    read(e, f);
+                }
+                // Which element is written is known only then.
+                if *to_next {
+                    f(Access::Read, place);
+                }
+                written(place, Access::MayWrite, f);
+            }
+            TerminatorKind::Lookahead { place, .. } => written(place, Access::MayWrite, f),
+            TerminatorKind::Apply { keys, hit, action, .. } => {
+                keys.iter().for_each(|e| read(e, f));
+                for place in [hit, action].into_iter().flatten() {
+                    written(place, Access::Write, f);
+                }
+            }
+        }
+    }
+
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            TerminatorKind::Goto(_)
+            | TerminatorKind::Call { .. }
+            | TerminatorKind::Return
+            | TerminatorKind::Exit
+            | TerminatorKind::Accept
+            | TerminatorKind::Reject => {}
+            TerminatorKind::Branch { condition: e, .. }
+            | TerminatorKind::Switch { subject: e, .. }
+            | TerminatorKind::Advance { bits: e, .. } => f(e),
+            TerminatorKind::Select { keys, cases, .. } => {
+                keys.iter_mut().for_each(&mut *f);
+                for case in cases {
+                    let Pattern::Keys(sets) = &mut case.pattern else { continue };
+                    for set in sets {
+                        match set {
+                            Keyset::Any | Keyset::ValueSet(_) => {}
+                            Keyset::Value(e) => f(e),
+                            Keyset::Mask { value: a, mask: b } | Keyset::Range { lo: a, hi: b } => {
+                                f(a);
+                                f(b);
+                            }
+                        }
+                    }
+                }
+            }
+            TerminatorKind::Extract { place, size_bits, .. } => {
+                place.for_each_expr_mut(f);
+                if let Some(e) = size_bits {
+                    f(e);
+                }
+            }
+            TerminatorKind::Lookahead { place, .. } => place.for_each_expr_mut(f),
+            TerminatorKind::Apply { keys, hit, action, .. } => {
+                keys.iter_mut().for_each(&mut *f);
+                for place in [hit, action].into_iter().flatten() {
+                    place.for_each_expr_mut(f);
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        self.stmts.iter_mut().for_each(|stmt| stmt.for_each_expr_mut(f));
+        self.terminator.kind.for_each_expr_mut(f);
+    }
+}
+
+impl Program {
+    /// The graphs of procedures, then those of blocks.
+    pub fn graphs(&self) -> impl Iterator<Item = &Graph> {
+        let procedures = self.procedures.iter().map(|(_, p)| &p.graph);
+        procedures.chain(self.blocks.iter().map(|(_, b)| &b.graph))
+    }
+
+    pub fn graphs_mut(&mut self) -> impl Iterator<Item = &mut Graph> {
+        let procedures = self.procedures.iter_mut().map(|(_, p)| &mut p.graph);
+        procedures.chain(self.blocks.iter_mut().map(|(_, b)| &mut b.graph))
+    }
+}
