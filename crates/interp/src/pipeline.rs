@@ -1,66 +1,46 @@
 //! A program with everything it keeps: what a control plane writes to and packets run through.
 
 use crate::entities::{Entities, State, View};
-use crate::exec::Machine;
-use crate::externs::Externs;
-use crate::load::{Config, Executable, LoadError};
-use crate::table::Tables;
+use crate::load::LoadError;
+use crate::traffic::{Config, Switch};
 use control::{Entity, Fault, Query, Schema, Target, Update};
 use ir::Program;
 use std::sync::Arc;
 
-/// A loaded program.
+/// A switch and its control plane's view of it.
 pub struct Interpreter {
-    pub exe: Arc<Executable>,
-    pub tables: Tables,
-    pub externs: Externs,
+    /// Packets go in and come out here.
+    pub switch: Switch,
     pub entities: Entities,
-    /// Since any fixed time; whoever drives the interpreter sets it.
-    pub now_ns: u64,
 }
 
 impl Interpreter {
-    /// With the entries that the program declares. `seed` is that of random numbers.
+    /// With the entries that the program declares; they need not be written again.
     pub fn new(
         program: impl Into<Arc<Program>>,
         schema: impl Into<Arc<Schema>>,
         config: Config,
-        seed: u64,
     ) -> Result<Interpreter, LoadError> {
-        let exe = Executable::new(program, config)?;
-        let mut tables = Tables::new(&exe, config)?;
-        tables.selector_hash = crate::externs::selector_hash;
-        Ok(Interpreter {
-            tables,
-            externs: Externs::new(&exe, seed),
-            entities: Entities::new(&exe, schema),
-            exe: Arc::new(exe),
-            now_ns: 0,
-        })
-    }
-
-    pub fn machine(&mut self) -> Machine<'_, Externs> {
-        Machine { exe: &self.exe, tables: &mut self.tables, externs: &mut self.externs, now_ns: self.now_ns }
+        let switch = Switch::new(program, config)?;
+        let entities = Entities::new(switch.executable(), schema);
+        Ok(Interpreter { switch, entities })
     }
 }
 
 impl Target for Interpreter {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
-        let state = State {
-            exe: &self.exe,
-            tables: &mut self.tables,
-            externs: &mut self.externs,
-            now_ns: self.now_ns,
-        };
-        self.entities.write(state, update)
+        let now_ns = self.switch.now_ns();
+        let Switch { exe, tables, externs, pre, .. } = &mut self.switch;
+        self.entities.write(State { exe, tables, externs, pre, now_ns }, update)
     }
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        let view = View { exe: &self.exe, tables: &self.tables, externs: &self.externs, now_ns: self.now_ns };
-        self.entities.read(view, query)
+        let now_ns = self.switch.now_ns();
+        let Switch { exe, tables, externs, pre, .. } = &self.switch;
+        self.entities.read(View { exe, tables, externs, pre, now_ns }, query)
     }
 
-    /// No packet runs while a batch is applied: both need the interpreter for themselves.
+    /// No packet runs while a batch is applied: both need the switch for themselves.
     fn is_batch_atomic(&self) -> bool {
         true
     }

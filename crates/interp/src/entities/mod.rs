@@ -1,7 +1,7 @@
 //! What a control plane writes and reads: entities of crate `control` to tables, objects and back.
 //!
 //! - [`Entities`]: which id of P4Info is what in the program, and what exists for the control plane only:
-//!   multicast groups, clone sessions, how digests are sent;
+//!   how digests are sent, one-shots as they were written;
 //! - [`State`]: what a program keeps, lent for one write.
 //!
 //! Invariant: a write that fails changes nothing. Updates are valid in the sense of [`control::validate()`].
@@ -9,6 +9,7 @@
 mod cells;
 mod names;
 mod profiles;
+mod replication;
 mod tables;
 mod values;
 
@@ -17,6 +18,7 @@ pub use names::Names;
 use crate::externs::Externs;
 use crate::load::Executable;
 use crate::table::{EntryHandle, TableError, Tables};
+use crate::traffic::Pre;
 use control::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -27,8 +29,6 @@ use std::sync::Arc;
 pub struct Entities {
     pub schema: Arc<Schema>,
     names: Names,
-    multicast_groups: BTreeMap<MulticastGroupId, MulticastGroup>,
-    clone_sessions: BTreeMap<CloneSessionId, CloneSession>,
     digests: BTreeMap<DigestId, DigestConfig>,
     /// One-shots as they were written: answers have them so.
     one_shots: FxHashMap<(ir::TableId, EntryHandle), OneShot>,
@@ -39,6 +39,7 @@ pub struct State<'a> {
     pub exe: &'a Executable,
     pub tables: &'a mut Tables,
     pub externs: &'a mut Externs,
+    pub pre: &'a mut Pre,
     pub now_ns: u64,
 }
 
@@ -48,6 +49,7 @@ pub struct View<'a> {
     pub exe: &'a Executable,
     pub tables: &'a Tables,
     pub externs: &'a Externs,
+    pub pre: &'a Pre,
     pub now_ns: u64,
 }
 
@@ -57,8 +59,6 @@ impl Entities {
         Entities {
             names: Names::new(&exe.program, &schema),
             schema,
-            multicast_groups: BTreeMap::new(),
-            clone_sessions: BTreeMap::new(),
             digests: BTreeMap::new(),
             one_shots: FxHashMap::default(),
         }
@@ -66,14 +66,6 @@ impl Entities {
 
     pub fn names(&self) -> &Names {
         &self.names
-    }
-
-    pub fn multicast_group(&self, id: u32) -> Option<&MulticastGroup> {
-        self.multicast_groups.get(&MulticastGroupId(id))
-    }
-
-    pub fn clone_session(&self, id: u32) -> Option<&CloneSession> {
-        self.clone_sessions.get(&CloneSessionId(id))
     }
 
     /// How digests of a kind are sent; `None` when they are not.
@@ -94,14 +86,8 @@ impl Entities {
             Entity::DirectCounter(counter) => self.write_direct_counter(state, update, counter),
             Entity::Register(register) => self.write_register(state, update, register),
             Entity::ValueSet(value_set) => self.write_value_set(state, update, value_set),
-            Entity::MulticastGroup(group) => {
-                let what = what(self);
-                store(&mut self.multicast_groups, update.kind, group.group, group.clone(), what)
-            }
-            Entity::CloneSession(session) => {
-                let what = what(self);
-                store(&mut self.clone_sessions, update.kind, session.session, session.clone(), what)
-            }
+            Entity::MulticastGroup(group) => self.write_multicast_group(state, update, group),
+            Entity::CloneSession(session) => self.write_clone_session(state, update, session),
             Entity::Digest(digest) => {
                 let what = what(self);
                 let config = digest.config.unwrap_or_default();
@@ -113,7 +99,6 @@ impl Entities {
 
     /// The answer to a query, which is valid.
     pub fn read(&self, view: View<'_>, query: &Query) -> Result<Vec<Entity>, Fault> {
-        let groups = |id: &Option<MulticastGroupId>| select(&self.multicast_groups, *id);
         match query {
             Query::TableEntries(query) => Ok(self.read_table_entries(view, query)),
             Query::Members { profile, member } => Ok(self.read_members(view, *profile, *member)),
@@ -127,13 +112,8 @@ impl Entities {
             Query::Counters { counter, index } => Ok(self.read_counters(view, *counter, *index)),
             Query::DirectCounters { entry } => self.read_direct_counters(view, entry.as_ref()),
             Query::Registers { register, index } => Ok(self.read_registers(view, *register, *index)),
-            Query::MulticastGroups(id) => {
-                Ok(groups(id).map(|(_, g)| Entity::MulticastGroup(g.clone())).collect())
-            }
-            Query::CloneSessions(id) => {
-                let sessions = select(&self.clone_sessions, *id);
-                Ok(sessions.map(|(_, s)| Entity::CloneSession(s.clone())).collect())
-            }
+            Query::MulticastGroups(id) => Ok(self.read_multicast_groups(view, *id)),
+            Query::CloneSessions(id) => Ok(self.read_clone_sessions(view, *id)),
             Query::ValueSets(id) => Ok(self.read_value_sets(view, *id)),
             Query::Digests(id) => {
                 let entity = |(digest, config): (&DigestId, &DigestConfig)| {

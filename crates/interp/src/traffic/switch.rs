@@ -41,7 +41,7 @@ impl Output {
 
 /// A program that runs.
 pub struct Switch {
-    pub(super) exe: Arc<Executable>,
+    pub(crate) exe: Arc<Executable>,
     pub tables: Tables,
     pub externs: Externs,
     pub pre: Pre,
