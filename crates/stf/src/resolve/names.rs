@@ -78,7 +78,11 @@ fn element<'s>(
             }
         }
     }
-    if let Some(found) = position(&name.text).and_then(|i| elements.get(i)) {
+    let text = name.text.strip_prefix("key.").unwrap_or(&name.text);
+    if let Some(found) = loosely(text, elements.iter().map(|e| (e, e.name.as_str()))) {
+        return Ok(found);
+    }
+    if let Some(found) = position(text).and_then(|i| elements.get(i)) {
         return Ok(found);
     }
     let names: Vec<String> = elements.iter().map(|e| format!("`{}`", e.name)).collect();
