@@ -49,7 +49,7 @@ pub(super) fn fields(
     for (i, field) in matches.iter().enumerate() {
         let at = || format!("match[{i}]");
         let Some(position) = elements.iter().position(|element| element.id == field.field) else {
-            let known = elements.iter().map(|element| named(element)).collect();
+            let known = elements.iter().map(named).collect();
             let problem = Problem::UnknownPart { part, id: field.field.0, owner: owner.into(), known };
             return Err(Fault::from(problem).inside("field_id").inside(at()));
         };
