@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use super::ValueForm;
 use super::build::{SchemaError, small, width};
 
-/// The type of a [`Data`](crate::Data). Never deeper than [`DEPTH_MAX`].
+/// The type of a [`Data`](crate::Data). Never deeper than `DEPTH_MAX` levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataType {
     Bits {
@@ -126,7 +126,7 @@ impl DataType {
     }
 
     /// Width in bits of each number in a value, in order, structs and headers flattened; `None` when the type
-    /// has no fixed shape (`varbit`, names, header unions) or more than [`N_PARTS_MAX`] parts.
+    /// has no fixed shape (`varbit`, names, header unions) or more than `N_PARTS_MAX` parts.
     pub fn flat_widths(&self) -> Option<Vec<u32>> {
         let mut flat = Flat { widths: Vec::new(), n_parts: 0 };
         flat.push(self)?;
