@@ -42,7 +42,8 @@ impl Body<'_, '_> {
                     self.assign_value(&place, &ty, &value, e.span);
                     Expr::read(place, ty)
                 }
-                Some(Binding::Packet) | None => self.literal(e, ty),
+                // Constructor parameters; objects.
+                Some(Binding::Packet) | None => self.known_aggregate(e, ty),
             },
             ExprKind::ConstRef(id) => {
                 let p = self.e.p;

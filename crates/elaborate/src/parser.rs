@@ -119,14 +119,10 @@ impl<'p> Body<'_, 'p> {
         let values = self.exprs(&parts);
         let mut keys = Vec::new();
         values.into_iter().for_each(|v| self.leaves_of(v, &mut keys));
-        // Keysets may call: what is compared must not change then.
-        if keysets.iter().copied().flatten().any(has_calls) {
-            keys = keys.into_iter().map(|k| self.save(k, span)).collect();
-        }
         let mut cases = Vec::new();
         for (keyset, target) in keysets.iter().zip(targets) {
-            // What evaluates the keyset runs only when no earlier case matches.
-            if keyset.iter().any(has_calls) && !cases.is_empty() {
+            // What can fail is evaluated only when no earlier case matches.
+            if keyset.iter().any(can_fail) && !cases.is_empty() {
                 let (keys, cases, otherwise) = (keys.clone(), std::mem::take(&mut cases), self.new_node());
                 self.terminate(TerminatorKind::Select { keys, cases, otherwise }, span);
                 self.continue_at(otherwise);
@@ -228,15 +224,11 @@ impl<'p> Body<'_, 'p> {
     }
 }
 
-/// True for what needs code of its own: calls, and elements of stacks that may not be there.
-fn has_calls(e: &CheckedExpr) -> bool {
+/// True for elements of stacks that may not be there. (Nothing can be called in a keyset.)
+fn can_fail(e: &CheckedExpr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
-        found |= e.value.is_none()
-            && matches!(
-                e.kind,
-                ExprKind::Call(_) | ExprKind::Stack { member: StackMember::Next | StackMember::Last, .. }
-            );
+        found |= matches!(e.kind, ExprKind::Stack { member: StackMember::Next | StackMember::Last, .. });
     });
     found
 }

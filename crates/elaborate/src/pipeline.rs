@@ -4,7 +4,7 @@ use crate::body::{Body, BodyKind};
 use crate::codes;
 use crate::elaborator::Elaborator;
 use crate::names::{Binding, Names};
-use arch::{Architecture, BlockModel, ParamRole};
+use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
 use check::program::{
     Annotation, AnnotationBody, DeclRef, Direction, FieldDef, NodeId, NodeKind, Program, annotation,
 };
@@ -46,6 +46,17 @@ pub(crate) fn run(p: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
             .note(format!("known are {}", known.join(", "))),
         ]);
     };
+    if !fits(p, main, model) {
+        return Err(vec![
+            Diagnostic::new(
+                &codes::NO_PIPELINE,
+                node.span,
+                format!("this `{package}` is not the package of {}", architecture.name()),
+            )
+            .label("its blocks are not those of the architecture")
+            .help("include the file that declares the architecture"),
+        ]);
+    }
     let mut e = Elaborator::new(p, architecture);
     for (block, arg) in model.blocks.iter().zip(&node.args) {
         if let Some(Value::Object(object)) = arg {
@@ -55,6 +66,27 @@ pub(crate) fn run(p: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
     e.pipeline_fields();
     e.field_lists();
     if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
+}
+
+/// Whether a package has the blocks that the architecture strings together: programs can declare packages of any
+/// name.
+fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> bool {
+    let is_packet = |v: &check::program::VarId| {
+        matches!(p.types.kind(p.vars[*v].ty), TyKind::Extern(id, _)
+            if matches!(p.externs[*id].name.as_str(), "packet_in" | "packet_out"))
+    };
+    let args = &p.nodes[main].args;
+    args.len() >= model.blocks.len()
+        && model.blocks.iter().zip(args).all(|(block, arg)| {
+            let Some(Value::Object(object)) = arg else { return false };
+            let (is_parser, params) = match p.nodes[*object].kind {
+                NodeKind::Parser(id) => (true, &p.parsers[id].params),
+                NodeKind::Control(id) => (false, &p.controls[id].params),
+                NodeKind::Package(_) | NodeKind::Extern(_) => return false,
+            };
+            let roles = block.params.iter().map(|role| *role == ParamRole::Packet);
+            is_parser == (block.role == BlockRole::Parser) && params.iter().map(is_packet).eq(roles)
+        })
 }
 
 /// The members of `error` that core.p4 declares.

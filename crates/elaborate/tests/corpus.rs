@@ -81,6 +81,6 @@ fn programs_of_the_reference_compiler_are_elaborated() {
         }
     }
     assert!(bad.is_empty(), "{} of {} are bad:\n{}", bad.len(), bad.len() + n_good, bad.join("\n"));
-    assert!(n_good > 0, "nothing was elaborated, {n_skipped} skipped");
+    assert!(n_good > 0 || !only.is_empty(), "nothing was elaborated, {n_skipped} skipped");
     println!("{n_good} elaborated, {n_skipped} skipped");
 }
