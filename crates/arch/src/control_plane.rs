@@ -218,6 +218,33 @@ impl Architecture {
         }
     }
 
+    /// The table properties that the architecture adds to those of the language; `None` where nobody has
+    /// written them down.
+    pub fn known_table_properties(self) -> Option<&'static [&'static str]> {
+        match self {
+            Architecture::V1Model => Some(&["implementation", "counters", "meters", "support_timeout"]),
+            Architecture::Psa => Some(&[
+                "psa_implementation",
+                "psa_direct_counter",
+                "psa_direct_meter",
+                "psa_idle_timeout",
+                "psa_empty_group_action",
+            ]),
+            Architecture::Pna => Some(&[
+                "pna_implementation",
+                "pna_direct_counter",
+                "pna_direct_meter",
+                "pna_idle_timeout",
+                "pna_empty_group_action",
+                "add_on_miss",
+                "idle_timeout_with_auto_delete",
+                "default_idle_timeout_for_data_plane_added_entries",
+            ]),
+            Architecture::Ebpf | Architecture::Xdp => Some(&["implementation"]),
+            Architecture::Ubpf => None,
+        }
+    }
+
     /// The constant that holds the version of the architecture's include file, and the versions there are
     /// (first and last).
     pub fn version_constant(self) -> Option<(&'static str, u32, u32)> {
@@ -264,6 +291,18 @@ mod tests {
                 }),
                 Some(arch)
             );
+        }
+    }
+
+    #[test]
+    fn properties_of_control_planes_are_known() {
+        for arch in Architecture::ALL {
+            let Some(known) = arch.known_table_properties() else { continue };
+            let p = arch.table_properties();
+            let used = [p.implementation, p.direct_counter, p.direct_meter];
+            for name in used.into_iter().chain(p.idle_timeout.map(|t| t.0)).filter(|name| !name.is_empty()) {
+                assert!(known.contains(&name), "{}: {name}", arch.name());
+            }
         }
     }
 

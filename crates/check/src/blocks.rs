@@ -587,7 +587,9 @@ impl Checker<'_> {
                         s.span,
                         format!("state `{}` is never reached", s.name),
                     )
-                    .label("no transition leads here"),
+                    .label("no transition leads here")
+                    .note("a parser begins in `start` and goes where transitions lead")
+                    .help("remove the state, or go to it from another one"),
                 );
             }
         }

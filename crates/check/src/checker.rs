@@ -160,15 +160,8 @@ impl<'a> Checker<'a> {
 
     /// Declares a name in the innermost frame; reports duplicates and shadowing.
     pub fn declare(&mut self, name: &ast::Ident, res: Res) {
-        if name.name == "_" {
-            self.report(
-                Diagnostic::new(&codes::INVALID_NAME, name.span, "`_` cannot be used as a name")
-                    .label("not a name")
-                    .note("`_` stands for \"don't care\" in P4"),
-            );
-            return;
-        }
-        if name.name.is_empty() {
+        // The parser has refused these.
+        if matches!(name.name.as_str(), "" | "_") {
             return;
         }
         if let Some(existing) = self.scopes.current().names.get(&name.name) {

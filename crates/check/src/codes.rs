@@ -26,7 +26,6 @@ codes! {
     USED_BEFORE_DECLARATION "P1005" "used-before-declaration" Error "a name used before its declaration";
     SELF_REFERENCE "P1006" "self-reference" Error "a declaration that refers to itself";
     UNKNOWN_MEMBER "P1007" "unknown-member" Error "a field, method or member that does not exist";
-    INVALID_NAME "P1008" "invalid-name" Error "a name that cannot be used here";
 
     FIELD_TYPE "P1101" "field-type" Error "a field of a type that its struct, header or union cannot hold";
     INVALID_WIDTH "P1102" "invalid-width" Error "a width or size that is not a usable number";
@@ -105,7 +104,6 @@ codes! {
     INVALID_INSTANTIATION "P1701" "invalid-instantiation" Error "an instantiation that cannot be";
     MAIN_NOT_PACKAGE "P1702" "main-not-package" Error "a `main` that is not a package";
     CONTROL_PLANE_NAME "P1703" "duplicate-control-plane-name" Error "two objects with one control-plane name";
-    RECURSIVE_INSTANTIATION "P1704" "recursive-instantiation" Error "an object that would contain itself";
 
     ANNOTATION "P1801" "annotation" Error "an annotation whose arguments do not fit";
     DUPLICATE_ANNOTATION "P1802" "duplicate-annotation" Error "a structured annotation given twice";

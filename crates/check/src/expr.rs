@@ -181,10 +181,15 @@ impl Checker<'_> {
             };
             if !is_bit_pattern || matches!(shape, IntShape::Signed(_)) {
                 let shown = self.quote(ty);
+                let bits = value.bits() + u64::from(matches!(shape, IntShape::Signed(_)));
                 self.report(
                     Diagnostic::new(&codes::OVERFLOW, span, format!("{} does not fit {shown}", short(value)))
                         .label(format!("becomes {}", short(&wrapped)))
-                        .note("the upper bits are cut off"),
+                        .note("the upper bits are cut off")
+                        .help(format!(
+                            "use a type of at least {bits} bits, or write {} if that is meant",
+                            short(&wrapped)
+                        )),
                 );
             }
         }

@@ -53,6 +53,9 @@ pub use type_expr::{ARRAY_MAX, WIDTH_MAX};
 use diagnostics::{Diagnostics, SourceMap};
 use program::Program;
 
+/// Names of table properties by the name of a package.
+pub type TableProperties = fn(&str) -> Option<&'static [&'static str]>;
+
 /// How strictly the specification is read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -63,6 +66,9 @@ pub struct Options {
     pub transparent_newtypes: bool,
     /// Which include file declares a name, for messages about names that are not declared.
     pub include_of: Option<fn(&str) -> Option<&'static str>>,
+    /// The table properties that an architecture adds to those of the language, by the name of the package of
+    /// `main`; `None` where they are not known. Others are warned of.
+    pub table_properties: Option<TableProperties>,
 }
 
 /// A checked program with its sources and everything there is to say about it.
@@ -88,6 +94,6 @@ pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
     if !diagnostics.has_errors() {
         diagnostics.extend(evaluate::evaluate(&mut p));
     }
-    warnings::run(&p, &ast, &sources, &mut diagnostics);
+    warnings::run(&p, &ast, &sources, options, &mut diagnostics);
     Checked { program: p, sources, diagnostics }
 }

@@ -352,7 +352,9 @@ impl Checker<'_> {
                         .label(match self.shape(l.ty) {
                             Some(IntShape::Signed(_)) if op == BinaryOp::Shr => "only the sign remains",
                             _ => "nothing of the value remains",
-                        }),
+                        })
+                        .note(format!("the value has {w} bits"))
+                        .help("shift by less, or cast the value to a wider type first"),
                 );
             }
         }

@@ -107,11 +107,7 @@ impl Checker<'_> {
                 is_optional,
                 annotations,
             });
-            if p.name.name != "_" {
-                self.declare(&p.name, Res::Var(id));
-            } else {
-                self.error(&codes::INVALID_NAME, p.name.span, "`_` cannot be used as a parameter name");
-            }
+            self.declare(&p.name, Res::Var(id));
             out.push(id);
         }
         out

@@ -46,10 +46,6 @@ impl Checker<'_> {
             let ty = self.ty(&f.ty);
             self.check_match_annotation(&annotations);
             self.check_length_annotation(&annotations, &fields);
-            if f.name.name == "_" {
-                self.error(&codes::INVALID_NAME, f.name.span, "`_` cannot be used as a field name");
-                continue;
-            }
             if let Some(earlier) = self.positions.fields.get(&(id, f.name.name.clone())) {
                 let earlier = fields[*earlier as usize].span;
                 self.report_duplicate(&f.name.name, f.name.span, earlier);

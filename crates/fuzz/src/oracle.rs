@@ -258,7 +258,11 @@ fn means_the_same(
 }
 
 fn check_options() -> check::Options {
-    check::Options { include_of: Some(arch::include_that_declares), ..check::Options::default() }
+    check::Options {
+        include_of: Some(arch::include_that_declares),
+        table_properties: Some(|package| arch::Architecture::of_package(package)?.known_table_properties()),
+        ..check::Options::default()
+    }
 }
 
 /// P4Info of an accepted program can be made, written and read; `None` after errors.

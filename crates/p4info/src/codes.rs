@@ -36,8 +36,6 @@ codes! {
     NO_MAIN "P2151" "missing" Warning "a program without `main`";
     IGNORED_ANNOTATION "P2152" "ignored-annotation" Warning "an annotation that has no effect here";
     IGNORED_BITS "P2153" "ignored-bits" Warning "bits of a key that its mask hides";
-    PRIORITY_ORDER "P2154" "entries_out_of_order" Warning "entries that are not in the order of their priorities";
-    PRIORITY_REPEATED "P2155" "duplicate_priorities" Warning "two entries with the same priority";
     UNNAMED_DIGEST "P2156" "unnamed-digest" Warning "a digest whose type has no name";
     UNKNOWN_ARCHITECTURE "P2157" "unknown-architecture" Warning "an architecture whose externs are not known";
 }

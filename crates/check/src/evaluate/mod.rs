@@ -31,7 +31,7 @@ pub const OBJECTS_MAX: usize = 1 << 16;
 
 /// Fills [`Program::nodes`] and what belongs to it. The program must be free of errors.
 pub(crate) fn evaluate(p: &mut Program) -> Vec<Diagnostic> {
-    let mut e = Evaluator { p, diagnostics: Vec::new(), stack: Vec::new(), is_full: false };
+    let mut e = Evaluator { p, diagnostics: Vec::new(), is_full: false };
     let instances: Vec<InstanceId> = (e.p.decls.iter())
         .filter_map(|d| match d {
             DeclRef::Instance(id) => Some(*id),
@@ -57,8 +57,6 @@ pub(crate) fn evaluate(p: &mut Program) -> Vec<Diagnostic> {
 struct Evaluator<'p> {
     p: &'p mut Program,
     diagnostics: Vec<Diagnostic>,
-    /// Blocks that are being made, outermost first.
-    stack: Vec<NodeKind>,
     /// [`OBJECTS_MAX`] was reached, and reported.
     is_full: bool,
 }
@@ -122,18 +120,7 @@ impl Evaluator<'_> {
 
     fn make_inner(&mut self, new: New<'_>, scope: Scope) -> Option<NodeId> {
         let kind = self.kind(new.ty)?;
-        if self.stack.contains(&kind) && !matches!(kind, NodeKind::Extern(_) | NodeKind::Package(_)) {
-            self.diagnostics.push(
-                Diagnostic::new(
-                    &codes::RECURSIVE_INSTANTIATION,
-                    new.span,
-                    format!("`{}` would contain itself", self.kind_name(kind)),
-                )
-                .label("instantiated inside its own declaration")
-                .note("objects are made at compile time, so there cannot be infinitely many"),
-            );
-            return None;
-        }
+        // Declarations come before uses, so nothing contains itself; the number of objects bounds the rest.
         if self.is_full || self.p.nodes.len() >= OBJECTS_MAX {
             if !std::mem::replace(&mut self.is_full, true) {
                 self.diagnostics.push(
@@ -182,9 +169,7 @@ impl Evaluator<'_> {
             });
         }
         self.p.nodes[id].args = args;
-        self.stack.push(kind);
         self.contents(kind, id);
-        self.stack.pop();
         Some(id)
     }
 

@@ -23,17 +23,24 @@ mod tables;
 mod tree;
 mod uses;
 
+use crate::Options;
 use crate::program::Program;
 use diagnostics::{Diagnostics, SourceMap};
 use syntax::ast;
 
 /// Adds all warnings of this module and applies `@noWarn` to all warnings.
-pub(crate) fn run(program: &Program, ast: &ast::Program, sources: &SourceMap, out: &mut Diagnostics) {
+pub(crate) fn run(
+    program: &Program,
+    ast: &ast::Program,
+    sources: &SourceMap,
+    options: &Options,
+    out: &mut Diagnostics,
+) {
     if !out.has_errors() {
         let is_system = |span| sources.is_system(span);
         flow::run(program, &is_system, out);
         selects::run(program, &is_system, out);
-        tables::run(program, &is_system, out);
+        tables::run(program, &is_system, options, out);
         uses::run(program, sources, out);
     }
     tree::run(ast, sources, out);

@@ -80,7 +80,8 @@ fn select(p: &Program, exprs: &[Expr], cases: &[SelectCase], out: &mut Diagnosti
         out.push(
             Diagnostic::new(&codes::UNREACHABLE, span, "no case matches this value")
                 .label("known at compile time")
-                .note("a select without a matching case rejects the packet with `error.NoMatch`"),
+                .note("a select without a matching case rejects the packet with `error.NoMatch`")
+                .help("add a case for the value, or `default: ...`"),
         );
     }
 }

@@ -2,10 +2,11 @@
 
 use super::selects::empty_range;
 use super::sets::{self, Set};
+use crate::Options;
 use crate::codes;
 use crate::program::*;
 use crate::value::Value;
-use diagnostics::{Diagnostic, Diagnostics, Span};
+use diagnostics::{Diagnostic, Diagnostics, Span, suggest};
 use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
@@ -13,10 +14,21 @@ use rustc_hash::FxHashMap;
 const KEPT_MAX: usize = 512;
 const COMPARED_MAX: usize = 1 << 20;
 
-pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, out: &mut Diagnostics) {
+/// Properties that the language gives to all tables (P4-16, "Tables").
+const LANGUAGE_PROPERTIES: [&str; 3] = ["size", "largest_priority_wins", "priority_delta"];
+
+pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, options: &Options, out: &mut Diagnostics) {
+    let package = p.main.and_then(|main| match p.nodes[main].kind {
+        NodeKind::Package(id) => Some(p.block_types[id].name.as_str()),
+        NodeKind::Parser(_) | NodeKind::Control(_) | NodeKind::Extern(_) => None,
+    });
+    let known = package.and_then(|name| Some((name, options.table_properties?(name)?)));
     for (_, table) in p.tables.iter().filter(|(_, d)| !is_system(d.span)) {
         for key in table.key.iter().flatten() {
             constant_key(table, key, out);
+        }
+        if let Some((package, known)) = known {
+            table.properties.iter().for_each(|q| unknown_property(table, q, package, known, out));
         }
         if let Some(list) = &table.entries {
             for e in &list.entries {
@@ -43,6 +55,30 @@ fn constant_key(table: &TableDef, key: &KeyElement, out: &mut Diagnostics) {
             .help("remove the key element, or match on a header field or metadata"),
         );
     }
+}
+
+fn unknown_property(
+    table: &TableDef,
+    q: &TableProperty,
+    package: &str,
+    known: &[&str],
+    out: &mut Diagnostics,
+) {
+    if LANGUAGE_PROPERTIES.iter().chain(known).any(|name| q.name == *name) {
+        return;
+    }
+    let mut d = Diagnostic::new(
+        &codes::IGNORED_PROPERTY,
+        q.span,
+        format!("property `{}` of table `{}` has no effect", q.name, table.name),
+    )
+    .label(format!("not known to the architecture of `{package}`"));
+    let all = LANGUAGE_PROPERTIES.iter().chain(known).copied();
+    d = match suggest::closest(&q.name, all) {
+        Some(s) => d.help(format!("did you mean `{s}`?")),
+        None => d.note(format!("it knows `size` and `{}`", known.join("`, `"))),
+    };
+    out.push(d);
 }
 
 /// Bits of a value that its mask throws away.

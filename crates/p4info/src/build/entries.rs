@@ -12,7 +12,7 @@ use check::evaluate::Scope;
 use check::fold;
 use check::program::*;
 use check::value::Value;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::Diagnostic;
 use field_match::FieldMatchType;
 use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
@@ -66,7 +66,7 @@ impl Builder<'_> {
 
     // -- priorities -------------------------------------------------------------------------------
 
-    /// Entries in the order in which they are written, with priorities.
+    /// Entries with their priorities, strongest first.
     fn priorities<'e>(&mut self, scope: NodeId, id: TableId, list: &'e EntryList) -> Vec<(&'e Entry, i32)> {
         let wide = self.p.entry_priorities(scope, id);
         let mut out = Vec::with_capacity(wide.len());
@@ -85,47 +85,10 @@ impl Builder<'_> {
             });
             out.push((entry, priority));
         }
-        if !list.is_const {
-            self.check_order(&mut out, self.p.largest_priority_wins(scope, id));
-        }
+        // Where they are not in order the checker has warned.
+        let largest_wins = self.p.largest_priority_wins(scope, id);
+        out.sort_by_key(|(_, p)| if largest_wins { -i64::from(*p) } else { i64::from(*p) });
         out
-    }
-
-    /// Sorts entries that are out of order, strongest first.
-    fn check_order(&mut self, entries: &mut [(&Entry, i32)], largest_wins: bool) {
-        let mut seen: Vec<(i32, Span)> = entries.iter().map(|(e, p)| (*p, e.span)).collect();
-        seen.sort();
-        for pair in seen.windows(2) {
-            if let [(a, first), (b, second)] = pair
-                && a == b
-            {
-                self.report(
-                    Diagnostic::new(
-                        &codes::PRIORITY_REPEATED,
-                        *second,
-                        format!("two entries have the priority {a}"),
-                    )
-                    .label("the same priority again")
-                    .also(*first, "the first one")
-                    .note("which of them wins is up to the target"),
-                );
-            }
-        }
-        let strength = |p: i32| if largest_wins { -i64::from(p) } else { i64::from(p) };
-        let culprit = entries.windows(2).find(|w| strength(w[0].1) > strength(w[1].1));
-        if let Some([(before, _), (after, _)]) = culprit {
-            self.report(
-                Diagnostic::new(
-                    &codes::PRIORITY_ORDER,
-                    after.span,
-                    "these entries are not in the order of their priorities",
-                )
-                .label("stronger than the one before")
-                .also(before.span, "the one before")
-                .note("they are written with the strongest first"),
-            );
-            entries.sort_by_key(|(_, p)| strength(*p));
-        }
     }
 
     // -- keys -------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ mod annotations;
 mod controller_headers;
 mod entries;
 mod externs;
-mod key_names;
 mod package;
 mod survey;
 mod tables;
