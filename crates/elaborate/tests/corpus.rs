@@ -9,21 +9,32 @@ struct Files<'a>(&'a Path);
 
 impl Loader for Files<'_> {
     fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
-        if kind == IncludeKind::System
-            && let Some(text) = arch::include_file(name)
-        {
-            return Some(LoadedFile { name: format!("<p4include>/{name}"), text: text.into(), is_system: true });
+        let own = || {
+            let text = arch::include_file(name)?;
+            Some(LoadedFile { name: format!("<p4include>/{name}"), text: text.into(), is_system: true })
+        };
+        let beside = || {
+            let beside = Path::new(from).parent().unwrap_or(self.0).join(name);
+            let path = if beside.is_file() { beside } else { self.0.join(name) };
+            let text = std::fs::read_to_string(&path).ok()?;
+            Some(LoadedFile {
+                name: path.to_string_lossy().into_owned(),
+                text: text.into(),
+                is_system: false,
+            })
+        };
+        match kind {
+            IncludeKind::System => own().or_else(beside),
+            IncludeKind::Local => beside().or_else(own),
         }
-        let beside = Path::new(from).parent().unwrap_or(self.0).join(name);
-        let path = if beside.is_file() { beside } else { self.0.join(name) };
-        let text = std::fs::read_to_string(&path).ok()?;
-        Some(LoadedFile { name: path.to_string_lossy().into_owned(), text: text.into(), is_system: false })
     }
 }
 
 enum Outcome {
-    /// Not for an architecture that runs, or refused by the checker.
+    /// Not for an architecture that runs.
     Skipped,
+    /// By the checker.
+    Refused(String),
     Good,
     Bad(String),
 }
@@ -33,8 +44,8 @@ fn run(path: &Path, dir: &Path) -> Outcome {
     let name = path.to_string_lossy();
     let parsed = syntax::parse(&name, text, &Files(dir), &syntax::Options::default());
     let checked = check::check(parsed, &check::Options::default());
-    if checked.diagnostics.has_errors() {
-        return Outcome::Skipped;
+    if let Some(d) = checked.diagnostics.iter().find(|d| d.is_error()) {
+        return Outcome::Refused(d.message.clone());
     }
     match elaborate::elaborate(&checked.program) {
         Ok(ir) => match ir::validate(&ir) {
@@ -69,18 +80,19 @@ fn programs_of_the_reference_compiler_are_elaborated() {
         .filter(|p| p.extension().is_some_and(|e| e == "p4") && p.to_string_lossy().contains(&only))
         .collect();
     files.sort();
-    let (mut n_good, mut n_skipped, mut bad) = (0, 0, Vec::new());
+    let (mut n_good, mut n_skipped, mut refused, mut bad) = (0, 0, Vec::new(), Vec::new());
     for file in &files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let outcome = std::panic::catch_unwind(|| run(file, &dir));
         match outcome {
             Ok(Outcome::Good) => n_good += 1,
             Ok(Outcome::Skipped) => n_skipped += 1,
+            Ok(Outcome::Refused(why)) => refused.push(format!("{name}: {why}")),
             Ok(Outcome::Bad(why)) => bad.push(format!("{name}: {why}")),
             Err(_) => bad.push(format!("{name}: panicked")),
         }
     }
     assert!(bad.is_empty(), "{} of {} are bad:\n{}", bad.len(), bad.len() + n_good, bad.join("\n"));
     assert!(n_good > 0 || !only.is_empty(), "nothing was elaborated, {n_skipped} skipped");
-    println!("{n_good} elaborated, {n_skipped} skipped");
+    println!("{n_good} elaborated, {n_skipped} skipped, {} refused:\n{}", refused.len(), refused.join("\n"));
 }
