@@ -1,5 +1,6 @@
 //! What statements and terminators read and write, and their expressions.
 
+use crate::lookup::{get, index};
 use crate::{
     Arg, Expr, ExprKind, Graph, Keyset, Node, Pattern, Place, Program, Step, Stmt, StmtKind, TerminatorKind,
 };
@@ -238,6 +239,32 @@ impl Node {
 }
 
 impl Program {
+    /// Of each procedure whether a block may come to run it.
+    pub fn reachable_procedures(&self) -> Vec<bool> {
+        let mut seen = vec![false; self.procedures.len()];
+        let mut graphs: Vec<&Graph> = self.blocks.iter().map(|(_, block)| &block.graph).collect();
+        while let Some(graph) = graphs.pop() {
+            for (_, node) in graph.nodes.iter() {
+                let called = match &node.terminator.kind {
+                    TerminatorKind::Call { procedure, .. } => vec![*procedure],
+                    TerminatorKind::Apply { table, .. } => get(&self.tables, *table)
+                        .map(|table| table.actions.iter().map(|action| action.procedure).collect())
+                        .unwrap_or_default(),
+                    _ => Vec::new(),
+                };
+                for id in called {
+                    if let (Some(procedure), Some(seen @ false)) =
+                        (get(&self.procedures, id), seen.get_mut(index(id)))
+                    {
+                        *seen = true;
+                        graphs.push(&procedure.graph);
+                    }
+                }
+            }
+        }
+        seen
+    }
+
     /// The graphs of procedures, then those of blocks.
     pub fn graphs(&self) -> impl Iterator<Item = &Graph> {
         let procedures = self.procedures.iter().map(|(_, p)| &p.graph);

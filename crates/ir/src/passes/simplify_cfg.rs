@@ -86,11 +86,8 @@ fn merge_lines(graph: &mut Graph) {
             }
         }
     }
-    for position in 0..graph.nodes.len() {
+    for (position, _) in seen.iter().enumerate().filter(|(_, seen)| **seen) {
         let id: NodeId = id_at(position);
-        if !seen[position] {
-            continue;
-        }
         while let TerminatorKind::Goto(next) = graph.nodes[id].terminator.kind {
             let joins = get(&graph.nodes, next).is_some_and(|node| node.state.is_none())
                 && next != id

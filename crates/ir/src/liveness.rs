@@ -1,0 +1,487 @@
+//! Which leaves are read again before they are written: backwards over graphs, through calls and from block to
+//! block.
+//!
+//! Procedures are summarised: what is live before a call is what the procedure reads itself and what passes
+//! through it from either of its ends. As the analysis only ever removes and adds leaves one by one, that is
+//! exact, whoever calls.
+
+use crate::layout::{Exactness, Layout};
+use crate::leaf_set::LeafSet;
+use crate::lookup::{get, index};
+use crate::visit::Access;
+use crate::{
+    BlockId, Graph, NodeId, Place, ProcedureId, Program, Stmt, StmtKind, TableId, TerminatorKind, VarId,
+};
+use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
+
+/// Memory for sets that an analysis may take, in bits.
+const N_BITS_MAX: u64 = 1 << 32;
+
+/// The program has too many values for its size of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the program is too large to find out which values are needed where")
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// What is live where in a valid program.
+pub struct Liveness<'p> {
+    program: &'p Program,
+    pub layout: Layout,
+    summaries: Vec<Summary>,
+    /// Before each node of each block.
+    before: Vec<Vec<LeafSet>>,
+    /// After each block; what the architecture reads then is included.
+    after: Vec<LeafSet>,
+}
+
+/// What is live before a procedure: `reads`, and what is live after it as far as it passes through.
+#[derive(Clone, Default)]
+struct Summary {
+    reads: LeafSet,
+    /// From where it returns.
+    through_return: LeafSet,
+    /// From where it exits.
+    through_exit: LeafSet,
+}
+
+impl Summary {
+    fn before(&self, at_return: &LeafSet, at_exit: &LeafSet) -> LeafSet {
+        let mut out = self.through_return.clone();
+        out.intersect(at_return);
+        let mut exit = self.through_exit.clone();
+        exit.intersect(at_exit);
+        out.union(&exit);
+        out.union(&self.reads);
+        out
+    }
+}
+
+/// What is live where code ends.
+struct Ends<'s> {
+    at_return: &'s LeafSet,
+    at_exit: &'s LeafSet,
+    /// The variable that parser operations set where they fail.
+    error: Option<VarId>,
+}
+
+/// Fields that the architecture reads when ingress is done, or the only control.
+const READ_AFTER_INGRESS: &[FieldRole] = &[
+    FieldRole::EgressSpec,
+    FieldRole::MulticastGroup,
+    FieldRole::Priority,
+    FieldRole::OutputAction,
+    FieldRole::OutputPort,
+];
+
+/// Fields that the architecture sets before a packet is queued: they survive the queue if egress reads them.
+const SET_BEFORE_QUEUE: &[FieldRole] = &[
+    FieldRole::EnqueueTimestamp,
+    FieldRole::EnqueueDepth,
+    FieldRole::EgressInstance,
+    FieldRole::InstanceType,
+];
+
+/// Fields that the architecture sets when a packet leaves the queue.
+const SET_AFTER_QUEUE: &[FieldRole] = &[
+    FieldRole::EgressTimestamp,
+    FieldRole::DequeueTimeDelta,
+    FieldRole::DequeueDepth,
+    FieldRole::EgressPort,
+    FieldRole::EgressSpec,
+];
+
+impl<'p> Liveness<'p> {
+    pub fn new(program: &'p Program) -> Result<Liveness<'p>, TooLarge> {
+        let layout = Layout::new(program);
+        let n = layout.n_leaves();
+        let n_nodes: usize = program.graphs().map(|graph| graph.nodes.len() + 3).sum();
+        if (n_nodes as u64).saturating_mul(n as u64) > N_BITS_MAX {
+            return Err(TooLarge);
+        }
+        let mut this = Liveness {
+            program,
+            layout,
+            summaries: vec![Summary::default(); program.procedures.len()],
+            before: vec![Vec::new(); program.blocks.len()],
+            after: vec![LeafSet::none(n); program.blocks.len()],
+        };
+        this.summarise();
+        // What copies of the packet take along depends on what is live where they come back.
+        let mut preserved = LeafSet::none(n);
+        let mut in_field_lists = this.in_field_lists(BlockRole::Ingress);
+        in_field_lists.union(&this.in_field_lists(BlockRole::Egress));
+        loop {
+            this.solve_blocks(&preserved);
+            let mut more = this.live_on_return();
+            more.intersect(&in_field_lists);
+            if !preserved.union(&more) {
+                return Ok(this);
+            }
+        }
+    }
+
+    fn none(&self) -> LeafSet {
+        LeafSet::none(self.layout.n_leaves())
+    }
+
+    /// Before a node of a block.
+    pub fn before_node(&self, block: BlockId, node: NodeId) -> LeafSet {
+        let before = self.before.get(index(block)).and_then(|nodes| nodes.get(index(node)));
+        before.cloned().unwrap_or_else(|| self.none())
+    }
+
+    /// Before a block begins.
+    pub fn before_block(&self, block: BlockId) -> LeafSet {
+        get(&self.program.blocks, block)
+            .map_or_else(|| self.none(), |b| self.before_node(block, b.graph.entry))
+    }
+
+    /// After a block, what the architecture reads included.
+    pub fn after_block(&self, block: BlockId) -> LeafSet {
+        self.after.get(index(block)).cloned().unwrap_or_else(|| self.none())
+    }
+
+    /// What must survive the queue before egress.
+    pub fn in_queue(&self) -> Option<LeafSet> {
+        let mut live = self.before_block(self.program.block(BlockRole::Egress)?);
+        self.kill_fields(&mut live, SET_AFTER_QUEUE);
+        Some(live)
+    }
+
+    /// What a copy of the packet that takes fields along reads of them where it begins again.
+    pub fn live_on_return(&self) -> LeafSet {
+        let mut live = self.none();
+        for role in [BlockRole::Parser, BlockRole::Egress] {
+            if let Some(block) = self.program.block(role) {
+                live.union(&self.before_block(block));
+            }
+        }
+        live
+    }
+
+    /// The leaves of the field list with an index, or of all of them.
+    pub fn field_list(&self, list: Option<u32>) -> LeafSet {
+        let mut out = self.none();
+        let lists = self.program.field_lists.iter().filter(|l| list.is_none_or(|index| l.index == index));
+        for place in lists.flat_map(|l| &l.places) {
+            out.insert(self.layout.place(self.program, place).leaves);
+        }
+        out
+    }
+
+    /// The leaves of all field lists that calls in a block may name.
+    fn in_field_lists(&self, role: BlockRole) -> LeafSet {
+        let mut out = self.none();
+        let Some(id) = self.program.block(role) else { return out };
+        let of_block = get(&self.program.blocks, id).map(|block| &block.graph);
+        let procedures = self.program.procedures.iter().filter(|(_, p)| p.block == id).map(|(_, p)| &p.graph);
+        for (_, node) in of_block.into_iter().chain(procedures).flat_map(|graph| graph.nodes.iter()) {
+            for list in node.stmts.iter().filter_map(preserved_list) {
+                out.union(&self.field_list(list));
+            }
+        }
+        out
+    }
+
+    fn kill_fields(&self, live: &mut LeafSet, roles: &[FieldRole]) {
+        for place in roles.iter().filter_map(|role| self.program.field(*role)) {
+            let extent = self.layout.place(self.program, place);
+            if extent.exactness == Exactness::Exact {
+                live.remove(extent.leaves);
+            }
+        }
+    }
+
+    fn read_fields(&self, live: &mut LeafSet, roles: &[FieldRole]) {
+        for place in roles.iter().filter_map(|role| self.program.field(*role)) {
+            live.insert(self.layout.place(self.program, place).leaves);
+        }
+    }
+
+    fn solve_blocks(&mut self, preserved: &LeafSet) {
+        // The last block first; after it only the architecture reads.
+        let mut live = self.none();
+        let mut next: Option<BlockRole> = None;
+        let preserved_by = |role| {
+            let mut out = self.in_field_lists(role);
+            out.intersect(preserved);
+            out
+        };
+        let by_ingress = preserved_by(BlockRole::Ingress);
+        let by_egress = preserved_by(BlockRole::Egress);
+        for (role, id) in self.program.pipeline.iter().rev() {
+            let Some(block) = get(&self.program.blocks, *id) else { continue };
+            if next == Some(BlockRole::Egress) {
+                self.kill_fields(&mut live, SET_AFTER_QUEUE);
+                self.kill_fields(&mut live, SET_BEFORE_QUEUE);
+            }
+            match role {
+                BlockRole::Parser => {
+                    if let Some(error) = block.error
+                        && self.program.field(FieldRole::ParserError).is_some()
+                    {
+                        self.kill_fields(&mut live, &[FieldRole::ParserError]);
+                        live.insert(self.layout.variable(error));
+                    }
+                }
+                BlockRole::Ingress => {
+                    self.read_fields(&mut live, READ_AFTER_INGRESS);
+                    if let Some(accept) = self.program.shared_variable(ParamRole::Accept) {
+                        live.insert(self.layout.variable(accept));
+                    }
+                    live.union(&by_ingress);
+                }
+                BlockRole::Egress => {
+                    self.read_fields(&mut live, &[FieldRole::EgressSpec]);
+                    live.union(&by_egress);
+                }
+                BlockRole::VerifyChecksum | BlockRole::ComputeChecksum | BlockRole::Deparser => {}
+            }
+            let ends = Ends { at_return: &live, at_exit: &live, error: block.error };
+            let before = self.solve(&block.graph, &ends);
+            let at_entry = before.get(index(block.graph.entry)).cloned().unwrap_or_else(|| self.none());
+            self.before[index(*id)] = before;
+            self.after[index(*id)] = std::mem::replace(&mut live, at_entry);
+            next = Some(*role);
+        }
+    }
+
+    /// Callees first, as the program has no recursion.
+    fn summarise(&mut self) {
+        let program = self.program;
+        let callees = |id: ProcedureId| {
+            let nodes = program.procedures[id].graph.nodes.iter();
+            nodes.flat_map(|(_, node)| match &node.terminator.kind {
+                TerminatorKind::Call { procedure, .. } => vec![*procedure],
+                TerminatorKind::Apply { table, .. } => get(&program.tables, *table)
+                    .map(|table| table.actions.iter().map(|action| action.procedure).collect())
+                    .unwrap_or_default(),
+                _ => Vec::new(),
+            })
+        };
+        let mut seen = vec![false; program.procedures.len()];
+        for (root, _) in program.procedures.iter() {
+            let mut stack = vec![(root, false)];
+            while let Some((id, callees_done)) = stack.pop() {
+                if get(&program.procedures, id).is_none() {
+                    continue;
+                }
+                if callees_done {
+                    self.summaries[index(id)] = self.summary(id);
+                } else if !std::mem::replace(&mut seen[index(id)], true) {
+                    stack.push((id, true));
+                    stack.extend(callees(id).map(|callee| (callee, false)));
+                }
+            }
+        }
+    }
+
+    fn summary(&self, id: ProcedureId) -> Summary {
+        let procedure = &self.program.procedures[id];
+        let error = get(&self.program.blocks, procedure.block).and_then(|block| block.error);
+        let (none, all) = (self.none(), LeafSet::all(self.layout.n_leaves()));
+        let before = |at_return: &LeafSet, at_exit: &LeafSet| {
+            let nodes = self.solve(&procedure.graph, &Ends { at_return, at_exit, error });
+            nodes.get(index(procedure.graph.entry)).cloned().unwrap_or_else(|| none.clone())
+        };
+        Summary {
+            reads: before(&none, &none),
+            through_return: before(&all, &none),
+            through_exit: before(&none, &all),
+        }
+    }
+
+    /// What is live before each node.
+    fn solve(&self, graph: &Graph, ends: &Ends) -> Vec<LeafSet> {
+        let mut before = vec![self.none(); graph.nodes.len()];
+        let order = postorder(graph);
+        loop {
+            let mut changed = false;
+            for id in &order {
+                let node = &graph.nodes[*id];
+                let mut live = self.before_terminator(&node.terminator.kind, &before, ends);
+                for stmt in node.stmts.iter().rev() {
+                    self.before_stmt(stmt, &mut live);
+                }
+                changed |= before[index(*id)].union(&live);
+            }
+            if !changed {
+                return before;
+            }
+        }
+    }
+
+    /// Turns what is live after a statement into what is live before it.
+    pub(crate) fn before_stmt(&self, stmt: &Stmt, live: &mut LeafSet) {
+        stmt.for_each_access(&mut |access, place| self.kill(access, place, live));
+        stmt.for_each_access(&mut |access, place| self.read(access, place, live));
+    }
+
+    /// The same without what is read to call an extern: that goes along with the call.
+    pub(crate) fn while_extern_runs(&self, stmt: &Stmt, live: &mut LeafSet) {
+        stmt.for_each_access(&mut |access, place| {
+            self.kill(access, place, live);
+        });
+        stmt.for_each_access(&mut |access, place| {
+            if access != Access::Read {
+                place.for_each_read_in_path(&mut |place| self.read(Access::Read, place, live));
+            }
+        });
+    }
+
+    fn kill(&self, access: Access, place: &Place, live: &mut LeafSet) {
+        if access == Access::Write {
+            let extent = self.layout.place(self.program, place);
+            if extent.exactness == Exactness::Exact {
+                live.remove(extent.leaves);
+            }
+        }
+    }
+
+    fn read(&self, access: Access, place: &Place, live: &mut LeafSet) {
+        if access == Access::Read {
+            live.insert(self.layout.place(self.program, place).leaves);
+        }
+    }
+
+    /// Live while a table is looked up, given what is live after: what the actions read, not the key.
+    pub(crate) fn while_looked_up(
+        &self,
+        kind: &TerminatorKind,
+        before: impl Fn(NodeId) -> LeafSet,
+    ) -> LeafSet {
+        let TerminatorKind::Apply { table, keys: _, hit, action, then, exit } = kind else {
+            return self.none();
+        };
+        let mut live = self.before_actions(*table, &before(*then), &before(*exit));
+        for place in [hit, action].into_iter().flatten() {
+            self.kill(Access::Write, place, &mut live);
+        }
+        for place in [hit, action].into_iter().flatten() {
+            place.for_each_read_in_path(&mut |place| self.read(Access::Read, place, &mut live));
+        }
+        live
+    }
+
+    fn before_actions(&self, table: TableId, then: &LeafSet, exit: &LeafSet) -> LeafSet {
+        let mut live = self.none();
+        let Some(table) = get(&self.program.tables, table) else { return then.clone() };
+        // A selector's empty group runs nothing.
+        if table.actions.is_empty() || table.implementation.is_some() {
+            live.union(then);
+        }
+        for action in &table.actions {
+            let Some(procedure) = get(&self.program.procedures, action.procedure) else { continue };
+            let mut before = self.summaries[index(action.procedure)].before(then, exit);
+            for param in &procedure.params {
+                before.remove(self.layout.variable(*param));
+            }
+            live.union(&before);
+        }
+        // The code of an empty action with data stands after the table (see `segments`), where it runs only if the
+        // action did: the data are written whenever they are read.
+        for action in &table.actions {
+            let Some(procedure) = get(&self.program.procedures, action.procedure) else { continue };
+            let is_empty = procedure
+                .graph
+                .nodes
+                .iter()
+                .all(|(_, node)| node.stmts.is_empty() && node.terminator.kind == TerminatorKind::Return);
+            for param in procedure.params.iter().filter(|_| is_empty) {
+                live.remove(self.layout.variable(*param));
+            }
+        }
+        live
+    }
+
+    fn before_terminator(&self, kind: &TerminatorKind, before: &[LeafSet], ends: &Ends) -> LeafSet {
+        let none = LeafSet::default();
+        let of = |id: NodeId| before.get(index(id)).unwrap_or(&none);
+        let mut live = self.none();
+        match kind {
+            TerminatorKind::Return | TerminatorKind::Accept | TerminatorKind::Reject => {
+                live.union(ends.at_return);
+            }
+            TerminatorKind::Exit => {
+                live.union(ends.at_exit);
+            }
+            TerminatorKind::Goto(_)
+            | TerminatorKind::Branch { .. }
+            | TerminatorKind::Switch { .. }
+            | TerminatorKind::Select { .. } => {
+                for successor in kind.successors() {
+                    live.union(of(successor));
+                }
+            }
+            TerminatorKind::Extract { then, fail, .. }
+            | TerminatorKind::Advance { then, fail, .. }
+            | TerminatorKind::Lookahead { then, fail, .. } => {
+                live.union(of(*then));
+                let written = match kind {
+                    TerminatorKind::Extract { place, to_next: false, .. } => Some(place),
+                    TerminatorKind::Lookahead { place, .. } => Some(place),
+                    _ => None,
+                };
+                if let Some(place) = written {
+                    self.kill(Access::Write, place, &mut live);
+                }
+                let mut failed = self.none();
+                failed.union(of(*fail));
+                if let Some(error) = ends.error {
+                    failed.remove(self.layout.variable(error));
+                }
+                live.union(&failed);
+            }
+            TerminatorKind::Apply { .. } => {
+                let or_none = |id| before.get(index(id)).cloned().unwrap_or_else(|| self.none());
+                live = self.while_looked_up(kind, or_none);
+            }
+            TerminatorKind::Call { procedure, then, exit } => {
+                if let Some(summary) = self.summaries.get(index(*procedure)) {
+                    live.union(&summary.before(of(*then), of(*exit)));
+                }
+            }
+        }
+        kind.for_each_access(&mut |access, place| self.read(access, place, &mut live));
+        live
+    }
+}
+
+/// The index of the field list that a call makes a copy of the packet preserve: `None` when it does no such
+/// thing, `Some(None)` when the index is computed.
+pub(crate) fn preserved_list(stmt: &Stmt) -> Option<Option<u32>> {
+    let StmtKind::Extern { op, args, .. } = &stmt.kind else { return None };
+    let position = match op {
+        ExternOp::ClonePreservingFieldList => 2,
+        ExternOp::ResubmitPreservingFieldList | ExternOp::RecirculatePreservingFieldList => 0,
+        _ => return None,
+    };
+    let index = match args.get(position) {
+        Some(crate::Arg::In(e)) => e.as_const().and_then(|value| value.to_u64()),
+        _ => None,
+    };
+    Some(index.and_then(|index| u32::try_from(index).ok()))
+}
+
+/// Nodes that can be reached, successors before predecessors where there are no loops.
+fn postorder(graph: &Graph) -> Vec<NodeId> {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut out = Vec::new();
+    let mut stack = vec![(graph.entry, false)];
+    while let Some((id, done)) = stack.pop() {
+        let Some(node) = get(&graph.nodes, id) else { continue };
+        if done {
+            out.push(id);
+        } else if !std::mem::replace(&mut seen[index(id)], true) {
+            stack.push((id, true));
+            stack.extend(node.terminator.kind.successors().into_iter().map(|s| (s, false)));
+        }
+    }
+    out
+}
