@@ -63,7 +63,7 @@ fn lists_of_actions_keep_scopes_and_bind_arguments() {
     let p = ingress(
         "table t {
             key = { hdr.h.a: exact; }
-            actions = { @tableonly set; @defaultonly nop; both(hdr.g.a); }
+            actions = { set; @tableonly nop; both(hdr.g.a); @defaultonly NoAction; }
             default_action = set(7);
         }
         table u {
@@ -76,7 +76,15 @@ fn lists_of_actions_keep_scopes_and_bind_arguments() {
     let t = table(&p, "I.t");
     let actions: Vec<(&str, bool, bool)> =
         t.actions.iter().map(|a| (a.name.as_str(), a.is_table_only, a.is_default_only)).collect();
-    assert_eq!(actions, [("I.set", true, false), ("I.nop", false, true), ("I.both", false, false)]);
+    assert_eq!(
+        actions,
+        [
+            ("I.set", false, false),
+            ("I.nop", true, false),
+            ("I.both", false, false),
+            ("NoAction", false, true),
+        ]
+    );
     assert_eq!((t.default_action.index, t.default_action.data.as_slice()), (0, &[bits(8, 7)][..]));
     assert!(!t.has_const_default_action);
     let u = table(&p, "I.u");

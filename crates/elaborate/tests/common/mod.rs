@@ -24,8 +24,11 @@ pub fn try_elaborate(text: &str) -> Result<Program, Vec<String>> {
     let errors: Vec<&str> =
         checked.diagnostics.iter().filter(|d| d.is_error()).map(|d| d.message.as_str()).collect();
     assert_eq!(errors, Vec::<&str>::new());
-    elaborate::elaborate(&checked.program)
-        .map_err(|faults| faults.iter().map(|d| format!("{}: {}", d.code.id, d.message)).collect())
+    let program = elaborate::elaborate(&checked.program).map_err(|faults| {
+        faults.iter().map(|d| format!("{}: {}", d.code.id, d.message)).collect::<Vec<String>>()
+    })?;
+    assert_eq!(ir::validate(&program), Ok(()));
+    Ok(program)
 }
 
 /// A program for v1model with these declarations, states of the parser, and inside of the ingress control.
@@ -53,4 +56,5 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 }
 
 /// A parser that accepts at once.
+#[allow(dead_code, reason = "not every test needs it")]
 pub const ACCEPT: &str = "state start { transition accept; }";
