@@ -24,6 +24,12 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Make the P4Info and the initial entries of a program
     P4info(Box<P4InfoArgs>),
+    /// Run a program on packets: of a test script, or of capture files
+    Run(Box<RunArgs>),
+    /// Tell the story of one packet
+    Trace(Box<TraceArgs>),
+    /// Run test scripts and say which fail
+    Stf(Box<StfArgs>),
     /// Print the intermediate representation of a program
     Ir(Box<IrArgs>),
     /// Format programs
@@ -140,6 +146,97 @@ pub struct P4InfoArgs {
     /// Write the initial entries to this file; `-` is standard output, instead of P4Info
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
+}
+
+/// What the switch has when packets come; shared by `run` and `trace`.
+#[derive(Debug, Args)]
+pub struct SwitchArgs {
+    /// Write these entries first: a P4Runtime WriteRequest as .txtpb, .json or .bin (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub entries: Vec<PathBuf>,
+    /// Seed of random numbers
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// Packets to this port go to the controller
+    #[arg(long, value_name = "PORT")]
+    pub cpu_port: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A program; `-` is standard input
+    pub program: PathBuf,
+    /// A test script
+    #[arg(value_name = "TEST.stf", conflicts_with = "pcap", required_unless_present = "pcap")]
+    pub script: Option<PathBuf>,
+    /// Packets that arrive at a port: a pcap or pcapng file (repeatable)
+    #[arg(long, value_name = "[PORT=]FILE", value_parser = parse_port_file)]
+    pub pcap: Vec<(u32, PathBuf)>,
+    /// Write what leaves to PORT.pcap in this directory [default: only count]
+    #[arg(short = 'o', long, value_name = "DIR", requires = "pcap")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub switch: SwitchArgs,
+    /// Do not tell the story of each packet
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Tell the story of at most this many packets [default: all of a script, 10 of captures]
+    #[arg(long, value_name = "N", conflicts_with = "quiet")]
+    pub stories: Option<usize>,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// A program; `-` is standard input
+    pub program: PathBuf,
+    /// The packet in hexadecimal digits; blanks are ignored
+    #[arg(short = 'p', long, value_name = "HEX")]
+    pub packet: String,
+    /// Where it arrives
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub port: u32,
+    #[command(flatten)]
+    pub switch: SwitchArgs,
+    /// The story as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct StfArgs {
+    /// `prog.p4 test.stf...`, or directories: of each script the program beside it, of the same name or `program.p4`
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Name the tests that pass, too
+    #[arg(short = 'V', long)]
+    pub all: bool,
+    /// Tell the story of the packets of failed tests
+    #[arg(long)]
+    pub story: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+}
+
+/// `3=in.pcap`, or `in.pcap` for port 0.
+fn parse_port_file(text: &str) -> Result<(u32, PathBuf), String> {
+    match text.split_once('=') {
+        Some((port, file)) if !file.is_empty() => {
+            let port = port.parse().map_err(|_| format!("`{port}` is no port number; write PORT=FILE"))?;
+            Ok((port, file.into()))
+        }
+        Some(_) => Err("the name of the file is missing; write PORT=FILE".to_string()),
+        None => Ok((0, text.into())),
+    }
 }
 
 #[derive(Debug, Args)]

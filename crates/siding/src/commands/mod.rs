@@ -8,6 +8,10 @@ mod fmt;
 mod ir;
 mod load;
 mod p4info;
+mod run;
+mod stf;
+mod switch;
+mod trace;
 
 use crate::cli::{BenchCommand, Cli, Command};
 use crate::output::{self, Exit};
@@ -20,6 +24,9 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
     match cli.command {
         Command::Check(args) => check::run(&args, matches),
         Command::P4info(args) => p4info::run(&args, matches),
+        Command::Run(args) => run::run(&args, matches),
+        Command::Trace(args) => trace::run(&args, matches),
+        Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),

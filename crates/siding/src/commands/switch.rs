@@ -1,0 +1,74 @@
+//! A program in the interpreter, with the entries that the command line names.
+
+use super::load::{Loaded, load};
+use crate::cli::{FrontEndArgs, SwitchArgs};
+use crate::output::{self, Exit};
+use clap::ArgMatches;
+use control::{Schema, Writer};
+use diagnostics::SourceMap;
+use interp::Interpreter;
+use interp::traffic::Config;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A program ready to take packets.
+pub struct Simulation {
+    pub interpreter: Interpreter,
+    pub schema: Arc<Schema>,
+    pub sources: Arc<SourceMap>,
+}
+
+impl Simulation {
+    /// Loads a program and writes the entries of the files.
+    pub fn new(
+        program: &Path,
+        args: &SwitchArgs,
+        front_end: &FrontEndArgs,
+        matches: &ArgMatches,
+    ) -> Result<Simulation, Exit> {
+        let mut simulation = Simulation::of(load(program, front_end, matches)?, args)?;
+        for path in &args.entries {
+            simulation.write_entries(path)?;
+        }
+        Ok(simulation)
+    }
+
+    /// With a switch of its own, fresh, for a program that is loaded.
+    pub fn of(loaded: Loaded, args: &SwitchArgs) -> Result<Simulation, Exit> {
+        let Loaded { runnable, sources } = loaded;
+        let schema = Schema::new(&runnable.control_plane.p4info).map_err(|error| {
+            output::error_line(&format!("the program's P4Info makes no sense: {error}"));
+            Exit::Bug
+        })?;
+        let schema = Arc::new(schema);
+        let config = Config { seed: args.seed, cpu_port: args.cpu_port, ..Config::default() };
+        let interpreter =
+            Interpreter::new(runnable.program, Arc::clone(&schema), config).map_err(|error| {
+                output::error_line(&format!("the program cannot be run: {error}"));
+                Exit::CompileError
+            })?;
+        Ok(Simulation { interpreter, schema, sources })
+    }
+
+    fn write_entries(&mut self, path: &Path) -> Result<(), Exit> {
+        let shown = path.display();
+        let bytes = std::fs::read(path).map_err(|error| {
+            output::error_line(&format!("cannot read {shown}: {error}"));
+            Exit::Environment
+        })?;
+        let usage = |message: String| {
+            output::error_line(&message);
+            Exit::Usage
+        };
+        let format = p4info::Format::from_path(path).map_err(|error| usage(error.to_string()))?;
+        let request = p4info::decode_write_request(&bytes, format)
+            .map_err(|error| usage(format!("{shown}: {error}")))?;
+        let results = p4runtime::write(&self.schema, &mut self.interpreter, &request, Writer::Controller);
+        let faults: Vec<String> =
+            results.iter().filter_map(|r| r.as_ref().err()).map(|f| f.to_string()).collect();
+        for fault in &faults {
+            output::error_line(&format!("{shown}: {fault}"));
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Exit::Usage) }
+    }
+}
