@@ -1,12 +1,13 @@
 //! Calls: copy-in, call, copy-out; externs; what core.p4 declares.
 
 use crate::body::Body;
+use crate::elaborator::Values;
 use crate::names::Binding;
 use crate::place::{Indices, LValue};
 use arch::ExternOp;
 use check::program::{
-    self as checked, ActionId, Builtin, Call, Callee, Direction, Expr as Checked, ExprKind, ExternId,
-    FunctionId, NodeKind, Origin, StackMember, VarId as CheckedVar,
+    self as checked, Builtin, Call, Callee, Direction, Expr as Checked, ExprKind, ExternId, FunctionId,
+    NodeKind, Origin, StackMember, VarId as CheckedVar,
 };
 use check::types::{Ty, TyKind, Types};
 use check::value::Value;
@@ -41,8 +42,10 @@ impl<'p> Body<'_, 'p> {
             }
             Callee::Function(id) => self.call_extern_function(*id, e, call),
             Callee::Action(id) => {
-                let procedure = self.e.action_procedure(*id, &self.names);
-                let passed = self.pass(&self.e.p.actions[*id].params, call);
+                let params = &self.e.p.actions[*id].params;
+                let values = self.values(params, call, false);
+                let procedure = self.e.action_with_values(*id, &self.names, values);
+                let passed = self.pass(params, call);
                 self.invoke(procedure, passed, e.span);
                 None
             }
@@ -60,12 +63,6 @@ impl<'p> Body<'_, 'p> {
             Callee::Builtin { object, method } => self.call_builtin(object, *method, call, e.span),
             Callee::Constructor { .. } => None,
         }
-    }
-
-    /// Calls an action with arguments that have been evaluated: one for each of its parameters.
-    pub fn call_action(&mut self, action: ActionId, passed: Vec<Passed>, span: Span) {
-        let procedure = self.e.action_procedure(action, &self.names);
-        self.invoke(procedure, passed, span);
     }
 
     /// One argument, for a parameter of this direction; `changes_later` when what is evaluated before the call
@@ -123,7 +120,13 @@ impl<'p> Body<'_, 'p> {
         let ty = self.e.instantiate(arg.ty, &self.names);
         matches!(
             self.e.types.kind(ty),
-            TyKind::Extern(..) | TyKind::Block(..) | TyKind::Parser(..) | TyKind::Control(..) | TyKind::Str
+            TyKind::Extern(..)
+                | TyKind::Block(..)
+                | TyKind::Parser(..)
+                | TyKind::Control(..)
+                | TyKind::Str
+                | TyKind::Int
+                | TyKind::List(_)
         )
     }
 
@@ -147,7 +150,10 @@ impl<'p> Body<'_, 'p> {
             copy_out.extend(target.map(|t| (t, place)));
         }
         let then = self.new_node();
-        let exit = if copy_out.is_empty() || !self.e.exits.contains(&procedure) {
+        let exit = if !self.e.exits.contains(&procedure) {
+            // Never taken.
+            then
+        } else if copy_out.is_empty() {
             self.exit_node(span)
         } else {
             let node = self.new_node();
@@ -174,16 +180,27 @@ impl<'p> Body<'_, 'p> {
         let p = self.e.p;
         let params = &p.functions[id].signature.params;
         let type_args = call.type_args.iter().map(|t| self.e.instantiate(*t, &self.names)).collect();
-        let values: Vec<Option<Value>> = (params.iter().zip(&call.args))
-            .map(|(param, arg)| match (p.direction(*param), arg) {
-                (Direction::None, Some(arg)) => self.argument_value(arg),
-                (Direction::None | Direction::In | Direction::Out | Direction::InOut, _) => None,
-            })
-            .collect();
+        let values = self.values(params, call, true);
         let procedure = self.e.function_procedure(id, type_args, values);
         let passed = self.pass(params, call);
         self.invoke(procedure, passed, span);
         self.result_of(procedure)
+    }
+
+    /// Arguments for which a procedure of its own is made: those that no variable can hold, and with `all` every
+    /// one without direction, as the body may use it where a constant is wanted. Empty when there are none.
+    fn values(&mut self, params: &[CheckedVar], call: &Call, all: bool) -> Values {
+        let mut values = Values::new();
+        for (i, (param, arg)) in params.iter().zip(&call.args).enumerate() {
+            let Some(arg) = arg else { continue };
+            let is_fixed =
+                self.is_compile_time_only(arg) || (all && self.e.p.direction(*param) == Direction::None);
+            if is_fixed && let Some(value) = self.argument_value(arg) {
+                values.resize(i, None);
+                values.push(Some(value));
+            }
+        }
+        values
     }
 
     fn argument_value(&self, arg: &Checked) -> Option<Value> {
@@ -213,7 +230,8 @@ impl<'p> Body<'_, 'p> {
             NodeKind::Parser(id) => &p.parsers[id].params,
             NodeKind::Package(_) | NodeKind::Extern(_) => return,
         };
-        let Some(procedure) = self.e.object_procedure(node) else { return };
+        let values = self.values(params, call, false);
+        let Some(procedure) = self.e.object_procedure(node, values) else { return };
         let passed = self.pass(params, call);
         self.invoke(procedure, passed, span);
     }
@@ -364,8 +382,10 @@ impl<'p> Body<'_, 'p> {
             && declared.is_abstract
             && let Some(function) = self.implementation(node, &declared.name, call.args.len())
         {
-            let procedure = self.e.method_procedure(node, function);
-            let passed = self.pass(&p.functions[function].signature.params, call);
+            let params = &p.functions[function].signature.params;
+            let values = self.values(params, call, false);
+            let procedure = self.e.method_procedure(node, function, values);
+            let passed = self.pass(params, call);
             self.invoke(procedure, passed, e.span);
             return self.result_of(procedure);
         }

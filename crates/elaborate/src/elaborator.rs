@@ -4,6 +4,7 @@ use crate::codes;
 use crate::names::Names;
 use check::program::{self as checked, NodeId, Program};
 use check::types::{Ty, Types};
+use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::{BlockId, ObjectId, ProcedureId, TableId, ValueSetId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -85,17 +86,20 @@ impl Elaborator<'_> {
     }
 }
 
+/// Arguments that are known while compiling, by parameter; may end before the parameters do.
+pub type Values = Vec<Option<Value>>;
+
 /// What a procedure is made from.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ProcedureKey {
     /// A control or parser object.
-    Object(BlockId, NodeId),
+    Object(BlockId, NodeId, Values),
     /// An action as seen from a control object; `None` for actions of the top level, which belong to the block.
-    Action(BlockId, Option<NodeId>, checked::ActionId),
+    Action(BlockId, Option<NodeId>, checked::ActionId, Values),
     /// An element of a table's list of actions that binds arguments.
     Bound(TableId, u32),
     /// A function with its type arguments and the values of its compile-time parameters.
-    Function(BlockId, checked::FunctionId, Vec<Ty>, Vec<Option<check::value::Value>>),
+    Function(BlockId, checked::FunctionId, Vec<Ty>, Values),
     /// The implementation of an abstract method in an extern object.
-    Method(BlockId, NodeId, checked::FunctionId),
+    Method(BlockId, NodeId, checked::FunctionId, Values),
 }

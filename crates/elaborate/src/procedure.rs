@@ -1,7 +1,7 @@
 //! Procedures: what controls, parsers, actions and functions become, made when first needed.
 
 use crate::body::{Body, BodyKind};
-use crate::elaborator::{Elaborator, ProcedureKey};
+use crate::elaborator::{Elaborator, ProcedureKey, Values};
 use crate::names::{Binding, Names};
 use check::program::{
     self as checked, ActionId, ControlId, Direction, FunctionId, Local, NodeKind, ParserId,
@@ -14,6 +14,9 @@ use ir::{Graph, Place, Procedure, ProcedureId, ProcedureKind, Scope, TerminatorK
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::rc::Rc;
+
+/// What a procedure counts for, with its types and variables, in statements.
+const PROCEDURE_COST: u64 = 64;
 
 /// What a procedure is called and where it comes from.
 pub struct Head {
@@ -46,7 +49,7 @@ impl<'p> Elaborator<'p> {
         self.procedures.insert(key, id);
         let (params, graph) = stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
             let mut body = Body::new(self, Names::default(), BodyKind::Procedure, Scope::Procedure(id));
-            let params = if body.e.is_full(1, head.span) { Vec::new() } else { build(&mut body, id) };
+            let params = if body.e.is_full(PROCEDURE_COST, head.span) { Vec::new() } else { build(&mut body, id) };
             (params, body.finish(head.span))
         });
         if graph.nodes.iter().any(|(_, n)| n.terminator.kind == TerminatorKind::Exit) {
@@ -61,15 +64,20 @@ impl<'p> Elaborator<'p> {
     /// The procedure of an action, as seen in the scope of `names`. Its parameters for the IR are the action
     /// data; `self.params` has all of them.
     pub fn action_procedure(&mut self, action: ActionId, names: &Names) -> ProcedureId {
+        self.action_with_values(action, names, Values::new())
+    }
+
+    /// The same where a call gives arguments for parameters that are no variables.
+    pub fn action_with_values(&mut self, action: ActionId, names: &Names, values: Values) -> ProcedureId {
         let def = &self.p.actions[action];
         let object = if def.is_global { None } else { names.object };
         let path = object.map_or("", |id| self.p.nodes[id].control_plane_name.as_str());
         let name = check::evaluate::full_name(path, &def.name, &def.annotations).into();
         let outer = object.map_or_else(Rc::default, |id| self.names_of(id));
-        let key = ProcedureKey::Action(self.block, object, action);
+        let key = ProcedureKey::Action(self.block, object, action, values.clone());
         self.procedure(key, Head { name, kind: ProcedureKind::Action, span: def.span }, |body, id| {
             body.names = outer.inside();
-            let params = body.bind_params(&def.params, &[]);
+            let params = body.bind_params(&def.params, &values);
             let data = (def.params.iter().zip(&params))
                 .filter(|(p, _)| body.e.p.direction(**p) == Direction::None)
                 .filter_map(|(_, var)| *var)
@@ -85,7 +93,7 @@ impl<'p> Elaborator<'p> {
         &mut self,
         function: FunctionId,
         type_args: Vec<Ty>,
-        values: Vec<Option<Value>>,
+        values: Values,
     ) -> ProcedureId {
         let def = &self.p.functions[function];
         let key = ProcedureKey::Function(self.block, function, type_args.clone(), values.clone());
@@ -95,14 +103,19 @@ impl<'p> Elaborator<'p> {
     }
 
     /// The procedure of the implementation of an abstract method.
-    pub fn method_procedure(&mut self, object: checked::NodeId, function: FunctionId) -> ProcedureId {
+    pub fn method_procedure(
+        &mut self,
+        object: checked::NodeId,
+        function: FunctionId,
+        values: Values,
+    ) -> ProcedureId {
         let def = &self.p.functions[function];
         let name = format!("{}.{}", self.p.nodes[object].control_plane_name, def.name).into();
-        let key = ProcedureKey::Method(self.block, object, function);
+        let key = ProcedureKey::Method(self.block, object, function, values.clone());
         let types = self.type_arguments(object);
         let outer = self.p.nodes[object].parent.map(|parent| self.names_of(parent));
         let names = Names { object: Some(object), types, outer, ..Names::default() };
-        self.function_body(key, function, name, names, &[])
+        self.function_body(key, function, name, names, &values)
     }
 
     fn function_body(
@@ -136,7 +149,7 @@ impl<'p> Elaborator<'p> {
     }
 
     /// The procedure of a control or parser object.
-    pub fn object_procedure(&mut self, object: checked::NodeId) -> Option<ProcedureId> {
+    pub fn object_procedure(&mut self, object: checked::NodeId, values: Values) -> Option<ProcedureId> {
         let node = &self.p.nodes[object];
         let (kind, params) = match node.kind {
             NodeKind::Control(id) => (ProcedureKind::Control, &self.p.controls[id].params),
@@ -144,11 +157,11 @@ impl<'p> Elaborator<'p> {
             NodeKind::Package(_) | NodeKind::Extern(_) => return None,
         };
         let name = node.control_plane_name.as_str().into();
-        let key = ProcedureKey::Object(self.block, object);
+        let key = ProcedureKey::Object(self.block, object, values.clone());
         let types = self.type_arguments(object);
         Some(self.procedure(key, Head { name, kind, span: node.span }, |body, id| {
             body.names = Names { object: Some(object), types, ..Names::default() };
-            let vars = body.bind_params(params, &[]);
+            let vars = body.bind_params(params, &values);
             let given = (params.iter().zip(&vars))
                 .filter(|(p, _)| body.e.p.direction(**p) != Direction::Out)
                 .filter_map(|(_, var)| *var)

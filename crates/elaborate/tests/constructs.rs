@@ -119,7 +119,8 @@ fn constructs_become_what_the_documents_say() {
                 Ok(ir) => {
                     if let Err(violations) = ir::validate(&ir) {
                         let first = violations.iter().take(3).map(ToString::to_string);
-                        let _ = writeln!(failures, "{}: {}", case.heading, first.collect::<Vec<_>>().join("; "));
+                        let _ =
+                            writeln!(failures, "{}: {}", case.heading, first.collect::<Vec<_>>().join("; "));
                     }
                     shown(&ir, case)
                 }
@@ -144,4 +145,32 @@ fn constructs_become_what_the_documents_say() {
     }
     assert!(failures.is_empty(), "{failures}");
     assert!(n_cases >= CASES_MIN, "only {n_cases} cases");
+}
+
+#[test]
+fn what_no_architecture_runs_is_refused() {
+    let own_package = "control c(); package V1Switch(c x); control k() { apply { } } V1Switch(k()) main;";
+    for program in [own_package, "control c();"] {
+        let faults = common::try_elaborate(program).expect_err("nothing can run this");
+        assert!(faults.iter().all(|f| f.starts_with("P2300")), "{faults:?}");
+    }
+    let empty = common::elaborate(&common::v1model("", common::ACCEPT, "apply { }"));
+    assert_eq!(empty.pipeline.len(), 6);
+}
+
+#[test]
+fn programs_that_grow_without_measure_are_refused() {
+    // Each function calls its predecessor with two types.
+    let mut functions = "void f0<T>(in T x) { }\n".to_string();
+    for i in 1..30 {
+        let before = i - 1;
+        let _ = writeln!(
+            functions,
+            "void f{i}<T>(in T x) {{ tuple<T, bit<1>> a; tuple<bit<1>, T> b; f{before}(a); f{before}(b); }}"
+        );
+    }
+    let program = common::v1model(&functions, common::ACCEPT, "apply { f29(meta.x); }");
+    let faults = common::try_elaborate(&program).expect_err("far too large");
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].starts_with("P3201"), "{faults:?}");
 }
