@@ -74,9 +74,13 @@ pub(crate) fn check_and_make_p4info(
 ) -> Result<(Checked, Option<ControlPlane>), String> {
     let source = read(&program.path)?;
     let mut checked = check_source(corpus, &source);
-    let made = driver::control_plane(&mut checked, included_architecture(&source.text));
+    let arch = included_architecture(&source.text).unwrap_or(DEFAULT_ARCHITECTURE);
+    let made = driver::control_plane(&mut checked, Some(arch));
     Ok((checked, made))
 }
+
+/// p4c takes it when nobody names another.
+const DEFAULT_ARCHITECTURE: Architecture = Architecture::V1Model;
 
 /// The architecture that p4c's tests name on the command line: that of the first include file that has one.
 fn included_architecture(text: &str) -> Option<Architecture> {
