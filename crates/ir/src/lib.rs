@@ -69,6 +69,7 @@
 //! Start reading at [`Program`], then [`Terminator`].
 
 pub mod bits;
+pub mod dot;
 mod equality;
 pub mod eval;
 pub mod expr;
