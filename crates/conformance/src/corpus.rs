@@ -75,6 +75,16 @@ impl Corpus {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// The test scripts below a directory of the checkout.
+    pub(crate) fn scripts(&self, dir: &str) -> Vec<Program> {
+        self.programs(dir, ".stf")
+    }
+
+    /// A file or directory of the checkout.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
     pub fn sample_path(&self, name: &str) -> PathBuf {
         self.root.join(SAMPLES).join(name)
     }

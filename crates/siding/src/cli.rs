@@ -32,11 +32,13 @@ pub enum Command {
     Stf(Box<StfArgs>),
     /// Print the intermediate representation of a program
     Ir(Box<IrArgs>),
+    /// Draw a parser, a control or its tables, or say what survives where packets wait
+    Graph(Box<GraphArgs>),
     /// Format programs
     Fmt(FmtArgs),
     /// Explain a diagnostic code, or list all codes
     Explain(ExplainArgs),
-    /// Judge the front end against a checkout of p4lang/p4c
+    /// Judge Siding against a checkout of p4lang/p4c
     Conformance(ConformanceArgs),
     /// Measure Siding itself
     #[command(subcommand)]
@@ -215,7 +217,7 @@ pub struct StfArgs {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Name the tests that pass, too
-    #[arg(short = 'V', long)]
+    #[arg(long)]
     pub all: bool,
     /// Tell the story of the packets of failed tests
     #[arg(long)]
@@ -250,6 +252,54 @@ pub struct IrArgs {
     pub output: Option<PathBuf>,
 }
 
+/// What to show; one of them.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct GraphWhat {
+    /// The states of the parser
+    #[arg(long)]
+    pub parser: bool,
+    /// The control flow of a control [default]
+    #[arg(long)]
+    pub control: bool,
+    /// What depends on what among the tables of a control
+    #[arg(long)]
+    pub tables: bool,
+    /// Where packets wait and what must survive that, as a table
+    #[arg(long)]
+    pub segments: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WaitArg {
+    /// Each lookup in a table, as if all tables were too large for the cache
+    Tables,
+    /// Only externs that the architecture does not have
+    Externs,
+}
+
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// A program; `-` is standard input
+    pub program: PathBuf,
+    #[command(flatten)]
+    pub what: GraphWhat,
+    /// Show the block with this name [default: the parser, or the ingress control]
+    #[arg(long, value_name = "NAME", conflicts_with = "segments")]
+    pub block: Option<String>,
+    /// With --segments: what packets wait for within a block
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "tables", requires = "segments")]
+    pub wait: WaitArg,
+    /// With --segments: one JSON object
+    #[arg(long, requires = "segments")]
+    pub json: bool,
+    /// Write to this file; .svg draws [default: DOT text to standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+}
+
 #[derive(Debug, Args)]
 pub struct FmtArgs {
     /// Programs; `-` is standard input, formatted to standard output
@@ -280,6 +330,7 @@ pub enum SuiteArg {
     Entries,
     Rewritten,
     Fmt,
+    Stf,
     /// Every suite
     All,
 }
@@ -298,6 +349,12 @@ pub struct ConformanceArgs {
     /// With `reject`: judge the mended programs, which must be accepted
     #[arg(long, conflicts_with = "lines")]
     pub twins: bool,
+    /// With `stf`: use what p4c's passes print of the programs
+    #[arg(long, conflicts_with_all = ["lines", "twins"])]
+    pub rewritten: bool,
+    /// With `stf`: who runs the programs
+    #[arg(long, value_name = "ENGINE", value_parser = ["interp"], default_value = "interp")]
+    pub engine: String,
     /// Only programs whose name contains this
     #[arg(long, value_name = "SUBSTRING")]
     pub filter: Option<String>,

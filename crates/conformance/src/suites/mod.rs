@@ -7,6 +7,7 @@ mod p4info;
 mod reject;
 mod reject_lines;
 mod reject_twins;
+mod stf;
 
 use crate::corpus::{Corpus, Program};
 use crate::front_end;
@@ -36,6 +37,10 @@ pub enum Suite {
     Rewritten,
     /// Formatting keeps the meaning, and formatting again changes nothing.
     Fmt,
+    /// Test scripts pass in the interpreter.
+    Stf,
+    /// They pass with what p4c's passes print of the programs.
+    StfRewritten,
 }
 
 impl Suite {
@@ -48,6 +53,8 @@ impl Suite {
         Suite::Entries,
         Suite::Rewritten,
         Suite::Fmt,
+        Suite::Stf,
+        Suite::StfRewritten,
     ];
 
     pub fn name(self) -> &'static str {
@@ -60,6 +67,8 @@ impl Suite {
             Suite::Entries => "entries",
             Suite::Rewritten => "rewritten",
             Suite::Fmt => "fmt",
+            Suite::Stf => "stf",
+            Suite::StfRewritten => "stf-rewritten",
         }
     }
 
@@ -73,7 +82,9 @@ impl Suite {
             | Suite::P4Info
             | Suite::Entries
             | Suite::Rewritten
-            | Suite::Fmt => 100,
+            | Suite::Fmt
+            | Suite::Stf
+            | Suite::StfRewritten => 100,
         }
     }
 
@@ -85,6 +96,8 @@ impl Suite {
             Suite::P4Info => corpus.sample_outputs(&format!(".p4{}", p4info::SUFFIX)),
             Suite::Entries => corpus.sample_outputs(&format!(".p4{}", entries::SUFFIX)),
             Suite::Rewritten => corpus.rewritten(),
+            Suite::Stf => stf::cases(corpus),
+            Suite::StfRewritten => stf::rewritten_cases(corpus),
         }
     }
 
@@ -97,6 +110,7 @@ impl Suite {
             Suite::P4Info => p4info::judge,
             Suite::Entries => entries::judge,
             Suite::Fmt => fmt::judge,
+            Suite::Stf | Suite::StfRewritten => stf::judge,
         }
     }
 }

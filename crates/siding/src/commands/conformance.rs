@@ -60,6 +60,9 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
     if (args.lines || args.twins) && args.suites != [SuiteArg::Reject] {
         return Err("--lines and --twins go with the suite `reject`".to_string());
     }
+    if args.rewritten && args.suites != [SuiteArg::Stf] {
+        return Err("--rewritten goes with the suite `stf`".to_string());
+    }
     if args.suites.is_empty() {
         let names: Vec<&str> = Suite::ALL.iter().map(|s| s.name()).collect();
         return Err(format!("no suite is named; there are {} and `all`", names.join(", ")));
@@ -76,6 +79,8 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
             SuiteArg::Entries => vec![Suite::Entries],
             SuiteArg::Rewritten => vec![Suite::Rewritten],
             SuiteArg::Fmt => vec![Suite::Fmt],
+            SuiteArg::Stf if args.rewritten => vec![Suite::StfRewritten],
+            SuiteArg::Stf => vec![Suite::Stf],
             SuiteArg::All => Suite::ALL.to_vec(),
         })
         .collect())

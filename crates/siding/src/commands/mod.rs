@@ -5,6 +5,7 @@ mod check;
 mod conformance;
 mod explain;
 mod fmt;
+mod graph;
 mod ir;
 mod load;
 mod p4info;
@@ -28,6 +29,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Trace(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
+        Command::Graph(args) => graph::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Conformance(args) => conformance::run(&args),

@@ -1,0 +1,111 @@
+//! Test scripts of the samples: packets in, packets out.
+
+use crate::corpus::{Corpus, Program};
+use crate::front_end;
+use crate::runner::Verdict;
+use control::Schema;
+use diagnostics::{Diagnostic, SourceMap, render};
+use interp::traffic::Config;
+use interp::{Interpreter, Silent};
+use std::path::{Path, PathBuf};
+
+const SAMPLES: &str = "testdata/p4_16_samples";
+const SAMPLES_OUT: &str = "testdata/p4_16_samples_outputs";
+/// Older programs, whose conversions by p4c lie among the outputs.
+const CONVERTED: &str = "testdata/p4_14_samples";
+const CONVERTED_OUT: &str = "testdata/p4_14_samples_outputs";
+
+/// What p4c's passes print of a program.
+const PASSES: [&str; 3] = ["-first", "-frontend", "-midend"];
+
+/// The samples' scripts with the programs beside them, and those of the conversions. A case is named by its
+/// script; its path is the program's.
+pub(super) fn cases(corpus: &Corpus) -> Vec<Program> {
+    let mut cases = Vec::new();
+    for script in corpus.scripts(SAMPLES) {
+        let path = script.path.with_extension("p4");
+        if path.is_file() && is_ours(&path) {
+            cases.push(Program { name: script.name, path });
+        }
+    }
+    for script in corpus.scripts(CONVERTED) {
+        let name = Path::new(&script.name).with_extension("p4");
+        let path = corpus.file(CONVERTED_OUT).join(name);
+        if path.is_file() {
+            cases.push(Program { name: format!("p4_14_samples/{}", script.name), path });
+        }
+    }
+    cases
+}
+
+/// The same scripts with what p4c's passes make of each program.
+pub(super) fn rewritten_cases(corpus: &Corpus) -> Vec<Program> {
+    let mut cases = Vec::new();
+    for Program { name, path } in cases_of_samples(corpus) {
+        let Some(stem) = name.strip_suffix(".stf") else { continue };
+        for pass in PASSES {
+            let rewritten = corpus.file(SAMPLES_OUT).join(format!("{stem}{pass}.p4"));
+            if rewritten.is_file() && path.is_file() {
+                cases.push(Program { name: format!("{name}{pass}"), path: rewritten });
+            }
+        }
+    }
+    cases
+}
+
+fn cases_of_samples(corpus: &Corpus) -> impl Iterator<Item = Program> {
+    cases(corpus).into_iter().filter(|case| !case.name.starts_with("p4_14_samples/"))
+}
+
+/// Whether the architecture is one that can be run: not PSA, and not a script about nothing.
+fn is_ours(program: &Path) -> bool {
+    let text = std::fs::read(program).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let main = text.lines().any(|line| line.contains("main;") || line.contains(") main"));
+    let includes = |file: &str| text.lines().any(|line| line.contains("include") && line.contains(file));
+    (main || text.contains("#include")) && !includes("psa.p4") && !includes("pna.p4")
+}
+
+fn script_of(corpus: &Corpus, name: &str) -> PathBuf {
+    let name = PASSES.iter().find_map(|pass| name.strip_suffix(pass)).unwrap_or(name);
+    match name.strip_prefix("p4_14_samples/") {
+        Some(name) => corpus.file(CONVERTED).join(name),
+        None => corpus.file(SAMPLES).join(name),
+    }
+}
+
+pub(super) fn judge(corpus: &Corpus, case: &Program) -> Verdict {
+    match run(corpus, case) {
+        Ok(()) => Verdict::Pass,
+        Err(reason) => Verdict::Fail(reason.replace('\n', " ")),
+    }
+}
+
+fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
+    let mut checked = front_end::check(corpus, case)?;
+    let Some(runnable) = driver::runnable(&mut checked, None) else {
+        return Err(front_end::first_error(&checked).unwrap_or_default());
+    };
+    let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
+    let mut interpreter =
+        Interpreter::new(runnable.program, schema, Config::default()).map_err(|e| e.to_string())?;
+    let schema = std::sync::Arc::clone(&interpreter.entities.schema);
+
+    let script = script_of(corpus, &case.name);
+    let text = std::fs::read(&script).map_err(|e| e.to_string())?;
+    let parsed = stf::parse(&case.name, &String::from_utf8_lossy(&text));
+    first(parsed.diagnostics.iter(), &parsed.sources)?;
+    let (plan, faults) = stf::resolve(&parsed.script, &schema);
+    first(faults.iter(), &parsed.sources)?;
+    let mut device = stf::Interpreted { interpreter: &mut interpreter, observer: &mut Silent };
+    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None);
+    first(report.faults.iter(), &parsed.sources)
+}
+
+/// The first fault as one line.
+fn first<'a>(mut faults: impl Iterator<Item = &'a Diagnostic>, sources: &SourceMap) -> Result<(), String> {
+    match faults.next() {
+        Some(fault) => Err(render::short(fault, sources)),
+        None => Ok(()),
+    }
+}
