@@ -4,7 +4,19 @@ use super::Problem;
 use crate::{File, Tree};
 
 /// Crates that can be embedded anywhere: what they need from outside is passed in.
-const PURE: &[&str] = &["diagnostics", "syntax", "arch", "check", "p4info", "ir", "interp", "codegen"];
+const PURE: &[&str] = &[
+    "diagnostics",
+    "syntax",
+    "arch",
+    "check",
+    "p4info",
+    "ir",
+    "elaborate",
+    "control",
+    "p4runtime",
+    "interp",
+    "codegen",
+];
 
 /// Not part of what these crates do for users.
 const IMPURE_FILES: &[&str] = &[
