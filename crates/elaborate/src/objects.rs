@@ -91,8 +91,8 @@ impl Elaborator<'_> {
             }
             Value::Bool(b) => Constant::Bool(*b),
             Value::Str(s) => Constant::Str(s.clone()),
-            Value::Error(i) => Constant::Member(self.p.errors.iter().nth(*i as usize)?.name.clone()),
-            Value::MatchKind(i) => Constant::Member(self.p.match_kinds.iter().nth(*i as usize)?.name.clone()),
+            Value::Error(i) => Constant::Member(self.p.errors.get(*i as usize)?.name.clone()),
+            Value::MatchKind(i) => Constant::Member(self.p.match_kinds.get(*i as usize)?.name.clone()),
             Value::EnumMember(id, i) => {
                 Constant::Member(self.p.enums[*id].members.get(*i as usize)?.name.clone())
             }
