@@ -4,7 +4,7 @@
 //!
 //! - names of tables, actions, keys and so on may be any unambiguous end of the full name; `a$0.b` is `a[0].b`,
 //!   and `valid` is the validity of a header. Back ends without dots in names (eBPF) write `_` instead, and
-//!   number the keys `field0`, `field1`, ...: that is understood as well;
+//!   number the keys `field0`, `field1`, ...: that is understood as well, with the other habits of these scripts;
 //! - keys that are not given are anything, or 0 where they are exact;
 //! - the digits of a ternary value say which bits are compared, and those of an `lpm` value how long the prefix
 //!   is: `0x0a` is 8 bits, whatever the width of the key;
@@ -21,7 +21,7 @@ pub use checks::{Check, DigestCheck, Quantity};
 
 use crate::codes;
 use crate::script::*;
-use control::{Entity, FieldMatch, TableEntry};
+use control::{Entity, FieldMatch, TableAction, TableEntry};
 use control::{Fault, Problem, Query, Schema, TableId, Update, UpdateKind};
 use diagnostics::{Code, Diagnostic, Diagnostics, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -186,14 +186,16 @@ impl Resolver<'_> {
 
             CommandKind::Add { table, key, target, handle } => {
                 let entry = self.entry_key(table, key)?;
-                self.write_entry(span, UpdateKind::Insert, &entry, Some(target), &key.matches)?;
+                let action = Some(self.target(table, target)?);
+                self.write_entry(span, UpdateKind::Insert, &entry, action, &key.matches)?;
                 if let Some(handle) = handle {
                     self.handles.insert(handle.text.clone(), entry);
                 }
             }
             CommandKind::Modify { table, entry, target } => {
                 let (key, matches) = self.entry_ref(table, entry)?;
-                self.write_entry(span, UpdateKind::Modify, &key, Some(target), matches)?;
+                let action = Some(self.target(table, target)?);
+                self.write_entry(span, UpdateKind::Modify, &key, action, matches)?;
             }
             CommandKind::Remove { table, entry } => {
                 let (key, matches) = self.entry_ref(table, entry)?;
@@ -201,8 +203,8 @@ impl Resolver<'_> {
             }
             CommandKind::RemoveAll => self.step(span, StepKind::RemoveAllEntries),
             CommandKind::SetDefault { table, target } => {
-                let table = self.table(table)?.id;
                 let action = Some(self.target(table, target)?);
+                let table = self.table(table)?.id;
                 let entry = TableEntry { action, ..TableEntry::default_entry(table, None) };
                 self.modify(span, Entity::TableEntry(entry))?;
             }
@@ -280,10 +282,9 @@ impl Resolver<'_> {
         span: Span,
         kind: UpdateKind,
         key: &EntryKey,
-        target: Option<&Target>,
+        action: Option<TableAction>,
         matches: &[Match],
     ) -> Result<()> {
-        let action = target.map(|target| self.target(key.table, target)).transpose()?;
         let entry = TableEntry { action, ..TableEntry::new(key.table, key.matches.clone(), key.priority) };
         let update = Update { kind, entity: Entity::TableEntry(entry) };
         control::validate(self.schema, &update).map_err(|f| {

@@ -1,6 +1,6 @@
 //! Profiles, value sets, counters, registers, meters.
 
-use super::values::{bits, large, small, weight};
+use super::values::{Dialect, bits, large, small, weight};
 use super::{Check, DigestCheck, Quantity, Resolver, Result, StepKind, error};
 use crate::codes;
 use crate::script::*;
@@ -33,7 +33,7 @@ impl Resolver<'_> {
                     let message = format!("no table uses the action profile `{}`", profile.names.name);
                     return error(&codes::UNSUPPORTED, call.span, message, "no action can be meant");
                 };
-                Some(self.action_call(table, call)?)
+                Some(self.action_call(table, call, Dialect::Bmv2)?)
             }
         };
         let member = MemberId(small(member));
@@ -51,6 +51,7 @@ impl Resolver<'_> {
     ) -> Result<()> {
         let profile = self.profile(profile)?;
         let no_weights = profile.selector.is_some_and(|selector| selector.weights_disallowed);
+        let max_size = profile.selector.map_or(0, |selector| selector.max_group_size);
         let mut found = Vec::new();
         for member in members {
             let weight = match &member.weight {
@@ -63,7 +64,8 @@ impl Resolver<'_> {
             profile: profile.id,
             group: GroupId(small(group)),
             members: found,
-            max_size: 0,
+            // As large as the selector allows.
+            max_size: i32::try_from(max_size).unwrap_or(i32::MAX),
         });
         self.write(span, vec![Update { kind, entity }])
     }
@@ -77,7 +79,7 @@ impl Resolver<'_> {
         let mut found = Vec::new();
         for m in matches {
             let element = self.field(schema, &m.name)?;
-            let value = self.match_value(element, m)?;
+            let value = self.match_value(element, m, Dialect::Bmv2)?;
             found.extend(value.map(|value| FieldMatch { field: element.id, value }));
         }
         for element in &schema.fields {

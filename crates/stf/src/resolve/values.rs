@@ -4,9 +4,7 @@ use super::{EntryKey, Resolver, Result, error};
 use crate::codes;
 use crate::script::*;
 use control::schema::{self, KeyElement, ValueForm};
-use control::{
-    Action, FieldMatch, GroupId, MatchKind, MemberId, OneShot, Param, TableAction, TableId, Value,
-};
+use control::{Action, FieldMatch, GroupId, MatchKind, MemberId, OneShot, Param, TableAction, Value};
 use control::{SelectionMode, SizeSemantics, WeightedAction};
 use diagnostics::{Diagnostic, Span};
 use ir::Bits;
@@ -36,16 +34,34 @@ pub(super) fn large(number: &Number, what: &str) -> Result<i64> {
     }
 }
 
+/// For which back end a script was written, as far as its commands look alike and differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Bmv2,
+    /// Writes `_` for the dots of a table's name. Arguments that are left out are 0, and `lpm` values have their
+    /// bytes in reverse order: `0x010a/16` is 10.1.0.0/16.
+    Ebpf,
+}
+
+impl Dialect {
+    pub(super) fn of(table: &schema::Table, name: &Name) -> Dialect {
+        let full = &table.names.name;
+        let is_ebpf = full.contains('.') && full.replace('.', "_") == name.text;
+        if is_ebpf { Dialect::Ebpf } else { Dialect::Bmv2 }
+    }
+}
+
 /// A value to match with, and the mask for it.
 struct Masked {
     value: Bits,
     mask: Bits,
 }
 
-impl Resolver<'_> {
+impl<'s> Resolver<'s> {
     /// All of an entry's key.
     pub(super) fn entry_key(&mut self, table: &Name, key: &Key) -> Result<EntryKey> {
         let schema = self.table(table)?;
+        let dialect = Dialect::of(schema, table);
         let mut matches = Vec::new();
         let mut given: Vec<(&KeyElement, Span)> = Vec::new();
         for found in &key.matches {
@@ -58,7 +74,7 @@ impl Resolver<'_> {
                 return Err(Box::new(diagnostic));
             }
             given.push((element, found.name.span));
-            let value = self.match_value(element, found)?;
+            let value = self.match_value(element, found, dialect)?;
             matches.extend(value.map(|value| FieldMatch { field: element.id, value }));
         }
         for element in &schema.keys {
@@ -100,6 +116,7 @@ impl Resolver<'_> {
         &mut self,
         element: &KeyElement,
         found: &Match,
+        dialect: Dialect,
     ) -> Result<Option<control::Match>> {
         let width_bits = match (&element.value.form, &found.value) {
             (ValueForm::Bits { width_bits }, MatchValue::Text(_)) => {
@@ -127,7 +144,7 @@ impl Resolver<'_> {
         };
         match &element.match_kind {
             MatchKind::Exact => self.exact(element, width_bits, found).map(Some),
-            MatchKind::Lpm => self.lpm(element, width_bits, found),
+            MatchKind::Lpm => self.lpm(element, width_bits, found, dialect),
             MatchKind::Ternary => self.ternary(element, width_bits, found),
             MatchKind::Range => self.range(element, width_bits, found),
             MatchKind::Optional => match &found.value {
@@ -160,6 +177,7 @@ impl Resolver<'_> {
         element: &KeyElement,
         width_bits: u32,
         found: &Match,
+        dialect: Dialect,
     ) -> Result<Option<control::Match>> {
         let name = &element.name;
         let (number, prefix_len) = match &found.value {
@@ -186,7 +204,13 @@ impl Resolver<'_> {
                 return mismatch(element, found, "a number with `/` and the length of the prefix");
             }
         };
-        let value = bits(&number.value, width_bits, name, number.span)?;
+        let mut value = bits(&number.value, width_bits, name, number.span)?;
+        if dialect == Dialect::Ebpf && width_bits.is_multiple_of(8) {
+            // The kernel compares bytes as they lie in memory, and scripts are written for that.
+            let mut bytes = value.to_bytes_be();
+            bytes.reverse();
+            value = Bits::from_bytes_be(width_bits, &bytes);
+        }
         if prefix_len > width_bits {
             let message = format!("a prefix of {prefix_len} bits, but `{name}` has {width_bits}");
             return error(&codes::MATCH_KIND, found.span, message, format!("expected at most {width_bits}"));
@@ -301,18 +325,17 @@ impl Resolver<'_> {
     }
 
     /// What a hit in a table is to do.
-    pub(super) fn target(&mut self, table: TableId, target: &Target) -> Result<TableAction> {
-        let Some(table) = self.schema.tables.get(table) else {
-            return error(&codes::UNKNOWN_NAME, Span::NONE, "no such table", "unknown");
-        };
+    pub(super) fn target(&mut self, name: &Name, target: &Target) -> Result<TableAction> {
+        let table = self.table(name)?;
+        let dialect = Dialect::of(table, name);
         Ok(match target {
-            Target::Action(call) => TableAction::Action(self.action_call(table, call)?),
+            Target::Action(call) => TableAction::Action(self.action_call(table, call, dialect)?),
             Target::Member(member) => TableAction::Member(MemberId(small(member))),
             Target::Group(group) => TableAction::Group(GroupId(small(group))),
             Target::OneShot(calls) => {
                 let mut actions = Vec::new();
                 for call in calls {
-                    let action = self.action_call(table, &call.item)?;
+                    let action = self.action_call(table, &call.item, dialect)?;
                     actions.push(WeightedAction {
                         action,
                         weight: weight(call.weight.as_ref())?,
@@ -330,11 +353,12 @@ impl Resolver<'_> {
     }
 
     /// An action that a table has, with all of its arguments.
-    pub(super) fn action_call(&self, table: &schema::Table, call: &ActionCall) -> Result<Action> {
-        // The schema outlives us, the reference to the table does not matter.
-        let Some(table) = self.schema.tables.get(table.id) else {
-            return error(&codes::UNKNOWN_NAME, call.span, "no such table", "unknown");
-        };
+    pub(super) fn action_call(
+        &self,
+        table: &'s schema::Table,
+        call: &ActionCall,
+        dialect: Dialect,
+    ) -> Result<Action> {
         let action = self.action(table, &call.name)?;
         let mut params: Vec<Param> = Vec::new();
         for argument in &call.arguments {
@@ -364,12 +388,17 @@ impl Resolver<'_> {
             }
             params.push(Param { id: param.id, value });
         }
-        let missing: Vec<String> = action
-            .params
-            .iter()
-            .filter(|param| params.iter().all(|p| p.id != param.id))
-            .map(|param| format!("`{}`", param.name))
-            .collect();
+        let mut missing = Vec::new();
+        for param in &action.params {
+            let is_given = params.iter().any(|p| p.id == param.id);
+            match (is_given, dialect, param.value.form) {
+                (true, ..) => {}
+                (false, Dialect::Ebpf, ValueForm::Bits { width_bits }) => {
+                    params.push(Param { id: param.id, value: Bits::zero(width_bits).into() });
+                }
+                (false, ..) => missing.push(format!("`{}`", param.name)),
+            }
+        }
         if !missing.is_empty() {
             let plural = if missing.len() == 1 { "argument" } else { "arguments" };
             let message =
