@@ -171,7 +171,8 @@ impl Builder<'_> {
     }
 
     fn unit(&mut self, node: NodeId, found: &ControlPlaneExtern) -> Option<Unit> {
-        let param = found.unit?;
+        // Where the program says itself what it adds, it counts events.
+        let Some(param) = found.unit else { return Some(Unit::Packets) };
         let unit = match self.p.extern_argument(node, param) {
             Some(Value::EnumMember(id, i)) => {
                 (self.p.enums[*id].members.get(*i as usize)).and_then(|m| Unit::of_member(&m.name))

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::ids::ObjectKind;
 use crate::proto::p4::config::v1::match_field::{Match, MatchType};
 use crate::proto::p4::config::v1::{ActionRef, MatchField, Table, TableActionCall, action_ref, table};
-use arch::{ControlPlaneExtern, ExternRole, IdleTimeout};
+use arch::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeout};
 use check::evaluate::is_hidden;
 use check::program::*;
 use check::types::TyKind;
@@ -181,7 +181,9 @@ impl Builder<'_> {
         let Some(names) = self.arch.map(|a| a.table_properties()) else { return };
         let table_id = out.preamble.as_ref().map_or(0, |p| p.id);
         let position = |wanted: &str| p.tables[id].properties.iter().position(|q| q.name == wanted);
-        if let Some(i) = position(names.implementation)
+        // A filter names the kind of map behind a table, which a control plane need not know.
+        let has_profiles = !matches!(self.arch, Some(Architecture::Ebpf | Architecture::Xdp));
+        if let Some(i) = position(names.implementation).filter(|_| has_profiles)
             && let Some((node, _)) =
                 self.attached(scope, id, i, &[ExternRole::ActionProfile, ExternRole::ActionSelector])
         {
