@@ -95,15 +95,6 @@ impl PacketCopy {
         self.kind = kind;
         self.set_arrival(exe);
     }
-
-    /// What leaves: what the deparser wrote and the payload, cut if asked for.
-    pub(super) fn departing(&self) -> Vec<u8> {
-        let mut bytes = self.packet.departing();
-        if let Some(n) = self.truncate_bytes {
-            bytes.truncate(n as usize);
-        }
-        bytes
-    }
 }
 
 pub(super) fn microseconds(ns: u64) -> u64 {

@@ -4,18 +4,17 @@ use super::copy::PacketCopy;
 use super::verdict::Verdict;
 use super::{Switch, reason};
 use crate::exec::BlockEnd;
-use crate::story::{Observer, TrafficEvent};
+use crate::story::Observer;
 use arch::{BlockRole, FieldRole, ParamRole};
 use std::sync::Arc;
 
 impl Switch {
     pub(super) fn single_pass(&mut self, mut copy: PacketCopy, observer: &mut dyn Observer) {
         let exe = Arc::clone(&self.exe);
-        // Packets pass unless the program says otherwise, where it need not say anything.
-        if exe.shared(ParamRole::StandardMetadata).is_some()
-            && exe.shared(ParamRole::OutputMetadata).is_none()
-            && let Some(pass) = self.verdicts.value_of(Verdict::Pass)
-        {
+        // Where a program need not say anything, packets pass: also those that its parser rejects, as they came.
+        let passes_by_default =
+            exe.shared(ParamRole::Accept).is_none() && exe.shared(ParamRole::OutputMetadata).is_none();
+        if passes_by_default && let Some(pass) = self.verdicts.value_of(Verdict::Pass) {
             copy.set(&exe, FieldRole::OutputAction, pass);
         }
         self.tell_pass(observer, &copy, copy.ingress_port);
@@ -23,6 +22,10 @@ impl Switch {
         for role in [BlockRole::Parser, BlockRole::Ingress] {
             match self.run(role, &mut copy, observer) {
                 BlockEnd::Done | BlockEnd::Accepted => {}
+                BlockEnd::Rejected(_) if passes_by_default => {
+                    let bytes = std::mem::take(&mut copy.packet.bytes);
+                    return self.send(copy.ingress_port, bytes, observer);
+                }
                 BlockEnd::Rejected(_) => return self.drop_packet(reason::PARSER_REJECTED, observer),
                 BlockEnd::Stopped(why) => return self.drop_packet(why.name(), observer),
             }
@@ -47,14 +50,11 @@ impl Switch {
             if let BlockEnd::Stopped(why) = self.run(BlockRole::Deparser, &mut copy, observer) {
                 return self.drop_packet(why.name(), observer);
             }
-            copy.departing()
+            self.departing(&copy, observer)
         } else {
             // A filter leaves the packet as it is.
             std::mem::take(&mut copy.packet.bytes)
         };
-        if let Some(n_bytes) = copy.truncate_bytes {
-            self.tell(observer, TrafficEvent::Truncated { n_bytes });
-        }
         self.send(port, bytes, observer);
     }
 }

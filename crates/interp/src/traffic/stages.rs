@@ -179,7 +179,9 @@ impl Switch {
         // Anything but the drop port: what ingress decided is done.
         let spec = self.model.drop_port.map_or(0, |drop| u64::from(drop) + 1);
         copy.set(&exe, FieldRole::EgressSpec, spec);
-        self.tell_pass(observer, &copy, port);
+        if copy.kind != PassKind::Normal {
+            self.tell_pass(observer, &copy, port);
+        }
         self.externs.begin_packet();
         if let BlockEnd::Stopped(why) = self.run(BlockRole::Egress, &mut copy, observer) {
             return self.drop_packet(why.name(), observer);
@@ -202,10 +204,7 @@ impl Switch {
                 return self.drop_packet(why.name(), observer);
             }
         }
-        if let Some(n_bytes) = copy.truncate_bytes {
-            self.tell(observer, TrafficEvent::Truncated { n_bytes });
-        }
-        let bytes = copy.departing();
+        let bytes = self.departing(&copy, observer);
         if let Some(preserve) = recirculate {
             copy.packet.bytes = bytes;
             return self.start_again(copy, PassKind::Recirculated, &preserve, observer);

@@ -198,6 +198,16 @@ impl Switch {
         }
     }
 
+    /// What leaves: what the deparser wrote and the payload, cut if the program or a clone session says so.
+    pub(super) fn departing(&self, copy: &PacketCopy, observer: &mut dyn Observer) -> Vec<u8> {
+        let mut bytes = copy.packet.departing();
+        if let Some(n_bytes) = copy.truncate_bytes.filter(|n| (*n as usize) < bytes.len()) {
+            bytes.truncate(n_bytes as usize);
+            self.tell(observer, TrafficEvent::Truncated { n_bytes });
+        }
+        bytes
+    }
+
     /// The one end of a copy that goes nowhere.
     pub(super) fn drop_packet(&mut self, reason: &str, observer: &mut dyn Observer) {
         self.totals.drop_for(reason);
