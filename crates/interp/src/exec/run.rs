@@ -3,8 +3,8 @@
 use super::parse::Failure;
 use super::watch::Watch;
 use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, StopReason, compute, select};
-use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc};
-use crate::story::{Event, LookupOutcome, Observer, ParserOp};
+use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
+use crate::story::{Event, LookupOutcome, Observer, ParserOp, Silent};
 use crate::table::{EntryRef, Tables};
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
@@ -36,6 +36,19 @@ struct Pending {
 impl<E: ExternHost> Machine<'_, E> {
     /// Runs one block from its beginning.
     pub fn run_block<O: Observer + ?Sized>(
+        &mut self,
+        block: BlockId,
+        packet: &mut PacketState,
+        observer: &mut O,
+    ) -> BlockEnd {
+        // Asked once: the loop for nobody has no trace of events.
+        match observer.listens() {
+            true => self.run(block, packet, observer),
+            false => self.run(block, packet, &mut Silent),
+        }
+    }
+
+    fn run<O: Observer + ?Sized>(
         &mut self,
         block: BlockId,
         packet: &mut PacketState,
@@ -183,9 +196,10 @@ impl<E: ExternHost> Machine<'_, E> {
                 let code = &exe.selects[*i as usize];
                 let case = select::select(code, frame, self.tables);
                 if observer.listens() {
-                    let keys: Vec<Bits> = code.keys.iter().map(|k| frame.get(k.slot).clone()).collect();
+                    let slots: Vec<Slot> = code.keys.iter().map(|k| k.slot).collect();
+                    let keys: Vec<Bits> = slots.iter().map(|slot| frame.get(*slot).clone()).collect();
                     let case = case.map(|i| i as u32);
-                    observer.event(exe, span, Event::Selected { keys: &keys, case });
+                    observer.event(exe, span, Event::Selected { keys: &keys, slots: &slots, case });
                 }
                 return Flow::To(case.map_or(code.otherwise, |i| code.cases[i].1));
             }

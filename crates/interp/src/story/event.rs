@@ -68,9 +68,10 @@ pub enum Event<'a> {
     LookedAhead {
         n_bits: u64,
     },
-    /// A `select` chose a case, counted from 0; `None` when none matches.
+    /// A `select` chose a case, counted from 0; `None` when none matches. The values of the keys lie in `slots`.
     Selected {
         keys: &'a [Bits],
+        slots: &'a [Slot],
         case: Option<u32>,
     },
     Accepted,

@@ -67,7 +67,8 @@ impl<'p> Format<'p> {
         if let Some(id) = self.members {
             let name = self.program.enums[id].members.iter().find(|(_, v)| v.as_ref() == Some(value));
             if let Some((name, _)) = name {
-                return format!("{name} ({value:#x})");
+                let digits = format!("{value:x}");
+                return format!("{name} (0x{digits:0>n$})", n = value.width().div_ceil(4) as usize);
             }
         }
         match self.ty {

@@ -136,9 +136,9 @@ pub enum What {
     LookedAhead {
         n_bits: u64,
     },
-    /// `case` counts from 1; `None` when none matches.
+    /// `case` counts from 1; `None` when none matches. A key that is computed has no name.
     Selected {
-        keys: Vec<String>,
+        keys: Vec<Named>,
         case: Option<u32>,
     },
     Accepted,

@@ -3,7 +3,7 @@
 use super::format::Format;
 use super::model::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
 use super::{Event, LookupOutcome, Observer, TrafficEvent};
-use crate::load::{Executable, ExternArg, ExternCall, Leaf, Slot};
+use crate::load::{Executable, ExternArg, ExternCall, Leaf, Slot, SlotRange};
 use crate::table::StoredEntry;
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use diagnostics::{SourceMap, Span};
@@ -168,16 +168,13 @@ impl<'s> Teller<'s> {
             .map(|(arg, values)| match (arg, values.as_slice()) {
                 (ExternArg::Str(text), _) => format!("{text:?}"),
                 (ExternArg::Absent, _) => String::new(),
-                (ExternArg::Ref { range, .. }, values) => match exe.slot_info(range.first) {
-                    Some(info) if range.len > 1 => info.name,
-                    Some(info) => match values {
-                        [value] => {
-                            let format = Format::of_leaf(&exe.program, &info);
-                            format!("{} = {}", info.name, format.value(value))
-                        }
-                        _ => info.name,
-                    },
-                    None => list(values),
+                (ExternArg::Ref { range, .. }, values) => match (exe.slot_info(range.first), values) {
+                    (Some(info), [value]) if range.len == 1 => {
+                        let format = Format::of_leaf(&exe.program, &info);
+                        format!("{} = {}", info.name, format.value(value))
+                    }
+                    (Some(_), _) => whole_name(exe, *range),
+                    (None, values) => list(values),
                 },
                 (ExternArg::In(slot), [value]) => match exe.slot_info(*slot) {
                     Some(info) => Format::of_leaf(&exe.program, &info).value(value),
@@ -205,6 +202,18 @@ impl<'s> Teller<'s> {
         let fields = fields.collect();
         (name, fields)
     }
+}
+
+/// The name of an aggregate: what the names of its first and its last part have in common.
+fn whole_name(exe: &Executable, range: SlotRange) -> String {
+    let name = |slot: Slot| exe.slot_info(slot).map(|info| info.name).unwrap_or_default();
+    let (first, last) = (name(range.first), name(range.first + range.len.saturating_sub(1)));
+    let parts = first.split_inclusive(['.', '[', ']']).zip(last.split_inclusive(['.', '[', ']']));
+    let same: String = parts
+        .take_while(|(a, b)| a.trim_end_matches('.') == b.trim_end_matches('.'))
+        .map(|(a, _)| a)
+        .collect();
+    same.trim_end_matches(['.', '[']).to_string()
 }
 
 fn named(name: &str, value: &Bits, format: Format<'_>) -> Named {
@@ -289,9 +298,14 @@ impl Observer for Teller<'_> {
             }
             Event::Advanced { n_bits } => self.push(span, What::Advanced { n_bits }),
             Event::LookedAhead { n_bits } => self.push(span, What::LookedAhead { n_bits }),
-            Event::Selected { keys, case } => {
-                let format = Format::plain(program);
-                let keys = keys.iter().map(|k| format!("{} ({k:#x})", format.value(k))).collect();
+            Event::Selected { keys, slots, case } => {
+                let keys = keys.iter().zip(slots).map(|(value, slot)| match exe.slot_info(*slot) {
+                    Some(info) if !info.is_temporary() => {
+                        named(&info.name, value, Format::of_leaf(program, &info))
+                    }
+                    Some(_) | None => named("", value, Format::plain(program)),
+                });
+                let keys = keys.collect();
                 self.push(span, What::Selected { keys, case: case.map(|i| i + 1) });
             }
             Event::Accepted => self.push(span, What::Accepted),

@@ -8,14 +8,19 @@ use std::fmt::Write;
 pub fn render(story: &Story) -> String {
     let mut out = String::new();
     for (i, step) in story.steps.iter().enumerate() {
-        let text = told(step, &story.steps[i + 1..]);
+        let text = told(step, &story.steps[..i], &story.steps[i + 1..]);
         if text.is_empty() {
             continue;
         }
         let indent = "  ".repeat(step.depth as usize);
         let mut lines = text.lines();
         let first = lines.next().unwrap_or("");
-        let place = step.at.as_ref().map(|at| format!("  ({}:{})", at.file, at.line)).unwrap_or_default();
+        // Blocks and ends of parsers are places in themselves.
+        let at = match &step.what {
+            What::Block { .. } | What::Accepted => None,
+            _ => step.at.as_ref(),
+        };
+        let place = at.map(|at| format!("  ({}:{})", at.file, at.line)).unwrap_or_default();
         let _ = writeln!(out, "{indent}{first}{place}");
         for line in lines {
             let _ = writeln!(out, "{indent}{line}");
@@ -96,8 +101,11 @@ fn hit(hit: &Hit) -> String {
 }
 
 /// What a step says; empty when others say it.
-fn told(step: &Step, rest: &[Step]) -> String {
+fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
     match &step.what {
+        What::Pass { kind: PassKind::Normal, port, n_bytes, .. } if !before.is_empty() => {
+            format!("The packet of {} goes through egress to port {port}.", bytes(*n_bytes as u64 * 8))
+        }
         What::Pass { kind, port, n_bytes, .. } => pass(*kind, *port, *n_bytes),
         What::Block { name, role } => {
             let is_empty = matches!(rest.first().map(|s| &s.what), Some(What::BlockEnded { .. }));
@@ -128,10 +136,17 @@ fn told(step: &Step, rest: &[Step]) -> String {
         }
         What::Advanced { n_bits } => format!("skips {}", bytes(*n_bits)),
         What::LookedAhead { n_bits } => format!("looks ahead {}", bytes(*n_bits)),
-        What::Selected { keys, case } => match case {
-            Some(case) => format!("select ({}) takes its case {case}", keys.join(", ")),
-            None => format!("select ({}) has no case that matches", keys.join(", ")),
-        },
+        What::Selected { keys, case } => {
+            let key = |k: &Named| match k.name.is_empty() {
+                true => format!("{} ({})", k.text, k.hex),
+                false => format!("{} = {}", k.name, k.text),
+            };
+            let keys: Vec<String> = keys.iter().map(key).collect();
+            match case {
+                Some(case) => format!("select on {} takes its case {case}", keys.join(", ")),
+                None => format!("select on {} has no case that matches", keys.join(", ")),
+            }
+        }
         What::Accepted => "The parser accepts the packet.".to_string(),
         What::Rejected { error } => format!("The parser rejects the packet: error.{error}."),
         What::Branch { condition } => {

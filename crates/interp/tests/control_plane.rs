@@ -1,0 +1,210 @@
+//! Entities written to and read from a program, through the same door as every controller.
+
+use control::schema::Object;
+use control::*;
+use interp::traffic::Config;
+use interp::{Interpreter, Silent};
+use ir::Bits;
+use std::path::Path;
+
+/// The router of `examples/`.
+fn router() -> Interpreter {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/router.p4");
+    let source = driver::read_source(&path).unwrap();
+    let loader = driver::FileLoader::default();
+    let mut checked = driver::check(&source, &loader, &driver::Options::default());
+    let runnable = driver::runnable(&mut checked, None);
+    let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
+    Interpreter::new(runnable.program, schema, Config::default()).unwrap()
+}
+
+fn write(router: &mut Interpreter, kind: UpdateKind, entity: Entity) -> Result<(), String> {
+    let schema = std::sync::Arc::clone(&router.entities.schema);
+    let update = Update { kind, entity };
+    let batch = Batch { updates: vec![update], atomicity: Atomicity::ContinueOnError };
+    apply(&schema, router, &batch).remove(0).map_err(|fault| format!("{}: {fault}", fault.code().name()))
+}
+
+fn entry(
+    router: &Interpreter,
+    table: &str,
+    matches: &[(&str, Match)],
+    action: &str,
+    params: &[Bits],
+) -> TableEntry {
+    let schema = &router.entities.schema;
+    let table = schema.tables.find(table).unwrap();
+    let matches = matches
+        .iter()
+        .map(|(key, value)| FieldMatch { field: table.find_key(key).unwrap().id, value: value.clone() });
+    let action = table.find_action(schema, action).unwrap();
+    let params = action.params.iter().zip(params);
+    let action = Action {
+        id: action.id(),
+        params: params.map(|(p, v)| Param { id: p.id, value: v.clone().into() }).collect(),
+    };
+    let mut entry = TableEntry::new(table.id, matches.collect(), 0);
+    entry.action = Some(TableAction::Action(action));
+    entry
+}
+
+fn lpm(value: u128, prefix_len: u32) -> Match {
+    Match::Lpm { value: Bits::new(32, value), prefix_len }
+}
+
+fn route(router: &Interpreter, value: u128, prefix_len: u32, next_hop: u128) -> TableEntry {
+    let matches = [("destination", lpm(value, prefix_len))];
+    entry(router, "routes", &matches, "set_next_hop", &[Bits::new(16, next_hop)])
+}
+
+fn next_hop(router: &Interpreter, id: u128, port: u128) -> TableEntry {
+    let matches = [("next_hop", Match::Exact(Bits::new(16, id).into()))];
+    let params = [Bits::new(9, port), Bits::new(48, 0xaa), Bits::new(48, 0xbb)];
+    entry(router, "next_hops", &matches, "forward", &params)
+}
+
+fn insert(router: &mut Interpreter, entry: TableEntry) -> Result<(), String> {
+    write(router, UpdateKind::Insert, Entity::TableEntry(entry))
+}
+
+/// An IPv4 packet with a good checksum.
+fn packet(destination: [u8; 4]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0];
+    let mut ip = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 192, 168, 0, 1];
+    ip.extend_from_slice(&destination);
+    let sum: u32 = ip.chunks(2).map(|c| u32::from(c[0]) << 8 | u32::from(c[1])).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = !(((sum & 0xffff) + (sum >> 16)) as u16);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    bytes.extend(ip);
+    bytes
+}
+
+#[test]
+fn a_router_routes_as_it_is_told() {
+    let mut router = router();
+    for entry in [route(&router, 0x0a00_0000, 8, 1), route(&router, 0x0a01_0000, 16, 2)] {
+        insert(&mut router, entry).unwrap();
+    }
+    for entry in [next_hop(&router, 1, 3), next_hop(&router, 2, 4)] {
+        insert(&mut router, entry).unwrap();
+    }
+    let ports = |router: &mut Interpreter, ip| {
+        let out = router.switch.inject(1, &packet(ip), &mut Silent);
+        out.iter().map(|o| o.port()).collect::<Vec<_>>()
+    };
+    assert_eq!(ports(&mut router, [10, 9, 9, 9]), [Some(3)]);
+    assert_eq!(ports(&mut router, [10, 1, 9, 9]), [Some(4)]);
+    assert_eq!(ports(&mut router, [11, 1, 9, 9]), []);
+    let short = route(&router, 0x0a01_0000, 16, 0);
+    write(&mut router, UpdateKind::Delete, Entity::TableEntry(short)).unwrap();
+    assert_eq!(ports(&mut router, [10, 1, 9, 9]), [Some(3)]);
+}
+
+#[test]
+fn what_is_written_can_be_read() {
+    let mut router = router();
+    let mut written = vec![route(&router, 0x0a00_0000, 8, 1), route(&router, 0x0a01_0000, 16, 2)];
+    written[0].metadata = b"first".to_vec();
+    for entry in &written {
+        insert(&mut router, entry.clone()).unwrap();
+    }
+    let table = written[0].table;
+    let query = EntryQuery { table: Some(table), ..EntryQuery::default() };
+    let read = router.read(&Query::TableEntries(query.clone())).unwrap();
+    assert_eq!(read, written.iter().cloned().map(Entity::TableEntry).collect::<Vec<_>>());
+    let one = EntryQuery { matches: written[1].matches.clone(), ..query.clone() };
+    let read = router.read(&Query::TableEntries(one)).unwrap();
+    assert_eq!(read, [Entity::TableEntry(written[1].clone())]);
+    let first = EntryQuery { metadata: b"first".to_vec(), ..query.clone() };
+    assert_eq!(router.read(&Query::TableEntries(first)).unwrap().len(), 1);
+    // Another route to the same place.
+    let again = insert(&mut router, written[0].clone()).unwrap_err();
+    assert!(again.starts_with("ALREADY_EXISTS: the entry of table"), "{again}");
+    let missing = route(&router, 0x0b00_0000, 8, 1);
+    let missing = write(&mut router, UpdateKind::Modify, Entity::TableEntry(missing)).unwrap_err();
+    assert!(missing.starts_with("NOT_FOUND: "), "{missing}");
+    // The default entry.
+    let default = EntryQuery { is_default_action: true, ..query };
+    let read = router.read(&Query::TableEntries(default)).unwrap();
+    assert!(
+        matches!(&read[..], [Entity::TableEntry(e)] if e.is_default_action && e.action.is_some()),
+        "{read:?}"
+    );
+}
+
+#[test]
+fn counters_count_and_can_be_set() {
+    let mut router = router();
+    let entry = route(&router, 0x0a00_0000, 8, 1);
+    insert(&mut router, entry.clone()).unwrap();
+    let hop = next_hop(&router, 1, 3);
+    insert(&mut router, hop).unwrap();
+    for _ in 0..3 {
+        router.switch.inject(5, &packet([10, 0, 0, 1]), &mut Silent);
+    }
+    let direct = EntryRef {
+        table: entry.table,
+        matches: entry.matches.clone(),
+        priority: 0,
+        is_default_action: false,
+    };
+    let read = router.read(&Query::DirectCounters { entry: Some(direct.clone()) }).unwrap();
+    let Entity::DirectCounter(counter) = &read[0] else { panic!("{read:?}") };
+    assert_eq!(counter.data.map(|d| d.n_packets), Some(3));
+    let zero = DirectCounterEntry { entry: direct.clone(), data: Some(CounterData::default()) };
+    write(&mut router, UpdateKind::Modify, Entity::DirectCounter(zero)).unwrap();
+    let read = router.read(&Query::DirectCounters { entry: Some(direct) }).unwrap();
+    assert!(matches!(&read[..], [Entity::DirectCounter(c)] if c.data == Some(CounterData::default())));
+    let counter = router.entities.schema.counters.find("received").unwrap().id;
+    let query = Query::Counters { counter: Some(counter), index: Some(5) };
+    let read = router.read(&query).unwrap();
+    assert!(
+        matches!(&read[..], [Entity::Counter(c)] if c.data.is_some_and(|d| d.n_packets == 3)),
+        "{read:?}"
+    );
+    let all = router.read(&Query::Counters { counter: Some(counter), index: None }).unwrap();
+    assert_eq!(all.len(), 64);
+}
+
+#[test]
+fn replication_is_kept_by_the_switch() {
+    let mut router = router();
+    let replica = |port, instance| Replica { egress_port: Port::number(port), instance, backups: vec![] };
+    let group = MulticastGroup {
+        group: MulticastGroupId(5),
+        replicas: vec![replica(1, 0), replica(2, 7)],
+        metadata: b"m".to_vec(),
+    };
+    write(&mut router, UpdateKind::Insert, Entity::MulticastGroup(group.clone())).unwrap();
+    let twice = write(&mut router, UpdateKind::Insert, Entity::MulticastGroup(group.clone()));
+    assert!(twice.unwrap_err().starts_with("ALREADY_EXISTS"));
+    let read = router.read(&Query::MulticastGroups(None)).unwrap();
+    assert_eq!(read, [Entity::MulticastGroup(group.clone())]);
+    write(&mut router, UpdateKind::Delete, Entity::MulticastGroup(group)).unwrap();
+    assert_eq!(router.read(&Query::MulticastGroups(None)).unwrap(), []);
+    let session = CloneSession {
+        session: CloneSessionId(9),
+        replicas: vec![replica(3, 1)],
+        class_of_service: 0,
+        packet_length_bytes: 100,
+    };
+    write(&mut router, UpdateKind::Insert, Entity::CloneSession(session.clone())).unwrap();
+    let read = router.read(&Query::CloneSessions(Some(CloneSessionId(9)))).unwrap();
+    assert_eq!(read, [Entity::CloneSession(session)]);
+}
+
+#[test]
+fn a_batch_that_fails_leaves_nothing() {
+    let mut router = router();
+    let good = route(&router, 0x0a00_0000, 8, 1);
+    let updates = [good.clone(), good.clone()]
+        .map(|entry| Update { kind: UpdateKind::Insert, entity: Entity::TableEntry(entry) });
+    let batch = Batch { updates: updates.to_vec(), atomicity: Atomicity::DataplaneAtomic };
+    let schema = std::sync::Arc::clone(&router.entities.schema);
+    let results = apply(&schema, &mut router, &batch);
+    assert!(results.iter().all(Result::is_err), "{results:?}");
+    let query = EntryQuery { table: Some(good.table), ..EntryQuery::default() };
+    assert_eq!(router.read(&Query::TableEntries(query)).unwrap(), []);
+}

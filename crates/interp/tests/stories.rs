@@ -1,0 +1,67 @@
+//! Stories of packets, as prose and as JSON: `stories/*.p4` with the packets in comments, `//> packet PORT BYTES`.
+//!
+//! `SIDING_BLESS=1 cargo test -p interp --test stories` writes them anew; read the difference.
+
+use interp::story::{Story, Teller, VERSION, render};
+use interp::traffic::{Config, Switch};
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories")
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    let digits: String = text.split_whitespace().collect();
+    let byte = |i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+fn stories(path: &Path) -> Vec<Story> {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let text = std::fs::read_to_string(path).unwrap();
+    let source = driver::Source { name, text: text.as_str().into() };
+    let loader = driver::FileLoader::default();
+    let mut checked = driver::check(&source, &loader, &driver::Options::default());
+    let runnable = driver::runnable(&mut checked, None);
+    let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+    let mut switch = Switch::new(runnable.program, Config::default()).unwrap();
+    let packets = text.lines().filter_map(|line| line.strip_prefix("//> packet "));
+    let stories = packets.map(|packet| {
+        let (port, packet) = packet.split_once(' ').unwrap();
+        let mut teller = Teller::new(Some(&checked.sources));
+        switch.inject(port.parse().unwrap(), &bytes(packet), &mut teller);
+        switch.advance_clock(1_000_000_000, &mut teller);
+        teller.finish()
+    });
+    stories.collect()
+}
+
+fn golden(path: &Path, text: &str) {
+    if std::env::var_os("SIDING_BLESS").is_some() {
+        std::fs::write(path, text).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(expected, text, "{} differs; SIDING_BLESS=1 rewrites it", path.display());
+}
+
+#[test]
+fn packets_are_told_as_written_down() {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "p4"));
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let stories = stories(&path);
+        assert!(!stories.is_empty(), "{} has no packets", path.display());
+        let prose: Vec<String> = stories.iter().map(render).collect();
+        golden(&path.with_extension("txt"), &prose.join("\n"));
+        let json = serde_json::to_string_pretty(&stories[0]).unwrap();
+        golden(&path.with_extension("json"), &format!("{json}\n"));
+        for story in &stories {
+            assert_eq!(story.version, VERSION);
+            let again: Story = serde_json::from_str(&serde_json::to_string(story).unwrap()).unwrap();
+            assert_eq!(*story, again);
+        }
+    }
+}
