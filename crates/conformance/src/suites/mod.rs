@@ -2,6 +2,7 @@
 
 mod accept;
 mod entries;
+mod externs;
 mod fmt;
 mod p4info;
 mod reject;

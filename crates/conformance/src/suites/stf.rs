@@ -89,6 +89,7 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
     let mut interpreter =
         Interpreter::new(runnable.program, schema, Config::default()).map_err(|e| e.to_string())?;
+    super::externs::supply(&mut interpreter.switch.externs);
     let schema = std::sync::Arc::clone(&interpreter.entities.schema);
 
     let script = script_of(corpus, &case.name);
