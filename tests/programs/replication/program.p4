@@ -72,7 +72,7 @@ control TestIngress(inout Headers headers, inout Metadata meta, inout standard_m
 
 control TestEgress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
     apply {
-        // 0 normal, 1 ingress clone, 2 egress clone, 4 recirculated, 5 replica, 6 resubmitted
+        // 0 normal, 1 ingress clone, 2 egress clone, 5 replica
         headers.probe.flags[7:4] = standard.instance_type[3:0];
         headers.probe.flags[3:0] = standard.egress_rid[3:0];
         if (standard.instance_type == 1) {

@@ -48,7 +48,9 @@ fn loosely<T>(text: &str, names: impl Iterator<Item = (T, impl AsRef<str>)> + Cl
         let mut found = names.clone().filter(|(_, name)| wanted(name.as_ref()));
         found.next().filter(|_| found.next().is_none()).map(|(item, _)| item)
     };
+    let ending = format!("_{text}");
     only(&|name| name.replace('.', "_") == text)
+        .or_else(|| only(&|name| name.replace('.', "_").ends_with(&ending)))
         .or_else(|| only(&|name| name == text.trim_start_matches('_')))
         .or_else(|| only(&|name| name.ends_with(text) && text.len() > 1))
 }
@@ -186,6 +188,8 @@ mod tests {
         assert_eq!(find("_NoAction"), Some("NoAction"));
         assert_eq!(find("pipe_Reject"), Some("pipe.Reject"));
         assert_eq!(find("Reject"), None);
+        let nested = ["pipe.pipe.t", "pipe.pipe.u"];
+        assert_eq!(loosely("pipe_t", nested.iter().map(|n| (*n, *n))), Some("pipe.pipe.t"));
         assert_eq!(find("src_ip"), Some("pipe.Check_src_ip"));
         assert_eq!(find("nothing"), None);
     }
