@@ -15,6 +15,10 @@
 //!   [`Exit`](ir::TerminatorKind::Exit) too.
 //! - **Order.** An operand whose value later operands can change is saved in a temporary.
 //!
+//! Invariants: what comes out passes [`ir::validate`](fn@ir::validate). Where a procedure cannot exit, both
+//! successors of its calls are the same node. What is written is bounded
+//! ([`WRITTEN_MAX`](elaborator::WRITTEN_MAX)): a program that would be larger is a fault.
+//!
 //! Non-goals: judging the program (crate `check` has), optimising it (passes of crate `ir` do).
 //!
 //! Start reading at [`elaborate()`].

@@ -245,32 +245,45 @@ impl<'p> Elaborator<'p> {
             .find(|(ty, s)| **s == id && matches!(self.types.kind(**ty), TyKind::Struct(..)));
         let Some((ty, _)) = declared else { return };
         let mut lists = BTreeMap::new();
-        self.marked_fields(*ty, &Place::var(var), &mut lists);
+        // What indexes can be written with.
+        let named = |d: &DeclRef| match d {
+            DeclRef::Const(id) => Some((self.p.constants[*id].name.as_str(), *d)),
+            DeclRef::Enum(id) => Some((self.p.enums[*id].name.as_str(), *d)),
+            _ => None,
+        };
+        let names = self.p.decls.iter().filter_map(named).collect();
+        self.marked_fields(*ty, &Place::var(var), &names, &mut lists);
         self.out.field_lists = lists.into_iter().map(|(index, places)| FieldList { index, places }).collect();
     }
 
-    fn marked_fields(&self, ty: Ty, place: &Place, lists: &mut BTreeMap<u32, Vec<Place>>) {
+    fn marked_fields(
+        &self,
+        ty: Ty,
+        place: &Place,
+        names: &FxHashMap<&str, DeclRef>,
+        lists: &mut BTreeMap<u32, Vec<Place>>,
+    ) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let TyKind::Struct(id, _) = self.types.kind(ty) else { return };
             for (i, field) in (0u32..).zip(&self.p.structs[*id].fields) {
                 let place = place.field(i);
-                for index in self.field_list_indexes(field) {
+                for index in self.field_list_indexes(field, names) {
                     let places = lists.entry(index).or_default();
-                    if !places.contains(&place) {
+                    if places.last() != Some(&place) {
                         places.push(place.clone());
                     }
                 }
-                self.marked_fields(field.ty, &place, lists);
+                self.marked_fields(field.ty, &place, names, lists);
             }
         })
     }
 
-    fn field_list_indexes(&self, field: &FieldDef) -> Vec<u32> {
+    fn field_list_indexes(&self, field: &FieldDef, names: &FxHashMap<&str, DeclRef>) -> Vec<u32> {
         let Some(a) = annotation(&field.annotations, "field_list") else { return Vec::new() };
         match &a.body {
             AnnotationBody::List(values) => values.iter().filter_map(|v| self.field_list_index(v)).collect(),
             AnnotationBody::Free(_) => (Annotation::tokens(a).split(|t| t.text == ","))
-                .filter_map(|tokens| self.index_in_tokens(tokens))
+                .filter_map(|tokens| self.index_in_tokens(tokens, names))
                 .collect(),
             AnnotationBody::Empty | AnnotationBody::KeyValue(_) => Vec::new(),
         }
@@ -285,29 +298,24 @@ impl<'p> Elaborator<'p> {
     }
 
     /// A number, a constant, or a member of an enum, all of the top level.
-    fn index_in_tokens(&self, tokens: &[AnnotationToken]) -> Option<u32> {
+    fn index_in_tokens(&self, tokens: &[AnnotationToken], names: &FxHashMap<&str, DeclRef>) -> Option<u32> {
         match tokens {
-            [number] => match &number.kind {
-                AnnotationTokenKind::Int(literal) => literal.value.to_u32(),
-                AnnotationTokenKind::Word => self.p.decls.iter().find_map(|d| match d {
-                    DeclRef::Const(id) if self.p.constants[*id].name == number.text => {
-                        self.field_list_index(&self.p.eval(&self.p.constants[*id].init, None)?)
-                    }
-                    _ => None,
-                }),
-                AnnotationTokenKind::Str | AnnotationTokenKind::Punct => None,
-            },
-            [enum_, dot, member] if dot.text == "." => self.p.decls.iter().find_map(|d| match d {
-                DeclRef::Enum(id) if self.p.enums[*id].name == enum_.text => {
-                    let members = &self.p.enums[*id].members;
-                    let i = members.iter().position(|m| m.name == member.text)?;
-                    match &members[i].value {
-                        Some(value) => self.field_list_index(value),
-                        None => u32::try_from(i).ok(),
-                    }
+            [number] => match (&number.kind, names.get(number.text.as_str())) {
+                (AnnotationTokenKind::Int(literal), _) => literal.value.to_u32(),
+                (AnnotationTokenKind::Word, Some(DeclRef::Const(id))) => {
+                    self.field_list_index(&self.p.eval(&self.p.constants[*id].init, None)?)
                 }
                 _ => None,
-            }),
+            },
+            [enum_, dot, member] if dot.text == "." => {
+                let Some(DeclRef::Enum(id)) = names.get(enum_.text.as_str()) else { return None };
+                let members = &self.p.enums[*id].members;
+                let i = members.iter().position(|m| m.name == member.text)?;
+                match &members[i].value {
+                    Some(value) => self.field_list_index(value),
+                    None => u32::try_from(i).ok(),
+                }
+            }
             _ => None,
         }
     }

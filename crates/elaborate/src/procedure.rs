@@ -49,7 +49,8 @@ impl<'p> Elaborator<'p> {
         self.procedures.insert(key, id);
         let (params, graph) = stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
             let mut body = Body::new(self, Names::default(), BodyKind::Procedure, Scope::Procedure(id));
-            let params = if body.e.is_full(PROCEDURE_COST, head.span) { Vec::new() } else { build(&mut body, id) };
+            let params =
+                if body.e.is_full(PROCEDURE_COST, head.span) { Vec::new() } else { build(&mut body, id) };
             (params, body.finish(head.span))
         });
         if graph.nodes.iter().any(|(_, n)| n.terminator.kind == TerminatorKind::Exit) {

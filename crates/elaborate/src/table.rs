@@ -87,6 +87,12 @@ impl<'p> Elaborator<'p> {
             span: def.span,
         });
         self.tables.insert((scope, table), id);
+        let n_keys = def.key.as_ref().map_or(0, Vec::len) as u64;
+        let n_entries = def.entries.as_ref().map_or(0, |list| list.entries.len()) as u64;
+        let n_written = n_entries.saturating_mul(n_keys + 1) + n_keys + def.actions.len() as u64;
+        if self.is_full(n_written, def.span) {
+            return id;
+        }
         let keys = self.keys(scope, table);
         let actions: Vec<TableAction> = (def.actions.iter().zip(0..))
             .map(|(element, i)| {
