@@ -92,8 +92,9 @@ impl Checker<'_> {
                 Some(name) => match by_name.get(&name.name) {
                     Some(j) => *j,
                     None => {
-                        let names: Vec<String> =
-                            params.iter().map(|p| self.p.vars[*p].name.to_string()).collect();
+                        let names = self.names_to_suggest(|p| {
+                            params.iter().map(|v| p.vars[*v].name.to_string()).collect()
+                        });
                         let mut d = Diagnostic::new(
                             &codes::NAMED_ARGUMENTS,
                             name.span,
@@ -103,6 +104,7 @@ impl Checker<'_> {
                         .also(decl, "declared here");
                         d = match suggest::closest(&name.name, names.iter().map(String::as_str)) {
                             Some(s) => d.fix(format!("did you mean `{s}`?"), name.span, s),
+                            None if names.is_empty() => d,
                             None => d.note(format!("its parameters are {}", list_names(&names))),
                         };
                         self.report(d);

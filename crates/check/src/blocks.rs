@@ -323,7 +323,9 @@ impl Checker<'_> {
             .label("not declared")
         };
         let known = names.keys().map(SmolStr::as_str).chain(["accept", "reject"]);
-        if let Some(s) = suggest::closest(&name.name, known) {
+        if self.may_suggest()
+            && let Some(s) = suggest::closest(&name.name, known)
+        {
             d = d.fix(format!("did you mean `{s}`?"), name.span, s);
         }
         self.report(d);

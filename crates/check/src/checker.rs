@@ -31,7 +31,7 @@ pub(crate) struct Checker<'a> {
     pub late: Vec<Diagnostic>,
     /// Actions and functions whose bodies are being checked; they cannot call themselves.
     pub declaring: Vec<(SmolStr, Span)>,
-    /// Suggestions looked for so far; bounded, since each walks all names in scope.
+    /// Suggestions looked for so far.
     pub n_suggestions: u32,
     /// Leaves of types whose size was asked for.
     pub leaves: FxHashMap<Ty, u64>,
@@ -239,6 +239,17 @@ impl<'a> Checker<'a> {
         self.options.include_of.and_then(|f| f(name))
     }
 
+    /// Whether to look for what was meant: only so often, since each time all candidates are walked.
+    pub fn may_suggest(&mut self) -> bool {
+        self.n_suggestions += 1;
+        self.n_suggestions <= SUGGESTIONS_MAX
+    }
+
+    /// The names among which to look for what was meant; none when that was done often enough.
+    pub fn names_to_suggest(&mut self, names: impl FnOnce(&Program) -> Vec<String>) -> Vec<String> {
+        if self.may_suggest() { names(&self.p) } else { Vec::new() }
+    }
+
     fn report_unknown(&mut self, path: &ast::Path) {
         let name = &path.name;
         if name.name.is_empty() {
@@ -275,8 +286,7 @@ impl<'a> Checker<'a> {
         let mut d =
             Diagnostic::new(&codes::UNKNOWN_NAME, name.span, format!("`{}` is not declared", name.name))
                 .label("not found in this scope");
-        self.n_suggestions += 1;
-        let suggestion = if self.n_suggestions <= SUGGESTIONS_MAX {
+        let suggestion = if self.may_suggest() {
             suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str())).map(str::to_string)
         } else {
             None

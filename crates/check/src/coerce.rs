@@ -225,7 +225,6 @@ impl Checker<'_> {
             self.report_mismatch(&e, target, role, Some(Mismatch { reason: Some(reason) }), false);
             return Expr::error(e.span);
         }
-        let fields = self.fields(target).unwrap_or_default();
         let decl = self.p.structs[id].span;
         let span = e.span;
         let ExprKind::StructLiteral { fields: given, has_dots } = e.kind else { return e };
@@ -239,13 +238,16 @@ impl Checker<'_> {
                 )
                 .label(format!("given for `{name}`"))
                 .also(decl, format!("{shown} is declared here"));
-                if let Some(s) = suggest::closest(name, fields.iter().map(|(f, _)| f.as_str())) {
+                let names = self
+                    .names_to_suggest(|p| p.structs[id].fields.iter().map(|f| f.name.to_string()).collect());
+                if let Some(s) = suggest::closest(name, names.iter().map(String::as_str)) {
                     d = d.help(format!("did you mean `{s}`?"));
                 }
                 self.report(d);
                 return Expr::error(span);
             }
         }
+        let fields = self.fields(target).unwrap_or_default();
         let mut given: FxHashMap<SmolStr, Expr> = given.into_iter().collect();
         let mut out = Vec::with_capacity(fields.len());
         for (name, ft) in &fields {

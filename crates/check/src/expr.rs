@@ -400,8 +400,9 @@ impl Checker<'_> {
     fn unknown_field(&mut self, id: StructId, ty: Ty, member: &ast::Ident, span: Span) -> Expr {
         let def = &self.p.structs[id];
         let is_method = matches!(member.name.as_str(), "isValid" | "setValid" | "setInvalid");
-        let names: Vec<String> = def.fields.iter().map(|f| f.name.to_string()).collect();
         let (decl, kind) = (def.span, def.kind);
+        let names =
+            self.names_to_suggest(|p| p.structs[id].fields.iter().map(|f| f.name.to_string()).collect());
         let shown = self.quote(ty);
         let mut d = Diagnostic::new(
             &codes::UNKNOWN_MEMBER,
@@ -426,8 +427,10 @@ impl Checker<'_> {
             TyKind::Enum(id) => {
                 let def = &self.p.enums[id];
                 let Some(&i) = self.positions.enum_members.get(&(id, member.name.clone())) else {
-                    let names: Vec<String> = def.members.iter().map(|m| m.name.to_string()).collect();
                     let (name, decl) = (def.name.clone(), def.span);
+                    let names = self.names_to_suggest(|p| {
+                        p.enums[id].members.iter().map(|m| m.name.to_string()).collect()
+                    });
                     let mut d = Diagnostic::new(
                         &codes::UNKNOWN_MEMBER,
                         member.span,
@@ -451,7 +454,8 @@ impl Checker<'_> {
             TyKind::ErrorCode => match self.p.errors.position(&member.name) {
                 Some(i) => Expr::constant(Value::Error(i), Types::ERROR_CODE, span),
                 None => {
-                    let names: Vec<String> = self.p.errors.iter().map(|m| m.name.to_string()).collect();
+                    let names =
+                        self.names_to_suggest(|p| p.errors.iter().map(|m| m.name.to_string()).collect());
                     let mut d = Diagnostic::new(
                         &codes::UNKNOWN_MEMBER,
                         member.span,
@@ -605,6 +609,13 @@ pub(crate) fn collect_values<'e>(exprs: impl Iterator<Item = &'e Expr>) -> Optio
     exprs.map(|e| e.value.as_deref().cloned()).collect()
 }
 
+/// Names that a message lists; the others are counted.
+const NAMES_LISTED_MAX: usize = 12;
+
 pub(crate) fn list_names(names: &[String]) -> String {
-    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+    let shown: Vec<String> = names.iter().take(NAMES_LISTED_MAX).map(|n| format!("`{n}`")).collect();
+    match names.len().saturating_sub(NAMES_LISTED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }

@@ -490,8 +490,9 @@ impl Checker<'_> {
             .map(|(i, m)| (i, m.signature.params.clone(), m.span))
             .collect();
         if candidates.is_empty() {
-            let names: Vec<String> = def.methods.iter().map(|m| m.name.to_string()).collect();
             let (decl, shown) = (def.span, self.quote(object.ty));
+            let names =
+                self.names_to_suggest(|p| p.externs[id].methods.iter().map(|m| m.name.to_string()).collect());
             let mut d = Diagnostic::new(
                 &codes::UNKNOWN_MEMBER,
                 member.span,

@@ -432,7 +432,9 @@ impl Checker<'_> {
                         )
                         .label("not in its action list")
                         .also(tspan, "the table");
-                        if let Some(s) = suggest::closest(&path.name.name, names.iter().map(SmolStr::as_str))
+                        if self.may_suggest()
+                            && let Some(s) =
+                                suggest::closest(&path.name.name, names.iter().map(SmolStr::as_str))
                         {
                             d = d.fix(format!("did you mean `{s}`?"), c.label.span, s);
                         }

@@ -92,7 +92,7 @@ impl Checker<'_> {
         self.ctx.table = table;
         let known = self.p.match_kinds.position(&k.match_kind.name).is_some();
         if !known {
-            let names: Vec<String> = self.p.match_kinds.iter().map(|m| m.name.to_string()).collect();
+            let names = self.names_to_suggest(|p| p.match_kinds.iter().map(|m| m.name.to_string()).collect());
             let mut d = Diagnostic::new(
                 &codes::MATCH_KIND,
                 k.match_kind.span,
@@ -105,9 +105,10 @@ impl Checker<'_> {
                     let file = self.include_of(&k.match_kind.name).unwrap_or_default();
                     d.help(format!("add `#include <{file}>`"))
                 }
-                None if names.is_empty() => {
+                None if self.p.match_kinds.is_empty() => {
                     d.help("declare match kinds with `match_kind { ... }`, or include an architecture")
                 }
+                None if names.is_empty() => d,
                 None => d.note(format!("declared are {}", list_names(&names))),
             };
             self.report(d);
@@ -247,22 +248,21 @@ impl Checker<'_> {
         let name = self.p.actions[action].name.clone();
         let (params, decl) = (self.p.actions[action].params.clone(), self.p.actions[action].span);
         let Some(&index) = self.positions.listed_actions.get(&(id, action)) else {
-            let elements: Vec<(ActionId, Span)> =
-                self.p.tables[id].actions.iter().map(|e| (e.action, e.span)).collect();
-            let same_name = elements.iter().find(|(e, _)| self.p.actions[*e].name == name);
-            let names: Vec<String> =
-                elements.iter().map(|(e, _)| self.p.actions[*e].name.to_string()).collect();
+            let may_look = self.may_suggest();
+            let elements = self.p.tables[id].actions.iter().filter(|_| may_look);
+            let same_name = elements.clone().find(|e| self.p.actions[e.action].name == name).map(|e| e.span);
+            let names: Vec<String> = elements.map(|e| self.p.actions[e.action].name.to_string()).collect();
             let mut d = Diagnostic::new(
                 &codes::ACTION_NOT_LISTED,
                 a.span,
                 format!("{what} `{name}` is not in the table's list of actions"),
             )
             .label("not in the list");
-            if let Some((_, span)) = same_name {
-                d = d.also(*span, "this is a different action of the same name");
-            } else if names.is_empty() {
+            if let Some(span) = same_name {
+                d = d.also(span, "this is a different action of the same name");
+            } else if self.p.tables[id].actions.is_empty() {
                 d = d.help("give `actions` before it");
-            } else {
+            } else if may_look {
                 d = d
                     .note(format!("the list has {}", list_names(&names)))
                     .help(format!("add `{name};` to `actions`"));

@@ -45,7 +45,7 @@ impl Checker<'_> {
             }
             let ty = self.ty(&f.ty);
             self.check_match_annotation(&annotations);
-            self.check_length_annotation(&annotations, &fields);
+            self.check_length_annotation(&annotations, id);
             if let Some(earlier) = self.positions.fields.get(&(id, f.name.name.clone())) {
                 let earlier = fields[*earlier as usize].span;
                 self.report_duplicate(&f.name.name, f.name.span, earlier);
@@ -111,7 +111,7 @@ impl Checker<'_> {
     }
 
     /// `@length(field)`: only fields before it can give the length of a varbit field.
-    pub fn check_length_annotation(&mut self, annotations: &Annotations, fields: &[FieldDef]) {
+    pub fn check_length_annotation(&mut self, annotations: &Annotations, id: StructId) {
         let Some(a) = annotation(annotations, "length") else { return };
         let unknown = a
             .tokens()
@@ -122,7 +122,7 @@ impl Checker<'_> {
                 t.kind == ast::AnnotationTokenKind::Word
                     && !after_dot
                     && syntax::token::TokenKind::keyword(&t.text).is_none()
-                    && !fields.iter().any(|f| f.name == t.text)
+                    && !self.positions.fields.contains_key(&(id, t.text.clone()))
                     && self.scopes.peek(&t.text).is_none()
             })
             .map(|(_, t)| (t.span, t.text.clone()));

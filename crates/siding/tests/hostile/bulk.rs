@@ -107,6 +107,8 @@ fn declarations() {
     const N: usize = 100_000;
     // A type can have so many, and few more.
     const N_FIELDS: usize = 65_000;
+    // As many faults: each is shown with its line.
+    const N_WRONG: usize = 20_000;
     let either = |name: &str, text: String| Case::new(name, text, Expect::Either);
     let accepted = |name: &str, text: String| Case::new(name, text, Expect::Accepted);
     let refused = |name: &str, text: String| Case::new(name, text, Expect::Refused);
@@ -182,6 +184,45 @@ fn declarations() {
             "overloaded methods",
             format!("extern E {{ {} }}", many(N, |i| format!("void m(in bit<8> p{i});\n"))),
         ),
+        refused("unknown fields", {
+            let fields = many(N_FIELDS, |i| format!("bit<8> f{i};\n"));
+            format!(
+                "struct S {{ {fields} }} action a(inout S s) {{ {} }}",
+                many(N_WRONG, |i| format!("s.g{i} = 1;\n"))
+            )
+        }),
+        refused("unknown enum members", {
+            let members = many(N, |i| format!("m{i},\n"));
+            format!("enum E {{ {members} }} {}", many(N_WRONG, |i| format!("const E e{i} = E.n{i};\n")))
+        }),
+        refused("unknown errors", {
+            let members = many(N, |i| format!("m{i},\n"));
+            format!(
+                "error {{ {members} z }} {}",
+                many(N_WRONG, |i| format!("const error e{i} = error.n{i};\n"))
+            )
+        }),
+        refused("unknown match kinds", {
+            let kinds = many(N, |i| format!("k{i},\n"));
+            let key = many(N_WRONG, |i| format!("x: l{i};\n"));
+            format!(
+                "match_kind {{ {kinds} z }} control c(in bit<8> x) {{ table t {{ key = {{ {key} }} actions = {{}} }} apply {{}} }}"
+            )
+        }),
+        refused("unknown methods", {
+            let methods = many(N, |i| format!("void m{i}();\n"));
+            let uses = many(N_WRONG, |i| format!("e.n{i}();\n"));
+            format!("extern E {{ E(); {methods} }} E() e; action a() {{ {uses} }}")
+        }),
+        refused("unknown parameters", {
+            let params = many(1000, |i| format!("in bit<8> p{i},"));
+            let calls = many(N_WRONG, |i| format!("f(q{i} = 1);\n"));
+            format!("extern void f({params} in bit<8> z); action a() {{ {calls} }}")
+        }),
+        either("lengths", {
+            let fields = many(N_FIELDS / 2, |i| format!("bit<8> f{i}; @length(f{i}) varbit<8> v{i};\n"));
+            format!("header H {{ {fields} }}")
+        }),
         either("named arguments", {
             let params = many(N, |i| format!("in bit<8> p{i},"));
             let args = many(N, |i| format!("p{i} = 1,"));
