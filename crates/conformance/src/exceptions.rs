@@ -40,6 +40,7 @@ fn text(suite: Suite) -> &'static str {
         Suite::Entries => include_str!("../exceptions/entries.toml"),
         Suite::Rewritten => include_str!("../exceptions/rewritten.toml"),
         Suite::Fmt => include_str!("../exceptions/fmt.toml"),
+        Suite::Ir => include_str!("../exceptions/ir.toml"),
         Suite::Stf => include_str!("../exceptions/stf.toml"),
         Suite::StfRewritten => include_str!("../exceptions/stf-rewritten.toml"),
     }

@@ -59,7 +59,7 @@ pub(crate) fn first_error_diagnostic(checked: &Checked) -> Option<&Diagnostic> {
     checked.diagnostics.iter().find(|d| d.is_error())
 }
 
-fn short(d: &Diagnostic, sources: &SourceMap) -> String {
+pub(crate) fn short(d: &Diagnostic, sources: &SourceMap) -> String {
     let text = render::short(d, sources);
     match text.split_once("/testdata/") {
         Some((_, rest)) => rest.split_once('/').map_or(rest, |(_, r)| r).to_string(),

@@ -330,6 +330,7 @@ pub enum SuiteArg {
     Entries,
     Rewritten,
     Fmt,
+    Ir,
     Stf,
     /// Every suite
     All,

@@ -4,6 +4,7 @@ mod accept;
 mod entries;
 mod externs;
 mod fmt;
+mod ir;
 mod p4info;
 mod reject;
 mod reject_lines;
@@ -38,6 +39,8 @@ pub enum Suite {
     Rewritten,
     /// Formatting keeps the meaning, and formatting again changes nothing.
     Fmt,
+    /// The intermediate representation is valid and survives printing and passes.
+    Ir,
     /// Test scripts pass in the interpreter.
     Stf,
     /// They pass with what p4c's passes print of the programs.
@@ -54,6 +57,7 @@ impl Suite {
         Suite::Entries,
         Suite::Rewritten,
         Suite::Fmt,
+        Suite::Ir,
         Suite::Stf,
         Suite::StfRewritten,
     ];
@@ -68,6 +72,7 @@ impl Suite {
             Suite::Entries => "entries",
             Suite::Rewritten => "rewritten",
             Suite::Fmt => "fmt",
+            Suite::Ir => "ir",
             Suite::Stf => "stf",
             Suite::StfRewritten => "stf-rewritten",
         }
@@ -84,6 +89,7 @@ impl Suite {
             | Suite::Entries
             | Suite::Rewritten
             | Suite::Fmt
+            | Suite::Ir
             | Suite::Stf
             | Suite::StfRewritten => 100,
         }
@@ -91,7 +97,7 @@ impl Suite {
 
     pub(crate) fn cases(self, corpus: &Corpus) -> Vec<Program> {
         match self {
-            Suite::Accept | Suite::Fmt => corpus.samples(),
+            Suite::Accept | Suite::Fmt | Suite::Ir => corpus.samples(),
             Suite::Reject | Suite::RejectLines => corpus.errors(),
             Suite::RejectTwins => reject_twins::cases(corpus),
             Suite::P4Info => corpus.sample_outputs(&format!(".p4{}", p4info::SUFFIX)),
@@ -111,6 +117,7 @@ impl Suite {
             Suite::P4Info => p4info::judge,
             Suite::Entries => entries::judge,
             Suite::Fmt => fmt::judge,
+            Suite::Ir => ir::judge,
             Suite::Stf | Suite::StfRewritten => stf::judge,
         }
     }

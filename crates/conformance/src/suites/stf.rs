@@ -5,6 +5,7 @@ use crate::front_end;
 use crate::runner::Verdict;
 use control::Schema;
 use diagnostics::{Diagnostic, SourceMap, render};
+use driver::Runnable;
 use interp::traffic::Config;
 use interp::{Interpreter, Silent};
 use std::path::{Path, PathBuf};
@@ -81,14 +82,21 @@ pub(super) fn judge(corpus: &Corpus, case: &Program) -> Verdict {
     }
 }
 
+/// The program as it was elaborated, and as the passes leave it, has to do the same.
 fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let mut checked = front_end::check(corpus, case)?;
-    let Some(runnable) = driver::runnable(&mut checked, None) else {
+    let Some(mut runnable) = driver::runnable(&mut checked, None) else {
         return Err(front_end::first_error(&checked).unwrap_or_default());
     };
+    run_program(corpus, case, &runnable)?;
+    ::ir::passes::run(&mut runnable.program, ::ir::passes::DEFAULT).map_err(|e| e.to_string())?;
+    run_program(corpus, case, &runnable).map_err(|e| format!("after the passes: {e}"))
+}
+
+fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(), String> {
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
     let mut interpreter =
-        Interpreter::new(runnable.program, schema, Config::default()).map_err(|e| e.to_string())?;
+        Interpreter::new(runnable.program.clone(), schema, Config::default()).map_err(|e| e.to_string())?;
     super::externs::supply(&mut interpreter.switch.externs);
     let schema = std::sync::Arc::clone(&interpreter.entities.schema);
 
@@ -103,9 +111,9 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     first(report.faults.iter(), &parsed.sources)
 }
 
-/// The first fault as one line.
+/// The first error as one line.
 fn first<'a>(mut faults: impl Iterator<Item = &'a Diagnostic>, sources: &SourceMap) -> Result<(), String> {
-    match faults.next() {
+    match faults.find(|d| d.is_error()) {
         Some(fault) => Err(render::short(fault, sources)),
         None => Ok(()),
     }

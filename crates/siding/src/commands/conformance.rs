@@ -79,6 +79,7 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
             SuiteArg::Entries => vec![Suite::Entries],
             SuiteArg::Rewritten => vec![Suite::Rewritten],
             SuiteArg::Fmt => vec![Suite::Fmt],
+            SuiteArg::Ir => vec![Suite::Ir],
             SuiteArg::Stf if args.rewritten => vec![Suite::StfRewritten],
             SuiteArg::Stf => vec![Suite::Stf],
             SuiteArg::All => Suite::ALL.to_vec(),

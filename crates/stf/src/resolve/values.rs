@@ -46,7 +46,10 @@ pub(super) enum Dialect {
 impl Dialect {
     pub(super) fn of(table: &schema::Table, name: &Name) -> Dialect {
         let full = &table.names.name;
-        let is_ebpf = full.contains('.') && full.replace('.', "_") == name.text;
+        let joined = full.replace('.', "_");
+        // At least one dot is written as `_`.
+        let is_end = joined == name.text || joined.ends_with(&format!("_{}", name.text));
+        let is_ebpf = full.contains('.') && is_end && !full.ends_with(&name.text);
         if is_ebpf { Dialect::Ebpf } else { Dialect::Bmv2 }
     }
 }
