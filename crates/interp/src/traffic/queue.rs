@@ -1,6 +1,6 @@
 //! Queues between ingress and egress: some for each port, one for each priority.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
@@ -29,6 +29,8 @@ pub(super) enum Refused {
 pub struct Queues<T> {
     config: QueueConfig,
     ports: BTreeMap<u32, PortQueues<T>>,
+    /// Those where packets wait.
+    busy: BTreeSet<u32>,
     next_serial: u64,
     n_waiting: u64,
 }
@@ -65,7 +67,7 @@ pub(super) struct Leaving<T> {
 
 impl<T> Queues<T> {
     pub fn new(config: QueueConfig) -> Queues<T> {
-        Queues { config, ports: BTreeMap::new(), next_serial: 0, n_waiting: 0 }
+        Queues { config, ports: BTreeMap::new(), busy: BTreeSet::new(), next_serial: 0, n_waiting: 0 }
     }
 
     pub fn n_waiting(&self) -> u64 {
@@ -100,6 +102,7 @@ impl<T> Queues<T> {
         let queues = self.ports.entry(port).or_insert_with(|| PortQueues::new(config));
         let queue = queues.by_priority.get_mut(priority as usize).ok_or(Refused::NoSuchQueue)?;
         queue.push_back((self.next_serial, item));
+        self.busy.insert(port);
         self.next_serial += 1;
         self.n_waiting += 1;
         Ok(())
@@ -107,14 +110,14 @@ impl<T> Queues<T> {
 
     /// When the next packet can leave.
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.ports.values().filter(|p| p.head().is_some()).map(|p| p.ready_ns).min()
+        self.busy.iter().filter_map(|port| self.ports.get(port)).map(|p| p.ready_ns).min()
     }
 
     /// Of the ports that are ready the packet that came first; at each port the highest priority goes first.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Leaving<T>> {
-        let ready = self.ports.iter().filter(|(_, p)| p.ready_ns <= now_ns);
-        let heads = ready.filter_map(|(port, p)| {
-            let (priority, serial) = p.head()?;
+        let heads = self.busy.iter().filter_map(|port| {
+            let queues = self.ports.get(port).filter(|p| p.ready_ns <= now_ns)?;
+            let (priority, serial) = queues.head()?;
             Some((serial, *port, priority))
         });
         let (_, port, priority) = heads.min()?;
@@ -122,6 +125,9 @@ impl<T> Queues<T> {
         let queue = queues.by_priority.get_mut(priority)?;
         let (_, item) = queue.pop_front()?;
         let n_left = queue.len();
+        if queues.head().is_none() {
+            self.busy.remove(&port);
+        }
         if let Some(rate) = queues.rate_pps {
             queues.ready_ns = now_ns.saturating_add(1_000_000_000u64.checked_div(rate).unwrap_or(u64::MAX));
         }

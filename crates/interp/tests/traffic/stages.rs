@@ -270,3 +270,54 @@ fn only_ports_that_exist_send_and_receive() {
     assert_eq!(totals.n_dropped_for(reason::NO_SUCH_INGRESS_PORT), 1);
     assert_eq!((totals.n_received, totals.n_sent, totals.n_to_controller), (5, 2, 1));
 }
+
+/// A switch where everything is configured.
+fn full_switch(seed: u64) -> Switch {
+    let queue = QueueConfig { n_priorities: 4, n_packets_max: 3, rate_pps: None };
+    let config = Config {
+        seed,
+        queue,
+        ports: Ports::Listed((0..20).collect()),
+        cpu_port: Some(19),
+        rounds_max: 5,
+        copies_max: 50,
+        ..Config::default()
+    };
+    let mut switch = switch_with("stages.p4", config);
+    switch.set_port_rate(2, Some(1_000_000));
+    with_group(&mut switch, 1, vec![Replica::new(1, 1), Replica::new(2, 2), Replica::new(30, 3)]);
+    let group = (0..10).map(|port| Replica::new(port, port)).collect();
+    with_group(&mut switch, 2, group);
+    let replicas = vec![Replica::new(2, 8), Replica::new(9, 9), Replica::new(2, 8)];
+    let session = CloneSession { replicas, class_of_service: 1, truncate_bytes: 25, group: Some(1) };
+    switch.pre.insert_session(7, session).unwrap();
+    switch
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    /// `inject` and `advance` check the balance after each step.
+    #[test]
+    fn every_copy_has_one_end_and_runs_repeat(
+        steps in proptest::collection::vec((0u8..18, 0u8..8, 0u8..4, 0u32..22, 0u64..3_000), 1..60)
+    ) {
+        let run = || {
+            let mut switch = full_switch(1);
+            let mut outputs = Vec::new();
+            for (op, count, arg, port, ns) in &steps {
+                let n_bytes = usize::from(*count).min(7);
+                let bytes = packet(*op, *count, *arg);
+                let bytes = if *op == 17 { &bytes[..n_bytes] } else { &bytes[..] };
+                outputs.extend(inject(&mut switch, *port, bytes));
+                outputs.extend(advance(&mut switch, *ns));
+            }
+            outputs.extend(advance(&mut switch, 1_000_000_000_000));
+            assert_eq!(switch.n_queued(), 0);
+            (outputs, switch.totals().clone())
+        };
+        let (outputs, totals) = run();
+        proptest::prop_assert_eq!(outputs.len() as u64, totals.n_sent + totals.n_to_controller);
+        proptest::prop_assert_eq!((outputs, totals), run());
+    }
+}
