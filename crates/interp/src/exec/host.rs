@@ -54,6 +54,8 @@ pub struct Access<'a> {
     /// The table whose action runs, and its entry.
     pub entry: Option<(TableId, EntryRef)>,
     pub now_ns: u64,
+    /// What the call has to say, for the story.
+    pub notes: Vec<String>,
     pub(crate) call: &'a ExternCall,
 }
 

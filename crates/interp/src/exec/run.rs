@@ -383,14 +383,15 @@ impl<E: ExternHost> Machine<'_, E> {
     ) -> Flow {
         let exe = self.exe;
         let call = &exe.externs[i as usize];
-        let mut access =
-            Access { exe, packet, tables: self.tables, entry: run.entry, now_ns: self.now_ns, call };
+        let (tables, entry, now_ns) = (&mut *self.tables, run.entry, self.now_ns);
+        let mut access = Access { exe, packet, tables, entry, now_ns, notes: Vec::new(), call };
         // Arguments as they are before the call, except those that only go out.
         let before: Vec<Vec<Bits>> = match observer.listens() {
             true => (0..call.args.len()).map(|arg| access.values(arg)).collect(),
             false => Vec::new(),
         };
         let end = self.externs.call(call, &mut access);
+        let notes = access.notes;
         if observer.listens() {
             let frame = &packet.frame;
             let args: Vec<Vec<Bits>> = (call.args.iter().zip(before))
@@ -401,6 +402,9 @@ impl<E: ExternHost> Machine<'_, E> {
                 .collect();
             let result = call.result.filter(|r| r.len > 0).map(|r| frame.get(r.first));
             observer.event(exe, span, Event::Extern { call, args: &args, result });
+            for text in &notes {
+                observer.event(exe, span, Event::Note { text });
+            }
         }
         match end {
             ExternEnd::Next => Flow::Next,

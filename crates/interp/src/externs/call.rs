@@ -14,6 +14,18 @@ const TRUNCATE_MIN_BYTES: u32 = 14;
 
 impl ExternHost for Externs {
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
+        let end = self.dispatch(call, access);
+        access.notes.append(&mut self.notes);
+        end
+    }
+
+    fn hit(&mut self, hit: Hit<'_>) {
+        self.count_hit(hit);
+    }
+}
+
+impl Externs {
+    fn dispatch(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
         match call.op {
             ExternOp::CounterCount | ExternOp::CounterAdd => self.count(call, access),
             // Hits count by themselves.
@@ -123,12 +135,6 @@ impl ExternHost for Externs {
         ExternEnd::Next
     }
 
-    fn hit(&mut self, hit: Hit<'_>) {
-        self.count_hit(hit);
-    }
-}
-
-impl Externs {
     /// The result of an access to an array; `None`, with a note, beyond its end.
     fn in_range<T>(&mut self, call: &ExternCall, done: Option<Result<T, OutOfRange>>) -> Option<T> {
         match done? {
@@ -171,6 +177,7 @@ impl Externs {
         let found = access.value(2).cloned().unwrap_or(Bits::zero(0));
         if Bits::new(64, u128::from(sum)).resize(found.width()) != found {
             access.set_field(FieldRole::ChecksumError, 1);
+            self.notes.push(format!("the checksum should be {sum:#x}, but is {found:#x}"));
         }
     }
 

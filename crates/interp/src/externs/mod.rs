@@ -54,6 +54,8 @@ pub struct Externs {
     colours: FxHashMap<TableId, Colour>,
     /// What the program writes to its log, and notes about calls without effect; taken by who reads it.
     pub log: Vec<String>,
+    /// Of the call under way.
+    notes: Vec<String>,
     drop_port: Option<u32>,
 }
 
@@ -90,6 +92,7 @@ impl Externs {
             requests: Requests::default(),
             colours: FxHashMap::default(),
             log: Vec::new(),
+            notes: Vec::new(),
             drop_port: exe.program.architecture.pipeline().and_then(|p| p.drop_port),
         }
     }
@@ -152,8 +155,9 @@ impl Externs {
 
     fn note(&mut self, text: String) {
         if self.log.len() < LOG_LINES_MAX {
-            self.log.push(text);
+            self.log.push(text.clone());
         }
+        self.notes.push(text);
     }
 
     /// The hash of bit strings; `None` for an algorithm without a name.

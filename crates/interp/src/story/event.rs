@@ -120,6 +120,8 @@ pub enum Event<'a> {
         is_valid: bool,
         frame: &'a [Bits],
     },
+    /// What an extern has to say about its call: a message of the program, an index out of range.
+    Note { text: &'a str },
     Exit,
     Stopped {
         reason: &'a super::StopReason,

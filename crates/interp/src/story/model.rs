@@ -185,6 +185,8 @@ pub enum What {
     NotEmitted {
         header: String,
     },
+    /// What an extern said.
+    Note { text: String },
     Exit,
     Stopped {
         reason: String,

@@ -353,6 +353,7 @@ impl Observer for Teller<'_> {
                     },
                 );
             }
+            Event::Note { text } => self.push(span, What::Note { text: text.to_string() }),
             Event::Exit => self.push(span, What::Exit),
             Event::Stopped { reason } => {
                 self.cause = self.at(span);
