@@ -2,8 +2,12 @@
 
 use crate::{Checked, ControlPlane};
 use arch::Architecture;
-use check::codes::CONTROL_PLANE_NAME;
-use diagnostics::Severity;
+use diagnostics::{Code, Severity};
+
+/// Actions that a controller cannot tell apart (where each table lists one of them at most there is nothing to
+/// tell), keys and parameters of types that P4Runtime does not have, and entries with such keys.
+static ABOUT_CONTROLLERS: &[Code] =
+    &[&check::codes::CONTROL_PLANE_NAME, &p4info::codes::CONTROL_PLANE_TYPE, &p4info::codes::ENTRY_KEY];
 
 /// A program and what its control plane knows of it.
 #[derive(Clone, Debug)]
@@ -14,8 +18,7 @@ pub struct Runnable {
 
 /// Elaborates a program. What is found on the way joins the diagnostics; `None` after errors.
 ///
-/// Actions with one control-plane name are only warned of: a controller cannot tell them apart, but where each
-/// table lists one of them at most there is nothing to tell.
+/// What only a controller has no words for is warned of: packets can be run all the same.
 pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Runnable> {
     if checked.diagnostics.has_errors() {
         return None;
@@ -23,7 +26,7 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
     let p4info::Built { p4info, entries, diagnostics } =
         p4info::build(&checked.program, &checked.sources, arch);
     checked.diagnostics.extend(diagnostics.into_vec().into_iter().map(|mut d| {
-        if d.code.id == CONTROL_PLANE_NAME.id {
+        if ABOUT_CONTROLLERS.iter().any(|code| code.id == d.code.id) {
             d.severity = Severity::Warning;
         }
         d

@@ -11,6 +11,8 @@ pub(super) fn supply(externs: &mut Externs) {
     externs.supply("verify_ipv4_checksum", Box::new(verify_ipv4_checksum));
     externs.supply("incremental_checksum", Box::new(incremental_checksum));
     externs.supply("compute_hash", Box::new(compute_hash));
+    externs.supply("ExternCounter.increment", Box::new(|_: &mut Access<'_>| ExternEnd::Next));
+    externs.supply("Checksum.update", Box::new(checksum));
     let mut connections = Connections::default();
     externs.supply("tcp_conntrack", Box::new(move |access: &mut Access<'_>| connections.pass(access)));
 }
@@ -30,6 +32,13 @@ fn ones_complement_sum(bytes: &[u8]) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
+}
+
+/// The internet checksum of the data.
+fn checksum(access: &mut Access<'_>) -> ExternEnd {
+    let data = access.values(0).iter().fold(Bits::zero(0), |all, field| all.concat(field));
+    access.set_result(&Bits::new(16, u128::from(!ones_complement_sum(&data.to_bytes_be()))));
+    ExternEnd::Next
 }
 
 /// True when the sum over the header with its checksum is all ones.

@@ -8,7 +8,7 @@ use diagnostics::{Diagnostic, SourceMap, render};
 use driver::Runnable;
 use interp::traffic::Config;
 use interp::{Interpreter, Silent};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const SAMPLES: &str = "testdata/p4_16_samples";
 const SAMPLES_OUT: &str = "testdata/p4_16_samples_outputs";
@@ -19,6 +19,22 @@ const CONVERTED_OUT: &str = "testdata/p4_14_samples_outputs";
 /// What p4c's passes print of a program.
 const PASSES: [&str; 3] = ["-first", "-frontend", "-midend"];
 
+/// Scripts of ours for samples that BMv2's compiler refuses, by the name of the sample.
+const OWN: &[(&str, &str)] = &[
+    ("hashing-non-tuple-bmv2", include_str!("../../scripts/hashing-non-tuple-bmv2.stf")),
+    ("issue1062-bmv2", include_str!("../../scripts/issue1062-bmv2.stf")),
+    ("issue1193-bmv2", include_str!("../../scripts/issue1193-bmv2.stf")),
+    ("issue1765-bmv2", include_str!("../../scripts/issue1765-bmv2.stf")),
+    ("issue1882-1-bmv2", include_str!("../../scripts/issue1882-1-bmv2.stf")),
+    ("issue1882-bmv2", include_str!("../../scripts/issue1882-bmv2.stf")),
+    ("issue2664-bmv2", include_str!("../../scripts/issue2664-bmv2.stf")),
+    ("issue584-1-bmv2", include_str!("../../scripts/issue584-1-bmv2.stf")),
+    ("issue692-bmv2", include_str!("../../scripts/issue692-bmv2.stf")),
+    ("issue907-bmv2", include_str!("../../scripts/issue907-bmv2.stf")),
+    ("issue986-bmv2", include_str!("../../scripts/issue986-bmv2.stf")),
+];
+const OWN_PREFIX: &str = "own/";
+
 /// The samples' scripts with the programs beside them, and those of the conversions. A case is named by its
 /// script; its path is the program's.
 pub(super) fn cases(corpus: &Corpus) -> Vec<Program> {
@@ -28,6 +44,10 @@ pub(super) fn cases(corpus: &Corpus) -> Vec<Program> {
         if path.is_file() && is_ours(&path) {
             cases.push(Program { name: script.name, path });
         }
+    }
+    for (sample, _) in OWN {
+        let path = corpus.sample_path(&format!("{sample}.p4"));
+        cases.push(Program { name: format!("{OWN_PREFIX}{sample}.stf"), path });
     }
     for script in corpus.scripts(CONVERTED) {
         let name = Path::new(&script.name).with_extension("p4");
@@ -55,7 +75,9 @@ pub(super) fn rewritten_cases(corpus: &Corpus) -> Vec<Program> {
 }
 
 fn cases_of_samples(corpus: &Corpus) -> impl Iterator<Item = Program> {
-    cases(corpus).into_iter().filter(|case| !case.name.starts_with("p4_14_samples/"))
+    let of_sample =
+        |case: &Program| !case.name.starts_with("p4_14_samples/") && !case.name.starts_with(OWN_PREFIX);
+    cases(corpus).into_iter().filter(of_sample)
 }
 
 /// Whether the architecture is one that can be run: not PSA, and not a script about nothing.
@@ -67,12 +89,18 @@ fn is_ours(program: &Path) -> bool {
     (main || text.contains("#include")) && !includes("psa.p4") && !includes("pna.p4")
 }
 
-fn script_of(corpus: &Corpus, name: &str) -> PathBuf {
+fn text_of(corpus: &Corpus, name: &str) -> Result<String, String> {
     let name = PASSES.iter().find_map(|pass| name.strip_suffix(pass)).unwrap_or(name);
-    match name.strip_prefix("p4_14_samples/") {
+    if let Some(own) = name.strip_prefix(OWN_PREFIX) {
+        let text = OWN.iter().find(|(sample, _)| own.strip_suffix(".stf") == Some(sample));
+        return text.map(|(_, text)| text.to_string()).ok_or_else(|| format!("no script {own}"));
+    }
+    let path = match name.strip_prefix("p4_14_samples/") {
         Some(name) => corpus.file(CONVERTED).join(name),
         None => corpus.file(SAMPLES).join(name),
-    }
+    };
+    let bytes = std::fs::read(&path).map_err(|e| e.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub(super) fn judge(corpus: &Corpus, case: &Program) -> Verdict {
@@ -100,9 +128,7 @@ fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(
     super::externs::supply(&mut interpreter.switch.externs);
     let schema = std::sync::Arc::clone(&interpreter.entities.schema);
 
-    let script = script_of(corpus, &case.name);
-    let text = std::fs::read(&script).map_err(|e| e.to_string())?;
-    let parsed = stf::parse(&case.name, &String::from_utf8_lossy(&text));
+    let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);
     first(parsed.diagnostics.iter(), &parsed.sources)?;
     let (plan, faults) = stf::resolve(&parsed.script, &schema);
     first(faults.iter(), &parsed.sources)?;
