@@ -61,6 +61,11 @@ impl LeafSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
     }
 
+    /// Whether a leaf is in both.
+    pub fn meets(&self, other: &LeafSet) -> bool {
+        self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
@@ -98,6 +103,7 @@ mod tests {
             prop_assert!((0..200).all(|leaf| set.contains(leaf) == model.contains(&leaf)));
             let mut all = LeafSet::all(200);
             prop_assert!(!all.union(&set));
+            prop_assert_eq!(all.meets(&set), !set.is_empty());
             all.intersect(&set);
             prop_assert_eq!(&all, &set);
             all.subtract(&set);

@@ -470,7 +470,7 @@ pub(crate) fn preserved_list(stmt: &Stmt) -> Option<Option<u32>> {
 }
 
 /// Nodes that can be reached, successors before predecessors where there are no loops.
-fn postorder(graph: &Graph) -> Vec<NodeId> {
+pub(crate) fn postorder(graph: &Graph) -> Vec<NodeId> {
     let mut seen = vec![false; graph.nodes.len()];
     let mut out = Vec::new();
     let mut stack = vec![(graph.entry, false)];

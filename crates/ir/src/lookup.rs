@@ -95,3 +95,17 @@ impl Program {
         }
     }
 }
+
+impl crate::MatchKind {
+    /// As P4 writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            crate::MatchKind::Exact => "exact",
+            crate::MatchKind::Lpm => "lpm",
+            crate::MatchKind::Ternary => "ternary",
+            crate::MatchKind::Range => "range",
+            crate::MatchKind::Optional => "optional",
+            crate::MatchKind::Selector => "selector",
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use super::{Arrow, Picture, Shape, Style};
 use crate::layout::{Exactness, Layout};
 use crate::leaf_set::LeafSet;
-use crate::liveness::TooLarge;
+use crate::liveness::{TooLarge, postorder};
 use crate::lookup::{get, index};
 use crate::passes::inline_procedures;
 use crate::text::Printer;
@@ -54,6 +54,7 @@ pub fn table_dependencies(program: &Program, control: BlockId) -> Result<Vec<Tab
     inline_procedures(&mut program, &|program, id| {
         get(&program.procedures, id).is_some_and(|procedure| procedure.block == control)
     });
+    forget_impossible_exits(&mut program, control);
     let layout = Layout::new(&program);
     let Some(graph) = get(&program.blocks, control).map(|block| &block.graph) else { return Ok(Vec::new()) };
     let tables: Vec<TableId> =
@@ -64,7 +65,9 @@ pub fn table_dependencies(program: &Program, control: BlockId) -> Result<Vec<Tab
     if size > N_BITS_MAX {
         return Err(TooLarge);
     }
-    let mut analysis = Analysis { program: &program, layout, graph, tables, found: BTreeMap::new() };
+    let mut analysis =
+        Analysis { program: &program, layout, graph, tables, effects: Vec::new(), found: BTreeMap::new() };
+    analysis.effects = (0..analysis.tables.len()).map(|i| analysis.effects_of(i)).collect();
     analysis.run();
     let dependencies = analysis.found.into_iter();
     Ok(dependencies
@@ -76,6 +79,29 @@ pub fn table_dependencies(program: &Program, control: BlockId) -> Result<Vec<Tab
         .collect())
 }
 
+/// Where no action of a table exits, control goes on as if the table had no successor for that.
+fn forget_impossible_exits(program: &mut Program, control: BlockId) {
+    let may_exit: Vec<bool> = program.tables.iter().map(|(id, _)| may_exit(program, id)).collect();
+    if get(&program.blocks, control).is_none() {
+        return;
+    }
+    for (_, node) in program.blocks[control].graph.nodes.iter_mut() {
+        if let TerminatorKind::Apply { table, then, exit, .. } = &mut node.terminator.kind
+            && may_exit.get(index(*table)) == Some(&false)
+        {
+            *exit = *then;
+        }
+    }
+}
+
+/// All that the actions call is in them: see [`table_dependencies`].
+fn may_exit(program: &Program, table: TableId) -> bool {
+    let procedures = program.tables[table].actions.iter().map(|action| action.procedure);
+    procedures.filter_map(|id| get(&program.procedures, id)).any(|procedure| {
+        procedure.graph.nodes.iter().any(|(_, node)| node.terminator.kind == TerminatorKind::Exit)
+    })
+}
+
 /// The same to look at. Successor and reverse dependencies, which cost less, are dashed.
 pub fn table_graph(program: &Program, control: BlockId) -> Result<Picture, TooLarge> {
     let printer = Printer::new(program);
@@ -83,9 +109,7 @@ pub fn table_graph(program: &Program, control: BlockId) -> Result<Picture, TooLa
     let mut boxes = BTreeMap::new();
     for (id, table) in program.tables.iter().filter(|(_, table)| table.block == control) {
         let mut lines = vec![printer.table(id)];
-        lines.extend(
-            table.keys.iter().map(|key| format!("{}: {:?}", key.name, key.match_kind).to_lowercase()),
-        );
+        lines.extend(table.keys.iter().map(|key| format!("{}: {}", key.name, key.match_kind.name())));
         boxes.insert(index(id), picture.add(Shape::Table, super::shortened(lines, 8)));
     }
     for dependency in table_dependencies(program, control)? {
@@ -108,11 +132,21 @@ struct Origins {
     read: Vec<LeafSet>,
 }
 
+/// What a table reads and writes.
+struct Effects {
+    keys: LeafSet,
+    /// By the actions, without their data.
+    reads: LeafSet,
+    writes: LeafSet,
+}
+
 struct Analysis<'p> {
     program: &'p Program,
     layout: Layout,
     graph: &'p Graph,
     tables: Vec<TableId>,
+    /// Of each of them.
+    effects: Vec<Effects>,
     /// By positions in `tables`.
     found: BTreeMap<(usize, usize), BTreeSet<Dependency>>,
 }
@@ -132,50 +166,61 @@ impl Analysis<'_> {
         if let Some(slot) = before.get_mut(index(self.graph.entry)) {
             *slot = Some(self.none());
         }
-        let mut work = vec![self.graph.entry];
-        while let Some(id) = work.pop() {
-            let (Some(node), Some(Some(origins))) = (get(&self.graph.nodes, id), before.get(index(id)))
-            else {
-                continue;
-            };
-            let mut after = origins.clone();
-            for stmt in &node.stmts {
-                let mut reads = Vec::new();
-                let mut writes = Vec::new();
-                stmt.for_each_access(&mut |access, place| match access {
-                    Access::Read => reads.push(place),
-                    Access::Write | Access::MayWrite => writes.push((access, place)),
-                });
-                // An assignment of a whole value to a place of its own replaces what was there.
-                let is_assignment = matches!(stmt.kind, StmtKind::Assign { .. });
-                let tables = self.origin(&after, &reads);
-                for (access, place) in writes {
-                    let access = if is_assignment { access } else { Access::MayWrite };
-                    self.write(&mut after, access, place, &tables);
-                }
+        let mut order = postorder(self.graph);
+        order.reverse();
+        loop {
+            let mut changed = false;
+            for id in &order {
+                changed |= self.visit(*id, &mut before);
             }
-            if let TerminatorKind::Apply { table, hit, action, .. } = &node.terminator.kind {
-                self.apply(&mut after, *table, hit.as_ref(), action.as_ref());
-            }
-            for successor in node.terminator.kind.successors() {
-                let changed = match before.get_mut(index(successor)) {
-                    Some(Some(there)) => {
-                        let sets = there.wrote.iter_mut().chain(&mut there.read);
-                        sets.zip(after.wrote.iter().chain(&after.read))
-                            .fold(false, |c, (a, b)| a.union(b) | c)
-                    }
-                    Some(slot) => {
-                        *slot = Some(after.clone());
-                        true
-                    }
-                    None => false,
-                };
-                if changed {
-                    work.push(successor);
-                }
+            if !changed {
+                break;
             }
         }
         self.conditions(&before);
+    }
+
+    /// Takes what is known before a node to its successors; whether that is anything new.
+    fn visit(&mut self, id: NodeId, before: &mut [Option<Origins>]) -> bool {
+        let (Some(node), Some(Some(origins))) = (get(&self.graph.nodes, id), before.get(index(id))) else {
+            return false;
+        };
+        let mut changed = false;
+        let mut after = origins.clone();
+        for stmt in &node.stmts {
+            let mut reads = Vec::new();
+            let mut writes = Vec::new();
+            stmt.for_each_access(&mut |access, place| match access {
+                Access::Read => reads.push(place),
+                Access::Write | Access::MayWrite => writes.push((access, place)),
+            });
+            // An assignment of a whole value to a place of its own replaces what was there.
+            let is_assignment = matches!(stmt.kind, StmtKind::Assign { .. });
+            let tables = self.origin(&after, &reads);
+            for (access, place) in writes {
+                let access = if is_assignment { access } else { Access::MayWrite };
+                self.write(&mut after, access, place, &tables);
+            }
+        }
+        if let TerminatorKind::Apply { table, hit, action, .. } = &node.terminator.kind {
+            self.apply(&mut after, *table, hit.as_ref(), action.as_ref());
+        }
+        for successor in node.terminator.kind.successors() {
+            match before.get_mut(index(successor)) {
+                Some(Some(there)) => {
+                    let sets = there.wrote.iter_mut().chain(&mut there.read);
+                    for (set, more) in sets.zip(after.wrote.iter().chain(&after.read)) {
+                        changed |= set.union(more);
+                    }
+                }
+                Some(slot) => {
+                    *slot = Some(after.clone());
+                    changed = true;
+                }
+                None => {}
+            }
+        }
+        changed
     }
 
     fn extent(&self, place: &Place) -> std::ops::Range<usize> {
@@ -207,35 +252,14 @@ impl Analysis<'_> {
 
     fn apply(&mut self, origins: &mut Origins, table: TableId, hit: Option<&Place>, action: Option<&Place>) {
         let Some(to) = self.position(table) else { return };
-        let n = self.layout.n_leaves();
-        // Keys, then what the actions read and write.
-        let mut keys = LeafSet::none(n);
-        for (_, node) in self.graph.nodes.iter() {
-            if let TerminatorKind::Apply { table: t, keys: exprs, .. } = &node.terminator.kind
-                && *t == table
-            {
-                exprs.iter().for_each(|e| self.insert_reads(e, &mut keys));
-            }
-        }
-        let (mut reads, mut writes) = (LeafSet::none(n), LeafSet::none(n));
-        let mut params = LeafSet::none(n);
-        for listed in &self.program.tables[table].actions {
-            self.effects(listed.procedure, &mut reads, &mut writes, &mut params);
-        }
-        reads.subtract(&params);
-        writes.subtract(&params);
-        let meets = |a: &LeafSet, b: &LeafSet| {
-            let mut both = a.clone();
-            both.intersect(b);
-            !both.is_empty()
-        };
         for from in 0..self.tables.len() {
             let wrote = &origins.wrote[from];
             let read = &origins.read[from];
+            let Effects { keys, reads, writes } = &self.effects[to];
             let kinds = [
-                (Dependency::Match, meets(wrote, &keys)),
-                (Dependency::Action, meets(wrote, &reads) || meets(wrote, &writes)),
-                (Dependency::Reverse, meets(read, &writes)),
+                (Dependency::Match, wrote.meets(keys)),
+                (Dependency::Action, wrote.meets(reads) || wrote.meets(writes)),
+                (Dependency::Reverse, read.meets(writes)),
             ];
             for (kind, holds) in kinds {
                 if holds {
@@ -243,17 +267,37 @@ impl Analysis<'_> {
                 }
             }
         }
+        let Effects { keys, reads, writes } = &self.effects[to];
         // What the actions write is made of what they read, too.
         for from in 0..self.tables.len() {
-            if from == to || meets(&origins.wrote[from], &reads) {
-                origins.wrote[from].union(&writes);
+            if from == to || origins.wrote[from].meets(reads) {
+                origins.wrote[from].union(writes);
             }
         }
-        origins.read[to].union(&keys);
-        origins.read[to].union(&reads);
+        origins.read[to].union(keys);
+        origins.read[to].union(reads);
         for place in [hit, action].into_iter().flatten() {
             self.write(origins, Access::Write, place, &[to]);
         }
+    }
+
+    fn effects_of(&self, position: usize) -> Effects {
+        let table = self.tables[position];
+        let none = || LeafSet::none(self.layout.n_leaves());
+        let (mut keys, mut reads, mut writes, mut params) = (none(), none(), none(), none());
+        for (_, node) in self.graph.nodes.iter() {
+            if let TerminatorKind::Apply { table: t, keys: exprs, .. } = &node.terminator.kind
+                && *t == table
+            {
+                exprs.iter().for_each(|e| self.insert_reads(e, &mut keys));
+            }
+        }
+        for listed in &self.program.tables[table].actions {
+            self.effects_of_action(listed.procedure, &mut reads, &mut writes, &mut params);
+        }
+        reads.subtract(&params);
+        writes.subtract(&params);
+        Effects { keys, reads, writes }
     }
 
     fn insert_reads(&self, e: &Expr, out: &mut LeafSet) {
@@ -261,7 +305,13 @@ impl Analysis<'_> {
     }
 
     /// What an action with all that it calls may read and write, and the parameters among that.
-    fn effects(&self, id: ProcedureId, reads: &mut LeafSet, writes: &mut LeafSet, params: &mut LeafSet) {
+    fn effects_of_action(
+        &self,
+        id: ProcedureId,
+        reads: &mut LeafSet,
+        writes: &mut LeafSet,
+        params: &mut LeafSet,
+    ) {
         let Some(procedure) = get(&self.program.procedures, id) else { return };
         procedure.params.iter().for_each(|param| params.insert(self.layout.variable(*param)));
         let mut on_access = |access, place: &Place| match access {
@@ -288,7 +338,7 @@ impl Analysis<'_> {
             let from = match (&node.terminator.kind, subject, &before[index(id)]) {
                 // An action may exit.
                 (TerminatorKind::Apply { table, then, exit, .. }, _, Some(_)) if then != exit => {
-                    self.position(*table).filter(|_| self.may_exit(*table)).into_iter().collect()
+                    self.position(*table).into_iter().collect()
                 }
                 (_, Some(e), Some(origins)) => {
                     let mut reads = Vec::new();
@@ -324,13 +374,6 @@ impl Analysis<'_> {
         for (from, to) in found {
             self.note(from, to, Dependency::Successor);
         }
-    }
-
-    fn may_exit(&self, table: TableId) -> bool {
-        let procedures = self.program.tables[table].actions.iter().map(|action| action.procedure);
-        procedures.filter_map(|id| get(&self.program.procedures, id)).any(|procedure| {
-            procedure.graph.nodes.iter().any(|(_, node)| node.terminator.kind == TerminatorKind::Exit)
-        })
     }
 
     /// Whether a table is applied on some ways from a node and not on others.
