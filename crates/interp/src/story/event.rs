@@ -121,7 +121,9 @@ pub enum Event<'a> {
         frame: &'a [Bits],
     },
     /// What an extern has to say about its call: a message of the program, an index out of range.
-    Note { text: &'a str },
+    Note {
+        text: &'a str,
+    },
     Exit,
     Stopped {
         reason: &'a super::StopReason,

@@ -186,7 +186,9 @@ pub enum What {
         header: String,
     },
     /// What an extern said.
-    Note { text: String },
+    Note {
+        text: String,
+    },
     Exit,
     Stopped {
         reason: String,

@@ -193,3 +193,20 @@ fn externs_of_the_program_are_supplied_or_missed() {
     switch.externs.supply("twice", Box::new(twice));
     assert_eq!(inject(&mut switch, 0, &[0, 21]), [(0, vec![0, 42])]);
 }
+
+#[test]
+fn stories_tell_what_externs_have_to_say() {
+    let mut switch = switch("externs.p4");
+    let mut story = |op, index| {
+        let mut teller = interp::Teller::new(None);
+        switch.inject(3, &packet(op, index, 0), &mut teller);
+        interp::story::render(&teller.finish())
+    };
+    let text = story(8, 5);
+    assert!(text.contains("says: index 5 of 8"), "{text}");
+    let text = story(1, 16);
+    assert!(
+        text.contains("says: register.write: index 16 is beyond the last of 16 cells: no effect"),
+        "{text}"
+    );
+}
