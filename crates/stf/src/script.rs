@@ -18,7 +18,7 @@ pub struct Command {
     pub kind: CommandKind,
 }
 
-/// One variant per command; the numbers after the names of extensions are those of `lib.rs`.
+/// One variant per command; [`crate::keywords`] says how each is written.
 #[derive(Clone, Debug)]
 pub enum CommandKind {
     Packet { port: Port, data: Vec<u8>, data_span: Span },
