@@ -374,6 +374,24 @@ pub struct ConformanceArgs {
 pub enum BenchCommand {
     /// Time the front end over the samples of p4lang/p4c
     Frontend(BenchFrontendArgs),
+    /// Count packets a second through the interpreter
+    Interp(BenchInterpArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchInterpArgs {
+    /// Stations that the learning switch knows
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub entries: u64,
+    /// Packets of a run
+    #[arg(long, default_value_t = 200_000, value_name = "N")]
+    pub packets: usize,
+    /// Runs; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

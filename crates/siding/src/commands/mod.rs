@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod bench_interp;
 mod check;
 mod conformance;
 mod explain;
@@ -34,6 +35,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Explain(args) => explain::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(BenchCommand::Frontend(args)) => bench::frontend(&args),
+        Command::Bench(BenchCommand::Interp(args)) => bench_interp::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "siding", &mut script);
