@@ -2,6 +2,12 @@
 //!
 //! The order of what happens at the end of ingress and egress is that of the reference switch ("The BMv2 Simple
 //! Switch target", pseudocode for what happens at the end of ingress and egress processing).
+//!
+//! Where that text and the reference switch differ, or say nothing:
+//! - resubmitted, recirculated and cloned packets keep port and time of arrival and have their length, as the
+//!   text says (the switch has zeros); all other metadata starts afresh, but for the field list;
+//! - `packet_length` in egress is that of the bytes that were parsed, whatever headers come and go;
+//! - a clone session cuts its clones when they leave, so that they are parsed whole.
 
 use super::copy::{PacketCopy, microseconds, set_kind};
 use super::queue::Leaving;
