@@ -73,7 +73,7 @@ control TestIngress(
             7: {
                 // Two digests of one packet, of two types.
                 digest<Short>(1, { headers.probe.kind });
-                digest<Report>(1, { { 1, 2 }, 3, true });
+                digest<Flow>(1, { 1, 2 });
             }
         }
     }
