@@ -4,7 +4,9 @@ use diagnostics::Code;
 
 /// Every code, by id.
 pub fn all() -> Vec<Code> {
-    let mut codes: Vec<Code> = [syntax::codes::ALL, check::codes::ALL, p4info::codes::ALL].concat();
+    let crates =
+        [syntax::codes::ALL, check::codes::ALL, p4info::codes::ALL, elaborate::codes::ALL, stf::codes::ALL];
+    let mut codes: Vec<Code> = crates.concat();
     codes.sort_by_key(|code| code.id);
     codes
 }

@@ -23,9 +23,14 @@ impl Page {
         self.text.lines().find_map(|l| l.strip_prefix("# ")).unwrap_or(self.id)
     }
 
-    /// The contents of fenced blocks whose info string is `p4` followed by `role`; further words are given
-    /// beside each.
+    /// The contents of fenced blocks of P4 with this `role`; see [`Page::fenced`].
     pub fn blocks(&self, role: &str) -> Vec<(Vec<&'static str>, String)> {
+        self.fenced("p4", role)
+    }
+
+    /// The contents of fenced blocks whose info string is `language` (`p4`, `stf`) followed by `role`; further
+    /// words are given beside each.
+    pub fn fenced(&self, language: &str, role: &str) -> Vec<(Vec<&'static str>, String)> {
         let mut blocks = Vec::new();
         let mut open: Option<(Vec<&'static str>, String)> = None;
         for line in self.text.lines() {
@@ -37,7 +42,7 @@ impl Page {
                 }
                 (None, Some(info)) => {
                     let words: Vec<&str> = info.split_whitespace().collect();
-                    if words.first() == Some(&"p4") && words.get(1) == Some(&role) {
+                    if words.first() == Some(&language) && words.get(1) == Some(&role) {
                         open = Some((words[2..].to_vec(), String::new()));
                     } else {
                         // Another kind of block: skipped by collecting it under no role.
