@@ -6,7 +6,7 @@ use crate::{Graph, Node, NodeId, ProcedureId, Program, TerminatorKind};
 /// Graphs do not grow beyond this: copies of copies double with every level.
 const N_NODES_MAX: usize = 1 << 16;
 
-/// Inlines the procedures that are called from one place only.
+/// Inlines the procedures that are called from one place only, and by no table.
 pub fn inline_called_once(program: &mut Program) {
     let mut n_calls = vec![0u32; program.procedures.len()];
     for graph in program.graphs() {
@@ -18,6 +18,12 @@ pub fn inline_called_once(program: &mut Program) {
             }
         }
     }
+    for action in program.tables.iter().flat_map(|(_, table)| &table.actions) {
+        if let Some(n) = n_calls.get_mut(index(action.procedure)) {
+            *n += 1;
+        }
+    }
+    // Those with one use that is a table have no call to inline.
     inline_procedures(program, &|_, id| n_calls.get(index(id)) == Some(&1));
 }
 
