@@ -76,7 +76,7 @@ fn some_match(kind: &str, a: u8, b: u8) -> Option<Match> {
         "lpm" => Some(Match::Lpm { value: nibble(a), prefix_len: u32::from(b % 5) }),
         "ternary" => Some(Match::Ternary { value: nibble(a), mask: nibble(b) }),
         "range" => Some(Match::Range { low: nibble(a.min(b)), high: nibble(a.max(b)) }),
-        _ if b % 3 == 0 => None,
+        _ if b.is_multiple_of(3) => None,
         _ => Some(Match::Optional(nibble(a))),
     }
 }

@@ -102,7 +102,7 @@ fn header_leaves(n_fields: usize, header: &HeaderData, out: &mut Vec<Bits>) {
 }
 
 /// A value from its leaves.
-pub(super) fn data<'b>(ty: &DataType, leaves: &mut dyn Iterator<Item = &'b Bits>) -> Data {
+pub(super) fn data(ty: &DataType, leaves: &mut dyn Iterator<Item = &Bits>) -> Data {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut next = || leaves.next().cloned().unwrap_or_else(|| Bits::zero(0));
         match ty {
@@ -129,10 +129,7 @@ pub(super) fn data<'b>(ty: &DataType, leaves: &mut dyn Iterator<Item = &'b Bits>
     })
 }
 
-fn header<'b>(
-    fields: &[(smol_str::SmolStr, DataType)],
-    leaves: &mut dyn Iterator<Item = &'b Bits>,
-) -> HeaderData {
+fn header(fields: &[(smol_str::SmolStr, DataType)], leaves: &mut dyn Iterator<Item = &Bits>) -> HeaderData {
     let values = fields.iter().map(|_| leaves.next().cloned().unwrap_or_else(|| Bits::zero(0)));
     HeaderData(Some(values.collect()))
 }

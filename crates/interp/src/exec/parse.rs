@@ -43,7 +43,7 @@ impl PacketState {
         let n_bits = code.fixed_bits.saturating_add(varbit_bits);
         self.want(n_bits)?;
         let fail = |error| Failure { error, wanted_bits: n_bits };
-        if varbit_bits % 8 != 0 {
+        if !varbit_bits.is_multiple_of(8) {
             return Err(fail(error::PARSER_INVALID_ARGUMENT));
         }
         if varbit_bits > u64::from(code.varbit_max.unwrap_or(0)) {

@@ -138,7 +138,7 @@ impl Compiler<'_> {
     }
 
     /// Copies a value to where it is wanted.
-    fn into_dst(&mut self, value: Slot, dst: Option<Slot>, len: u32) -> Result<Slot, LoadError> {
+    fn move_to(&mut self, value: Slot, dst: Option<Slot>, len: u32) -> Result<Slot, LoadError> {
         match dst {
             Some(dst) if dst != value => {
                 self.copy(dst, value, len);
@@ -167,7 +167,7 @@ impl Compiler<'_> {
         match &e.kind {
             ExprKind::Const(bits) => {
                 let slot = self.constant(bits)?;
-                self.into_dst(slot, dst, 1)
+                self.move_to(slot, dst, 1)
             }
             ExprKind::Read(place) => self.read(place, dst),
             ExprKind::Unary(op, a) => {

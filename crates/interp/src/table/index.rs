@@ -75,10 +75,13 @@ impl Index {
     }
 }
 
+/// Slots by the values of the keys.
+type ByKey = FxHashMap<Box<[Bits]>, u32>;
+
 /// Entries by their masked keys, one map for each prefix length, the longest first.
 #[derive(Debug, Default)]
 pub(super) struct HashIndex {
-    by_prefix: Vec<(u32, FxHashMap<Box<[Bits]>, u32>)>,
+    by_prefix: Vec<(u32, ByKey)>,
 }
 
 impl HashIndex {

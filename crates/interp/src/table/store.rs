@@ -216,11 +216,11 @@ impl Table {
                 Some(m) if !fits(m, key.kind, key.width) => {
                     return Err(TableError::WrongMatch { key: name.clone() });
                 }
-                Some(Match::Range { low, high }) if !in_range(low, low, high, key.signed) => {
-                    // The program may say so: it never matches.
-                    if wildcards == Wildcards::Refused {
-                        return Err(TableError::EmptyRange { key: name.clone() });
-                    }
+                // The program may have an empty range: it never matches.
+                Some(Match::Range { low, high })
+                    if wildcards == Wildcards::Refused && !in_range(low, low, high, key.signed) =>
+                {
+                    return Err(TableError::EmptyRange { key: name.clone() });
                 }
                 Some(_) => {}
             }

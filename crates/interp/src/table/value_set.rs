@@ -26,7 +26,7 @@ impl ValueSet {
     }
 
     /// One value for each field.
-    pub fn contains<'a>(&self, values: &mut dyn Iterator<Item = &'a Bits>) -> bool {
+    pub fn contains(&self, values: &mut dyn Iterator<Item = &Bits>) -> bool {
         if self.members.is_empty() {
             return false;
         }
