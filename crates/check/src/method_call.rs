@@ -331,7 +331,7 @@ impl Checker<'_> {
             d = d.note("of a header union only the members can be made valid or invalid");
         } else if is_validity {
             d = d.note("only headers have a validity");
-        } else if let Some(s) = suggest::closest(&member.name, candidates.into_iter()) {
+        } else if let Some(s) = suggest::closest(&member.name, candidates) {
             d = d.fix(format!("did you mean `{s}`?"), member.span, s);
         }
         self.report(d);

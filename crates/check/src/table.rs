@@ -298,7 +298,7 @@ impl Checker<'_> {
                 return None;
             }
         }
-        Some((index as u32, bound.args))
+        Some((index, bound.args))
     }
 
     fn property(

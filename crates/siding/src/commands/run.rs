@@ -160,8 +160,8 @@ pub fn test(
     let (plan, unresolved) = stf::resolve(&parsed.script, &simulation.schema);
     let faults: Vec<Diagnostic> =
         parsed.diagnostics.into_vec().into_iter().chain(unresolved.into_vec()).collect();
-    if !faults.is_empty() {
-        show(&faults, &parsed.sources, front_end);
+    show(&faults, &parsed.sources, front_end);
+    if faults.iter().any(Diagnostic::is_error) {
         return Tested::Broken(Exit::Usage);
     }
     let n_max = match stories {
