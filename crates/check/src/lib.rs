@@ -71,7 +71,8 @@ pub struct Options {
     pub table_properties: Option<TableProperties>,
 }
 
-/// A checked program with its sources and everything there is to say about it.
+/// A checked program with its sources and everything there is to say about it. After syntax errors the program
+/// is empty.
 #[derive(Debug)]
 pub struct Checked {
     pub program: Program,
@@ -82,14 +83,14 @@ pub struct Checked {
 /// Checks a parsed program.
 pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
     let syntax::Parsed { program: ast, sources, mut diagnostics } = parsed;
-    let had_syntax_errors = diagnostics.has_errors();
-    let mut checker = checker::Checker::new(&sources, options);
-    checker.program(&ast);
-    checker.finish();
-    let checker::Checker { mut p, diags, .. } = checker;
+    let mut p = Program::default();
     // After a syntax error names may be missing; what follows from that is not worth telling.
-    if !had_syntax_errors {
-        diagnostics.extend(diags.into_vec());
+    if !diagnostics.has_errors() {
+        let mut checker = checker::Checker::new(&sources, options);
+        checker.program(&ast);
+        checker.finish();
+        p = checker.p;
+        diagnostics.extend(checker.diags.into_vec());
     }
     if !diagnostics.has_errors() {
         diagnostics.extend(evaluate::evaluate(&mut p));

@@ -61,10 +61,13 @@ pub(super) enum Bodies {
     Tokens,
 }
 
+/// Items for which memory is set aside beforehand: text may be mostly white space.
+const ITEMS_EXPECTED_MAX: usize = 1 << 20;
+
 /// Cuts the text, or says which lexical errors it has.
 pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Diagnostic>> {
     let mut lexer = Lexer::new(text);
-    let mut items: Vec<Item> = Vec::with_capacity(text.len() / 5);
+    let mut items: Vec<Item> = Vec::with_capacity((text.len() / 5).min(ITEMS_EXPECTED_MAX));
     let mut errors = Vec::new();
     let (mut newlines, mut space, mut at_line_start) = (0, false, true);
     let mut annotation = Annotation::None;
