@@ -31,7 +31,11 @@ control Inner(inout bit<16> x, out bit<8> code, in bit<8> kind) {
     }
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     Inner() inner;
 
     action one() {

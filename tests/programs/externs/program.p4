@@ -7,7 +7,11 @@ struct Seen {
     bit<16> c;
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     counter(8, CounterType.packets_and_bytes) received;
     register<bit<32>>(4) cells;
     meter(4, MeterType.packets) limits;
@@ -30,22 +34,49 @@ control TestIngress(inout Headers headers, inout Metadata meta, inout standard_m
                 headers.probe.flags = colour;
             }
             3: {
-                hash(headers.probe.result, HashAlgorithm.crc16, 16w0, { headers.probe.a, headers.probe.b },
-                    32w0x10000);
+                hash(
+                    headers.probe.result,
+                    HashAlgorithm.crc16,
+                    16w0,
+                    { headers.probe.a, headers.probe.b },
+                    32w0x10000
+                );
             }
             4: {
-                hash(headers.probe.b, HashAlgorithm.crc32, 32w0, { headers.probe.a }, 64w0x1_0000_0000);
+                hash(
+                    headers.probe.b,
+                    HashAlgorithm.crc32,
+                    32w0,
+                    { headers.probe.a },
+                    64w0x1_0000_0000
+                );
             }
             5: {
-                hash(headers.probe.result, HashAlgorithm.csum16, 16w0, { headers.probe.a, headers.probe.b },
-                    32w0x10000);
+                hash(
+                    headers.probe.result,
+                    HashAlgorithm.csum16,
+                    16w0,
+                    { headers.probe.a, headers.probe.b },
+                    32w0x10000
+                );
             }
             6: {
-                hash(headers.probe.result, HashAlgorithm.identity, 16w100, { headers.probe.c }, 16w10);
+                hash(
+                    headers.probe.result,
+                    HashAlgorithm.identity,
+                    16w100,
+                    { headers.probe.c },
+                    16w10
+                );
             }
             7: {
-                hash(headers.probe.result, HashAlgorithm.xor16, 16w0, { headers.probe.a, headers.probe.b },
-                    32w0x10000);
+                hash(
+                    headers.probe.result,
+                    HashAlgorithm.xor16,
+                    16w0,
+                    { headers.probe.a, headers.probe.b },
+                    32w0x10000
+                );
             }
             8: {
                 bit<16> roll;

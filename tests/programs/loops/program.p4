@@ -2,7 +2,11 @@
 #define NO_EGRESS
 #include "../include/probe.p4"
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     apply {
         standard.egress_spec = 1;
         bit<16> sum = 0;

@@ -2,7 +2,11 @@
 #define NO_EGRESS
 #include "../include/probe.p4"
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     action answer(bit<16> value) {
         headers.probe.result = value;
     }

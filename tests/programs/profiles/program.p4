@@ -2,7 +2,11 @@
 #define NO_EGRESS
 #include "../include/probe.p4"
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     action_profile(16) next_hops;
     action_selector(HashAlgorithm.crc16, 16, 14) paths;
 

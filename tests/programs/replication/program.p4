@@ -40,7 +40,11 @@ const bit<8> TRUNCATE = 0x10;
 const bit<8> DROP = 0x20;
 const bit<8> CLONE_EGRESS = 0x40;
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     apply {
         standard.egress_spec = 1;
         headers.probe.c[15:8] = meta.round;

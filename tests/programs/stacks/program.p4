@@ -41,7 +41,11 @@ control ProbeDeparser(packet_out packet, in Headers headers) {
     }
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     apply {
         standard.egress_spec = 1;
         if (standard.parser_error == error.StackOutOfBounds) {

@@ -61,10 +61,15 @@ control ProbeDeparser(packet_out packet, in Headers headers) {
     }
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     apply {
         standard.egress_spec = 1;
-        headers.probe.flags = 5w0
+        headers.probe.flags =
+            5w0
             ++ (bit<1>)headers.options[2].isValid()
             ++ (bit<1>)headers.options[1].isValid()
             ++ (bit<1>)headers.options[0].isValid();

@@ -59,7 +59,11 @@ control ProbeDeparser(packet_out packet, in Headers headers) {
     }
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     apply {
         standard.egress_spec = 1;
         headers.probe.result = meta.found;

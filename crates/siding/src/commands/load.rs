@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A program ready to run, and its text for messages.
+#[derive(Clone)]
 pub struct Loaded {
     pub runnable: Runnable,
     pub sources: Arc<SourceMap>,

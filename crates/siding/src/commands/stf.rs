@@ -1,11 +1,12 @@
 //! `siding stf`.
 
-use super::load::load;
+use super::load::{Loaded, load};
 use super::run::{Stories, Tested, test};
 use super::switch::Simulation;
 use crate::cli::{StfArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -20,9 +21,12 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
     let start = Instant::now();
     let (mut exit, mut n_passed) = (Exit::Ok, 0);
     let defaults = SwitchArgs { entries: Vec::new(), seed: 0, cpu_port: None };
+    // A program is read once, whatever the number of its scripts.
+    let mut programs: HashMap<&Path, Result<Loaded, Exit>> = HashMap::new();
     for (program, script) in &tests {
         let stories = if args.story { Stories::IfFailed } else { Stories::None };
-        let loaded = load(program, &args.front_end, matches).and_then(|l| Simulation::of(l, &defaults));
+        let loaded = programs.entry(program).or_insert_with(|| load(program, &args.front_end, matches));
+        let loaded = loaded.clone().and_then(|l| Simulation::of(l, &defaults));
         let tested = match loaded {
             Ok(simulation) => test(simulation, script, stories, false, &args.front_end),
             Err(e) => {

@@ -335,23 +335,27 @@ impl Resolver<'_> {
 
     pub(super) fn digest_check(&mut self, span: Span, digest: &Name, values: &[Match]) -> Result<()> {
         let schema = self.digest(digest)?;
-        let members: Vec<(&str, &DataType)> = match &schema.message {
-            DataType::Struct(of) => of.members.iter().map(|(name, ty)| (name.as_str(), ty)).collect(),
-            other => vec![("value", other)],
-        };
+        let mut members = Vec::new();
+        leaves("", &schema.message, &mut members);
         let mut fields = Vec::new();
         for value in values {
+            // All of a struct may be anything.
+            let part = format!("{}.", value.name.text);
+            if matches!(value.value, MatchValue::Any(_)) && members.iter().any(|(n, _)| n.starts_with(&part))
+            {
+                continue;
+            }
             let Some(i) = members.iter().position(|(name, _)| *name == value.name.text) else {
                 let message =
                     format!("the digest `{}` has no field `{}`", schema.names.name, value.name.text);
                 let diagnostic = Diagnostic::new(&codes::UNKNOWN_NAME, value.name.span, message);
-                let known = members.iter().map(|(name, _)| *name);
+                let known = members.iter().map(|(name, _)| name.as_str());
                 return Err(Box::new(match diagnostics::suggest::nearest_word(&value.name.text, known) {
                     Some(meant) => diagnostic.fix(format!("did you mean `{meant}`?"), value.name.span, meant),
                     None => diagnostic,
                 }));
             };
-            let (name, ty) = members[i];
+            let (name, ty) = &members[i];
             match (&value.value, width(ty)) {
                 (MatchValue::Any(_), _) => {}
                 (MatchValue::Number(number), Some(width_bits)) => {
@@ -372,9 +376,23 @@ impl Resolver<'_> {
                 }
             }
         }
-        let names = members.iter().map(|(name, _)| name.to_string()).collect();
+        let names = members.into_iter().map(|(name, _)| name).collect();
         self.step(span, StepKind::ExpectDigest(DigestCheck { digest: schema.id, fields, names }));
         Ok(())
+    }
+}
+
+/// The numbers that a message consists of, in order, with their names: `source`, `flow.port`.
+fn leaves(name: &str, ty: &DataType, out: &mut Vec<(String, DataType)>) {
+    let inside = |member: &str| if name.is_empty() { member.to_string() } else { format!("{name}.{member}") };
+    match ty {
+        DataType::Struct(of) => of.members.iter().for_each(|(m, ty)| leaves(&inside(m), ty, out)),
+        DataType::Header(of) => of.fields.iter().for_each(|(m, ty)| leaves(&inside(m), ty, out)),
+        DataType::Tuple(of) => {
+            of.iter().enumerate().for_each(|(i, ty)| leaves(&inside(&i.to_string()), ty, out))
+        }
+        other if name.is_empty() => out.push(("value".to_string(), other.clone())),
+        other => out.push((name.to_string(), other.clone())),
     }
 }
 
