@@ -104,7 +104,7 @@ impl<'p> Format<'p> {
                 parts.join(".")
             }
             (Style::Ipv6, 128) => {
-                std::net::Ipv6Addr::from_bits(value.to_u128().unwrap_or_default()).to_string()
+                core::net::Ipv6Addr::from_bits(value.to_u128().unwrap_or_default()).to_string()
             }
             (Style::Hexadecimal, width) => {
                 let digits = format!("{value:x}");
