@@ -1,6 +1,6 @@
 // Digests of nested structs, wide registers, two arrays of counters, messages, assertions.
 #define NO_EGRESS
-#include "/work/main/tests/programs/include/probe.p4"
+#include "../include/probe.p4"
 
 struct Flow {
     bit<32> source;
@@ -79,4 +79,4 @@ control TestIngress(
     }
 }
 
-#include "/work/main/tests/programs/include/switch.p4"
+#include "../include/switch.p4"
