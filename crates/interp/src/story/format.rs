@@ -24,7 +24,7 @@ enum Style {
 
 /// Names whose numbers mean nothing as numbers.
 const HEXADECIMAL_NAMES: &[&str] = &["type", "checksum", "csum", "flag", "hash", "mask", "magic", "reserved"];
-const ADDRESS_NAMES: &[&str] = &["addr", "ip", "hop", "dst", "src"];
+const ADDRESS_NAMES: &[&str] = &["addr", "ip", "hop", "dst", "src", "source", "destination"];
 
 fn style(ty: &Type, name: &str) -> Style {
     let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
