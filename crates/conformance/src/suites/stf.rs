@@ -24,6 +24,7 @@ const OWN: &[(&str, &str)] = &[
     ("hashing-non-tuple-bmv2", include_str!("../../scripts/hashing-non-tuple-bmv2.stf")),
     ("issue1062-bmv2", include_str!("../../scripts/issue1062-bmv2.stf")),
     ("issue1193-bmv2", include_str!("../../scripts/issue1193-bmv2.stf")),
+    ("issue1765-1-bmv2", include_str!("../../scripts/issue1765-1-bmv2.stf")),
     ("issue1765-bmv2", include_str!("../../scripts/issue1765-bmv2.stf")),
     ("issue1882-1-bmv2", include_str!("../../scripts/issue1882-1-bmv2.stf")),
     ("issue1882-bmv2", include_str!("../../scripts/issue1882-bmv2.stf")),
