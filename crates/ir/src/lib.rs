@@ -59,14 +59,19 @@
 //!
 //! `validate` checks: every id is in range and belongs to the block that uses it; types of both sides of every
 //! assignment are equal and every operand has the type that its operator wants; successors exist; only parsers
-//! contain parser terminators; procedures do not call themselves, directly or through others.
+//! contain parser terminators; procedures do not call themselves, directly or through others. Code may use the
+//! variables of any procedure of its block: a caller assigns the parameters of what it calls.
+//!
+//! Whoever takes a program that has been validated need not ask again whether an id exists or a path fits; what
+//! prints programs, validates them or numbers their leaves never panics, whatever the program.
 //!
 //! # Non-goals
 //!
 //! The syntax tree and the checker's types (crate `elaborate` comes from there); text of C; the contents of
 //! tables.
 //!
-//! Start reading at [`Program`], then [`Terminator`].
+//! Start reading at [`Program`], then [`Terminator`]; [`text`] says how a program is written down, [`passes`] what
+//! makes it simpler, [`segments`] where it is cut, [`dot`] how it is drawn, [`eval`] what operators compute.
 
 pub mod bits;
 pub mod dot;
@@ -78,6 +83,7 @@ pub mod layout;
 pub mod leaf_set;
 pub mod liveness;
 pub mod lookup;
+pub mod oracle;
 pub mod passes;
 pub mod program;
 pub mod segments;

@@ -215,6 +215,8 @@ impl<'p> Liveness<'p> {
         };
         let by_ingress = preserved_by(BlockRole::Ingress);
         let by_egress = preserved_by(BlockRole::Egress);
+        // Packets recirculate when they have been deparsed.
+        live.union(&by_egress);
         for (role, id) in self.program.pipeline.iter().rev() {
             let Some(block) = get(&self.program.blocks, *id) else { continue };
             if next == Some(BlockRole::Egress) {

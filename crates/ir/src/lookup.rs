@@ -1,6 +1,6 @@
 //! Access that cannot fail: ids and paths of a program that nobody has validated yet.
 
-use crate::{BinaryOp, Expr, ExprKind, Place, Program, Step, StructKind, Type};
+use crate::{BinaryOp, Expr, ExprKind, Place, Program, Scope, Step, StructKind, Type};
 use la_arena::{Arena, Idx};
 
 /// The item, if the id is in range.
@@ -22,6 +22,15 @@ impl Program {
     /// Whether elaboration made the variable up.
     pub fn is_temporary(&self, id: crate::VarId) -> bool {
         get(&self.variables, id).is_some_and(|variable| variable.name.starts_with('$'))
+    }
+
+    /// Whether the code of a block and of its procedures may use the variable.
+    pub fn is_visible(&self, id: crate::VarId, block: crate::BlockId) -> bool {
+        get(&self.variables, id).is_some_and(|variable| match variable.scope {
+            Scope::Pipeline(_) => true,
+            Scope::Block(owner) => owner == block,
+            Scope::Procedure(owner) => get(&self.procedures, owner).is_some_and(|p| p.block == block),
+        })
     }
 
     /// The type of a part of a variable; `None` when the variable or the path does not exist.

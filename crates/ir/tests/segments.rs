@@ -156,3 +156,19 @@ fn segments_end_where_packets_wait() {
     assert_eq!(segments.segments[1].entry, SegmentEntry::Resume(0));
     assert_eq!(nodes(1), [2, 3]);
 }
+
+#[test]
+fn what_is_dead_is_overwritten() {
+    let program = parse(include_str!("segments/router.ir"));
+    let overwritten = ir::oracle::overwrite_dead(&program).unwrap();
+    assert_eq!(validate(&overwritten), Ok(()));
+    let text = text::print(&overwritten);
+    // Of what egress finds, all but what it and the deparser read.
+    let egress = text.split("block MyEgress").nth(1).unwrap();
+    let first = egress.split("meta.nexthop = standard_metadata").next().unwrap();
+    assert!(
+        first.contains("meta.not_read = 8w0xff") && first.contains("meta.nexthop = 16w0xffff"),
+        "{first}"
+    );
+    assert!(!first.contains("hdr.") && !first.contains("meta.scratch"), "{first}");
+}

@@ -2,7 +2,7 @@
 
 use super::{Code, Validator};
 use crate::lookup::get;
-use crate::{BinaryOp, Expr, ExprKind, Place, Scope, Step, Type, UnaryOp};
+use crate::{BinaryOp, Expr, ExprKind, Place, Step, Type, UnaryOp};
 
 /// A number: `bit<W>` or `int<W>`.
 pub(super) fn is_number(ty: &Type) -> bool {
@@ -21,14 +21,7 @@ impl<'p> Validator<'p> {
             self.report("the variable does not exist");
             return None;
         };
-        let visible = match variable.scope {
-            Scope::Pipeline(_) => true,
-            Scope::Block(id) => id == code.block(),
-            Scope::Procedure(id) => {
-                get(&self.program.procedures, id).is_some_and(|p| p.block == code.block())
-            }
-        };
-        if !visible {
+        if !self.program.is_visible(place.var, code.block()) {
             self.report(format!("`{}` belongs to another block", self.printer.variable(place.var)));
         }
         let mut ty = variable.ty.clone();
