@@ -14,9 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use syntax::ast;
 
-/// So many named arguments are looked up one by one.
-const FEW_ARGS: usize = 8;
-
 impl Checker<'_> {
     pub fn is_omittable(&self, v: VarId) -> bool {
         self.p.vars[v].is_optional || self.p.vars[v].default.is_some()
@@ -36,19 +33,6 @@ impl Checker<'_> {
         } else {
             params[args.len()..].iter().all(|p| self.is_omittable(*p))
         }
-    }
-
-    /// Which parameter each named argument is for.
-    fn positions_of(&self, args: &[TypedArg], params: &[VarId]) -> Vec<Option<usize>> {
-        let name_of = |p: &VarId| self.p.vars[*p].name.as_str();
-        let named: Vec<Option<&str>> =
-            args.iter().map(|a| a.name.as_ref().map(|n| n.name.as_str())).collect();
-        if named.iter().flatten().count() <= FEW_ARGS {
-            return named.iter().map(|n| params.iter().position(|p| Some(name_of(p)) == *n)).collect();
-        }
-        let by_name: FxHashMap<&str, usize> =
-            params.iter().enumerate().rev().map(|(i, p)| (name_of(p), i)).collect();
-        named.iter().map(|n| by_name.get((*n)?).copied()).collect()
     }
 
     /// Assigns arguments to parameters by position or name and fits them.
@@ -83,7 +67,9 @@ impl Checker<'_> {
         let mut slots: Vec<Option<Expr>> = params.iter().map(|_| None).collect();
         let mut order = Vec::with_capacity(args.len());
         let n_args = args.len();
-        let positions = self.positions_of(&args, params);
+        let named = params.iter().enumerate().rev().filter(|_| n_named > 0);
+        let by_name: FxHashMap<SmolStr, usize> =
+            named.map(|(i, p)| (self.p.vars[*p].name.clone(), i)).collect();
         for (i, arg) in args.into_iter().enumerate() {
             let slot = match &arg.name {
                 None if i >= params.len() => {
@@ -103,8 +89,8 @@ impl Checker<'_> {
                     return None;
                 }
                 None => i,
-                Some(name) => match positions[i] {
-                    Some(j) => j,
+                Some(name) => match by_name.get(&name.name) {
+                    Some(j) => *j,
                     None => {
                         let names = self.names_to_suggest(|p| {
                             params.iter().map(|v| p.vars[*v].name.to_string()).collect()

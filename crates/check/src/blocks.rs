@@ -323,7 +323,7 @@ impl Checker<'_> {
             .label("not declared")
         };
         let known = names.keys().map(SmolStr::as_str).chain(["accept", "reject"]);
-        if self.may_suggest(names.len())
+        if self.may_suggest()
             && let Some(s) = suggest::closest(&name.name, known)
         {
             d = d.fix(format!("did you mean `{s}`?"), name.span, s);

@@ -13,8 +13,8 @@ use smol_str::SmolStr;
 use std::rc::Rc;
 use syntax::ast;
 
-/// Names that are compared with unknown ones in one run.
-const COMPARED_MAX: usize = 1 << 18;
+/// Unknown names for which a suggestion is looked for in one run.
+const SUGGESTIONS_MAX: u32 = 100;
 
 pub(crate) struct Checker<'a> {
     pub p: Program,
@@ -31,8 +31,8 @@ pub(crate) struct Checker<'a> {
     pub late: Vec<Diagnostic>,
     /// Actions and functions whose bodies are being checked; they cannot call themselves.
     pub declaring: Vec<(SmolStr, Span)>,
-    /// Names compared with unknown ones so far.
-    pub n_compared: usize,
+    /// Suggestions looked for so far.
+    pub n_suggestions: u32,
     /// Leaves of types whose size was asked for.
     pub leaves: FxHashMap<Ty, u64>,
     /// The table whose key is being checked, which it cannot mention.
@@ -56,7 +56,7 @@ impl<'a> Checker<'a> {
             top_level: FxHashMap::default(),
             late: Vec::new(),
             declaring: Vec::new(),
-            n_compared: 0,
+            n_suggestions: 0,
             leaves: FxHashMap::default(),
             key_of: None,
             overloads: FxHashMap::default(),
@@ -239,21 +239,15 @@ impl<'a> Checker<'a> {
         self.options.include_of.and_then(|f| f(name))
     }
 
-    /// Whether to look for what was meant among so many names: only so often, since each is compared.
-    pub fn may_suggest(&mut self, n_names: usize) -> bool {
-        let is_allowed = self.n_compared <= COMPARED_MAX;
-        self.n_compared = self.n_compared.saturating_add(n_names);
-        is_allowed
+    /// Whether to look for what was meant: only so often, since each time all candidates are walked.
+    pub fn may_suggest(&mut self) -> bool {
+        self.n_suggestions += 1;
+        self.n_suggestions <= SUGGESTIONS_MAX
     }
 
     /// The names among which to look for what was meant; none when that was done often enough.
     pub fn names_to_suggest(&mut self, names: impl FnOnce(&Program) -> Vec<String>) -> Vec<String> {
-        if self.n_compared > COMPARED_MAX {
-            return Vec::new();
-        }
-        let names = names(&self.p);
-        self.n_compared += names.len();
-        names
+        if self.may_suggest() { names(&self.p) } else { Vec::new() }
     }
 
     fn report_unknown(&mut self, path: &ast::Path) {
@@ -292,8 +286,7 @@ impl<'a> Checker<'a> {
         let mut d =
             Diagnostic::new(&codes::UNKNOWN_NAME, name.span, format!("`{}` is not declared", name.name))
                 .label("not found in this scope");
-        let n_names = self.scopes.frames.iter().map(|f| f.names.len()).sum();
-        let suggestion = if self.may_suggest(n_names) {
+        let suggestion = if self.may_suggest() {
             suggest::closest(&name.name, self.scopes.names().map(|(n, _)| n.as_str())).map(str::to_string)
         } else {
             None

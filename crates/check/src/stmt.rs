@@ -432,7 +432,7 @@ impl Checker<'_> {
                         )
                         .label("not in its action list")
                         .also(tspan, "the table");
-                        if self.may_suggest(names.len())
+                        if self.may_suggest()
                             && let Some(s) =
                                 suggest::closest(&path.name.name, names.iter().map(SmolStr::as_str))
                         {

@@ -248,7 +248,7 @@ impl Checker<'_> {
         let name = self.p.actions[action].name.clone();
         let (params, decl) = (self.p.actions[action].params.clone(), self.p.actions[action].span);
         let Some(&index) = self.positions.listed_actions.get(&(id, action)) else {
-            let may_look = self.may_suggest(self.p.tables[id].actions.len());
+            let may_look = self.may_suggest();
             let elements = self.p.tables[id].actions.iter().filter(|_| may_look);
             let same_name = elements.clone().find(|e| self.p.actions[e.action].name == name).map(|e| e.span);
             let names: Vec<String> = elements.map(|e| self.p.actions[e.action].name.to_string()).collect();
