@@ -14,6 +14,7 @@ const ORDER: &[&str] = &[
     "elaborate",
     "control",
     "p4runtime",
+    "device",
     "interp",
     "codegen",
     "driver",

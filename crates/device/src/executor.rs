@@ -1,0 +1,169 @@
+//! What a switch needs of whoever runs the blocks of its program.
+
+use crate::{Preserve, Requests};
+use arch::{BlockRole, FieldRole};
+use ir::{Bits, Program};
+use smol_str::SmolStr;
+use std::sync::Arc;
+
+/// Runs the blocks of one program, and keeps what they share between packets.
+pub trait Executor {
+    /// The bytes of a packet and all that the program remembers of it.
+    type Packet: Clone;
+    /// Values that survive when a packet starts again.
+    type Saved;
+    /// Who hears what happens to packets.
+    type Observer<'o>: ?Sized;
+
+    fn program(&self) -> &Arc<Program>;
+
+    /// A packet arrives: all variables are zero and invalid, nothing is parsed or emitted.
+    fn arrive(&mut self, bytes: &[u8]) -> Self::Packet;
+
+    /// As on arrival, for the bytes that are there, without a new budget of steps.
+    fn restart(&mut self, packet: &mut Self::Packet);
+
+    /// The bytes that arrived.
+    fn bytes<'p>(&self, packet: &'p Self::Packet) -> &'p [u8];
+
+    /// The same, given away: the packet is not used any more.
+    fn take_bytes(&mut self, packet: Self::Packet) -> Vec<u8>;
+
+    /// Other bytes, before [`restart`](Self::restart).
+    fn set_bytes(&mut self, packet: &mut Self::Packet, bytes: Vec<u8>);
+
+    /// What leaves: what the deparser wrote, and then what the parser has not read.
+    fn departing(&self, packet: &Self::Packet) -> Vec<u8>;
+
+    /// The user's metadata and that of the architecture are as on arrival; headers stay.
+    fn reset_metadata(&mut self, packet: &mut Self::Packet);
+
+    /// A field of the architecture's metadata; `None` when the program has no such field.
+    fn field(&self, packet: &Self::Packet, role: FieldRole) -> Option<u64>;
+
+    /// Cut to the width of the field; without effect when there is none.
+    fn set_field(&self, packet: &mut Self::Packet, role: FieldRole, value: u64);
+
+    /// What a filter says of the packet; `None` of other programs.
+    fn accepted(&self, packet: &Self::Packet) -> Option<bool>;
+
+    fn save(&self, packet: &Self::Packet, preserve: &Preserve) -> Self::Saved;
+
+    fn restore(&self, packet: &mut Self::Packet, saved: &Self::Saved);
+
+    /// A packet, or a copy of one, begins with a block: nothing is requested, no meter has marked it.
+    fn begin_pass(&mut self);
+
+    /// Runs the block of a role; a program without it does nothing there.
+    fn run(
+        &mut self,
+        role: BlockRole,
+        packet: &mut Self::Packet,
+        now_ns: u64,
+        observer: &mut Self::Observer<'_>,
+    ) -> BlockEnd;
+
+    /// What blocks have asked for since [`begin_pass`](Self::begin_pass).
+    fn take_requests(&mut self) -> Requests;
+
+    /// Group members that watch a port are left out while it is down.
+    fn set_port(&mut self, port: u32, state: PortState);
+
+    fn tell(&self, observer: &mut Self::Observer<'_>, event: TrafficEvent<'_>);
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PortState {
+    Up,
+    Down,
+}
+
+/// How a block ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockEnd {
+    /// Of blocks that are no parsers.
+    Done,
+    Accepted,
+    /// With an error code, an index into [`ir::Program::errors`].
+    Rejected(u32),
+    /// The packet goes no further.
+    Stopped(StopReason),
+}
+
+/// Why a packet ends in the middle of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// A parser or loop that does not end.
+    StepBudget,
+    AssertionFailed,
+    /// What an extern says.
+    Extern(SmolStr),
+}
+
+impl StopReason {
+    /// The name of the reason in statistics.
+    pub fn name(&self) -> &str {
+        match self {
+            StopReason::StepBudget => "step_budget",
+            StopReason::AssertionFailed => "assertion_failed",
+            StopReason::Extern(name) => name,
+        }
+    }
+}
+
+/// Why a packet goes through (a part of) the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassKind {
+    Normal,
+    Resubmitted,
+    Recirculated,
+    ClonedFromIngress,
+    ClonedFromEgress,
+    Multicast,
+    FromController,
+}
+
+/// What the architecture does with a packet.
+#[derive(Clone, Debug)]
+pub enum TrafficEvent<'a> {
+    /// A packet enters the pipeline, for the first time or again.
+    Pass {
+        kind: PassKind,
+        port: u32,
+        bytes: &'a [u8],
+    },
+    Sent {
+        port: u32,
+        bytes: &'a [u8],
+    },
+    ToController {
+        bytes: &'a [u8],
+    },
+    /// With a reason from a fixed set of names: `mark_to_drop`, `no_such_port`, ...
+    Dropped {
+        reason: &'a str,
+    },
+    /// Waits for egress.
+    Queued {
+        port: u32,
+        instance: u32,
+    },
+    Multicast {
+        group: u32,
+        n_replicas: u32,
+    },
+    Cloned {
+        session: u32,
+        n_replicas: u32,
+    },
+    Resubmitted,
+    Recirculated,
+    Truncated {
+        n_bytes: u32,
+    },
+    Digest {
+        name: &'a str,
+        values: &'a [Bits],
+    },
+}

@@ -1,0 +1,22 @@
+//! A switch and its control plane around any executor: what exists once, whoever runs the blocks.
+//!
+//! - [`Executor`]: runs the blocks of a program on packets; the rest is here;
+//! - [`Store`]: what a program keeps between packets, written and read by the control plane;
+//! - [`ExternArgs`]: what an extern function that a user supplies sees of its call.
+//!
+//! Invariants: nothing here knows how blocks are run or tables are laid out; two executors that agree on those give
+//! the same packets, totals and answers. Time is given. Nothing panics, whatever program, packets and entities.
+//!
+//! Non-goals: files, clocks, threads; the meaning of instructions.
+//!
+//! Start reading at [`Executor`], then [`Store`].
+
+pub mod executor;
+pub mod extern_args;
+pub mod requests;
+pub mod store;
+
+pub use executor::{BlockEnd, Executor, PassKind, StopReason, TrafficEvent};
+pub use extern_args::{ExternArgs, ExternEnd, UserExtern};
+pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};
+pub use store::{EntryHandle, EntryRef, Store, TableError};

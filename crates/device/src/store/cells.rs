@@ -1,0 +1,32 @@
+//! What cells of counters and meters hold.
+
+/// An index beyond the last cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("index {index} is beyond the last of {size} cells")]
+pub struct OutOfRange {
+    pub index: u64,
+    pub size: u64,
+}
+
+/// What one counter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub n_packets: u64,
+    pub n_bytes: u64,
+}
+
+/// Rates are per second in the unit of the meter (packets or bytes), bursts in that unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct MeterRates {
+    pub committed_rate: u64,
+    pub committed_burst: u64,
+    pub peak_rate: u64,
+    pub peak_burst: u64,
+}
+
+/// The cells of an entry in the table's direct counter and meter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectCells {
+    pub count: Count,
+    pub rates: Option<MeterRates>,
+}

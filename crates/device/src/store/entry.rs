@@ -1,0 +1,97 @@
+//! What tables and action profiles store.
+
+use super::DirectCells;
+use ir::{Action, Match};
+
+/// Names one entry as long as it lives; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryHandle {
+    /// Grows with every insertion.
+    pub serial: u64,
+    /// Where it is kept; for whoever keeps it.
+    pub slot: u32,
+}
+
+/// Where direct counters and meters count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryRef {
+    Entry(EntryHandle),
+    /// Nothing matched.
+    Default,
+}
+
+/// One match for each key that is matched on; `None` matches everything.
+pub type Matches = Vec<Option<Match>>;
+
+/// An entry as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEntry {
+    pub matches: Matches,
+    /// Larger wins. 0 in tables without ternary, range or optional keys.
+    pub priority: i32,
+    pub action: EntryAction,
+    /// 0: never.
+    pub idle_timeout_ns: u64,
+}
+
+impl NewEntry {
+    pub fn new(matches: Matches, priority: i32, action: Action) -> NewEntry {
+        NewEntry { matches, priority, action: EntryAction::Action(action), idle_timeout_ns: 0 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryAction {
+    Action(Action),
+    /// Of the table's action profile or selector.
+    Member(u32),
+    /// Of the table's action selector.
+    Group(u32),
+    OneShot(OneShot),
+}
+
+/// A group that belongs to one entry.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct OneShot {
+    pub actions: Vec<Weighted<Action>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weighted<T> {
+    pub what: T,
+    /// At least 1.
+    pub weight: u32,
+    /// Left out while this port is down.
+    pub watch_port: Option<u32>,
+}
+
+/// Members of an action selector by their ids.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Group {
+    pub members: Vec<Weighted<u32>>,
+}
+
+/// An entry as it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    pub handle: EntryHandle,
+    /// Bits that do not count are zero, what matches everything is `None`.
+    pub matches: Matches,
+    pub priority: i32,
+    pub action: StoredAction,
+    pub idle_timeout_ns: u64,
+    /// Neither modified nor deleted.
+    pub is_const: bool,
+    /// When it was inserted or modified, before the first hit.
+    pub last_hit_ns: u64,
+    pub direct: DirectCells,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredAction {
+    Action(Action),
+    Member(u32),
+    Group(u32),
+    /// Whoever wrote it remembers it.
+    OneShot,
+}

@@ -1,0 +1,115 @@
+//! What a program keeps between packets: tables, action profiles, value sets, arrays of cells.
+//!
+//! [`Store`] is what the control plane needs of whoever keeps it; values are in the program's widths, and given, not
+//! lent, so that they may lie anywhere and in any layout.
+
+mod cells;
+mod entry;
+mod error;
+
+pub use cells::{Count, DirectCells, MeterRates, OutOfRange};
+pub use entry::{
+    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, StoredAction, StoredEntry,
+    Weighted,
+};
+pub use error::TableError;
+
+use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+
+/// What a program keeps. After an error nothing has changed.
+///
+/// Ids are those of the program; what the program does not have is empty and cannot be written.
+pub trait Store {
+    /// The entry with this key; any way to write the matches will do.
+    fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
+
+    /// `None` when it has been deleted.
+    fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
+
+    /// In the order in which they were inserted, those that the program declares first.
+    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry));
+
+    /// Adds an entry; `now_ns` is when its idle time begins.
+    fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
+
+    /// Replaces action and idle timeout. Its direct counter goes on.
+    fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
+
+    fn delete(&mut self, table: TableId, matches: &Matches, priority: i32)
+    -> Result<EntryHandle, TableError>;
+
+    fn default_action(&self, table: TableId) -> Option<Action>;
+
+    /// `None` sets the program's default action again.
+    fn set_default_action(&mut self, table: TableId, action: Option<Action>) -> Result<(), TableError>;
+
+    /// The cells of an entry in the table's direct counter and meter, zeros where it has none.
+    fn direct(&self, table: TableId, entry: EntryRef) -> Option<DirectCells>;
+
+    fn set_direct_count(&mut self, table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError>;
+
+    /// Both buckets begin full.
+    fn set_direct_rates(
+        &mut self,
+        table: TableId,
+        entry: EntryRef,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), TableError>;
+
+    /// Entries that were not hit for as long as they say, each once per such time.
+    fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)>;
+
+    /// Members of an action profile or selector by the ids that the controller chose, in their order.
+    fn visit_members(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Action));
+
+    fn insert_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
+
+    fn modify_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
+
+    fn delete_member(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError>;
+
+    /// The same for groups.
+    fn visit_groups(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Group));
+
+    fn insert_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError>;
+
+    fn modify_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError>;
+
+    fn delete_group(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError>;
+
+    fn value_set(&self, id: ValueSetId) -> Vec<Matches>;
+
+    /// Replaces all members.
+    fn set_value_set(&mut self, id: ValueSetId, members: Vec<Matches>) -> Result<(), TableError>;
+
+    /// Cells of a counter, meter or register; 0 of other objects.
+    fn n_cells(&self, object: ObjectId) -> u64;
+
+    fn count(&self, counter: ObjectId, index: u64) -> Result<Count, OutOfRange>;
+
+    /// Without an index all cells.
+    fn set_count(&mut self, counter: ObjectId, index: Option<u64>, count: Count) -> Result<(), OutOfRange>;
+
+    fn rates(&self, meter: ObjectId, index: u64) -> Result<Option<MeterRates>, OutOfRange>;
+
+    /// Both buckets begin full. Without an index all cells.
+    fn set_rates(
+        &mut self,
+        meter: ObjectId,
+        index: Option<u64>,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), OutOfRange>;
+
+    /// The leaves of a cell without validity bits and indices.
+    fn register(&self, register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange>;
+
+    /// Missing leaves keep what they held; widths are those of the register. Without an index all cells.
+    fn set_register(
+        &mut self,
+        register: ObjectId,
+        index: Option<u64>,
+        leaves: &[Bits],
+    ) -> Result<(), OutOfRange>;
+}
