@@ -1,6 +1,7 @@
 //! A switch and its control plane around any executor: what exists once, whoever runs the blocks.
 //!
 //! - [`Executor`]: runs the blocks of a program on packets; the rest is here;
+//! - [`Switch`]: packets go in and come out here; [`traffic`] says how they go through the blocks;
 //! - [`Store`]: what a program keeps between packets, written and read by the control plane;
 //! - [`ExternArgs`]: what an extern function that a user supplies sees of its call.
 //!
@@ -15,8 +16,10 @@ pub mod executor;
 pub mod extern_args;
 pub mod requests;
 pub mod store;
+pub mod traffic;
 
-pub use executor::{BlockEnd, Executor, PassKind, StopReason, TrafficEvent};
+pub use executor::{BlockEnd, Executor, PassKind, PortState, StopReason, TrafficEvent};
 pub use extern_args::{ExternArgs, ExternEnd, UserExtern};
 pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};
 pub use store::{EntryHandle, EntryRef, Store, TableError};
+pub use traffic::{Config, Switch};

@@ -1,0 +1,31 @@
+//! How packets go through the blocks of an architecture, from arrival to the one end of every copy.
+//!
+//! - [`Switch`]: takes packets, gives what leaves; [`Config`] says with what;
+//! - `stages`: parser to ingress, what happens between, egress to departure, where an architecture has queues;
+//! - `single_pass`: architectures without: filters, and pipelines that name a verdict;
+//! - [`Pre`]: multicast groups and clone sessions;
+//! - [`Queues`]: who waits for egress;
+//! - [`Totals`]: what became of everything.
+//!
+//! What an architecture does follows from the roles of its blocks and fields (crate `arch`), not from its name.
+//!
+//! Invariants: every packet and every copy has exactly one end: sent, to the controller, dropped for a reason
+//! that has a name, or it waits; [`Totals::is_balanced`] says so. Time is given. Rounds and copies are bounded.
+//!
+//! Start reading at [`Switch`].
+
+mod config;
+mod copy;
+mod pre;
+mod queue;
+mod single_pass;
+mod stages;
+mod switch;
+mod totals;
+mod verdict;
+
+pub use config::{Config, LoadConfig, Ports};
+pub use pre::{BackupReplica, CloneSession, MulticastGroup, Pre, PreError, Replica};
+pub use queue::{QueueConfig, Queues};
+pub use switch::{Departed, Destination, Output, Switch, Unrunnable};
+pub use totals::{Totals, reason};

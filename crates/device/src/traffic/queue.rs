@@ -1,0 +1,173 @@
+//! Queues between ingress and egress: some for each port, one for each priority.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Queues of each port; the larger number goes first.
+    pub n_priorities: u32,
+    /// Packets that one queue holds.
+    pub n_packets_max: usize,
+    /// Packets that a port takes per second; `None` takes them at once.
+    pub rate_pps: Option<u64>,
+}
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig { n_priorities: 8, n_packets_max: 1024, rate_pps: None }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    NoSuchQueue,
+    Full,
+}
+
+/// Who waits for egress.
+#[derive(Debug)]
+pub struct Queues<T> {
+    config: QueueConfig,
+    ports: BTreeMap<u32, PortQueues<T>>,
+    /// Those where packets wait.
+    busy: BTreeSet<u32>,
+    next_serial: u64,
+    n_waiting: u64,
+}
+
+#[derive(Debug)]
+struct PortQueues<T> {
+    by_priority: Vec<VecDeque<(u64, T)>>,
+    rate_pps: Option<u64>,
+    /// When the port takes the next packet.
+    ready_ns: u64,
+}
+
+impl<T> PortQueues<T> {
+    fn new(config: QueueConfig) -> PortQueues<T> {
+        let by_priority = (0..config.n_priorities).map(|_| VecDeque::new()).collect();
+        PortQueues { by_priority, rate_pps: config.rate_pps, ready_ns: 0 }
+    }
+
+    /// The priority that goes next, and the serial number of its packet.
+    fn head(&self) -> Option<(usize, u64)> {
+        let queues = self.by_priority.iter().enumerate().rev();
+        queues.filter_map(|(i, queue)| Some((i, queue.front()?.0))).next()
+    }
+}
+
+/// A packet that leaves its queue.
+#[derive(Debug)]
+pub(super) struct Leaving<T> {
+    pub(super) port: u32,
+    /// Packets that are left in the queue.
+    pub(super) n_left: usize,
+    pub(super) item: T,
+}
+
+impl<T> Queues<T> {
+    pub fn new(config: QueueConfig) -> Queues<T> {
+        Queues { config, ports: BTreeMap::new(), busy: BTreeSet::new(), next_serial: 0, n_waiting: 0 }
+    }
+
+    pub fn n_waiting(&self) -> u64 {
+        self.n_waiting
+    }
+
+    /// Packets per second that a port takes from now on.
+    pub fn set_rate(&mut self, port: u32, rate_pps: Option<u64>) {
+        let config = self.config;
+        self.ports.entry(port).or_insert_with(|| PortQueues::new(config)).rate_pps = rate_pps;
+    }
+
+    /// Packets in one queue.
+    pub(super) fn depth(&self, port: u32, priority: u32) -> usize {
+        let queues = self.ports.get(&port).and_then(|p| p.by_priority.get(priority as usize));
+        queues.map_or(0, VecDeque::len)
+    }
+
+    pub(super) fn check(&self, port: u32, priority: u32) -> Result<(), Refused> {
+        if priority >= self.config.n_priorities {
+            return Err(Refused::NoSuchQueue);
+        }
+        if self.depth(port, priority) >= self.config.n_packets_max {
+            return Err(Refused::Full);
+        }
+        Ok(())
+    }
+
+    pub(super) fn push(&mut self, port: u32, priority: u32, item: T) -> Result<(), Refused> {
+        self.check(port, priority)?;
+        let config = self.config;
+        let queues = self.ports.entry(port).or_insert_with(|| PortQueues::new(config));
+        let queue = queues.by_priority.get_mut(priority as usize).ok_or(Refused::NoSuchQueue)?;
+        queue.push_back((self.next_serial, item));
+        self.busy.insert(port);
+        self.next_serial += 1;
+        self.n_waiting += 1;
+        Ok(())
+    }
+
+    /// When the next packet can leave.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.busy.iter().filter_map(|port| self.ports.get(port)).map(|p| p.ready_ns).min()
+    }
+
+    /// Of the ports that are ready the packet that came first; at each port the highest priority goes first.
+    pub(super) fn pop(&mut self, now_ns: u64) -> Option<Leaving<T>> {
+        let heads = self.busy.iter().filter_map(|port| {
+            let queues = self.ports.get(port).filter(|p| p.ready_ns <= now_ns)?;
+            let (priority, serial) = queues.head()?;
+            Some((serial, *port, priority))
+        });
+        let (_, port, priority) = heads.min()?;
+        let queues = self.ports.get_mut(&port)?;
+        let queue = queues.by_priority.get_mut(priority)?;
+        let (_, item) = queue.pop_front()?;
+        let n_left = queue.len();
+        if queues.head().is_none() {
+            self.busy.remove(&port);
+        }
+        if let Some(rate) = queues.rate_pps {
+            queues.ready_ns = now_ns.saturating_add(1_000_000_000u64.checked_div(rate).unwrap_or(u64::MAX));
+        }
+        self.n_waiting -= 1;
+        Some(Leaving { port, n_left, item })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(queues: &mut Queues<&'static str>, now_ns: u64) -> Vec<&'static str> {
+        std::iter::from_fn(|| queues.pop(now_ns).map(|leaving| leaving.item)).collect()
+    }
+
+    #[test]
+    fn higher_priorities_overtake_on_their_port() {
+        let mut queues = Queues::new(QueueConfig { n_packets_max: 2, ..Default::default() });
+        for (port, priority, item) in [(2, 0, "a"), (1, 0, "b"), (2, 7, "c"), (2, 0, "d"), (1, 3, "e")] {
+            queues.push(port, priority, item).unwrap();
+        }
+        assert_eq!(queues.push(2, 0, "f"), Err(Refused::Full));
+        assert_eq!(queues.push(2, 8, "f"), Err(Refused::NoSuchQueue));
+        assert_eq!((queues.depth(2, 0), queues.n_waiting()), (2, 5));
+        assert_eq!(order(&mut queues, 0), ["c", "a", "d", "e", "b"]);
+        assert_eq!(queues.n_waiting(), 0);
+    }
+
+    #[test]
+    fn a_rate_makes_packets_wait() {
+        let mut queues = Queues::new(QueueConfig { rate_pps: Some(1000), ..Default::default() });
+        queues.set_rate(2, None);
+        for (port, item) in [(1, "a"), (1, "b"), (2, "c"), (2, "d")] {
+            queues.push(port, 0, item).unwrap();
+        }
+        assert_eq!(order(&mut queues, 5), ["a", "c", "d"]);
+        assert_eq!(queues.next_ns(), Some(1_000_005));
+        assert!(order(&mut queues, 1_000_004).is_empty());
+        assert_eq!(order(&mut queues, 1_000_005), ["b"]);
+        assert_eq!(queues.next_ns(), None);
+    }
+}

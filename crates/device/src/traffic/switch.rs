@@ -1,0 +1,303 @@
+//! The switch: a program, its state, its ports, its clock.
+
+use super::copy::PacketCopy;
+use super::queue::Refused;
+use super::verdict::Verdicts;
+use super::{Config, Pre, Queues, Totals, reason};
+use crate::executor::PortState;
+use crate::{BlockEnd, DigestMessage, Executor, PassKind, Requests, TrafficEvent};
+use arch::{BlockRole, PipelineModel};
+use ir::Program;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Where a packet leaves to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Destination {
+    Port(u32),
+    Controller,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    pub destination: Destination,
+    pub bytes: Vec<u8>,
+    /// When it left, on the clock of the switch.
+    pub at_ns: u64,
+}
+
+impl Output {
+    /// The port; `None` to the controller.
+    pub fn port(&self) -> Option<u32> {
+        match self.destination {
+            Destination::Port(port) => Some(port),
+            Destination::Controller => None,
+        }
+    }
+}
+
+/// The ports of a packet that has been through egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Departed {
+    pub ingress_port: u32,
+    pub egress_port: u32,
+}
+
+/// The program's architecture has no pipeline that is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("programs of this architecture cannot be run")]
+pub struct Unrunnable;
+
+/// A program that runs.
+pub struct Switch<E: Executor> {
+    pub executor: E,
+    pub pre: Pre,
+    pub(super) model: &'static PipelineModel,
+    pub(super) verdicts: Verdicts,
+    pub(super) config: Config,
+    pub(super) now_ns: u64,
+    /// Replicas and group members for these ports are left out.
+    pub(super) ports_down: BTreeSet<u32>,
+    /// Packets before the parser.
+    pub(super) inputs: VecDeque<PacketCopy<E::Packet>>,
+    pub(super) queues: Queues<PacketCopy<E::Packet>>,
+    pub(super) outputs: Vec<Output>,
+    digests: VecDeque<DigestMessage>,
+    /// Digests that found no room.
+    pub n_digests_dropped: u64,
+    /// Copies that may still be made of the packet under way.
+    pub(super) copies_left: u32,
+    pub(super) totals: Totals,
+}
+
+impl<E: Executor> Switch<E> {
+    pub fn new(executor: E, config: Config) -> Result<Switch<E>, Unrunnable> {
+        let program = executor.program();
+        let model = program.architecture.pipeline().ok_or(Unrunnable)?;
+        Ok(Switch {
+            pre: Pre::default(),
+            model,
+            verdicts: Verdicts::new(program),
+            queues: Queues::new(config.queue),
+            config,
+            now_ns: 0,
+            ports_down: BTreeSet::new(),
+            inputs: VecDeque::new(),
+            outputs: Vec::new(),
+            digests: VecDeque::new(),
+            n_digests_dropped: 0,
+            copies_left: 0,
+            totals: Totals::default(),
+            executor,
+        })
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        self.executor.program()
+    }
+
+    /// Nanoseconds since the switch began.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Counts packets that somebody else has taken in and sent or dropped.
+    pub fn add_totals(&mut self, others: &Totals) {
+        self.totals.add(others);
+    }
+
+    /// Ports are up until this says otherwise.
+    pub fn set_port(&mut self, port: u32, state: PortState) {
+        match state {
+            PortState::Up => self.ports_down.remove(&port),
+            PortState::Down => self.ports_down.insert(port),
+        };
+        self.executor.set_port(port, state);
+    }
+
+    /// Packets that wait for egress.
+    pub fn n_queued(&self) -> u64 {
+        self.queues.n_waiting()
+    }
+
+    /// Packets per second that a port takes from now on; `None` takes them at once.
+    pub fn set_port_rate(&mut self, port: u32, rate_pps: Option<u64>) {
+        self.queues.set_rate(port, rate_pps);
+    }
+
+    /// Digests in the order in which programs sent them.
+    pub fn take_digests(&mut self) -> Vec<DigestMessage> {
+        self.digests.drain(..).collect()
+    }
+
+    /// A packet arrives. Gives what leaves now, in order; the rest waits for [`advance_clock`](Self::advance_clock).
+    pub fn inject(&mut self, port: u32, bytes: &[u8], observer: &mut E::Observer<'_>) -> Vec<Output> {
+        self.totals.n_received += 1;
+        let from_controller = self.config.cpu_port == Some(port);
+        if !from_controller && !self.config.ports.contains(port) {
+            self.drop_packet(reason::NO_SUCH_INGRESS_PORT, observer);
+            return Vec::new();
+        }
+        let kind = if from_controller { PassKind::FromController } else { PassKind::Normal };
+        let mut copy = PacketCopy::new(self.executor.arrive(bytes), kind, port, self.now_ns);
+        self.set_arrival(&mut copy);
+        self.inputs.push_back(copy);
+        self.copies_left = self.config.copies_max;
+        self.work(observer);
+        self.take_outputs()
+    }
+
+    /// A packet arrives that somebody else has run as far as the end of ingress; `requests` are what blocks have
+    /// asked for on the way. Gives what leaves now.
+    pub fn continue_after_ingress(
+        &mut self,
+        packet: E::Packet,
+        ingress_port: u32,
+        requests: Requests,
+        observer: &mut E::Observer<'_>,
+    ) -> Vec<Output> {
+        self.totals.n_received += 1;
+        self.copies_left = self.config.copies_max;
+        let copy = PacketCopy::new(packet, PassKind::Normal, ingress_port, self.now_ns);
+        self.after_ingress(copy, requests, observer);
+        self.work(observer);
+        self.take_outputs()
+    }
+
+    /// The same for a packet that has been as far as the end of egress. Its checksums are not computed yet, and
+    /// nothing is deparsed.
+    pub fn continue_after_egress(
+        &mut self,
+        packet: E::Packet,
+        ports: Departed,
+        requests: Requests,
+        observer: &mut E::Observer<'_>,
+    ) -> Vec<Output> {
+        self.totals.n_received += 1;
+        self.copies_left = self.config.copies_max;
+        let copy = PacketCopy::new(packet, PassKind::Normal, ports.ingress_port, self.now_ns);
+        self.after_egress(copy, ports.egress_port, requests, observer);
+        self.work(observer);
+        self.take_outputs()
+    }
+
+    /// Time passes. Gives what leaves meanwhile.
+    pub fn advance_clock(&mut self, ns: u64, observer: &mut E::Observer<'_>) -> Vec<Output> {
+        let until_ns = self.now_ns.saturating_add(ns);
+        self.copies_left = self.config.copies_max;
+        while let Some(next_ns) = self.queues.next_ns().filter(|next| *next <= until_ns) {
+            self.now_ns = self.now_ns.max(next_ns);
+            self.work(observer);
+        }
+        self.now_ns = until_ns;
+        self.take_outputs()
+    }
+
+    fn take_outputs(&mut self) -> Vec<Output> {
+        debug_assert!(self.totals.is_balanced(self.n_queued()), "{:?}", self.totals);
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// Whatever can be done now.
+    fn work(&mut self, observer: &mut E::Observer<'_>) {
+        let has_queues = self.model.blocks.iter().any(|block| block.role == BlockRole::Egress);
+        loop {
+            if let Some(copy) = self.inputs.pop_front() {
+                if has_queues {
+                    self.ingress(copy, observer);
+                } else {
+                    self.single_pass(copy, observer);
+                }
+            } else if let Some(leaving) = self.queues.pop(self.now_ns) {
+                self.egress(leaving, observer);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Runs the block of a role; a program without it does nothing there.
+    pub(super) fn run(
+        &mut self,
+        role: BlockRole,
+        copy: &mut PacketCopy<E::Packet>,
+        observer: &mut E::Observer<'_>,
+    ) -> BlockEnd {
+        self.executor.run(role, &mut copy.packet, self.now_ns, observer)
+    }
+
+    pub(super) fn tell(&self, observer: &mut E::Observer<'_>, event: TrafficEvent<'_>) {
+        self.executor.tell(observer, event);
+    }
+
+    pub(super) fn tell_pass(&self, observer: &mut E::Observer<'_>, copy: &PacketCopy<E::Packet>, port: u32) {
+        let bytes = self.executor.bytes(&copy.packet);
+        self.tell(observer, TrafficEvent::Pass { kind: copy.kind, port, bytes });
+    }
+
+    /// What leaves: what the deparser wrote and the payload, cut if the program or a clone session says so.
+    pub(super) fn departing(&self, copy: &PacketCopy<E::Packet>, observer: &mut E::Observer<'_>) -> Vec<u8> {
+        let mut bytes = self.executor.departing(&copy.packet);
+        if let Some(n_bytes) = copy.truncate_bytes.filter(|n| (*n as usize) < bytes.len()) {
+            bytes.truncate(n_bytes as usize);
+            self.tell(observer, TrafficEvent::Truncated { n_bytes });
+        }
+        bytes
+    }
+
+    /// The one end of a copy that goes nowhere.
+    pub(super) fn drop_packet(&mut self, reason: &str, observer: &mut E::Observer<'_>) {
+        self.totals.drop_for(reason);
+        self.tell(observer, TrafficEvent::Dropped { reason });
+    }
+
+    pub(super) fn refuse(&mut self, refused: Refused, observer: &mut E::Observer<'_>) {
+        let reason = match refused {
+            Refused::NoSuchQueue => reason::NO_SUCH_QUEUE,
+            Refused::Full => reason::QUEUE_FULL,
+        };
+        self.drop_packet(reason, observer);
+    }
+
+    /// The one end of a copy that leaves, if the port exists.
+    pub(super) fn send(&mut self, port: u32, bytes: Vec<u8>, observer: &mut E::Observer<'_>) {
+        let at_ns = self.now_ns;
+        if self.config.cpu_port == Some(port) {
+            self.totals.n_to_controller += 1;
+            self.tell(observer, TrafficEvent::ToController { bytes: &bytes });
+            self.outputs.push(Output { destination: Destination::Controller, bytes, at_ns });
+        } else if self.config.ports.contains(port) {
+            self.totals.n_sent += 1;
+            self.tell(observer, TrafficEvent::Sent { port, bytes: &bytes });
+            self.outputs.push(Output { destination: Destination::Port(port), bytes, at_ns });
+        } else {
+            self.drop_packet(reason::NO_SUCH_PORT, observer);
+        }
+    }
+
+    /// Whether one more copy may be made; counts it in any case, since it then has an end.
+    pub(super) fn may_copy(&mut self, observer: &mut E::Observer<'_>) -> bool {
+        self.totals.n_copied += 1;
+        if self.copies_left == 0 {
+            self.drop_packet(reason::TOO_MANY_COPIES, observer);
+            return false;
+        }
+        self.copies_left -= 1;
+        true
+    }
+
+    pub(super) fn store_digests(&mut self, digests: Vec<DigestMessage>, observer: &mut E::Observer<'_>) {
+        for digest in digests {
+            self.tell(observer, TrafficEvent::Digest { name: &digest.name, values: &digest.values });
+            if self.digests.len() < self.config.digests_max {
+                self.digests.push_back(digest);
+            } else {
+                self.n_digests_dropped += 1;
+            }
+        }
+    }
+}
