@@ -299,8 +299,11 @@ struct sd_worker {
     uint8_t *direct_colours;
     /* Digests: for each uint32_t call, uint32_t length of what follows, then its arguments' bytes. */
     struct sd_buffer digests;
-    /* Bytes to pack for hashes. */
+    /* Bytes to pack for hashes; bits used of its last byte, 0 when it is full. */
     struct sd_buffer scratch;
+    uint32_t scratch_tail_bits;
+    /* Of SD_FAILED_*: which buffers lack something, for want of memory or at their bound; see sd_buffer.h. */
+    uint32_t failed;
     /* xoshiro256++ */
     uint64_t random[4];
     /* Of each table. */
