@@ -34,20 +34,31 @@ impl<W: Write> PcapWriter<W> {
     }
 
     pub fn write(&mut self, packet: &Packet) -> Result<(), WriteError> {
-        let (captured, original) = lengths(&self.file, packet)?;
-        let Ok(seconds) = u32::try_from(packet.timestamp_ns / NS_PER_S) else {
-            return Err(WriteError::TimeTooLate {
-                file: self.file.clone(),
-                timestamp_ns: packet.timestamp_ns,
-            });
+        self.write_cut(&packet.data, packet.original_len_bytes, packet.timestamp_ns)
+    }
+
+    /// Writes a packet of which all bytes are there.
+    pub fn write_data(&mut self, data: &[u8], timestamp_ns: u64) -> Result<(), WriteError> {
+        self.write_cut(data, 0, timestamp_ns)
+    }
+
+    fn write_cut(
+        &mut self,
+        data: &[u8],
+        original_len_bytes: u32,
+        timestamp_ns: u64,
+    ) -> Result<(), WriteError> {
+        let (captured, original) = lengths(&self.file, data, original_len_bytes)?;
+        let Ok(seconds) = u32::try_from(timestamp_ns / NS_PER_S) else {
+            return Err(WriteError::TimeTooLate { file: self.file.clone(), timestamp_ns });
         };
-        let mut header = Vec::with_capacity(16);
-        header.extend(seconds.to_le_bytes());
-        header.extend(((packet.timestamp_ns % NS_PER_S) as u32).to_le_bytes());
-        header.extend(captured.to_le_bytes());
-        header.extend(original.to_le_bytes());
+        let mut header = [0; 16];
+        let fields = [seconds, (timestamp_ns % NS_PER_S) as u32, captured, original];
+        for (place, field) in header.chunks_exact_mut(4).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
         self.put(&header)?;
-        self.put(&packet.data)
+        self.put(data)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
@@ -105,7 +116,7 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Writes a packet of an interface that was added before.
     pub fn write(&mut self, packet: &Packet, comment: Option<&str>) -> Result<(), WriteError> {
-        let (captured, original) = lengths(&self.file, packet)?;
+        let (captured, original) = lengths(&self.file, &packet.data, packet.original_len_bytes)?;
         if packet.interface >= self.n_interfaces {
             let (file, interface) = (self.file.clone(), packet.interface);
             return Err(WriteError::UnknownInterface { file, interface });
@@ -183,6 +194,14 @@ impl CaptureWriter {
         }
     }
 
+    /// Writes a packet of which all bytes are there; to pcap without allocating.
+    pub fn write_data(&mut self, data: &[u8], timestamp_ns: u64) -> Result<(), WriteError> {
+        match self {
+            CaptureWriter::Pcap(writer) => writer.write_data(data, timestamp_ns),
+            CaptureWriter::Pcapng(writer) => writer.write(&Packet::new(data).at(timestamp_ns), None),
+        }
+    }
+
     pub fn flush(&mut self) -> Result<(), WriteError> {
         match self {
             CaptureWriter::Pcap(writer) => writer.flush(),
@@ -196,12 +215,10 @@ fn io_error(file: &str, error: io::Error) -> WriteError {
 }
 
 /// Captured and original length. A packet is never originally shorter than what there is of it.
-fn lengths(file: &str, packet: &Packet) -> Result<(u32, u32), WriteError> {
-    match u32::try_from(packet.data.len()) {
-        Ok(captured) if captured <= PACKET_BYTES_MAX => {
-            Ok((captured, packet.original_len_bytes.max(captured)))
-        }
-        _ => Err(WriteError::PacketTooLong { file: file.to_string(), n_bytes: packet.data.len() }),
+fn lengths(file: &str, data: &[u8], original_len_bytes: u32) -> Result<(u32, u32), WriteError> {
+    match u32::try_from(data.len()) {
+        Ok(captured) if captured <= PACKET_BYTES_MAX => Ok((captured, original_len_bytes.max(captured))),
+        _ => Err(WriteError::PacketTooLong { file: file.to_string(), n_bytes: data.len() }),
     }
 }
 

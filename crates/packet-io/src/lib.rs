@@ -14,19 +14,33 @@
 //!
 //! Start reading at [`PacketReader`] and [`Port`].
 
+#![expect(unsafe_code, reason = "buffers shared with C, and system calls that Rust's library lacks")]
+
+mod buf;
 mod capture_writer;
 mod error;
+mod file_port;
+mod interface_error;
 pub mod limits;
+mod memory_port;
+mod mirror;
 mod packet;
 mod pcap;
 mod pcapng;
 mod port;
 mod reader;
+mod stats;
 mod time;
 mod window;
 
+pub use buf::{BufPool, BufPoolOptions, PacketBuf, RawPacketBuf};
 pub use capture_writer::{CaptureWriter, PcapWriter, PcapngWriter};
 pub use error::{Damage, ReadError, WriteError};
+pub use file_port::FilePort;
+pub use interface_error::{InterfaceCause, InterfaceError};
+pub use memory_port::MemoryPort;
+pub use mirror::PcapMirror;
 pub use packet::{LINK_TYPE_ETHERNET, Packet};
-pub use port::{FilePort, MemoryPort, Port, PortError, PortId};
+pub use port::{LinkState, Port, PortError, PortId};
 pub use reader::{Interface, PacketReader};
+pub use stats::PortStats;

@@ -12,3 +12,12 @@ pub const INTERFACES_MAX: usize = 1 << 16;
 
 /// Names of interfaces are cut after this, because all of them are kept.
 pub const NAME_BYTES_MAX: usize = 256;
+
+/// The longest Ethernet frame that live ports take unless told otherwise.
+pub const JUMBO_BYTES_MAX: usize = 9216;
+
+/// The longest frame that live ports can be told to take.
+pub const FRAME_BYTES_MAX: usize = 65_535;
+
+/// Packets that go through one system call.
+pub const BURST_MAX: usize = 64;

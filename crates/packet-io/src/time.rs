@@ -37,6 +37,12 @@ impl Clock {
     }
 }
 
+/// Nanoseconds since 1970, now.
+pub(crate) fn now_ns() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 //! What is written is read again.
 
 use packet_io::{
-    CaptureWriter, FilePort, LINK_TYPE_ETHERNET, MemoryPort, Packet, PacketReader, PcapWriter, PcapngWriter,
-    Port, PortId,
+    BufPool, BufPoolOptions, CaptureWriter, FilePort, LINK_TYPE_ETHERNET, MemoryPort, Packet, PacketReader,
+    PcapMirror, PcapWriter, PcapngWriter, Port, PortId,
 };
 use proptest::prelude::*;
 
@@ -158,10 +158,11 @@ fn ports_take_and_give_bursts() {
         bytes.extend([1, 2, 3]);
         std::fs::write(&a, bytes).unwrap();
 
-        let mut port = Port::File(Box::new(FilePort::open(PortId(1), Some(&a), Some(&b)).unwrap()));
+        let mut port = FilePort::open(PortId(1), Some(&a), Some(&b)).unwrap();
+        let mut pool = BufPool::new(BufPoolOptions::JUMBO);
         let (mut burst, mut n_all) = (Vec::new(), 0);
         loop {
-            match port.rx_burst(&mut burst, 4) {
+            match port.rx_burst(&mut pool, &mut burst, 4) {
                 Ok(0) => break,
                 Ok(n) => n_all += n,
                 Err(e) => {
@@ -169,12 +170,16 @@ fn ports_take_and_give_bursts() {
                     assert_eq!(n_all, 10);
                 }
             }
-            port.tx_burst(&mut burst).unwrap();
+            assert!(burst.iter().all(|p| p.port == PortId(1) && p.headroom() == 128));
+            port.tx_burst(&mut pool, &mut burst).unwrap();
         }
         assert!(port.is_exhausted());
         port.flush().unwrap();
         let found: Vec<_> = PacketReader::open(&b).unwrap().map(Result::unwrap).collect();
         assert_eq!(found, input);
+        let stats = port.stats();
+        assert_eq!((stats.rx_packets, stats.rx_bytes, stats.tx_packets, stats.tx_bytes), (10, 640, 10, 640));
+        assert!(pool.n_made() == 4 && pool.n_free() == 4, "the buffers were used again: {pool:?}");
     }
     std::fs::remove_dir_all(&dir).unwrap();
     let error = FilePort::open(PortId(1), Some(&dir.join("none")), None).unwrap_err();
@@ -183,11 +188,51 @@ fn ports_take_and_give_bursts() {
 
 #[test]
 fn memory_ports_keep_order() {
-    let mut port = MemoryPort::new((0..3).map(|n| Packet::new([n])));
+    let mut port = MemoryPort::new(PortId(7), (0..3).map(|n| Packet::new([n])));
+    port.rx.push_back(Packet::new([3; 101]));
+    let mut pool = BufPool::new(BufPoolOptions { headroom_bytes: 28, packet_bytes_max: 100, n_max: 3 });
     let mut burst = Vec::new();
-    assert_eq!(port.rx_burst(&mut burst, 2), 2);
-    assert_eq!(port.rx_burst(&mut burst, 2), 1);
-    assert_eq!(port.tx_burst(&mut burst), 3);
-    assert!(burst.is_empty() && port.rx.is_empty());
+    assert_eq!(port.rx_burst(&mut pool, &mut burst, 2).unwrap(), 2);
+    assert_eq!(port.rx_burst(&mut pool, &mut burst, 2).unwrap(), 1);
+    // The other waits for a buffer.
+    assert_eq!(port.rx_burst(&mut pool, &mut burst, 2).unwrap(), 0);
+    assert_eq!(pool.n_exhausted(), 2);
+    assert_eq!(port.tx_burst(&mut pool, &mut burst).unwrap(), 3);
+    assert!(burst.is_empty());
+    assert_eq!(port.rx_burst(&mut pool, &mut burst, 2).unwrap(), 0);
+    assert!(port.is_exhausted());
     assert_eq!(port.tx.iter().map(|p| p.data[0]).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!((port.stats().rx_packets, port.stats().rx_too_long), (3, 1));
+}
+
+#[test]
+fn mirrored_ports_leave_files_that_can_be_replayed() {
+    let dir = std::env::temp_dir().join(format!("packet-io-mirror-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut pool = BufPool::new(BufPoolOptions::JUMBO);
+    let input: Vec<_> = (0..10u8).map(|n| Packet::new(vec![n; 64]).at(u64::from(n))).collect();
+    let port: Box<dyn Port> = Box::new(MemoryPort::new(PortId(2), input.clone()));
+    let mut port = PcapMirror::create(port, &dir, "veth2").unwrap();
+    let mut burst = Vec::new();
+    while port.rx_burst(&mut pool, &mut burst, 4).unwrap() > 0 {
+        burst.iter_mut().for_each(|p| p.data_mut()[0] += 1);
+        port.tx_burst(&mut pool, &mut burst).unwrap();
+    }
+    port.flush().unwrap();
+    let found: Vec<_> = PacketReader::open(dir.join("veth2_in.pcap")).unwrap().map(Result::unwrap).collect();
+    assert_eq!(found, input);
+    let found = PacketReader::open(dir.join("veth2_out.pcap")).unwrap().map(|p| p.unwrap().data);
+    assert_eq!(
+        found.map(|d| (d[0], d[1])).collect::<Vec<_>>(),
+        (0..10).map(|n| (n + 1, n)).collect::<Vec<_>>()
+    );
+
+    let mut port = FilePort::open_named(PortId(2), &dir.join("veth2")).unwrap();
+    assert_eq!(port.rx_burst(&mut pool, &mut burst, 100).unwrap(), 10);
+    assert_eq!(burst[9].data(), input[9].data);
+    port.tx_burst(&mut pool, &mut burst).unwrap();
+    port.flush().unwrap();
+    let found: Vec<_> = PacketReader::open(dir.join("veth2_out.pcap")).unwrap().map(Result::unwrap).collect();
+    assert_eq!(found, input);
+    std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -1,0 +1,106 @@
+//! What can go wrong with interfaces of the system.
+
+use std::fmt;
+use std::io;
+
+/// An interface that cannot be used.
+#[derive(Debug)]
+pub struct InterfaceError {
+    /// As the user named it.
+    pub interface: String,
+    pub cause: InterfaceCause,
+}
+
+/// Why an interface cannot be used.
+#[derive(Debug)]
+pub enum InterfaceCause {
+    /// No interface has that name; these are there.
+    NotFound { interfaces: Vec<String> },
+    /// Empty, longer than 15 bytes, or with a character that no interface can have.
+    BadName,
+    /// The process may not do it. `capabilities` are those that are needed, as `setcap` takes them.
+    NotPermitted { step: &'static str, capabilities: &'static str },
+    /// The kernel has no TAP devices, or the process does not see them.
+    NoTunDevice { error: io::Error },
+    /// Another program holds the TAP interface, or it is no TAP interface.
+    Busy,
+    /// An option outside of what is possible.
+    BadOption { option: &'static str, value: usize, min: usize, max: usize },
+    /// The system refused.
+    System { step: &'static str, error: io::Error },
+}
+
+impl fmt::Display for InterfaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.interface;
+        match &self.cause {
+            InterfaceCause::NotFound { interfaces } => {
+                write!(f, "there is no interface `{name}`; ")?;
+                match interfaces.as_slice() {
+                    [] => write!(f, "there is none at all")?,
+                    [only] => write!(f, "there is only {only}")?,
+                    many => write!(f, "there are {}", many.join(", "))?,
+                }
+                write!(f, ". To make a pair of virtual interfaces, type: ")?;
+                write!(f, "sudo ip link add {name} type veth peer name {}", peer_name(name))
+            }
+            InterfaceCause::BadName => {
+                write!(f, "`{name}` cannot be the name of an interface: 1 to 15 bytes without `/`, `:` ")?;
+                write!(f, "and white space; `ip link` shows those there are")
+            }
+            InterfaceCause::NotPermitted { step, capabilities } => {
+                write!(f, "interface `{name}`: not permitted to {step}. Run as root, or allow it to this ")?;
+                write!(f, "program once and for all: sudo setcap {capabilities}+ep {}", Program)
+            }
+            InterfaceCause::NoTunDevice { error } => {
+                write!(f, "interface `{name}`: cannot open /dev/net/tun: {error}. ")?;
+                write!(f, "Type `sudo modprobe tun`; for a container, start it with --device=/dev/net/tun ")?;
+                write!(f, "--cap-add=NET_ADMIN")
+            }
+            InterfaceCause::Busy => {
+                write!(
+                    f,
+                    "interface `{name}` is no TAP interface, or another program uses it. Take another "
+                )?;
+                write!(f, "name, or end that program; `ip -d link show {name}` tells what it is")
+            }
+            InterfaceCause::BadOption { option, value, min, max } => {
+                write!(f, "interface `{name}`: {option} is {value}; it can be {min} to {max}")
+            }
+            InterfaceCause::System { step, error } => {
+                write!(f, "interface `{name}`: cannot {step}: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InterfaceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.cause {
+            InterfaceCause::NoTunDevice { error } | InterfaceCause::System { error, .. } => Some(error),
+            InterfaceCause::NotFound { .. }
+            | InterfaceCause::BadName
+            | InterfaceCause::NotPermitted { .. }
+            | InterfaceCause::Busy
+            | InterfaceCause::BadOption { .. } => None,
+        }
+    }
+}
+
+/// A name for the other end that is not too long.
+fn peer_name(name: &str) -> String {
+    let kept: String = name.chars().filter(char::is_ascii).take(10).collect();
+    format!("{kept}-peer")
+}
+
+/// The file of the running program, for commands to be typed.
+struct Program;
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match std::env::current_exe() {
+            Ok(path) => write!(f, "{}", path.display()),
+            Err(_) => write!(f, "PROGRAM"),
+        }
+    }
+}

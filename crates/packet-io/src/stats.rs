@@ -1,0 +1,92 @@
+//! What a port counts.
+
+/// The counts of a port since it was opened.
+///
+/// Every packet handed to [`Port::tx_burst`](crate::Port::tx_burst) is in `tx_packets` or in one of the counts
+/// that [`PortStats::tx_dropped`] adds up. Every packet that the kernel showed to the port is in `rx_packets`
+/// (segments in place of the packet they were cut from) or in one of those of [`PortStats::rx_dropped`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortStats {
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    /// The port's queue in the kernel was full.
+    pub rx_dropped_kernel: u64,
+    /// Longer than the port takes, or than a buffer of the pool.
+    pub rx_too_long: u64,
+    /// Merged by an offload, in a way that cannot be undone here.
+    pub rx_dropped_gso: u64,
+    /// The pool had no buffer for a segment.
+    pub rx_dropped_no_buffer: u64,
+    /// The kernel refused to deliver.
+    pub rx_errors: u64,
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    /// A queue on the way out was full.
+    pub tx_dropped_full: u64,
+    /// The interface was down or not there.
+    pub tx_dropped_down: u64,
+    /// Longer than the interface takes.
+    pub tx_too_long: u64,
+    /// The kernel refused, as with packets shorter than an Ethernet header.
+    pub tx_errors: u64,
+}
+
+impl PortStats {
+    /// Packets that arrived, but were not delivered.
+    pub fn rx_dropped(&self) -> u64 {
+        self.rx_dropped_kernel
+            + self.rx_too_long
+            + self.rx_dropped_gso
+            + self.rx_dropped_no_buffer
+            + self.rx_errors
+    }
+
+    /// Packets that were to be sent, but were not.
+    pub fn tx_dropped(&self) -> u64 {
+        self.tx_dropped_full + self.tx_dropped_down + self.tx_too_long + self.tx_errors
+    }
+
+    /// The counts by name, for metrics: `rx_packets` and so on.
+    pub fn named(&self) -> [(&'static str, u64); 13] {
+        let PortStats {
+            rx_packets,
+            rx_bytes,
+            rx_dropped_kernel,
+            rx_too_long,
+            rx_dropped_gso,
+            rx_dropped_no_buffer,
+            rx_errors,
+            tx_packets,
+            tx_bytes,
+            tx_dropped_full,
+            tx_dropped_down,
+            tx_too_long,
+            tx_errors,
+        } = *self;
+        [
+            ("rx_packets", rx_packets),
+            ("rx_bytes", rx_bytes),
+            ("rx_dropped_kernel", rx_dropped_kernel),
+            ("rx_too_long", rx_too_long),
+            ("rx_dropped_gso", rx_dropped_gso),
+            ("rx_dropped_no_buffer", rx_dropped_no_buffer),
+            ("rx_errors", rx_errors),
+            ("tx_packets", tx_packets),
+            ("tx_bytes", tx_bytes),
+            ("tx_dropped_full", tx_dropped_full),
+            ("tx_dropped_down", tx_dropped_down),
+            ("tx_too_long", tx_too_long),
+            ("tx_errors", tx_errors),
+        ]
+    }
+
+    pub(crate) fn received(&mut self, n_bytes: usize) {
+        self.rx_packets += 1;
+        self.rx_bytes += n_bytes as u64;
+    }
+
+    pub(crate) fn sent(&mut self, n_bytes: usize) {
+        self.tx_packets += 1;
+        self.tx_bytes += n_bytes as u64;
+    }
+}
