@@ -157,4 +157,166 @@ SD_INLINE void sd_write_bits_wide(uint8_t *bytes, uint64_t at_bits, unsigned wid
     }
 }
 
+/* `n` (1 to 8) bytes as a big-endian integer. */
+SD_INLINE uint64_t sd_load_be(const uint8_t *at, unsigned n)
+{
+    switch (n) {
+    case 1: return at[0];
+    case 2: return sd_load_be16(at);
+    case 3: return (uint64_t)sd_load_be16(at) << 8 | at[2];
+    case 4: return sd_load_be32(at);
+    case 5: return (uint64_t)sd_load_be32(at) << 8 | at[4];
+    case 6: return (uint64_t)sd_load_be32(at) << 16 | sd_load_be16(at + 4);
+    case 7: return (uint64_t)sd_load_be32(at) << 24 | (uint64_t)sd_load_be16(at + 4) << 8 | at[6];
+    default: return sd_load_be64(at);
+    }
+}
+
+SD_INLINE void sd_store_be(uint8_t *at, unsigned n, uint64_t v)
+{
+    for (unsigned i = 0; i < n; i++)
+        at[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
+}
+
+/* --- What operators compute where C has no operator for it. Values have zeros above bit `width`. --- */
+
+/* The value of an `int<width>`. */
+SD_INLINE int64_t sd_signed64(uint64_t v, unsigned width)
+{
+    return (int64_t)(v << (64 - width)) >> (64 - width);
+}
+
+SD_INLINE sd_i128 sd_signed128(sd_u128 v, unsigned width)
+{
+    return (sd_i128)(v << (128 - width)) >> (128 - width);
+}
+
+/* An `int<from>` as an `int<to>`, which is not narrower. */
+SD_INLINE uint64_t sd_extend64(uint64_t v, unsigned from, unsigned to)
+{
+    return (uint64_t)sd_signed64(v, from) & SD_MASK64(to);
+}
+
+SD_INLINE sd_u128 sd_extend128(sd_u128 v, unsigned from, unsigned to)
+{
+    return (sd_u128)sd_signed128(v, from) & SD_MASK128(to);
+}
+
+/* Division by zero gives zero. */
+SD_INLINE uint64_t sd_div64(uint64_t a, uint64_t b) { return b ? a / b : 0; }
+SD_INLINE uint64_t sd_mod64(uint64_t a, uint64_t b) { return b ? a % b : 0; }
+SD_INLINE sd_u128 sd_div128(sd_u128 a, sd_u128 b) { return b ? a / b : 0; }
+SD_INLINE sd_u128 sd_mod128(sd_u128 a, sd_u128 b) { return b ? a % b : 0; }
+
+/* Shifts by the width or more give zero, or the sign. */
+SD_INLINE uint64_t sd_shl64(uint64_t a, uint64_t n, unsigned width)
+{
+    return n < width ? a << n & SD_MASK64(width) : 0;
+}
+
+SD_INLINE uint64_t sd_shr64(uint64_t a, uint64_t n) { return n < 64 ? a >> n : 0; }
+
+SD_INLINE uint64_t sd_sar64(uint64_t a, uint64_t n, unsigned width)
+{
+    return (uint64_t)(sd_signed64(a, width) >> (n < 63 ? n : 63)) & SD_MASK64(width);
+}
+
+SD_INLINE sd_u128 sd_shl128(sd_u128 a, uint64_t n, unsigned width)
+{
+    return n < width ? a << n & SD_MASK128(width) : 0;
+}
+
+SD_INLINE sd_u128 sd_shr128(sd_u128 a, uint64_t n) { return n < 128 ? a >> n : 0; }
+
+SD_INLINE sd_u128 sd_sar128(sd_u128 a, uint64_t n, unsigned width)
+{
+    return (sd_u128)(sd_signed128(a, width) >> (n < 127 ? n : 127)) & SD_MASK128(width);
+}
+
+/* Saturating; the signed ones clamp to the range of `int<width>`. */
+SD_INLINE sd_u128 sd_sat_add128(sd_u128 a, sd_u128 b, unsigned width)
+{
+    sd_u128 most = SD_MASK128(width);
+    return a > most - b ? most : a + b;
+}
+
+SD_INLINE sd_u128 sd_sat_sub128(sd_u128 a, sd_u128 b) { return a > b ? a - b : 0; }
+
+SD_INLINE sd_u128 sd_sat_add_signed128(sd_u128 a, sd_u128 b, unsigned width)
+{
+    sd_i128 most = (sd_i128)(SD_MASK128(width) >> 1);
+    sd_i128 least = -most - 1;
+    sd_i128 x = sd_signed128(a, width), y = sd_signed128(b, width), sum;
+    if (__builtin_add_overflow(x, y, &sum))
+        sum = y < 0 ? least : most;
+    sum = sum > most ? most : sum < least ? least : sum;
+    return (sd_u128)sum & SD_MASK128(width);
+}
+
+SD_INLINE sd_u128 sd_sat_sub_signed128(sd_u128 a, sd_u128 b, unsigned width)
+{
+    sd_i128 most = (sd_i128)(SD_MASK128(width) >> 1);
+    sd_i128 least = -most - 1;
+    sd_i128 x = sd_signed128(a, width), y = sd_signed128(b, width), difference;
+    if (__builtin_sub_overflow(x, y, &difference))
+        difference = y < 0 ? most : least;
+    difference = difference > most ? most : difference < least ? least : difference;
+    return (sd_u128)difference & SD_MASK128(width);
+}
+
+SD_INLINE uint64_t sd_sat_add64(uint64_t a, uint64_t b, unsigned width)
+{
+    uint64_t most = SD_MASK64(width);
+    return a > most - b ? most : a + b;
+}
+
+SD_INLINE uint64_t sd_sat_sub64(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+SD_INLINE uint64_t sd_sat_add_signed64(uint64_t a, uint64_t b, unsigned width)
+{
+    return (uint64_t)sd_sat_add_signed128(a, b, width);
+}
+
+SD_INLINE uint64_t sd_sat_sub_signed64(uint64_t a, uint64_t b, unsigned width)
+{
+    return (uint64_t)sd_sat_sub_signed128(a, b, width);
+}
+
+/* `width` bits of `a` (which has `of_bits`) from bit `lo` on; zeros beyond it. */
+SD_INLINE uint64_t sd_slice64(uint64_t a, uint64_t lo, unsigned width)
+{
+    return sd_shr64(a, lo) & SD_MASK64(width);
+}
+
+SD_INLINE sd_u128 sd_slice128(sd_u128 a, uint64_t lo, unsigned width)
+{
+    return sd_shr128(a, lo) & SD_MASK128(width);
+}
+
+/* `a`, which has `of_bits`, with other bits from `lo` on; what would lie beyond it is not written. */
+SD_INLINE uint64_t sd_set_slice64(uint64_t a, unsigned of_bits, uint64_t lo, unsigned width, uint64_t v)
+{
+    if (lo >= of_bits)
+        return a;
+    uint64_t mask = SD_MASK64(width) << lo & SD_MASK64(of_bits);
+    return (a & ~mask) | (v << lo & mask);
+}
+
+SD_INLINE sd_u128 sd_set_slice128(sd_u128 a, unsigned of_bits, uint64_t lo, unsigned width, sd_u128 v)
+{
+    if (lo >= of_bits)
+        return a;
+    sd_u128 mask = SD_MASK128(width) << lo & SD_MASK128(of_bits);
+    return (a & ~mask) | (v << lo & mask);
+}
+
+/* A value as an amount of bits or an index: as large as it can tell. */
+SD_INLINE uint64_t sd_amount128(sd_u128 v) { return v >> 64 ? UINT64_MAX : (uint64_t)v; }
+
+/* The same of an `int<width>`: a negative one is beyond everything. */
+SD_INLINE uint64_t sd_signed_amount(uint64_t v, unsigned width)
+{
+    return v >> (width - 1) & 1 ? UINT64_MAX : v;
+}
+
 #endif
