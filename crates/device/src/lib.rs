@@ -2,6 +2,8 @@
 //!
 //! - [`Executor`]: runs the blocks of a program on packets; the rest is here;
 //! - [`Switch`]: packets go in and come out here; [`traffic`] says how they go through the blocks;
+//! - [`Device`]: a switch with its control plane, the [`Target`](control::Target) of every transport;
+//! - [`Entities`]: the control plane's view of the program;
 //! - [`Store`]: what a program keeps between packets, written and read by the control plane;
 //! - [`ExternArgs`]: what an extern function that a user supplies sees of its call.
 //!
@@ -12,12 +14,16 @@
 //!
 //! Start reading at [`Executor`], then [`Store`].
 
+mod device;
+pub mod entities;
 pub mod executor;
 pub mod extern_args;
 pub mod requests;
 pub mod store;
 pub mod traffic;
 
+pub use device::Device;
+pub use entities::Entities;
 pub use executor::{BlockEnd, Executor, PassKind, PortState, StopReason, TrafficEvent};
 pub use extern_args::{ExternArgs, ExternEnd, UserExtern};
 pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};

@@ -1,11 +1,15 @@
 //! What a program keeps between packets: tables, action profiles, value sets, arrays of cells.
 //!
 //! [`Store`] is what the control plane needs of whoever keeps it; values are in the program's widths, and given, not
-//! lent, so that they may lie anywhere and in any layout.
+//! lent, so that they may lie anywhere and in any layout. What has to be checked before something is written is the
+//! same for all of them: see [`shape`] and [`Profile`].
 
 mod cells;
 mod entry;
 mod error;
+pub mod matching;
+mod profile;
+pub mod shape;
 
 pub use cells::{Count, DirectCells, MeterRates, OutOfRange};
 pub use entry::{
@@ -13,6 +17,7 @@ pub use entry::{
     Weighted,
 };
 pub use error::TableError;
+pub use profile::Profile;
 
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 

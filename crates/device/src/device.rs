@@ -1,0 +1,42 @@
+//! A program with everything it keeps: what a control plane writes to and packets run through.
+
+use crate::entities::{Entities, State, View};
+use crate::traffic::Unrunnable;
+use crate::{Config, Executor, Store, Switch};
+use control::{Entity, Fault, Query, Schema, Target, Update};
+use std::sync::Arc;
+
+/// A switch and its control plane's view of it.
+pub struct Device<E: Executor> {
+    /// Packets go in and come out here.
+    pub switch: Switch<E>,
+    pub entities: Entities,
+}
+
+impl<E: Executor + Store> Device<E> {
+    /// The entries that the program declares are the executor's matter.
+    pub fn new(executor: E, schema: impl Into<Arc<Schema>>, config: Config) -> Result<Device<E>, Unrunnable> {
+        let switch = Switch::new(executor, config)?;
+        let entities = Entities::new(Arc::clone(switch.program()), schema);
+        Ok(Device { switch, entities })
+    }
+}
+
+impl<E: Executor + Store> Target for Device<E> {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        let now_ns = self.switch.now_ns();
+        let Switch { executor, pre, .. } = &mut self.switch;
+        self.entities.write(State { store: executor, pre, now_ns }, update)
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        let now_ns = self.switch.now_ns();
+        let Switch { executor, pre, .. } = &self.switch;
+        self.entities.read(View { store: executor, pre, now_ns }, query)
+    }
+
+    /// No packet runs while a batch is applied: both need the switch for themselves.
+    fn is_batch_atomic(&self) -> bool {
+        true
+    }
+}

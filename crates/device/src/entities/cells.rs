@@ -1,0 +1,226 @@
+//! Counters, meters and registers: arrays of cells, and the cells of table entries.
+
+use super::tables::{count, counter_data, meter_config, rates};
+use super::{Entities, State, View, select, values};
+use crate::store::{DirectCells, EntryRef as Target, OutOfRange};
+use control::*;
+
+/// Index of a cell; `None` is all of them.
+fn cell(index: Option<i64>) -> Option<u64> {
+    index.map(|i| u64::try_from(i).unwrap_or(u64::MAX))
+}
+
+/// The cells that a query asks for. Bounded, as arrays may be larger than anybody wants to read.
+fn cells(index: Option<i64>, size: u64) -> std::ops::Range<u64> {
+    match cell(index) {
+        Some(i) if i < size => i..i + 1,
+        Some(_) => 0..0,
+        None => 0..size.min(N_CELLS_MAX),
+    }
+}
+
+/// Cells in one answer.
+const N_CELLS_MAX: u64 = 1 << 22;
+
+fn number(index: u64) -> Option<i64> {
+    i64::try_from(index).ok()
+}
+
+impl Entities {
+    /// A cell that does not exist, or an object that the program does not have.
+    fn out_of_range(&self, error: OutOfRange, entity: &Entity) -> Fault {
+        let what = self.schema.describe(entity);
+        Problem::Refused { what, why: format!("there are {} cells", error.size) }.into()
+    }
+
+    pub(super) fn write_counter(&mut self, state: State<'_>, entry: &CounterEntry) -> Result<(), Fault> {
+        let entity = || Entity::Counter(entry.clone());
+        let Some(data) = &entry.data else { return Ok(()) };
+        let Some(id) = self.names.counters.get(&entry.counter) else {
+            return Err(self.not_in_program(&entity()));
+        };
+        let set = state.store.set_count(*id, cell(entry.index), count(data));
+        set.map_err(|e| self.out_of_range(e, &entity()))
+    }
+
+    pub(super) fn read_counters(
+        &self,
+        view: View<'_>,
+        counter: Option<CounterId>,
+        index: Option<i64>,
+    ) -> Vec<Entity> {
+        let mut out = Vec::new();
+        for (counter, id) in select(&self.names.counters, counter) {
+            for i in cells(index, view.store.n_cells(*id)) {
+                let Ok(count) = view.store.count(*id, i) else { continue };
+                let data = Some(counter_data(count));
+                out.push(Entity::Counter(CounterEntry { counter: *counter, index: number(i), data }));
+            }
+        }
+        out
+    }
+
+    pub(super) fn write_meter(&mut self, state: State<'_>, entry: &MeterEntry) -> Result<(), Fault> {
+        let entity = || Entity::Meter(entry.clone());
+        let Some(id) = self.names.meters.get(&entry.meter) else {
+            return Err(self.not_in_program(&entity()));
+        };
+        let rates = rates(entry.config.as_ref());
+        let set = state.store.set_rates(*id, cell(entry.index), rates, state.now_ns);
+        set.map_err(|e| self.out_of_range(e, &entity()))
+    }
+
+    pub(super) fn read_meters(
+        &self,
+        view: View<'_>,
+        meter: Option<MeterId>,
+        index: Option<i64>,
+    ) -> Vec<Entity> {
+        let mut out = Vec::new();
+        for (meter, id) in select(&self.names.meters, meter) {
+            for i in cells(index, view.store.n_cells(*id)) {
+                let Ok(rates) = view.store.rates(*id, i) else { continue };
+                let config = meter_config(rates);
+                out.push(Entity::Meter(MeterEntry {
+                    meter: *meter,
+                    index: number(i),
+                    config,
+                    counter_data: None,
+                }));
+            }
+        }
+        out
+    }
+
+    pub(super) fn write_register(
+        &mut self,
+        state: State<'_>,
+        update: &Update,
+        entry: &RegisterEntry,
+    ) -> Result<(), Fault> {
+        let known = self.schema.registers.get(entry.register);
+        let (Some(known), Some(id)) = (known, self.names.registers.get(&entry.register)) else {
+            return Err(self.not_in_program(&update.entity));
+        };
+        let mut leaves = Vec::new();
+        if let Some(data) = &entry.data {
+            values::leaves(&known.cell, data, &mut leaves);
+        }
+        let set = state.store.set_register(*id, cell(entry.index), &leaves);
+        set.map_err(|e| self.out_of_range(e, &update.entity))
+    }
+
+    pub(super) fn read_registers(
+        &self,
+        view: View<'_>,
+        register: Option<RegisterId>,
+        index: Option<i64>,
+    ) -> Vec<Entity> {
+        let mut out = Vec::new();
+        for (register, id) in select(&self.names.registers, register) {
+            let known = self.schema.registers.get(*register);
+            let Some(known) = known else { continue };
+            for i in cells(index, view.store.n_cells(*id)) {
+                let Ok(value) = view.store.register(*id, i) else { continue };
+                let data = Some(values::data(&known.cell, &mut value.iter()));
+                out.push(Entity::Register(RegisterEntry { register: *register, index: number(i), data }));
+            }
+        }
+        out
+    }
+
+    fn direct(
+        &self,
+        state: &State<'_>,
+        update: &Update,
+        entry: &EntryRef,
+    ) -> Result<(ir::TableId, Target), Fault> {
+        let found = self.entry_ref(state.store, entry)?;
+        found.ok_or_else(|| Problem::DoesNotExist { what: self.schema.describe(&update.entity) }.into())
+    }
+
+    pub(super) fn write_direct_counter(
+        &mut self,
+        state: State<'_>,
+        update: &Update,
+        counter: &DirectCounterEntry,
+    ) -> Result<(), Fault> {
+        let (table, target) = self.direct(&state, update, &counter.entry)?;
+        let Some(data) = &counter.data else { return Ok(()) };
+        let set = state.store.set_direct_count(table, target, count(data));
+        set.map_err(|e| self.fault(&e, &update.entity))
+    }
+
+    pub(super) fn write_direct_meter(
+        &mut self,
+        state: State<'_>,
+        update: &Update,
+        meter: &DirectMeterEntry,
+    ) -> Result<(), Fault> {
+        let (table, target) = self.direct(&state, update, &meter.entry)?;
+        let set = state.store.set_direct_rates(table, target, rates(meter.config.as_ref()), state.now_ns);
+        set.map_err(|e| self.fault(&e, &update.entity))
+    }
+
+    /// The entries that a query for direct resources means, with their cells.
+    fn direct_cells(
+        &self,
+        view: View<'_>,
+        wanted: Option<&EntryRef>,
+        has_resource: impl Fn(&schema::Table) -> bool,
+    ) -> Result<Vec<(EntryRef, DirectCells)>, Fault> {
+        let one = wanted.filter(|w| !w.matches.is_empty() || w.is_default_action);
+        if let Some(entry) = one {
+            let found = self.entry_ref(view.store, entry)?;
+            let direct = found.and_then(|(id, target)| view.store.direct(id, target));
+            let Some(direct) = direct else {
+                let counter = DirectCounterEntry { entry: entry.clone(), data: None };
+                let what = self.schema.describe(&Entity::DirectCounter(counter));
+                return Err(Problem::DoesNotExist { what }.into());
+            };
+            return Ok(vec![(entry.clone(), direct)]);
+        }
+        let mut out = Vec::new();
+        for (table, id) in select(&self.names.tables, wanted.map(|w| w.table)) {
+            let Some(known) = self.schema.tables.get(*table).filter(|known| has_resource(known)) else {
+                continue;
+            };
+            view.store.visit_entries(*id, &mut |stored| {
+                let entry = EntryRef {
+                    table: *table,
+                    matches: values::field_matches(&known.keys, &stored.matches),
+                    priority: stored.priority,
+                    is_default_action: false,
+                };
+                out.push((entry, stored.direct));
+            });
+        }
+        Ok(out)
+    }
+
+    pub(super) fn read_direct_counters(
+        &self,
+        view: View<'_>,
+        wanted: Option<&EntryRef>,
+    ) -> Result<Vec<Entity>, Fault> {
+        let cells = self.direct_cells(view, wanted, |table| table.direct_counter.is_some())?;
+        let entity = |(entry, direct): (EntryRef, DirectCells)| {
+            let data = Some(counter_data(direct.count));
+            Entity::DirectCounter(DirectCounterEntry { entry, data })
+        };
+        Ok(cells.into_iter().map(entity).collect())
+    }
+
+    pub(super) fn read_direct_meters(
+        &self,
+        view: View<'_>,
+        wanted: Option<&EntryRef>,
+    ) -> Result<Vec<Entity>, Fault> {
+        let cells = self.direct_cells(view, wanted, |table| table.direct_meter.is_some())?;
+        let entity = |(entry, direct): (EntryRef, DirectCells)| {
+            let config = meter_config(direct.rates);
+            Entity::DirectMeter(DirectMeterEntry { entry, config, counter_data: None })
+        };
+        Ok(cells.into_iter().map(entity).collect())
+    }
+}

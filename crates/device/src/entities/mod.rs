@@ -1,0 +1,216 @@
+//! What a control plane writes and reads: entities of crate `control` to tables, objects and back.
+//!
+//! - [`Entities`]: which id of P4Info is what in the program, and what exists for the control plane only:
+//!   how digests are sent, metadata of entries, one-shots as they were written;
+//! - [`State`]: what a program keeps, lent for one write.
+//!
+//! Invariant: a write that fails changes nothing. Updates are valid in the sense of [`control::validate()`].
+
+mod cells;
+mod names;
+mod profiles;
+mod replication;
+mod tables;
+mod values;
+
+pub use names::Names;
+
+use crate::store::shape::TableShape;
+use crate::store::{EntryHandle, Store, TableError};
+use crate::traffic::Pre;
+use control::*;
+use ir::{ObjectId, Program};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The control plane's view of a program.
+#[derive(Debug)]
+pub struct Entities {
+    pub schema: Arc<Schema>,
+    program: Arc<Program>,
+    shapes: FxHashMap<ir::TableId, TableShape>,
+    names: Names,
+    digests: BTreeMap<DigestId, DigestConfig>,
+    /// Of entries that say any of it.
+    kept: FxHashMap<(ir::TableId, EntryHandle), Kept>,
+    /// Of groups, as written; 0 is any.
+    max_sizes: FxHashMap<(ObjectId, u32), u32>,
+}
+
+/// What an entry says to nobody but its controller.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Kept {
+    metadata: Vec<u8>,
+    controller_metadata: u64,
+    /// As it was written: answers have it so.
+    one_shot: Option<OneShot>,
+}
+
+/// What a program keeps.
+pub struct State<'a> {
+    pub store: &'a mut dyn Store,
+    pub pre: &'a mut Pre,
+    pub now_ns: u64,
+}
+
+/// The same for reading.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub store: &'a dyn Store,
+    pub pre: &'a Pre,
+    pub now_ns: u64,
+}
+
+impl Entities {
+    pub fn new(program: Arc<Program>, schema: impl Into<Arc<Schema>>) -> Entities {
+        let schema = schema.into();
+        Entities {
+            names: Names::new(&program, &schema),
+            shapes: (program.tables.iter())
+                .map(|(id, table)| (id, TableShape::new(&program, table, 0)))
+                .collect(),
+            program,
+            schema,
+            digests: BTreeMap::new(),
+            kept: FxHashMap::default(),
+            max_sizes: FxHashMap::default(),
+        }
+    }
+
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// How digests of a kind are sent; `None` when they are not.
+    pub fn digest(&self, id: DigestId) -> Option<DigestConfig> {
+        self.digests.get(&id).copied()
+    }
+
+    /// Makes one change, which is valid.
+    pub fn write(&mut self, state: State<'_>, update: &Update) -> Result<(), Fault> {
+        let what = |entities: &Entities| entities.schema.describe(&update.entity);
+        match &update.entity {
+            Entity::TableEntry(entry) => self.write_table_entry(state, update, entry),
+            Entity::ActionProfileMember(member) => self.write_member(state, update, member),
+            Entity::ActionProfileGroup(group) => self.write_group(state, update, group),
+            Entity::Meter(meter) => self.write_meter(state, meter),
+            Entity::DirectMeter(meter) => self.write_direct_meter(state, update, meter),
+            Entity::Counter(counter) => self.write_counter(state, counter),
+            Entity::DirectCounter(counter) => self.write_direct_counter(state, update, counter),
+            Entity::Register(register) => self.write_register(state, update, register),
+            Entity::ValueSet(value_set) => self.write_value_set(state, update, value_set),
+            Entity::MulticastGroup(group) => self.write_multicast_group(state, update, group),
+            Entity::CloneSession(session) => self.write_clone_session(state, update, session),
+            Entity::Digest(digest) => {
+                let what = what(self);
+                let config = digest.config.unwrap_or_default();
+                store(&mut self.digests, update.kind, digest.digest, config, what)
+            }
+            Entity::Extern(_) => Err(Problem::Unsupported { what: what(self) }.into()),
+        }
+    }
+
+    /// The answer to a query, which is valid.
+    pub fn read(&self, view: View<'_>, query: &Query) -> Result<Vec<Entity>, Fault> {
+        match query {
+            Query::TableEntries(query) => Ok(self.read_table_entries(view, query)),
+            Query::Members { profile, member } => Ok(self.read_members(view, *profile, *member)),
+            Query::Groups { profile, group } => Ok(self.read_groups(view, *profile, *group)),
+            Query::Meters { meter, index, with_counter_data: _ } => {
+                Ok(self.read_meters(view, *meter, *index))
+            }
+            Query::DirectMeters { entry, with_counter_data: _ } => {
+                self.read_direct_meters(view, entry.as_ref())
+            }
+            Query::Counters { counter, index } => Ok(self.read_counters(view, *counter, *index)),
+            Query::DirectCounters { entry } => self.read_direct_counters(view, entry.as_ref()),
+            Query::Registers { register, index } => Ok(self.read_registers(view, *register, *index)),
+            Query::MulticastGroups(id) => Ok(self.read_multicast_groups(view, *id)),
+            Query::CloneSessions(id) => Ok(self.read_clone_sessions(view, *id)),
+            Query::ValueSets(id) => Ok(self.read_value_sets(view, *id)),
+            Query::Digests(id) => {
+                let entity = |(digest, config): (&DigestId, &DigestConfig)| {
+                    Entity::Digest(DigestEntry { digest: *digest, config: Some(*config) })
+                };
+                Ok(select(&self.digests, *id).map(entity).collect())
+            }
+            Query::Externs { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// The fault that a table's error is.
+    fn fault(&self, error: &TableError, entity: &Entity) -> Fault {
+        let what = self.schema.describe(entity);
+        let problem = match error {
+            TableError::Exists | TableError::MemberExists(_) | TableError::GroupExists(_) => {
+                Problem::AlreadyExists { what }
+            }
+            TableError::NotFound => Problem::DoesNotExist { what },
+            TableError::UnknownMember(id) => match entity {
+                Entity::ActionProfileMember(_) => Problem::DoesNotExist { what },
+                _ => Problem::DoesNotExist { what: format!("member {id}") },
+            },
+            TableError::UnknownGroup(id) => match entity {
+                Entity::ActionProfileGroup(_) => Problem::DoesNotExist { what },
+                _ => Problem::DoesNotExist { what: format!("group {id}") },
+            },
+            TableError::Full { size }
+            | TableError::ProfileFull { size }
+            | TableError::ValueSetFull { size } => Problem::Full { what, size: *size },
+            TableError::InUse => Problem::InUse { what, by: "an entry or a group".to_string() },
+            TableError::ConstEntry | TableError::ConstTable | TableError::ConstDefault => {
+                Problem::ConstEntry { what }
+            }
+            TableError::UnknownTable | TableError::UnknownProfile | TableError::UnknownValueSet => {
+                Problem::Unsupported { what }
+            }
+            TableError::WrongNumberOfKeys { .. }
+            | TableError::WrongMatch { .. }
+            | TableError::MissingMatch { .. }
+            | TableError::EmptyRange { .. }
+            | TableError::NoKeys
+            | TableError::NoPriorities
+            | TableError::UnknownAction
+            | TableError::WrongData { .. }
+            | TableError::DefaultOnly { .. }
+            | TableError::TableOnly { .. }
+            | TableError::WantsMember
+            | TableError::NoProfile
+            | TableError::NoSelector
+            | TableError::WrongValueSetMember => Problem::Refused { what, why: error.to_string() },
+        };
+        problem.into()
+    }
+
+    /// The program has nothing of this name, because nothing in it uses it.
+    fn not_in_program(&self, entity: &Entity) -> Fault {
+        Problem::Unsupported { what: self.schema.describe(entity) }.into()
+    }
+}
+
+fn store<K: Ord, V>(
+    map: &mut BTreeMap<K, V>,
+    kind: UpdateKind,
+    key: K,
+    value: V,
+    what: String,
+) -> Result<(), Fault> {
+    match (kind, map.contains_key(&key)) {
+        (UpdateKind::Insert, true) => Err(Problem::AlreadyExists { what }.into()),
+        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Problem::DoesNotExist { what }.into()),
+        (UpdateKind::Insert, false) | (UpdateKind::Modify, true) => {
+            map.insert(key, value);
+            Ok(())
+        }
+        (UpdateKind::Delete, true) => {
+            map.remove(&key);
+            Ok(())
+        }
+    }
+}
+
+/// All, or one.
+fn select<K: Ord, V>(map: &BTreeMap<K, V>, key: Option<K>) -> impl Iterator<Item = (&K, &V)> {
+    map.iter().filter(move |(k, _)| key.as_ref().is_none_or(|key| *k == key))
+}
