@@ -1,0 +1,13 @@
+//! Generated C at run time: compiled by the system's C compiler, cached, loaded, checked and run.
+//!
+//! - [`abi`]: what a shared object exports and is given, as `rt/sd_abi.h` says it;
+//!
+//! Invariants: a shared object is only used when its ABI version and size are ours, and stays loaded as long as
+//! something made from it lives. A faulty cache entry is never used. Whatever the compiler does, the caller gets a
+//! typed error.
+//!
+//! Non-goals: making C text; threads.
+//!
+//! Start reading at [`abi`].
+
+pub mod abi;
