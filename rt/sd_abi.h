@@ -377,6 +377,7 @@ struct sd_control_ops {
     uint32_t (*table_next)(struct sd_instance *, uint32_t table, uint64_t *after, struct sd_entry_view *found);
     uint64_t (*table_n_entries)(struct sd_instance *, uint32_t table);
     uint32_t (*table_set_default)(struct sd_instance *, uint32_t table, uint32_t action, const uint8_t *data);
+    /* Gives the action's index, UINT32_MAX where none was ever set. */
     uint32_t (*table_default)(struct sd_instance *, uint32_t table, const uint8_t **data);
     /* Direct cells; the handle may be SD_DEFAULT_ENTRY. */
     uint32_t (*direct_count)(struct sd_instance *, uint32_t table, uint64_t handle, struct sd_count *);
@@ -405,11 +406,13 @@ struct sd_control_ops {
     uint32_t (*group_get)(struct sd_instance *, uint32_t object, uint32_t group, uint32_t *max_size,
                           const struct sd_weighted **, uint32_t *n_weighted);
     uint32_t (*group_next)(struct sd_instance *, uint32_t object, uint32_t *group);
-    void (*set_ports_down)(struct sd_instance *, const uint32_t *ports, uint32_t n_ports);
+    /* All ports that are down: those of an earlier call are up again. */
+    uint32_t (*set_ports_down)(struct sd_instance *, const uint32_t *ports, uint32_t n_ports);
 
     /* Replaces all members: `n` values and masks, one after the other. */
     uint32_t (*value_set_write)(struct sd_instance *, uint32_t value_set, const uint8_t *values,
                                 const uint8_t *masks, uint32_t n);
+    /* Gives the number of members. */
     uint32_t (*value_set_read)(struct sd_instance *, uint32_t value_set, const uint8_t **values,
                                const uint8_t **masks);
 
