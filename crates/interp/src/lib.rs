@@ -5,8 +5,9 @@
 //! - [`Machine`]: runs one block for one packet, whose state is a [`PacketState`];
 //! - [`Tables`]: entries, action profiles and value sets;
 //! - [`ExternHost`]: what extern functions and objects do; `externs` implements it for all architectures;
-//! - [`Interpreter`]: all of that for one program, and the [`Target`](control::Target) of its control plane;
-//! - `traffic`: how packets go through the blocks of an architecture;
+//! - [`Engine`]: all of that for one program, the [`Executor`](device::Executor) of a [`Switch`]; what is not
+//!   execution (traffic, the control plane's view) is in crate `device`;
+//! - [`Interpreter`]: such a switch with its control plane;
 //! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
 //!
 //! Invariants: the same packets, times and writes give the same results, always. Nothing here panics or
@@ -17,18 +18,17 @@
 //!
 //! Start reading at [`Executable`], then [`Machine`].
 
-pub mod entities;
+mod engine;
 pub mod exec;
 pub mod externs;
 pub mod load;
 pub mod meter;
-pub mod pipeline;
 pub mod story;
 pub mod table;
-pub mod traffic;
 
+pub use device::traffic;
+pub use engine::{Engine, Interpreter, Switch, interpreter, switch};
 pub use exec::{Access, BlockEnd, ExternEnd, ExternHost, Frame, Machine, NoExterns, PacketState, StopReason};
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
-pub use pipeline::Interpreter;
 pub use story::{Event, Observer, Silent, Story, Teller};
 pub use table::{EntryHandle, EntryRef, Tables};

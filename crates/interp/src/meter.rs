@@ -1,5 +1,7 @@
 //! Two-rate three-colour meters (RFC 2698), colour-blind.
 
+pub use device::store::MeterRates;
+
 /// What a packet gets; the numbers are those of `MeterColor_t` and `V1MODEL_METER_COLOR_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Colour {
@@ -7,15 +9,6 @@ pub enum Colour {
     Green = 0,
     Yellow = 1,
     Red = 2,
-}
-
-/// Rates are per second in the unit of the meter (packets or bytes), bursts in that unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct MeterRates {
-    pub committed_rate: u64,
-    pub committed_burst: u64,
-    pub peak_rate: u64,
-    pub peak_burst: u64,
 }
 
 /// Tokens are counted in billionths of the unit: rates per second times nanoseconds.

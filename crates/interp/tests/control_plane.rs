@@ -16,7 +16,7 @@ fn router() -> Interpreter {
     let runnable = driver::runnable(&mut checked, None);
     let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
     let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
-    Interpreter::new(runnable.program, schema, Config::default()).unwrap()
+    interp::interpreter(runnable.program, schema, Config::default()).unwrap()
 }
 
 fn write(router: &mut Interpreter, kind: UpdateKind, entity: Entity) -> Result<(), String> {

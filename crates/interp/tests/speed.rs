@@ -4,7 +4,7 @@
 
 use interp::Silent;
 use interp::table::NewEntry;
-use interp::traffic::{Config, Switch};
+use interp::traffic::Config;
 use ir::{Action, Bits, Match};
 use std::path::Path;
 use std::time::Instant;
@@ -20,12 +20,12 @@ fn a_bridge_is_fast_enough() {
     let mut checked = driver::check(&source, &loader, &driver::Options::default());
     let runnable =
         driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let mut switch = Switch::new(runnable.program, Config::default()).unwrap();
-    let table = switch.executable().program.tables.iter().find(|(_, t)| t.name == "I.macs").unwrap().0;
+    let mut switch = interp::switch(runnable.program, Config::default()).unwrap();
+    let table = switch.program().tables.iter().find(|(_, t)| t.name == "I.macs").unwrap().0;
     for i in 1..1000u128 {
         let matches = vec![Some(Match::Exact(Bits::new(48, i << 8)))];
         let action = Action { index: 0, data: vec![Bits::new(9, i % 500)] };
-        switch.tables.insert(table, NewEntry::new(matches, 0, action), 0).unwrap();
+        switch.executor.tables.insert(table, NewEntry::new(matches, 0, action), 0).unwrap();
     }
     let mut packet = vec![0u8; 64];
     packet[12] = 0x08;

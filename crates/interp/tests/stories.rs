@@ -3,7 +3,7 @@
 //! `SIDING_BLESS=1 cargo test -p interp --test stories` writes them anew; read the difference.
 
 use interp::story::{Story, Teller, VERSION, render};
-use interp::traffic::{Config, Switch};
+use interp::traffic::Config;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -24,7 +24,7 @@ fn stories(path: &Path) -> Vec<Story> {
     let mut checked = driver::check(&source, &loader, &driver::Options::default());
     let runnable = driver::runnable(&mut checked, None);
     let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let mut switch = Switch::new(runnable.program, Config::default()).unwrap();
+    let mut switch = interp::switch(runnable.program, Config::default()).unwrap();
     let packets = text.lines().filter_map(|line| line.strip_prefix("//> packet "));
     let stories = packets.map(|packet| {
         let (port, packet) = packet.split_once(' ').unwrap();

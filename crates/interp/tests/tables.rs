@@ -1,9 +1,7 @@
 //! The table engine against the most naive model there is, and single rules of writing to tables.
 
 use interp::load::Config;
-use interp::table::{
-    EntryAction, Extras, Group, NewEntry, TableError, Tables, Weighted, is_match, normalised,
-};
+use interp::table::{EntryAction, Group, NewEntry, TableError, Tables, Weighted, is_match, normalised};
 use interp::{EntryRef, Executable};
 use ir::{Action, Bits, Match, TableId};
 use proptest::prelude::*;
@@ -281,7 +279,7 @@ fn a_table_that_says_no_size_has_the_usual_one() {
 fn idle_entries_expire_once_per_timeout() {
     let (mut tables, id) = tables(&["exact"], "    idle_timeout\n");
     let mut entry = NewEntry::new(vec![exact(1)], 0, set(1));
-    entry.extras = Extras { idle_timeout_ns: 100, ..Extras::default() };
+    entry.idle_timeout_ns = 100;
     let handle = tables.insert(id, entry, 50).unwrap();
     tables.insert(id, NewEntry::new(vec![exact(2)], 0, set(2)), 50).unwrap();
     assert_eq!(tables.take_expired(149), []);
@@ -322,9 +320,9 @@ fn selectors_choose_by_the_keys_that_are_not_matched_on() {
     assert_eq!(tables.insert_member(object, 2, set(1)).err(), Some(TableError::MemberExists(2)));
     let weighted = |what, weight, watch_port| Weighted { what, weight, watch_port };
     let members = vec![weighted(1, 1, None), weighted(2, 3, Some(9))];
-    let too_many = Group { members: vec![weighted(5, 1, None)], max_size: 0 };
+    let too_many = Group { members: vec![weighted(5, 1, None)] };
     assert_eq!(tables.insert_group(object, 7, too_many).err(), Some(TableError::UnknownMember(5)));
-    tables.insert_group(object, 7, Group { members, max_size: 0 }).unwrap();
+    tables.insert_group(object, 7, Group { members }).unwrap();
     tables.insert(id, group(EntryAction::Group(7)), 0).unwrap();
     assert_eq!(tables.delete_group(object, 7).err(), Some(TableError::InUse));
     assert_eq!(tables.delete_member(object, 1).err(), Some(TableError::InUse));

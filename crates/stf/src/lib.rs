@@ -7,8 +7,8 @@
 //! Invariants: nothing here fails or panics, whatever the text. A line that cannot be understood is reported with
 //! its place and left out; the lines after it are read all the same. Everything in a [`Plan`] has been validated.
 //!
-//! [`run()`] does the steps of a plan on a [`Device`] and compares at the end; [`Interpreted`] is the
-//! interpreter's switch as one.
+//! [`run()`] does the steps of a plan on a [`Device`] and compares at the end; [`Driven`] is the switch of any
+//! executor as one.
 //!
 //! Start reading at [`script`] for what there is to say, at [`mod@resolve`] for what it means.
 //!
@@ -53,8 +53,8 @@
 //! Ignored by the reference compiler's runner, but done here: `remove`, `check_counter`, `mc_node_update`, `wait`.
 
 pub mod codes;
+mod driven;
 pub mod expect;
-mod interpreter;
 pub mod keywords;
 pub mod limits;
 mod parse;
@@ -62,7 +62,7 @@ pub mod resolve;
 mod run;
 pub mod script;
 
-pub use interpreter::Interpreted;
+pub use driven::Driven;
 pub use parse::{Parsed, parse, parse_file};
 pub use resolve::{Plan, Step, StepKind, resolve};
 pub use run::{Device, Report, run};

@@ -1,7 +1,7 @@
 //! Extern functions that samples declare and their tests supply: what a user's own library would do.
 
+use device::{ExternArgs, ExternEnd};
 use interp::externs::Externs;
-use interp::{Access, ExternEnd};
 use ir::Bits;
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ pub(super) fn supply(externs: &mut Externs) {
     externs.supply("verify_ipv4_checksum", Box::new(verify_ipv4_checksum));
     externs.supply("incremental_checksum", Box::new(incremental_checksum));
     externs.supply("compute_hash", Box::new(compute_hash));
-    externs.supply("ExternCounter.increment", Box::new(|_: &mut Access<'_>| ExternEnd::Next));
+    externs.supply("ExternCounter.increment", Box::new(|_: &mut dyn ExternArgs| ExternEnd::Next));
     externs.supply("Checksum.update", Box::new(checksum));
     let mut connections = Connections::default();
-    externs.supply("tcp_conntrack", Box::new(move |access: &mut Access<'_>| connections.pass(access)));
+    externs.supply("tcp_conntrack", Box::new(move |access: &mut dyn ExternArgs| connections.pass(access)));
 }
 
 /// `(out d, in s)`: gives `s`.
-fn copy(access: &mut Access<'_>) -> ExternEnd {
+fn copy(access: &mut dyn ExternArgs) -> ExternEnd {
     let values = access.values(1);
     access.set(0, &values);
     ExternEnd::Next
@@ -35,14 +35,14 @@ fn ones_complement_sum(bytes: &[u8]) -> u16 {
 }
 
 /// The internet checksum of the data.
-fn checksum(access: &mut Access<'_>) -> ExternEnd {
+fn checksum(access: &mut dyn ExternArgs) -> ExternEnd {
     let data = access.values(0).iter().fold(Bits::zero(0), |all, field| all.concat(field));
     access.set_result(&Bits::new(16, u128::from(!ones_complement_sum(&data.to_bytes_be()))));
     ExternEnd::Next
 }
 
 /// True when the sum over the header with its checksum is all ones.
-fn verify_ipv4_checksum(access: &mut Access<'_>) -> ExternEnd {
+fn verify_ipv4_checksum(access: &mut dyn ExternArgs) -> ExternEnd {
     let fields = access.values(0);
     let header = fields.iter().fold(Bits::zero(0), |all, field| all.concat(field));
     access.set_result(&Bits::bool(ones_complement_sum(&header.to_bytes_be()) == 0xffff));
@@ -50,7 +50,7 @@ fn verify_ipv4_checksum(access: &mut Access<'_>) -> ExternEnd {
 }
 
 /// `(checksum, old, new)`: the checksum after a 32-bit field has changed (RFC 1624, equation 3).
-fn incremental_checksum(access: &mut Access<'_>) -> ExternEnd {
+fn incremental_checksum(access: &mut dyn ExternArgs) -> ExternEnd {
     let number = |arg| access.number(arg).unwrap_or(0) as u32;
     let (checksum, old, new) = (number(0) as u16, number(1), number(2));
     let mut bytes = (!checksum).to_be_bytes().to_vec();
@@ -61,7 +61,7 @@ fn incremental_checksum(access: &mut Access<'_>) -> ExternEnd {
 }
 
 /// CRC-16/CCITT-FALSE of two addresses in the byte order of x86, without the last byte.
-fn compute_hash(access: &mut Access<'_>) -> ExternEnd {
+fn compute_hash(access: &mut dyn ExternArgs) -> ExternEnd {
     let bytes = [0, 1].map(|arg| (access.number(arg).unwrap_or(0) as u32).to_le_bytes()).concat();
     let mut crc = 0xffff_u16;
     for byte in &bytes[..bytes.len() - 1] {
@@ -90,7 +90,7 @@ struct Connections {
 
 impl Connections {
     /// `(headers)`: Ethernet, IPv4 without options and TCP without options. Gives whether the packet may pass.
-    fn pass(&mut self, access: &mut Access<'_>) -> ExternEnd {
+    fn pass(&mut self, access: &mut dyn ExternArgs) -> ExternEnd {
         let fields: Vec<u64> = access.values(0).iter().map(Bits::low_u64).collect();
         let passes = self.judge(&fields).unwrap_or(false);
         access.set_result(&Bits::bool(passes));

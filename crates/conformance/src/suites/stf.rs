@@ -6,8 +6,8 @@ use crate::runner::Verdict;
 use control::Schema;
 use diagnostics::{Diagnostic, SourceMap, render};
 use driver::Runnable;
+use interp::Silent;
 use interp::traffic::Config;
-use interp::{Interpreter, Silent};
 use std::path::Path;
 
 const SAMPLES: &str = "testdata/p4_16_samples";
@@ -124,16 +124,16 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
 
 fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(), String> {
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
-    let mut interpreter =
-        Interpreter::new(runnable.program.clone(), schema, Config::default()).map_err(|e| e.to_string())?;
-    super::externs::supply(&mut interpreter.switch.externs);
+    let mut interpreter = interp::interpreter(runnable.program.clone(), schema, Config::default())
+        .map_err(|e| e.to_string())?;
+    super::externs::supply(&mut interpreter.switch.executor.externs);
     let schema = std::sync::Arc::clone(&interpreter.entities.schema);
 
     let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);
     first(parsed.diagnostics.iter(), &parsed.sources)?;
     let (plan, faults) = stf::resolve(&parsed.script, &schema);
     first(faults.iter(), &parsed.sources)?;
-    let mut device = stf::Interpreted { interpreter: &mut interpreter, observer: &mut Silent };
+    let mut device = stf::Driven { device: &mut interpreter, observer: &mut Silent };
     let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None);
     first(report.faults.iter(), &parsed.sources)
 }

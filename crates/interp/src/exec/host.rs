@@ -1,9 +1,10 @@
 //! The seam between programs and extern functions and objects.
 
-use super::{PacketState, StopReason};
+use super::PacketState;
 use crate::load::{Executable, ExternArg, ExternCall, SlotRange};
 use crate::table::{EntryRef, Tables};
 use arch::FieldRole;
+use device::{ExternArgs, ExternEnd};
 use ir::{Bits, TableId};
 
 /// Does what extern functions and methods do.
@@ -26,14 +27,6 @@ pub struct Hit<'a> {
     /// Of the packet as it arrived.
     pub n_bytes: u64,
     pub now_ns: u64,
-}
-
-/// How an extern call ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExternEnd {
-    Next,
-    /// The packet goes no further.
-    Stop(StopReason),
 }
 
 /// Accepts every call and does nothing.
@@ -152,5 +145,52 @@ impl Access<'_> {
             let width = self.packet.frame.get(slot).width();
             self.packet.frame.set(slot, Bits::new(width, u128::from(value)));
         }
+    }
+}
+
+/// What a user's extern may see and change.
+impl ExternArgs for Access<'_> {
+    fn value(&self, arg: usize) -> Option<Bits> {
+        Access::value(self, arg).cloned()
+    }
+
+    fn number(&self, arg: usize) -> Option<u64> {
+        Access::number(self, arg)
+    }
+
+    fn values(&self, arg: usize) -> Vec<Bits> {
+        Access::values(self, arg)
+    }
+
+    fn text(&self, arg: usize) -> Option<&str> {
+        Access::text(self, arg)
+    }
+
+    fn is_absent(&self, arg: usize) -> bool {
+        Access::is_absent(self, arg)
+    }
+
+    fn width(&self, arg: usize) -> u32 {
+        Access::width(self, arg)
+    }
+
+    fn set(&mut self, arg: usize, values: &[Bits]) {
+        Access::set(self, arg, values);
+    }
+
+    fn result_width(&self) -> u32 {
+        Access::result_width(self)
+    }
+
+    fn set_result(&mut self, value: &Bits) {
+        Access::set_result(self, value);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn packet_length(&self) -> u64 {
+        self.packet.bytes.len() as u64
     }
 }

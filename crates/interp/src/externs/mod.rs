@@ -19,12 +19,11 @@ pub mod random;
 
 mod call;
 mod message;
-mod requests;
 
+pub use device::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests, UserExtern};
 pub use message::format_message;
-pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};
 
-use crate::exec::{Access, ExternEnd, Hit};
+use crate::exec::Hit;
 use crate::load::{Executable, Leaf, index_of};
 use crate::meter::Colour;
 use arch::{ExternRole, Unit};
@@ -34,9 +33,6 @@ use objects::{CounterArray, MeterArray, RegisterArray};
 use random::Random;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-
-/// A function or method that the program declares and somebody else supplies.
-pub type UserExtern = Box<dyn FnMut(&mut Access<'_>) -> ExternEnd + Send>;
 
 /// The state of extern objects, and what the packet under way has asked for.
 pub struct Externs {

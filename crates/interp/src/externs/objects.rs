@@ -2,26 +2,12 @@
 
 use crate::meter::{Colour, Meter, MeterRates};
 use arch::Unit;
+pub use device::store::{Count, OutOfRange};
 use ir::Bits;
 use rustc_hash::FxHashMap;
 
-/// An index beyond the last cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("index {index} is beyond the last of {size} cells")]
-pub struct OutOfRange {
-    pub index: u64,
-    pub size: u64,
-}
-
 fn check(index: u64, size: u64) -> Result<(), OutOfRange> {
     if index < size { Ok(()) } else { Err(OutOfRange { index, size }) }
-}
-
-/// What one counter has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    pub n_packets: u64,
-    pub n_bytes: u64,
 }
 
 #[derive(Clone, Debug)]

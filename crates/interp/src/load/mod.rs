@@ -7,6 +7,7 @@ mod layout;
 
 pub(crate) use code::*;
 pub use code::{ExternArg, ExternCall};
+pub use device::traffic::LoadConfig as Config;
 pub(crate) use layout::index_of;
 pub use layout::{Layout, Leaf, LeafInfo, SLOTS_MAX, Slot, SlotRange};
 
@@ -26,21 +27,8 @@ pub enum LoadError {
     TooLarge,
     #[error("table `{table}`: the entries of the program do not fit its keys and actions")]
     Entries { table: smol_str::SmolStr },
-}
-
-/// What a loaded program runs with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Transfers of control that one packet may make; then it ends.
-    pub step_budget: u32,
-    /// Size of tables that do not say theirs.
-    pub table_size: u64,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config { step_budget: 1 << 20, table_size: 1024 }
-    }
+    #[error(transparent)]
+    Unrunnable(#[from] device::traffic::Unrunnable),
 }
 
 /// A program ready to run.

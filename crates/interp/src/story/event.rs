@@ -2,6 +2,7 @@
 
 use crate::load::{Executable, ExternCall, Slot};
 use crate::table::StoredEntry;
+use device::{StopReason, TrafficEvent};
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
 
@@ -33,12 +34,6 @@ impl Observer for Silent {
 /// One step. Values are borrowed: they change with the next step.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// A packet enters the pipeline, for the first time or again.
-    Pass {
-        kind: PassKind,
-        port: u32,
-        bytes: &'a [u8],
-    },
     BlockEntered {
         block: BlockId,
     },
@@ -126,7 +121,7 @@ pub enum Event<'a> {
     },
     Exit,
     Stopped {
-        reason: &'a super::StopReason,
+        reason: &'a StopReason,
     },
     /// The architecture did something with the packet.
     Traffic(TrafficEvent<'a>),
@@ -151,55 +146,4 @@ pub enum ParserOp {
     Extract,
     Advance,
     Lookahead,
-}
-
-/// Why a packet goes through (a part of) the pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PassKind {
-    Normal,
-    Resubmitted,
-    Recirculated,
-    ClonedFromIngress,
-    ClonedFromEgress,
-    Multicast,
-    FromController,
-}
-
-/// What the architecture did.
-#[derive(Clone, Debug)]
-pub enum TrafficEvent<'a> {
-    Sent {
-        port: u32,
-        bytes: &'a [u8],
-    },
-    ToController {
-        bytes: &'a [u8],
-    },
-    /// With a reason from a fixed set of names: `mark_to_drop`, `no_such_port`, ...
-    Dropped {
-        reason: &'a str,
-    },
-    /// Waits for egress.
-    Queued {
-        port: u32,
-        instance: u32,
-    },
-    Multicast {
-        group: u32,
-        n_replicas: u32,
-    },
-    Cloned {
-        session: u32,
-        n_replicas: u32,
-    },
-    Resubmitted,
-    Recirculated,
-    Truncated {
-        n_bytes: u32,
-    },
-    Digest {
-        name: &'a str,
-        values: &'a [Bits],
-    },
 }

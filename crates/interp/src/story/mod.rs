@@ -9,9 +9,8 @@ mod model;
 mod teller;
 mod text;
 
-pub use event::{Event, LookupOutcome, Observer, ParserOp, PassKind, Silent, TrafficEvent};
+pub use device::{PassKind, StopReason, TrafficEvent};
+pub use event::{Event, LookupOutcome, Observer, ParserOp, Silent};
 pub use model::{At, Change, Hit, Matched, Named, Step, Story, VERSION, Verdict, What};
 pub use teller::Teller;
 pub use text::render;
-
-pub use crate::exec::StopReason;

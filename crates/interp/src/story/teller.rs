@@ -58,6 +58,11 @@ impl<'s> Teller<'s> {
 
     fn traffic(&mut self, exe: &Executable, event: &TrafficEvent<'_>) {
         let what = match event {
+            TrafficEvent::Pass { kind, port, bytes } => {
+                self.depth = 0;
+                self.cause = None;
+                What::Pass { kind: *kind, port: *port, n_bytes: bytes.len(), hex: hex(bytes) }
+            }
             TrafficEvent::Sent { port, bytes } => {
                 let (n_bytes, hex) = (bytes.len(), hex(bytes));
                 self.story.verdicts.push(Verdict::Sent { port: *port, n_bytes, hex });
@@ -262,11 +267,6 @@ impl Observer for Teller<'_> {
             program.errors.get(code as usize).map_or_else(|| format!("error {code}"), ToString::to_string)
         };
         match event {
-            Event::Pass { kind, port, bytes } => {
-                self.depth = 0;
-                self.cause = None;
-                self.push(span, What::Pass { kind, port, n_bytes: bytes.len(), hex: hex(bytes) });
-            }
             Event::BlockEntered { block } => {
                 let decl = &program.blocks[block];
                 self.depth = 0;

@@ -1,21 +1,12 @@
 //! How entries are found. The slow, obvious way wherever an obvious fast one does not exist.
 
-use super::entry::{StoredEntry, is_match};
+use super::entry::StoredEntry;
+use device::store::matching::is_match;
+use device::store::shape::KeyShape;
 use ir::{Bits, Match, MatchKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-/// A key that is matched on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KeyInfo {
-    pub(super) kind: MatchKind,
-    /// `None` of a `varbit`.
-    pub(super) width: Option<u32>,
-    pub(super) signed: bool,
-    /// Among all keys of the table.
-    pub(super) position: usize,
-}
 
 /// By slot in the table's list of entries.
 #[derive(Debug)]
@@ -26,7 +17,7 @@ pub(super) enum Index {
 
 impl Index {
     /// `has_wildcards`: some entry leaves out an exact key.
-    pub(super) fn new(keys: &[KeyInfo], has_wildcards: bool) -> Index {
+    pub(super) fn new(keys: &[KeyShape], has_wildcards: bool) -> Index {
         let hashable = keys.iter().all(|k| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm));
         let n_lpm = keys.iter().filter(|k| k.kind == MatchKind::Lpm).count();
         let has_priority = !hashable;
@@ -37,7 +28,7 @@ impl Index {
         }
     }
 
-    pub(super) fn insert(&mut self, keys: &[KeyInfo], entry: &StoredEntry, slot: u32) {
+    pub(super) fn insert(&mut self, keys: &[KeyShape], entry: &StoredEntry, slot: u32) {
         match self {
             Index::Hash(index) => index.insert(keys, entry, slot),
             Index::Scan(index) => {
@@ -46,7 +37,7 @@ impl Index {
         }
     }
 
-    pub(super) fn remove(&mut self, keys: &[KeyInfo], entry: &StoredEntry) {
+    pub(super) fn remove(&mut self, keys: &[KeyShape], entry: &StoredEntry) {
         match self {
             Index::Hash(index) => index.remove(keys, entry),
             Index::Scan(index) => {
@@ -59,7 +50,7 @@ impl Index {
     /// `values` are those of all keys of the table.
     pub(super) fn find(
         &self,
-        keys: &[KeyInfo],
+        keys: &[KeyShape],
         values: &[Bits],
         entries: &[Option<StoredEntry>],
     ) -> Option<u32> {
@@ -68,7 +59,7 @@ impl Index {
             Index::Scan(index) => index.by_precedence.values().copied().find(|slot| {
                 let Some(Some(entry)) = entries.get(*slot as usize) else { return false };
                 keys.iter().zip(&entry.matches).all(|(key, m)| {
-                    values.get(key.position).is_some_and(|v| is_match(m.as_ref(), v, key.signed))
+                    values.get(key.position).is_some_and(|v| is_match(m.as_ref(), v, key.is_signed))
                 })
             }),
         }
@@ -85,7 +76,7 @@ pub(super) struct HashIndex {
 }
 
 impl HashIndex {
-    fn key(keys: &[KeyInfo], entry: &StoredEntry) -> (u32, Box<[Bits]>) {
+    fn key(keys: &[KeyShape], entry: &StoredEntry) -> (u32, Box<[Bits]>) {
         let mut prefix = 0;
         let values = keys.iter().zip(&entry.matches).map(|(key, m)| match m {
             Some(Match::Lpm { value, prefix_len }) => {
@@ -101,7 +92,7 @@ impl HashIndex {
         (prefix, values)
     }
 
-    fn insert(&mut self, keys: &[KeyInfo], entry: &StoredEntry, slot: u32) {
+    fn insert(&mut self, keys: &[KeyShape], entry: &StoredEntry, slot: u32) {
         let (prefix, values) = HashIndex::key(keys, entry);
         let i = self.by_prefix.partition_point(|(p, _)| *p > prefix);
         if self.by_prefix.get(i).is_none_or(|(p, _)| *p != prefix) {
@@ -110,7 +101,7 @@ impl HashIndex {
         self.by_prefix[i].1.insert(values, slot);
     }
 
-    fn remove(&mut self, keys: &[KeyInfo], entry: &StoredEntry) {
+    fn remove(&mut self, keys: &[KeyShape], entry: &StoredEntry) {
         let (prefix, values) = HashIndex::key(keys, entry);
         let i = self.by_prefix.partition_point(|(p, _)| *p > prefix);
         if let Some((p, map)) = self.by_prefix.get_mut(i)
@@ -123,7 +114,7 @@ impl HashIndex {
         }
     }
 
-    fn find(&self, keys: &[KeyInfo], values: &[Bits]) -> Option<u32> {
+    fn find(&self, keys: &[KeyShape], values: &[Bits]) -> Option<u32> {
         let is_plain = keys.len() == values.len() && keys.iter().all(|k| k.kind == MatchKind::Exact);
         if is_plain {
             return self.by_prefix.first().and_then(|(_, map)| map.get(values)).copied();

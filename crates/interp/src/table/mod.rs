@@ -1,22 +1,22 @@
 //! Tables, action profiles and value sets: what the control plane fills and packets look up.
 
 mod entry;
-mod error;
 mod index;
-mod profile;
+mod select;
 mod store;
 mod value_set;
 
-pub use entry::{
-    Direct, EntryAction, EntryHandle, EntryRef, Extras, Matches, NewEntry, OneShot, StoredEntry, Weighted,
-    in_range, is_match, normalised,
+pub use device::store::matching::{in_range, is_match, normalised};
+pub use device::store::{
+    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, TableError, Weighted,
 };
-pub use error::TableError;
-pub use profile::{Group, Member, Profile, SelectorHash, fnv1a};
+pub use entry::{Direct, StoredEntry};
+pub use select::{SelectorHash, fnv1a};
 pub use store::Table;
 pub use value_set::ValueSet;
 
 use crate::load::{Config, Executable, LoadError, index_of};
+use device::store::shape::Use;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ impl Tables {
     pub fn new(exe: &Executable, config: Config) -> Result<Tables, LoadError> {
         let mut profiles = BTreeMap::new();
         let mut tables = Vec::with_capacity(exe.program.tables.len());
-        for (id, decl) in exe.program.tables.iter() {
+        for (_, decl) in exe.program.tables.iter() {
             if let Some(object) = decl.implementation {
                 if index_of(object) >= exe.program.objects.len() {
                     return Err(LoadError::Malformed("an unknown object"));
@@ -57,16 +57,10 @@ impl Tables {
                 let profile = || Profile::new(&exe.program.objects[object]);
                 profiles.entry(index_of(object) as u32).or_insert_with(profile);
             }
-            tables.push(Table::new(exe, id, decl, config)?);
+            tables.push(Table::new(&exe.program, decl, config.table_size)?);
         }
         let value_sets = exe.program.value_sets.iter().map(|(_, decl)| ValueSet::new(decl)).collect();
-        Ok(Tables {
-            tables,
-            profiles,
-            value_sets,
-            ports_down: BTreeSet::new(),
-            selector_hash: profile::fnv1a,
-        })
+        Ok(Tables { tables, profiles, value_sets, ports_down: BTreeSet::new(), selector_hash: fnv1a })
     }
 
     pub fn table(&self, id: TableId) -> Option<&Table> {
@@ -88,23 +82,24 @@ impl Tables {
             return Found { action: Some((default.index, &default.data)), ..nothing };
         };
         let found = Found { entry: EntryRef::Entry(entry.handle), stored: Some(entry), ..nothing };
-        let profile = table.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));
+        let profile = table.shape.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));
         let hash = || {
             let algorithm = profile.and_then(|p| p.algorithm.as_deref()).unwrap_or("");
-            let inputs: Vec<&Bits> = table.selector_keys.iter().filter_map(|i| values.get(*i)).collect();
+            let inputs: Vec<&Bits> =
+                table.shape.selector_keys.iter().filter_map(|i| values.get(*i)).collect();
             (self.selector_hash)(algorithm, &inputs)
         };
-        let member_action = |id: u32| profile.and_then(|p| p.members.get(&id)).map(|m| &m.action);
+        let member_action = |id: u32| profile.and_then(|p| p.members.get(&id));
         let (action, member): (Option<&Action>, Option<u32>) = match &entry.action {
             EntryAction::Action(action) => (Some(action), None),
             EntryAction::Member(id) => (member_action(*id), Some(*id)),
             EntryAction::Group(id) => {
                 let group = profile.and_then(|p| p.groups.get(id));
-                let member = group.and_then(|g| profile::choose(&g.members, hash(), &self.ports_down));
+                let member = group.and_then(|g| select::choose(&g.members, hash(), &self.ports_down));
                 (member.and_then(|m| member_action(*m)), member.copied())
             }
             EntryAction::OneShot(one_shot) => {
-                (profile::choose(&one_shot.actions, hash(), &self.ports_down), None)
+                (select::choose(&one_shot.actions, hash(), &self.ports_down), None)
             }
         };
         Found { action: action.map(|a| (a.index, a.data.as_slice())), member, ..found }
@@ -115,7 +110,9 @@ impl Tables {
         self.check_action(id, &entry.action)?;
         let action = entry.action.clone();
         let handle = self.table_mut(id)?.insert(entry, now_ns)?;
-        self.count_uses(id, &action, true);
+        if let Some(profile) = self.profile_of(id) {
+            profile.begin_use(&action);
+        }
         Ok(handle)
     }
 
@@ -124,8 +121,10 @@ impl Tables {
         self.check_action(id, &entry.action)?;
         let action = entry.action.clone();
         let (handle, old) = self.table_mut(id)?.modify(entry, now_ns)?;
-        self.count_uses(id, &action, true);
-        self.count_uses(id, &old, false);
+        if let Some(profile) = self.profile_of(id) {
+            profile.begin_use(&action);
+            profile.end_use(&old);
+        }
         Ok(handle)
     }
 
@@ -136,7 +135,9 @@ impl Tables {
         priority: i32,
     ) -> Result<StoredEntry, TableError> {
         let entry = self.table_mut(id)?.delete(matches, priority)?;
-        self.count_uses(id, &entry.action, false);
+        if let Some(profile) = self.profile_of(id) {
+            profile.end_use(&entry.action);
+        }
         Ok(entry)
     }
 
@@ -162,36 +163,12 @@ impl Tables {
 
     fn check_action(&self, id: TableId, action: &EntryAction) -> Result<(), TableError> {
         let table = self.table(id).ok_or(TableError::UnknownTable)?;
-        let profile = table.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));
-        match (action, profile) {
-            (EntryAction::Action(action), None) => table.check_action(action, store::Use::Entry),
-            (EntryAction::Action(_), Some(_)) => Err(TableError::WantsMember),
-            (EntryAction::Member(_) | EntryAction::Group(_) | EntryAction::OneShot(_), None) => {
-                Err(TableError::NoProfile)
-            }
-            (EntryAction::Member(id), Some(profile)) => {
-                profile.members.get(id).map(|_| ()).ok_or(TableError::UnknownMember(*id))
-            }
-            (EntryAction::Group(_) | EntryAction::OneShot(_), Some(Profile { algorithm: None, .. })) => {
-                Err(TableError::NoSelector)
-            }
-            (EntryAction::Group(id), Some(profile)) => {
-                profile.groups.get(id).map(|_| ()).ok_or(TableError::UnknownGroup(*id))
-            }
-            (EntryAction::OneShot(one_shot), Some(_)) => {
-                one_shot.actions.iter().try_for_each(|a| table.check_action(&a.what, store::Use::Entry))
-            }
-        }
+        table.shape.check_entry_action(action, table.shape.profile.and_then(|object| self.profile(object)))
     }
 
-    fn count_uses(&mut self, id: TableId, action: &EntryAction, more: bool) {
-        let object = self.table(id).and_then(|t| t.profile);
-        let Some(profile) = object.and_then(|o| self.profiles.get_mut(&(index_of(o) as u32))) else { return };
-        match action {
-            EntryAction::Member(id) => profile::count_use(&mut profile.member_uses, *id, more),
-            EntryAction::Group(id) => profile::count_use(&mut profile.group_uses, *id, more),
-            EntryAction::Action(_) | EntryAction::OneShot(_) => {}
-        }
+    fn profile_of(&mut self, id: TableId) -> Option<&mut Profile> {
+        let object = self.table(id)?.shape.profile?;
+        self.profile_mut(object).ok()
     }
 
     pub fn profile(&self, object: ObjectId) -> Option<&Profile> {
@@ -204,8 +181,8 @@ impl Tables {
 
     /// The action is one of the first table that uses the profile; all its tables have the same actions.
     fn check_member(&self, object: ObjectId, action: &Action) -> Result<(), TableError> {
-        let table = self.tables.iter().find(|t| t.profile == Some(object));
-        table.ok_or(TableError::UnknownProfile)?.check_action(action, store::Use::Entry)
+        let table = self.tables.iter().find(|t| t.shape.profile == Some(object));
+        table.ok_or(TableError::UnknownProfile)?.shape.check_action(action, Use::Entry)
     }
 
     pub fn insert_member(&mut self, object: ObjectId, id: u32, action: Action) -> Result<(), TableError> {

@@ -1,10 +1,11 @@
 //! What extern functions and objects do, seen from a program and from outside.
 
 use super::{advance, compile, inject, switch, switch_with};
+use interp::Switch;
 use interp::externs::objects::Count;
 use interp::externs::{checksum, crc};
 use interp::meter::MeterRates;
-use interp::traffic::{Config, Switch};
+use interp::traffic::Config;
 use interp::{EntryRef, ExternEnd};
 use ir::{Bits, ObjectId};
 
@@ -20,7 +21,7 @@ fn call(switch: &mut Switch, op: u8, index: u32, value: u64) -> u64 {
 }
 
 fn object(switch: &Switch, name: &str) -> ObjectId {
-    let objects = &switch.executable().program.objects;
+    let objects = &switch.program().objects;
     objects.iter().find(|(_, o)| o.name == name).unwrap_or_else(|| panic!("no {name}")).0
 }
 
@@ -33,10 +34,13 @@ fn registers_remember() {
     // Beyond the end: no effect, zero, and a note.
     call(&mut switch, 1, 16, 1);
     assert_eq!(call(&mut switch, 2, 16, 7), 0);
-    assert_eq!(switch.externs.log.len(), 2);
+    assert_eq!(switch.executor.externs.log.len(), 2);
     let id = object(&switch, "I.cells");
-    assert_eq!(switch.externs.register(id).unwrap().get(5), Ok(&[Bits::new(48, 0x1234_5678_9abc)][..]));
-    switch.externs.register(id).unwrap().set(15, &[Bits::new(48, 3)]).unwrap();
+    assert_eq!(
+        switch.executor.externs.register(id).unwrap().get(5),
+        Ok(&[Bits::new(48, 0x1234_5678_9abc)][..])
+    );
+    switch.executor.externs.register(id).unwrap().set(15, &[Bits::new(48, 3)]).unwrap();
     assert_eq!(call(&mut switch, 2, 15, 0), 3);
 }
 
@@ -47,7 +51,7 @@ fn counters_count_packets_and_bytes() {
         call(&mut switch, 3, index, 0);
     }
     let id = object(&switch, "I.counts");
-    let counters = switch.externs.counters(id).unwrap();
+    let counters = switch.executor.externs.counters(id).unwrap();
     assert_eq!(counters.get(0), Ok(Count { n_packets: 1, n_bytes: 13 }));
     assert_eq!(counters.get(15), Ok(Count { n_packets: 2, n_bytes: 26 }));
     assert!(counters.get(16).is_err());
@@ -60,7 +64,7 @@ fn meters_colour_packets() {
     let mut switch = switch("externs.p4");
     assert_eq!(call(&mut switch, 4, 3, 0), 0);
     let id = object(&switch, "I.meters");
-    switch.externs.meters(id).unwrap().set_rates(3, Some(RATES), 0).unwrap();
+    switch.executor.externs.meters(id).unwrap().set_rates(3, Some(RATES), 0).unwrap();
     let colours: Vec<u64> = (0..3).map(|_| call(&mut switch, 4, 3, 0)).collect();
     assert_eq!(colours, [0, 1, 2]);
     advance(&mut switch, 100_000_000);
@@ -73,10 +77,10 @@ fn meters_colour_packets() {
 #[test]
 fn hits_count_and_are_metered_by_themselves() {
     let mut switch = switch("externs.p4");
-    let table = switch.executable().program.tables.iter().find(|(_, t)| t.name == "I.t").unwrap().0;
+    let table = switch.program().tables.iter().find(|(_, t)| t.name == "I.t").unwrap().0;
     assert_eq!(call(&mut switch, 5, 1, 0), 0);
-    let handle = switch.tables.table(table).unwrap().entries()[0].handle;
-    let direct = switch.tables.direct(table, EntryRef::Entry(handle)).unwrap();
+    let handle = switch.executor.tables.table(table).unwrap().entries()[0].handle;
+    let direct = switch.executor.tables.direct(table, EntryRef::Entry(handle)).unwrap();
     assert_eq!((direct.n_packets, direct.n_bytes), (1, 13));
     direct.meter.set_rates(Some(RATES), 0);
     let colours: Vec<u64> = (0..3).map(|_| call(&mut switch, 5, 1, 0)).collect();
@@ -157,7 +161,7 @@ fn checksums_are_verified_and_updated() {
 fn messages_and_assumptions() {
     let mut switch = switch("externs.p4");
     call(&mut switch, 8, 5, 0);
-    assert_eq!(switch.externs.log, ["index 5 of 8"]);
+    assert_eq!(switch.executor.externs.log, ["index 5 of 8"]);
     call(&mut switch, 9, 0, 0);
     assert!(inject(&mut switch, 3, &packet(9, 1, 0)).is_empty());
     assert_eq!(switch.totals().n_dropped_for("assumption_failed"), 1);
@@ -182,15 +186,15 @@ ubpf(P(), F(), D()) main;
 
 #[test]
 fn externs_of_the_program_are_supplied_or_missed() {
-    let mut switch = Switch::new(compile("user.p4", USER), Config::default()).unwrap();
+    let mut switch = interp::switch(compile("user.p4", USER), Config::default()).unwrap();
     assert!(inject(&mut switch, 0, &[0, 21]).is_empty());
     assert_eq!(switch.totals().n_dropped_for("extern_not_supplied"), 1);
-    let twice = |access: &mut interp::Access<'_>| {
+    let twice = |access: &mut dyn device::ExternArgs| {
         let x = access.number(0).unwrap_or(0);
         access.set_result(&Bits::new(16, u128::from(x * 2)));
         ExternEnd::Next
     };
-    switch.externs.supply("twice", Box::new(twice));
+    switch.executor.externs.supply("twice", Box::new(twice));
     assert_eq!(inject(&mut switch, 0, &[0, 21]), [(0, vec![0, 42])]);
 }
 

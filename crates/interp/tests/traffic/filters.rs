@@ -11,10 +11,10 @@ fn a_filter_accepts_packets_as_they_are() {
     assert!(inject(&mut switch, 2, &[1]).is_empty());
     assert_eq!(switch.totals().n_dropped_for(reason::INGRESS_DROP), 1);
     assert_eq!(switch.totals().n_dropped_for(reason::PARSER_REJECTED), 1);
-    let counter = switch.executable().program.objects.iter().find(|(_, o)| o.type_name == "CounterArray");
+    let counter = switch.program().objects.iter().find(|(_, o)| o.type_name == "CounterArray");
     let id = counter.unwrap().0;
     let counts: Vec<u64> =
-        (0..3).map(|i| switch.externs.counters(id).unwrap().get(i).unwrap().n_packets).collect();
+        (0..3).map(|i| switch.executor.externs.counters(id).unwrap().get(i).unwrap().n_packets).collect();
     assert_eq!(counts, [1, 1, 5]);
 }
 

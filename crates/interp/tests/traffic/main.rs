@@ -5,7 +5,8 @@ mod filters;
 mod stages;
 
 use interp::Silent;
-use interp::traffic::{Config, Output, Switch};
+use interp::Switch;
+use interp::traffic::{Config, Output};
 use std::path::Path;
 
 fn compile(name: &str, text: &str) -> ir::Program {
@@ -19,7 +20,7 @@ fn compile(name: &str, text: &str) -> ir::Program {
 fn switch_with(name: &str, config: Config) -> Switch {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traffic/programs").join(name);
     let text = std::fs::read_to_string(&path).unwrap();
-    Switch::new(compile(name, &text), config).unwrap()
+    interp::switch(compile(name, &text), config).unwrap()
 }
 
 fn switch(name: &str) -> Switch {

@@ -1,10 +1,10 @@
 //! Architectures with queues.
 
 use super::{advance, inject, switch, switch_with};
-use interp::Silent;
 use interp::traffic::{
-    CloneSession, Config, Destination, MulticastGroup, Ports, QueueConfig, Replica, Switch, reason,
+    CloneSession, Config, Destination, MulticastGroup, Ports, QueueConfig, Replica, reason,
 };
+use interp::{Silent, Switch};
 
 /// What egress has seen, and the header before it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn multicast_copies_to_every_replica() {
         ..plain(port)
     };
     assert_eq!(send(&mut switch, 2, 0, 4), [copy(1, 10, 0, 1), copy(2, 20, 0, 0), copy(1, 30, 1, 0)]);
-    switch.tables.ports_down.insert(1);
+    switch.set_port(1, device::PortState::Down);
     assert_eq!(send(&mut switch, 2, 0, 4), [copy(2, 20, 0, 0)]);
     assert!(send(&mut switch, 2, 0, 8).is_empty());
     assert_eq!(switch.totals().n_dropped_for(reason::NO_REPLICA), 1);

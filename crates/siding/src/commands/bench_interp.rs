@@ -4,8 +4,9 @@ use crate::cli::BenchInterpArgs;
 use crate::output::{self, Exit};
 use driver::{FileLoader, Options, Source};
 use interp::Silent;
+use interp::Switch;
 use interp::table::NewEntry;
-use interp::traffic::{Config, Switch};
+use interp::traffic::Config;
 use ir::{Action, Bits, Match};
 use std::time::Instant;
 
@@ -84,9 +85,8 @@ fn learned(n_entries: u64) -> Result<Switch, String> {
     for (_, table) in program.tables.iter_mut() {
         table.size = Some(n_entries.max(1));
     }
-    let mut switch = Switch::new(program, config).map_err(|e| e.to_string())?;
-    let tables: Vec<_> =
-        switch.executable().program.tables.iter().map(|(id, t)| (id, t.name.clone())).collect();
+    let mut switch = interp::switch(program, config).map_err(|e| e.to_string())?;
+    let tables: Vec<_> = switch.program().tables.iter().map(|(id, t)| (id, t.name.clone())).collect();
     let find = |end: &str| tables.iter().find(|(_, n)| n.ends_with(end)).map(|(id, _)| *id);
     let (smac, dmac) = find("smac").zip(find("dmac")).ok_or("the example has no tables")?;
     for n in 0..n_entries {
@@ -94,9 +94,10 @@ fn learned(n_entries: u64) -> Result<Switch, String> {
         let known = Action { index: 0, data: Vec::new() };
         let forward = Action { index: 0, data: vec![Bits::new(9, u128::from(port_of(n)))] };
         let source = vec![exact(48, address(n)), exact(9, port_of(n))];
-        let inserted = switch.tables.insert(smac, NewEntry::new(source, 0, known), 0).and_then(|_| {
-            switch.tables.insert(dmac, NewEntry::new(vec![exact(48, address(n))], 0, forward), 0)
-        });
+        let inserted =
+            switch.executor.tables.insert(smac, NewEntry::new(source, 0, known), 0).and_then(|_| {
+                switch.executor.tables.insert(dmac, NewEntry::new(vec![exact(48, address(n))], 0, forward), 0)
+            });
         inserted.map_err(|e| format!("entry {n}: {e}"))?;
     }
     Ok(switch)

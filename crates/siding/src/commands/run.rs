@@ -6,10 +6,11 @@ use crate::output::{self, ErrorFormat, Exit};
 use clap::ArgMatches;
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
-use interp::Silent;
+use interp::Switch;
 use interp::load::Executable;
 use interp::story::{Event, Observer, Story, Teller, render as prose};
-use interp::traffic::{Destination, Switch, Totals};
+use interp::traffic::{Destination, Totals};
+use interp::{Engine, Silent};
 use packet_io::{CaptureWriter, Packet, PacketReader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -100,7 +101,7 @@ impl Observer for Storyteller<'_> {
 
 /// A device whose packets each begin a story.
 struct Told<'a, 's> {
-    device: stf::Interpreted<'a>,
+    device: stf::Driven<'a, 'a, Engine>,
     stories: std::rc::Rc<std::cell::RefCell<Storyteller<'s>>>,
 }
 
@@ -174,7 +175,7 @@ pub fn test(
     let mut observer = Shared(std::rc::Rc::clone(&teller));
     let schema = std::sync::Arc::clone(&simulation.schema);
     let mut device = Told {
-        device: stf::Interpreted { interpreter: &mut simulation.interpreter, observer: &mut observer },
+        device: stf::Driven { device: &mut simulation.interpreter, observer: &mut observer },
         stories: std::rc::Rc::clone(&teller),
     };
     let decode = |_: &[u8], _: usize| None;

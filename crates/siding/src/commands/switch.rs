@@ -43,7 +43,7 @@ impl Simulation {
         let schema = Arc::new(schema);
         let config = Config { seed: args.seed, cpu_port: args.cpu_port, ..Config::default() };
         let interpreter =
-            Interpreter::new(runnable.program, Arc::clone(&schema), config).map_err(|error| {
+            interp::interpreter(runnable.program, Arc::clone(&schema), config).map_err(|error| {
                 output::error_line(&format!("the program cannot be run: {error}"));
                 Exit::CompileError
             })?;

@@ -1,0 +1,352 @@
+//! The executor that follows the IR: a program with its tables and extern objects.
+
+use crate::exec::{BlockEnd, Machine, PacketState};
+use crate::externs::objects::{Count, OutOfRange};
+use crate::externs::{Externs, ObjectState, selector_hash};
+use crate::load::{Executable, LoadError, SlotRange};
+use crate::meter::MeterRates;
+use crate::story::{Event, Observer};
+use crate::table::{EntryHandle, EntryRef, Group, Matches, NewEntry, TableError, Tables};
+use arch::{BlockRole, FieldRole, ParamRole};
+use control::Schema;
+use device::store::{DirectCells, StoredEntry};
+use device::{Config, Device, Executor, PortState, Preserve, Requests, Store, TrafficEvent};
+use diagnostics::Span;
+use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
+use std::sync::Arc;
+
+/// Runs blocks instruction by instruction.
+pub struct Engine {
+    exe: Arc<Executable>,
+    pub tables: Tables,
+    pub externs: Externs,
+}
+
+/// A switch whose blocks are interpreted.
+pub type Switch = device::Switch<Engine>;
+
+/// The same with its control plane.
+pub type Interpreter = Device<Engine>;
+
+/// A switch with the entries that the program declares.
+pub fn switch(program: impl Into<Arc<Program>>, config: Config) -> Result<Switch, LoadError> {
+    let engine = Engine::new(program, &config)?;
+    Ok(device::Switch::new(engine, config)?)
+}
+
+/// The same with its control plane: the entries that the program declares need not be written again.
+pub fn interpreter(
+    program: impl Into<Arc<Program>>,
+    schema: impl Into<Arc<Schema>>,
+    config: Config,
+) -> Result<Interpreter, LoadError> {
+    let engine = Engine::new(program, &config)?;
+    Ok(Device::new(engine, schema, config)?)
+}
+
+impl Engine {
+    /// With the entries that the program declares.
+    pub fn new(program: impl Into<Arc<Program>>, config: &Config) -> Result<Engine, LoadError> {
+        let exe = Executable::new(program, config.load)?;
+        let mut tables = Tables::new(&exe, config.load)?;
+        tables.selector_hash = selector_hash;
+        Ok(Engine { tables, externs: Externs::new(&exe, config.seed), exe: Arc::new(exe) })
+    }
+
+    pub fn executable(&self) -> &Executable {
+        &self.exe
+    }
+}
+
+impl Executor for Engine {
+    type Packet = PacketState;
+    type Saved = Vec<(SlotRange, Vec<Bits>)>;
+    type Observer<'o> = dyn Observer + 'o;
+
+    fn program(&self) -> &Arc<Program> {
+        &self.exe.program
+    }
+
+    fn arrive(&mut self, bytes: &[u8]) -> PacketState {
+        PacketState { bytes: bytes.to_vec(), ..PacketState::new(&self.exe) }
+    }
+
+    fn restart(&mut self, packet: &mut PacketState) {
+        packet.reset(&self.exe);
+    }
+
+    fn bytes<'p>(&self, packet: &'p PacketState) -> &'p [u8] {
+        &packet.bytes
+    }
+
+    fn take_bytes(&mut self, packet: PacketState) -> Vec<u8> {
+        packet.bytes
+    }
+
+    fn set_bytes(&mut self, packet: &mut PacketState, bytes: Vec<u8>) {
+        packet.bytes = bytes;
+    }
+
+    fn departing(&self, packet: &PacketState) -> Vec<u8> {
+        packet.departing()
+    }
+
+    fn reset_metadata(&mut self, packet: &mut PacketState) {
+        for role in [ParamRole::Metadata, ParamRole::StandardMetadata, ParamRole::OutputMetadata] {
+            if let Some(range) = self.exe.shared(role) {
+                let initial = &self.exe.initial()[range.indices()];
+                packet.frame.range_mut(range).clone_from_slice(initial);
+            }
+        }
+    }
+
+    fn field(&self, packet: &PacketState, role: FieldRole) -> Option<u64> {
+        self.exe.field(role).map(|slot| packet.frame.get(slot).low_u64())
+    }
+
+    fn set_field(&self, packet: &mut PacketState, role: FieldRole, value: u64) {
+        if let Some(slot) = self.exe.field(role) {
+            let width = packet.frame.get(slot).width();
+            packet.frame.set(slot, Bits::new(width, u128::from(value)));
+        }
+    }
+
+    fn accepted(&self, packet: &PacketState) -> Option<bool> {
+        let range = self.exe.shared(ParamRole::Accept).filter(|range| range.len > 0)?;
+        Some(packet.frame.get(range.first).is_true())
+    }
+
+    fn save(&self, packet: &PacketState, preserve: &Preserve) -> Self::Saved {
+        let ranges = match preserve {
+            Preserve::Nothing => None,
+            Preserve::FieldList(index) => self.exe.field_list(*index),
+        };
+        let ranges = ranges.unwrap_or_default().into_iter();
+        ranges.map(|range| (range, packet.frame.range(range).to_vec())).collect()
+    }
+
+    fn restore(&self, packet: &mut PacketState, saved: &Self::Saved) {
+        for (range, values) in saved {
+            packet.frame.range_mut(*range).clone_from_slice(values);
+        }
+    }
+
+    fn begin_pass(&mut self) {
+        self.externs.begin_packet();
+    }
+
+    fn run(
+        &mut self,
+        role: BlockRole,
+        packet: &mut PacketState,
+        now_ns: u64,
+        observer: &mut (dyn Observer + '_),
+    ) -> BlockEnd {
+        let Some(block) = self.exe.program.block(role) else { return BlockEnd::Done };
+        let mut machine =
+            Machine { exe: &self.exe, tables: &mut self.tables, externs: &mut self.externs, now_ns };
+        machine.run_block(block, packet, observer)
+    }
+
+    fn take_requests(&mut self) -> Requests {
+        std::mem::take(&mut self.externs.requests)
+    }
+
+    fn set_port(&mut self, port: u32, state: PortState) {
+        match state {
+            PortState::Up => self.tables.ports_down.remove(&port),
+            PortState::Down => self.tables.ports_down.insert(port),
+        };
+    }
+
+    fn tell(&self, observer: &mut (dyn Observer + '_), event: TrafficEvent<'_>) {
+        if observer.listens() {
+            observer.event(&self.exe, Span::NONE, Event::Traffic(event));
+        }
+    }
+}
+
+/// For an object that has no cells.
+const fn no_cells(index: u64) -> OutOfRange {
+    OutOfRange { index, size: 0 }
+}
+
+impl Store for Engine {
+    fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
+        Some(self.tables.table(table)?.find(matches, priority)?.handle)
+    }
+
+    fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry> {
+        Some(self.tables.table(table)?.get(handle)?.read())
+    }
+
+    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
+        let Some(table) = self.tables.table(table) else { return };
+        table.entries().into_iter().for_each(|entry| visit(entry.read()));
+    }
+
+    fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.tables.insert(table, entry, now_ns)
+    }
+
+    fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.tables.modify(table, entry, now_ns)
+    }
+
+    fn delete(
+        &mut self,
+        table: TableId,
+        matches: &Matches,
+        priority: i32,
+    ) -> Result<EntryHandle, TableError> {
+        self.tables.delete(table, matches, priority).map(|entry| entry.handle)
+    }
+
+    fn default_action(&self, table: TableId) -> Option<Action> {
+        Some(self.tables.table(table)?.default_action().clone())
+    }
+
+    fn set_default_action(&mut self, table: TableId, action: Option<Action>) -> Result<(), TableError> {
+        self.tables.set_default(table, action)
+    }
+
+    fn direct(&self, table: TableId, entry: EntryRef) -> Option<DirectCells> {
+        let table = self.tables.table(table)?;
+        match entry {
+            EntryRef::Default => Some(table.default_direct().read()),
+            EntryRef::Entry(handle) => table.get(handle).map(|entry| entry.direct.read()),
+        }
+    }
+
+    fn set_direct_count(&mut self, table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError> {
+        let direct = self.tables.direct(table, entry).ok_or(TableError::NotFound)?;
+        (direct.n_packets, direct.n_bytes) = (count.n_packets, count.n_bytes);
+        Ok(())
+    }
+
+    fn set_direct_rates(
+        &mut self,
+        table: TableId,
+        entry: EntryRef,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), TableError> {
+        let direct = self.tables.direct(table, entry).ok_or(TableError::NotFound)?;
+        direct.meter.set_rates(rates, now_ns);
+        Ok(())
+    }
+
+    fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
+        self.tables.take_expired(now_ns)
+    }
+
+    fn visit_members(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Action)) {
+        let Some(profile) = self.tables.profile(profile) else { return };
+        profile.members.iter().for_each(|(id, action)| visit(*id, action.clone()));
+    }
+
+    fn insert_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
+        self.tables.insert_member(profile, id, action)
+    }
+
+    fn modify_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
+        self.tables.modify_member(profile, id, action)
+    }
+
+    fn delete_member(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError> {
+        self.tables.delete_member(profile, id)
+    }
+
+    fn visit_groups(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Group)) {
+        let Some(profile) = self.tables.profile(profile) else { return };
+        profile.groups.iter().for_each(|(id, group)| visit(*id, group.clone()));
+    }
+
+    fn insert_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
+        self.tables.insert_group(profile, id, group)
+    }
+
+    fn modify_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
+        self.tables.modify_group(profile, id, group)
+    }
+
+    fn delete_group(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError> {
+        self.tables.delete_group(profile, id)
+    }
+
+    fn value_set(&self, id: ValueSetId) -> Vec<Matches> {
+        self.tables.value_set(id).members().to_vec()
+    }
+
+    fn set_value_set(&mut self, id: ValueSetId, members: Vec<Matches>) -> Result<(), TableError> {
+        self.tables.set_value_set(id, members)
+    }
+
+    fn n_cells(&self, object: ObjectId) -> u64 {
+        match self.externs.object(object) {
+            Some(ObjectState::Counter(array)) => array.size,
+            Some(ObjectState::Meter(array)) => array.size,
+            Some(ObjectState::Register(array)) => array.size,
+            Some(ObjectState::Other) | None => 0,
+        }
+    }
+
+    fn count(&self, counter: ObjectId, index: u64) -> Result<Count, OutOfRange> {
+        match self.externs.object(counter) {
+            Some(ObjectState::Counter(array)) => array.get(index),
+            _ => Err(no_cells(index)),
+        }
+    }
+
+    fn set_count(&mut self, counter: ObjectId, index: Option<u64>, count: Count) -> Result<(), OutOfRange> {
+        let array = self.externs.counters(counter).ok_or(no_cells(index.unwrap_or(0)))?;
+        match index {
+            Some(index) => array.set(index, count)?,
+            None => array.set_all(count),
+        }
+        Ok(())
+    }
+
+    fn rates(&self, meter: ObjectId, index: u64) -> Result<Option<MeterRates>, OutOfRange> {
+        match self.externs.object(meter) {
+            Some(ObjectState::Meter(array)) => array.rates(index),
+            _ => Err(no_cells(index)),
+        }
+    }
+
+    fn set_rates(
+        &mut self,
+        meter: ObjectId,
+        index: Option<u64>,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), OutOfRange> {
+        let array = self.externs.meters(meter).ok_or(no_cells(index.unwrap_or(0)))?;
+        match index {
+            Some(index) => array.set_rates(index, rates, now_ns)?,
+            None => array.set_all_rates(rates, now_ns),
+        }
+        Ok(())
+    }
+
+    fn register(&self, register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange> {
+        match self.externs.object(register) {
+            Some(ObjectState::Register(array)) => array.get(index).map(<[Bits]>::to_vec),
+            _ => Err(no_cells(index)),
+        }
+    }
+
+    fn set_register(
+        &mut self,
+        register: ObjectId,
+        index: Option<u64>,
+        leaves: &[Bits],
+    ) -> Result<(), OutOfRange> {
+        let array = self.externs.register(register).ok_or(no_cells(index.unwrap_or(0)))?;
+        match index {
+            Some(index) => array.set(index, leaves)?,
+            None => array.set_all(leaves),
+        }
+        Ok(())
+    }
+}

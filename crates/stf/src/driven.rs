@@ -1,0 +1,53 @@
+//! A device as scripts run on it, whoever executes its blocks.
+
+use crate::Device;
+use ::device::traffic::{Destination, Output};
+use ::device::{Executor, Store};
+use control::{Data, DigestId};
+
+/// A device and who listens to what happens in it.
+pub struct Driven<'a, 'o, E: Executor> {
+    pub device: &'a mut ::device::Device<E>,
+    pub observer: &'a mut E::Observer<'o>,
+}
+
+fn hand_out(outputs: Vec<Output>, sent: &mut dyn FnMut(u32, &[u8])) {
+    for output in outputs {
+        if let Destination::Port(port) = output.destination {
+            sent(port, &output.bytes);
+        }
+    }
+}
+
+impl<E: Executor + Store> control::Target for Driven<'_, '_, E> {
+    fn write(&mut self, update: &control::Update) -> Result<(), control::Fault> {
+        self.device.write(update)
+    }
+
+    fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {
+        self.device.read(query)
+    }
+
+    fn is_batch_atomic(&self) -> bool {
+        self.device.is_batch_atomic()
+    }
+}
+
+impl<E: Executor + Store> Device for Driven<'_, '_, E> {
+    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
+        hand_out(self.device.switch.inject(port, bytes, self.observer), sent);
+    }
+
+    fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {
+        hand_out(self.device.switch.advance_clock(duration_ns, self.observer), sent);
+    }
+
+    fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
+        let messages = self.device.switch.take_digests();
+        let known = |m: ::device::DigestMessage| {
+            let digest = self.device.entities.schema.digests.iter().find(|d| d.names.name == m.name)?;
+            Some((digest.id, Data::Struct(m.values.into_iter().map(Data::Bits).collect())))
+        };
+        messages.into_iter().filter_map(known).collect()
+    }
+}
