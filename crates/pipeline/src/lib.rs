@@ -1,6 +1,7 @@
 //! Generated C at run time: compiled by the system's C compiler, cached, loaded, checked and run.
 //!
 //! - [`abi`]: what a shared object exports and is given, as `rt/sd_abi.h` says it;
+//! - [`compile()`]: from C text to a shared object, or to one that was compiled before;
 //!
 //! Invariants: a shared object is only used when its ABI version and size are ours, and stays loaded as long as
 //! something made from it lives. A faulty cache entry is never used. Whatever the compiler does, the caller gets a
@@ -11,3 +12,10 @@
 //! Start reading at [`abi`].
 
 pub mod abi;
+mod cache;
+pub mod compile;
+mod compiler;
+
+pub use cache::{CacheOptions, Cached};
+pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
+pub use compiler::CompilerError;

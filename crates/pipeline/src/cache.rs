@@ -1,0 +1,262 @@
+//! Compiled programs by the content that they were made from.
+//!
+//! A directory per program, named by its key: `pipeline.so`, its checksum, the C text, the compiler's messages, the
+//! headers. It is written under another name and then renamed, so that nobody sees a half of it; who comes second
+//! uses what is there. What does not have the checksum beside it is not used.
+
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+use std::{env, io, process};
+
+pub(crate) const OBJECT: &str = "pipeline.so";
+pub(crate) const SOURCE: &str = "pipeline.c";
+pub(crate) const HEADERS: &str = "rt";
+const CHECKSUM: &str = "pipeline.so.sha256";
+const MESSAGES: &str = "messages.txt";
+
+/// What is younger is not removed: somebody may be about to load it.
+const AGE_MIN: Duration = Duration::from_secs(600);
+
+/// What was left unfinished is removed when it is older.
+const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 3600);
+
+/// Where compiled programs are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// `None`: `siding` in `$XDG_CACHE_HOME`, in `~/.cache`, or in the directory for temporary files.
+    pub dir: Option<PathBuf>,
+    /// The oldest programs are removed beyond this.
+    pub size_bytes_max: u64,
+}
+
+impl Default for CacheOptions {
+    fn default() -> CacheOptions {
+        CacheOptions { dir: None, size_bytes_max: 1 << 30 }
+    }
+}
+
+/// A program that can be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cached {
+    pub object: PathBuf,
+    pub source: PathBuf,
+    /// Warnings of the compiler.
+    pub messages: String,
+}
+
+/// The content that a program is made from.
+#[derive(Default)]
+pub(crate) struct Key(Sha256);
+
+impl Key {
+    pub(crate) fn add(&mut self, part: &[u8]) {
+        // With lengths, no two lists of parts are the same bytes.
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    pub(crate) fn finish(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|b| [b >> 4, b & 15])
+        .map(|d| char::from_digit(d.into(), 16).unwrap_or('0'))
+        .collect()
+}
+
+/// A directory that is ours alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    dir: PathBuf,
+    size_bytes_max: u64,
+}
+
+impl Cache {
+    pub(crate) fn open(options: &CacheOptions) -> io::Result<Cache> {
+        let dir = match &options.dir {
+            Some(dir) => dir.clone(),
+            None => usual_dir(),
+        };
+        let cache = |dir| Cache { dir, size_bytes_max: options.size_bytes_max };
+        match make_private(&dir) {
+            Ok(()) => Ok(cache(fs::canonicalize(&dir)?)),
+            Err(error) if options.dir.is_some() => Err(error),
+            Err(_) => {
+                // A home that cannot be written, or a directory of somebody else: nothing found there is loaded.
+                let dir = env::temp_dir().join(format!("siding-{}", process::id()));
+                make_private(&dir)?;
+                Ok(cache(dir))
+            }
+        }
+    }
+
+    fn entry(&self, key: &str) -> PathBuf {
+        self.dir.join(key)
+    }
+
+    /// A whole program, as it was put there.
+    pub(crate) fn get(&self, key: &str) -> Option<Cached> {
+        let entry = self.entry(key);
+        let object = entry.join(OBJECT);
+        let expected = fs::read_to_string(entry.join(CHECKSUM)).ok()?;
+        let bytes = fs::read(&object).ok().filter(|bytes| !bytes.is_empty())?;
+        if hex(&Sha256::digest(&bytes)) != expected {
+            return None;
+        }
+        let messages = fs::read_to_string(entry.join(MESSAGES)).unwrap_or_default();
+        // The oldest go first: this one has just been used.
+        let touched = fs::File::open(&entry).and_then(|dir| dir.set_modified(SystemTime::now()));
+        drop(touched);
+        Some(Cached { object, source: entry.join(SOURCE), messages })
+    }
+
+    /// A directory to make a program in: for [`publish`](Self::publish) or [`keep`](Self::keep).
+    pub(crate) fn work_dir(&self) -> io::Result<WorkDir> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.join(format!("tmp-{}-{serial}", process::id()));
+        let _ = fs::remove_dir_all(&path);
+        make_private(&path)?;
+        Ok(WorkDir { path, is_ours: true })
+    }
+
+    /// Makes what was compiled in a directory known under its key.
+    pub(crate) fn publish(&self, mut work: WorkDir, key: &str, messages: &str) -> io::Result<Cached> {
+        let bytes = fs::read(work.path.join(OBJECT))?;
+        fs::write(work.path.join(CHECKSUM), hex(&Sha256::digest(&bytes)))?;
+        fs::write(work.path.join(MESSAGES), messages)?;
+        let entry = self.entry(key);
+        // Each time that the name is taken, what is there is either good, and used, or bad, and moved away. Only
+        // somebody who goes on damaging it could make this fail.
+        for _ in 0..8 {
+            if fs::rename(&work.path, &entry).is_ok() {
+                work.is_ours = false;
+                self.shrink(&entry);
+                let source = entry.join(SOURCE);
+                return Ok(Cached { object: entry.join(OBJECT), source, messages: messages.to_owned() });
+            }
+            if let Some(cached) = self.get(key) {
+                return Ok(cached);
+            }
+            let aside = self.work_dir()?;
+            let _ = fs::rename(&entry, aside.path.join("damaged"));
+        }
+        Err(io::Error::other("the cache entry is taken, and damaged again and again"))
+    }
+
+    /// Keeps a directory whose program could not be compiled, for inspection; gives where it is.
+    pub(crate) fn keep(&self, mut work: WorkDir, key: &str) -> PathBuf {
+        let kept = self.dir.join(format!("failed-{key}"));
+        let _ = fs::remove_dir_all(&kept);
+        work.is_ours = false;
+        if fs::rename(&work.path, &kept).is_ok() { kept } else { work.path.clone() }
+    }
+
+    /// Removes the oldest programs beyond the size, and what others have left behind.
+    fn shrink(&self, newest: &Path) {
+        let Ok(listing) = fs::read_dir(&self.dir) else { return };
+        let now = SystemTime::now();
+        let mut entries = Vec::new();
+        let mut total = 0;
+        for entry in listing.flatten() {
+            let path = entry.path();
+            let Ok(metadata) = entry.metadata() else { continue };
+            if !metadata.is_dir() || path == newest {
+                continue;
+            }
+            let modified = metadata.modified().unwrap_or(now);
+            let age = now.duration_since(modified).unwrap_or_default();
+            let is_key = entry.file_name().len() == 64;
+            if !is_key && age > LEFTOVER_AGE {
+                let _ = fs::remove_dir_all(&path);
+            } else if is_key {
+                let size = size_of_dir(&path);
+                total += size;
+                entries.push((modified, age, size, path));
+            }
+        }
+        total += size_of_dir(newest);
+        entries.sort();
+        for (_, age, size, path) in entries {
+            if total <= self.size_bytes_max {
+                break;
+            }
+            if age >= AGE_MIN && fs::remove_dir_all(&path).is_ok() {
+                total -= size;
+            }
+        }
+    }
+}
+
+/// A directory that is removed unless it is kept.
+pub(crate) struct WorkDir {
+    pub(crate) path: PathBuf,
+    is_ours: bool,
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        if self.is_ours {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn usual_dir() -> PathBuf {
+    let absolute = |dir: &OsString| Path::new(dir).is_absolute();
+    if let Some(dir) = env::var_os("XDG_CACHE_HOME").filter(absolute) {
+        return Path::new(&dir).join("siding");
+    }
+    match env::var_os("HOME").filter(absolute) {
+        Some(home) => Path::new(&home).join(".cache/siding"),
+        None => env::temp_dir().join(format!("siding-cache-{}", user_id().unwrap_or(0))),
+    }
+}
+
+/// The directory exists, is ours, and nobody else can write to it: what is in it will be run.
+fn make_private(dir: &Path) -> io::Result<()> {
+    if let Some(parent) = dir.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    let metadata = fs::symlink_metadata(dir)?;
+    let target = fs::metadata(dir)?;
+    let is_ours = |m: &fs::Metadata| user_id().is_none_or(|user| m.uid() == user);
+    if !target.is_dir() || !is_ours(&metadata) || !is_ours(&target) || target.mode() & 0o022 != 0 {
+        let message = format!("{} is not a directory that only its owner, you, can write to", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok(())
+}
+
+/// Whose files those of this process are.
+fn user_id() -> Option<u32> {
+    fs::metadata("/proc/self").ok().map(|m| m.uid())
+}
+
+fn size_of_dir(dir: &Path) -> u64 {
+    let Ok(listing) = fs::read_dir(dir) else { return 0 };
+    let sizes = listing.flatten().map(|entry| match entry.metadata() {
+        // Programs have one level of directories: their headers.
+        Ok(m) if m.is_dir() => {
+            let inner = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+            inner.filter_map(|file| file.metadata().ok()).map(|m| m.len()).sum()
+        }
+        Ok(m) => m.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
