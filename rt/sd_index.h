@@ -50,12 +50,27 @@ static SD_UNUSED void sd_secrets_init(uint64_t *secrets, size_t n, uint64_t seed
 /* The eight bytes from `at` on, zeros beyond the end. */
 SD_ALWAYS_INLINE uint64_t sd_key_word(const uint8_t *key, uint32_t key_bytes, uint32_t at)
 {
-    uint64_t word = 0;
-    if (key_bytes - at >= 8)
-        memcpy(&word, key + at, 8);
-    else
-        memcpy(&word, key + at, key_bytes - at);
-    return word;
+    uint32_t n = key_bytes - at;
+    key += at;
+    if (n >= 8) {
+        uint64_t word;
+        memcpy(&word, key, 8);
+        return word;
+    }
+    /* Two pieces that overlap, rather than a copy of unknown length. */
+    if (n >= 4) {
+        uint32_t low, high;
+        memcpy(&low, key, 4);
+        memcpy(&high, key + n - 4, 4);
+        return low | (uint64_t)high << 8 * (n - 4);
+    }
+    if (n >= 2) {
+        uint16_t low, high;
+        memcpy(&low, key, 2);
+        memcpy(&high, key + n - 2, 2);
+        return low | (uint64_t)high << 8 * (n - 2);
+    }
+    return n == 1 ? key[0] : 0;
 }
 
 /* Of the key, where `mask` is given of what it leaves. */

@@ -143,8 +143,10 @@ SD_INLINE void *sd_by_id_get(const struct sd_by_id *by_id, uint32_t id)
 /* Takes hold of the item where it gives true. */
 static SD_UNUSED bool sd_by_id_add(struct sd_by_id *by_id, struct sd_named *item)
 {
-    if (!sd_reserve((void **)&by_id->items, &by_id->capacity, by_id->n + 1, sizeof *by_id->items))
+    void *items = sd_reserve(by_id->items, &by_id->capacity, by_id->n + 1, sizeof *by_id->items);
+    if (!items)
         return false;
+    by_id->items = items;
     uint64_t at = sd_by_id_position(by_id, item->id);
     memmove(by_id->items + at + 1, by_id->items + at, (by_id->n - at) * sizeof *by_id->items);
     by_id->items[at] = item;
@@ -264,6 +266,14 @@ static SD_UNUSED void sd_profile_update_ports(struct sd_profile *profile, const 
     }
 }
 
+/* Data that may be what is there already: callers give back what they were shown. */
+static SD_UNUSED void sd_data_assign(uint8_t *to, uint32_t room_bytes, const uint8_t *data, uint32_t n_bytes)
+{
+    if (n_bytes)
+        memmove(to, data, n_bytes);
+    memset(to + n_bytes, 0, room_bytes - n_bytes);
+}
+
 /* --- For the control plane --- */
 
 static SD_UNUSED void sd_member_assign(const struct sd_profile *profile, struct sd_member *member,
@@ -271,9 +281,7 @@ static SD_UNUSED void sd_member_assign(const struct sd_profile *profile, struct 
 {
     uint32_t n_data = profile->actions[action].data_bytes;
     member->action = action;
-    memset(member->data, 0, profile->data_bytes);
-    if (n_data)
-        memcpy(member->data, data, n_data);
+    sd_data_assign(member->data, profile->data_bytes, data, n_data);
 }
 
 static SD_UNUSED uint32_t sd_member_insert(struct sd_instance *instance, uint32_t object, uint32_t id,

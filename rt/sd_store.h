@@ -53,23 +53,21 @@ static SD_UNUSED void *sd_alloc_lines(size_t n, size_t each_bytes)
     return memory;
 }
 
-/* Makes room for `n` items; where there is none, `items` stay as they are. */
-static SD_UNUSED bool sd_reserve(void **items, uint64_t *capacity, uint64_t n, size_t item_bytes)
+/* Room for `n` items, at least one; NULL where there is none, and then `items` stay as they are. */
+static SD_UNUSED void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, size_t item_bytes)
 {
     if (n <= *capacity)
-        return true;
+        return items;
     uint64_t wanted = *capacity < 8 ? 8 : *capacity * 2;
     if (wanted < n)
         wanted = n;
     size_t bytes;
     if (__builtin_mul_overflow(wanted, item_bytes, &bytes))
-        return false;
-    void *grown = realloc(*items, bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = wanted;
-    return true;
+        return NULL;
+    void *grown = realloc(items, bytes);
+    if (grown)
+        *capacity = wanted;
+    return grown;
 }
 
 /* Memory of zeros, of which only what was written takes room. */

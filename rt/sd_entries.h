@@ -1,0 +1,471 @@
+/*
+ * How tables are made, and how entries get into them and out again.
+ *
+ * Owns: the choice of an engine, finding entries by identity and by handle, adding and removing them.
+ *
+ * Whatever is allocated for a new entry is allocated before anything is changed, so that a shortage of memory leaves
+ * a table as it was. Callers make sure that values have zeros where masks do, that masks of LPM keys are prefixes,
+ * and that data is as long as the action says.
+ */
+#ifndef SD_ENTRIES_H
+#define SD_ENTRIES_H
+
+#include "sd_table.h"
+
+/* --- Making and freeing tables --- */
+
+/* Sets the `n` highest of the bits of a value. */
+static SD_UNUSED void sd_prefix_mask(uint8_t *value, uint32_t width_bits, uint32_t n)
+{
+    for (uint32_t i = width_bits - n; i < width_bits; i++)
+        value[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+static SD_UNUSED void sd_table_choose_engine(struct sd_table *t)
+{
+    const struct sd_table_type *type = t->type;
+    uint32_t n_lpm = 0;
+    bool is_exact = true;
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        switch ((enum sd_match_kind)type->keys[i].match_kind) {
+        case SD_MATCH_EXACT:
+            break;
+        case SD_MATCH_LPM:
+            n_lpm++;
+            is_exact = false;
+            t->lpm_key = &type->keys[i];
+            break;
+        case SD_MATCH_TERNARY:
+        case SD_MATCH_RANGE:
+        case SD_MATCH_OPTIONAL:
+            is_exact = false;
+            t->has_priority = true;
+            break;
+        }
+    }
+    t->has_range = sd_has_range(type->keys, type->n_keys);
+    if (type->n_keys == 0)
+        t->engine = SD_ENGINE_NONE;
+    else if (!t->has_priority && n_lpm <= 1 && !type->has_wildcards)
+        t->engine = SD_ENGINE_HASH;
+    else
+        t->engine = SD_ENGINE_RANKED;
+    /* Laid out with what every packet reads first. */
+    bool has_masks = !is_exact || type->has_wildcards;
+    size_t at = sizeof(struct sd_entry);
+    t->value_at = (uint32_t)at;
+    at = sd_round_up(at + type->key_bytes, SD_DATA_ALIGN);
+    t->data_at = (uint32_t)at;
+    at = sd_round_up(at + t->data_bytes, SD_DATA_ALIGN);
+    t->mask_at = has_masks ? (uint32_t)at : 0;
+    at = sd_round_up(at + (has_masks ? type->key_bytes : 0), SD_DATA_ALIGN);
+    t->meter_at = type->has_direct_meter ? (uint32_t)at : 0;
+    at += type->has_direct_meter ? sizeof(struct sd_meter) : 0;
+    t->entry_bytes = (uint32_t)at;
+}
+
+static SD_UNUSED bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, uint32_t n_workers,
+                                    uint64_t seed)
+{
+    t->type = type;
+    t->n_workers = n_workers;
+    t->free_slot = SD_NO_SLOT;
+    t->default_action = UINT32_MAX;
+    t->data_bytes = type->data_bytes;
+    for (uint32_t i = 0; i < type->n_actions; i++)
+        if (type->actions[i].data_bytes > t->data_bytes)
+            t->data_bytes = type->actions[i].data_bytes;
+    sd_table_choose_engine(t);
+    /* Masks have secrets of their own. */
+    size_t n_secrets = 2 * SD_N_SECRETS(type->key_bytes);
+    t->secrets = calloc(n_secrets, sizeof *t->secrets);
+    t->ones = calloc(1, type->key_bytes ? type->key_bytes : 1);
+    t->default_data = sd_alloc_lines(1, t->data_bytes);
+    if (!t->secrets || !t->ones || !t->default_data)
+        return false;
+    sd_secrets_init(t->secrets, n_secrets, seed);
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        const struct sd_value_type *value = &type->keys[i].value;
+        if (value->is_varbit)
+            memset(t->ones + value->offset, 0xff, value->size_bytes);
+        else
+            sd_prefix_mask(t->ones + value->offset, value->width_bits, value->width_bits);
+    }
+    if (t->engine != SD_ENGINE_HASH)
+        return true;
+    size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
+    t->by_length = calloc(n_lengths, sizeof *t->by_length);
+    t->prefixes = calloc(n_lengths, sizeof *t->prefixes);
+    return t->by_length && t->prefixes;
+}
+
+static SD_UNUSED void sd_table_free(struct sd_table *t)
+{
+    if (!t->type)
+        return;
+    for (uint64_t i = 0; i < t->n_ordered; i++) {
+        if (t->ordered[i].slot == SD_NO_SLOT)
+            continue;
+        struct sd_entry *e = sd_entry_at(t, t->ordered[i].slot);
+        if (e->kind == SD_ENTRY_ONE_SHOT)
+            free(e->target);
+    }
+    for (uint64_t i = 0; i < t->n_chunks; i++) {
+        free(t->chunks[i].entries);
+        free(t->chunks[i].counts);
+    }
+    size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
+    for (size_t i = 0; t->by_length && i < n_lengths; i++) {
+        if (!t->by_length[i])
+            continue;
+        free(t->by_length[i]->index.cells);
+        free(t->by_length[i]->mask);
+        free(t->by_length[i]);
+    }
+    free(t->by_length);
+    free(t->prefixes);
+    free(t->chunks);
+    free(t->ordered);
+    free(t->secrets);
+    free(t->ones);
+    free(t->ranked);
+    free(t->identities.cells);
+    free(t->default_data);
+}
+
+/* --- Finding entries by identity and by handle --- */
+
+static SD_UNUSED uint32_t sd_count_ones(const uint8_t *bytes, uint32_t n_bytes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_bytes; i++)
+        n += (uint32_t)__builtin_popcount(bytes[i]);
+    return n;
+}
+
+/* Sum of the prefix lengths that a mask says. */
+static SD_UNUSED uint32_t sd_prefix_bits(const struct sd_table *t, const uint8_t *mask)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->type->n_keys; i++) {
+        const struct sd_key_type *key = &t->type->keys[i];
+        if (key->match_kind == SD_MATCH_LPM)
+            n += sd_count_ones(mask + key->value.offset, key->value.size_bytes);
+    }
+    return n;
+}
+
+/* Of ranked tables. */
+static SD_UNUSED uint64_t sd_identity_hash(const struct sd_table *t, const uint8_t *value, const uint8_t *mask,
+                                           int32_t priority)
+{
+    uint32_t n = t->type->key_bytes;
+    uint64_t of_value = sd_key_hash(t->secrets, value, NULL, n);
+    uint64_t of_mask = sd_key_hash(t->secrets + SD_N_SECRETS(n), mask, NULL, n);
+    return sd_mix64(of_value + 3 * of_mask + (uint64_t)(uint32_t)priority);
+}
+
+static SD_UNUSED uint64_t sd_prefix_hash(const struct sd_table *t, const struct sd_prefix *prefix,
+                                         const uint8_t *value)
+{
+    return sd_key_hash(t->secrets, value, prefix->mask, t->type->key_bytes);
+}
+
+/* The entry with this value, mask and priority. */
+static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
+{
+    uint32_t n = t->type->key_bytes, slot;
+    if (t->engine == SD_ENGINE_HASH) {
+        uint32_t length = sd_prefix_bits(t, view->mask);
+        if (t->lpm_key && length > t->lpm_key->value.width_bits)
+            return NULL;
+        const struct sd_prefix *prefix = t->by_length[length];
+        if (!prefix)
+            return NULL;
+        uint64_t hash = sd_prefix_hash(t, prefix, view->value);
+        uint32_t at = (uint32_t)hash;
+        while ((slot = sd_index_next(&prefix->index, hash, &at)) != SD_NO_SLOT) {
+            struct sd_entry *e = sd_entry_at(t, slot);
+            if (e->priority == view->priority && sd_key_equal(view->value, sd_entry_value(t, e), prefix->mask, n))
+                return e;
+        }
+    } else if (t->engine == SD_ENGINE_RANKED) {
+        uint64_t hash = sd_identity_hash(t, view->value, view->mask, view->priority);
+        uint32_t at = (uint32_t)hash;
+        while ((slot = sd_index_next(&t->identities, hash, &at)) != SD_NO_SLOT) {
+            struct sd_entry *e = sd_entry_at(t, slot);
+            if (e->priority == view->priority && memcmp(view->value, sd_entry_value(t, e), n) == 0 &&
+                memcmp(view->mask, sd_entry_mask(t, e), n) == 0)
+                return e;
+        }
+    }
+    return NULL;
+}
+
+/* The first in the order of handles whose handle is at least this one; removed ones too. */
+static SD_UNUSED uint64_t sd_ordered_position(const struct sd_table *t, uint64_t handle)
+{
+    uint64_t low = 0, high = t->n_ordered;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (t->ordered[middle].handle < handle)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static SD_UNUSED struct sd_entry *sd_entry_get(const struct sd_table *t, uint64_t handle)
+{
+    uint64_t at = sd_ordered_position(t, handle);
+    if (at >= t->n_ordered || t->ordered[at].handle != handle || t->ordered[at].slot == SD_NO_SLOT)
+        return NULL;
+    return sd_entry_at(t, t->ordered[at].slot);
+}
+
+/* --- What entries lead to --- */
+
+/* What a view leads to: the member, group or a new one-shot. */
+static SD_UNUSED uint32_t sd_target_make(struct sd_instance *instance, const struct sd_table *t,
+                                         const struct sd_entry_view *view, void **target)
+{
+    *target = NULL;
+    if (view->kind == SD_ENTRY_ACTION)
+        return view->what < t->type->n_actions ? SD_OK : SD_OUT_OF_RANGE;
+    struct sd_profile *profile = sd_profile_of(instance, t->type->profile);
+    if (!profile)
+        return SD_NOT_FOUND;
+    switch (view->kind) {
+    case SD_ENTRY_MEMBER:
+        *target = sd_by_id_get(&profile->members, view->what);
+        return *target ? SD_OK : SD_NOT_FOUND;
+    case SD_ENTRY_GROUP:
+        *target = sd_by_id_get(&profile->groups, view->what);
+        return *target ? SD_OK : SD_NOT_FOUND;
+    case SD_ENTRY_ONE_SHOT:
+        for (uint32_t i = 0; i < view->n_weighted; i++)
+            if (view->weighted[i].member_or_action >= t->type->n_actions)
+                return SD_OUT_OF_RANGE;
+        *target = sd_one_shot_new(view->weighted, view->n_weighted, t->type->actions, t->data_bytes,
+                                  &instance->ports_down);
+        return *target ? SD_OK : SD_NO_MEMORY;
+    default:
+        return SD_OUT_OF_RANGE;
+    }
+}
+
+/* Gives up what the entry led to. */
+static SD_UNUSED void sd_target_drop(struct sd_entry *e)
+{
+    if (e->kind == SD_ENTRY_MEMBER)
+        ((struct sd_member *)e->target)->n_uses--;
+    else if (e->kind == SD_ENTRY_GROUP)
+        ((struct sd_group *)e->target)->n_uses--;
+    else if (e->kind == SD_ENTRY_ONE_SHOT)
+        free(e->target);
+}
+
+static SD_UNUSED void sd_target_set(const struct sd_table *t, struct sd_entry *e,
+                                    const struct sd_entry_view *view, void *target)
+{
+    e->kind = view->kind;
+    e->what = view->kind == SD_ENTRY_ONE_SHOT ? 0 : view->what;
+    e->target = target;
+    if (view->kind == SD_ENTRY_MEMBER)
+        ((struct sd_member *)target)->n_uses++;
+    else if (view->kind == SD_ENTRY_GROUP)
+        ((struct sd_group *)target)->n_uses++;
+    else if (view->kind == SD_ENTRY_ACTION)
+        sd_data_assign(sd_entry_data(t, e), t->data_bytes, view->data,
+                       t->type->actions[view->what].data_bytes);
+}
+
+/* --- Adding and removing --- */
+
+/* Makes room for one more in all that knows entries; what fails leaves nothing but room. */
+static SD_UNUSED bool sd_table_reserve_slot(struct sd_table *t)
+{
+    if (t->free_slot == SD_NO_SLOT && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
+        if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS)
+            return false;
+        void *chunks = sd_reserve(t->chunks, &t->chunks_capacity, t->n_chunks + 1, sizeof *t->chunks);
+        if (!chunks)
+            return false;
+        t->chunks = chunks;
+        struct sd_chunk chunk = {sd_alloc_lines(SD_CHUNK_SLOTS, t->entry_bytes), NULL};
+        if (t->type->has_direct_counter)
+            chunk.counts = sd_alloc_lines((size_t)t->n_workers * SD_CHUNK_SLOTS, sizeof *chunk.counts);
+        if (!chunk.entries || (t->type->has_direct_counter && !chunk.counts)) {
+            free(chunk.entries);
+            free(chunk.counts);
+            return false;
+        }
+        t->chunks[t->n_chunks++] = chunk;
+    }
+    void *ordered = sd_reserve(t->ordered, &t->ordered_capacity, t->n_ordered + 1, sizeof *t->ordered);
+    if (!ordered)
+        return false;
+    t->ordered = ordered;
+    return true;
+}
+
+static SD_UNUSED bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
+{
+    if (!sd_table_reserve_slot(t))
+        return false;
+    if (t->engine == SD_ENGINE_RANKED) {
+        void *ranked = sd_reserve(t->ranked, &t->ranked_capacity, t->n_ranked + 1, sizeof *t->ranked);
+        if (!ranked)
+            return false;
+        t->ranked = ranked;
+        return sd_index_reserve(&t->identities);
+    }
+    struct sd_prefix *prefix = t->by_length[prefix_bits];
+    if (!prefix) {
+        prefix = calloc(1, sizeof *prefix);
+        if (!prefix)
+            return false;
+        prefix->prefix_bits = prefix_bits;
+        if (t->lpm_key) {
+            const struct sd_value_type *lpm = &t->lpm_key->value;
+            prefix->mask = malloc(t->type->key_bytes);
+            if (!prefix->mask) {
+                free(prefix);
+                return false;
+            }
+            memset(prefix->mask, 0xff, t->type->key_bytes);
+            memset(prefix->mask + lpm->offset, 0, lpm->size_bytes);
+            sd_prefix_mask(prefix->mask + lpm->offset, lpm->width_bits, prefix_bits);
+        }
+        t->by_length[prefix_bits] = prefix;
+    }
+    return sd_index_reserve(&prefix->index);
+}
+
+/* Whether `a` is asked before `b`. */
+SD_INLINE bool sd_entry_precedes(const struct sd_table *t, const struct sd_entry *a, const struct sd_entry *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (!t->has_priority && a->prefix_bits != b->prefix_bits)
+        return a->prefix_bits > b->prefix_bits;
+    return a->handle < b->handle;
+}
+
+/* Where the entry is among the ranked ones, or would be. */
+static SD_UNUSED uint64_t sd_ranked_position(const struct sd_table *t, const struct sd_entry *e)
+{
+    uint64_t low = 0, high = t->n_ranked;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (sd_entry_precedes(t, t->ranked[middle], e))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Makes the entry known to its engine; there is room. */
+static SD_UNUSED void sd_engine_add(struct sd_table *t, struct sd_entry *e)
+{
+    const uint8_t *value = sd_entry_value(t, e);
+    if (t->engine == SD_ENGINE_RANKED) {
+        uint64_t at = sd_ranked_position(t, e);
+        memmove(t->ranked + at + 1, t->ranked + at, (t->n_ranked - at) * sizeof *t->ranked);
+        t->ranked[at] = e;
+        t->n_ranked++;
+        sd_index_add(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
+        return;
+    }
+    struct sd_prefix *prefix = t->by_length[e->prefix_bits];
+    sd_index_add(&prefix->index, sd_prefix_hash(t, prefix, value), e->slot);
+    if (prefix->index.n > 1)
+        return;
+    uint32_t at = t->n_prefixes++;
+    for (; at > 0 && t->prefixes[at - 1]->prefix_bits < prefix->prefix_bits; at--)
+        t->prefixes[at] = t->prefixes[at - 1];
+    t->prefixes[at] = prefix;
+}
+
+static SD_UNUSED void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
+{
+    const uint8_t *value = sd_entry_value(t, e);
+    if (t->engine == SD_ENGINE_RANKED) {
+        uint64_t at = sd_ranked_position(t, e);
+        t->n_ranked--;
+        memmove(t->ranked + at, t->ranked + at + 1, (t->n_ranked - at) * sizeof *t->ranked);
+        sd_index_remove(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
+        return;
+    }
+    struct sd_prefix *prefix = t->by_length[e->prefix_bits];
+    sd_index_remove(&prefix->index, sd_prefix_hash(t, prefix, value), e->slot);
+    if (prefix->index.n > 0)
+        return;
+    uint32_t at = 0;
+    while (t->prefixes[at] != prefix)
+        at++;
+    t->n_prefixes--;
+    memmove(t->prefixes + at, t->prefixes + at + 1, (t->n_prefixes - at) * sizeof *t->prefixes);
+}
+
+/* An entry with a key that the table does not have. */
+static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
+                                       const struct sd_entry_view *view, bool is_const, uint64_t now_ns,
+                                       uint64_t *handle)
+{
+    uint32_t n = t->type->key_bytes;
+    uint32_t prefix_bits = sd_prefix_bits(t, view->mask);
+    if (t->engine == SD_ENGINE_HASH && prefix_bits > (t->lpm_key ? t->lpm_key->value.width_bits : 0))
+        return SD_OUT_OF_RANGE;
+    if (!sd_table_reserve(t, prefix_bits))
+        return SD_NO_MEMORY;
+    void *target;
+    uint32_t status = sd_target_make(instance, t, view, &target);
+    if (status != SD_OK)
+        return status;
+    uint32_t slot = t->free_slot;
+    if (slot == SD_NO_SLOT)
+        slot = t->n_slots++;
+    else
+        t->free_slot = sd_entry_at(t, slot)->slot;
+    struct sd_entry *e = sd_entry_at(t, slot);
+    memset(e, 0, t->entry_bytes);
+    e->slot = slot;
+    e->handle = t->next_handle++;
+    e->priority = view->priority;
+    e->prefix_bits = prefix_bits;
+    e->is_const = is_const;
+    e->last_hit_ns = now_ns;
+    e->reported_ns = SD_NEVER;
+    e->idle_timeout_ns = view->idle_timeout_ns;
+    t->n_timed += e->idle_timeout_ns > 0;
+    memcpy(sd_entry_value(t, e), view->value, n);
+    if (t->mask_at)
+        memcpy((uint8_t *)e + t->mask_at, view->mask, n);
+    for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
+        *sd_entry_count(t, e, i) = (struct sd_count){0, 0};
+    sd_target_set(t, e, view, target);
+    sd_engine_add(t, e);
+    t->ordered[t->n_ordered++] = (struct sd_ordered){e->handle, slot};
+    t->n_entries++;
+    *handle = e->handle;
+    return SD_OK;
+}
+
+/* Removed ones go when they are the most, so that the order is never twice as long as it has to be. */
+static SD_UNUSED void sd_ordered_remove(struct sd_table *t, uint64_t handle)
+{
+    t->ordered[sd_ordered_position(t, handle)].slot = SD_NO_SLOT;
+    if (++t->n_removed * 2 <= t->n_ordered)
+        return;
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < t->n_ordered; i++)
+        if (t->ordered[i].slot != SD_NO_SLOT)
+            t->ordered[n++] = t->ordered[i];
+    t->n_ordered = n;
+    t->n_removed = 0;
+}
+
+#endif

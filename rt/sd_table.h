@@ -1,0 +1,274 @@
+/*
+ * Tables: what packets look up, and what the control plane does with entries.
+ *
+ * Owns: struct sd_table, its entries, and the engines that find them:
+ *
+ *   hash    all keys exact, or all but one LPM key: an index for each prefix length that is in use, the longest
+ *           first. Without an LPM key there is one.
+ *   ranked  anything else: all entries in order of precedence. Larger priorities come first; in tables without
+ *           ternary, range or optional keys larger sums of prefix lengths; then what was inserted first.
+ *   none    without keys: no entries.
+ *
+ * Invariants: an entry stays where it is in memory until it is removed; its slot (chunk and position) is then used
+ * again, its handle never is. Value, mask and priority are an entry's identity. Packets change nothing of an entry
+ * but its marks (last hit, reported), the cells of the direct counter, of which each worker has its own, and the
+ * direct meter, which is locked.
+ */
+#ifndef SD_TABLE_H
+#define SD_TABLE_H
+
+#include "sd_match.h"
+#include "sd_profile.h"
+
+struct sd_found {
+    /* Action data. */
+    const uint8_t *data;
+    /* UINT32_MAX: nothing to run (an empty group). */
+    uint32_t action;
+    /* UINT32_MAX: no profile. */
+    uint32_t member;
+    /* SD_DEFAULT_ENTRY on a miss. */
+    uint64_t handle;
+    bool hit;
+};
+
+enum sd_engine { SD_ENGINE_NONE, SD_ENGINE_HASH, SD_ENGINE_RANKED };
+
+#define SD_NEVER UINT64_MAX
+
+/* Its value, data, mask and meter follow, where the table says. */
+struct sd_entry {
+    uint64_t last_hit_ns;
+    /* When its expiry was reported since the last hit, or SD_NEVER. */
+    uint64_t reported_ns;
+    uint64_t handle;
+    /* The member, group or one-shot. */
+    void *target;
+    /* enum sd_entry_kind */
+    uint32_t kind;
+    /* Action index, member id or group id. */
+    uint32_t what;
+    /* Of a free one the next free one. */
+    uint32_t slot;
+    int32_t priority;
+    uint64_t idle_timeout_ns;
+    /* Sum of the LPM keys' prefix lengths. */
+    uint32_t prefix_bits;
+    uint32_t is_const;
+};
+
+/* Entries of one length of the LPM key's prefix. */
+struct sd_prefix {
+    uint32_t prefix_bits;
+    struct sd_index index;
+    /* What of a key counts; NULL: all of it. */
+    uint8_t *mask;
+};
+
+#define SD_CHUNK_BITS 8
+#define SD_CHUNK_SLOTS (1u << SD_CHUNK_BITS)
+
+struct sd_chunk {
+    uint8_t *entries;
+    /* Of direct counters: of each worker SD_CHUNK_SLOTS cells. */
+    struct sd_count *counts;
+};
+
+/* An entry in the order of handles; SD_NO_SLOT of removed ones. */
+struct sd_ordered {
+    uint64_t handle;
+    uint32_t slot;
+};
+
+struct sd_table {
+    const struct sd_table_type *type;
+    uint32_t engine;
+    uint32_t has_range;
+    uint32_t has_priority;
+    /* Where parts of an entry are; 0: there is none. Masks are left out where keys are all exact. */
+    uint32_t value_at, data_at, mask_at, meter_at, entry_bytes;
+    uint32_t data_bytes;
+    uint32_t n_workers;
+    struct sd_chunk *chunks;
+    uint64_t n_chunks, chunks_capacity;
+    /* Slots that were ever used, and the first free one of these. */
+    uint32_t n_slots, free_slot;
+    uint64_t n_entries, n_timed;
+    uint64_t next_handle;
+    struct sd_ordered *ordered;
+    uint64_t n_ordered, n_removed, ordered_capacity;
+    uint64_t *secrets;
+    /* Ones of each key, as the masks of exact keys are. */
+    uint8_t *ones;
+
+    /* Hash: the LPM key, or NULL; by length of the prefix; those that are in use, the longest first. */
+    const struct sd_key_type *lpm_key;
+    struct sd_prefix **by_length;
+    struct sd_prefix **prefixes;
+    uint32_t n_prefixes;
+    /* Ranked: by precedence, and by value, mask and priority. */
+    struct sd_entry **ranked;
+    uint64_t n_ranked, ranked_capacity;
+    struct sd_index identities;
+
+    uint32_t default_action;
+    uint8_t *default_data;
+    struct sd_count default_count;
+    struct sd_meter default_meter;
+};
+
+/* --- Entries --- */
+
+SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t slot)
+{
+    uint8_t *entries = t->chunks[slot >> SD_CHUNK_BITS].entries;
+    return (struct sd_entry *)(void *)(entries + (size_t)(slot & (SD_CHUNK_SLOTS - 1)) * t->entry_bytes);
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_entry_value(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (uint8_t *)(uintptr_t)e + t->value_at;
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_entry_data(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (uint8_t *)(uintptr_t)e + t->data_at;
+}
+
+SD_ALWAYS_INLINE const uint8_t *sd_entry_mask(const struct sd_table *t, const struct sd_entry *e)
+{
+    return t->mask_at ? (const uint8_t *)e + t->mask_at : t->ones;
+}
+
+SD_INLINE struct sd_meter *sd_entry_meter(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (struct sd_meter *)(void *)((uint8_t *)(uintptr_t)e + t->meter_at);
+}
+
+SD_INLINE struct sd_count *sd_entry_count(const struct sd_table *t, const struct sd_entry *e, uint32_t worker)
+{
+    struct sd_count *counts = t->chunks[e->slot >> SD_CHUNK_BITS].counts;
+    return counts + (size_t)worker * SD_CHUNK_SLOTS + (e->slot & (SD_CHUNK_SLOTS - 1));
+}
+
+/* --- Lookup --- */
+
+SD_ALWAYS_INLINE struct sd_entry *sd_hash_lookup(const struct sd_table *t, const uint8_t *key,
+                                                 uint32_t key_bytes)
+{
+    for (uint32_t i = 0; i < t->n_prefixes; i++) {
+        const struct sd_prefix *prefix = t->prefixes[i];
+        /* The branch is the same for all entries of a table; without it masks would have to be loaded. */
+        if (!prefix->mask) {
+            uint64_t hash = sd_key_hash(t->secrets, key, NULL, key_bytes);
+            uint32_t at = (uint32_t)hash, slot;
+            while ((slot = sd_index_next(&prefix->index, hash, &at)) != SD_NO_SLOT) {
+                struct sd_entry *e = sd_entry_at(t, slot);
+                if (SD_LIKELY(sd_key_equal(key, sd_entry_value(t, e), NULL, key_bytes)))
+                    return e;
+            }
+        } else {
+            uint64_t hash = sd_key_hash(t->secrets, key, prefix->mask, key_bytes);
+            uint32_t at = (uint32_t)hash, slot;
+            while ((slot = sd_index_next(&prefix->index, hash, &at)) != SD_NO_SLOT) {
+                struct sd_entry *e = sd_entry_at(t, slot);
+                if (SD_LIKELY(sd_key_equal(key, sd_entry_value(t, e), prefix->mask, key_bytes)))
+                    return e;
+            }
+        }
+    }
+    return NULL;
+}
+
+static SD_UNUSED struct sd_entry *sd_ranked_lookup(const struct sd_table *t, const uint8_t *key)
+{
+    const struct sd_table_type *type = t->type;
+    for (uint64_t i = 0; i < t->n_ranked; i++) {
+        struct sd_entry *e = t->ranked[i];
+        if (sd_matches(type->keys, type->n_keys, t->has_range, type->key_bytes, key, sd_entry_value(t, e),
+                       sd_entry_mask(t, e)))
+            return e;
+    }
+    return NULL;
+}
+
+/* Marks, counts and meters. */
+SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *packet, struct sd_table *t,
+                                   uint32_t table, struct sd_entry *e)
+{
+    /* All workers write the same here in most cases: a cache line that is only read is not fought over. */
+    if (__atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED) != w->now_ns)
+        __atomic_store_n(&e->last_hit_ns, w->now_ns, __ATOMIC_RELAXED);
+    if (SD_UNLIKELY(__atomic_load_n(&e->reported_ns, __ATOMIC_RELAXED) != SD_NEVER))
+        __atomic_store_n(&e->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
+    const struct sd_table_type *type = t->type;
+    if (type->has_direct_counter)
+        sd_count_add(sd_entry_count(t, e, w->index), type->direct_counter_unit, 1, packet->length_bytes);
+    if (type->has_direct_meter) {
+        uint64_t n = type->direct_meter_unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
+        w->direct_colours[table] = (uint8_t)(1 + sd_meter_mark(sd_entry_meter(t, e), n, w->now_ns));
+    }
+}
+
+/* What an entry of a table with a profile says. */
+static SD_UNUSED struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t selector_hash)
+{
+    struct sd_found found = {NULL, UINT32_MAX, UINT32_MAX, e->handle, true};
+    const struct sd_member *member = NULL;
+    if (e->kind == SD_ENTRY_ONE_SHOT) {
+        const struct sd_choices *choices = &((const struct sd_one_shot *)e->target)->choices;
+        uint32_t i = sd_choose(choices, selector_hash);
+        if (i != UINT32_MAX) {
+            found.data = choices->weighted[i].data;
+            found.action = choices->weighted[i].member_or_action;
+        }
+    } else if (e->kind == SD_ENTRY_GROUP) {
+        const struct sd_group *group = e->target;
+        uint32_t i = sd_choose(&group->choices, selector_hash);
+        if (i != UINT32_MAX)
+            member = group->members[i];
+    } else {
+        member = e->target;
+    }
+    if (member) {
+        found.data = member->data;
+        found.action = member->action;
+        found.member = member->name.id;
+    }
+    return found;
+}
+
+/* `key_bytes` of the type. */
+SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                 const void *key, uint32_t key_bytes, uint64_t selector_hash)
+{
+    struct sd_table *t = &w->instance->tables[table];
+    struct sd_table_count *count = &w->table_counts[table];
+    count->n_lookups++;
+    struct sd_entry *e = NULL;
+    if (t->engine == SD_ENGINE_HASH)
+        e = sd_hash_lookup(t, key, key_bytes);
+    else if (t->engine == SD_ENGINE_RANKED)
+        e = sd_ranked_lookup(t, key);
+    if (!e)
+        return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, false};
+    count->n_hits++;
+    sd_entry_hit(w, packet, t, table, e);
+    if (SD_LIKELY(e->kind == SD_ENTRY_ACTION))
+        return (struct sd_found){sd_entry_data(t, e), e->what, UINT32_MAX, e->handle, true};
+    return sd_entry_target(e, selector_hash);
+}
+
+/* Of the packet under way: green where no entry was hit. */
+SD_INLINE uint32_t sd_direct_meter_colour(const struct sd_worker *w, uint32_t table)
+{
+    return w->direct_colours[table] ? w->direct_colours[table] - 1u : SD_GREEN;
+}
+
+/* Where a packet begins a block. */
+SD_INLINE void sd_direct_colours_reset(struct sd_worker *w)
+{
+    memset(w->direct_colours, 0, w->instance->pipeline->n_tables);
+}
+
+#endif
