@@ -22,6 +22,8 @@ mod error;
 mod file_port;
 mod interface_error;
 pub mod limits;
+#[cfg(target_os = "linux")]
+mod live;
 mod memory_port;
 mod mirror;
 mod packet;
@@ -38,6 +40,8 @@ pub use capture_writer::{CaptureWriter, PcapWriter, PcapngWriter};
 pub use error::{Damage, ReadError, WriteError};
 pub use file_port::FilePort;
 pub use interface_error::{InterfaceCause, InterfaceError};
+#[cfg(target_os = "linux")]
+pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, interface_names};
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;
 pub use packet::{LINK_TYPE_ETHERNET, Packet};

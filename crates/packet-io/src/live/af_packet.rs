@@ -1,0 +1,396 @@
+//! Any interface as a port, by way of an AF_PACKET socket.
+
+use super::interface::{InterfaceControl, Merging};
+use super::offload::{self, GSO_ECN, GSO_NONE, NEEDS_CSUM};
+use super::segment::Segments;
+use super::socket::{OVERFLOW_BYTES, PacketSocket, Received};
+use crate::limits::{BURST_MAX, FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
+use crate::{
+    BufPool, InterfaceCause, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats,
+};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
+
+const CAPABILITIES: &str = "cap_net_raw,cap_net_admin";
+
+/// What can be chosen about an [`AfPacketPort`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AfPacketOptions {
+    /// Longer packets are dropped and counted: 64 to 65,535. Also limited by the buffers of the pool.
+    pub packet_bytes_max: usize,
+    /// Of the kernel's queues in either direction.
+    pub queue_bytes: usize,
+    /// Sends past the interface's queueing discipline: faster, but nothing waits when the interface is busy.
+    pub is_qdisc_bypassed: bool,
+}
+
+impl AfPacketOptions {
+    /// Jumbo packets, 8 MiB of queue, with the queueing discipline.
+    pub const JUMBO: AfPacketOptions =
+        AfPacketOptions { packet_bytes_max: JUMBO_BYTES_MAX, queue_bytes: 8 << 20, is_qdisc_bypassed: false };
+}
+
+/// A port that is an interface of the system, which receives all packets that arrive there.
+///
+/// When the interface vanishes, the port waits for another of the same name.
+#[derive(Debug)]
+pub struct AfPacketPort {
+    id: PortId,
+    control: InterfaceControl,
+    options: AfPacketOptions,
+    /// The socket and the number of the interface that it is bound to.
+    socket: Option<(PacketSocket, i32)>,
+    state: LinkState,
+    merging: Merging,
+    stats: PortStats,
+    /// Segments for which there was no place in the burst.
+    pending: VecDeque<PacketBuf>,
+    /// Buffers to be received into. Empty between calls.
+    armed: Vec<PacketBuf>,
+    /// Untouched, and therefore without memory behind it, until a merged packet arrives.
+    overflows: Vec<u8>,
+    /// A merged packet in one piece.
+    merged: Vec<u8>,
+}
+
+impl AfPacketPort {
+    /// Opens an interface of the calling thread's network namespace. It may be switched off.
+    pub fn open(id: PortId, interface: &str, options: AfPacketOptions) -> Result<AfPacketPort, PortError> {
+        let control = InterfaceControl::new(interface)?;
+        if !(64..=FRAME_BYTES_MAX).contains(&options.packet_bytes_max) {
+            return Err(control
+                .error(InterfaceCause::BadOption {
+                    option: "the longest packet",
+                    value: options.packet_bytes_max,
+                    min: 64,
+                    max: FRAME_BYTES_MAX,
+                })
+                .into());
+        }
+        let mut port = AfPacketPort {
+            id,
+            control,
+            options,
+            socket: None,
+            state: LinkState::Gone,
+            merging: Merging::default(),
+            stats: PortStats::default(),
+            pending: VecDeque::new(),
+            armed: Vec::with_capacity(BURST_MAX),
+            overflows: vec![0; BURST_MAX * OVERFLOW_BYTES],
+            merged: Vec::new(),
+        };
+        port.look()?;
+        if port.socket.is_none() {
+            return Err(port.control.not_found().into());
+        }
+        Ok(port)
+    }
+
+    /// The interface's name.
+    pub fn interface(&self) -> &str {
+        self.control.name()
+    }
+
+    /// Finds out how the interface is, and opens the socket again where there is a new interface of that name.
+    fn look(&mut self) -> Result<(), InterfaceError> {
+        match self.control.index()? {
+            Some(index) if self.socket.as_ref().is_some_and(|(_, bound)| *bound == index) => {
+                self.state = self.control.link_state();
+            }
+            Some(index) => {
+                self.close();
+                let AfPacketOptions { packet_bytes_max: _, queue_bytes, is_qdisc_bypassed } = self.options;
+                match PacketSocket::open(index, queue_bytes, is_qdisc_bypassed) {
+                    Ok(socket) => {
+                        self.merging = self.control.stop_merging();
+                        self.socket = Some((socket, index));
+                        self.state = self.control.link_state();
+                    }
+                    // Gone again since it was found; the next look tells.
+                    Err(failed) if is_gone(&failed.error) => {}
+                    Err(failed) => return Err(self.control.failed(failed.step, CAPABILITIES, failed.error)),
+                }
+            }
+            None => self.close(),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.take_kernel_drops();
+        self.socket = None;
+        self.state = LinkState::Gone;
+        self.merging = Merging::default();
+    }
+
+    fn take_kernel_drops(&mut self) {
+        if let Some((socket, _)) = &self.socket {
+            self.stats.rx_dropped_kernel += socket.take_n_dropped();
+        }
+    }
+
+    /// Receives once up to `n_wanted` messages, and passes on what came: to the burst until that has `n_all`
+    /// packets. Gives the number of messages, 0 when none waits.
+    fn receive(
+        &mut self,
+        pool: &mut BufPool,
+        burst: &mut Vec<PacketBuf>,
+        n_wanted: usize,
+        n_all: usize,
+    ) -> Result<usize, PortError> {
+        while self.armed.len() < n_wanted {
+            let Some(mut buf) = pool.take() else { break };
+            let room_bytes = buf.tailroom().min(self.options.packet_bytes_max);
+            if buf.append(room_bytes).is_none() {
+                break;
+            }
+            self.armed.push(buf);
+        }
+        let Some((socket, _)) = &self.socket else { return Ok(0) };
+        if self.armed.is_empty() {
+            return Ok(0);
+        }
+        let mut received = [Received::default(); BURST_MAX];
+        match socket.receive(&mut self.armed, &mut self.overflows, &mut received) {
+            Ok(n_received) => {
+                let timestamp_ns = crate::time::now_ns();
+                let mut armed = std::mem::take(&mut self.armed);
+                let n_received = n_received.min(armed.len());
+                for (i, mut buf) in armed.drain(..n_received).enumerate() {
+                    (buf.port, buf.timestamp_ns) = (self.id, timestamp_ns);
+                    self.accept(pool, burst, n_all, buf, i, &received[i]);
+                }
+                self.armed = armed;
+                Ok(n_received)
+            }
+            Err(error) => {
+                match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::EINTR) => {}
+                    // A packet with an offload that the socket cannot express; it is gone.
+                    Some(libc::EINVAL) => self.stats.rx_errors += 1,
+                    _ if is_gone(&error) => self.look()?,
+                    _ => return Err(self.control.failed("receive", CAPABILITIES, error).into()),
+                }
+                Ok(0)
+            }
+        }
+    }
+
+    /// Makes a packet out of what was received in place `i`.
+    fn accept(
+        &mut self,
+        pool: &mut BufPool,
+        burst: &mut Vec<PacketBuf>,
+        n_all: usize,
+        mut buf: PacketBuf,
+        i: usize,
+        received: &Received,
+    ) {
+        if received.vnet.gso_type & !GSO_ECN != GSO_NONE {
+            self.cut(pool, burst, n_all, buf, i, received);
+            return;
+        }
+        let n_bytes_max = buf.len();
+        let n_tag_bytes = if received.vlan.is_some() { 4 } else { 0 };
+        let is_too_long = received.is_cut || received.n_bytes + n_tag_bytes > n_bytes_max;
+        buf.truncate(received.n_bytes);
+        if is_too_long {
+            self.stats.rx_too_long += 1;
+            pool.give_back(buf);
+        } else if !complete(&mut buf, received) {
+            self.stats.rx_errors += 1;
+            pool.give_back(buf);
+        } else {
+            self.deliver(burst, n_all, buf);
+        }
+    }
+
+    fn deliver(&mut self, burst: &mut Vec<PacketBuf>, n_all: usize, buf: PacketBuf) {
+        self.stats.received(buf.len());
+        if burst.len() < n_all && self.pending.is_empty() {
+            burst.push(buf);
+        } else {
+            self.pending.push_back(buf);
+        }
+    }
+
+    /// Cuts a merged packet into the segments that a wire would have carried.
+    fn cut(
+        &mut self,
+        pool: &mut BufPool,
+        burst: &mut Vec<PacketBuf>,
+        n_all: usize,
+        buf: PacketBuf,
+        i: usize,
+        received: &Received,
+    ) {
+        let mut merged = std::mem::take(&mut self.merged);
+        merged.clear();
+        let (n_bytes_max, timestamp_ns) = (buf.len(), buf.timestamp_ns);
+        let n_overflow = received.n_bytes.saturating_sub(n_bytes_max).min(OVERFLOW_BYTES);
+        merged.extend(&buf.data()[..received.n_bytes.min(n_bytes_max)]);
+        merged.extend(&self.overflows[i * OVERFLOW_BYTES..][..n_overflow]);
+        pool.give_back(buf);
+        if received.is_cut {
+            self.stats.rx_too_long += 1;
+        } else if let Some(mut segments) = Segments::new(&merged, &received.vnet) {
+            while let Some(len) = segments.next_len() {
+                let n_tag_bytes = if received.vlan.is_some() { 4 } else { 0 };
+                let Some(mut buf) = pool.take() else {
+                    self.stats.rx_dropped_no_buffer += 1;
+                    break;
+                };
+                (buf.port, buf.timestamp_ns) = (self.id, timestamp_ns);
+                let Some(place) = buf.append(len).filter(|_| len + n_tag_bytes <= n_bytes_max) else {
+                    self.stats.rx_too_long += 1;
+                    pool.give_back(buf);
+                    break;
+                };
+                segments.write(place);
+                if received.vlan.is_none_or(|tag| offload::insert_vlan(&mut buf, tag)) {
+                    self.deliver(burst, n_all, buf);
+                } else {
+                    self.stats.rx_errors += 1;
+                    pool.give_back(buf);
+                }
+            }
+        } else {
+            self.stats.rx_dropped_gso += 1;
+        }
+        self.merged = merged;
+    }
+
+    /// Sends the first of the packets; gives how many of them are done with, sent or counted as dropped, and how
+    /// many were sent. The state is no longer `Up` where the interface was found switched off or gone.
+    fn send(&mut self, packets: &[PacketBuf]) -> (usize, usize) {
+        let error = match &self.socket {
+            Some((socket, _)) => match socket.send(packets) {
+                Ok(n) => {
+                    packets[..n].iter().for_each(|p| self.stats.sent(p.len()));
+                    return (n, n);
+                }
+                Err(error) => error,
+            },
+            None => io::Error::from_raw_os_error(libc::ENODEV),
+        };
+        let (count, n_done) = match error.raw_os_error() {
+            Some(libc::EINTR) => return (0, 0),
+            Some(libc::EAGAIN) => (&mut self.stats.tx_dropped_full, packets.len()),
+            Some(libc::ENOBUFS | libc::ENOMEM) => (&mut self.stats.tx_dropped_full, 1),
+            Some(libc::EMSGSIZE) => (&mut self.stats.tx_too_long, 1),
+            _ if is_gone(&error) => {
+                self.state = LinkState::Down;
+                (&mut self.stats.tx_dropped_down, packets.len())
+            }
+            _ => (&mut self.stats.tx_errors, 1),
+        };
+        *count += n_done as u64;
+        (n_done, 0)
+    }
+}
+
+/// Does what the sender left to the hardware; false where that is not possible.
+#[must_use]
+fn complete(buf: &mut PacketBuf, received: &Received) -> bool {
+    let has_checksum =
+        received.vnet.flags & NEEDS_CSUM == 0 || offload::complete_checksum(buf.data_mut(), &received.vnet);
+    has_checksum && received.vlan.is_none_or(|tag| offload::insert_vlan(buf, tag))
+}
+
+/// What the kernel says when an interface is switched off or vanishes.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV))
+}
+
+impl Port for AfPacketPort {
+    fn id(&self) -> PortId {
+        self.id
+    }
+
+    fn rx_burst(
+        &mut self,
+        pool: &mut BufPool,
+        burst: &mut Vec<PacketBuf>,
+        n_max: usize,
+    ) -> Result<usize, PortError> {
+        let n_before = burst.len();
+        let n_all = n_before.saturating_add(n_max);
+        while burst.len() < n_all
+            && let Some(buf) = self.pending.pop_front()
+        {
+            burst.push(buf);
+        }
+        let mut result = Ok(());
+        while burst.len() < n_all && self.socket.is_some() {
+            let n_wanted = (n_all - burst.len()).min(BURST_MAX);
+            match self.receive(pool, burst, n_wanted, n_all) {
+                Ok(n) if n == n_wanted => {}
+                Ok(_) => break,
+                Err(e) => {
+                    result = Err(e);
+                    break;
+                }
+            }
+        }
+        self.armed.drain(..).for_each(|buf| pool.give_back(buf));
+        let n = burst.len() - n_before;
+        if n > 0 && self.state != LinkState::Up {
+            self.look()?;
+        }
+        result.map(|()| n)
+    }
+
+    fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
+        let (mut n_done, mut n_sent, mut result) = (0, 0, Ok(()));
+        if self.state != LinkState::Up && self.control.is_time_to_look() {
+            result = self.look().map_err(PortError::from);
+        }
+        if self.state != LinkState::Up {
+            // The kernel takes packets for an interface without a link, but nobody ever gets them.
+            self.stats.tx_dropped_down += burst.len() as u64;
+            n_done = burst.len();
+        }
+        while n_done < burst.len() {
+            let (n_more_done, n_more_sent) = self.send(&burst[n_done..]);
+            n_done += n_more_done;
+            n_sent += n_more_sent;
+            if self.state != LinkState::Up {
+                result = self.look().map_err(PortError::from);
+            }
+        }
+        burst.drain(..).for_each(|buf| pool.give_back(buf));
+        result.map(|()| n_sent)
+    }
+
+    fn idle(&mut self) -> Result<(), PortError> {
+        if self.control.is_time_to_look() {
+            self.look()?;
+        }
+        Ok(())
+    }
+
+    fn link_state(&self) -> LinkState {
+        self.state
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        self.socket.as_ref().map(|(socket, _)| socket.raw_fd())
+    }
+
+    fn stats(&mut self) -> PortStats {
+        self.take_kernel_drops();
+        self.stats
+    }
+}
+
+impl Drop for AfPacketPort {
+    fn drop(&mut self) {
+        if let Some((_, index)) = &self.socket
+            && self.control.index().is_ok_and(|now| now == Some(*index))
+        {
+            self.control.resume_merging(self.merging);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Interfaces by name: what the system says about them, and what it is told.
+
+use crate::{InterfaceCause, InterfaceError, LinkState};
+use std::ffi::CStr;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How often an interface is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The commands of `ETHTOOL_*` and `ETH_FLAG_*` in linux/ethtool.h that are used here.
+const ETHTOOL_GGRO: u32 = 0x2b;
+const ETHTOOL_SGRO: u32 = 0x2c;
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_SFLAGS: u32 = 0x26;
+const ETH_FLAG_LRO: u32 = 1 << 15;
+
+/// The names of the interfaces there are.
+pub fn interface_names() -> Vec<String> {
+    let mut names = Vec::new();
+    // SAFETY: without arguments; the result is null or an array that ends with index 0 and a null name, valid
+    // until it is freed, which happens once, after the last use. Names are strings that end with 0.
+    unsafe {
+        let first = libc::if_nameindex();
+        if first.is_null() {
+            return names;
+        }
+        let mut at = first;
+        while (*at).if_index != 0 && !(*at).if_name.is_null() {
+            names.push(CStr::from_ptr((*at).if_name).to_string_lossy().into_owned());
+            at = at.add(1);
+        }
+        libc::if_freenameindex(first);
+    }
+    names.sort();
+    names
+}
+
+/// One interface, that may or may not exist at the moment, in the network namespace of the thread that made this.
+#[derive(Debug)]
+pub(super) struct InterfaceControl {
+    name: String,
+    socket: OwnedFd,
+    last_look: Option<Instant>,
+}
+
+impl InterfaceControl {
+    pub(super) fn new(name: &str) -> Result<InterfaceControl, InterfaceError> {
+        let is_valid = (1..libc::IFNAMSIZ).contains(&name.len())
+            && name != "."
+            && name != ".."
+            && !name.contains(|c: char| c.is_whitespace() || matches!(c, '/' | ':' | '\0' | '%'));
+        if !is_valid {
+            return Err(InterfaceError { interface: name.to_string(), cause: InterfaceCause::BadName });
+        }
+        // Any socket will do for the questions asked here; this kind needs no privilege.
+        // SAFETY: without pointers.
+        let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            let cause = InterfaceCause::System { step: "open a socket", error: io::Error::last_os_error() };
+            return Err(InterfaceError { interface: name.to_string(), cause });
+        }
+        // SAFETY: `fd` was just opened, and nobody else knows it.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(InterfaceControl { name: name.to_string(), socket, last_look: None })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn error(&self, cause: InterfaceCause) -> InterfaceError {
+        InterfaceError { interface: self.name.clone(), cause }
+    }
+
+    /// What became of a system call, in the words of the user.
+    pub(super) fn failed(
+        &self,
+        step: &'static str,
+        capabilities: &'static str,
+        error: io::Error,
+    ) -> InterfaceError {
+        self.error(match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => InterfaceCause::NotPermitted { step, capabilities },
+            _ => InterfaceCause::System { step, error },
+        })
+    }
+
+    pub(super) fn not_found(&self) -> InterfaceError {
+        self.error(InterfaceCause::NotFound { interfaces: interface_names() })
+    }
+
+    /// True at most every 100 ms, so that questions to the system may be asked on each idle call.
+    pub(super) fn is_time_to_look(&mut self) -> bool {
+        let now = Instant::now();
+        let is_time = self.last_look.is_none_or(|last| now.duration_since(last) >= LOOK_INTERVAL);
+        if is_time {
+            self.last_look = Some(now);
+        }
+        is_time
+    }
+
+    /// An empty request about this interface.
+    pub(super) fn request(&self) -> libc::ifreq {
+        // SAFETY: numbers, arrays of them, and pointers that may be null.
+        let mut request: libc::ifreq = unsafe { mem::zeroed() };
+        // Shorter than the field (checked by `new`), so a 0 remains at its end.
+        for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request
+    }
+
+    fn ioctl(&self, command: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+        // SAFETY: all commands used in this file take a pointer to an `ifreq`; where that holds a pointer in
+        // turn, the caller keeps what it points to alive and exclusive during this call.
+        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), command, request) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// The interface's number, if there is such an interface.
+    pub(super) fn index(&self) -> Result<Option<i32>, InterfaceError> {
+        let mut request = self.request();
+        match self.ioctl(libc::SIOCGIFINDEX as libc::Ioctl, &mut request) {
+            // SAFETY: a successful SIOCGIFINDEX fills this member.
+            Ok(()) => Ok(Some(unsafe { request.ifr_ifru.ifru_ifindex })),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO)) => Ok(None),
+            Err(error) => Err(self.failed("find it", "cap_net_admin", error)),
+        }
+    }
+
+    fn flags(&self) -> io::Result<i32> {
+        let mut request = self.request();
+        self.ioctl(libc::SIOCGIFFLAGS as libc::Ioctl, &mut request)?;
+        // SAFETY: a successful SIOCGIFFLAGS fills this member.
+        Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
+    }
+
+    /// Whether packets can pass now.
+    pub(super) fn link_state(&self) -> LinkState {
+        const PASSES: i32 = libc::IFF_UP | libc::IFF_RUNNING;
+        match self.flags() {
+            Ok(flags) if flags & PASSES == PASSES => LinkState::Up,
+            Ok(_) => LinkState::Down,
+            Err(_) => LinkState::Gone,
+        }
+    }
+
+    /// Switches the interface on.
+    pub(super) fn set_up(&self) -> Result<(), InterfaceError> {
+        let set = || {
+            let flags = self.flags()?;
+            let mut request = self.request();
+            request.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
+            self.ioctl(libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
+        };
+        set().map_err(|e| self.failed("switch it on", "cap_net_admin", e))
+    }
+
+    /// Asks the interface not to merge received packets; gives what is to be done to undo that. Not all can, nor
+    /// is it needed: what is merged nevertheless is cut again.
+    pub(super) fn stop_merging(&self) -> Merging {
+        let mut before = Merging::default();
+        if self.ethtool(ETHTOOL_GGRO, 0).is_ok_and(|on| on != 0) {
+            before.has_gro = self.ethtool(ETHTOOL_SGRO, 0).is_ok();
+        }
+        if let Ok(flags) = self.ethtool(ETHTOOL_GFLAGS, 0)
+            && flags & ETH_FLAG_LRO != 0
+        {
+            before.has_lro = self.ethtool(ETHTOOL_SFLAGS, flags & !ETH_FLAG_LRO).is_ok();
+        }
+        before
+    }
+
+    /// Undoes [`InterfaceControl::stop_merging`], if the interface is still there.
+    pub(super) fn resume_merging(&self, before: Merging) {
+        // Nothing is left to be done where this fails: the interface has gone or is someone else's now.
+        if before.has_gro {
+            let _ = self.ethtool(ETHTOOL_SGRO, 1);
+        }
+        if before.has_lro
+            && let Ok(flags) = self.ethtool(ETHTOOL_GFLAGS, 0)
+        {
+            let _ = self.ethtool(ETHTOOL_SFLAGS, flags | ETH_FLAG_LRO);
+        }
+    }
+
+    /// `struct ethtool_value` in linux/ethtool.h.
+    fn ethtool(&self, command: u32, data: u32) -> io::Result<u32> {
+        let mut value = [command, data];
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+        self.ioctl(SIOCETHTOOL, &mut request)?;
+        Ok(value[1])
+    }
+}
+
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
+/// What merged received packets before it was told not to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Merging {
+    has_gro: bool,
+    has_lro: bool,
+}

@@ -1,0 +1,156 @@
+//! What offloads left to do: checksums to complete, VLAN tags to put back.
+
+use crate::PacketBuf;
+
+/// `struct virtio_net_hdr` in linux/virtio_net.h: comes before each packet of a socket with PACKET_VNET_HDR.
+/// The numbers are in the order of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct VirtioNetHdr {
+    pub(super) flags: u8,
+    pub(super) gso_type: u8,
+    /// Not to be relied on.
+    pub(super) hdr_len: u16,
+    /// Payload of each segment.
+    pub(super) gso_size: u16,
+    /// From where on the checksum is to be computed.
+    pub(super) csum_start: u16,
+    /// Where it belongs, counted from `csum_start`.
+    pub(super) csum_offset: u16,
+}
+
+pub(super) const VNET_HDR_BYTES: usize = 10;
+const _: () = assert!(size_of::<VirtioNetHdr>() == VNET_HDR_BYTES);
+
+/// The checksum field holds only the sum of the pseudo header.
+pub(super) const NEEDS_CSUM: u8 = 1;
+pub(super) const GSO_NONE: u8 = 0;
+pub(super) const GSO_TCPV4: u8 = 1;
+pub(super) const GSO_TCPV6: u8 = 4;
+pub(super) const GSO_UDP_L4: u8 = 5;
+/// With one of the others: the first segment alone has the CWR flag.
+pub(super) const GSO_ECN: u8 = 0x80;
+
+/// Where SCTP has its checksum, which is a CRC.
+const SCTP_CSUM_OFFSET: usize = 8;
+
+/// Computes the checksum that the sender left to the hardware; false where the header names no place in the
+/// packet.
+#[must_use]
+pub(super) fn complete_checksum(packet: &mut [u8], header: &VirtioNetHdr) -> bool {
+    let (start, offset) = (usize::from(header.csum_start), usize::from(header.csum_offset));
+    let Some(covered) = packet.get_mut(start..) else { return false };
+    if offset == SCTP_CSUM_OFFSET {
+        let Some(field) = covered.get_mut(offset..offset + 4) else { return false };
+        field.fill(0);
+        let crc = crc32c(covered);
+        covered[offset..offset + 4].copy_from_slice(&crc.to_le_bytes());
+        return true;
+    }
+    if covered.len() < offset + 2 {
+        return false;
+    }
+    let sum = finish(sum(covered, 0));
+    covered[offset..offset + 2].copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
+/// Adds up 16-bit words (RFC 1071); an odd last byte counts as the upper half of a word.
+pub(super) fn sum(bytes: &[u8], start: u64) -> u64 {
+    let mut words = bytes.chunks_exact(4);
+    let mut sum = start;
+    for word in &mut words {
+        // 2^16 is 1 modulo 2^16 - 1, so words of 32 bits add up to the same.
+        sum += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+    }
+    let mut last = [0; 4];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    sum + u64::from(u32::from_be_bytes(last))
+}
+
+/// The checksum of a sum, as IPv4 has it.
+pub(super) fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// The checksum of a sum, as transports have it: never 0, which means "none" in UDP and the same as 0xffff
+/// elsewhere.
+pub(super) fn finish(sum: u64) -> u16 {
+    match fold(sum) {
+        0 => 0xffff,
+        sum => sum,
+    }
+}
+
+/// CRC-32C, reflected (RFC 9260, appendix A). Bit by bit, as almost nobody needs it.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+    })
+}
+
+/// A tag that the kernel or the hardware took out of the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VlanTag {
+    pub(super) tpid: u16,
+    pub(super) tci: u16,
+}
+
+const MAC_ADDRESSES_BYTES: usize = 12;
+
+/// Puts a tag back behind the addresses; false where there are none or the headroom is too small.
+#[must_use]
+pub(super) fn insert_vlan(buf: &mut PacketBuf, tag: VlanTag) -> bool {
+    if buf.len() < MAC_ADDRESSES_BYTES || buf.prepend(4).is_none() {
+        return false;
+    }
+    let data = buf.data_mut();
+    data.copy_within(4..4 + MAC_ADDRESSES_BYTES, 0);
+    data[12..14].copy_from_slice(&tag.tpid.to_be_bytes());
+    data[14..16].copy_from_slice(&tag.tci.to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_the_rfc() {
+        // RFC 1071, section 3.
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(finish(sum(&bytes, 0)), !0xddf2);
+        assert_eq!(finish(sum(&bytes[..7], 0)), !0xdcfb);
+        assert_eq!(finish(sum(&[0xff, 0xff], 0)), 0xffff);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn checksums_are_completed_in_their_place() {
+        let header = VirtioNetHdr { flags: NEEDS_CSUM, csum_start: 3, csum_offset: 6, ..Default::default() };
+        // As UDP: ports 1 and 2, length 9, the sum of a pseudo header, one byte.
+        let mut packet = [9, 9, 9, 0, 1, 0, 2, 0, 9, 0x12, 0x34, 0xab];
+        assert!(complete_checksum(&mut packet, &header));
+        let sum = !(1 + 2 + 9 + 0x1234 + 0xab00u16);
+        assert_eq!(packet, [9, 9, 9, 0, 1, 0, 2, 0, 9, (sum >> 8) as u8, sum as u8, 0xab]);
+        for (csum_start, csum_offset) in [(5, 6), (13, 0), (0, 11), (u16::MAX, u16::MAX), (2, 8)] {
+            let before = packet;
+            let header = VirtioNetHdr { csum_start, csum_offset, ..header };
+            assert!(!complete_checksum(&mut packet, &header), "{header:?}");
+            assert_eq!(packet, before);
+        }
+    }
+
+    #[test]
+    fn tags_go_behind_the_addresses() {
+        let mut buf = PacketBuf::new(64, 4);
+        assert!(buf.set_data(&[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0, 5]));
+        let tag = VlanTag { tpid: 0x88a8, tci: 0x2064 };
+        assert!(insert_vlan(&mut buf, tag));
+        assert_eq!(buf.data(), [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x88, 0xa8, 0x20, 0x64, 8, 0, 5]);
+        assert!(!insert_vlan(&mut buf, tag), "no headroom is left");
+    }
+}

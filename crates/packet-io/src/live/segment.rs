@@ -1,0 +1,160 @@
+//! Cutting packets that the sender left to the hardware to cut (TSO, USO), or that a receiver merged (GRO).
+
+use super::offload::{self, GSO_ECN, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM, VirtioNetHdr};
+
+const ETHERNET_BYTES: usize = 14;
+const IPV6_BYTES: usize = 40;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+const FIN_AND_PSH: u8 = 0x09;
+const CWR: u8 = 0x80;
+
+/// The segments of a packet, in order.
+#[derive(Debug)]
+pub(super) struct Segments<'a> {
+    headers: &'a [u8],
+    payload: &'a [u8],
+    /// Where the network layer's header begins.
+    l3: usize,
+    /// Where the transport layer's header begins.
+    l4: usize,
+    version: Version,
+    transport: u8,
+    payload_bytes_max: usize,
+    /// Payload bytes that are in segments already.
+    n_done: usize,
+    n_segments: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Ipv4,
+    Ipv6,
+}
+
+impl<'a> Segments<'a> {
+    /// `None` for what is not TCP or UDP directly over IP over Ethernet, with or without VLAN tags: tunnels.
+    pub(super) fn new(packet: &'a [u8], header: &VirtioNetHdr) -> Option<Segments<'a>> {
+        if header.flags & NEEDS_CSUM == 0 || header.gso_size == 0 {
+            return None;
+        }
+        let mut l3 = ETHERNET_BYTES;
+        let version = loop {
+            match u16_at(packet, l3 - 2)? {
+                0x0800 => break Version::Ipv4,
+                0x86dd => break Version::Ipv6,
+                0x8100 | 0x88a8 => l3 += 4,
+                _ => return None,
+            }
+        };
+        let (l4, transport) = match version {
+            Version::Ipv4 => {
+                let header_bytes = usize::from(packet.get(l3)? & 0xf) * 4;
+                (header_bytes >= 20).then_some((l3 + header_bytes, *packet.get(l3 + 9)?))?
+            }
+            Version::Ipv6 => ipv6_transport(packet, l3)?,
+        };
+        let expected = match header.gso_type & !GSO_ECN {
+            GSO_TCPV4 => (Version::Ipv4, TCP),
+            GSO_TCPV6 => (Version::Ipv6, TCP),
+            GSO_UDP_L4 => (version, UDP),
+            _ => return None,
+        };
+        let header_bytes = match transport {
+            TCP => usize::from(packet.get(l4 + 12)? >> 4) * 4,
+            _ => 8,
+        };
+        let is_whole = transport != TCP || header_bytes >= 20;
+        let is_direct = l4 == usize::from(header.csum_start) && (version, transport) == expected;
+        if !is_direct || !is_whole || packet.len() < l4 + header_bytes {
+            return None;
+        }
+        let (headers, payload) = packet.split_at(l4 + header_bytes);
+        let payload_bytes_max = usize::from(header.gso_size);
+        if headers.len() - l3 + payload_bytes_max.min(payload.len()) > usize::from(u16::MAX) {
+            return None;
+        }
+        let (n_done, n_segments) = (0, 0);
+        Some(Segments { headers, payload, l3, l4, version, transport, payload_bytes_max, n_done, n_segments })
+    }
+
+    /// How long the next segment is; `None` behind the last.
+    pub(super) fn next_len(&self) -> Option<usize> {
+        // A packet without payload is one segment.
+        let is_done = self.n_segments > 0 && self.n_done >= self.payload.len();
+        let rest = self.payload.len() - self.n_done;
+        (!is_done).then(|| self.headers.len() + rest.min(self.payload_bytes_max))
+    }
+
+    /// Writes the next segment. `out` is as long as [`Segments::next_len`] said.
+    pub(super) fn write(&mut self, out: &mut [u8]) {
+        let (headers, payload) = out.split_at_mut(self.headers.len());
+        headers.copy_from_slice(self.headers);
+        payload.copy_from_slice(&self.payload[self.n_done..][..payload.len()]);
+        let is_first = self.n_segments == 0;
+        let is_last = self.n_done + payload.len() >= self.payload.len();
+        let l3_bytes = (out.len() - self.l3) as u16;
+        let l4_bytes = out.len() - self.l4;
+
+        let ip = &mut out[self.l3..];
+        let addresses = match self.version {
+            Version::Ipv4 => {
+                put(ip, 2, l3_bytes);
+                let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(self.n_segments);
+                put(ip, 4, id);
+                put(ip, 10, 0);
+                let sum = offload::fold(offload::sum(&ip[..self.l4 - self.l3], 0));
+                put(ip, 10, sum);
+                12..20
+            }
+            Version::Ipv6 => {
+                put(ip, 4, l3_bytes - IPV6_BYTES as u16);
+                8..IPV6_BYTES
+            }
+        };
+        // The pseudo header of RFC 9293, section 3.1, and RFC 8200, section 8.1.
+        let pseudo = offload::sum(&ip[addresses], l4_bytes as u64 + u64::from(self.transport));
+        let l4 = &mut out[self.l4..];
+        let checksum_at = if self.transport == TCP {
+            let sequence = u32::from_be_bytes([l4[4], l4[5], l4[6], l4[7]]).wrapping_add(self.n_done as u32);
+            l4[4..8].copy_from_slice(&sequence.to_be_bytes());
+            // Only the last segment ends or pushes the stream, only the first answers to congestion.
+            l4[13] &= !(if is_last { 0 } else { FIN_AND_PSH } | if is_first { 0 } else { CWR });
+            16
+        } else {
+            put(l4, 4, l4_bytes as u16);
+            6
+        };
+        put(l4, checksum_at, 0);
+        let sum = offload::finish(offload::sum(l4, pseudo));
+        put(l4, checksum_at, sum);
+        self.n_done += out.len() - self.headers.len();
+        self.n_segments = self.n_segments.wrapping_add(1).max(1);
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Where the transport header is and which it is, behind the extension headers that may come before it
+/// (RFC 8200, section 4).
+fn ipv6_transport(packet: &[u8], l3: usize) -> Option<(usize, u8)> {
+    let (mut next, mut at) = (*packet.get(l3 + 6)?, l3 + IPV6_BYTES);
+    loop {
+        match next {
+            // Hop-by-hop options, routing, destination options.
+            0 | 43 | 60 => {
+                let len_bytes = (usize::from(*packet.get(at + 1)?) + 1) * 8;
+                next = *packet.get(at)?;
+                at += len_bytes;
+            }
+            transport => return Some((at, transport)),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! AF_PACKET sockets: packet(7), Documentation/networking/packet_mmap.rst and net/packet/af_packet.c.
+
+use super::offload::{VNET_HDR_BYTES, VirtioNetHdr, VlanTag};
+use crate::PacketBuf;
+use crate::limits::BURST_MAX;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Room behind the buffer for what is longer than it: as much as a merged packet can have.
+pub(super) const OVERFLOW_BYTES: usize = 1 << 16;
+
+/// What came with a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Received {
+    /// Bytes in the buffer and, what does not fit there, in the overflow.
+    pub(super) n_bytes: usize,
+    /// Not even the overflow was long enough.
+    pub(super) is_cut: bool,
+    pub(super) vnet: VirtioNetHdr,
+    pub(super) vlan: Option<VlanTag>,
+}
+
+/// Room for one `tpacket_auxdata` with its header.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+// SAFETY: arithmetic only.
+const _: () = assert!(
+    unsafe { libc::CMSG_SPACE(size_of::<libc::tpacket_auxdata>() as u32) } as usize <= size_of::<Control>()
+);
+
+/// A socket that receives all packets that arrive at an interface, and no others.
+#[derive(Debug)]
+pub(super) struct PacketSocket {
+    fd: OwnedFd,
+}
+
+/// A step of opening a socket that failed.
+pub(super) struct FailedStep {
+    pub(super) step: &'static str,
+    pub(super) error: io::Error,
+}
+
+impl PacketSocket {
+    /// Opens a socket for the interface with that number, which must be switched neither on nor off.
+    pub(super) fn open(
+        ifindex: i32,
+        buffer_bytes: usize,
+        is_qdisc_bypassed: bool,
+    ) -> Result<PacketSocket, FailedStep> {
+        const KIND: libc::c_int = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let failed = |step| FailedStep { step, error: io::Error::last_os_error() };
+        // Protocol 0: nothing is received before the socket is bound to its interface.
+        // SAFETY: without pointers.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, KIND, 0) };
+        if fd < 0 {
+            return Err(failed("open a packet socket"));
+        }
+        // SAFETY: `fd` was just opened, and nobody else knows it.
+        let socket = PacketSocket { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+
+        let options = [
+            (libc::PACKET_VNET_HDR, "see offloads (PACKET_VNET_HDR)"),
+            (libc::PACKET_AUXDATA, "see VLAN tags (PACKET_AUXDATA)"),
+            (libc::PACKET_IGNORE_OUTGOING, "ignore what is sent (PACKET_IGNORE_OUTGOING, Linux 4.20)"),
+        ];
+        for (option, step) in options {
+            socket.set(libc::SOL_PACKET, option, &1i32).map_err(|error| FailedStep { step, error })?;
+        }
+        if is_qdisc_bypassed {
+            socket
+                .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)
+                .map_err(|error| FailedStep { step: "bypass its queue (PACKET_QDISC_BYPASS)", error })?;
+        }
+        let n_bytes = i32::try_from(buffer_bytes).unwrap_or(i32::MAX);
+        for (force, limited) in
+            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
+            if socket.set(libc::SOL_SOCKET, force, &n_bytes).is_err() {
+                // Without the privilege, as much as anyone may have. Less is slower, not wrong.
+                let _ = socket.set(libc::SOL_SOCKET, limited, &n_bytes);
+            }
+        }
+        let promiscuous = libc::packet_mreq {
+            mr_ifindex: ifindex,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
+            .map_err(|error| FailedStep { step: "receive packets for all addresses", error })?;
+
+        // SAFETY: numbers and arrays of them.
+        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = ifindex;
+        // SAFETY: the address is of the kind and length that are named, and outlives the call.
+        let result = unsafe {
+            let len_bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            libc::bind(socket.raw_fd(), (&raw const address).cast(), len_bytes)
+        };
+        if result < 0 { Err(failed("bind a packet socket to it")) } else { Ok(socket) }
+    }
+
+    pub(super) fn raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    fn set<T: Copy>(&self, level: i32, option: i32, value: &T) -> io::Result<()> {
+        let len_bytes = size_of::<T>() as libc::socklen_t;
+        // SAFETY: `value` is readable for its size, which is named, during the call.
+        let result = unsafe {
+            libc::setsockopt(self.raw_fd(), level, option, std::ptr::from_ref(value).cast(), len_bytes)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Packets that the kernel dropped because the socket's queue was full, since the last call.
+    pub(super) fn take_n_dropped(&self) -> u64 {
+        let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut len_bytes = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: `stats` is writable for the length that is named, and the kernel writes no more.
+        let result = unsafe {
+            libc::getsockopt(
+                self.raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut stats).cast(),
+                &raw mut len_bytes,
+            )
+        };
+        if result < 0 { 0 } else { u64::from(stats.tp_drops) }
+    }
+
+    /// Receives up to as many packets as there are buffers, each of which has its full length already, and at
+    /// most [`BURST_MAX`]. `overflows` has [`OVERFLOW_BYTES`] for each. Nothing waiting is `WouldBlock`.
+    pub(super) fn receive(
+        &self,
+        bufs: &mut [PacketBuf],
+        overflows: &mut [u8],
+        received: &mut [Received; BURST_MAX],
+    ) -> io::Result<usize> {
+        // SAFETY: numbers and pointers that may be null.
+        let mut messages: [libc::mmsghdr; BURST_MAX] = unsafe { mem::zeroed() };
+        // SAFETY: as before.
+        let mut parts: [[libc::iovec; 3]; BURST_MAX] = unsafe { mem::zeroed() };
+        let mut headers = [VirtioNetHdr::default(); BURST_MAX];
+        let mut controls = [Control([0; 64]); BURST_MAX];
+
+        let mut n = 0;
+        for (buf, overflow) in bufs.iter_mut().zip(overflows.chunks_exact_mut(OVERFLOW_BYTES)).take(BURST_MAX)
+        {
+            parts[n] =
+                [part((&raw mut headers[n]).cast(), VNET_HDR_BYTES), bytes(buf.data_mut()), bytes(overflow)];
+            let message = &mut messages[n].msg_hdr;
+            message.msg_iov = parts[n].as_mut_ptr();
+            message.msg_iovlen = parts[n].len() as _;
+            message.msg_control = (&raw mut controls[n]).cast();
+            message.msg_controllen = size_of::<Control>() as _;
+            n += 1;
+        }
+        // SAFETY: the first `n` messages were filled above with pointers to places that are distinct, writable
+        // for the lengths given, and alive until the end of this function; nobody else uses them meanwhile.
+        let result = unsafe {
+            libc::recvmmsg(
+                self.raw_fd(),
+                messages.as_mut_ptr(),
+                n as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        let n_received = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
+        for i in 0..n_received.min(n) {
+            let message = &messages[i].msg_hdr;
+            received[i] = Received {
+                n_bytes: (messages[i].msg_len as usize).saturating_sub(VNET_HDR_BYTES),
+                is_cut: message.msg_flags & libc::MSG_TRUNC != 0,
+                vnet: headers[i],
+                vlan: vlan_tag(message),
+            };
+        }
+        Ok(n_received)
+    }
+
+    /// Sends packets in order, at most [`BURST_MAX`]. Gives how many were taken; an error is about the first.
+    pub(super) fn send(&self, packets: &[PacketBuf]) -> io::Result<usize> {
+        // All 0: nothing is left to be done with the packet.
+        static HEADER: [u8; VNET_HDR_BYTES] = [0; VNET_HDR_BYTES];
+        // SAFETY: numbers and pointers that may be null.
+        let mut messages: [libc::mmsghdr; BURST_MAX] = unsafe { mem::zeroed() };
+        // SAFETY: as before.
+        let mut parts: [[libc::iovec; 2]; BURST_MAX] = unsafe { mem::zeroed() };
+        let n = packets.len().min(BURST_MAX);
+        for (i, packet) in packets[..n].iter().enumerate() {
+            let data = packet.data();
+            parts[i] =
+                [part(HEADER.as_ptr().cast_mut(), HEADER.len()), part(data.as_ptr().cast_mut(), data.len())];
+            messages[i].msg_hdr.msg_iov = parts[i].as_mut_ptr();
+            messages[i].msg_hdr.msg_iovlen = parts[i].len() as _;
+        }
+        // SAFETY: the first `n` messages were filled above with pointers to places that are readable for the
+        // lengths given and alive until the end of this function; sending only reads them.
+        let result = unsafe {
+            libc::sendmmsg(self.raw_fd(), messages.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT as _)
+        };
+        usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+fn part(base: *mut u8, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: base.cast(), iov_len: len }
+}
+
+fn bytes(bytes: &mut [u8]) -> libc::iovec {
+    part(bytes.as_mut_ptr(), bytes.len())
+}
+
+/// The tag that the kernel took out of a packet, from what it says beside the packet.
+fn vlan_tag(message: &libc::msghdr) -> Option<VlanTag> {
+    // SAFETY: the kernel has filled the control buffer that `message` points to, up to the length that it has
+    // put there; the macros stay within that. The data of this kind of header is a `tpacket_auxdata`, checked
+    // for its length, and need not be aligned.
+    let auxdata = unsafe {
+        let mut at = libc::CMSG_FIRSTHDR(message);
+        loop {
+            let header = at.as_ref()?;
+            let is_auxdata = header.cmsg_level == libc::SOL_PACKET
+                && header.cmsg_type == libc::PACKET_AUXDATA
+                && header.cmsg_len as usize
+                    >= libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as u32) as usize;
+            if is_auxdata {
+                break libc::CMSG_DATA(at).cast::<libc::tpacket_auxdata>().read_unaligned();
+            }
+            at = libc::CMSG_NXTHDR(message, at);
+        }
+    };
+    let has = |flag: u32| auxdata.tp_status & flag != 0;
+    let tpid = if has(libc::TP_STATUS_VLAN_TPID_VALID) { auxdata.tp_vlan_tpid } else { 0x8100 };
+    has(libc::TP_STATUS_VLAN_VALID).then_some(VlanTag { tpid, tci: auxdata.tp_vlan_tci })
+}

@@ -1,0 +1,239 @@
+//! TAP devices: the kernel's network stack at the other end of the port
+//! (Documentation/networking/tuntap.rst, drivers/net/tun.c).
+
+use super::interface::InterfaceControl;
+use crate::limits::{FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
+use crate::{
+    BufPool, InterfaceCause, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats,
+};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+const CAPABILITIES: &str = "cap_net_admin";
+
+/// What can be chosen about a [`TapPort`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TapOptions {
+    /// Longer packets are dropped and counted: 64 to 65,535. Also limited by the buffers of the pool.
+    pub packet_bytes_max: usize,
+}
+
+impl TapOptions {
+    /// Jumbo packets.
+    pub const JUMBO: TapOptions = TapOptions { packet_bytes_max: JUMBO_BYTES_MAX };
+}
+
+/// A port whose other end is an interface of this machine's own network stack: what the system sends there is
+/// received here, and the other way round.
+///
+/// The kernel completes checksums, cuts segments and puts VLAN tags in their place before it hands packets over.
+/// Packets that it drops because the port does not receive them fast enough are counted by the interface
+/// (`ip -s link`) only.
+#[derive(Debug)]
+pub struct TapPort {
+    id: PortId,
+    control: InterfaceControl,
+    options: TapOptions,
+    /// The device and the number of the interface that it belongs to.
+    device: Option<(File, i32)>,
+    state: LinkState,
+    stats: PortStats,
+}
+
+impl TapPort {
+    /// Takes a TAP interface that exists, or makes one and switches it on; one that was made here vanishes with
+    /// the port.
+    pub fn open(id: PortId, interface: &str, options: TapOptions) -> Result<TapPort, PortError> {
+        let control = InterfaceControl::new(interface)?;
+        if !(64..=FRAME_BYTES_MAX).contains(&options.packet_bytes_max) {
+            return Err(control
+                .error(InterfaceCause::BadOption {
+                    option: "the longest packet",
+                    value: options.packet_bytes_max,
+                    min: 64,
+                    max: FRAME_BYTES_MAX,
+                })
+                .into());
+        }
+        let (device, state, stats) = (None, LinkState::Gone, PortStats::default());
+        let mut port = TapPort { id, control, options, device, state, stats };
+        let is_new = port.control.index()?.is_none();
+        port.attach()?;
+        if is_new {
+            port.control.set_up()?;
+        }
+        port.look()?;
+        Ok(port)
+    }
+
+    /// The interface's name.
+    pub fn interface(&self) -> &str {
+        self.control.name()
+    }
+
+    /// Opens the device, which makes the interface where there is none.
+    fn attach(&mut self) -> Result<(), InterfaceError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/net/tun")
+            .map_err(|error| match error.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => {
+                    self.control.failed("open /dev/net/tun", CAPABILITIES, error)
+                }
+                _ => self.control.error(InterfaceCause::NoTunDevice { error }),
+            })?;
+        let mut request = self.control.request();
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+        // SAFETY: TUNSETIFF takes a pointer to an `ifreq`, which outlives the call.
+        let result =
+            unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &raw mut request) };
+        if result < 0 {
+            let error = io::Error::last_os_error();
+            return Err(match error.raw_os_error() {
+                Some(libc::EBUSY | libc::EINVAL) => self.control.error(InterfaceCause::Busy),
+                _ => self.control.failed("make a TAP interface", CAPABILITIES, error),
+            });
+        }
+        if let Some(index) = self.control.index()? {
+            self.device = Some((file, index));
+        }
+        Ok(())
+    }
+
+    /// Finds out how the interface is. One that was deleted is not made again: whoever deleted it wanted so. But
+    /// when there is another of that name, the port takes it.
+    fn look(&mut self) -> Result<(), InterfaceError> {
+        match self.control.index()? {
+            Some(index) if self.device.as_ref().is_some_and(|(_, bound)| *bound == index) => {
+                self.state = self.control.link_state();
+            }
+            Some(_) => {
+                self.device = None;
+                self.attach()?;
+                self.state = self.control.link_state();
+            }
+            None => {
+                self.device = None;
+                self.state = LinkState::Gone;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the device says when its interface is switched off or vanishes.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EBADFD | libc::ENODEV | libc::ENETDOWN))
+}
+
+impl Port for TapPort {
+    fn id(&self) -> PortId {
+        self.id
+    }
+
+    fn rx_burst(
+        &mut self,
+        pool: &mut BufPool,
+        burst: &mut Vec<PacketBuf>,
+        n_max: usize,
+    ) -> Result<usize, PortError> {
+        let (mut n, mut timestamp_ns) = (0, None);
+        while n < n_max
+            && let Some((device, _)) = &mut self.device
+        {
+            let Some(mut buf) = pool.take() else { break };
+            let room_bytes = buf.tailroom().min(self.options.packet_bytes_max);
+            let Some(place) = buf.append(room_bytes) else { break };
+            // What is longer than the buffer shows by its first byte behind.
+            let mut behind = [0];
+            let result = device.read_vectored(&mut [IoSliceMut::new(place), IoSliceMut::new(&mut behind)]);
+            match result {
+                Ok(n_bytes) if n_bytes > room_bytes => {
+                    self.stats.rx_too_long += 1;
+                    pool.give_back(buf);
+                }
+                Ok(n_bytes) => {
+                    buf.truncate(n_bytes);
+                    buf.port = self.id;
+                    buf.timestamp_ns = *timestamp_ns.get_or_insert_with(crate::time::now_ns);
+                    self.stats.received(n_bytes);
+                    burst.push(buf);
+                    n += 1;
+                }
+                Err(error) => {
+                    pool.give_back(buf);
+                    if is_gone(&error) {
+                        self.look()?;
+                    } else if !matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) {
+                        return Err(self.control.failed("receive", CAPABILITIES, error).into());
+                    }
+                    break;
+                }
+            }
+        }
+        if n > 0 && self.state != LinkState::Up {
+            self.look()?;
+        }
+        Ok(n)
+    }
+
+    fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
+        let mut result = Ok(());
+        if self.state != LinkState::Up && self.control.is_time_to_look() {
+            result = self.look();
+        }
+        let mut n_sent = 0;
+        for buf in burst.drain(..) {
+            let written = match &mut self.device {
+                Some((device, _)) if self.state == LinkState::Up => {
+                    device.write_vectored(&[IoSlice::new(buf.data())])
+                }
+                Some(_) | None => Err(io::Error::from_raw_os_error(libc::ENETDOWN)),
+            };
+            match written {
+                Ok(_) => {
+                    self.stats.sent(buf.len());
+                    n_sent += 1;
+                }
+                Err(error) => {
+                    let count = match error.raw_os_error() {
+                        Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => &mut self.stats.tx_dropped_full,
+                        Some(libc::EMSGSIZE) => &mut self.stats.tx_too_long,
+                        _ if is_gone(&error) => {
+                            self.state = LinkState::Down;
+                            &mut self.stats.tx_dropped_down
+                        }
+                        _ => &mut self.stats.tx_errors,
+                    };
+                    *count += 1;
+                }
+            }
+            pool.give_back(buf);
+        }
+        result?;
+        Ok(n_sent)
+    }
+
+    fn idle(&mut self) -> Result<(), PortError> {
+        if self.control.is_time_to_look() {
+            self.look()?;
+        }
+        Ok(())
+    }
+
+    fn link_state(&self) -> LinkState {
+        self.state
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        self.device.as_ref().map(|(device, _)| device.as_raw_fd())
+    }
+
+    fn stats(&mut self) -> PortStats {
+        self.stats
+    }
+}

@@ -1,0 +1,177 @@
+//! A network for a test, and ports that are driven by it.
+
+use packet_io::{AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId};
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// After this something is broken, however slow the machine.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Runs a test in a thread with a network namespace of its own. What it opens and which programs it starts are
+/// in there. The namespace ends with it.
+pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    if let Err(why) = probe() {
+        let message = format!("needs a network namespace: {why}");
+        assert!(std::env::var_os("SIDING_REQUIRE_NET").is_none_or(|v| v != "1"), "{message}");
+        eprintln!("skipped: {message}");
+        return;
+    }
+    let thread = thread::spawn(|| {
+        enter_new_namespace().unwrap();
+        ip("link set lo up");
+        test();
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn probe() -> Result<(), String> {
+    if Command::new("ip").arg("-V").output().is_err() {
+        return Err("there is no `ip`; install iproute2".to_string());
+    }
+    thread::spawn(enter_new_namespace).join().unwrap()
+}
+
+pub fn enter_new_namespace() -> Result<(), String> {
+    // SAFETY: without pointers; it changes this thread only.
+    let result = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+    if result == 0 { Ok(()) } else { Err(format!("unshare: {}", std::io::Error::last_os_error())) }
+}
+
+/// The thread as `ip link set ... netns` takes it.
+pub fn thread_id() -> i32 {
+    // SAFETY: without pointers.
+    unsafe { libc::gettid() }
+}
+
+/// Runs `ip` with arguments that are separated by blanks.
+pub fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Makes two interfaces that are connected to each other, without any traffic of their own, and switches them on.
+pub fn veth_pair(a: &str, b: &str, mtu: u32) {
+    ip(&format!("link add name {a} mtu {mtu} type veth peer name {b} mtu {mtu}"));
+    for name in [a, b] {
+        ip(&format!("link set dev {name} addrgenmode none"));
+        ip(&format!("link set dev {name} up"));
+    }
+}
+
+/// A port with a pool.
+pub struct Driven<P> {
+    pub port: P,
+    pub pool: BufPool,
+}
+
+impl<P: Port> Driven<P> {
+    pub fn new(port: P) -> Driven<P> {
+        Driven { port, pool: BufPool::new(BufPoolOptions { n_max: 1024, ..BufPoolOptions::JUMBO }) }
+    }
+
+    pub fn send<D: AsRef<[u8]>>(&mut self, packets: impl IntoIterator<Item = D>) -> usize {
+        let mut burst = Vec::new();
+        for packet in packets {
+            let mut buf = self.pool.take().unwrap();
+            assert!(buf.set_data(packet.as_ref()));
+            burst.push(buf);
+        }
+        let n = self.port.tx_burst(&mut self.pool, &mut burst).unwrap();
+        assert!(burst.is_empty());
+        n
+    }
+
+    /// What waits at the port and is wanted.
+    pub fn receive(&mut self, mut is_wanted: impl FnMut(&[u8]) -> bool) -> Vec<Vec<u8>> {
+        let mut burst: Vec<PacketBuf> = Vec::new();
+        let n = self.port.rx_burst(&mut self.pool, &mut burst, 256).unwrap();
+        assert_eq!(n, burst.len());
+        let mut found = Vec::new();
+        for buf in burst {
+            assert_eq!(buf.port, self.port.id());
+            assert!(buf.timestamp_ns > 1_600_000_000_000_000_000, "{}", buf.timestamp_ns);
+            if is_wanted(buf.data()) {
+                found.push(buf.data().to_vec());
+            }
+            self.pool.give_back(buf);
+        }
+        if n == 0 {
+            self.port.idle().unwrap();
+        }
+        found
+    }
+
+    /// Waits until that many packets have come that are wanted.
+    pub fn receive_n(&mut self, n: usize, mut is_wanted: impl FnMut(&[u8]) -> bool) -> Vec<Vec<u8>> {
+        let (begin, mut found) = (Instant::now(), Vec::new());
+        while found.len() < n {
+            let (stats, n_found) = (self.port.stats(), found.len());
+            assert!(
+                begin.elapsed() < DEADLINE,
+                "{n_found} of {n} packets came: {:?} {stats:?}",
+                self.port.id()
+            );
+            found.extend(self.receive(&mut is_wanted));
+        }
+        found
+    }
+
+    pub fn wait_for(&mut self, state: LinkState) {
+        let begin = Instant::now();
+        while self.port.link_state() != state {
+            assert!(begin.elapsed() < DEADLINE, "waited for {state:?}: {:?}", self.port.link_state());
+            self.port.idle().unwrap();
+            thread::yield_now();
+        }
+    }
+
+    /// No buffer was lost.
+    pub fn assert_all_buffers_are_back(&self) {
+        assert_eq!(self.pool.n_free(), self.pool.n_made());
+    }
+}
+
+pub fn open(id: u32, interface: &str) -> Driven<AfPacketPort> {
+    open_with(id, interface, AfPacketOptions::JUMBO)
+}
+
+/// Opens an interface that is switched on, and waits for its link, which takes the kernel a moment.
+pub fn open_with(id: u32, interface: &str, options: AfPacketOptions) -> Driven<AfPacketPort> {
+    let mut opened = Driven::new(AfPacketPort::open(PortId(id), interface, options).unwrap());
+    opened.wait_for(LinkState::Up);
+    opened
+}
+
+/// Where the packets of these tests come from, so that others can be told apart.
+const SOURCE: [u8; 6] = [2, b'S', b'i', b'd', b'i', b'n'];
+
+/// A packet of at least 14 bytes whose contents depend on `n`.
+pub fn packet(n_bytes: usize, n: usize) -> Vec<u8> {
+    let mut packet = [&[2, 0, 0, 0, 0, n as u8][..], &SOURCE, &[0x88, 0xb5]].concat();
+    packet.extend((packet.len()..n_bytes).map(|i| (i * 7 + n) as u8));
+    packet
+}
+
+pub fn is_ours(packet: &[u8]) -> bool {
+    packet.get(6..12) == Some(&SOURCE)
+}
+
+/// Runs something in a thread that is in a new namespace, and waits until it gives the first result; the thread
+/// goes on with the second.
+pub fn neighbour<T: Send + 'static>(
+    run: impl FnOnce(mpsc::Receiver<()>) -> T + Send + 'static,
+) -> (i32, mpsc::Sender<()>, thread::JoinHandle<T>) {
+    let (tid_tx, tid_rx) = mpsc::channel();
+    let (go_tx, go_rx) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        enter_new_namespace().unwrap();
+        ip("link set lo up");
+        tid_tx.send(thread_id()).unwrap();
+        run(go_rx)
+    });
+    (tid_rx.recv().unwrap(), go_tx, thread)
+}

@@ -1,0 +1,1 @@
+//! What offloads leave to the port.
