@@ -13,10 +13,12 @@
 
 mod choices;
 pub mod corpus;
+pub mod differential;
 mod generate;
 pub mod minimise;
 mod mutate;
 pub mod oracle;
+pub mod runnable;
 mod soup;
 
 pub use choices::Choices;

@@ -3,6 +3,8 @@
 //! The parent process starts one worker process per target and reads from its standard output which input
 //! is being tried, so that a worker that crashes or hangs is a finding like any other.
 
+mod differ;
+
 use fuzz::{Corpus, Finding, Target, judge, minimise::minimise, oracle};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: fuzz [--seconds N] [--inputs N] [--target bytes|tokens|mutate|generate] [--seed N] [--p4c DIR] \
-                     [--artifacts DIR] [--print INDEX]";
+                     [--artifacts DIR] [--print INDEX]\n   or: fuzz differential [--programs N] ...";
 
 /// After so long without a sign of life a worker hangs. Minimising signs too.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
@@ -73,6 +75,10 @@ fn parse_args() -> Result<Args, String> {
 }
 
 fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1).peekable();
+    if words.next_if(|word| word == "differential").is_some() {
+        return differ::main(words);
+    }
     let args = match parse_args() {
         Ok(args) => args,
         Err(message) => {

@@ -45,16 +45,20 @@ pub fn minimise(target: Target, data: &[u8], finding: Finding, corpus: &Corpus, 
     best
 }
 
-fn lines(text: &str) -> Vec<String> {
+pub(crate) fn lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_string).collect()
 }
 
-fn tokens(text: &str) -> Vec<String> {
+pub(crate) fn tokens(text: &str) -> Vec<String> {
     Lexer::new(text).map(|t| t.text(text).to_string()).collect()
 }
 
 /// Leaves out ever smaller runs of parts while `is_same` holds of the rest.
-fn reduce<T: Clone>(mut parts: Vec<T>, end: Instant, mut is_same: impl FnMut(&[T]) -> bool) -> Vec<T> {
+pub(crate) fn reduce<T: Clone>(
+    mut parts: Vec<T>,
+    end: Instant,
+    mut is_same: impl FnMut(&[T]) -> bool,
+) -> Vec<T> {
     let mut size = parts.len() / 2;
     while size > 0 {
         let mut at = 0;

@@ -56,16 +56,22 @@ pub fn catch_panics() {
     }));
 }
 
+/// Place and text of the last panic of this thread that was noted.
+pub(crate) fn take_panic() -> Option<(String, String)> {
+    PANIC.with(|p| p.borrow_mut().take())
+}
+
+/// The result, or place and text of the panic instead.
+pub fn unless_panic<T>(f: impl FnOnce() -> T) -> Result<T, (String, String)> {
+    std::panic::catch_unwind(AssertUnwindSafe(f)).map_err(|_| take_panic().unwrap_or_default())
+}
+
 /// Does the front end keep its promises on this input?
 pub fn judge(input: &Input, corpus: &Corpus) -> Result<(), Finding> {
     let start = cpu_time();
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| promises(input, corpus)));
-    match result {
+    match unless_panic(|| promises(input, corpus)) {
         Ok(result) => result?,
-        Err(_) => {
-            let (place, message) = PANIC.with(|p| p.borrow_mut().take()).unwrap_or_default();
-            return Err(Finding::new(format!("panic at {place}"), message));
-        }
+        Err((place, message)) => return Err(Finding::new(format!("panic at {place}"), message)),
     }
     let spent = cpu_time().saturating_sub(start);
     require(spent <= TIME_MAX, "too slow", || format!("{spent:?}"))
@@ -257,7 +263,7 @@ fn means_the_same(
     })
 }
 
-fn check_options() -> check::Options {
+pub(crate) fn check_options() -> check::Options {
     check::Options {
         include_of: Some(arch::include_that_declares),
         table_properties: Some(|package| arch::Architecture::of_package(package)?.known_table_properties()),
@@ -295,7 +301,7 @@ fn not_accepted(what: &str, diagnostics: &Diagnostics, sources: &SourceMap) -> F
     Finding::new(format!("{what}: {code}"), first_errors(diagnostics, sources))
 }
 
-fn first_errors(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
+pub(crate) fn first_errors(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
     let human = |d: &Diagnostic| render::human(d, sources, Style::default());
     diagnostics.iter().filter(|d| d.is_error()).take(3).map(human).collect::<Vec<_>>().join("\n")
 }

@@ -1,0 +1,376 @@
+//! `fuzz differential`: random programs, entries and packets for several executors at once.
+//!
+//! The parent process starts workers, which tell on their standard output what they are at, so that a worker
+//! that crashes or hangs is a finding, too.
+
+use fuzz::differential::cases::{Sample, Source};
+use fuzz::differential::reduce::{self, Reduced};
+use fuzz::differential::{NotCompiled, Outcome, SubjectKind, events, interpreted, run, script};
+use fuzz::{Corpus, oracle, runnable};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--p4c DIR] [--jobs N] \
+                     [--artifacts DIR] [--print INDEX]";
+
+/// After so long without a sign of life a worker hangs. Making a case smaller is quicker.
+const HANGS_AFTER: Duration = Duration::from_secs(180);
+/// Spent on making one case smaller.
+const REDUCE_FOR: Duration = Duration::from_secs(40);
+/// Crashes of workers after which nothing more is tried.
+const N_CRASHES_MAX: usize = 10;
+/// Every how many programs the oracles of the interpreter run, too.
+const ORACLES_EVERY: u64 = 3;
+const STACK_BYTES: usize = 64 << 20;
+
+#[derive(Clone, Debug)]
+struct Args {
+    programs: u64,
+    packets: usize,
+    seed: u64,
+    p4c: Option<PathBuf>,
+    jobs: u64,
+    artifacts: PathBuf,
+    print: Option<u64>,
+    /// This process is a worker: first index and distance to the next.
+    worker: Option<(u64, u64)>,
+}
+
+fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args {
+        programs: 100,
+        packets: 100,
+        seed: 1,
+        p4c: None,
+        jobs: 1,
+        artifacts: PathBuf::from("fuzz-artifacts"),
+        print: None,
+        worker: None,
+    };
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value\n{USAGE}"));
+        let number =
+            |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"));
+        match word.as_str() {
+            "--programs" => args.programs = number(value()?)?,
+            "--packets" => args.packets = number(value()?)? as usize,
+            "--seed" => args.seed = number(value()?)?,
+            "--jobs" => args.jobs = number(value()?)?.max(1),
+            "--print" => args.print = Some(number(value()?)?),
+            "--p4c" => args.p4c = Some(PathBuf::from(value()?)),
+            "--artifacts" => args.artifacts = PathBuf::from(value()?),
+            "--worker" => args.worker = Some((number(value()?)?, number(value()?)?.max(1))),
+            _ => return Err(format!("`{word}` is unknown\n{USAGE}")),
+        }
+    }
+    Ok(args)
+}
+
+/// The words after `differential`.
+pub fn main(words: impl Iterator<Item = String>) -> ExitCode {
+    let args = match parse_args(words) {
+        Ok(args) => args,
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut source = Source { seed: args.seed, n_generated: args.programs, files: Vec::new() };
+    if let Some(dir) = &args.p4c {
+        source.add_dir(&dir.join("testdata/p4_16_samples"));
+    }
+    if let Some(index) = args.print {
+        print!("{}", source.text(index));
+        return ExitCode::SUCCESS;
+    }
+    let Some((first, step)) = args.worker else { return parent(&args, &source) };
+    let work = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let done = work.spawn(move || worker(&args, &source, first, step));
+    ExitCode::from(u8::from(!done.is_ok_and(|thread| thread.join().is_ok())))
+}
+
+/// The pairs of executors that a program is run on.
+fn pairs(index: u64) -> Vec<[SubjectKind; 2]> {
+    let n = if index.is_multiple_of(ORACLES_EVERY) { interpreted::ALL.len() } else { 1 };
+    interpreted::ALL[..n].iter().map(|kind| [interpreted::ELABORATED, *kind]).collect()
+}
+
+/// Tries programs. Lines: `s INDEX` before each, `f KEY` for a finding, `n N WHAT` for something to be counted.
+fn worker(args: &Args, source: &Source, first: u64, step: u64) {
+    oracle::catch_panics();
+    let mut stdout = std::io::stdout().lock();
+    let mut tell = |line: String| {
+        // A parent that is gone wants no more.
+        if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            std::process::exit(0);
+        }
+    };
+    let corpus = Corpus::default();
+    let mut index = first;
+    while index < source.len() {
+        tell(format!("s {index}\n"));
+        for (what, n) in one(args, source, index, &corpus, &mut tell) {
+            tell(format!("n {n} {what}\n"));
+        }
+        index += step;
+    }
+}
+
+/// Tries one program; gives what is to be counted.
+fn one(
+    args: &Args,
+    source: &Source,
+    index: u64,
+    corpus: &Corpus,
+    tell: &mut dyn FnMut(String),
+) -> Vec<(String, u64)> {
+    let mut counts = Vec::new();
+    let mut count = |what: String, n: u64| counts.push((what, n));
+    let sample = match oracle::unless_panic(|| source.sample(index, corpus)) {
+        Ok(Ok(sample)) => sample,
+        Ok(Err(NotCompiled::Refused { code, text })) => {
+            if index < source.n_generated {
+                let key = format!("a valid program is refused: {code}");
+                write(args, source, index, &key, &source.text(index), None, &text);
+                tell(format!("f {key}\n"));
+            }
+            return vec![("programs: refused".to_string(), 1)];
+        }
+        Ok(Err(NotCompiled::Schema(text))) => {
+            let key = "no schema of a program".to_string();
+            write(args, source, index, &key, &source.text(index), None, &text);
+            tell(format!("f {key}\n"));
+            return counts;
+        }
+        Err((place, text)) => {
+            let key = format!("panic of the compiler at {place}");
+            write(args, source, index, &key, &source.text(index), None, &text);
+            tell(format!("f {key}\n"));
+            return counts;
+        }
+    };
+    count("programs: run".to_string(), 1);
+    if sample.is_generated {
+        for construct in runnable::coverage::constructs(&sample.text) {
+            count(format!("construct: {construct}"), 1);
+        }
+    }
+    let case = source.case(index, &sample, events::Options { n_packets: args.packets });
+    for kinds in pairs(index) {
+        match run(&sample.compiled, &case.events, kinds) {
+            Outcome::Same(transcript) => {
+                count(format!("runs: {}", kinds[1].name), 1);
+                if kinds[1].name == interpreted::PASSES.name {
+                    let n_faults = transcript.observed.iter().filter(|o| o.fault.is_some()).count();
+                    let n_writes = case.n_writes();
+                    count("events: writes accepted".to_string(), (n_writes - n_faults) as u64);
+                    count("events: writes refused".to_string(), n_faults as u64);
+                    let n_digests: usize = transcript.observed.iter().map(|o| o.digests.len()).sum();
+                    count("events: digests".to_string(), n_digests as u64);
+                    let last = transcript.observed.last().map(|o| o.totals.clone()).unwrap_or_default();
+                    last.into_iter().for_each(|(what, n)| count(format!("packets: {what}"), n));
+                }
+            }
+            Outcome::Undecided(_) => count(format!("undecided: {}", kinds[1].name), 1),
+            Outcome::Differs(difference) => {
+                let key = difference.key.clone();
+                let dir = artifact(args, &key);
+                let known = dir.exists();
+                if !known {
+                    let whole = sample.is_generated.then_some(corpus);
+                    let reduced =
+                        reduce::smaller(case.clone(), &sample.compiled, difference, kinds, whole, REDUCE_FOR);
+                    save(args, source, index, &sample, &reduced, corpus);
+                }
+                tell(format!("f {key}\n"));
+            }
+        }
+    }
+    counts
+}
+
+fn artifact(args: &Args, key: &str) -> PathBuf {
+    let key = key.rsplit_once("/crates/").map_or(key.to_string(), |(_, file)| format!("panic {file}"));
+    let name: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    args.artifacts.join(name)
+}
+
+/// A folder with the program, the script, and what differs.
+fn save(args: &Args, source: &Source, index: u64, sample: &Sample, reduced: &Reduced, corpus: &Corpus) {
+    let again = if sample.is_generated {
+        fuzz::differential::compile(&reduced.case.text, corpus).ok()
+    } else {
+        Some(sample.compiled.clone())
+    };
+    let Some(compiled) = again else { return };
+    let written = script::script(&compiled, &reduced.case.events, &reduced.difference.expected);
+    let at = reduced.difference.event_idx.map_or("the state in the end".to_string(), |i| {
+        format!("event {i}: {:?}", reduced.case.events.get(i))
+    });
+    let complete = if written.is_complete { "" } else { "The script does not say everything.\n" };
+    let details = format!("{at}\n{}\n{complete}", reduced.difference.details);
+    write(args, source, index, &reduced.difference.key, &reduced.case.text, Some(&written.text), &details);
+}
+
+fn write(
+    args: &Args,
+    source: &Source,
+    index: u64,
+    key: &str,
+    text: &str,
+    script: Option<&str>,
+    details: &str,
+) {
+    let dir = artifact(args, key);
+    let origin = format!("{} (--seed {} --print {index})", source.name(index), args.seed);
+    let put = |name: &str, text: &str| std::fs::write(dir.join(name), text);
+    let written = std::fs::create_dir_all(&dir)
+        .and_then(|()| put("program.p4", text))
+        .and_then(|()| put("finding.txt", &format!("{key}\n{origin}\n{details}\n")))
+        .and_then(|()| script.map_or(Ok(()), |script| put("test.stf", script)));
+    if let Err(error) = written {
+        eprintln!("cannot write {}: {error}", dir.display());
+    }
+}
+
+/// What workers have told.
+#[derive(Default)]
+struct Told {
+    counts: BTreeMap<String, u64>,
+    findings: BTreeMap<String, u64>,
+}
+
+fn parent(args: &Args, source: &Source) -> ExitCode {
+    println!("{} programs, seed {}, {} packets each", source.len(), args.seed, args.packets);
+    let start = Instant::now();
+    let mut told = Told::default();
+    if let Err(error) = watch(args, source, &mut told) {
+        eprintln!("cannot run a worker: {error}");
+        return ExitCode::from(4);
+    }
+    let mut constructs: BTreeMap<&str, u64> =
+        runnable::coverage::CONSTRUCTS.iter().map(|c| (c.name, 0)).collect();
+    for (what, n) in &told.counts {
+        match what.strip_prefix("construct: ") {
+            Some(construct) => *constructs.entry(construct).or_default() += n,
+            None => println!("{n:9} {what}"),
+        }
+    }
+    if source.n_generated > 0 {
+        println!("generated programs with each construct:");
+        constructs.iter().for_each(|(name, n)| println!("{n:9} {name}"));
+    }
+    println!("{:.1} s, {} findings", start.elapsed().as_secs_f64(), told.findings.len());
+    for (key, n) in &told.findings {
+        println!("finding ({n} times): {key}\n         {}", artifact(args, key).display());
+    }
+    ExitCode::from(u8::from(!told.findings.is_empty()))
+}
+
+struct Worker {
+    child: Child,
+    index: u64,
+    heard: Instant,
+}
+
+enum Heard {
+    Line(u64, String),
+    End(u64),
+}
+
+fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
+    let (send, receive) = channel();
+    let mut workers: BTreeMap<u64, Worker> = BTreeMap::new();
+    for job in 0..args.jobs.min(source.len()) {
+        workers.insert(job, start(args, job, job, &send)?);
+    }
+    let mut n_crashes = 0;
+    let mut reported = BTreeSet::new();
+    while !workers.is_empty() {
+        let heard = match receive.recv_timeout(Duration::from_secs(1)) {
+            Ok(heard) => Some(heard),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        };
+        if let Some(Heard::Line(job, line)) = &heard
+            && let Some(worker) = workers.get_mut(job)
+        {
+            worker.heard = Instant::now();
+            match line.split_once(' ') {
+                Some(("s", at)) => worker.index = at.parse().unwrap_or(worker.index),
+                Some(("f", key)) => {
+                    if reported.insert(key.to_string()) {
+                        println!("{}: {key}", source.name(worker.index));
+                    }
+                    *told.findings.entry(key.to_string()).or_default() += 1;
+                }
+                Some(("n", rest)) => {
+                    if let Some((n, what)) = rest.split_once(' ') {
+                        *told.counts.entry(what.to_string()).or_default() += n.parse().unwrap_or(0);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut dead = Vec::new();
+        for (job, worker) in &mut workers {
+            if worker.heard.elapsed() > HANGS_AFTER {
+                // It may have ended by itself.
+                let _ = worker.child.kill();
+                dead.push((*job, "hang"));
+            }
+        }
+        if let Some(Heard::End(job)) = heard {
+            dead.push((job, "crash"));
+        }
+        for (job, how) in dead {
+            let Some(mut worker) = workers.remove(&job) else { continue };
+            if worker.child.wait()?.success() {
+                continue;
+            }
+            let key = format!("{how} of {}", source.name(worker.index));
+            write(args, source, worker.index, &key, &source.text(worker.index), None, "the whole process");
+            println!("{key}");
+            *told.findings.entry(key).or_default() += 1;
+            n_crashes += 1;
+            let next = worker.index + args.jobs;
+            if n_crashes < N_CRASHES_MAX && next < source.len() {
+                workers.insert(job, start(args, job, next, &send)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Result<Worker> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("differential");
+    let mut option = |name: &str, value: &dyn std::fmt::Display| {
+        command.args([name, &value.to_string()]);
+    };
+    option("--programs", &args.programs);
+    option("--packets", &args.packets);
+    option("--seed", &args.seed);
+    command.arg("--artifacts").arg(&args.artifacts);
+    if let Some(dir) = &args.p4c {
+        command.arg("--p4c").arg(Path::new(dir));
+    }
+    command.args(["--worker", &first.to_string(), &args.jobs.to_string()]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let send = send.clone();
+    if let Some(stdout) = child.stdout.take() {
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if send.send(Heard::Line(job, line)).is_err() {
+                    return;
+                }
+            }
+            // Nobody listens any more when this fails.
+            let _ = send.send(Heard::End(job));
+        });
+    }
+    Ok(Worker { child, index: first, heard: Instant::now() })
+}

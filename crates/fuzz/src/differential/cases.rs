@@ -1,0 +1,94 @@
+//! Cases by seed and index.
+
+use super::{Case, Compiled, Event, NotCompiled, compile, compile_file, events};
+use crate::{Choices, Corpus, runnable};
+use std::path::{Path, PathBuf};
+
+/// Decisions of one program: enough for most, so that few end early.
+const PROGRAM_BYTES: usize = 6 << 10;
+/// Decisions about entries and packets.
+const EVENTS_BYTES: usize = 64 << 10;
+
+/// Where programs come from: generated ones first, then files.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    pub seed: u64,
+    pub n_generated: u64,
+    pub files: Vec<PathBuf>,
+}
+
+/// A program of a source.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    pub text: String,
+    pub compiled: Compiled,
+    /// Included files are known, so that parts of the text can be compiled as well.
+    pub is_generated: bool,
+}
+
+impl Source {
+    /// The `.p4` files of a directory, in order.
+    pub fn add_dir(&mut self, dir: &Path) {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+        let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == "p4")).collect();
+        files.sort();
+        self.files.extend(files);
+    }
+
+    pub fn len(&self) -> u64 {
+        self.n_generated + self.files.len() as u64
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the index stands for, for people.
+    pub fn name(&self, index: u64) -> String {
+        match self.file(index) {
+            Some(path) => path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned()),
+            None => format!("seed{}-{index}", self.seed),
+        }
+    }
+
+    fn file(&self, index: u64) -> Option<&PathBuf> {
+        self.files.get(usize::try_from(index.checked_sub(self.n_generated)?).ok()?)
+    }
+
+    /// The text of a program.
+    pub fn text(&self, index: u64) -> String {
+        match self.file(index) {
+            Some(path) => String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned(),
+            None => generated(self.seed, index),
+        }
+    }
+
+    pub fn sample(&self, index: u64, corpus: &Corpus) -> Result<Sample, NotCompiled> {
+        let text = self.text(index);
+        let (compiled, is_generated) = match self.file(index) {
+            Some(path) => (compile_file(path)?, false),
+            None => (compile(&text, corpus)?, true),
+        };
+        Ok(Sample { text, compiled, is_generated })
+    }
+
+    /// What happens to a program.
+    pub fn case(&self, index: u64, sample: &Sample, options: events::Options) -> Case {
+        let data = bytes(self.seed ^ 0x5eed, index, EVENTS_BYTES);
+        let events: Vec<Event> = events::events(&mut Choices::new(&data), &sample.compiled, options);
+        Case { text: sample.text.clone(), events }
+    }
+}
+
+/// The program of a seed and an index.
+pub fn generated(seed: u64, index: u64) -> String {
+    // Mostly of medium size.
+    let n_bytes = PROGRAM_BYTES >> (index % 4);
+    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)))
+}
+
+fn bytes(seed: u64, index: u64, n: usize) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index);
+    rng.u64(..);
+    (0..n).map(|_| rng.u8(..)).collect()
+}

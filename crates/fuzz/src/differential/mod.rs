@@ -1,0 +1,160 @@
+//! The same packets and the same writes for two executors of one program: all that can be observed must be
+//! the same.
+//!
+//! - [`Subject`]: an executor, as far as it can be observed; [`SubjectKind`] makes one from a [`Compiled`] program;
+//! - [`events`]: random entries, packets and other events for any program, from its schema and its parser;
+//! - [`transcript`]: what was observed, and where two transcripts first differ;
+//! - [`reduce`]: a case that differs made smaller; [`script`] writes it down as a test script;
+//! - [`interpreted`]: the interpreter on a program as it is, and on what passes and oracles make of it.
+//!
+//! Invariants: a [`Case`] is all there is; running it twice gives the same. Every write in it is valid for the
+//! schema of its program, but may be refused by an executor; both must then refuse it.
+//!
+//! Non-goals: who is right when two differ.
+//!
+//! Start reading at [`run`].
+
+pub mod cases;
+pub mod events;
+pub mod interpreted;
+mod packets;
+pub mod reduce;
+pub mod script;
+pub mod transcript;
+mod values;
+
+use crate::Corpus;
+use control::{Data, DigestId, Entity, Fault, Query, Schema, Update};
+use diagnostics::Diagnostics;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use transcript::{Difference, Transcript};
+
+/// A packet that left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// `None`: to the controller.
+    pub port: Option<u32>,
+    pub bytes: Vec<u8>,
+}
+
+/// What became of packets, by the names of statistics: `sent`, `dropped ingress_drop`, ...
+pub type Totals = BTreeMap<String, u64>;
+
+/// An executor with one program.
+pub trait Subject {
+    /// The update is valid for the schema.
+    fn write(&mut self, update: &Update) -> Result<(), Fault>;
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
+    /// What leaves before the executor is idle again, in order.
+    fn receive(&mut self, port: u32, bytes: &[u8]) -> Vec<Sent>;
+    fn advance_clock(&mut self, ns: u64) -> Vec<Sent>;
+    /// Since the last call.
+    fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
+    fn totals(&self) -> Totals;
+}
+
+/// A way to execute programs.
+#[derive(Clone, Copy)]
+pub struct SubjectKind {
+    pub name: &'static str,
+    /// `Err` says why it cannot execute this program, which is no finding.
+    pub make: fn(&Compiled) -> Result<Box<dyn Subject>, String>,
+}
+
+/// A program that can be executed.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub program: Arc<ir::Program>,
+    pub schema: Arc<Schema>,
+}
+
+/// Something that happens to a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Write(Update),
+    Packet { port: u32, bytes: Vec<u8> },
+    Clock { ns: u64 },
+}
+
+/// A program and what happens to it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub text: String,
+    pub events: Vec<Event>,
+}
+
+impl Case {
+    pub fn n_writes(&self) -> usize {
+        self.events.iter().filter(|e| matches!(e, Event::Write(_))).count()
+    }
+}
+
+/// Why a program cannot be executed.
+#[derive(Clone, Debug)]
+pub enum NotCompiled {
+    /// With the codes of the errors, and their text.
+    Refused { code: &'static str, text: String },
+    /// Its P4Info makes no sense to the control plane.
+    Schema(String),
+}
+
+/// From text to what executors take.
+pub fn compile(text: &str, corpus: &Corpus) -> Result<Compiled, NotCompiled> {
+    let parsed = syntax::parse("program.p4", text, corpus, &syntax::Options::default());
+    of_checked(check::check(parsed, &crate::oracle::check_options()))
+}
+
+/// From a file and what it includes.
+pub fn compile_file(path: &Path) -> Result<Compiled, NotCompiled> {
+    let source = driver::read_source(path).map_err(|e| NotCompiled::Schema(e.to_string()))?;
+    let loader = driver::FileLoader::default();
+    of_checked(driver::check(&source, &loader, &driver::Options::default()))
+}
+
+fn of_checked(mut checked: check::Checked) -> Result<Compiled, NotCompiled> {
+    let Some(runnable) = driver::runnable(&mut checked, None) else {
+        let first = checked.diagnostics.iter().find(|d| d.is_error());
+        let code = first.map_or("", |d| d.code.id);
+        return Err(NotCompiled::Refused { code, text: errors(&checked.diagnostics, &checked.sources) });
+    };
+    let schema =
+        Schema::new(&runnable.control_plane.p4info).map_err(|e| NotCompiled::Schema(e.to_string()))?;
+    Ok(Compiled { program: Arc::new(runnable.program), schema: Arc::new(schema) })
+}
+
+fn errors(diagnostics: &Diagnostics, sources: &diagnostics::SourceMap) -> String {
+    crate::oracle::first_errors(diagnostics, sources)
+}
+
+/// What running a case on two executors has shown.
+#[derive(Debug)]
+pub enum Outcome {
+    Same(Transcript),
+    Differs(Difference),
+    /// One of the executors cannot run the program, or it ran longer than a switch lets it: steps are not
+    /// counted alike.
+    Undecided(String),
+}
+
+/// Runs a case on both and compares.
+pub fn run(compiled: &Compiled, events: &[Event], kinds: [SubjectKind; 2]) -> Outcome {
+    let mut transcripts = Vec::new();
+    for kind in kinds {
+        match transcript::record(compiled, events, kind) {
+            Ok(transcript) => transcripts.push(transcript),
+            Err(why) => return Outcome::Undecided(format!("{}: {why}", kind.name)),
+        }
+    }
+    let (Some(second), Some(first)) = (transcripts.pop(), transcripts.pop()) else {
+        return Outcome::Undecided("nothing was run".to_string());
+    };
+    if first.has_spent_budget() || second.has_spent_budget() {
+        return Outcome::Undecided("a packet ran longer than it may".to_string());
+    }
+    match transcript::compare(&first, &second) {
+        None => Outcome::Same(first),
+        Some(difference) => Outcome::Differs(difference),
+    }
+}

@@ -1,0 +1,179 @@
+//! What can be observed of an executor, and where two of them first differ.
+
+use super::{Compiled, Event, Sent, Subject, SubjectKind, Totals};
+use crate::oracle;
+use control::{Code, Data, DigestId, EntryQuery, Extras, Query};
+use std::panic::AssertUnwindSafe;
+
+/// What one event led to.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Observed {
+    pub sent: Vec<Sent>,
+    pub digests: Vec<(DigestId, Data)>,
+    /// Of a write that was refused.
+    pub fault: Option<Code>,
+    /// After the event.
+    pub totals: Totals,
+}
+
+/// All that was observed of an executor.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    pub subject: &'static str,
+    /// One for each event; fewer when the executor panicked.
+    pub observed: Vec<Observed>,
+    /// Of each kind of entity what was there in the end, in any order.
+    pub state: Vec<(&'static str, Vec<String>)>,
+    /// Where and why the executor panicked.
+    pub panic: Option<(String, String)>,
+}
+
+impl Transcript {
+    pub fn has_spent_budget(&self) -> bool {
+        self.observed.last().is_some_and(|last| last.totals.contains_key("dropped step_budget"))
+    }
+}
+
+/// Where two transcripts part.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// What differs: what makes two findings the same.
+    pub key: String,
+    /// The event; `None` for the state in the end.
+    pub event_idx: Option<usize>,
+    pub details: String,
+    /// What the first of the two did.
+    pub expected: Transcript,
+}
+
+/// Runs the events on a new subject. `Err` when it cannot run the program.
+pub fn record(compiled: &Compiled, events: &[Event], kind: SubjectKind) -> Result<Transcript, String> {
+    let mut transcript = Transcript { subject: kind.name, ..Transcript::default() };
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut subject = (kind.make)(compiled)?;
+        for event in events {
+            let observed = observe(&mut *subject, event);
+            transcript.observed.push(observed);
+        }
+        transcript.state = state(&*subject);
+        Ok::<(), String>(())
+    }));
+    match result {
+        Ok(result) => result?,
+        Err(payload) => {
+            let noted = oracle::take_panic();
+            let text = payload.downcast_ref::<String>().cloned();
+            let (place, message) = noted.unwrap_or_default();
+            transcript.panic = Some((place, text.unwrap_or(message)));
+        }
+    }
+    Ok(transcript)
+}
+
+fn observe(subject: &mut dyn Subject, event: &Event) -> Observed {
+    let mut observed = Observed::default();
+    match event {
+        Event::Write(update) => observed.fault = subject.write(update).err().map(|fault| fault.code()),
+        Event::Packet { port, bytes } => observed.sent = subject.receive(*port, bytes),
+        Event::Clock { ns } => observed.sent = subject.advance_clock(*ns),
+    }
+    observed.digests = subject.take_digests();
+    observed.totals = subject.totals();
+    observed
+}
+
+/// The questions whose answers are the state of a switch.
+fn queries() -> Vec<(&'static str, Query)> {
+    let extras =
+        Extras { meter_config: true, counter_data: true, meter_counter_data: true, ..Extras::default() };
+    let entries = |is_default_action| {
+        Query::TableEntries(EntryQuery { is_default_action, extras, ..EntryQuery::default() })
+    };
+    vec![
+        ("entries", entries(false)),
+        ("default entries", entries(true)),
+        ("members", Query::Members { profile: None, member: None }),
+        ("groups", Query::Groups { profile: None, group: None }),
+        ("meters", Query::Meters { meter: None, index: None, with_counter_data: true }),
+        ("direct meters", Query::DirectMeters { entry: None, with_counter_data: true }),
+        ("counters", Query::Counters { counter: None, index: None }),
+        ("direct counters", Query::DirectCounters { entry: None }),
+        ("registers", Query::Registers { register: None, index: None }),
+        ("multicast groups", Query::MulticastGroups(None)),
+        ("clone sessions", Query::CloneSessions(None)),
+        ("value sets", Query::ValueSets(None)),
+    ]
+}
+
+fn state(subject: &dyn Subject) -> Vec<(&'static str, Vec<String>)> {
+    let answer = |query: &Query| match subject.read(query) {
+        Ok(entities) => {
+            let mut shown: Vec<String> = entities.iter().map(|e| format!("{e:?}")).collect();
+            shown.sort_unstable();
+            shown
+        }
+        Err(fault) => vec![format!("fault {}", fault.code().name())],
+    };
+    queries().iter().map(|(what, query)| (*what, answer(query))).collect()
+}
+
+/// The first difference; `None` when there is none.
+pub fn compare(first: &Transcript, second: &Transcript) -> Option<Difference> {
+    let differs = |what: &str, event_idx: Option<usize>, a: String, b: String| {
+        Some(Difference {
+            key: format!("{} and {}: {what}", first.subject, second.subject),
+            event_idx,
+            details: format!("{}: {a}\n{}: {b}", first.subject, second.subject),
+            expected: first.clone(),
+        })
+    };
+    for transcript in [first, second] {
+        if let Some((place, message)) = &transcript.panic {
+            let what = format!("panic of {} at {place}", transcript.subject);
+            let event_idx = Some(transcript.observed.len());
+            return Some(Difference {
+                key: what,
+                event_idx,
+                details: message.clone(),
+                expected: first.clone(),
+            });
+        }
+    }
+    for (i, (a, b)) in first.observed.iter().zip(&second.observed).enumerate() {
+        if a.fault != b.fault {
+            return differs("results of writes", Some(i), format!("{:?}", a.fault), format!("{:?}", b.fault));
+        }
+        if a.sent != b.sent {
+            return differs("packets", Some(i), packets(&a.sent), packets(&b.sent));
+        }
+        if a.digests != b.digests {
+            return differs("digests", Some(i), format!("{:?}", a.digests), format!("{:?}", b.digests));
+        }
+        if a.totals != b.totals {
+            return differs("totals", Some(i), format!("{:?}", a.totals), format!("{:?}", b.totals));
+        }
+    }
+    for ((what, a), (_, b)) in first.state.iter().zip(&second.state) {
+        if a != b {
+            let only = |of: &[String], other: &[String]| {
+                let only: Vec<&str> =
+                    of.iter().filter(|x| !other.contains(x)).take(4).map(String::as_str).collect();
+                format!("{} of them, among them alone:\n  {}", of.len(), only.join("\n  "))
+            };
+            return differs(what, None, only(a, b), only(b, a));
+        }
+    }
+    None
+}
+
+fn packets(sent: &[Sent]) -> String {
+    let one = |packet: &Sent| {
+        let port = packet.port.map_or("controller".to_string(), |port| port.to_string());
+        format!("\n  {port} {}", hex(&packet.bytes))
+    };
+    if sent.is_empty() { "nothing".to_string() } else { sent.iter().map(one).collect() }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
