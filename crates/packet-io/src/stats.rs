@@ -15,6 +15,8 @@ pub struct PortStats {
     pub rx_too_long: u64,
     /// Merged by an offload, in a way that cannot be undone here.
     pub rx_dropped_gso: u64,
+    /// Merged packets that were cut into segments again. Not a loss: the segments are in `rx_packets`.
+    pub rx_segmented: u64,
     /// The pool had no buffer for a segment.
     pub rx_dropped_no_buffer: u64,
     /// The kernel refused to deliver.
@@ -47,13 +49,14 @@ impl PortStats {
     }
 
     /// The counts by name, for metrics: `rx_packets` and so on.
-    pub fn named(&self) -> [(&'static str, u64); 13] {
+    pub fn named(&self) -> [(&'static str, u64); 14] {
         let PortStats {
             rx_packets,
             rx_bytes,
             rx_dropped_kernel,
             rx_too_long,
             rx_dropped_gso,
+            rx_segmented,
             rx_dropped_no_buffer,
             rx_errors,
             tx_packets,
@@ -69,6 +72,7 @@ impl PortStats {
             ("rx_dropped_kernel", rx_dropped_kernel),
             ("rx_too_long", rx_too_long),
             ("rx_dropped_gso", rx_dropped_gso),
+            ("rx_segmented", rx_segmented),
             ("rx_dropped_no_buffer", rx_dropped_no_buffer),
             ("rx_errors", rx_errors),
             ("tx_packets", tx_packets),

@@ -236,6 +236,7 @@ impl AfPacketPort {
         if received.is_cut {
             self.stats.rx_too_long += 1;
         } else if let Some(mut segments) = Segments::new(&merged, &received.vnet) {
+            self.stats.rx_segmented += 1;
             while let Some(len) = segments.next_len() {
                 let n_tag_bytes = if received.vlan.is_some() { 4 } else { 0 };
                 let Some(mut buf) = pool.take() else {

@@ -158,3 +158,137 @@ fn ipv6_transport(packet: &[u8], l3: usize) -> Option<(usize, u8)> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+
+    fn payload(n_bytes: usize) -> Vec<u8> {
+        (0..n_bytes).map(|i| (i * 11) as u8).collect()
+    }
+
+    fn ipv4(protocol: u8, l4: &[u8]) -> Vec<u8> {
+        // With an option of 4 bytes; length and checksum are the segmenter's.
+        let header =
+            [0x46, 0, 0, 0, 0xff, 0xff, 0x40, 0, 64, protocol, 9, 9, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0];
+        [&MACS[..], &[8, 0], &header, l4].concat()
+    }
+
+    fn ipv6(next: u8, extensions: &[u8], l4: &[u8]) -> Vec<u8> {
+        let mut header = vec![0x60, 0, 0, 0, 9, 9, next, 64];
+        header.extend((0..32).map(|i| i * 3));
+        // Inside a VLAN.
+        [&MACS[..], &[0x81, 0, 0, 7, 0x86, 0xdd], &header, extensions, l4].concat()
+    }
+
+    fn tcp(flags: u8, payload: &[u8]) -> Vec<u8> {
+        let header =
+            [0, 80, 1, 0, 0xff, 0xff, 0xff, 0xf0, 1, 2, 3, 4, 0x60, flags, 5, 6, 9, 9, 0, 0, 1, 1, 1, 0];
+        [&header[..], payload].concat()
+    }
+
+    fn header(gso_type: u8, gso_size: u16, csum_start: u16) -> VirtioNetHdr {
+        VirtioNetHdr { flags: NEEDS_CSUM, gso_type, gso_size, csum_start, ..VirtioNetHdr::default() }
+    }
+
+    fn cut(packet: &[u8], header: &VirtioNetHdr) -> Vec<Vec<u8>> {
+        let mut segments = Segments::new(packet, header).unwrap();
+        let mut all = Vec::new();
+        while let Some(len) = segments.next_len() {
+            let mut out = vec![0xee; len];
+            segments.write(&mut out);
+            all.push(out);
+        }
+        all
+    }
+
+    /// Sums to nothing when the checksum in it is right.
+    fn is_right(l4: &[u8], addresses: &[u8], protocol: u8) -> bool {
+        let sum = offload::sum(addresses, u64::from(protocol) + l4.len() as u64);
+        offload::fold(offload::sum(l4, sum)) == 0
+    }
+
+    #[test]
+    fn tcp_over_ipv4() {
+        let data = payload(2500);
+        let packet = ipv4(TCP, &tcp(FIN_AND_PSH | CWR | 0x10, &data));
+        let segments = cut(&packet, &header(GSO_TCPV4 | GSO_ECN, 1000, 38));
+        assert_eq!(segments.iter().map(Vec::len).collect::<Vec<_>>(), [1062, 1062, 562]);
+        for (i, segment) in segments.iter().enumerate() {
+            assert_eq!(segment[..14], packet[..14]);
+            assert_eq!(usize::from(u16::from_be_bytes([segment[16], segment[17]])), segment.len() - 14);
+            assert_eq!(u16::from_be_bytes([segment[18], segment[19]]), 0xffffu16.wrapping_add(i as u16));
+            assert_eq!(offload::fold(offload::sum(&segment[14..38], 0)), 0);
+            assert!(is_right(&segment[38..], &segment[26..34], TCP));
+            let sequence = u32::from_be_bytes(segment[42..46].try_into().unwrap());
+            assert_eq!(sequence, 0xffff_fff0u32.wrapping_add(1000 * i as u32));
+            assert_eq!(segment[51], [CWR | 0x10, 0x10, FIN_AND_PSH | 0x10][i]);
+            assert_eq!(segment[62..], data[1000 * i..][..segment.len() - 62]);
+        }
+    }
+
+    #[test]
+    fn tcp_over_ipv6_behind_options() {
+        let data = payload(300);
+        let options = [60, 0, 1, 4, 0, 0, 0, 0, TCP, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let packet = ipv6(0, &options, &tcp(0x10, &data));
+        let segments = cut(&packet, &header(GSO_TCPV6, 100, 82));
+        assert_eq!(segments.len(), 3);
+        for (i, segment) in segments.iter().enumerate() {
+            assert_eq!(usize::from(u16::from_be_bytes([segment[22], segment[23]])), segment.len() - 58);
+            assert!(is_right(&segment[82..], &segment[26..58], TCP));
+            assert_eq!(segment[58..82], options);
+            assert_eq!(segment[106..], data[100 * i..][..100]);
+        }
+    }
+
+    #[test]
+    fn udp() {
+        let data = payload(101);
+        let udp = [&[0, 53, 1, 0, 9, 9, 9, 9][..], &data].concat();
+        let segments = cut(&ipv4(UDP, &udp), &header(GSO_UDP_L4, 50, 38));
+        assert_eq!(
+            segments.iter().map(|s| s[42..44].to_vec()).collect::<Vec<_>>(),
+            [[0, 58], [0, 58], [0, 9]]
+        );
+        assert!(segments.iter().all(|s| is_right(&s[38..], &s[26..34], UDP)));
+        // Short enough already, and without any payload.
+        assert_eq!(cut(&ipv4(UDP, &udp), &header(GSO_UDP_L4, 200, 38)).len(), 1);
+        assert_eq!(cut(&ipv4(UDP, &udp[..8]), &header(GSO_UDP_L4, 200, 38)).len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_refused_wherever_it_ends() {
+        let packet = ipv4(TCP, &tcp(0x10, &payload(100)));
+        let good = header(GSO_TCPV4, 10, 38);
+        let refused = [
+            VirtioNetHdr { flags: 0, ..good },
+            VirtioNetHdr { gso_size: 0, ..good },
+            VirtioNetHdr { gso_type: GSO_TCPV6, ..good },
+            VirtioNetHdr { gso_type: GSO_UDP_L4, ..good },
+            // UDP fragmentation, which the kernel gave up.
+            VirtioNetHdr { gso_type: 3, ..good },
+            // The transport of a tunnel.
+            VirtioNetHdr { csum_start: 58, ..good },
+        ];
+        for header in refused {
+            assert!(Segments::new(&packet, &header).is_none(), "{header:?}");
+        }
+        assert!(Segments::new(&packet, &good).is_some());
+        let options = [TCP, 0, 1, 4, 0, 0, 0, 0];
+        let long = ipv6(0, &options, &tcp(0x10, &payload(100)));
+        for (packet, header) in
+            [(packet, good), (long, VirtioNetHdr { gso_type: GSO_TCPV6, csum_start: 66, ..good })]
+        {
+            for n in 0..packet.len() {
+                let headers = usize::from(header.csum_start) + 24;
+                assert_eq!(Segments::new(&packet[..n], &header).is_some(), n >= headers, "{n}");
+            }
+        }
+        // A segment that no length field could express.
+        let huge = ipv4(TCP, &tcp(0x10, &payload(70_000)));
+        assert!(Segments::new(&huge, &header(GSO_TCPV4, 65_500, 38)).is_none());
+    }
+}

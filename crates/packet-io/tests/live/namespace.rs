@@ -35,14 +35,14 @@ fn probe() -> Result<(), String> {
     thread::spawn(enter_new_namespace).join().unwrap()
 }
 
-pub fn enter_new_namespace() -> Result<(), String> {
+fn enter_new_namespace() -> Result<(), String> {
     // SAFETY: without pointers; it changes this thread only.
     let result = unsafe { libc::unshare(libc::CLONE_NEWNET) };
     if result == 0 { Ok(()) } else { Err(format!("unshare: {}", std::io::Error::last_os_error())) }
 }
 
 /// The thread as `ip link set ... netns` takes it.
-pub fn thread_id() -> i32 {
+fn thread_id() -> i32 {
     // SAFETY: without pointers.
     unsafe { libc::gettid() }
 }
@@ -160,18 +160,36 @@ pub fn is_ours(packet: &[u8]) -> bool {
     packet.get(6..12) == Some(&SOURCE)
 }
 
-/// Runs something in a thread that is in a new namespace, and waits until it gives the first result; the thread
-/// goes on with the second.
-pub fn neighbour<T: Send + 'static>(
-    run: impl FnOnce(mpsc::Receiver<()>) -> T + Send + 'static,
-) -> (i32, mpsc::Sender<()>, thread::JoinHandle<T>) {
-    let (tid_tx, tid_rx) = mpsc::channel();
-    let (go_tx, go_rx) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        enter_new_namespace().unwrap();
-        ip("link set lo up");
-        tid_tx.send(thread_id()).unwrap();
-        run(go_rx)
-    });
-    (tid_rx.recv().unwrap(), go_tx, thread)
+/// A host of its own: a thread in another namespace, that waits to be told to go.
+pub struct Neighbour<T> {
+    pub thread_id: i32,
+    go: mpsc::Sender<()>,
+    thread: thread::JoinHandle<T>,
+}
+
+impl<T: Send + 'static> Neighbour<T> {
+    pub fn start(run: impl FnOnce() -> T + Send + 'static) -> Neighbour<T> {
+        let (id_tx, id_rx) = mpsc::channel();
+        let (go, go_rx) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            enter_new_namespace().unwrap();
+            ip("link set lo up");
+            id_tx.send(thread_id()).unwrap();
+            go_rx.recv().unwrap();
+            run()
+        });
+        Neighbour { thread_id: id_rx.recv().unwrap(), go, thread }
+    }
+
+    pub fn go(&self) {
+        self.go.send(()).unwrap();
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub fn join(self) -> T {
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
 }
