@@ -1,12 +1,12 @@
 /*
  * Bytes that grow: what the deparser emits, values packed for hashes, digests.
  *
- * A buffer of zeros is empty and good to begin with; `sd_buffer_free` gives its bytes back. Bits are appended the
- * most significant first; between calls what follows the last bit in its byte is zeros.
+ * A buffer of zeros is empty and good to begin with; `sd_buffer_free` gives its bytes back. Bits are appended
+ * the most significant first; between calls what follows the last bit in its byte is zeros.
  *
  * What finds no memory, or goes beyond the bound of its buffer, is not written: the buffer stays as it was and
- * SD_FAILED_* is set in `worker->failed`. Whoever uses the bytes asks for it, drops the packet by that reason, and
- * clears the flag; sd_emit_begin clears that of the emitted bytes.
+ * SD_FAILED_* is set in `worker->failed`. Whoever uses the bytes asks for it, drops the packet by that reason,
+ * and clears the flag; sd_emit_begin clears that of the emitted bytes.
  */
 #ifndef SD_BUFFER_H
 #define SD_BUFFER_H
@@ -70,13 +70,17 @@ struct sd_writer {
 
 SD_INLINE struct sd_writer sd_emitter(struct sd_worker *w)
 {
-    struct sd_writer out = {&w->emitted, &w->emitted_tail_bits, &w->failed, SD_FAILED_EMIT, SD_EMIT_BYTES_MAX};
+    struct sd_writer out = {
+        &w->emitted, &w->emitted_tail_bits, &w->failed, SD_FAILED_EMIT, SD_EMIT_BYTES_MAX,
+    };
     return out;
 }
 
 SD_INLINE struct sd_writer sd_packer(struct sd_worker *w)
 {
-    struct sd_writer out = {&w->scratch, &w->scratch_tail_bits, &w->failed, SD_FAILED_PACK, SD_PACK_BYTES_MAX};
+    struct sd_writer out = {
+        &w->scratch, &w->scratch_tail_bits, &w->failed, SD_FAILED_PACK, SD_PACK_BYTES_MAX,
+    };
     return out;
 }
 
@@ -89,44 +93,59 @@ SD_INLINE bool sd_writer_reserve(struct sd_writer out, uint64_t n_bytes)
 }
 
 /* At most 64 bits together with those used of the last byte; there is room for them. */
-SD_INLINE void sd_writer_put_word(struct sd_writer out, unsigned width, uint64_t value)
+SD_INLINE void sd_writer_put_word(struct sd_buffer *to, uint32_t *tail_bits, unsigned width, uint64_t value)
 {
-    unsigned used = *out.tail_bits;
-    uint32_t at = out.to->length - (used != 0);
+    unsigned used = *tail_bits;
+    uint32_t at = to->length - (used != 0);
     uint64_t word = (value & SD_MASK64(width)) << (64 - used - width);
     if (used != 0)
-        word |= (uint64_t)out.to->bytes[at] << 56;
-    sd_store_be64(out.to->bytes + at, word);
-    out.to->length = at + (used + width + 7) / 8;
-    *out.tail_bits = (used + width) % 8;
+        word |= (uint64_t)to->bytes[at] << 56;
+    sd_store_be64(to->bytes + at, word);
+    to->length = at + (used + width + 7) / 8;
+    *tail_bits = (used + width) % 8;
+}
+
+/* One copy for all fields that do not begin and end with whole bytes. */
+__attribute__((noinline)) static SD_UNUSED void sd_writer_put_bits(struct sd_buffer *to, uint32_t *tail_bits,
+                                                                   unsigned width, uint64_t value)
+{
+    if (*tail_bits + width > 64) {
+        sd_writer_put_word(to, tail_bits, width - 32, value >> 32);
+        width = 32;
+    }
+    sd_writer_put_word(to, tail_bits, width, value);
 }
 
 /* 1 to 64 bits for which there is room. */
 SD_INLINE void sd_writer_put(struct sd_writer out, unsigned width, uint64_t value)
 {
-    if (*out.tail_bits + width > 64) {
-        sd_writer_put_word(out, width - 32, value >> 32);
-        width = 32;
+    if (width % 8 != 0 || SD_UNLIKELY(*out.tail_bits != 0)) {
+        sd_writer_put_bits(out.to, out.tail_bits, width, value);
+        return;
     }
-    sd_writer_put_word(out, width, value);
+    sd_store_be64(out.to->bytes + out.to->length, value << (64 - width));
+    out.to->length += width / 8;
 }
 
-/* Whole bytes that `n_bits` take beyond those that there are. */
-SD_INLINE uint64_t sd_writer_growth(struct sd_writer out, uint64_t n_bits)
+/* Room for `n_bits` more. */
+SD_INLINE bool sd_writer_reserve_bits(struct sd_writer out, uint64_t n_bits)
 {
+    /* As many bytes do in any case; when the last byte is not full it may be one less. */
+    if (SD_LIKELY(out.to->length + (n_bits + 7) / 8 <= out.to->capacity))
+        return true;
     unsigned used = *out.tail_bits;
-    return (used + n_bits + 7) / 8 - (used != 0);
+    return sd_writer_reserve(out, (used + n_bits + 7) / 8 - (used != 0));
 }
 
 SD_INLINE void sd_writer_bits(struct sd_writer out, unsigned width, uint64_t value)
 {
-    if (sd_writer_reserve(out, sd_writer_growth(out, width)))
+    if (sd_writer_reserve_bits(out, width))
         sd_writer_put(out, width, value);
 }
 
 SD_INLINE void sd_writer_bits128(struct sd_writer out, unsigned width, sd_u128 value)
 {
-    if (!sd_writer_reserve(out, sd_writer_growth(out, width)))
+    if (!sd_writer_reserve_bits(out, width))
         return;
     if (width > 64) {
         sd_writer_put(out, width - 64, (uint64_t)(value >> 64));
@@ -137,7 +156,7 @@ SD_INLINE void sd_writer_bits128(struct sd_writer out, unsigned width, sd_u128 v
 
 SD_INLINE void sd_writer_wide(struct sd_writer out, unsigned width, const uint64_t *value)
 {
-    if (!sd_writer_reserve(out, sd_writer_growth(out, width)))
+    if (!sd_writer_reserve_bits(out, width))
         return;
     unsigned limb = SD_LIMBS(width) - 1;
     sd_writer_put(out, (width - 1) % 64 + 1, value[limb]);
@@ -147,7 +166,7 @@ SD_INLINE void sd_writer_wide(struct sd_writer out, unsigned width, const uint64
 
 SD_INLINE void sd_writer_bytes(struct sd_writer out, const uint8_t *bytes, uint32_t n_bits)
 {
-    if (n_bits == 0 || !sd_writer_reserve(out, sd_writer_growth(out, n_bits)))
+    if (n_bits == 0 || !sd_writer_reserve_bits(out, n_bits))
         return;
     uint32_t n_whole = n_bits / 8;
     if (*out.tail_bits == 0) {
@@ -197,9 +216,9 @@ SD_INLINE void sd_emit_bytes(struct sd_worker *w, const uint8_t *bytes, uint32_t
 }
 
 /*
- * Whole bytes that the caller writes, at once: they count as emitted. NULL where the last byte is not full, which
- * is no failure: then the bits have to be emitted one field after the other; and NULL, with the flag, where there
- * is no room.
+ * 1 or more whole bytes that the caller writes, at once: they count as emitted. NULL where the last byte is not
+ * full, which is no failure: then the fields have to be emitted one after the other; and NULL, with the flag,
+ * where there is no room.
  */
 SD_INLINE uint8_t *sd_emit_reserve(struct sd_worker *w, uint32_t n_bytes)
 {
@@ -268,7 +287,7 @@ SD_INLINE void sd_pack_little_bits128(struct sd_worker *w, unsigned width, sd_u1
 SD_INLINE void sd_pack_little_bytes(struct sd_worker *w, const uint8_t *bytes, uint32_t n_bits)
 {
     uint32_t n = n_bits / 8 + (n_bits % 8 != 0);
-    if (!sd_writer_reserve(sd_packer(w), n))
+    if (n == 0 || !sd_writer_reserve(sd_packer(w), n))
         return;
     uint8_t *to = w->scratch.bytes + w->scratch.length;
     uint32_t left = n_bits;

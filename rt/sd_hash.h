@@ -1,6 +1,6 @@
 /*
- * Hash algorithms over bytes, and the internet checksum: what crate interp, modules externs::hash, crc, checksum
- * and lookup3, says of them.
+ * Hash algorithms over bytes, and the internet checksum: what crate interp, modules externs::hash, crc,
+ * checksum and lookup3, says of them.
  *
  * Bytes come in two pieces, one after the other: what was packed, and a packet's payload. Pieces of any lengths
  * hash as the whole does. A piece of no bytes may be NULL.
@@ -33,11 +33,12 @@ struct sd_span {
 /*
  * --- Cyclic redundancy checks ---
  *
- * Of reflected polynomials, eight bytes at a time ("slicing by 8": M. Kounavis and F. Berry, "A systematic approach
- * to building high performance software-based CRC generators"). Element `b` of table `k` is the remainder of the
- * byte `b` followed by `k` bytes of zeros. A remainder is linear in the bits: eight of them make a table.
+ * Of reflected polynomials, eight bytes at a time ("slicing by 8": M. Kounavis and F. Berry, "A systematic
+ * approach to building high performance software-based CRC generators"). Element `b` of table `k` is the
+ * remainder of the byte `b` followed by `k` bytes of zeros. A remainder is linear in the bits: eight of them
+ * make a table.
  */
-#define SD_CRC_TABLE(b0, b1, b2, b3, b4, b5, b6, b7)                                                        \
+#define SD_CRC_ROW(b0, b1, b2, b3, b4, b5, b6, b7)                                                          \
     {SD_CRC_128(0, b0, b1, b2, b3, b4, b5, b6), SD_CRC_128(b7, b0, b1, b2, b3, b4, b5, b6)}
 #define SD_CRC_128(v, b0, b1, b2, b3, b4, b5, b6)                                                           \
     SD_CRC_32(v, b0, b1, b2, b3, b4), SD_CRC_32((v) ^ (b5), b0, b1, b2, b3, b4),                            \
@@ -51,26 +52,26 @@ struct sd_span {
 
 /* Polynomial 04c11db7. */
 static SD_UNUSED const uint32_t sd_crc32_tables[8][256] = {
-    SD_CRC_TABLE(0x77073096, 0xee0e612c, 0x076dc419, 0x0edb8832, 0x1db71064, 0x3b6e20c8, 0x76dc4190, 0xedb88320),
-    SD_CRC_TABLE(0x191b3141, 0x32366282, 0x646cc504, 0xc8d98a08, 0x4ac21251, 0x958424a2, 0xf0794f05, 0x3b83984b),
-    SD_CRC_TABLE(0x01c26a37, 0x0384d46e, 0x0709a8dc, 0x0e1351b8, 0x1c26a370, 0x384d46e0, 0x709a8dc0, 0xe1351b80),
-    SD_CRC_TABLE(0xb8bc6765, 0xaa09c88b, 0x8f629757, 0xc5b428ef, 0x5019579f, 0xa032af3e, 0x9b14583d, 0xed59b63b),
-    SD_CRC_TABLE(0x3d6029b0, 0x7ac05360, 0xf580a6c0, 0x30704bc1, 0x60e09782, 0xc1c12f04, 0x58f35849, 0xb1e6b092),
-    SD_CRC_TABLE(0xcb5cd3a5, 0x4dc8a10b, 0x9b914216, 0xec53826d, 0x03d6029b, 0x07ac0536, 0x0f580a6c, 0x1eb014d8),
-    SD_CRC_TABLE(0xa6770bb4, 0x979f1129, 0xf44f2413, 0x33ef4e67, 0x67de9cce, 0xcfbd399c, 0x440b7579, 0x8816eaf2),
-    SD_CRC_TABLE(0xccaa009e, 0x4225077d, 0x844a0efa, 0xd3e51bb5, 0x7cbb312b, 0xf9766256, 0x299dc2ed, 0x533b85da)
+    SD_CRC_ROW(0x77073096, 0xee0e612c, 0x076dc419, 0x0edb8832, 0x1db71064, 0x3b6e20c8, 0x76dc4190, 0xedb88320),
+    SD_CRC_ROW(0x191b3141, 0x32366282, 0x646cc504, 0xc8d98a08, 0x4ac21251, 0x958424a2, 0xf0794f05, 0x3b83984b),
+    SD_CRC_ROW(0x01c26a37, 0x0384d46e, 0x0709a8dc, 0x0e1351b8, 0x1c26a370, 0x384d46e0, 0x709a8dc0, 0xe1351b80),
+    SD_CRC_ROW(0xb8bc6765, 0xaa09c88b, 0x8f629757, 0xc5b428ef, 0x5019579f, 0xa032af3e, 0x9b14583d, 0xed59b63b),
+    SD_CRC_ROW(0x3d6029b0, 0x7ac05360, 0xf580a6c0, 0x30704bc1, 0x60e09782, 0xc1c12f04, 0x58f35849, 0xb1e6b092),
+    SD_CRC_ROW(0xcb5cd3a5, 0x4dc8a10b, 0x9b914216, 0xec53826d, 0x03d6029b, 0x07ac0536, 0x0f580a6c, 0x1eb014d8),
+    SD_CRC_ROW(0xa6770bb4, 0x979f1129, 0xf44f2413, 0x33ef4e67, 0x67de9cce, 0xcfbd399c, 0x440b7579, 0x8816eaf2),
+    SD_CRC_ROW(0xccaa009e, 0x4225077d, 0x844a0efa, 0xd3e51bb5, 0x7cbb312b, 0xf9766256, 0x299dc2ed, 0x533b85da)
 };
 
 /* Polynomial 8005. */
 static SD_UNUSED const uint16_t sd_crc16_tables[8][256] = {
-    SD_CRC_TABLE(0xc0c1, 0xc181, 0xc301, 0xc601, 0xcc01, 0xd801, 0xf001, 0xa001),
-    SD_CRC_TABLE(0x9001, 0x6001, 0xc002, 0xc007, 0xc00d, 0xc019, 0xc031, 0xc061),
-    SD_CRC_TABLE(0xc051, 0xc0a1, 0xc141, 0xc281, 0xc501, 0xca01, 0xd401, 0xe801),
-    SD_CRC_TABLE(0xfc01, 0xb801, 0x3001, 0x6002, 0xc004, 0xc00b, 0xc015, 0xc029),
-    SD_CRC_TABLE(0xc03d, 0xc079, 0xc0f1, 0xc1e1, 0xc3c1, 0xc781, 0xcf01, 0xde01),
-    SD_CRC_TABLE(0xd101, 0xe201, 0x8401, 0x4801, 0x9002, 0x6007, 0xc00e, 0xc01f),
-    SD_CRC_TABLE(0xc010, 0xc023, 0xc045, 0xc089, 0xc111, 0xc221, 0xc441, 0xc881),
-    SD_CRC_TABLE(0xccc1, 0xd981, 0xf301, 0xa601, 0x0c01, 0x1802, 0x3004, 0x6008)
+    SD_CRC_ROW(0xc0c1, 0xc181, 0xc301, 0xc601, 0xcc01, 0xd801, 0xf001, 0xa001),
+    SD_CRC_ROW(0x9001, 0x6001, 0xc002, 0xc007, 0xc00d, 0xc019, 0xc031, 0xc061),
+    SD_CRC_ROW(0xc051, 0xc0a1, 0xc141, 0xc281, 0xc501, 0xca01, 0xd401, 0xe801),
+    SD_CRC_ROW(0xfc01, 0xb801, 0x3001, 0x6002, 0xc004, 0xc00b, 0xc015, 0xc029),
+    SD_CRC_ROW(0xc03d, 0xc079, 0xc0f1, 0xc1e1, 0xc3c1, 0xc781, 0xcf01, 0xde01),
+    SD_CRC_ROW(0xd101, 0xe201, 0x8401, 0x4801, 0x9002, 0x6007, 0xc00e, 0xc01f),
+    SD_CRC_ROW(0xc010, 0xc023, 0xc045, 0xc089, 0xc111, 0xc221, 0xc441, 0xc881),
+    SD_CRC_ROW(0xccc1, 0xd981, 0xf301, 0xa601, 0x0c01, 0x1802, 0x3004, 0x6008)
 };
 
 /* Goes on from a remainder with more bytes. */
@@ -135,8 +136,9 @@ SD_INLINE uint16_t sd_swap_if(uint16_t v, bool is_odd)
 }
 
 /*
- * Ones' complement sum of the 16-bit words, big-endian; an odd last byte is the high half of a word. The order of
- * bytes does not matter to the sum but for the last step (RFC 1071, section 2 (B)).
+ * Ones' complement sum of the 16-bit words, big-endian; an odd last byte is the high half of a word. The words
+ * are added as this machine reads them: the order of bytes matters to the last step only (RFC 1071, section
+ * 2 (B)).
  */
 SD_INLINE uint16_t sd_ones_complement_sum(const uint8_t *bytes, size_t n)
 {
@@ -217,7 +219,8 @@ SD_INLINE uint32_t sd_rotate_left32(uint32_t v, unsigned n)
 }
 
 /* `n` bytes from `at` on, and zeros, as three words of the least significant byte first. */
-SD_INLINE void sd_lookup3_load(uint32_t words[3], const uint8_t *a, size_t n_a, const uint8_t *b, size_t at, size_t n)
+SD_INLINE void sd_lookup3_load(uint32_t words[3], const uint8_t *a, size_t n_a, const uint8_t *b, size_t at,
+                               size_t n)
 {
     uint8_t block[12] = {0};
     for (size_t i = 0; i < n; i++)
@@ -232,7 +235,8 @@ SD_INLINE void sd_lookup3_load(uint32_t words[3], const uint8_t *a, size_t n_a, 
     } while (0)
 
 /* `hashlittle` of Bob Jenkins' lookup3 (http://burtleburtle.net/bob/c/lookup3.c, in the public domain). */
-static SD_UNUSED uint32_t sd_lookup3_from(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b, uint32_t start)
+static SD_UNUSED uint32_t sd_lookup3_from(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b,
+                                          uint32_t start)
 {
     size_t n = n_a + n_b;
     uint32_t x = 0xdeadbeefu + (uint32_t)n + start;

@@ -1,9 +1,9 @@
 /*
  * Arithmetic on integers of any width, in limbs: what crate ir, module bits, says of them.
  *
- * A value of `width` (at least 1) bits takes SD_LIMBS(width) limbs, the least significant first, with zeros above
- * its width; operands have to be so, and results are. `to` may be one of the operands, or all of them: every
- * function goes through the limbs in the order that allows it. Two arrays must not overlap otherwise.
+ * A value of `width` (at least 1) bits takes SD_LIMBS(width) limbs, the least significant first, with zeros
+ * above its width; operands have to be so, and results are. `to` may be one of the operands, or all of them:
+ * every function goes through the limbs in the order that allows it. Two arrays must not overlap otherwise.
  *
  * `width` is a constant where generated code calls, so that loops are of known length after inlining.
  */
@@ -183,7 +183,8 @@ SD_INLINE void sd_wide_signed_end(uint64_t *to, bool least, unsigned width)
         sd_wide_fill(to, 0, width - 1);
 }
 
-SD_INLINE void sd_wide_sat_add(uint64_t *to, const uint64_t *a, const uint64_t *b, unsigned width, bool is_signed)
+SD_INLINE void sd_wide_sat_add(uint64_t *to, const uint64_t *a, const uint64_t *b, unsigned width,
+                               bool is_signed)
 {
     unsigned n = SD_LIMBS(width);
     bool a_sign = sd_wide_sign(a, width);
@@ -198,7 +199,8 @@ SD_INLINE void sd_wide_sat_add(uint64_t *to, const uint64_t *a, const uint64_t *
         sd_wide_signed_end(to, a_sign, width);
 }
 
-SD_INLINE void sd_wide_sat_sub(uint64_t *to, const uint64_t *a, const uint64_t *b, unsigned width, bool is_signed)
+SD_INLINE void sd_wide_sat_sub(uint64_t *to, const uint64_t *a, const uint64_t *b, unsigned width,
+                               bool is_signed)
 {
     unsigned n = SD_LIMBS(width);
     bool a_sign = sd_wide_sign(a, width);
@@ -235,7 +237,8 @@ SD_INLINE void sd_wide_shl(uint64_t *to, const uint64_t *a, uint64_t amount, uns
 }
 
 /* Bits `lo + width - 1` down to `lo`; zeros beyond `from_width`. */
-SD_INLINE void sd_wide_slice(uint64_t *to, unsigned width, const uint64_t *from, unsigned from_width, uint64_t lo)
+SD_INLINE void sd_wide_slice(uint64_t *to, unsigned width, const uint64_t *from, unsigned from_width,
+                             uint64_t lo)
 {
     if (lo >= from_width) {
         sd_wide_zero(to, width);
@@ -270,7 +273,8 @@ SD_INLINE void sd_wide_sar(uint64_t *to, const uint64_t *a, uint64_t amount, uns
 }
 
 /* Writes bits `lo + width - 1` down to `lo` of `to`; what would lie beyond `to_width` is not written. */
-SD_INLINE void sd_wide_set_slice(uint64_t *to, unsigned to_width, uint64_t lo, const uint64_t *from, unsigned width)
+SD_INLINE void sd_wide_set_slice(uint64_t *to, unsigned to_width, uint64_t lo, const uint64_t *from,
+                                 unsigned width)
 {
     if (lo >= to_width)
         return;
@@ -340,11 +344,11 @@ SD_INLINE void sd_wide_mul(uint64_t *to, const uint64_t *a, const uint64_t *b, u
 }
 
 /*
- * Unsigned; both are zero where the divisor is. `quotient` and `remainder` may be NULL. Long division in digits of
- * 32 bits (Knuth, The Art of Computer Programming, volume 2, section 4.3.1, algorithm D).
+ * Unsigned; both are zero where the divisor is. `quotient` and `remainder` may be NULL. Long division in digits
+ * of 32 bits (Knuth, The Art of Computer Programming, volume 2, section 4.3.1, algorithm D).
  */
-static SD_UNUSED void sd_wide_div_mod(uint64_t *quotient, uint64_t *remainder, const uint64_t *a, const uint64_t *b,
-                                      unsigned width)
+static SD_UNUSED void sd_wide_div_mod(uint64_t *quotient, uint64_t *remainder, const uint64_t *a,
+                                      const uint64_t *b, unsigned width)
 {
     unsigned n_digits = SD_LIMBS(width) * 2;
     unsigned n_bytes = n_digits * 4;
