@@ -10,15 +10,16 @@
 //! deparser, ...). Its code is a control-flow [`Graph`]. Actions, functions, sub-controls and sub-parsers are
 //! [`Procedure`]s: graphs of their own that see the variables of their block, so that each is one piece of code
 //! however often it is called and however many tables list it (a pass inlines them where that pays). There is no
-//! recursion, so every variable has one place for the whole life of a packet and a call needs no stack: the
+//! recursion, so every variable has one place for as long as its block runs and a call needs no stack: the
 //! caller assigns the parameters, calls, and assigns the results (copy-in, copy-out).
 //!
 //! **Variables and places.** [`Variable`]s that blocks share (headers, metadata) belong to the pipeline, by their
 //! role for the architecture; others belong to a block or a procedure. A [`Place`] is a variable and a path of
-//! fields, elements and bit ranges into it. Every variable holds zeros when a packet arrives (invalid headers,
-//! empty stacks), and then what was last written. So reads of what the language leaves undefined have a
-//! defined outcome, the same in every executor: an uninitialised variable holds zero or what it held last, the
-//! fields of an invalid header hold what they were last given. An element beyond the end of a stack or array
+//! fields, elements and bit ranges into it. What blocks share holds zeros (invalid headers, empty stacks) when a
+//! packet arrives; the variables of a block and of its procedures hold zeros each time that the block begins; and
+//! then they hold what was last written. So reads of what the language leaves undefined have a defined outcome,
+//! the same in every executor: an uninitialised variable holds zero or what it held last in this run of its block,
+//! the fields of an invalid header hold what they were last given. An element beyond the end of a stack or array
 //! reads as zeros, and writing to it has no effect (P4-16, "Operations on header stacks").
 //!
 //! **Validity is data.** [`Step::Valid`] is the validity bit of a header and [`Step::NextIndex`] the index of a

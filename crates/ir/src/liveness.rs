@@ -10,7 +10,8 @@ use crate::leaf_set::LeafSet;
 use crate::lookup::{get, index};
 use crate::visit::Access;
 use crate::{
-    BlockId, Graph, NodeId, Place, ProcedureId, Program, Stmt, StmtKind, TableId, TerminatorKind, VarId,
+    BlockId, Graph, NodeId, Place, ProcedureId, Program, Scope, Stmt, StmtKind, TableId, TerminatorKind,
+    VarId,
 };
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 
@@ -34,6 +35,8 @@ pub struct Liveness<'p> {
     program: &'p Program,
     pub layout: Layout,
     summaries: Vec<Summary>,
+    /// The variables of blocks and procedures: dead when a block has ended, zeros when it begins.
+    locals: Vec<VarId>,
     /// Before each node of each block.
     before: Vec<Vec<LeafSet>>,
     /// After each block; what the architecture reads then is included.
@@ -104,9 +107,12 @@ impl<'p> Liveness<'p> {
         if (n_nodes as u64).saturating_mul(n as u64) > N_BITS_MAX {
             return Err(TooLarge);
         }
+        let locals = program.variables.iter().filter(|(_, v)| !matches!(v.scope, Scope::Pipeline(_)));
+        let locals = locals.map(|(id, _)| id);
         let mut this = Liveness {
             program,
             layout,
+            locals: locals.collect(),
             summaries: vec![Summary::default(); program.procedures.len()],
             before: vec![Vec::new(); program.blocks.len()],
             after: vec![LeafSet::none(n); program.blocks.len()],
@@ -136,10 +142,18 @@ impl<'p> Liveness<'p> {
         before.cloned().unwrap_or_else(|| self.none())
     }
 
-    /// Before a block begins.
+    /// Before a block begins: of what blocks share.
     pub fn before_block(&self, block: BlockId) -> LeafSet {
-        get(&self.program.blocks, block)
-            .map_or_else(|| self.none(), |b| self.before_node(block, b.graph.entry))
+        let Some(decl) = get(&self.program.blocks, block) else { return self.none() };
+        self.shared(self.before_node(block, decl.graph.entry))
+    }
+
+    /// Without the variables of blocks and procedures.
+    fn shared(&self, mut live: LeafSet) -> LeafSet {
+        for var in &self.locals {
+            live.remove(self.layout.variable(*var));
+        }
+        live
     }
 
     /// After a block, what the architecture reads included.
@@ -247,9 +261,9 @@ impl<'p> Liveness<'p> {
             }
             let ends = Ends { at_return: &live, at_exit: &live, error: block.error };
             let before = self.solve(&block.graph, &ends);
-            let at_entry = before.get(index(block.graph.entry)).cloned().unwrap_or_else(|| self.none());
             self.before[index(*id)] = before;
-            self.after[index(*id)] = std::mem::replace(&mut live, at_entry);
+            let before = self.before_block(*id);
+            self.after[index(*id)] = std::mem::replace(&mut live, before);
             next = Some(*role);
         }
     }

@@ -1,7 +1,7 @@
 //! What survives each wait: `tests/segments/<name>.ir` is reported as in `<name>.out`. `SIDING_BLESS=1` writes
 //! the latter.
 
-use ir::segments::{SegmentEntry, Segments, Wait, segments};
+use ir::segments::{PointKind, SegmentEntry, Segments, Wait, segments};
 use ir::{Program, text, validate};
 use std::path::Path;
 
@@ -171,4 +171,26 @@ fn what_is_dead_is_overwritten() {
         "{first}"
     );
     assert!(!first.contains("hdr.") && !first.contains("meta.scratch"), "{first}");
+}
+
+#[test]
+fn variables_of_a_block_do_not_wait_for_it() {
+    let program = |code: &str| {
+        format!(
+            "{HEAD}    pipeline Egress = E
+            var e: bit<8> in block E
+            block C: Ingress(hdr = hdr) {{ n0: x = 8w1  return }}
+            block E: Egress(hdr = hdr) {{
+                n0: if e == 8w1 then n1 else n1
+                n1: {code} return }}"
+        )
+    };
+    let live_in_queue = |code: &str| {
+        let cut = cut(&parse(&program(code)), &|_, _| false);
+        let queue = cut.points.iter().position(|p| p.kind == PointKind::Queue).unwrap();
+        cut.report().remove(queue).live
+    };
+    // What `e` held when egress ran before, for another copy perhaps, is gone: it holds zero when egress begins.
+    assert_eq!(live_in_queue("e = 8w2"), [""; 0]);
+    assert_eq!(live_in_queue("e = hdr.s[0].a"), ["hdr.s[0].a"]);
 }

@@ -26,6 +26,13 @@ impl Frame {
         &mut self.slots[range.indices()]
     }
 
+    /// Zeros, as when a packet arrives.
+    pub(crate) fn clear(&mut self, exe: &Executable, ranges: &[SlotRange]) {
+        for range in ranges {
+            self.slots[range.indices()].clone_from_slice(&exe.initial()[range.indices()]);
+        }
+    }
+
     /// Takes the values of `range` from another packet of the same program.
     pub fn copy_from(&mut self, other: &Frame, range: SlotRange) {
         self.slots[range.indices()].clone_from_slice(&other.slots[range.indices()]);
@@ -55,7 +62,7 @@ impl PacketState {
         packet
     }
 
-    /// A packet arrives: all variables are zero and invalid, nothing is parsed or emitted.
+    /// A packet arrives: what blocks share is zero and invalid, nothing is parsed or emitted.
     pub fn arrive(&mut self, exe: &Executable, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
@@ -65,12 +72,10 @@ impl PacketState {
 
     /// As [`arrive`](Self::arrive) for the bytes that are there, without a new budget of steps.
     pub fn reset(&mut self, exe: &Executable) {
-        let initial = exe.initial();
-        if self.frame.slots.len() == initial.len() {
-            let n = exe.n_variable_slots() as usize;
-            self.frame.slots[..n].clone_from_slice(&initial[..n]);
+        if self.frame.slots.len() == exe.initial().len() {
+            self.frame.clear(exe, exe.shared_slots());
         } else {
-            self.frame.slots = initial.to_vec();
+            self.frame.slots = exe.initial().to_vec();
         }
         self.cursor_bits = 0;
         self.emitted.clear();

@@ -61,6 +61,7 @@ impl<E: ExternHost> Machine<'_, E> {
         }
         let mut run = Run { entry: None, pending: None };
         packet.calls.clear();
+        packet.frame.clear(exe, exe.slots_of_block(block));
         let end = loop {
             let Some(instr) = exe.code.get(pc as usize) else { break BlockEnd::Done };
             let flow = if observer.listens() {

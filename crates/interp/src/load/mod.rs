@@ -13,7 +13,8 @@ pub use layout::{Layout, Leaf, LeafInfo, SLOTS_MAX, Slot, SlotRange};
 
 use arch::{FieldRole, ParamRole};
 use diagnostics::Span;
-use ir::{Bits, BlockId, Place, ProcedureId, Program, Step, TableId, Type, VarId};
+use ir::lookup::get;
+use ir::{Bits, BlockId, Place, ProcedureId, Program, Scope, Step, TableId, Type, VarId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -55,6 +56,10 @@ pub struct Executable {
     pub(crate) lookups: Vec<LookupCode>,
     /// Where each variable begins; one more for the end.
     var_bases: Vec<Slot>,
+    /// Of each block the slots of its variables and of those of its procedures.
+    block_slots: Vec<Vec<SlotRange>>,
+    /// The slots of what blocks share.
+    shared_slots: Vec<SlotRange>,
     /// Of all slots the value when a packet arrives. Variables come first.
     initial: Vec<Bits>,
     fields: FxHashMap<FieldRole, Slot>,
@@ -94,6 +99,8 @@ impl Executable {
             extracts: Vec::new(),
             lookaheads: Vec::new(),
             lookups: Vec::new(),
+            block_slots: vec![Vec::new(); program.blocks.len()],
+            shared_slots: Vec::new(),
             var_bases,
             initial,
             fields: FxHashMap::default(),
@@ -105,6 +112,24 @@ impl Executable {
                 exe.fields.insert(*role, range.first);
             }
         }
+        for (id, variable) in program.variables.iter() {
+            let range = exe.variable(id);
+            let owner = match variable.scope {
+                Scope::Pipeline(_) => None,
+                Scope::Block(block) => Some(block),
+                Scope::Procedure(procedure) => Some(
+                    get(&program.procedures, procedure)
+                        .ok_or(LoadError::Malformed("an unknown procedure"))?
+                        .block,
+                ),
+            };
+            let ranges = match owner {
+                None => &mut exe.shared_slots,
+                Some(block) => (exe.block_slots.get_mut(index_of(block)))
+                    .ok_or(LoadError::Malformed("an unknown block"))?,
+            };
+            push_range(ranges, range);
+        }
         graph::compile(&mut exe)?;
         Ok(exe)
     }
@@ -112,6 +137,16 @@ impl Executable {
     /// Values of all slots when a packet arrives.
     pub(crate) fn initial(&self) -> &[Bits] {
         &self.initial
+    }
+
+    /// What holds zeros again when a block begins.
+    pub(crate) fn slots_of_block(&self, block: BlockId) -> &[SlotRange] {
+        self.block_slots.get(index_of(block)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What holds zeros again when a packet starts again.
+    pub(crate) fn shared_slots(&self) -> &[SlotRange] {
+        &self.shared_slots
     }
 
     /// Slots of variables are the first so many.
@@ -196,6 +231,15 @@ impl Executable {
 
     pub(crate) fn action(&self, table: TableId, index: u32) -> Option<&ActionCode> {
         self.actions.get(index_of(table))?.get(index as usize)
+    }
+}
+
+/// Neighbours become one range.
+fn push_range(ranges: &mut Vec<SlotRange>, range: SlotRange) {
+    match ranges.last_mut() {
+        Some(last) if last.first + last.len == range.first => last.len += range.len,
+        _ if range.len == 0 => {}
+        _ => ranges.push(range),
     }
 }
 
