@@ -1,14 +1,22 @@
-//! Ports: packets from and to capture files and memory.
+//! Ports: packets from and to interfaces, capture files and memory.
 //!
-//! Key types: [`Packet`] is bytes with a time and the length it once had; [`PacketReader`] iterates over a pcap
-//! or pcapng file of either byte order; [`PcapWriter`] and [`PcapngWriter`] write with nanoseconds; [`Port`] is
-//! where a switch receives and sends bursts.
+//! Key types: [`Port`] is where a switch receives and sends bursts of [`PacketBuf`], which come from a worker's
+//! [`BufPool`]. An [`AfPacketPort`] is an interface of the system, a [`TapPort`] leads into the system's own
+//! network stack, a [`FilePort`] reads and writes captures, a [`MemoryPort`] is for tests; a [`PcapMirror`] around
+//! any of them copies what passes. [`Packet`] is bytes with a time and the length it once had; [`PacketReader`]
+//! iterates over a pcap or pcapng file of either byte order; [`PcapWriter`] and [`PcapngWriter`] write with
+//! nanoseconds.
 //!
 //! Invariants: nothing here panics or allocates more than [`limits::PACKET_BYTES_MAX`] ahead of the bytes that
 //! are really there, whatever the file says. All packets before a damaged place are delivered, then the error,
 //! then nothing more. Errors say the file, the byte offset and what was expected there.
 //!
-//! Non-goals: what packets mean (no header is decoded here); P4.
+//! Non-goals: what packets mean (headers are decoded only as far as offloads
+//! have to be undone); P4.
+//!
+//! Every packet handed to a port to be sent is counted, as sent or by why it was not; live ports allocate nothing
+//! per packet once a worker's pool has grown. An interface that goes down or vanishes is a state of its port, no
+//! error.
 //!
 //! Files are streamed, so a capture may be larger than memory.
 //!
@@ -41,7 +49,7 @@ pub use error::{Damage, ReadError, WriteError};
 pub use file_port::FilePort;
 pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
-pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, interface_names};
+pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, interface_names, wait_for_input};
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;
 pub use packet::{LINK_TYPE_ETHERNET, Packet};

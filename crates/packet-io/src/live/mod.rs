@@ -12,7 +12,9 @@ mod offload;
 mod segment;
 mod socket;
 mod tap;
+mod wait;
 
 pub use af_packet::{AfPacketOptions, AfPacketPort};
 pub use interface::interface_names;
 pub use tap::{TapOptions, TapPort};
+pub use wait::wait_for_input;

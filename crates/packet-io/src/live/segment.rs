@@ -163,6 +163,36 @@ fn ipv6_transport(packet: &[u8], l3: usize) -> Option<(usize, u8)> {
 mod tests {
     use super::*;
 
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the neighbour sends: the payload is all there, or nothing is.
+        #[test]
+        fn nothing_is_lost_or_invented(
+            mut packet in prop::collection::vec(any::<u8>(), 0..300),
+            is_ipv6: bool,
+            header_bytes in 0u8..16,
+            transport in prop::sample::select(&[TCP, UDP, 0, 43, 60, 99][..]),
+            gso_type in prop::sample::select(&[GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, 3][..]),
+            gso_size in 0..200u16,
+            csum_start in prop::sample::select(&[34u16, 38, 54, 58, 62, 0, 299][..]),
+        ) {
+            let patches = [(12, [0x08, 0x86][usize::from(is_ipv6)]), (13, [0, 0xdd][usize::from(is_ipv6)])];
+            let network = if is_ipv6 { [(14, 0x60), (20, transport)] } else { [(14, 0x40 | header_bytes), (23, transport)] };
+            for (at, byte) in patches.into_iter().chain(network) {
+                packet.get_mut(at).into_iter().for_each(|place| *place = byte);
+            }
+            let header = header(gso_type, gso_size, csum_start);
+            if let Some(segments) = Segments::new(&packet, &header) {
+                let (n_headers, payload) = (segments.headers.len(), segments.payload.to_vec());
+                let cut = cut(&packet, &header);
+                let longest = n_headers + usize::from(gso_size);
+                prop_assert!(cut.iter().all(|s| s.len() <= longest));
+                prop_assert_eq!(cut.iter().flat_map(|s| s[n_headers..].to_vec()).collect::<Vec<_>>(), payload);
+            }
+        }
+    }
+
     const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
 
     fn payload(n_bytes: usize) -> Vec<u8> {

@@ -1,6 +1,9 @@
 //! A network for a test, and ports that are driven by it.
 
-use packet_io::{AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId};
+use packet_io::{
+    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId,
+    wait_for_input,
+};
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
@@ -115,7 +118,11 @@ impl<P: Port> Driven<P> {
                 "{n_found} of {n} packets came: {:?} {stats:?}",
                 self.port.id()
             );
-            found.extend(self.receive(&mut is_wanted));
+            let news = self.receive(&mut is_wanted);
+            if news.is_empty() {
+                wait_for_input(self.port.fd(), Duration::from_millis(20)).unwrap();
+            }
+            found.extend(news);
         }
         found
     }
@@ -125,7 +132,7 @@ impl<P: Port> Driven<P> {
         while self.port.link_state() != state {
             assert!(begin.elapsed() < DEADLINE, "waited for {state:?}: {:?}", self.port.link_state());
             self.port.idle().unwrap();
-            thread::yield_now();
+            wait_for_input(self.port.fd(), Duration::from_millis(20)).unwrap();
         }
     }
 

@@ -16,7 +16,7 @@ fn has_right_checksum(packet: &[u8]) -> bool {
         [&packet[26..34], &[0, packet[23]], &((end - l4) as u16).to_be_bytes(), &packet[l4..end]].concat();
     words.resize(words.len().next_multiple_of(2), 0);
     let sum: u64 = words.chunks(2).map(|w| u64::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-    sum % 0xffff == 0 && sum > 0
+    sum > 0 && sum.is_multiple_of(0xffff)
 }
 
 #[test]
