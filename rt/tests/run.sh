@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Builds and runs every test program of the runtime, with each compiler that is there, optimised and under sanitizers.
+# Usage: rt/tests/run.sh [test_name...]
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+flags=(-std=gnu11 -Wall -Wextra -Werror -I "$here/..")
+declare -A modes=(
+    [optimised]="-O2"
+    [sanitized]="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+)
+
+tests=("$@")
+if [ ${#tests[@]} -eq 0 ]; then
+    for source in "$here"/test_*.c; do
+        tests+=("$(basename "$source" .c)")
+    done
+fi
+
+n_compilers=0
+for compiler in gcc clang; do
+    command -v "$compiler" >/dev/null || continue
+    n_compilers=$((n_compilers + 1))
+    for test in "${tests[@]}"; do
+        for mode in optimised sanitized; do
+            # Flags of a mode are several words.
+            # shellcheck disable=SC2086
+            "$compiler" "${flags[@]}" ${modes[$mode]} "$here/$test.c" -o "$out/$test"
+            start=$SECONDS
+            "$out/$test" || { echo "$test ($compiler, $mode): FAILED"; exit 1; }
+            echo "$test ($compiler, $mode): ok, $((SECONDS - start)) s"
+        done
+    done
+done
+if [ "$n_compilers" -eq 0 ]; then
+    echo "neither gcc nor clang is there" >&2
+    exit 1
+fi

@@ -1,0 +1,276 @@
+/* Counters, meters and registers: bounds, what all cells were written, workers, and colours by hand. */
+#include "fixture.h"
+
+#define LARGE UINT64_C(4000000000)
+
+static const struct sd_control_ops *const ops = &sd_control_ops;
+
+static void test_counters(uint32_t unit, uint64_t packets_each, uint64_t bytes_each)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    f.pipeline.n_objects = 2;
+    f.objects[0] = (struct sd_object_type){.kind = SD_OBJECT_COUNTER, .unit = unit, .size = LARGE};
+    f.objects[1] = (struct sd_object_type){.kind = SD_OBJECT_REGISTER, .size = 1, .cell_bytes = 1};
+    fixture_create(&f, 3);
+    struct sd_count count;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct sd_worker *w = sd_instance_worker(f.instance, i);
+        for (uint32_t j = 0; j <= i; j++)
+            CHECK(sd_counter_count(w, 0, LARGE - 1, 1, 64));
+        CHECK(!sd_counter_count(w, 0, LARGE, 1, 64));
+        CHECK(!sd_counter_count(w, 0, UINT64_MAX, 1, 64));
+    }
+    CHECK(ops->counter_read(f.instance, 0, LARGE - 1, &count) == SD_OK);
+    CHECK(count.n_packets == 6 * packets_each && count.n_bytes == 6 * 64 * bytes_each);
+    CHECK(ops->counter_read(f.instance, 0, 0, &count) == SD_OK);
+    CHECK(count.n_packets == 0 && count.n_bytes == 0);
+    /* One cell. */
+    CHECK(ops->counter_write(f.instance, 0, 5, (struct sd_count){UINT64_MAX, UINT64_MAX - 1}) == SD_OK);
+    CHECK(ops->counter_read(f.instance, 0, 5, &count) == SD_OK);
+    CHECK(count.n_packets == UINT64_MAX && count.n_bytes == UINT64_MAX - 1);
+    /* Counts wrap. */
+    CHECK(sd_counter_count(sd_instance_worker(f.instance, 2), 0, 5, 3, 3));
+    CHECK(ops->counter_read(f.instance, 0, 5, &count) == SD_OK);
+    CHECK(count.n_packets == (packets_each ? 2 : UINT64_MAX));
+    CHECK(count.n_bytes == (bytes_each ? 1 : UINT64_MAX - 1));
+    /* All cells, and then one. */
+    CHECK(ops->counter_write(f.instance, 0, UINT64_MAX, (struct sd_count){3, 4}) == SD_OK);
+    for (uint64_t i = 0; i < LARGE; i += LARGE / 7) {
+        CHECK(ops->counter_read(f.instance, 0, i, &count) == SD_OK);
+        CHECK(count.n_packets == 3 && count.n_bytes == 4);
+    }
+    CHECK(sd_counter_count(sd_instance_worker(f.instance, 1), 0, 5, 10, 20));
+    CHECK(ops->counter_read(f.instance, 0, 5, &count) == SD_OK);
+    CHECK(count.n_packets == 3 + 10 * packets_each && count.n_bytes == 4 + 20 * bytes_each);
+    CHECK(ops->counter_write(f.instance, 0, 5, (struct sd_count){1, 2}) == SD_OK);
+    CHECK(ops->counter_read(f.instance, 0, 5, &count) == SD_OK);
+    CHECK(count.n_packets == 1 && count.n_bytes == 2);
+    CHECK(ops->counter_read(f.instance, 0, LARGE, &count) == SD_OUT_OF_RANGE);
+    CHECK(ops->counter_read(f.instance, 0, UINT64_MAX, &count) == SD_OUT_OF_RANGE);
+    CHECK(ops->counter_write(f.instance, 0, LARGE, count) == SD_OUT_OF_RANGE);
+    CHECK(ops->counter_read(f.instance, 1, 0, &count) == SD_NOT_FOUND);
+    CHECK(ops->counter_read(f.instance, 2, 0, &count) == SD_NOT_FOUND);
+    fixture_end(&f);
+}
+
+/* --- Meters --- */
+
+static struct sd_meter_rates rates(uint64_t cir, uint64_t cbs, uint64_t pir, uint64_t pbs)
+{
+    return (struct sd_meter_rates){cir, cbs, pir, pbs, 1, 0};
+}
+
+/* The vectors of the interpreter's own tests. */
+static void test_mark(void)
+{
+    struct sd_meter meter = {0};
+    CHECK(sd_meter_mark(&meter, 1000000, 5) == SD_GREEN);
+    struct sd_meter_rates r = rates(1, 1, 2, 2);
+    sd_meter_set(&meter, &r, 0);
+    CHECK(sd_meter_mark(&meter, 1, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, 1, 0) == SD_YELLOW);
+    CHECK(sd_meter_mark(&meter, 1, 0) == SD_RED);
+    CHECK(sd_meter_mark(&meter, 1, 500000000) == SD_YELLOW);
+    CHECK(sd_meter_mark(&meter, 1, 2000000000) == SD_GREEN);
+    /* Time that runs backwards gives nothing. */
+    CHECK(sd_meter_mark(&meter, 2, 0) == SD_RED);
+    /* Buckets fill up to their burst however long nothing comes, and however fast they fill. */
+    r = rates(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    sd_meter_set(&meter, &r, 0);
+    CHECK(sd_meter_mark(&meter, UINT64_MAX, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, 1, 0) == SD_RED);
+    CHECK(sd_meter_mark(&meter, UINT64_MAX, UINT64_MAX) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, 1, UINT64_MAX) == SD_RED);
+    /* A third of a packet each time: rates are exact. */
+    r = rates(1, 1, 1, 1);
+    sd_meter_set(&meter, &r, 0);
+    CHECK(sd_meter_mark(&meter, 1, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, 1, 333333333) == SD_RED);
+    CHECK(sd_meter_mark(&meter, 1, 666666666) == SD_RED);
+    CHECK(sd_meter_mark(&meter, 1, 999999999) == SD_RED);
+    CHECK(sd_meter_mark(&meter, 1, 1000000000) == SD_GREEN);
+    /* Without rates again. */
+    r.is_set = 0;
+    sd_meter_set(&meter, &r, 0);
+    CHECK(sd_meter_mark(&meter, UINT64_MAX, 0) == SD_GREEN && meter.rates.committed_rate == 0);
+}
+
+static void test_meters(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    f.pipeline.n_objects = 3;
+    f.objects[0] = (struct sd_object_type){.kind = SD_OBJECT_METER, .unit = SD_UNIT_PACKETS, .size = 2};
+    f.objects[1] = (struct sd_object_type){.kind = SD_OBJECT_METER, .unit = SD_UNIT_BYTES, .size = 1};
+    f.objects[2] = (struct sd_object_type){.kind = SD_OBJECT_METER, .unit = SD_UNIT_BYTES, .size = LARGE};
+    fixture_create(&f, 2);
+    struct sd_worker *w = sd_instance_worker(f.instance, 0), *other = sd_instance_worker(f.instance, 1);
+    struct sd_meter_rates r = rates(0, 1, 0, 2), read;
+    uint32_t colour = 9;
+    w->now_ns = other->now_ns = 1;
+    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_GREEN);
+    CHECK(ops->meter_write(f.instance, 0, UINT64_MAX, &r, 0) == SD_OK);
+    /* Workers share the tokens. */
+    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(other, &f.packet, 0, 0, &colour) && colour == SD_YELLOW);
+    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_RED);
+    CHECK(sd_meter_execute(w, &f.packet, 0, 1, &colour) && colour == SD_GREEN);
+    CHECK(ops->meter_read(f.instance, 0, 1, &read) == SD_OK && read.is_set && read.peak_burst == 2);
+    colour = 9;
+    CHECK(!sd_meter_execute(w, &f.packet, 0, 2, &colour) && colour == SD_GREEN);
+    /* A cell of its own, then all again. */
+    r = rates(0, 0, 0, 0);
+    CHECK(ops->meter_write(f.instance, 0, 1, &r, 0) == SD_OK);
+    CHECK(sd_meter_execute(w, &f.packet, 0, 1, &colour) && colour == SD_RED);
+    r.is_set = 0;
+    CHECK(ops->meter_write(f.instance, 0, 0, &r, 0) == SD_OK);
+    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_GREEN);
+    CHECK(ops->meter_read(f.instance, 0, 0, &read) == SD_OK && !read.is_set);
+    CHECK(ops->meter_write(f.instance, 0, UINT64_MAX, &r, 0) == SD_OK);
+    CHECK(sd_meter_execute(w, &f.packet, 0, 1, &colour) && colour == SD_GREEN);
+    CHECK(ops->meter_read(f.instance, 0, 1, &read) == SD_OK && !read.is_set);
+    /* Bytes. */
+    r = rates(0, 100, 0, 100);
+    CHECK(ops->meter_write(f.instance, 1, 0, &r, 0) == SD_OK);
+    f.packet.length_bytes = 101;
+    CHECK(sd_meter_execute(w, &f.packet, 1, 0, &colour) && colour == SD_RED);
+    f.packet.length_bytes = 100;
+    CHECK(sd_meter_execute(w, &f.packet, 1, 0, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, &f.packet, 1, 0, &colour) && colour == SD_RED);
+    CHECK(ops->meter_write(f.instance, 2, UINT64_MAX, &r, 0) == SD_OK);
+    CHECK(sd_meter_execute(w, &f.packet, 2, LARGE - 1, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, &f.packet, 2, LARGE - 1, &colour) && colour == SD_RED);
+    CHECK(ops->meter_read(f.instance, 2, LARGE, &read) == SD_OUT_OF_RANGE);
+    CHECK(ops->meter_write(f.instance, 2, LARGE, &r, 0) == SD_OUT_OF_RANGE);
+    CHECK(ops->meter_read(f.instance, 3, 0, &read) == SD_NOT_FOUND);
+    fixture_end(&f);
+}
+
+/* --- Registers --- */
+
+static void test_registers(uint32_t cell_bytes)
+{
+    enum { SIZE = 50, CELL_MAX = 64 };
+    struct fixture f;
+    fixture_begin(&f);
+    f.pipeline.n_objects = 2;
+    f.objects[0] = (struct sd_object_type){.kind = SD_OBJECT_REGISTER, .size = SIZE, .cell_bytes = cell_bytes};
+    f.objects[1] = (struct sd_object_type){.kind = SD_OBJECT_REGISTER, .size = LARGE, .cell_bytes = cell_bytes};
+    fixture_create(&f, 2);
+    struct sd_worker *w = sd_instance_worker(f.instance, 0), *other = sd_instance_worker(f.instance, 1);
+    static uint8_t wanted[SIZE][CELL_MAX];
+    uint8_t cell[CELL_MAX], zeros[CELL_MAX] = {0};
+    uint64_t state = cell_bytes;
+    memset(wanted, 0, sizeof wanted);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t index = below(&state, SIZE);
+        for (uint32_t j = 0; j < cell_bytes; j++)
+            cell[j] = (uint8_t)check_random(&state);
+        switch (below(&state, 100)) {
+        case 0:
+            CHECK(ops->register_write(f.instance, 0, UINT64_MAX, cell) == SD_OK);
+            for (uint32_t j = 0; j < SIZE; j++)
+                memcpy(wanted[j], cell, cell_bytes);
+            break;
+        case 1:
+            CHECK(ops->register_write(f.instance, 0, index, cell) == SD_OK);
+            memcpy(wanted[index], cell, cell_bytes);
+            break;
+        default:
+            CHECK(sd_register_write(w, 0, index, cell, cell_bytes));
+            memcpy(wanted[index], cell, cell_bytes);
+        }
+        index = below(&state, SIZE);
+        CHECK(sd_register_read(other, 0, index, cell, cell_bytes));
+        CHECK(memcmp(cell, wanted[index], cell_bytes) == 0);
+        CHECK(ops->register_read(f.instance, 0, index, cell) == SD_OK);
+        CHECK(memcmp(cell, wanted[index], cell_bytes) == 0);
+    }
+    for (uint64_t beyond = SIZE; beyond > 0; beyond *= 2) {
+        memset(cell, 0xaa, sizeof cell);
+        CHECK(!sd_register_write(w, 0, beyond, cell, cell_bytes));
+        CHECK(!sd_register_read(w, 0, beyond, cell, cell_bytes));
+        CHECK(memcmp(cell, zeros, cell_bytes) == 0);
+        CHECK(cell[cell_bytes] == 0xaa);
+        CHECK(ops->register_read(f.instance, 0, beyond, cell) == SD_OUT_OF_RANGE);
+        CHECK(ops->register_write(f.instance, 0, beyond, cell) == SD_OUT_OF_RANGE);
+    }
+    for (uint32_t i = 0; i < SIZE; i++) {
+        CHECK(sd_register_read(w, 0, i, cell, cell_bytes));
+        CHECK(memcmp(cell, wanted[i], cell_bytes) == 0);
+    }
+    memset(cell, 0x5a, sizeof cell);
+    CHECK(ops->register_write(f.instance, 1, UINT64_MAX, cell) == SD_OK);
+    CHECK(sd_register_write(w, 1, LARGE - 2, zeros, cell_bytes));
+    CHECK(ops->register_read(f.instance, 1, LARGE - 1, wanted[0]) == SD_OK);
+    CHECK(memcmp(cell, wanted[0], cell_bytes) == 0);
+    CHECK(ops->register_read(f.instance, 1, LARGE - 2, wanted[0]) == SD_OK);
+    CHECK(memcmp(zeros, wanted[0], cell_bytes) == 0);
+    CHECK(ops->register_read(f.instance, 2, 0, cell) == SD_NOT_FOUND);
+    fixture_end(&f);
+}
+
+static void test_impossible(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    f.pipeline.n_objects = 1;
+    struct sd_config config = {.n_workers = 2};
+    for (uint32_t kind = SD_OBJECT_COUNTER; kind <= SD_OBJECT_REGISTER; kind++) {
+        f.objects[0] = (struct sd_object_type){.kind = kind, .size = UINT64_MAX, .cell_bytes = 8};
+        CHECK(!sd_instance_create(&f.pipeline, &config));
+        f.objects[0].size = UINT64_C(1) << 60;
+        CHECK(!sd_instance_create(&f.pipeline, &config));
+        f.objects[0].size = 0;
+        fixture_create(&f, 2);
+        struct sd_count count;
+        uint32_t colour;
+        uint8_t cell[8];
+        struct sd_worker *w = sd_instance_worker(f.instance, 0);
+        if (kind == SD_OBJECT_COUNTER)
+            CHECK(!sd_counter_count(w, 0, 0, 1, 1) &&
+                  ops->counter_read(f.instance, 0, 0, &count) == SD_OUT_OF_RANGE);
+        if (kind == SD_OBJECT_METER)
+            CHECK(!sd_meter_execute(w, &f.packet, 0, 0, &colour));
+        if (kind == SD_OBJECT_REGISTER)
+            CHECK(!sd_register_read(w, 0, 0, cell, 8));
+        fixture_end(&f);
+    }
+    config.n_workers = 0;
+    f.pipeline.n_objects = 0;
+    CHECK(!sd_instance_create(&f.pipeline, &config));
+    sd_instance_destroy(NULL);
+}
+
+static void test_workers(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    f.pipeline.state_align = 256;
+    fixture_create(&f, 3);
+    uint64_t first[4];
+    sd_random_seed(first, 7);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct sd_worker *w = sd_instance_worker(f.instance, i);
+        CHECK(w && w->index == i && w->instance == f.instance);
+        CHECK((uintptr_t)w->state % 256 == 0 && ((const uint8_t *)w->state)[39] == 0);
+        CHECK((memcmp(w->random, first, sizeof first) == 0) == (i == 0));
+    }
+    CHECK(!sd_instance_worker(f.instance, 3));
+    fixture_end(&f);
+}
+
+int main(void)
+{
+    test_counters(SD_UNIT_PACKETS, 1, 0);
+    test_counters(SD_UNIT_BYTES, 0, 1);
+    test_counters(SD_UNIT_BOTH, 1, 1);
+    test_mark();
+    test_meters();
+    for (uint32_t cell_bytes = 1; cell_bytes <= 40; cell_bytes++)
+        test_registers(cell_bytes);
+    test_impossible();
+    test_workers();
+    return 0;
+}
