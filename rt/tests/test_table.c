@@ -1,0 +1,599 @@
+/* Every engine against a list of entries that is asked one after the other, bit by bit. */
+#include "fixture.h"
+
+enum { SIZE = 150, N_LISTED = 40000, N_WORKERS = 2 };
+
+static const struct sd_control_ops *const ops = &sd_control_ops;
+
+/* --- The list --- */
+
+struct listed {
+    bool is_live;
+    uint8_t value[KEY_BYTES_MAX], mask[KEY_BYTES_MAX];
+    int32_t priority;
+    uint32_t action;
+    uint8_t data[DATA_BYTES_MAX];
+    uint64_t idle_timeout_ns, last_hit_ns;
+    bool is_reported;
+    uint64_t reported_ns;
+    struct sd_count count;
+};
+
+/* Handles are positions. */
+static struct listed list[N_LISTED];
+static uint64_t n_listed, n_live;
+
+static bool bit_of(const uint8_t *bytes, uint32_t i)
+{
+    return bytes[i / 8] >> i % 8 & 1;
+}
+
+/* <0, 0, >0 */
+static int compare_bits(const uint8_t *a, const uint8_t *b, uint32_t width)
+{
+    for (uint32_t i = width; i-- > 0;)
+        if (bit_of(a, i) != bit_of(b, i))
+            return bit_of(a, i) ? 1 : -1;
+    return 0;
+}
+
+static bool listed_matches(const struct sd_table_type *type, const struct listed *e, const uint8_t *key)
+{
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        uint32_t at = type->keys[i].value.offset, width = type->keys[i].value.width_bits;
+        if (type->keys[i].match_kind == SD_MATCH_RANGE) {
+            if (compare_bits(key + at, e->value + at, width) < 0 || compare_bits(key + at, e->mask + at, width) > 0)
+                return false;
+            continue;
+        }
+        for (uint32_t j = 0; j < width; j++)
+            if (bit_of(e->mask + at, j) && bit_of(e->value + at, j) != bit_of(key + at, j))
+                return false;
+    }
+    return true;
+}
+
+static uint32_t listed_prefix(const struct sd_table_type *type, const struct listed *e)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++)
+        for (uint32_t j = 0; j < type->keys[i].value.width_bits; j++)
+            n += type->keys[i].match_kind == SD_MATCH_LPM && bit_of(e->mask + type->keys[i].value.offset, j);
+    return n;
+}
+
+static struct listed *listed_lookup(const struct sd_table_type *type, bool has_priority, const uint8_t *key)
+{
+    struct listed *best = NULL;
+    for (uint64_t i = 0; i < n_listed; i++) {
+        struct listed *e = &list[i];
+        if (!e->is_live || !listed_matches(type, e, key))
+            continue;
+        if (!best || e->priority > best->priority ||
+            (!has_priority && listed_prefix(type, e) > listed_prefix(type, best)))
+            best = e;
+    }
+    return best;
+}
+
+static struct listed *listed_find(const struct sd_table_type *type, const struct sd_entry_view *view)
+{
+    for (uint64_t i = 0; i < n_listed; i++)
+        if (list[i].is_live && list[i].priority == view->priority &&
+            memcmp(list[i].value, view->value, type->key_bytes) == 0 &&
+            memcmp(list[i].mask, view->mask, type->key_bytes) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* --- Random tables and keys --- */
+
+enum mix { EXACT, LPM, LPMS, TERNARY, RANGE, OPTIONAL, ALL, WILDCARDS, N_MIXES };
+
+static uint64_t state;
+static uint64_t n_lookups_of_mix, n_hits_of_mix;
+
+static uint32_t random_kind(enum mix mix, uint32_t i)
+{
+    switch (mix) {
+    case EXACT:
+    case WILDCARDS:
+        return SD_MATCH_EXACT;
+    case LPM:
+        return i == 0 ? SD_MATCH_LPM : SD_MATCH_EXACT;
+    case LPMS:
+        return i < 2 ? SD_MATCH_LPM : SD_MATCH_EXACT;
+    case TERNARY:
+        return i == 0 ? SD_MATCH_TERNARY : (uint32_t)below(&state, 3);
+    case RANGE:
+        return i == 0 ? SD_MATCH_RANGE : (uint32_t)below(&state, 2);
+    case OPTIONAL:
+        return i == 0 ? SD_MATCH_OPTIONAL : SD_MATCH_EXACT;
+    case ALL:
+    case N_MIXES:
+        break;
+    }
+    return i == 0 ? SD_MATCH_RANGE : (uint32_t)below(&state, 5);
+}
+
+/* A key of `key_bytes` bytes, padding included. */
+static struct sd_table_type *random_table(struct fixture *f, enum mix mix, uint32_t key_bytes)
+{
+    struct sd_table_type *type = fixture_table(f, SIZE);
+    struct sd_key_type *keys = f->keys[f->pipeline.n_tables - 1];
+    uint32_t kinds[KEYS_MAX], n = 0;
+    while (type->key_bytes < key_bytes) {
+        uint32_t left = key_bytes - type->key_bytes;
+        uint32_t size = n + 1 == KEYS_MAX - 1 ? left : 1 + (uint32_t)below(&state, left);
+        uint32_t padding = size > 1 && below(&state, 3) == 0 ? 1 : 0;
+        size -= padding;
+        kinds[n] = random_kind(mix, n);
+        uint32_t width = size * 8 - (uint32_t)below(&state, 8);
+        fixture_key(type, keys, kinds[n], width, size, padding);
+        n++;
+    }
+    /* The kind that makes the mix is not always the first. */
+    uint32_t with = (uint32_t)below(&state, n);
+    uint32_t kind = keys[0].match_kind;
+    keys[0].match_kind = keys[with].match_kind;
+    keys[with].match_kind = kind;
+    type->has_wildcards = mix == WILDCARDS;
+    type->has_direct_counter = 1;
+    type->direct_counter_unit = SD_UNIT_BOTH;
+    return type;
+}
+
+/* Few values each, so that keys meet; in all bytes, so that every byte counts. */
+static void random_value(uint8_t *to, const struct sd_value_type *value)
+{
+    uint32_t few = (uint32_t)below(&state, 12);
+    for (uint32_t i = 0; i < value->width_bits; i++)
+        if (few * 2654435761u >> (i * 7 % 29) & 1)
+            to[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+static void random_key(uint8_t *key, const struct sd_table_type *type)
+{
+    memset(key, 0, KEY_BYTES_MAX);
+    for (uint32_t i = 0; i < type->n_keys; i++)
+        random_value(key + type->keys[i].value.offset, &type->keys[i].value);
+    if (below(&state, 4) == 0) {
+        const struct sd_value_type *value = &type->keys[below(&state, type->n_keys)].value;
+        uint64_t bit = below(&state, value->width_bits);
+        key[value->offset + bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+static void mask_bits(uint8_t *value, uint8_t *mask, uint32_t n_bytes)
+{
+    for (uint32_t i = 0; i < n_bytes; i++)
+        value[i] &= mask[i];
+}
+
+static void random_entry(struct listed *e, const struct sd_table_type *type, bool has_priority)
+{
+    random_key(e->value, type);
+    memset(e->mask, 0, sizeof e->mask);
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        const struct sd_value_type *v = &type->keys[i].value;
+        uint8_t *value = e->value + v->offset, *mask = e->mask + v->offset;
+        uint32_t n = v->width_bits;
+        bool is_any = below(&state, 4) == 0;
+        switch (type->keys[i].match_kind) {
+        case SD_MATCH_EXACT:
+            if (!(type->has_wildcards && is_any))
+                sd_prefix_mask(mask, n, n);
+            break;
+        case SD_MATCH_LPM:
+            sd_prefix_mask(mask, n, below(&state, 2) ? n : (uint32_t)below(&state, n + 1));
+            break;
+        case SD_MATCH_TERNARY:
+            for (uint32_t j = 0; j < n; j++)
+                if (!is_any && below(&state, 8) > 0)
+                    mask[j / 8] |= (uint8_t)(1u << j % 8);
+            break;
+        case SD_MATCH_OPTIONAL:
+            if (!is_any)
+                sd_prefix_mask(mask, n, n);
+            break;
+        default:
+            random_value(mask, v);
+            if (is_any) {
+                memset(value, 0, v->size_bytes);
+                sd_prefix_mask(mask, n, n);
+            } else if (compare_bits(value, mask, n) > 0 && below(&state, 20) > 0) {
+                uint8_t low[KEY_BYTES_MAX];
+                memcpy(low, mask, v->size_bytes);
+                memcpy(mask, value, v->size_bytes);
+                memcpy(value, low, v->size_bytes);
+            }
+            continue;
+        }
+        mask_bits(value, mask, v->size_bytes);
+    }
+    e->priority = has_priority ? (int32_t)below(&state, 5) - 1 : 0;
+    e->action = (uint32_t)below(&state, SD_ARRAY_LEN(fixture_actions));
+    memset(e->data, 0, sizeof e->data);
+    for (uint32_t i = 0; i < fixture_actions[e->action].data_bytes; i++)
+        e->data[i] = (uint8_t)check_random(&state);
+    e->idle_timeout_ns = below(&state, 3) * 500;
+}
+
+static struct sd_entry_view view_of(const struct listed *e)
+{
+    return (struct sd_entry_view){
+        .value = e->value,
+        .mask = e->mask,
+        .priority = e->priority,
+        .kind = SD_ENTRY_ACTION,
+        .what = e->action,
+        .data = e->data,
+        .idle_timeout_ns = e->idle_timeout_ns,
+    };
+}
+
+/* --- Comparison --- */
+
+static void check_view(const struct sd_table_type *type, const struct sd_entry_view *view)
+{
+    CHECK(view->handle < n_listed);
+    const struct listed *e = &list[view->handle];
+    CHECK(e->is_live && view->priority == e->priority && view->kind == SD_ENTRY_ACTION);
+    CHECK(memcmp(view->value, e->value, type->key_bytes) == 0);
+    CHECK(memcmp(view->mask, e->mask, type->key_bytes) == 0);
+    CHECK(view->what == e->action && memcmp(view->data, e->data, sizeof e->data) == 0);
+    CHECK(view->idle_timeout_ns == e->idle_timeout_ns && view->last_hit_ns == e->last_hit_ns);
+}
+
+static void check_all(const struct sd_table_type *type, struct sd_instance *instance)
+{
+    struct sd_entry_view view;
+    uint64_t after = UINT64_MAX;
+    CHECK(ops->table_n_entries(instance, 0) == n_live);
+    for (uint64_t i = 0; i < n_listed; i++) {
+        CHECK(ops->table_get(instance, 0, i, &view) == (list[i].is_live ? SD_OK : SD_NOT_FOUND));
+        if (!list[i].is_live)
+            continue;
+        check_view(type, &view);
+        CHECK(ops->table_next(instance, 0, &after, &view) == SD_OK && after == i && view.handle == i);
+        struct sd_count count;
+        CHECK(ops->direct_count(instance, 0, i, &count) == SD_OK);
+        CHECK(count.n_packets == list[i].count.n_packets && count.n_bytes == list[i].count.n_bytes);
+    }
+    CHECK(ops->table_next(instance, 0, &after, &view) == SD_NOT_FOUND);
+    CHECK(ops->table_get(instance, 0, n_listed, &view) == SD_NOT_FOUND);
+}
+
+static void check_expired(struct sd_instance *instance, uint64_t now_ns)
+{
+    uint64_t handles[3];
+    uint32_t n = 0, taken = 0;
+    for (uint64_t i = 0; i < n_listed; i++) {
+        struct listed *e = &list[i];
+        uint64_t since = e->is_reported ? e->reported_ns : e->last_hit_ns;
+        if (!e->is_live || e->idle_timeout_ns == 0 || now_ns < since || now_ns - since < e->idle_timeout_ns)
+            continue;
+        /* A few at a time. */
+        if (taken % 3 == 0) {
+            n = ops->table_take_expired(instance, 0, now_ns, handles, 3);
+            CHECK(n > 0);
+        }
+        CHECK(taken % 3 < n && handles[taken % 3] == i);
+        taken++;
+        e->is_reported = true;
+        e->reported_ns = now_ns;
+    }
+    CHECK(taken % 3 == 0 || n == taken % 3);
+    CHECK(ops->table_take_expired(instance, 0, now_ns, handles, 3) == 0);
+}
+
+static void run(enum mix mix, uint32_t key_bytes, int n_steps)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    struct sd_table_type *type = random_table(&f, mix, key_bytes);
+    bool has_priority = false;
+    uint32_t n_lpm = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        has_priority |= type->keys[i].match_kind > SD_MATCH_LPM;
+        n_lpm += type->keys[i].match_kind == SD_MATCH_LPM;
+    }
+    fixture_create(&f, N_WORKERS);
+    const struct sd_table *t = &f.instance->tables[0];
+    CHECK((t->engine == SD_ENGINE_HASH) == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
+    static const uint8_t default_data[4] = {1, 2, 3, 4};
+    CHECK(ops->table_set_default(f.instance, 0, 1, default_data) == SD_OK);
+    n_listed = n_live = 0;
+    uint64_t now_ns = 0, n_lookups = 0, n_hits = 0;
+    /* The program's entries, of which the second is one too many, and is refused silently if it is the first. */
+    for (int i = 0; i < 3; i++) {
+        struct listed *e = &list[n_listed];
+        memset(e, 0, sizeof *e);
+        random_entry(e, type, has_priority);
+        e->idle_timeout_ns = 0;
+        struct sd_entry_view view = view_of(e);
+        view.is_const = 1;
+        bool is_new = !listed_find(type, &view);
+        CHECK(sd_table_add_initial(f.instance, 0, &view) == SD_OK);
+        CHECK(ops->table_find(f.instance, 0, &view, &view) == SD_OK && view.is_const);
+        if (is_new) {
+            e->is_live = true;
+            n_listed++;
+            n_live++;
+        }
+    }
+    for (int step = 0; step < n_steps; step++) {
+        CHECK(n_listed + 1 < N_LISTED);
+        now_ns += below(&state, 40);
+        /* Tables fill and empty again. */
+        uint64_t choice = below(&state, 100), n_inserts = step / 600 % 2 == 0 ? 45 : 15;
+        struct listed *e = &list[n_listed], *there;
+        memset(e, 0, sizeof *e);
+        random_entry(e, type, has_priority);
+        if (n_listed > 0 && below(&state, 2) == 0) {
+            const struct listed *known = &list[below(&state, n_listed)];
+            memcpy(e->value, known->value, sizeof e->value);
+            memcpy(e->mask, known->mask, sizeof e->mask);
+            e->priority = known->priority;
+        }
+        struct sd_entry_view view = view_of(e), found;
+        uint64_t handle = 12345;
+        there = listed_find(type, &view);
+        if (choice < n_inserts) {
+            uint32_t status = ops->table_insert(f.instance, 0, &view, now_ns, &handle);
+            CHECK(status == (there ? SD_EXISTS : n_live >= SIZE ? SD_FULL : SD_OK));
+            if (status == SD_OK) {
+                CHECK(handle == n_listed);
+                e->is_live = true;
+                e->last_hit_ns = now_ns;
+                n_listed++;
+                n_live++;
+            }
+        } else if (choice < 55) {
+            CHECK(ops->table_remove(f.instance, 0, &view) == (there ? SD_OK : SD_NOT_FOUND));
+            if (there) {
+                there->is_live = false;
+                n_live--;
+            }
+        } else if (choice < 65) {
+            uint32_t status = ops->table_modify(f.instance, 0, &view, now_ns, &handle);
+            CHECK(status == (there ? SD_OK : SD_NOT_FOUND));
+            if (there) {
+                CHECK(handle == (uint64_t)(there - list));
+                there->action = e->action;
+                memcpy(there->data, e->data, sizeof e->data);
+                there->idle_timeout_ns = e->idle_timeout_ns;
+                there->last_hit_ns = now_ns;
+                there->is_reported = false;
+            }
+        } else if (choice < 70) {
+            CHECK(ops->table_find(f.instance, 0, &view, &found) == (there ? SD_OK : SD_NOT_FOUND));
+            if (there)
+                check_view(type, &found);
+            if (there && found.handle % 3 == 0) {
+                there->count = (struct sd_count){step, step + 1};
+                CHECK(ops->set_direct_count(f.instance, 0, found.handle, there->count) == SD_OK);
+            }
+        } else if (choice == 70) {
+            check_expired(f.instance, now_ns);
+        } else {
+            uint8_t key[KEY_BYTES_MAX];
+            struct sd_worker *w = sd_instance_worker(f.instance, (uint32_t)below(&state, N_WORKERS));
+            w->now_ns = now_ns;
+            f.packet.length_bytes = (uint32_t)below(&state, 2000);
+            random_key(key, type);
+            there = listed_lookup(type, has_priority, key);
+            struct sd_found got = sd_table_lookup(w, &f.packet, 0, key, type->key_bytes, 0);
+            n_lookups++;
+            CHECK(got.hit == (there != NULL) && got.member == UINT32_MAX);
+            if (there) {
+                CHECK(got.handle == (uint64_t)(there - list) && got.action == there->action);
+                CHECK(memcmp(got.data, there->data, DATA_BYTES_MAX) == 0 && (uintptr_t)got.data % 16 == 0);
+                n_hits++;
+                there->last_hit_ns = now_ns;
+                there->is_reported = false;
+                there->count.n_packets++;
+                there->count.n_bytes += f.packet.length_bytes;
+            } else {
+                CHECK(got.handle == SD_DEFAULT_ENTRY && got.action == 1);
+                CHECK(memcmp(got.data, default_data, 4) == 0);
+            }
+        }
+        if (step % 1000 == 999)
+            check_all(type, f.instance);
+    }
+    check_all(type, f.instance);
+    struct sd_table_count counted = {0, 0};
+    for (uint32_t i = 0; i < N_WORKERS; i++) {
+        counted.n_lookups += sd_instance_worker(f.instance, i)->table_counts[0].n_lookups;
+        counted.n_hits += sd_instance_worker(f.instance, i)->table_counts[0].n_hits;
+    }
+    CHECK(counted.n_lookups == n_lookups && counted.n_hits == n_hits);
+    n_lookups_of_mix += n_lookups;
+    n_hits_of_mix += n_hits;
+    fixture_end(&f);
+}
+
+/* --- Growth, and how far keys are from where they belong --- */
+
+static double mean_distance(const struct sd_index *index)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i <= index->mask; i++)
+        if (index->cells[i])
+            sum += (i - (index->cells[i] >> 32)) & index->mask;
+    return (double)sum / index->n;
+}
+
+static void test_growth(uint64_t n, unsigned shift)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    struct sd_table_type *type = fixture_table(&f, n);
+    fixture_key(type, f.keys[0], SD_MATCH_EXACT, 64, 8, 0);
+    fixture_create(&f, 1);
+    struct sd_worker *w = sd_instance_worker(f.instance, 0);
+    uint64_t handle, ones = UINT64_MAX;
+    struct sd_entry_view view = {.mask = (const uint8_t *)&ones, .kind = SD_ENTRY_ACTION, .what = 1};
+    const uint8_t *first = NULL;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t key = i << shift;
+        uint32_t data = (uint32_t)i;
+        view.value = (const uint8_t *)&key;
+        view.data = (const uint8_t *)&data;
+        CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK && handle == i);
+        if (i == 0)
+            first = sd_table_lookup(w, &f.packet, 0, &key, 8, 0).data;
+    }
+    CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_EXISTS);
+    uint64_t key = UINT64_MAX;
+    view.value = (const uint8_t *)&key;
+    CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_FULL);
+    /* Linear probing with 2/3 of the cells in use: a key is one cell from home (Knuth 6.4, theorem K). */
+    CHECK(mean_distance(&f.instance->tables[0].by_length[0]->index) < 1.5);
+    for (uint64_t i = 0; i < n; i++) {
+        key = i << shift;
+        struct sd_found found = sd_table_lookup(w, &f.packet, 0, &key, 8, 0);
+        CHECK(found.hit && found.handle == i && memcmp(found.data, &(uint32_t){(uint32_t)i}, 4) == 0);
+        CHECK(i > 0 || found.data == first);
+        key = ~key;
+        CHECK(!sd_table_lookup(w, &f.packet, 0, &key, 8, 0).hit);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        key = i << shift;
+        if (i % 3 != 0)
+            CHECK(ops->table_remove(f.instance, 0, &view) == SD_OK);
+    }
+    CHECK(ops->table_remove(f.instance, 0, &view) == ((n - 1) % 3 ? SD_NOT_FOUND : SD_OK));
+    uint64_t after = UINT64_MAX, n_left = 0;
+    struct sd_entry_view found;
+    while (ops->table_next(f.instance, 0, &after, &found) == SD_OK)
+        CHECK(after == 3 * n_left++);
+    CHECK(n_left == ops->table_n_entries(f.instance, 0) && n_left > (n - 1) / 3 - 1);
+    fixture_end(&f);
+}
+
+/* Prefixes of all lengths over one another. */
+static void test_prefixes(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    struct sd_table_type *type = fixture_table(&f, 1000);
+    fixture_key(type, f.keys[0], SD_MATCH_LPM, 128, 16, 0);
+    fixture_key(type, f.keys[0], SD_MATCH_EXACT, 12, 2, 0);
+    fixture_create(&f, 1);
+    struct sd_worker *w = sd_instance_worker(f.instance, 0);
+    uint64_t handle;
+    for (uint32_t n = 0; n <= 128; n++) {
+        uint8_t value[18] = {0}, mask[18] = {0};
+        value[16] = 5;
+        mask[16] = 0xff, mask[17] = 0x0f;
+        /* In an order that is none. */
+        uint32_t length = n * 50 % 129;
+        sd_prefix_mask(mask, 128, length);
+        memcpy(value, mask, 16);
+        struct sd_entry_view view = {.value = value, .mask = mask, .kind = SD_ENTRY_ACTION, .what = 0};
+        CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK);
+        CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_EXISTS);
+    }
+    for (uint32_t n = 0; n <= 128; n++) {
+        uint8_t key[18] = {0};
+        sd_prefix_mask(key, 128, n);
+        key[16] = 5;
+        struct sd_found found = sd_table_lookup(w, &f.packet, 0, key, 18, 0);
+        CHECK(found.hit && found.handle * 50 % 129 == n);
+        key[17] = 1;
+        CHECK(!sd_table_lookup(w, &f.packet, 0, key, 18, 0).hit);
+    }
+    fixture_end(&f);
+}
+
+static void test_limits(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    struct sd_table_type *none = fixture_table(&f, 10), *type = fixture_table(&f, 2);
+    fixture_key(type, f.keys[1], SD_MATCH_EXACT, 8, 1, 0);
+    type->has_direct_meter = 1;
+    type->direct_meter_unit = SD_UNIT_BYTES;
+    (void)none;
+    fixture_create(&f, 2);
+    struct sd_worker *w = sd_instance_worker(f.instance, 0);
+    uint8_t key = 1, ones = 0xff;
+    uint64_t handle;
+    struct sd_entry_view view = {.value = &key, .mask = &ones, .kind = SD_ENTRY_ACTION, .what = 0}, found;
+    /* Without keys there are no entries, without a default action nothing runs. */
+    struct sd_found miss = sd_table_lookup(w, &f.packet, 0, &key, 0, 0);
+    CHECK(!miss.hit && miss.action == UINT32_MAX && w->table_counts[0].n_lookups == 1);
+    CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OUT_OF_RANGE);
+    CHECK(ops->table_remove(f.instance, 0, &view) == SD_NOT_FOUND);
+    CHECK(ops->table_insert(f.instance, 2, &view, 0, &handle) == SD_NOT_FOUND);
+    /* Entries of the program may be more than the size, and count. */
+    for (key = 1; key <= 3; key++)
+        CHECK(sd_table_add_initial(f.instance, 1, &view) == SD_OK);
+    CHECK(ops->table_n_entries(f.instance, 1) == 3);
+    CHECK(ops->table_insert(f.instance, 1, &view, 0, &handle) == SD_FULL);
+    for (key = 1; key <= 2; key++)
+        CHECK(ops->table_remove(f.instance, 1, &view) == SD_OK);
+    key = 9;
+    view.what = SD_ARRAY_LEN(fixture_actions);
+    CHECK(ops->table_insert(f.instance, 1, &view, 0, &handle) == SD_OUT_OF_RANGE);
+    view.what = 0;
+    view.kind = SD_ENTRY_MEMBER;
+    CHECK(ops->table_insert(f.instance, 1, &view, 0, &handle) == SD_NOT_FOUND);
+    view.kind = SD_ENTRY_ACTION;
+    CHECK(ops->table_insert(f.instance, 1, &view, 0, &handle) == SD_OK && handle == 3);
+    CHECK(ops->table_set_default(f.instance, 1, 3, NULL) == SD_OUT_OF_RANGE);
+    const uint8_t *data;
+    CHECK(ops->table_default(f.instance, 1, &data) == UINT32_MAX);
+    CHECK(ops->table_set_default(f.instance, 1, 0, NULL) == SD_OK);
+    CHECK(ops->table_default(f.instance, 1, &data) == 0);
+    /* A view that was given back can be written back. */
+    view.what = 2;
+    view.data = (const uint8_t *)"123456789012345678901234";
+    CHECK(ops->table_modify(f.instance, 1, &view, 0, &handle) == SD_OK);
+    CHECK(ops->table_get(f.instance, 1, 3, &found) == SD_OK);
+    CHECK(ops->table_modify(f.instance, 1, &found, 0, &handle) == SD_OK);
+    CHECK(ops->table_get(f.instance, 1, 3, &found) == SD_OK);
+    CHECK(memcmp(found.data, view.data, 24) == 0);
+    /* The direct meter: green without rates; one packet of two has room. */
+    f.packet.length_bytes = 60;
+    CHECK(sd_direct_meter_colour(w, 1) == SD_GREEN && w->direct_colours[1] == 0);
+    CHECK(sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && w->direct_colours[1] == 1 + SD_GREEN);
+    struct sd_meter_rates rates = {0, 100, 0, 100, 1, 0}, read;
+    CHECK(ops->set_direct_rates(f.instance, 1, 3, &rates, 0) == SD_OK);
+    CHECK(sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_GREEN);
+    CHECK(sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
+    key = 200;
+    CHECK(!sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
+    sd_direct_colours_reset(w);
+    CHECK(sd_direct_meter_colour(w, 1) == SD_GREEN);
+    CHECK(ops->direct_rates(f.instance, 1, 3, &read) == SD_OK && read.is_set && read.peak_burst == 100);
+    CHECK(ops->direct_rates(f.instance, 1, SD_DEFAULT_ENTRY, &read) == SD_OK && !read.is_set);
+    CHECK(ops->set_direct_rates(f.instance, 1, SD_DEFAULT_ENTRY, &rates, 0) == SD_OK);
+    CHECK(ops->direct_rates(f.instance, 1, SD_DEFAULT_ENTRY, &read) == SD_OK && read.is_set);
+    CHECK(ops->direct_rates(f.instance, 1, 0, &read) == SD_NOT_FOUND);
+    struct sd_count count;
+    CHECK(ops->direct_count(f.instance, 1, 3, &count) == SD_NOT_FOUND);
+    fixture_end(&f);
+}
+
+int main(void)
+{
+    for (int mix = 0; mix < N_MIXES; mix++) {
+        n_lookups_of_mix = n_hits_of_mix = 0;
+        for (uint32_t key_bytes = 1; key_bytes <= 40; key_bytes++) {
+            state = (uint64_t)mix * 1000 + key_bytes;
+            run((enum mix)mix, key_bytes, key_bytes % 13 == 4 ? 6000 : 1500);
+        }
+        /* Neither all nor nothing, or little was tested. */
+        CHECK(n_hits_of_mix * 20 > n_lookups_of_mix && n_hits_of_mix * 20 < n_lookups_of_mix * 19);
+    }
+    test_growth(1000000, 0);
+    test_growth(100000, 16);
+    test_growth(100000, 32);
+    test_growth(100000, 46);
+    test_prefixes();
+    test_limits();
+    return 0;
+}
