@@ -433,28 +433,32 @@ static void test_growth(uint64_t n, unsigned shift)
     fixture_key(type, f.keys[0], SD_MATCH_EXACT, 64, 8, 0);
     fixture_create(&f, 1);
     struct sd_worker *w = sd_instance_worker(f.instance, 0);
-    uint64_t handle, ones = UINT64_MAX;
-    struct sd_entry_view view = {.mask = (const uint8_t *)&ones, .kind = SD_ENTRY_ACTION, .what = 1};
+    uint64_t handle, key, ones = UINT64_MAX;
+    uint32_t data;
+    struct sd_entry_view view = {
+        .value = (const uint8_t *)&key,
+        .mask = (const uint8_t *)&ones,
+        .kind = SD_ENTRY_ACTION,
+        .what = 1,
+        .data = (const uint8_t *)&data,
+    };
     const uint8_t *first = NULL;
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t key = i << shift;
-        uint32_t data = (uint32_t)i;
-        view.value = (const uint8_t *)&key;
-        view.data = (const uint8_t *)&data;
+        key = i << shift;
+        data = (uint32_t)i;
         CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK && handle == i);
         if (i == 0)
             first = sd_table_lookup(w, &f.packet, 0, &key, 8, 0).data;
     }
     CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_EXISTS);
-    uint64_t key = UINT64_MAX;
-    view.value = (const uint8_t *)&key;
+    key = UINT64_MAX;
     CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_FULL);
     /* Linear probing with 2/3 of the cells in use: a key is one cell from home (Knuth 6.4, theorem K). */
     CHECK(mean_distance(&f.instance->tables[0].by_length[0]->index) < 1.5);
     for (uint64_t i = 0; i < n; i++) {
         key = i << shift;
         struct sd_found found = sd_table_lookup(w, &f.packet, 0, &key, 8, 0);
-        CHECK(found.hit && found.handle == i && memcmp(found.data, &(uint32_t){(uint32_t)i}, 4) == 0);
+        CHECK(found.hit && found.handle == i && memcmp(found.data, &i, 4) == 0);
         CHECK(i > 0 || found.data == first);
         key = ~key;
         CHECK(!sd_table_lookup(w, &f.packet, 0, &key, 8, 0).hit);
