@@ -151,8 +151,8 @@ impl<E: Executor> Switch<E> {
         self.take_outputs()
     }
 
-    /// A packet arrives that somebody else has run as far as the end of ingress; `requests` are what blocks have
-    /// asked for on the way. Gives what leaves now.
+    /// A packet has arrived that somebody else has run as far as the end of ingress; `requests` are what blocks
+    /// have asked for on the way. Gives what leaves now.
     pub fn continue_after_ingress(
         &mut self,
         packet: E::Packet,
@@ -168,8 +168,9 @@ impl<E: Executor> Switch<E> {
         self.take_outputs()
     }
 
-    /// The same for a packet that has been as far as the end of egress. Its checksums are not computed yet, and
-    /// nothing is deparsed.
+    /// The same for a packet that went out of ingress to one port and has been as far as the end of egress; its
+    /// checksums are not computed yet, and nothing is deparsed. `requests` are those of egress, with the
+    /// truncation that ingress has asked for unless egress asks for another.
     pub fn continue_after_egress(
         &mut self,
         packet: E::Packet,

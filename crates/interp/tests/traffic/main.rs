@@ -1,5 +1,6 @@
 //! Packets through whole switches: what leaves, what is dropped and why, what extern objects hold then.
 
+mod elsewhere;
 mod externs;
 mod filters;
 mod stages;
