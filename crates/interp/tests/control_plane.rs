@@ -9,7 +9,11 @@ use std::path::Path;
 
 /// The router of `examples/`.
 fn router() -> Interpreter {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/router.p4");
+    load("examples/router.p4")
+}
+
+fn load(program: &str) -> Interpreter {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
     let source = driver::read_source(&path).unwrap();
     let loader = driver::FileLoader::default();
     let mut checked = driver::check(&source, &loader, &driver::Options::default());
@@ -207,4 +211,84 @@ fn a_batch_that_fails_leaves_nothing() {
     assert!(results.iter().all(Result::is_err), "{results:?}");
     let query = EntryQuery { table: Some(good.table), ..EntryQuery::default() };
     assert_eq!(router.read(&Query::TableEntries(query)).unwrap(), []);
+}
+
+/// Entries of the table with a selector, as they are answered.
+fn entries(device: &Interpreter, table: TableId) -> Vec<TableEntry> {
+    let query = EntryQuery { table: Some(table), ..EntryQuery::default() };
+    let read = device.read(&Query::TableEntries(query)).unwrap();
+    let entry = |entity| match entity {
+        Entity::TableEntry(entry) => entry,
+        other => panic!("{other:?}"),
+    };
+    read.into_iter().map(entry).collect()
+}
+
+#[test]
+fn one_shots_are_answered_as_written_and_stay_where_an_update_does_not_name_an_action() {
+    let mut device = load("tests/programs/profiles/program.p4");
+    let key = [("headers.probe.a", Match::Exact(Bits::new(32, 1).into()))];
+    let mut written = entry(&device, "spread", &key, "answer", &[Bits::new(16, 0x33)]);
+    let Some(TableAction::Action(action)) = written.action.take() else { panic!("{written:?}") };
+    let weighted = |weight| WeightedAction { action: action.clone(), weight, watch_port: None };
+    let one_shot = OneShot {
+        actions: vec![weighted(1), weighted(3), weighted(1)],
+        selection_mode: SelectionMode::OfSelector,
+        size_semantics: SizeSemantics::OfSelector,
+        group_action: None,
+    };
+    written.action = Some(TableAction::OneShot(one_shot));
+    written.metadata = vec![7, 8];
+    insert(&mut device, written.clone()).unwrap();
+    let table = written.table;
+    assert_eq!(entries(&device, table), [written.clone()]);
+    // Other metadata, the same action.
+    let unnamed = TableEntry { action: None, metadata: vec![9], controller_metadata: 5, ..written.clone() };
+    write(&mut device, UpdateKind::Modify, Entity::TableEntry(unnamed.clone())).unwrap();
+    let modified = TableEntry { action: written.action.clone(), ..unnamed };
+    assert_eq!(entries(&device, table), [modified]);
+    let mut packet = [0; 14];
+    packet[4] = 1;
+    let out = device.switch.inject(0, &packet, &mut Silent).remove(0);
+    assert_eq!(out.bytes[11..13], [0, 0x33]);
+    // What a deleted entry said is gone with it.
+    write(&mut device, UpdateKind::Delete, Entity::TableEntry(written.clone())).unwrap();
+    let plain = TableEntry { metadata: vec![], ..written };
+    insert(&mut device, plain.clone()).unwrap();
+    assert_eq!(entries(&device, table), [plain]);
+}
+
+#[test]
+fn groups_keep_their_members_and_their_largest_size() {
+    let mut device = load("tests/programs/profiles/program.p4");
+    let profile = device.entities.schema.profiles.find("paths").unwrap().id;
+    let some_entry = entry(
+        &device,
+        "spread",
+        &[("headers.probe.a", Match::Exact(Bits::new(32, 1).into()))],
+        "answer",
+        &[Bits::new(16, 0x11)],
+    );
+    let Some(TableAction::Action(action)) = some_entry.action else { panic!("no action") };
+    let member = ActionProfileMember { profile, member: MemberId(1), action: Some(action) };
+    write(&mut device, UpdateKind::Insert, Entity::ActionProfileMember(member.clone())).unwrap();
+    let read = device.read(&Query::Members { profile: Some(profile), member: None }).unwrap();
+    assert_eq!(read, [Entity::ActionProfileMember(member)]);
+    let of = |weight, watch_port: Option<u64>| GroupMember {
+        member: MemberId(1),
+        weight,
+        watch_port: watch_port.map(|port| Port::number(port.into())),
+    };
+    let group = ActionProfileGroup { profile, group: GroupId(7), members: vec![of(2, Some(9))], max_size: 4 };
+    write(&mut device, UpdateKind::Insert, Entity::ActionProfileGroup(group.clone())).unwrap();
+    let query = Query::Groups { profile: None, group: Some(GroupId(7)) };
+    assert_eq!(device.read(&query).unwrap(), [Entity::ActionProfileGroup(group.clone())]);
+    let larger = ActionProfileGroup { max_size: 5, ..group.clone() };
+    let refused = write(&mut device, UpdateKind::Modify, Entity::ActionProfileGroup(larger.clone()));
+    assert!(refused.unwrap_err().contains("max"));
+    assert_eq!(device.read(&query).unwrap(), [Entity::ActionProfileGroup(group.clone())]);
+    // A new group of the same name begins anew.
+    write(&mut device, UpdateKind::Delete, Entity::ActionProfileGroup(group)).unwrap();
+    write(&mut device, UpdateKind::Insert, Entity::ActionProfileGroup(larger.clone())).unwrap();
+    assert_eq!(device.read(&query).unwrap(), [Entity::ActionProfileGroup(larger)]);
 }
