@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "elaborate",
     "control",
     "p4runtime",
+    "device",
     "interp",
     "codegen",
 ];
