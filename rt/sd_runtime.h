@@ -4,6 +4,7 @@
 
 #include "sd_base.h"
 #include "sd_abi.h"
+#include "sd_packet.h"
 #include "sd_wide.h"
 #include "sd_buffer.h"
 #include "sd_hash.h"

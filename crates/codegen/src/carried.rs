@@ -1,0 +1,143 @@
+//! Fields that the program never names: they are neither loaded nor stored but stay in the packet.
+//!
+//! A header type has an origin when all its headers are among the packet's headers (so that no copy outlives the
+//! bytes it refers to) and everything that the program reads begins and ends at whole bytes. Of such a type a field
+//! is carried that no expression, assignment or extern names. A header that is emitted begins as a copy of its
+//! origin, or as zeros, and gets the fields that the program may have changed.
+
+use arch::ParamRole;
+use ir::lookup::index;
+use ir::visit::Access;
+use ir::{Place, Program, Scope, Step, StructId, StructKind, TerminatorKind, Type};
+use rustc_hash::FxHashSet;
+
+/// What is known of the headers of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// Everything that is extracted is whole bytes long: so the parser is at a byte at all times.
+    pub(crate) is_aligned: bool,
+    has_origin: Vec<bool>,
+    /// Fields that are read or written.
+    named: FxHashSet<(usize, u32)>,
+    /// Fields that are written.
+    dirty: FxHashSet<(usize, u32)>,
+}
+
+impl Carried {
+    /// With `keep_all` nothing is carried: every field is loaded.
+    pub(crate) fn new(program: &Program, keep_all: bool) -> Carried {
+        let mut found = Carried { is_aligned: is_aligned(program), ..Carried::default() };
+        found.has_origin = vec![found.is_aligned && !keep_all; program.structs.len()];
+        for (id, decl) in program.structs.iter() {
+            let is_fixed = decl.fields.iter().all(|f| f.ty.width_bits().is_some());
+            if decl.kind != StructKind::Header || !is_fixed || width_bits(program, id) == 0 {
+                found.has_origin[index(id)] = false;
+            }
+        }
+        // Of types that other variables have, too, copies may outlive the packet's bytes.
+        for (_, variable) in program.variables.iter() {
+            if variable.scope != Scope::Pipeline(ParamRole::Headers) {
+                found.exclude(program, &variable.ty, &mut FxHashSet::default());
+            }
+        }
+        for graph in program.graphs() {
+            for (_, node) in graph.nodes.iter() {
+                for stmt in &node.stmts {
+                    stmt.for_each_access(&mut |access, place| found.visit(program, access, place));
+                    if let ir::StmtKind::Extern { args, .. } = &stmt.kind {
+                        for arg in args {
+                            if let ir::Arg::Ref(place) = arg
+                                && let Some(ty) = program.place_type(place)
+                            {
+                                found.exclude(program, &ty, &mut FxHashSet::default());
+                            }
+                        }
+                    }
+                }
+                let terminator = &node.terminator.kind;
+                if let TerminatorKind::Lookahead { place, .. } = terminator
+                    && let Some(ty) = program.place_type(place)
+                {
+                    found.exclude(program, &ty, &mut FxHashSet::default());
+                }
+                terminator.for_each_access(&mut |access, place| found.visit(program, access, place));
+            }
+        }
+        found
+    }
+
+    fn exclude(&mut self, program: &Program, ty: &Type, seen: &mut FxHashSet<Type>) {
+        if !seen.insert(ty.clone()) {
+            return;
+        }
+        match ty {
+            Type::Struct(id) => {
+                self.has_origin[index(*id)] = false;
+                for field in &program.structs[*id].fields {
+                    self.exclude(program, &field.ty, seen);
+                }
+            }
+            Type::Stack { element, .. } => self.exclude(program, &Type::Struct(*element), seen),
+            Type::Array { element, .. } => self.exclude(program, element, seen),
+            _ => {}
+        }
+    }
+
+    fn visit(&mut self, program: &Program, access: Access, place: &Place) {
+        let mut ty = program.variables[place.var].ty.clone();
+        for step in &place.path {
+            if let (Step::Field(i), Type::Struct(id)) = (step, &ty)
+                && program.structs[*id].kind == StructKind::Header
+            {
+                self.named.insert((index(*id), *i));
+                if access != Access::Read {
+                    self.dirty.insert((index(*id), *i));
+                }
+            }
+            match program.step_type(&ty, step) {
+                Some(inner) => ty = inner,
+                None => return,
+            }
+        }
+    }
+
+    pub(crate) fn has_origin(&self, id: StructId) -> bool {
+        self.has_origin.get(index(id)).copied().unwrap_or(false)
+    }
+
+    /// The field stays in the packet.
+    pub(crate) fn is_carried(&self, id: StructId, field: u32) -> bool {
+        self.has_origin(id) && !self.named.contains(&(index(id), field))
+    }
+
+    /// The field may differ from what was extracted. Without origin everything may.
+    pub(crate) fn is_dirty(&self, id: StructId, field: u32) -> bool {
+        !self.has_origin(id) || self.dirty.contains(&(index(id), field))
+    }
+}
+
+/// Of the fields of a fixed size.
+pub(crate) fn width_bits(program: &Program, id: StructId) -> u64 {
+    let leaves = ir::layout::field_leaves(program, &Type::Struct(id));
+    leaves.iter().filter_map(|leaf| leaf.ty.width_bits()).map(u64::from).sum()
+}
+
+/// Whether all that the program extracts is whole bytes long. What it looks ahead at does not move the parser.
+fn is_aligned(program: &Program) -> bool {
+    program.graphs().flat_map(|g| g.nodes.iter()).all(|(_, node)| match &node.terminator.kind {
+        TerminatorKind::Extract { place, .. } => match header_of(program, place) {
+            Some(id) => width_bits(program, id).is_multiple_of(8),
+            None => true,
+        },
+        _ => true,
+    })
+}
+
+/// The header that is extracted: of a stack its element.
+pub(crate) fn header_of(program: &Program, place: &Place) -> Option<StructId> {
+    match program.place_type(place)? {
+        Type::Struct(id) => Some(id),
+        Type::Stack { element, .. } => Some(element),
+        _ => None,
+    }
+}

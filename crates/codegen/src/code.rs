@@ -1,0 +1,210 @@
+//! Lines of C, indented, with the places in the P4 program that they come from.
+
+use diagnostics::{SourceMap, Span};
+use std::collections::HashSet;
+use std::fmt::Write;
+
+/// Where a line comes from, for `#line`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The same place as the line before.
+    Same,
+    P4(Span),
+    /// Nothing in the P4 program: the generated file itself.
+    Own,
+}
+
+#[derive(Clone, Debug)]
+enum Line {
+    Text {
+        indent: usize,
+        text: String,
+        origin: Origin,
+    },
+    /// Dropped when nothing jumps to it.
+    Label(String),
+}
+
+/// A piece of C.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    lines: Vec<Line>,
+    indent: usize,
+    span: Option<Span>,
+}
+
+impl Code {
+    pub(crate) fn new() -> Code {
+        Code::default()
+    }
+
+    /// Empty, to be put into `self` later.
+    pub(crate) fn nested(&self) -> Code {
+        Code { lines: Vec::new(), indent: self.indent + 1, span: self.span }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Lines from now on come from this place.
+    pub(crate) fn at(&mut self, span: Span) {
+        self.span = (!span.is_none()).then_some(span);
+    }
+
+    pub(crate) fn line(&mut self, text: impl Into<String>) {
+        let origin = self.span.map_or(Origin::Same, Origin::P4);
+        self.lines.push(Line::Text { indent: self.indent, text: text.into(), origin });
+    }
+
+    /// A line that begins a part of the file that is not the P4 program's.
+    pub(crate) fn own(&mut self, text: impl Into<String>) {
+        self.span = None;
+        self.lines.push(Line::Text { indent: self.indent, text: text.into(), origin: Origin::Own });
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.lines.push(Line::Text { indent: 0, text: String::new(), origin: Origin::Same });
+    }
+
+    /// `text {`
+    pub(crate) fn open(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.line(if text.is_empty() { "{".to_string() } else { format!("{text} {{") });
+        self.indent += 1;
+    }
+
+    /// The head of a function and its brace.
+    pub(crate) fn function(&mut self, head: impl Into<String>) {
+        self.line(head);
+        self.line("{");
+        self.indent += 1;
+    }
+
+    pub(crate) fn close(&mut self, text: &str) {
+        self.indent = self.indent.saturating_sub(1);
+        self.line(format!("}}{text}"));
+    }
+
+    pub(crate) fn indent(&mut self) {
+        self.indent += 1;
+    }
+
+    pub(crate) fn dedent(&mut self) {
+        self.indent = self.indent.saturating_sub(1);
+    }
+
+    pub(crate) fn label(&mut self, name: String) {
+        self.lines.push(Line::Label(name));
+    }
+
+    /// The same one level further out.
+    pub(crate) fn shallower(mut self) -> Code {
+        for line in &mut self.lines {
+            if let Line::Text { indent, .. } = line {
+                *indent = indent.saturating_sub(1);
+            }
+        }
+        self
+    }
+
+    /// The text of the last line, if it stands at the level of this piece.
+    pub(crate) fn last_line(&self) -> Option<&str> {
+        match self.lines.last()? {
+            Line::Text { indent, text, .. } if *indent == self.indent => Some(text),
+            Line::Text { .. } | Line::Label(_) => None,
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: Code) {
+        self.lines.extend(other.lines);
+    }
+
+    /// Removes labels that are not among `used`.
+    pub(crate) fn keep_labels(&mut self, used: &HashSet<String>) {
+        self.lines.retain(|line| match line {
+            Line::Label(name) => used.contains(name),
+            Line::Text { .. } => true,
+        });
+    }
+
+    /// The text. `file` is the name of the generated file in `#line`; without `sources` there are none.
+    pub(crate) fn render(&self, sources: Option<&SourceMap>, file: &str) -> String {
+        let mut out = String::new();
+        // What the C compiler takes the next line for; `None` is the generated file.
+        let mut taken: Option<(String, u32)> = None;
+        let mut n_lines = 1u32;
+        for line in &self.lines {
+            let (indent, text, origin) = match line {
+                Line::Label(name) => {
+                    let _ = writeln!(out, "{name}:;");
+                    n_lines += 1;
+                    if let Some((_, line)) = &mut taken {
+                        *line += 1;
+                    }
+                    continue;
+                }
+                Line::Text { indent, text, origin } => (*indent, text, *origin),
+            };
+            match (sources, origin) {
+                (Some(sources), Origin::P4(span)) => {
+                    if let Some(at) = sources.locate(span) {
+                        let wanted = Some((at.file, at.line));
+                        if wanted != taken
+                            && let Some((name, number)) = &wanted
+                        {
+                            let _ = writeln!(out, "#line {number} \"{}\"", escape(name));
+                            n_lines += 1;
+                            taken = wanted;
+                        }
+                    }
+                }
+                (Some(_), Origin::Own) if taken.is_some() => {
+                    n_lines += 1;
+                    let _ = writeln!(out, "#line {n_lines} \"{}\"", escape(file));
+                    taken = None;
+                }
+                _ => {}
+            }
+            if text.is_empty() {
+                out.push('\n');
+            } else {
+                for _ in 0..indent {
+                    out.push_str("    ");
+                }
+                out.push_str(text);
+                out.push('\n');
+            }
+            let n = 1 + text.matches('\n').count() as u32;
+            n_lines += n;
+            if let Some((_, line)) = &mut taken {
+                *line += n;
+            }
+        }
+        out
+    }
+}
+
+/// Text inside a C string literal.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => {
+                out.push('\\');
+                out.push(byte as char);
+            }
+            // A question mark could begin a trigraph.
+            0x20..=0x7e if byte != b'?' => out.push(byte as char),
+            _ => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out
+}
+
+/// Text inside a C comment.
+pub(crate) fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *").replace(['\n', '\r'], " ")
+}

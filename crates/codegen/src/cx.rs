@@ -1,0 +1,161 @@
+//! What all parts of the generator know of a program.
+
+use crate::Options;
+use crate::carried::Carried;
+use crate::homes::{Homes, Owner};
+use crate::names::{Unique, path};
+use crate::types::Types;
+use arch::ExternOp;
+use ir::lookup::{get, index};
+use ir::{BlockId, Graph, ProcedureId, Program, StmtKind, TableId, TerminatorKind};
+use std::cell::RefCell;
+
+/// How the code of a procedure may end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) exits: bool,
+    /// The packet goes no further.
+    pub(crate) stops: bool,
+}
+
+impl Ends {
+    pub(crate) fn is_plain(self) -> bool {
+        !self.exits && !self.stops
+    }
+}
+
+pub(crate) struct Cx<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) options: &'p Options,
+    pub(crate) types: Types,
+    pub(crate) homes: Homes,
+    pub(crate) carried: Carried,
+    ends: Vec<Ends>,
+    blocks: Vec<String>,
+    procedures: Vec<String>,
+    tables: Vec<String>,
+    /// Calls whose values the host sees, in the order in which they were found.
+    pub(crate) calls: RefCell<Vec<crate::externs::HostCall>>,
+}
+
+impl<'p> Cx<'p> {
+    pub(crate) fn new(program: &'p Program, options: &'p Options) -> Cx<'p> {
+        let mut unique = Unique::default();
+        for taken in ["p4_state", "p4_process", "p4_run_block", "p4_create", "p4_arrive", "p4_deparse"] {
+            unique.take(taken.to_string());
+        }
+        let mut name = |given: &str| unique.take(format!("p4_{}", path(given)));
+        let blocks: Vec<String> = program.blocks.iter().map(|(_, b)| name(&b.name)).collect();
+        let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
+        let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
+        Cx {
+            types: Types::new(program),
+            homes: Homes::new(program, options.trace),
+            carried: Carried::new(program, options.trace),
+            ends: ends(program),
+            blocks,
+            procedures,
+            tables,
+            calls: RefCell::new(Vec::new()),
+            program,
+            options,
+        }
+    }
+
+    pub(crate) fn block_name(&self, id: BlockId) -> &str {
+        &self.blocks[index(id)]
+    }
+
+    pub(crate) fn procedure_name(&self, id: ProcedureId) -> &str {
+        &self.procedures[index(id)]
+    }
+
+    pub(crate) fn table_name(&self, id: TableId) -> &str {
+        &self.tables[index(id)]
+    }
+
+    pub(crate) fn ends(&self, id: ProcedureId) -> Ends {
+        self.ends[index(id)]
+    }
+
+    /// Of the actions of a table.
+    pub(crate) fn table_ends(&self, id: TableId) -> Ends {
+        table_ends(self.program, &self.ends, id)
+    }
+
+    /// Whether the code that runs a table's actions gives how they end, for a table that lists the action.
+    pub(crate) fn table_ends_of(&self, table: TableId) -> bool {
+        !self.table_ends(table).is_plain()
+    }
+
+    pub(crate) fn block_of(&self, owner: Owner) -> BlockId {
+        match owner {
+            Owner::Block(block) => block,
+            Owner::Procedure(p) => self.program.procedures[p].block,
+        }
+    }
+
+    /// What every function of a block takes, as arguments.
+    pub(crate) fn arguments(&self, block: BlockId) -> &'static str {
+        if self.homes.has_locals(block) { "w, p, s, l" } else { "w, p, s" }
+    }
+
+    /// The same as parameters.
+    pub(crate) fn parameters(&self, block: BlockId) -> String {
+        let all = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
+        if self.homes.has_locals(block) {
+            format!("{all}, struct {}__locals *l", self.block_name(block))
+        } else {
+            all.to_string()
+        }
+    }
+}
+
+fn table_ends(program: &Program, ends: &[Ends], id: TableId) -> Ends {
+    let actions = get(&program.tables, id).map(|t| t.actions.as_slice()).unwrap_or_default();
+    actions.iter().fold(Ends::default(), |all, action| {
+        let one = ends[index(action.procedure)];
+        Ends { exits: all.exits || one.exits, stops: all.stops || one.stops }
+    })
+}
+
+fn ends(program: &Program) -> Vec<Ends> {
+    let mut ends = vec![Ends::default(); program.procedures.len()];
+    loop {
+        let mut changed = false;
+        for (id, procedure) in program.procedures.iter() {
+            let found = of_graph(program, &procedure.graph, &ends);
+            if ends[index(id)] != found {
+                ends[index(id)] = found;
+                changed = true;
+            }
+        }
+        if !changed {
+            return ends;
+        }
+    }
+}
+
+fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
+    let mut found = Ends { exits: false, stops: crate::graph::has_loop(graph) };
+    for (_, node) in graph.nodes.iter() {
+        for stmt in &node.stmts {
+            if let StmtKind::Extern { op, .. } = &stmt.kind {
+                found.stops |= can_stop(*op);
+            }
+        }
+        match &node.terminator.kind {
+            TerminatorKind::Exit => found.exits = true,
+            // Where it exits is a successor of its own.
+            TerminatorKind::Call { procedure, .. } => found.stops |= ends[index(*procedure)].stops,
+            TerminatorKind::Apply { table, .. } => found.stops |= table_ends(program, ends, *table).stops,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a packet may end at such a call.
+pub(crate) fn can_stop(op: ExternOp) -> bool {
+    matches!(op, ExternOp::Assert | ExternOp::Assume | ExternOp::User)
+}

@@ -1,0 +1,219 @@
+//! What deparsers do: each header type has a function that emits it, and one that stores its fields.
+
+use crate::carried::{header_of, width_bits};
+use crate::code::{Code, comment};
+use crate::cx::Cx;
+use crate::expr::width_of;
+use crate::func::Func;
+use crate::parse::{leaf_path, varbit_of};
+use crate::types::{Repr, repr};
+use ir::layout::leaves;
+use ir::{Graph, Place, Program, Step, StmtKind, StructId, TerminatorKind, Type};
+
+/// Whether everything that the program emits is whole bytes.
+pub(crate) fn emits_whole_bytes(program: &Program) -> bool {
+    let mut stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, n)| &n.stmts);
+    stmts.all(|stmt| match &stmt.kind {
+        StmtKind::Emit(place) => {
+            header_of(program, place).is_none_or(|id| width_bits(program, id).is_multiple_of(8))
+        }
+        StmtKind::Assign { .. } | StmtKind::Extern { .. } => true,
+    })
+}
+
+/// The places that a deparser emits, when that is all that it does.
+pub(crate) fn plain_emits(graph: &Graph) -> Option<Vec<&Place>> {
+    let mut places = Vec::new();
+    let mut node = graph.entry;
+    for _ in 0..=graph.nodes.len() {
+        let content = graph.node(node);
+        for stmt in &content.stmts {
+            match &stmt.kind {
+                StmtKind::Emit(place)
+                    if place.path.iter().all(|s| matches!(s, Step::Field(_) | Step::Element(_))) =>
+                {
+                    places.push(place);
+                }
+                _ => return None,
+            }
+        }
+        match &content.terminator.kind {
+            TerminatorKind::Goto(next) => node = *next,
+            TerminatorKind::Return => return Some(places),
+            _ => return None,
+        }
+    }
+    None
+}
+
+pub(crate) fn emit_functions(cx: &Cx<'_>, id: StructId, whole_bytes: bool, out: &mut Code) {
+    let program = cx.program;
+    let ty = Type::Struct(id);
+    let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
+    let fixed = width_bits(program, id);
+    let declared = comment(&program.structs[id].name);
+    let is_flat = whole_bytes && varbit_of(program, id).is_none() && fixed > 0;
+    if is_flat {
+        store_function(cx, id, out);
+    }
+    out.own(format!("/* emit({declared}) */"));
+    out.function(format!(
+        "SD_INLINE void {stem}__emit(struct sd_worker *w, const struct sd_packet *p, const {name} *h)"
+    ));
+    out.line("if (!h->sd_valid)");
+    out.indent();
+    out.line("return;");
+    out.dedent();
+    if is_flat {
+        let n = fixed / 8;
+        out.line(format!("uint8_t *at = sd_emit_reserve(w, {n});"));
+        out.line("if (SD_UNLIKELY(!at))");
+        out.indent();
+        out.line("return;");
+        out.dedent();
+        if cx.carried.has_origin(id) {
+            out.line("if (h->sd_at)");
+            out.indent();
+            out.line(format!("memcpy(at, p->data + h->sd_at - 1, {n});"));
+            out.dedent();
+            out.line("else");
+            out.indent();
+            out.line(format!("memset(at, 0, {n});"));
+            out.dedent();
+        } else {
+            out.line("(void)p;");
+            out.line(format!("memset(at, 0, {n});"));
+        }
+        out.line(format!("{stem}__store(at, h);"));
+    } else {
+        out.line("(void)p;");
+        for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
+            let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
+            let width = width_of(&leaf.ty);
+            match repr(&leaf.ty) {
+                Some(Repr::Int(_)) if width == 0 => {}
+                Some(Repr::Int(bits)) if bits <= 64 => out.line(format!("sd_emit_bits(w, {width}, {path});")),
+                Some(Repr::Int(_)) => out.line(format!("sd_emit_bits128(w, {width}, {path});")),
+                Some(Repr::Limbs(_)) => out.line(format!("sd_emit_wide(w, {width}, {path}.limb);")),
+                Some(Repr::Varbit(_)) => out.line(format!("sd_emit_bytes(w, {path}.bytes, {path}.n_bits);")),
+                None => {}
+            }
+        }
+    }
+    out.close("");
+    out.blank();
+}
+
+/// Writes the fields that the program may have changed over the bytes of the header.
+fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
+    let program = cx.program;
+    let ty = Type::Struct(id);
+    let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
+    let what =
+        if cx.carried.has_origin(id) { "the fields that the program may have changed" } else { "all fields" };
+    out.own(format!("/* Writes {what} of a {} to its bytes. */", comment(&program.structs[id].name)));
+    out.function(format!("SD_INLINE void {stem}__store(uint8_t *at, const {name} *h)"));
+    let mut offset = 0u64;
+    let mut n_written = 0;
+    for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
+        let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
+        let width = width_of(&leaf.ty);
+        let field = match leaf.path.first() {
+            Some(Step::Field(i)) => *i,
+            _ => 0,
+        };
+        let at = offset;
+        offset += u64::from(width);
+        if !cx.carried.is_dirty(id, field) || width == 0 {
+            continue;
+        }
+        n_written += 1;
+        let is_bytes = at.is_multiple_of(8) && width.is_multiple_of(8);
+        let to = if at == 0 { "at".to_string() } else { format!("at + {}", at / 8) };
+        match repr(&leaf.ty) {
+            Some(Repr::Int(_)) if is_bytes && width <= 64 => match width {
+                8 => out.line(format!("at[{}] = {path};", at / 8)),
+                16 | 32 | 64 => out.line(format!("sd_store_be{width}({to}, {path});")),
+                _ => out.line(format!("sd_store_be({to}, {}, {path});", width / 8)),
+            },
+            Some(Repr::Int(bits)) if bits <= 64 => {
+                out.line(format!("sd_write_bits(at, {at}, {width}, {path});"));
+            }
+            Some(Repr::Int(_)) => out.line(format!("sd_write_bits128(at, {at}, {width}, {path});")),
+            Some(Repr::Limbs(_)) => out.line(format!("sd_write_bits_wide(at, {at}, {width}, {path}.limb);")),
+            Some(Repr::Varbit(_)) | None => {}
+        }
+    }
+    if n_written == 0 {
+        out.line("(void)at;");
+        out.line("(void)h;");
+    }
+    out.close("");
+    out.blank();
+}
+
+/// Deparses without moving a byte, where the headers are those that were parsed.
+pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) -> bool {
+    let mut headers = Vec::new();
+    for place in places {
+        let Some(Type::Struct(id)) = cx.program.place_type(place) else { return false };
+        if !cx.carried.has_origin(id) {
+            return false;
+        }
+        let mut ty = cx.program.variables[place.var].ty.clone();
+        let mut text = cx.homes.path(place.var);
+        for step in &place.path {
+            match (step, &ty) {
+                (Step::Field(i), Type::Struct(id)) => {
+                    text = format!("{text}.{}", cx.types.field_name(*id, *i))
+                }
+                (Step::Element(i), _) => text = format!("{text}.sd_e[{i}]"),
+                _ => return false,
+            }
+            match cx.program.step_type(&ty, step) {
+                Some(inner) => ty = inner,
+                None => return false,
+            }
+        }
+        headers.push((text, id));
+    }
+    out.own("/* Where the headers are those that were parsed nothing moves: changed fields are written where they lie. */");
+    out.function("static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)");
+    out.line("uint32_t at = 1;");
+    for (text, id) in &headers {
+        let n = width_bits(cx.program, *id) / 8;
+        out.open(format!("if ({text}.sd_valid)"));
+        out.line(format!("if ({text}.sd_at != at)"));
+        out.indent();
+        out.line("return false;");
+        out.dedent();
+        out.line(format!("at += {n};"));
+        out.close("");
+    }
+    out.line("if ((uint64_t)(at - 1) * 8 != p->cursor_bits)");
+    out.indent();
+    out.line("return false;");
+    out.dedent();
+    for (text, id) in &headers {
+        out.line(format!("if ({text}.sd_valid)"));
+        out.indent();
+        out.line(format!("{}__store(p->data + {text}.sd_at - 1, &{text});", cx.types.stem(*id)));
+        out.dedent();
+    }
+    out.line("(void)s;");
+    out.line("return true;");
+    out.close("");
+    out.blank();
+    true
+}
+
+impl Func<'_, '_> {
+    pub(crate) fn emit(&mut self, place: &Place) {
+        self.scoped(|f| {
+            let access = f.place(place);
+            let Some(id) = f.header(&access) else { return };
+            let text = format!("{}__emit(w, p, &{});", f.cx.types.stem(id), access.lvalue);
+            f.guarded(&access, text);
+        });
+    }
+}

@@ -1,0 +1,674 @@
+//! Expressions.
+//!
+//! A value of up to 128 bits becomes a C expression; a wider one is computed into a variable of limbs before the
+//! statement that needs it. That is always allowed: expressions have no side effects and cannot fail.
+
+use crate::func::Func;
+use crate::place::{Access, Part};
+use crate::types::{Repr, int_bits, int_type, n_limbs, repr};
+use ir::{BinaryOp, Bits, Expr, ExprKind, Type, UnaryOp};
+
+/// The C type of an expression, after integer promotion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// `int`, not negative.
+    Int,
+    U32,
+    U64,
+    U128,
+}
+
+impl Class {
+    pub(crate) fn of_width(width: u32) -> Class {
+        match width {
+            0..=16 => Class::Int,
+            17..=32 => Class::U32,
+            33..=64 => Class::U64,
+            _ => Class::U128,
+        }
+    }
+
+    fn c_type(self) -> &'static str {
+        match self {
+            Class::Int | Class::U32 => "uint32_t",
+            Class::U64 => "uint64_t",
+            Class::U128 => "sd_u128",
+        }
+    }
+}
+
+/// A C expression with the value of a P4 one: never negative, zeros above the width.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalar {
+    pub(crate) text: String,
+    pub(crate) class: Class,
+    /// Needs no parentheses wherever it stands.
+    pub(crate) is_atom: bool,
+    pub(crate) constant: Option<u128>,
+}
+
+impl Scalar {
+    pub(crate) fn atom(text: impl Into<String>, class: Class) -> Scalar {
+        Scalar { text: text.into(), class, is_atom: true, constant: None }
+    }
+
+    pub(crate) fn compound(text: String, class: Class) -> Scalar {
+        Scalar { text, class, is_atom: false, constant: None }
+    }
+
+    /// As an operand.
+    pub(crate) fn operand(&self) -> String {
+        if self.is_atom { self.text.clone() } else { format!("({})", self.text) }
+    }
+
+    /// As an operand that is computed with in at least this type.
+    fn at_least(&self, class: Class) -> String {
+        if self.class >= class {
+            return self.operand();
+        }
+        match self.constant {
+            Some(value) if class < Class::U128 => constant_as(value, class),
+            _ => format!("({}){}", class.c_type(), self.operand()),
+        }
+    }
+
+    /// Without side effects and short: can be written twice.
+    fn is_simple(&self) -> bool {
+        self.is_atom && !self.text.contains('(')
+    }
+}
+
+fn constant_as(value: u128, class: Class) -> String {
+    let digits = number(value);
+    match class {
+        Class::Int => digits,
+        Class::U32 => format!("{digits}u"),
+        Class::U64 => format!("UINT64_C({digits})"),
+        Class::U128 => format!("SD_U128({:#x}, {:#x})", (value >> 64) as u64, value as u64),
+    }
+}
+
+fn number(value: u128) -> String {
+    if value < 10 { value.to_string() } else { format!("{value:#x}") }
+}
+
+/// A constant of up to 128 bits.
+pub(crate) fn constant(value: u128) -> Scalar {
+    let class = match value {
+        0..=0x7fff_ffff => Class::Int,
+        0x8000_0000..=0xffff_ffff => Class::U32,
+        0x1_0000_0000..=0xffff_ffff_ffff_ffff => Class::U64,
+        _ => Class::U128,
+    };
+    Scalar { text: constant_as(value, class), class, is_atom: true, constant: Some(value) }
+}
+
+fn mask_of(width: u32) -> u128 {
+    if width == 0 { 0 } else { u128::MAX >> (128 - width.min(128)) }
+}
+
+pub(crate) fn mask_text(width: u32) -> String {
+    match width {
+        0..=31 => format!("{:#x}", mask_of(width)),
+        32 => "0xffffffffu".to_string(),
+        33..=64 => format!("UINT64_C({:#x})", mask_of(width)),
+        _ => format!("SD_MASK128({width})"),
+    }
+}
+
+/// Cuts what was computed to the width.
+fn cut(text: String, width: u32) -> Scalar {
+    let class = Class::of_width(width);
+    match width {
+        8 | 16 | 32 | 64 => {
+            Scalar { text: format!("({})({text})", int_type(width)), class, is_atom: true, constant: None }
+        }
+        128 => Scalar::compound(text, class),
+        _ => Scalar::compound(format!("({text}) & {}", mask_text(width)), class),
+    }
+}
+
+fn bits64(width: u32) -> &'static str {
+    if width <= 64 { "64" } else { "128" }
+}
+
+pub(crate) fn width_of(ty: &Type) -> u32 {
+    ty.width_bits().unwrap_or(0)
+}
+
+impl Func<'_, '_> {
+    /// A value of up to 128 bits.
+    pub(crate) fn scalar(&mut self, e: &Expr) -> Scalar {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.scalar_of(e))
+    }
+
+    fn scalar_of(&mut self, e: &Expr) -> Scalar {
+        let width = width_of(&e.ty);
+        if width == 0 {
+            return constant(0);
+        }
+        match &e.kind {
+            ExprKind::Const(bits) => constant(bits.to_u128().unwrap_or(0)),
+            ExprKind::Read(place) => {
+                let access = self.place(place);
+                self.load(&access)
+            }
+            ExprKind::Unary(op, a) => {
+                let a = self.scalar(a);
+                self.unary(*op, &a, width)
+            }
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b, width),
+            ExprKind::Mux(c, a, b) => {
+                let (c, a, b) = (self.scalar(c), self.scalar(a), self.scalar(b));
+                let class = a.class.max(b.class);
+                let text = format!("{} ? {} : {}", c.operand(), a.at_least(class), b.at_least(class));
+                Scalar::compound(text, class)
+            }
+            ExprKind::Cast(a) => self.cast(a, width),
+            ExprKind::Slice { value, lo } => self.slice(value, *lo, width),
+            ExprKind::SliceAt { value, lo } => {
+                let amount = self.index_amount(lo);
+                let of_bits = width_of(&value.ty);
+                if of_bits > 128 {
+                    let from = self.limbs(value);
+                    return self.slice_of_limbs(&from, of_bits, &amount, width);
+                }
+                let value = self.scalar(value);
+                let bits = bits64(of_bits);
+                Scalar::atom(
+                    format!("sd_slice{bits}({}, {amount}, {width})", value.text),
+                    if of_bits <= 64 { Class::U64 } else { Class::U128 },
+                )
+            }
+            ExprKind::PacketLength => Scalar::atom("p->length_bytes", Class::U32),
+        }
+    }
+
+    fn slice_of_limbs(&mut self, from: &str, of_bits: u32, lo: &str, width: u32) -> Scalar {
+        let n = n_limbs(width);
+        let c = self.cx.types.limbs(n);
+        let t = self.temp();
+        self.code.line(format!("{c} {t};"));
+        self.code.line(format!("sd_wide_slice({t}.limb, {width}, {from}.limb, {of_bits}, {lo});"));
+        low_limbs(&t, width)
+    }
+
+    fn slice(&mut self, value: &Expr, lo: u32, width: u32) -> Scalar {
+        let of_bits = width_of(&value.ty);
+        if of_bits > 128 {
+            let from = self.limbs(value);
+            return self.slice_of_limbs(&from, of_bits, &lo.to_string(), width);
+        }
+        let value = self.scalar(value);
+        slice_of(&value, of_bits, lo, width)
+    }
+
+    /// A shift amount, which may be of any width: as large as 64 bits can tell.
+    fn amount(&mut self, e: &Expr) -> String {
+        let width = width_of(&e.ty);
+        match width {
+            0..=64 => self.scalar(e).text,
+            65..=128 => format!("sd_amount128({})", self.scalar(e).text),
+            _ => {
+                let limbs = self.limbs(e);
+                format!("sd_wide_amount({limbs}.limb, {width})")
+            }
+        }
+    }
+
+    /// The same of an index: a negative one is beyond everything.
+    pub(crate) fn index_amount(&mut self, e: &Expr) -> String {
+        let width = width_of(&e.ty);
+        if e.ty.is_signed() && width <= 64 && width > 0 && e.as_const().is_none_or(Bits::is_negative) {
+            let value = self.scalar(e);
+            return format!("sd_signed_amount({}, {width})", value.text);
+        }
+        self.amount(e)
+    }
+
+    fn unary(&mut self, op: UnaryOp, a: &Scalar, width: u32) -> Scalar {
+        let class = Class::of_width(width).max(Class::U32);
+        match op {
+            UnaryOp::Not => Scalar::compound(format!("!{}", a.operand()), Class::Int),
+            UnaryOp::Complement => cut(format!("~{}", a.at_least(class)), width),
+            UnaryOp::Negate => cut(format!("0 - {}", a.at_least(class)), width),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr, width: u32) -> Scalar {
+        let operand_width = width_of(&a.ty).max(match op {
+            BinaryOp::Shl | BinaryOp::Shr => 0,
+            _ => width_of(&b.ty),
+        });
+        if operand_width > 128 || matches!(a.ty, Type::Varbit(_)) {
+            return self.compare_wide(op, a, b);
+        }
+        let is_signed = a.ty.is_signed();
+        let a_width = width_of(&a.ty);
+        let class = Class::of_width(width);
+        match op {
+            BinaryOp::Shl | BinaryOp::Shr => {
+                let x = self.scalar(a);
+                if let Some(n) = b.as_const().map(|n| n.shift_amount()) {
+                    return shift_by(op, &x, n, width, is_signed);
+                }
+                let n = self.amount(b);
+                let bits = bits64(width);
+                let text = match (op, is_signed) {
+                    (BinaryOp::Shl, _) => format!("sd_shl{bits}({}, {n}, {width})", x.text),
+                    (_, true) => format!("sd_sar{bits}({}, {n}, {width})", x.text),
+                    (_, false) => format!("sd_shr{bits}({}, {n})", x.text),
+                };
+                return Scalar::atom(text, if width <= 64 { Class::U64 } else { Class::U128 });
+            }
+            _ => {}
+        }
+        let (x, y) = (self.scalar(a), self.scalar(b));
+        match op {
+            BinaryOp::Add => cut(format!("{} + {}", x.at_least(class), y.at_least(class)), width),
+            BinaryOp::Sub => {
+                // As unsigned numbers, so that what is below zero wraps.
+                let class = class.max(Class::U32);
+                cut(format!("{} - {}", x.at_least(class), y.at_least(class)), width)
+            }
+            BinaryOp::Mul => {
+                let class = class.max(Class::U32);
+                cut(format!("{} * {}", x.at_least(class), y.at_least(class)), width)
+            }
+            BinaryOp::Div | BinaryOp::Mod => {
+                let (sign, name) = if op == BinaryOp::Div { ("/", "div") } else { ("%", "mod") };
+                if y.constant.is_some_and(|c| c != 0) {
+                    return Scalar::compound(
+                        format!("{} {sign} {}", x.at_least(class), y.at_least(class)),
+                        class,
+                    );
+                }
+                let bits = bits64(width);
+                let class = if width <= 64 { Class::U64 } else { Class::U128 };
+                Scalar::atom(format!("sd_{name}{bits}({}, {})", x.text, y.text), class)
+            }
+            BinaryOp::SatAdd | BinaryOp::SatSub => {
+                let name = if op == BinaryOp::SatAdd { "add" } else { "sub" };
+                let bits = bits64(width);
+                let class = if width <= 64 { Class::U64 } else { Class::U128 };
+                let text = match (is_signed, op) {
+                    (true, _) => format!("sd_sat_{name}_signed{bits}({}, {}, {width})", x.text, y.text),
+                    (false, BinaryOp::SatSub) => format!("sd_sat_sub{bits}({}, {})", x.text, y.text),
+                    (false, _) => format!("sd_sat_add{bits}({}, {}, {width})", x.text, y.text),
+                };
+                Scalar::atom(text, class)
+            }
+            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {
+                let sign = match op {
+                    BinaryOp::BitAnd => "&",
+                    BinaryOp::BitOr => "|",
+                    _ => "^",
+                };
+                let class = x.class.max(y.class);
+                Scalar::compound(format!("{} {sign} {}", x.at_least(class), y.at_least(class)), class)
+            }
+            BinaryOp::And => Scalar::compound(format!("{} && {}", x.operand(), y.operand()), Class::Int),
+            BinaryOp::Or => Scalar::compound(format!("{} || {}", x.operand(), y.operand()), Class::Int),
+            BinaryOp::Concat => {
+                let low = width_of(&b.ty);
+                if low == 0 {
+                    return x;
+                }
+                if a_width == 0 {
+                    return y;
+                }
+                let class = class.max(Class::U32);
+                Scalar::compound(format!("{} << {low} | {}", x.at_least(class), y.at_least(class)), class)
+            }
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                let sign = comparison(op);
+                let is_order = !matches!(op, BinaryOp::Eq | BinaryOp::Ne);
+                if is_signed && is_order && a_width > 0 {
+                    let bits = bits64(a_width);
+                    let of = |v: &Scalar| format!("sd_signed{bits}({}, {a_width})", v.text);
+                    return Scalar::compound(format!("{} {sign} {}", of(&x), of(&y)), Class::Int);
+                }
+                let class = x.class.max(y.class);
+                Scalar::compound(format!("{} {sign} {}", x.at_least(class), y.at_least(class)), Class::Int)
+            }
+            BinaryOp::Shl | BinaryOp::Shr => constant(0),
+        }
+    }
+
+    fn compare_wide(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Scalar {
+        if matches!(a.ty, Type::Varbit(_)) {
+            let (x, y) = (self.aggregate(a), self.aggregate(b));
+            let equal = format!("memcmp(&{x}, &{y}, sizeof {x}) == 0");
+            let text = if op == BinaryOp::Ne { format!("!({equal})") } else { equal };
+            return Scalar::compound(text, Class::Int);
+        }
+        let width = width_of(&a.ty);
+        let (x, y) = (self.limbs(a), self.limbs(b));
+        match op {
+            BinaryOp::Eq => Scalar::atom(format!("sd_wide_eq({x}.limb, {y}.limb, {width})"), Class::Int),
+            BinaryOp::Ne => Scalar::compound(format!("!sd_wide_eq({x}.limb, {y}.limb, {width})"), Class::Int),
+            _ => {
+                let (sign, signed) = (comparison(op), a.ty.is_signed());
+                let text = format!("sd_wide_cmp({x}.limb, {y}.limb, {width}, {signed}) {sign} 0");
+                Scalar::compound(text, Class::Int)
+            }
+        }
+    }
+
+    fn cast(&mut self, a: &Expr, width: u32) -> Scalar {
+        let from = width_of(&a.ty);
+        if from > 128 {
+            let limbs = self.limbs(a);
+            return self.slice_of_limbs(&limbs, from, "0", width);
+        }
+        let x = self.scalar(a);
+        if from == width || from == 0 {
+            return x;
+        }
+        if width < from {
+            return slice_of(&x, from, 0, width);
+        }
+        if !a.ty.is_signed() {
+            return x;
+        }
+        let bits = bits64(width);
+        let class = if width <= 64 { Class::U64 } else { Class::U128 };
+        Scalar::atom(format!("sd_extend{bits}({}, {from}, {width})", x.text), class)
+    }
+
+    /// A value of any width as limbs: gives something with a member `limb`.
+    pub(crate) fn limbs(&mut self, e: &Expr) -> String {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.limbs_of(e))
+    }
+
+    fn new_limbs(&mut self, width: u32) -> String {
+        let c = self.cx.types.limbs(n_limbs(width));
+        let t = self.temp();
+        self.code.line(format!("{c} {t};"));
+        t
+    }
+
+    fn limbs_of(&mut self, e: &Expr) -> String {
+        let width = width_of(&e.ty);
+        if width <= 128 {
+            let value = self.scalar(e);
+            let c = self.cx.types.limbs(n_limbs(width));
+            let t = self.temp();
+            if width <= 64 {
+                self.code.line(format!("const {c} {t} = {{{{{}}}}};", value.text));
+            } else {
+                let x = self.keep("sd_u128", &value.text);
+                self.code.line(format!("const {c} {t} = {{{{(uint64_t){x}, (uint64_t)({x} >> 64)}}}};"));
+            }
+            return t;
+        }
+        match &e.kind {
+            ExprKind::Const(bits) => {
+                let c = self.cx.types.limbs(n_limbs(width));
+                let t = self.temp();
+                self.code.line(format!("static const {c} {t} = {{{{{}}}}};", limbs_text(bits, width)));
+                t
+            }
+            ExprKind::Read(place) => {
+                let access = self.place(place);
+                self.load_limbs(&access, width)
+            }
+            ExprKind::Unary(op, a) => {
+                let a = self.limbs(a);
+                let t = self.new_limbs(width);
+                let name = if *op == UnaryOp::Negate { "neg" } else { "not" };
+                self.code.line(format!("sd_wide_{name}({t}.limb, {a}.limb, {width});"));
+                t
+            }
+            ExprKind::Binary(op, a, b) => self.binary_limbs(*op, a, b, width),
+            ExprKind::Mux(c, a, b) => {
+                let (c, a, b) = (self.scalar(c), self.limbs(a), self.limbs(b));
+                let t = self.new_limbs(width);
+                self.code.line(format!("{t} = {} ? {a} : {b};", c.operand()));
+                t
+            }
+            ExprKind::Cast(a) => {
+                let (from, signed) = (width_of(&a.ty), a.ty.is_signed());
+                let a = self.limbs(a);
+                if from == width {
+                    return a;
+                }
+                let t = self.new_limbs(width);
+                self.code.line(format!("sd_wide_resize({t}.limb, {width}, {a}.limb, {from}, {signed});"));
+                t
+            }
+            ExprKind::Slice { value, lo } => {
+                let from = width_of(&value.ty);
+                let value = self.limbs(value);
+                let t = self.new_limbs(width);
+                self.code.line(format!("sd_wide_slice({t}.limb, {width}, {value}.limb, {from}, {lo});"));
+                t
+            }
+            ExprKind::SliceAt { value, lo } => {
+                let lo = self.index_amount(lo);
+                let from = width_of(&value.ty);
+                let value = self.limbs(value);
+                let t = self.new_limbs(width);
+                self.code.line(format!("sd_wide_slice({t}.limb, {width}, {value}.limb, {from}, {lo});"));
+                t
+            }
+            ExprKind::PacketLength => self.new_limbs(width),
+        }
+    }
+
+    fn binary_limbs(&mut self, op: BinaryOp, a: &Expr, b: &Expr, width: u32) -> String {
+        let signed = a.ty.is_signed();
+        let (a_width, b_width) = (width_of(&a.ty), width_of(&b.ty));
+        let x = self.limbs(a);
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+            let n = self.amount(b);
+            let t = self.new_limbs(width);
+            let name = match (op, signed) {
+                (BinaryOp::Shl, _) => "shl",
+                (_, true) => "sar",
+                (_, false) => "shr",
+            };
+            self.code.line(format!("sd_wide_{name}({t}.limb, {x}.limb, {n}, {width});"));
+            return t;
+        }
+        let y = self.limbs(b);
+        let t = self.new_limbs(width);
+        let line = match op {
+            BinaryOp::Concat => {
+                format!("sd_wide_concat({t}.limb, {x}.limb, {a_width}, {y}.limb, {b_width});")
+            }
+            BinaryOp::SatAdd => format!("sd_wide_sat_add({t}.limb, {x}.limb, {y}.limb, {width}, {signed});"),
+            BinaryOp::SatSub => format!("sd_wide_sat_sub({t}.limb, {x}.limb, {y}.limb, {width}, {signed});"),
+            _ => {
+                let name = match op {
+                    BinaryOp::Add => "add",
+                    BinaryOp::Sub => "sub",
+                    BinaryOp::Mul => "mul",
+                    BinaryOp::Div => "div",
+                    BinaryOp::Mod => "mod",
+                    BinaryOp::BitAnd => "and",
+                    BinaryOp::BitOr => "or",
+                    _ => "xor",
+                };
+                format!("sd_wide_{name}({t}.limb, {x}.limb, {y}.limb, {width});")
+            }
+        };
+        self.code.line(line);
+        t
+    }
+
+    /// A `varbit`, struct, header, stack or array: an expression that has an address.
+    pub(crate) fn aggregate(&mut self, e: &Expr) -> String {
+        match &e.kind {
+            ExprKind::Read(place) => {
+                let access = self.place(place);
+                self.readable(&access)
+            }
+            ExprKind::Mux(c, a, b) => {
+                let (c, a, b) = (self.scalar(c), self.aggregate(a), self.aggregate(b));
+                format!("(*({} ? &{a} : &{b}))", c.operand())
+            }
+            // Nothing else is of such a type.
+            _ => self.cx.types.zero(&e.ty),
+        }
+    }
+
+    /// What an access reads, as something that has an address.
+    pub(crate) fn readable(&mut self, access: &Access) -> String {
+        match &access.guard {
+            None => access.lvalue.clone(),
+            Some(guard) => {
+                let zero = self.cx.types.zero(&access.ty);
+                format!("(*({guard} ? &{} : &{zero}))", access.lvalue)
+            }
+        }
+    }
+
+    /// A single value of up to 128 bits out of a place.
+    pub(crate) fn load(&mut self, access: &Access) -> Scalar {
+        let of_bits = width_of(&access.ty);
+        if of_bits > 128 {
+            let whole = self.readable(access);
+            return match &access.part {
+                Part::Whole => constant(0),
+                Part::Slice { lo, width } => self.slice_of_limbs(&whole, of_bits, &lo.to_string(), *width),
+                Part::SliceAt { lo, width } => self.slice_of_limbs(&whole, of_bits, lo, *width),
+            };
+        }
+        let bits = match repr(&access.ty) {
+            Some(Repr::Int(bits)) => bits,
+            Some(Repr::Limbs(_) | Repr::Varbit(_)) | None => 8,
+        };
+        let class = match bits {
+            8 | 16 => Class::Int,
+            32 => Class::U32,
+            64 => Class::U64,
+            _ => Class::U128,
+        };
+        let whole = match &access.guard {
+            None => Scalar::atom(access.lvalue.clone(), class),
+            Some(guard) => Scalar {
+                text: format!("({guard} ? {} : 0)", access.lvalue),
+                class,
+                is_atom: true,
+                constant: None,
+            },
+        };
+        match &access.part {
+            Part::Whole => whole,
+            Part::Slice { lo, width } => slice_of(&whole, of_bits, *lo, *width),
+            Part::SliceAt { lo, width } => Scalar::atom(
+                format!("sd_slice{}({}, {lo}, {width})", bits64(of_bits), whole.text),
+                if of_bits <= 64 { Class::U64 } else { Class::U128 },
+            ),
+        }
+    }
+
+    fn load_limbs(&mut self, access: &Access, width: u32) -> String {
+        let of_bits = width_of(&access.ty);
+        let whole = self.readable(access);
+        let lo = match &access.part {
+            Part::Whole => return whole,
+            Part::Slice { lo, .. } => lo.to_string(),
+            Part::SliceAt { lo, .. } => lo.clone(),
+        };
+        let t = self.new_limbs(width);
+        if of_bits > 128 {
+            self.code.line(format!("sd_wide_slice({t}.limb, {width}, {whole}.limb, {of_bits}, {lo});"));
+        } else {
+            // A slice that is wider than what it is of.
+            let value = format!("sd_slice128({whole}, {lo}, {of_bits})");
+            let x = self.keep("sd_u128", &value);
+            self.code.line(format!("memset(&{t}, 0, sizeof {t});"));
+            self.code.line(format!("{t}.limb[0] = (uint64_t){x};"));
+            self.code.line(format!("{t}.limb[1] = (uint64_t)({x} >> 64);"));
+        }
+        t
+    }
+}
+
+fn comparison(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        _ => ">=",
+    }
+}
+
+/// The low limbs of a variable as an integer of up to 128 bits.
+fn low_limbs(name: &str, width: u32) -> Scalar {
+    if width <= 64 {
+        Scalar::atom(format!("{name}.limb[0]"), Class::U64)
+    } else {
+        Scalar::atom(format!("SD_U128({name}.limb[1], {name}.limb[0])"), Class::U128)
+    }
+}
+
+/// Limbs of a constant.
+pub(crate) fn limbs_text(bits: &Bits, width: u32) -> String {
+    let limbs = (0..n_limbs(width)).map(|i| {
+        let n = (width.saturating_sub(i * 64)).min(64);
+        format!("UINT64_C({:#x})", bits.slice(i * 64, n).low_u64())
+    });
+    limbs.collect::<Vec<_>>().join(", ")
+}
+
+fn slice_of(value: &Scalar, of_bits: u32, lo: u32, width: u32) -> Scalar {
+    if width == 0 || lo >= of_bits {
+        return constant(0);
+    }
+    let shifted = if lo == 0 {
+        value.clone()
+    } else {
+        Scalar::compound(format!("{} >> {lo}", value.operand()), value.class)
+    };
+    if lo + width >= of_bits {
+        return shifted;
+    }
+    match width {
+        8 | 16 | 32 | 64 => {
+            Scalar::atom(format!("({}){}", int_type(width), shifted.operand()), Class::of_width(width))
+        }
+        _ => {
+            let narrow = value.class > Class::U64 && width <= 64;
+            let operand = if narrow { format!("(uint64_t){}", shifted.operand()) } else { shifted.operand() };
+            let class = if narrow { Class::U64 } else { value.class };
+            Scalar::compound(
+                format!("{operand} & {}", mask_text(width)),
+                class.max(Class::of_width(width).min(class)),
+            )
+        }
+    }
+}
+
+fn shift_by(op: BinaryOp, x: &Scalar, n: u32, width: u32, signed: bool) -> Scalar {
+    if n == 0 {
+        return x.clone();
+    }
+    let class = Class::of_width(width).max(Class::U32);
+    match op {
+        BinaryOp::Shl if n >= width => constant(0),
+        BinaryOp::Shl => cut(format!("{} << {n}", x.at_least(class)), width),
+        _ if signed => {
+            let bits = bits64(width);
+            Scalar::atom(
+                format!("sd_sar{bits}({}, {n}, {width})", x.text),
+                if width <= 64 { Class::U64 } else { Class::U128 },
+            )
+        }
+        _ if n >= width => constant(0),
+        _ => Scalar::compound(format!("{} >> {n}", x.operand()), x.class),
+    }
+}
+
+/// Whether an expression can be written several times.
+pub(crate) fn is_simple(value: &Scalar) -> bool {
+    value.is_simple()
+}
+
+pub(crate) fn container(width: u32) -> &'static str {
+    int_type(int_bits(width))
+}

@@ -1,0 +1,60 @@
+//! One C function being written.
+
+use crate::code::Code;
+use crate::cx::Cx;
+use crate::homes::Owner;
+use std::collections::HashSet;
+
+pub(crate) struct Func<'c, 'p> {
+    pub(crate) cx: &'c Cx<'p>,
+    pub(crate) owner: Owner,
+    pub(crate) code: Code,
+    n_temps: u32,
+    /// Labels that are jumped to.
+    pub(crate) jumps: HashSet<String>,
+}
+
+impl<'c, 'p> Func<'c, 'p> {
+    pub(crate) fn new(cx: &'c Cx<'p>, owner: Owner) -> Func<'c, 'p> {
+        Func { cx, owner, code: Code::new(), n_temps: 0, jumps: HashSet::new() }
+    }
+
+    /// A name that nothing else in the function has.
+    pub(crate) fn temp(&mut self) -> String {
+        self.n_temps += 1;
+        format!("t{}", self.n_temps)
+    }
+
+    /// Keeps a value for several uses.
+    pub(crate) fn keep(&mut self, c_type: &str, value: &str) -> String {
+        let name = self.temp();
+        self.code.line(format!("const {c_type} {name} = {value};"));
+        name
+    }
+
+    /// What `write` writes, one level deeper.
+    pub(crate) fn nested(&mut self, write: impl FnOnce(&mut Self)) -> Code {
+        let inner = self.code.nested();
+        let outer = std::mem::replace(&mut self.code, inner);
+        write(self);
+        std::mem::replace(&mut self.code, outer)
+    }
+
+    /// Statements in braces of their own: what they declare is theirs.
+    pub(crate) fn scoped(&mut self, write: impl FnOnce(&mut Self)) {
+        let before = self.n_temps;
+        let inner = self.nested(write);
+        let declares = self.n_temps != before;
+        self.put(inner, declares);
+    }
+
+    fn put(&mut self, inner: Code, in_braces: bool) {
+        if in_braces {
+            self.code.line("{");
+            self.code.append(inner);
+            self.code.line("}");
+        } else {
+            self.code.append(inner.shallower());
+        }
+    }
+}

@@ -1,0 +1,766 @@
+//! From a control-flow graph to statements of C.
+//!
+//! A node with one predecessor stands where it is branched to; one where paths meet stands after the branch that
+//! dominates it, so that most paths fall through to it. What does not fall through jumps to a label.
+
+use crate::expr::{Scalar, is_simple, width_of};
+use crate::func::Func;
+use crate::homes::Owner;
+use diagnostics::Span;
+use ir::lookup::index;
+use ir::{
+    Expr, ExprKind, Graph, Keyset, NodeId, Pattern, ProcedureId, SelectCase, Stmt, StmtKind, SwitchCase,
+    TerminatorKind, UnaryOp,
+};
+use rustc_hash::FxHashMap;
+
+/// The order and the dominators of the nodes of a graph that can be reached.
+pub(crate) struct Shape {
+    /// Position in reverse post-order.
+    order: FxHashMap<NodeId, usize>,
+    /// Where paths meet after each node, in order.
+    meetings: FxHashMap<NodeId, Vec<NodeId>>,
+    /// Nodes that stand where they are branched to.
+    inline: FxHashMap<NodeId, NodeId>,
+}
+
+/// Where control may really go: what stands after a case for everything is never reached.
+fn successors(kind: &TerminatorKind) -> Vec<NodeId> {
+    match kind {
+        TerminatorKind::Select { cases, otherwise, .. } => {
+            let mut found = Vec::new();
+            for case in cases {
+                found.push(case.target);
+                if is_everything(&case.pattern) {
+                    return found;
+                }
+            }
+            found.push(*otherwise);
+            found
+        }
+        TerminatorKind::Call { then, exit, .. } | TerminatorKind::Apply { then, exit, .. }
+            if then == exit =>
+        {
+            vec![*then]
+        }
+        _ => kind.successors(),
+    }
+}
+
+fn is_everything(pattern: &Pattern) -> bool {
+    matches!(pattern, Pattern::Keys(sets) if sets.iter().all(|set| matches!(set, Keyset::Any)))
+}
+
+fn post_order(graph: &Graph, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Vec<NodeId> {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut order = Vec::new();
+    let mut stack = vec![(graph.entry, edges(graph.entry), 0usize)];
+    seen[index(graph.entry)] = true;
+    while let Some((node, next, i)) = stack.last_mut() {
+        if let Some(to) = next.get(*i).copied() {
+            *i += 1;
+            if !std::mem::replace(&mut seen[index(to)], true) {
+                stack.push((to, edges(to), 0));
+            }
+        } else {
+            order.push(*node);
+            stack.pop();
+        }
+    }
+    order
+}
+
+/// Whether control may come back to a node.
+pub(crate) fn has_loop(graph: &Graph) -> bool {
+    let edges = |node: NodeId| successors(&graph.node(node).terminator.kind);
+    let order: FxHashMap<NodeId, usize> =
+        post_order(graph, &edges).into_iter().rev().enumerate().map(|(i, n)| (n, i)).collect();
+    order.iter().any(|(node, at)| edges(*node).iter().any(|to| order.get(to).is_some_and(|t| t <= at)))
+}
+
+impl Shape {
+    pub(crate) fn new(graph: &Graph, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Shape {
+        let nodes: Vec<NodeId> = post_order(graph, edges).into_iter().rev().collect();
+        let order: FxHashMap<NodeId, usize> = nodes.iter().enumerate().map(|(i, n)| (*n, i)).collect();
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for (i, node) in nodes.iter().enumerate() {
+            for to in edges(*node) {
+                before[order[&to]].push(i);
+            }
+        }
+        // Dominators by iteration (Cooper, Harvey, Kennedy: "A simple, fast dominance algorithm").
+        let mut dominator = vec![usize::MAX; nodes.len()];
+        dominator[0] = 0;
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for i in 1..nodes.len() {
+                let mut found = usize::MAX;
+                for from in before[i].iter().copied().filter(|from| dominator[*from] != usize::MAX) {
+                    found = if found == usize::MAX { from } else { meet(&dominator, found, from) };
+                }
+                if found != dominator[i] {
+                    dominator[i] = found;
+                    changed = true;
+                }
+            }
+        }
+        let mut meetings: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+        let mut inline = FxHashMap::default();
+        for i in 1..nodes.len() {
+            let forward = before[i].iter().filter(|from| **from < i).count();
+            let parent = nodes[dominator[i]];
+            if forward == 1 && before[i].iter().any(|from| *from == dominator[i]) {
+                inline.insert(nodes[i], parent);
+            } else {
+                meetings.entry(parent).or_default().push(nodes[i]);
+            }
+        }
+        Shape { order, meetings, inline }
+    }
+}
+
+fn meet(dominator: &[usize], mut a: usize, mut b: usize) -> usize {
+    while a != b {
+        while a > b {
+            a = dominator[a];
+        }
+        while b > a {
+            b = dominator[b];
+        }
+    }
+    a
+}
+
+/// The number of a place that a host is told of.
+pub(crate) fn point(cx: &crate::cx::Cx<'_>, owner: Owner, node: NodeId) -> u32 {
+    let mut n = 0u32;
+    for (of, graph) in crate::homes::graphs(cx.program) {
+        for (id, one) in graph.nodes.iter() {
+            if of == owner && id == node {
+                return n;
+            }
+            n += 2 + one.stmts.len() as u32;
+        }
+    }
+    n
+}
+
+/// What a graph is written with.
+struct Writing<'g> {
+    graph: &'g Graph,
+    shape: Shape,
+}
+
+impl<'p> Func<'_, 'p> {
+    /// The whole graph, up to what ends it.
+    pub(crate) fn graph(&mut self, graph: &'p Graph) {
+        let cx = self.cx;
+        let edges = |node: NodeId| -> Vec<NodeId> {
+            let kind = &graph.node(node).terminator.kind;
+            match kind {
+                // What never exits has no such successor.
+                TerminatorKind::Call { procedure, then, .. } if !cx.ends(*procedure).exits => vec![*then],
+                TerminatorKind::Apply { table, then, .. } if !cx.table_ends(*table).exits => vec![*then],
+                _ => successors(kind),
+            }
+        };
+        let writing = Writing { graph, shape: Shape::new(graph, &edges) };
+        self.node(&writing, graph.entry, None);
+    }
+
+    fn label(&self, node: NodeId, graph: &Graph) -> String {
+        match &graph.node(node).state {
+            Some(state) => format!("state_{}_{}", crate::names::path(state), index(node)),
+            None => format!("n{}", index(node)),
+        }
+    }
+
+    /// A node and all that stands after it; then control is at `follow`.
+    fn node(&mut self, writing: &Writing<'p>, node: NodeId, follow: Option<NodeId>) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.node_and_meetings(writing, node, follow));
+    }
+
+    fn node_and_meetings(&mut self, writing: &Writing<'p>, node: NodeId, follow: Option<NodeId>) {
+        self.code.label(self.label(node, writing.graph));
+        let content = writing.graph.node(node);
+        let trace = self.cx.options.trace.then(|| point(self.cx, self.owner, node));
+        if let Some(state) = &content.state {
+            self.code.at(content.stmts.first().map_or(content.terminator.span, |stmt| stmt.span));
+            self.code.line(format!("/* state {} */", crate::code::comment(state)));
+        }
+        if let Some(point) = trace {
+            self.trace("SD_TRACE_NODE", point, "0");
+        }
+        for (i, stmt) in content.stmts.iter().enumerate() {
+            self.stmt(stmt);
+            if let Some(point) = trace {
+                self.trace("SD_TRACE_STATEMENT", point + 1 + i as u32, "0");
+            }
+        }
+        let meetings = writing.shape.meetings.get(&node).cloned().unwrap_or_default();
+        let next = meetings.first().copied().or(follow);
+        self.code.at(content.terminator.span);
+        let n_stmts = content.stmts.len() as u32;
+        self.terminator(writing, node, next, trace.map(|p| p + 1 + n_stmts));
+        for (i, meeting) in meetings.iter().enumerate() {
+            let next = meetings.get(i + 1).copied().or(follow);
+            self.node(writing, *meeting, next);
+        }
+    }
+
+    pub(crate) fn trace(&mut self, kind: &str, point: u32, value: &str) {
+        let locals = if self.cx.homes.has_locals(self.cx.block_of(self.owner)) { "l" } else { "NULL" };
+        self.code.line(format!("SD_TRACE_POINT(w, p, s, {locals}, {kind}, {point}, {value}, NULL);"));
+    }
+
+    /// From one node to another.
+    fn edge(&mut self, writing: &Writing<'p>, from: NodeId, to: NodeId, follow: Option<NodeId>) {
+        let shape = &writing.shape;
+        if shape.order.get(&to) <= shape.order.get(&from) {
+            // Back to where it was: a packet does that a limited number of times.
+            self.code.line("if (SD_UNLIKELY(w->steps_left-- == 0)) {");
+            self.code.indent();
+            self.code.line("w->steps_left = 0;");
+            self.code.line("return SD_END_STEP_BUDGET;");
+            self.code.dedent();
+            self.code.line("}");
+            self.jump(writing, to);
+        } else if Some(to) == follow {
+        } else if shape.inline.get(&to) == Some(&from) {
+            self.node(writing, to, follow);
+        } else {
+            self.jump(writing, to);
+        }
+    }
+
+    fn jump(&mut self, writing: &Writing<'p>, to: NodeId) {
+        let label = self.label(to, writing.graph);
+        self.jumps.insert(label.clone());
+        self.code.line(format!("goto {label};"));
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt) {
+        self.code.at(stmt.span);
+        match &stmt.kind {
+            StmtKind::Assign { place, value } => self.assign(place, value),
+            StmtKind::Emit(place) => self.emit(place),
+            StmtKind::Extern { op, name, object, args, result } => {
+                self.scoped(|f| f.extern_call(*op, name, *object, args, result.as_ref()));
+            }
+        }
+    }
+
+    /// `if (condition) ... else ...`
+    fn branch(&mut self, condition: &Scalar, then: crate::code::Code, otherwise: crate::code::Code) {
+        let text = strip(&condition.text);
+        match (then.is_empty(), otherwise.is_empty()) {
+            (true, true) => {}
+            (false, true) => {
+                self.code.open(format!("if ({text})"));
+                self.put_arm(then);
+                self.code.close("");
+            }
+            (true, false) => {
+                self.code.open(format!("if (!{})", condition.operand()));
+                self.put_arm(otherwise);
+                self.code.close("");
+            }
+            (false, false) => {
+                self.code.open(format!("if ({text})"));
+                self.put_arm(then);
+                self.code.close(" else {");
+                self.code.indent();
+                self.put_arm(otherwise);
+                self.code.close("");
+            }
+        }
+    }
+
+    fn put_arm(&mut self, arm: crate::code::Code) {
+        self.code.append(arm);
+    }
+
+    fn two_ways(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        condition: &Scalar,
+        ways: [NodeId; 2],
+        follow: Option<NodeId>,
+    ) {
+        let then = self.nested(|f| f.edge(writing, from, ways[0], follow));
+        let otherwise = self.nested(|f| f.edge(writing, from, ways[1], follow));
+        self.branch(condition, then, otherwise);
+    }
+
+    fn terminator(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        let terminator = &writing.graph.node(from).terminator;
+        match &terminator.kind {
+            TerminatorKind::Goto(to) => self.edge(writing, from, *to, follow),
+            TerminatorKind::Branch { condition, then, otherwise } => {
+                // Not twice the other way round.
+                let (condition, ways) = match &condition.kind {
+                    ExprKind::Unary(UnaryOp::Not, inner) => (&**inner, [*otherwise, *then]),
+                    _ => (condition, [*then, *otherwise]),
+                };
+                let flipped = ways[0] != *then;
+                let mut value = self.scalar(condition);
+                if let Some(point) = point {
+                    let kept = self.keep("bool", &value.text);
+                    let shown = if flipped { format!("!{kept}") } else { kept.clone() };
+                    self.trace("SD_TRACE_TERMINATOR", point, &shown);
+                    value = Scalar::atom(kept, crate::expr::Class::Int);
+                }
+                self.two_ways(writing, from, &value, ways, follow);
+            }
+            TerminatorKind::Switch { subject, cases, otherwise } => {
+                self.switch(writing, from, subject, cases, *otherwise, follow, point);
+            }
+            TerminatorKind::Select { keys, cases, otherwise } => {
+                self.select(writing, from, keys, cases, *otherwise, follow, point);
+            }
+            TerminatorKind::Extract { place, to_next, size_bits, then, fail } => {
+                let ok = self.extract(place, *to_next, size_bits.as_ref());
+                self.succeeds(writing, from, ok, [*then, *fail], follow, point);
+            }
+            TerminatorKind::Advance { bits, then, fail } => {
+                let ok = self.advance(bits);
+                self.succeeds(writing, from, ok, [*then, *fail], follow, point);
+            }
+            TerminatorKind::Lookahead { place, then, fail } => {
+                let ok = self.lookahead(place);
+                self.succeeds(writing, from, ok, [*then, *fail], follow, point);
+            }
+            TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
+                let ends = self.cx.table_ends(*table);
+                let end = self.apply(*table, keys, hit.as_ref(), action.as_ref(), point);
+                self.after_call(writing, from, ends, end, [*then, *exit], follow);
+            }
+            TerminatorKind::Call { procedure, then, exit } => {
+                let ends = self.cx.ends(*procedure);
+                let end = self.call(*procedure, point);
+                self.after_call(writing, from, ends, end, [*then, *exit], follow);
+            }
+            TerminatorKind::Return => self.end("SD_END_DONE", point),
+            TerminatorKind::Exit => self.end("SD_EXIT", point),
+            TerminatorKind::Accept => self.end("SD_END_DONE", point),
+            TerminatorKind::Reject => {
+                let block = self.cx.block_of(self.owner);
+                let error = self.cx.program.blocks[block].error.map(|var| self.cx.homes.path(var));
+                let end = error.map_or("SD_END_REJECTED".to_string(), |e| format!("SD_END_REJECTED + {e}"));
+                self.end(&end, point);
+            }
+        }
+    }
+
+    /// Ends the function.
+    fn end(&mut self, value: &str, point: Option<u32>) {
+        if let Some(point) = point {
+            self.trace("SD_TRACE_TERMINATOR", point, "0");
+        }
+        let is_void = match self.owner {
+            Owner::Procedure(id) => self.cx.ends(id).is_plain(),
+            Owner::Block(_) => false,
+        };
+        self.code.line(if is_void { "return;".to_string() } else { format!("return {value};") });
+    }
+
+    /// After an operation of a parser.
+    fn succeeds(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        ok: String,
+        ways: [NodeId; 2],
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        let block = self.cx.block_of(self.owner);
+        let error = self.cx.program.blocks[block].error.map(|var| self.cx.homes.path(var));
+        let kept = self.keep("uint32_t", &ok);
+        if let Some(point) = point {
+            self.trace("SD_TRACE_TERMINATOR", point, &kept);
+        }
+        let fail = self.nested(|f| {
+            if let Some(error) = error {
+                f.code.line(format!("{error} = {kept};"));
+            }
+            f.edge(writing, from, ways[1], follow);
+        });
+        // What comes after success is the rest of the parser: not one level deeper.
+        let then = self.nested(|f| f.edge(writing, from, ways[0], follow));
+        if then.is_empty() || ends_elsewhere(&fail) {
+            self.code.open(format!("if (SD_UNLIKELY({kept}))"));
+            self.put_arm(fail);
+            self.code.close("");
+            self.code.append(then.shallower());
+        } else {
+            self.code.open(format!("if (SD_UNLIKELY({kept}))"));
+            self.put_arm(fail);
+            self.code.close(" else {");
+            self.code.indent();
+            self.put_arm(then);
+            self.code.close("");
+        }
+    }
+
+    /// Runs a procedure; gives how it ended where that is not known.
+    fn call(&mut self, procedure: ProcedureId, point: Option<u32>) -> Option<String> {
+        let cx = self.cx;
+        let callee = &cx.program.procedures[procedure];
+        if let Some(point) = point {
+            self.trace("SD_TRACE_CALL", point, &index(procedure).to_string());
+        }
+        // Parameters of actions that nobody else calls are arguments in C; here they are in the locals.
+        let text = format!("{}({})", cx.procedure_name(procedure), cx.arguments(callee.block));
+        let end = if cx.ends(procedure).is_plain() {
+            self.code.line(format!("{text};"));
+            None
+        } else {
+            Some(self.keep("uint32_t", &text))
+        };
+        if let Some(point) = point {
+            let value = end.as_deref().map_or("0".to_string(), |e| format!("{e} == SD_EXIT"));
+            self.trace("SD_TRACE_RETURN", point, &value);
+        }
+        end
+    }
+
+    fn after_call(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        ends: crate::cx::Ends,
+        end: Option<String>,
+        [then, exit]: [NodeId; 2],
+        follow: Option<NodeId>,
+    ) {
+        let Some(end) = end else { return self.edge(writing, from, then, follow) };
+        if ends.stops {
+            let condition = if ends.exits { format!("{end} && {end} != SD_EXIT") } else { end.clone() };
+            self.code.line(format!("if (SD_UNLIKELY({condition}))"));
+            self.code.indent();
+            self.code.line(format!("return {end};"));
+            self.code.dedent();
+        }
+        if !ends.exits || then == exit {
+            if !ends.stops {
+                self.code.line(format!("(void){end};"));
+            }
+            return self.edge(writing, from, then, follow);
+        }
+        let condition = Scalar::compound(format!("{end} == SD_EXIT"), crate::expr::Class::Int);
+        let exited = self.nested(|f| f.edge(writing, from, exit, follow));
+        let returned = self.nested(|f| f.edge(writing, from, then, follow));
+        if returned.is_empty() || ends_elsewhere(&exited) {
+            self.branch(&condition, exited, self.code.nested());
+            self.code.append(returned.shallower());
+        } else {
+            self.branch(&condition, exited, returned);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
+    fn switch(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        subject: &Expr,
+        cases: &[SwitchCase],
+        otherwise: NodeId,
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        let width = width_of(&subject.ty);
+        if width > 64 {
+            // C has no switch on these: compared one after the other.
+            let as_cases: Vec<(Expr, NodeId)> = cases
+                .iter()
+                .map(|case| {
+                    (Expr { kind: ExprKind::Const(case.value.clone()), ty: subject.ty.clone() }, case.target)
+                })
+                .collect();
+            return self.chain(writing, from, subject, &as_cases, otherwise, follow, point);
+        }
+        let mut value = self.scalar(subject);
+        if let Some(point) = point {
+            let kept = self.keep("uint64_t", &value.text);
+            self.trace("SD_TRACE_TERMINATOR", point, &kept);
+            value = Scalar::atom(kept, crate::expr::Class::U64);
+        }
+        let mut ways: Vec<(Vec<String>, NodeId)> = Vec::new();
+        for case in cases {
+            let label = format!("case {}:", crate::expr::constant(case.value.to_u128().unwrap_or(0)).text);
+            match ways.iter_mut().find(|(_, target)| *target == case.target) {
+                Some((labels, _)) => labels.push(label),
+                None => ways.push((vec![label], case.target)),
+            }
+        }
+        self.c_switch(writing, from, &value, ways, otherwise, follow);
+    }
+
+    fn c_switch(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        value: &Scalar,
+        mut ways: Vec<(Vec<String>, NodeId)>,
+        otherwise: NodeId,
+        follow: Option<NodeId>,
+    ) {
+        ways.retain(|(_, target)| *target != otherwise);
+        if ways.is_empty() {
+            return self.edge(writing, from, otherwise, follow);
+        }
+        self.code.line(format!("switch ({}) {{", strip(&value.text)));
+        ways.push((vec!["default:".to_string()], otherwise));
+        for (labels, target) in ways {
+            for label in labels {
+                self.code.line(label);
+            }
+            let body = self.nested(|f| f.edge(writing, from, target, follow));
+            let leaves = ends_elsewhere(&body);
+            if body.is_empty() {
+                self.code.indent();
+                self.code.line("break;");
+                self.code.dedent();
+                continue;
+            }
+            // What a case declares is its own.
+            self.code.line("{");
+            self.code.append(body);
+            self.code.line("}");
+            if !leaves {
+                self.code.line("break;");
+            }
+        }
+        self.code.line("}");
+    }
+
+    /// `if (subject == a) ... else if ...` for values that C cannot switch on.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
+    fn chain(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        subject: &Expr,
+        cases: &[(Expr, NodeId)],
+        otherwise: NodeId,
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        let conditions: Vec<(Scalar, NodeId)> = cases
+            .iter()
+            .map(|(value, target)| (self.scalar(&subject.clone().equals(value.clone())), *target))
+            .collect();
+        self.conditions(writing, from, conditions, (otherwise, "UINT64_MAX"), follow, point);
+    }
+
+    /// The first condition that holds.
+    fn conditions(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        conditions: Vec<(Scalar, NodeId)>,
+        (otherwise, number): (NodeId, &str),
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        let mut is_first = true;
+        for (i, (condition, target)) in conditions.iter().enumerate() {
+            let text = strip(&condition.text);
+            let body = self.nested(|f| {
+                if let Some(point) = point {
+                    f.trace("SD_TRACE_TERMINATOR", point, &i.to_string());
+                }
+                f.edge(writing, from, *target, follow);
+            });
+            let head = if is_first { format!("if ({text})") } else { format!("}} else if ({text})") };
+            is_first = false;
+            self.code.line(format!("{head} {{"));
+            self.code.append(body);
+        }
+        let last = self.nested(|f| {
+            if let Some(point) = point {
+                f.trace("SD_TRACE_TERMINATOR", point, number);
+            }
+            f.edge(writing, from, otherwise, follow);
+        });
+        if is_first {
+            self.code.append(last.shallower());
+        } else if last.is_empty() {
+            self.code.line("}");
+        } else {
+            self.code.line("} else {");
+            self.code.append(last);
+            self.code.line("}");
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
+    fn select(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        keys: &[Expr],
+        cases: &[SelectCase],
+        otherwise: NodeId,
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        // Nothing after a case for everything is asked.
+        let (cases, otherwise, number) = match cases.iter().position(|case| is_everything(&case.pattern)) {
+            Some(i) => (&cases[..i], cases[i].target, i.to_string()),
+            None => (cases, otherwise, "UINT64_MAX".to_string()),
+        };
+        if let ([key], None) = (keys, point)
+            && width_of(&key.ty) <= 64
+            && let Some(ways) = constant_cases(cases)
+        {
+            let value = self.scalar(key);
+            if cases.len() > 1 {
+                return self.c_switch(writing, from, &value, ways, otherwise, follow);
+            }
+        }
+        let kept: Vec<Kept> = keys.iter().map(|key| self.keep_key(key)).collect();
+        let conditions: Vec<(Scalar, NodeId)> = cases
+            .iter()
+            .map(|case| {
+                let parts: Vec<String> = match &case.pattern {
+                    Pattern::ValueSet(set) => vec![self.in_value_set(index(*set), keys)],
+                    Pattern::Keys(sets) => {
+                        kept.iter().zip(sets).filter_map(|(key, set)| self.in_keyset(key, set)).collect()
+                    }
+                };
+                let text = if parts.is_empty() { "true".to_string() } else { parts.join(" && ") };
+                (Scalar::atom(text, crate::expr::Class::Int), case.target)
+            })
+            .collect();
+        self.conditions(writing, from, conditions, (otherwise, &number), follow, point);
+    }
+
+    /// A key that is compared several times.
+    fn keep_key<'e>(&mut self, key: &'e Expr) -> Kept<'e> {
+        let width = width_of(&key.ty);
+        if width > 128 {
+            let limbs = self.limbs(key);
+            return Kept { text: limbs, key, is_wide: true };
+        }
+        let value = self.scalar(key);
+        let text = if is_simple(&value) {
+            value.text
+        } else {
+            self.keep(crate::expr::container(width), &value.text)
+        };
+        Kept { text, key, is_wide: false }
+    }
+
+    /// The condition that a key is in a set; `None` when it always is.
+    fn in_keyset(&mut self, kept: &Kept<'_>, set: &Keyset) -> Option<String> {
+        let (key, text) = (kept.key, &kept.text);
+        let width = width_of(&key.ty);
+        if width == 0 && !matches!(set, Keyset::Range { .. }) {
+            return None;
+        }
+        Some(match set {
+            Keyset::Any => return None,
+            Keyset::ValueSet(set) => self.in_value_set(index(*set), std::slice::from_ref(key)),
+            Keyset::Value(value) if kept.is_wide => {
+                let value = self.limbs(value);
+                format!("sd_wide_eq({text}.limb, {value}.limb, {width})")
+            }
+            Keyset::Value(value) => format!("{text} == {}", self.scalar(value).operand()),
+            Keyset::Mask { value, mask } if kept.is_wide => {
+                let (value, mask) = (self.limbs(value), self.limbs(mask));
+                let c = self.cx.types.limbs(crate::types::n_limbs(width));
+                let (a, b) = (self.temp(), self.temp());
+                self.code.line(format!("{c} {a}, {b};"));
+                self.code.line(format!("sd_wide_and({a}.limb, {text}.limb, {mask}.limb, {width});"));
+                self.code.line(format!("sd_wide_and({b}.limb, {value}.limb, {mask}.limb, {width});"));
+                format!("sd_wide_eq({a}.limb, {b}.limb, {width})")
+            }
+            Keyset::Mask { value, mask } => {
+                let (value, mask) = (self.scalar(value), self.scalar(mask));
+                match (value.constant, mask.constant) {
+                    (Some(v), Some(m)) => {
+                        format!("({text} & {}) == {}", mask.text, crate::expr::constant(v & m).text)
+                    }
+                    _ => {
+                        format!("({text} & {}) == ({} & {})", mask.operand(), value.operand(), mask.operand())
+                    }
+                }
+            }
+            Keyset::Range { lo, hi } => {
+                let key_again = key.clone();
+                let bool_ty = ir::Type::Bool;
+                let above = Expr::binary(ir::BinaryOp::Ge, key_again.clone(), lo.clone(), bool_ty.clone());
+                let below = Expr::binary(ir::BinaryOp::Le, key_again, hi.clone(), bool_ty);
+                let (above, below) = (self.scalar(&above), self.scalar(&below));
+                format!("{} && {}", above.operand(), below.operand())
+            }
+        })
+    }
+}
+
+struct Kept<'e> {
+    /// Of wide values what has a member `limb`.
+    text: String,
+    key: &'e Expr,
+    is_wide: bool,
+}
+
+/// The cases of a C switch, when all of them are distinct constants of one key.
+fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
+    let mut seen = Vec::new();
+    let mut ways: Vec<(Vec<String>, NodeId)> = Vec::new();
+    for case in cases {
+        let Pattern::Keys(sets) = &case.pattern else { return None };
+        let [Keyset::Value(value)] = sets.as_slice() else { return None };
+        let value = value.as_const()?.to_u128()?;
+        if seen.contains(&value) {
+            continue;
+        }
+        seen.push(value);
+        let label = format!("case {}:", crate::expr::constant(value).text);
+        match ways.iter_mut().find(|(_, target)| *target == case.target) {
+            Some((labels, _)) => labels.push(label),
+            None => ways.push((vec![label], case.target)),
+        }
+    }
+    Some(ways)
+}
+
+/// Whether control never comes to the end of a piece of code.
+fn ends_elsewhere(code: &crate::code::Code) -> bool {
+    code.last_line().is_some_and(|line| line.starts_with("return") || line.starts_with("goto "))
+}
+
+/// Without parentheses around all of it.
+fn strip(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
+}
+
+/// The place of a span in the source, for comments.
+pub(crate) fn at(sources: &diagnostics::SourceMap, span: Span) -> Option<String> {
+    let at = sources.locate(span)?;
+    Some(format!("{}:{}", at.file, at.line))
+}

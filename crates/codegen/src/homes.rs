@@ -1,0 +1,228 @@
+//! Where each variable lives in C: in the packet's state, in the locals of a block that its procedures see, in a
+//! function, or as a parameter of an action.
+
+use crate::names::{Unique, identifier, path};
+use crate::types::{Repr, repr};
+use ir::lookup::{get, id_at, index};
+use ir::visit::Access;
+use ir::{BlockId, Graph, NodeId, ProcedureId, ProcedureKind, Program, Scope, TerminatorKind, VarId};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+
+/// Whose code it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Owner {
+    Block(BlockId),
+    Procedure(ProcedureId),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// `s->name`
+    State,
+    /// `l->name`
+    Locals(BlockId),
+    /// A variable of one function.
+    Function(Owner),
+    /// A parameter of an action that only tables call.
+    Param(ProcedureId),
+}
+
+#[derive(Debug)]
+pub(crate) struct Homes {
+    homes: Vec<Home>,
+    names: Vec<String>,
+}
+
+impl Homes {
+    /// With `visible` all variables are in the state or in the locals, where a host can read them.
+    pub(crate) fn new(program: &Program, visible: bool) -> Homes {
+        let users = users(program);
+        let mut homes = Vec::new();
+        for (id, variable) in program.variables.iter() {
+            let block = match variable.scope {
+                Scope::Pipeline(_) => None,
+                Scope::Block(block) => Some(block),
+                Scope::Procedure(p) => get(&program.procedures, p).map(|p| p.block),
+            };
+            let Some(block) = block else {
+                homes.push(Home::State);
+                continue;
+            };
+            let users: Vec<Owner> = users[index(id)].iter().copied().collect();
+            homes.push(match users.as_slice() {
+                _ if visible => Home::Locals(block),
+                [] | [Owner::Procedure(_)] if is_action_data(program, id, &users) => match variable.scope {
+                    Scope::Procedure(p) => Home::Param(p),
+                    _ => Home::Locals(block),
+                },
+                [Owner::Block(b)] => Home::Function(Owner::Block(*b)),
+                [Owner::Procedure(p)] if !is_parameter(program, id) && is_assigned_first(program, *p, id) => {
+                    Home::Function(Owner::Procedure(*p))
+                }
+                _ => Home::Locals(block),
+            });
+        }
+        let names = names(program, &homes);
+        Homes { homes, names }
+    }
+
+    pub(crate) fn home(&self, id: VarId) -> &Home {
+        &self.homes[index(id)]
+    }
+
+    pub(crate) fn name(&self, id: VarId) -> &str {
+        &self.names[index(id)]
+    }
+
+    /// In C.
+    pub(crate) fn path(&self, id: VarId) -> String {
+        match self.home(id) {
+            Home::State => format!("s->{}", self.name(id)),
+            Home::Locals(_) => format!("l->{}", self.name(id)),
+            Home::Function(_) | Home::Param(_) => self.name(id).to_string(),
+        }
+    }
+
+    pub(crate) fn with(&self, wanted: impl Fn(&Home) -> bool) -> Vec<VarId> {
+        (0..self.homes.len()).filter(|i| wanted(&self.homes[*i])).map(id_at).collect()
+    }
+
+    pub(crate) fn has_locals(&self, block: BlockId) -> bool {
+        self.homes.contains(&Home::Locals(block))
+    }
+}
+
+fn names(program: &Program, homes: &[Home]) -> Vec<String> {
+    // One name for all that may meet in one function or struct: those of a block.
+    let mut state = Unique::default();
+    let mut blocks: Vec<Unique> = program.blocks.iter().map(|_| Unique::default()).collect();
+    let mut names = Vec::new();
+    for ((_, variable), home) in program.variables.iter().zip(homes) {
+        let own = match variable.name.strip_prefix('$') {
+            Some(number) => format!("tmp_{}", path(number)),
+            None => identifier(&variable.name),
+        };
+        let block = match variable.scope {
+            Scope::Pipeline(_) => None,
+            Scope::Block(block) => Some(block),
+            Scope::Procedure(p) => get(&program.procedures, p).map(|p| p.block),
+        };
+        let unique = match block.and_then(|b| blocks.get_mut(index(b))) {
+            Some(unique) => unique,
+            None => &mut state,
+        };
+        names.push(match (home, variable.scope) {
+            // Actions have their parameters to themselves.
+            (Home::Param(_), _) => own,
+            (Home::Locals(_), Scope::Procedure(p)) => {
+                let procedure = get(&program.procedures, p).map_or("", |p| p.name.as_str());
+                let last = procedure.rsplit('.').next().unwrap_or("");
+                unique.take(format!("{}__{own}", path(last)))
+            }
+            _ => unique.take(own),
+        });
+    }
+    // Parameters of one action differ from each other.
+    for (_, procedure) in program.procedures.iter() {
+        let mut unique = Unique::default();
+        for param in &procedure.params {
+            if matches!(homes[index(*param)], Home::Param(_)) {
+                let name = unique.take(names[index(*param)].clone());
+                names[index(*param)] = name;
+            }
+        }
+    }
+    names
+}
+
+fn is_parameter(program: &Program, id: VarId) -> bool {
+    match program.variables[id].scope {
+        Scope::Procedure(p) => get(&program.procedures, p).is_some_and(|p| p.params.contains(&id)),
+        Scope::Pipeline(_) | Scope::Block(_) => false,
+    }
+}
+
+/// A single value that only entries of tables assign, and only the action reads.
+fn is_action_data(program: &Program, id: VarId, users: &[Owner]) -> bool {
+    let Scope::Procedure(p) = program.variables[id].scope else { return false };
+    let Some(procedure) = get(&program.procedures, p) else { return false };
+    let is_int = matches!(repr(&program.variables[id].ty), Some(Repr::Int(_)));
+    procedure.kind == ProcedureKind::Action
+        && procedure.params.contains(&id)
+        && is_int
+        && users.iter().all(|user| *user == Owner::Procedure(p))
+        && !is_called(program, p)
+}
+
+/// Whether code calls the procedure, beside tables.
+pub(crate) fn is_called(program: &Program, procedure: ProcedureId) -> bool {
+    program.graphs().flat_map(|g| g.nodes.iter()).any(
+        |(_, node)| matches!(node.terminator.kind, TerminatorKind::Call { procedure: p, .. } if p == procedure),
+    )
+}
+
+pub(crate) fn graphs(program: &Program) -> impl Iterator<Item = (Owner, &Graph)> {
+    let blocks = program.blocks.iter().map(|(id, b)| (Owner::Block(id), &b.graph));
+    blocks.chain(program.procedures.iter().map(|(id, p)| (Owner::Procedure(id), &p.graph)))
+}
+
+/// Who names each variable.
+fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
+    let mut users = vec![BTreeSet::new(); program.variables.len()];
+    for (owner, graph) in graphs(program) {
+        let mut note = |_: Access, place: &ir::Place| {
+            users[index(place.var)].insert(owner);
+        };
+        for (_, node) in graph.nodes.iter() {
+            node.stmts.iter().for_each(|stmt| stmt.for_each_access(&mut note));
+            node.terminator.kind.for_each_access(&mut note);
+        }
+        // What parser operations set where they fail, and what a parser that rejects tells.
+        let block = match owner {
+            Owner::Block(block) => Some(block),
+            Owner::Procedure(p) => get(&program.procedures, p).map(|p| p.block),
+        };
+        let error = block.and_then(|b| get(&program.blocks, b)).and_then(|b| b.error);
+        if let Some(error) = error {
+            users[index(error)].insert(owner);
+        }
+    }
+    users
+}
+
+/// Whether the procedure assigns all of the variable before it reads it, each time it is called.
+fn is_assigned_first(program: &Program, procedure: ProcedureId, id: VarId) -> bool {
+    let graph = &program.procedures[procedure].graph;
+    // Nodes that are reached before the variable is assigned.
+    let mut seen: FxHashSet<NodeId> = FxHashSet::default();
+    let mut stack = vec![graph.entry];
+    while let Some(node) = stack.pop() {
+        if !seen.insert(node) {
+            continue;
+        }
+        let Some(node) = get(&graph.nodes, node) else { continue };
+        let (mut assigned, mut read_first) = (false, false);
+        let mut note = |access: Access, place: &ir::Place| {
+            if place.var != id || assigned {
+                return;
+            }
+            if access == Access::Write && place.path.is_empty() {
+                assigned = true;
+            } else {
+                read_first = true;
+            }
+        };
+        for stmt in &node.stmts {
+            stmt.for_each_access(&mut note);
+        }
+        node.terminator.kind.for_each_access(&mut note);
+        if read_first {
+            return false;
+        }
+        if !assigned {
+            stack.extend(node.terminator.kind.successors());
+        }
+    }
+    true
+}

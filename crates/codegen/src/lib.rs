@@ -1,0 +1,72 @@
+//! From the IR to C that a person can read.
+//!
+//! - [`generate`]: one file of C for one program;
+//! - `types`: how values lie in C; `homes`: where each variable lives; `carried`: which fields stay in the packet;
+//! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
+//! - `parse`, `emit`, `tables`, `externs`: what packets, tables and extern objects need;
+//! - `program`: the file as a whole, the straight path of a packet, and the descriptors that a host reads.
+//!
+//! The file includes `sd_runtime.h` (folder `rt`) and exports what `rt/sd_abi.h` says. Names are those of the P4
+//! program: table `MyIngress.ipv4_lpm` is `p4_MyIngress__ipv4_lpm`, field `ttl` is `ttl`. `#line` leads back to the
+//! P4 program.
+//!
+//! Invariants: the same program gives the same text. What the code does is what the interpreter does, bit for
+//! bit. A valid program gives C without warnings (gcc and clang, `-Wall -Wextra`).
+//!
+//! Non-goals: running a compiler (crate `pipeline`); what lies between blocks beyond the straight path (crate
+//! `device`).
+//!
+//! Start reading at [`generate`], then `program`.
+
+mod carried;
+mod code;
+mod cx;
+mod emit;
+mod expr;
+mod externs;
+mod func;
+mod graph;
+mod homes;
+mod names;
+mod parse;
+mod place;
+mod program;
+mod tables;
+mod types;
+
+use diagnostics::SourceMap;
+use ir::Program;
+
+/// How C is generated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What the program is called in comments.
+    pub program_name: String,
+    /// What the file is called in `#line`.
+    pub file_name: String,
+    /// Lead back to the P4 program.
+    pub line_directives: bool,
+    /// Tell the host of every step, when compiled with `-DSD_TRACE`.
+    pub trace: bool,
+    /// Entries of tables that do not say their size.
+    pub table_size: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            program_name: "program.p4".to_string(),
+            file_name: "program.c".to_string(),
+            line_directives: true,
+            trace: false,
+            table_size: 1024,
+        }
+    }
+}
+
+/// The C text of a valid program.
+pub fn generate(program: &Program, sources: &SourceMap, options: &Options) -> String {
+    let cx = cx::Cx::new(program, options);
+    let code = program::write(&cx, sources);
+    code.render(options.line_directives.then_some(sources), &options.file_name)
+}

@@ -1,0 +1,299 @@
+//! What parsers do with the packet: extract, advance, lookahead. Each header type has functions for it.
+
+use crate::carried::{header_of, width_bits};
+use crate::code::{Code, comment};
+use crate::cx::Cx;
+use crate::expr::{mask_text, width_of};
+use crate::func::Func;
+use crate::types::{Repr, repr};
+use ir::layout::{Leaf, leaves};
+use ir::{Expr, Place, Program, Step, StructId, Type};
+
+/// From a value to one of its leaves: `.ipv4.ttl`.
+pub(crate) fn leaf_path(cx: &Cx<'_>, ty: &Type, leaf: &Leaf) -> String {
+    let mut ty = ty.clone();
+    let mut text = String::new();
+    for step in &leaf.path {
+        match (step, &ty) {
+            (Step::Field(i), Type::Struct(id)) => {
+                text.push('.');
+                text.push_str(cx.types.field_name(*id, *i));
+            }
+            (Step::Element(i), _) => text.push_str(&format!(".sd_e[{i}]")),
+            (Step::Valid, _) => text.push_str(".sd_valid"),
+            (Step::NextIndex, _) => text.push_str(".sd_next"),
+            _ => {}
+        }
+        match cx.program.step_type(&ty, step) {
+            Some(inner) => ty = inner,
+            None => break,
+        }
+    }
+    text
+}
+
+/// The first field that leads to a leaf of a header.
+fn first_field(leaf: &Leaf) -> u32 {
+    match leaf.path.first() {
+        Some(Step::Field(i)) => *i,
+        _ => 0,
+    }
+}
+
+/// The `varbit` of a header, if it has one: its largest size in bits.
+pub(crate) fn varbit_of(program: &Program, id: StructId) -> Option<u32> {
+    leaves(program, &Type::Struct(id)).iter().find_map(|leaf| match leaf.ty {
+        Type::Varbit(max) => Some(max),
+        _ => None,
+    })
+}
+
+/// `width` bits, `offset` bits from the byte at `at`: constants both.
+fn load_at(at: &str, offset: u64, width: u32) -> String {
+    let (byte, skip) = (offset / 8, (offset % 8) as u32);
+    let n_bytes = (skip + width).div_ceil(8);
+    let from = if byte == 0 { at.to_string() } else { format!("{at} + {byte}") };
+    if n_bytes > 8 {
+        return if width <= 64 {
+            format!("sd_read_bits({at}, {offset}, {width})")
+        } else {
+            format!("sd_read_bits128({at}, {offset}, {width})")
+        };
+    }
+    let whole = match n_bytes {
+        1 => format!("{at}[{byte}]"),
+        2 => format!("sd_load_be16({from})"),
+        4 => format!("sd_load_be32({from})"),
+        8 => format!("sd_load_be64({from})"),
+        n => format!("sd_load_be({from}, {n})"),
+    };
+    let excess = n_bytes * 8 - skip - width;
+    match (excess, skip) {
+        (0, 0) => whole,
+        (0, _) => format!("{whole} & {}", mask_text(width)),
+        (_, 0) => format!("{whole} >> {excess}"),
+        (_, _) => format!("{whole} >> {excess} & {}", mask_text(width)),
+    }
+}
+
+/// The functions that extract headers of a type: `check` says whether it can be done, `load` does it.
+pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
+    let program = cx.program;
+    let ty = Type::Struct(id);
+    let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
+    let fixed = width_bits(program, id);
+    let varbit = varbit_of(program, id);
+    let size = if varbit.is_some() { ", uint32_t size_bits" } else { "" };
+    let declared = comment(&program.structs[id].name);
+
+    out.own(format!("/* Whether a {declared} can be extracted: an error code, or 0. */"));
+    out.function(format!("SD_INLINE uint32_t {stem}__check(const struct sd_packet *p{size})"));
+    let wanted = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
+    out.line(format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"));
+    out.indent();
+    out.line("return SD_ERROR_PACKET_TOO_SHORT;");
+    out.dedent();
+    if let Some(max) = varbit {
+        out.line("if (SD_UNLIKELY(size_bits % 8 != 0))");
+        out.indent();
+        out.line("return SD_ERROR_PARSER_INVALID_ARGUMENT;");
+        out.dedent();
+        out.line(format!("if (SD_UNLIKELY(size_bits > {max}))"));
+        out.indent();
+        out.line("return SD_ERROR_HEADER_TOO_SHORT;");
+        out.dedent();
+    }
+    out.line("return 0;");
+    out.close("");
+    out.blank();
+
+    out.own(format!("/* Extracts a {declared} that can be extracted. */"));
+    out.function(format!("SD_INLINE void {stem}__load(struct sd_packet *p, {name} *h{size})"));
+    out.line("h->sd_valid = 1;");
+    if cx.carried.has_origin(id) {
+        out.line("h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);");
+    }
+    let constant_at = cx.carried.is_aligned;
+    let mut fields = Code::new();
+    fields.indent();
+    let mut offset = 0u64;
+    let mut after_varbit = false;
+    for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
+        let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
+        let width = width_of(&leaf.ty);
+        let is_carried = cx.carried.is_carried(id, first_field(leaf));
+        match repr(&leaf.ty) {
+            _ if is_carried => {}
+            Some(Repr::Varbit(_)) => {
+                let at = format!("bit + {offset}");
+                fields.line(format!("memset(&{path}, 0, sizeof {path});"));
+                fields.line(format!("{path}.n_bits = size_bits;"));
+                fields.line("for (uint32_t i = 0; i < size_bits / 8; i++)");
+                fields.indent();
+                fields.line(format!("{path}.bytes[i] = (uint8_t)sd_read_bits(p->data, {at} + 8 * i, 8);"));
+                fields.dedent();
+                after_varbit = true;
+            }
+            Some(Repr::Limbs(_)) => {
+                let at = bit_at(after_varbit, offset);
+                fields.line(format!("sd_read_bits_wide({path}.limb, p->data, {at}, {width});"));
+            }
+            Some(Repr::Int(_)) if width == 0 => {}
+            Some(Repr::Int(bits)) => {
+                let text = if constant_at && !after_varbit {
+                    load_at("at", offset, width)
+                } else if bits <= 64 {
+                    format!("sd_read_bits(p->data, {}, {width})", bit_at(after_varbit, offset))
+                } else {
+                    format!("sd_read_bits128(p->data, {}, {width})", bit_at(after_varbit, offset))
+                };
+                let cast = if bits < 64
+                    && !text.starts_with("at[")
+                    && !text.starts_with("sd_load_be16(")
+                    && !text.starts_with("sd_load_be32(")
+                {
+                    format!("({})({text})", crate::types::int_type(bits))
+                } else {
+                    text
+                };
+                fields.line(format!("{path} = {cast};"));
+            }
+            None => {}
+        }
+        offset += u64::from(width);
+    }
+    let text = fields.render(None, "");
+    if text.contains("at[") || text.contains("(at") {
+        out.line("const uint8_t *at = p->data + p->cursor_bits / 8;");
+    }
+    if text.contains("bit + ") {
+        out.line("const uint64_t bit = p->cursor_bits;");
+    }
+    out.append(fields);
+    let moved = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
+    out.line(format!("p->cursor_bits += {moved};"));
+    out.close("");
+    out.blank();
+}
+
+fn bit_at(after_varbit: bool, offset: u64) -> String {
+    if after_varbit { format!("bit + {offset} + size_bits") } else { format!("bit + {offset}") }
+}
+
+impl Func<'_, '_> {
+    /// Gives an expression with the error code.
+    pub(crate) fn extract(&mut self, place: &Place, to_next: bool, size_bits: Option<&Expr>) -> String {
+        let Some(id) = header_of(self.cx.program, place) else { return "0".to_string() };
+        let stem = self.cx.types.stem(id);
+        let size = match (size_bits, varbit_of(self.cx.program, id)) {
+            (Some(e), Some(_)) => {
+                let value = self.scalar(e);
+                let kept = self.keep("uint32_t", &value.text);
+                format!(", {kept}")
+            }
+            (None, Some(_)) => ", 0".to_string(),
+            (_, None) => String::new(),
+        };
+        // A size for a header without varbit counts among the bits that are wanted.
+        let access = self.place(place);
+        let t = self.temp();
+        self.code.line(format!("uint32_t {t} = {stem}__check(p{size});"));
+        let lvalue = &access.lvalue;
+        match (to_next, &access.ty) {
+            (true, Type::Stack { size: n, .. }) => {
+                let exists = access.guard.as_ref().map(|g| format!("{g} && ")).unwrap_or_default();
+                self.code.line(format!("if (!{t} && {exists}{lvalue}.sd_next >= {n})"));
+                self.code.indent();
+                self.code.line(format!("{t} = SD_ERROR_STACK_OUT_OF_BOUNDS;"));
+                self.code.dedent();
+                self.load_or_skip(
+                    &t,
+                    &access.guard,
+                    &stem,
+                    &format!("{lvalue}.sd_e[{lvalue}.sd_next++]"),
+                    &size,
+                    id,
+                );
+            }
+            _ => self.load_or_skip(&t, &access.guard, &stem, lvalue, &size, id),
+        }
+        t
+    }
+
+    /// Where the place does not exist its bits are skipped.
+    fn load_or_skip(
+        &mut self,
+        t: &str,
+        guard: &Option<String>,
+        stem: &str,
+        lvalue: &str,
+        size: &str,
+        id: StructId,
+    ) {
+        match guard {
+            None => {
+                self.code.line(format!("if (SD_LIKELY(!{t}))"));
+                self.code.indent();
+                self.code.line(format!("{stem}__load(p, &{lvalue}{size});"));
+                self.code.dedent();
+            }
+            Some(guard) => {
+                let fixed = width_bits(self.cx.program, id);
+                let more = size.strip_prefix(", ").map(|s| format!(" + (uint64_t){s}")).unwrap_or_default();
+                self.code.line(format!("if (!{t} && {guard})"));
+                self.code.indent();
+                self.code.line(format!("{stem}__load(p, &{lvalue}{size});"));
+                self.code.dedent();
+                self.code.line(format!("else if (!{t})"));
+                self.code.indent();
+                self.code.line(format!("p->cursor_bits += {fixed}{more};"));
+                self.code.dedent();
+            }
+        }
+    }
+
+    pub(crate) fn advance(&mut self, bits: &Expr) -> String {
+        let amount = self.scalar(bits);
+        format!("sd_advance(p, {})", amount.text)
+    }
+
+    pub(crate) fn lookahead(&mut self, place: &Place) -> String {
+        let access = self.place(place);
+        let ty = access.ty.clone();
+        let all = leaves(self.cx.program, &ty);
+        let n_bits: u64 = all.iter().filter(|l| !l.is_implicit()).map(|l| u64::from(width_of(&l.ty))).sum();
+        let t = self.temp();
+        self.code.line(format!(
+            "const uint32_t {t} = sd_bits_left(p) < {n_bits} ? SD_ERROR_PACKET_TOO_SHORT : 0;"
+        ));
+        let exists = access.guard.as_ref().map(|g| format!(" && {g}")).unwrap_or_default();
+        self.code.open(format!("if (!{t}{exists})"));
+        let mut offset = 0u64;
+        for leaf in &all {
+            let path = format!("{}{}", access.lvalue, leaf_path(self.cx, &ty, leaf));
+            let width = width_of(&leaf.ty);
+            match (leaf.path.last(), repr(&leaf.ty)) {
+                (Some(Step::Valid), _) => self.code.line(format!("{path} = 1;")),
+                (Some(Step::NextIndex), _) => {}
+                (_, Some(Repr::Int(_))) if width == 0 => {}
+                (_, Some(Repr::Int(bits))) => {
+                    let name = if bits > 64 { "sd_read_bits128" } else { "sd_read_bits" };
+                    let cast =
+                        if bits < 64 { format!("({})", crate::types::int_type(bits)) } else { String::new() };
+                    self.code
+                        .line(format!("{path} = {cast}{name}(p->data, p->cursor_bits + {offset}, {width});"));
+                    offset += u64::from(width);
+                }
+                (_, Some(Repr::Limbs(_))) => {
+                    self.code.line(format!(
+                        "sd_read_bits_wide({path}.limb, p->data, p->cursor_bits + {offset}, {width});"
+                    ));
+                    offset += u64::from(width);
+                }
+                _ => {}
+            }
+        }
+        self.code.close("");
+        t
+    }
+}

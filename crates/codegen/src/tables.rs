@@ -1,0 +1,404 @@
+//! Tables: their keys, what they look up, the actions they run, and what the program puts into them.
+
+use crate::code::{Code, comment};
+use crate::cx::Cx;
+use crate::expr::width_of;
+use crate::externs::{packed, packed_member, selector_algorithm};
+use crate::func::Func;
+use crate::homes::Home;
+use crate::names::{Unique, identifier};
+use crate::types::{Repr, repr, size_bytes};
+use ir::layout::leaves;
+use ir::lookup::{get, index};
+use ir::{Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, TableId, Type};
+
+/// The keys that are matched on, with their positions among all.
+pub(crate) fn matched(keys: &[Key]) -> Vec<(usize, &Key)> {
+    keys.iter().enumerate().filter(|(_, key)| key.match_kind != MatchKind::Selector).collect()
+}
+
+pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
+    match kind {
+        MatchKind::Exact | MatchKind::Selector => "SD_MATCH_EXACT",
+        MatchKind::Lpm => "SD_MATCH_LPM",
+        MatchKind::Ternary => "SD_MATCH_TERNARY",
+        MatchKind::Range => "SD_MATCH_RANGE",
+        MatchKind::Optional => "SD_MATCH_OPTIONAL",
+    }
+}
+
+/// Signed values that are matched by range are kept with the sign bit flipped, so that their order is unsigned.
+pub(crate) fn is_biased(ty: &Type, kind: MatchKind) -> bool {
+    kind == MatchKind::Range && ty.is_signed()
+}
+
+/// Names of the members of a key.
+fn member_names(keys: &[(usize, &Key)]) -> Vec<String> {
+    let mut unique = Unique::default();
+    keys.iter().map(|(_, key)| unique.take(identifier(&crate::names::path(&key.name)))).collect()
+}
+
+/// Leaves of the action data, in order.
+pub(crate) fn data_leaves(cx: &Cx<'_>, procedure: ProcedureId) -> Vec<Type> {
+    let params = get(&cx.program.procedures, procedure).map(|p| p.params.as_slice()).unwrap_or_default();
+    let of_param = |var: &ir::VarId| leaves(cx.program, &cx.program.variables[*var].ty);
+    params.iter().flat_map(of_param).map(|leaf| leaf.ty).collect()
+}
+
+/// Names of the members of the action data, in the same order.
+fn data_names(cx: &Cx<'_>, procedure: ProcedureId) -> Vec<String> {
+    let params = get(&cx.program.procedures, procedure).map(|p| p.params.as_slice()).unwrap_or_default();
+    let mut unique = Unique::default();
+    let mut names = Vec::new();
+    for var in params {
+        let variable = &cx.program.variables[*var];
+        for leaf in leaves(cx.program, &variable.ty) {
+            let path = crate::parse::leaf_path(cx, &variable.ty, &leaf);
+            let path: String =
+                path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+            names.push(unique.take(identifier(&format!("{}{path}", variable.name))));
+        }
+    }
+    names
+}
+
+pub(crate) fn data_struct_name(cx: &Cx<'_>, procedure: ProcedureId) -> String {
+    format!("struct {}__data", cx.procedure_name(procedure))
+}
+
+/// What entries hold for an action.
+pub(crate) fn data_struct(cx: &Cx<'_>, procedure: ProcedureId, out: &mut Code) {
+    let types = data_leaves(cx, procedure);
+    if types.is_empty() {
+        return;
+    }
+    let name = &cx.program.procedures[procedure].name;
+    out.line(format!("/* Data of action {}. */", comment(name)));
+    out.open(data_struct_name(cx, procedure));
+    for (ty, member) in types.iter().zip(data_names(cx, procedure)) {
+        out.line(packed_member(cx, ty, &member));
+    }
+    out.close(" __attribute__((packed));");
+    out.blank();
+}
+
+pub(crate) fn key_struct(cx: &Cx<'_>, id: TableId, out: &mut Code) {
+    let table = &cx.program.tables[id];
+    let keys = matched(&table.keys);
+    if keys.is_empty() {
+        return;
+    }
+    out.line(format!("/* Key of table {}. */", comment(&table.name)));
+    out.open(format!("struct {}__key", cx.table_name(id)));
+    for ((_, key), name) in keys.iter().zip(member_names(&keys)) {
+        let kind = key.match_kind.name();
+        out.line(format!("{} /* {}: {kind} */", packed_member(cx, &key.ty, &name), comment(&key.name)));
+    }
+    out.close(" __attribute__((packed));");
+    out.blank();
+}
+
+impl Func<'_, '_> {
+    /// Looks a table up and runs the action; gives how that ended where it is not known.
+    pub(crate) fn apply(
+        &mut self,
+        id: TableId,
+        keys: &[Expr],
+        hit: Option<&Place>,
+        action: Option<&Place>,
+        point: Option<u32>,
+    ) -> Option<String> {
+        let cx = self.cx;
+        let table = &cx.program.tables[id];
+        let ends = cx.table_ends(id);
+        let end = (!ends.is_plain()).then(|| {
+            let end = self.temp();
+            self.code.line(format!("uint32_t {end};"));
+            end
+        });
+        self.code.line(format!("/* {}.apply() */", comment(&table.name)));
+        let body = self.nested(|f| {
+            let name = cx.table_name(id);
+            let matched_keys = matched(&table.keys);
+            let hash = f.selector_hash(table, keys);
+            let key = if matched_keys.is_empty() {
+                "NULL, 0".to_string()
+            } else {
+                f.code.line(format!("struct {name}__key key;"));
+                for ((position, key), member) in matched_keys.iter().zip(member_names(&matched_keys)) {
+                    let Some(value) = keys.get(*position) else { continue };
+                    f.fill_key(&format!("key.{member}"), value, key.match_kind);
+                }
+                "&key, sizeof key".to_string()
+            };
+            f.code.line(format!(
+                "const struct sd_found found = sd_table_lookup(w, p, {}, {key}, {hash});",
+                index(id)
+            ));
+            if let Some(point) = point {
+                let locals = if cx.homes.has_locals(table.block) { "l" } else { "NULL" };
+                f.code.line(format!(
+                    "SD_TRACE_POINT(w, p, s, {locals}, SD_TRACE_LOOKUP, {point}, {}, &found);",
+                    index(id)
+                ));
+            }
+            if let Some(place) = hit {
+                let access = f.place(place);
+                f.store(&access, &crate::expr::Scalar::atom("found.hit", crate::expr::Class::Int));
+            }
+            if let Some(place) = action {
+                let access = f.place(place);
+                f.store(&access, &crate::expr::Scalar::atom("found.action", crate::expr::Class::U32));
+            }
+            let assigned = end.as_ref().map(|end| format!("{end} = ")).unwrap_or_default();
+            f.code.line(format!("{assigned}{name}__run({}, &found);", cx.arguments(table.block)));
+        });
+        self.code.line("{");
+        self.code.append(body);
+        self.code.line("}");
+        if let Some(point) = point {
+            let value = end.as_deref().map_or("0".to_string(), |e| format!("{e} == SD_EXIT"));
+            self.trace("SD_TRACE_RETURN", point, &value);
+        }
+        end
+    }
+
+    fn fill_key(&mut self, member: &str, value: &Expr, kind: MatchKind) {
+        let width = width_of(&value.ty);
+        if !is_biased(&value.ty, kind) || width == 0 {
+            return self.fill(member, value);
+        }
+        let top =
+            Expr { kind: ir::ExprKind::Const(Bits::new(width, 1).shl(width - 1)), ty: value.ty.clone() };
+        let biased = Expr::binary(ir::BinaryOp::BitXor, value.clone(), top, value.ty.clone());
+        self.fill(member, &biased);
+    }
+
+    /// The hash that chooses a member of a group.
+    fn selector_hash(&mut self, table: &ir::Table, keys: &[Expr]) -> String {
+        let Some(algorithm) = selector_algorithm(self.cx.program, table) else { return "0".to_string() };
+        self.code.line("sd_pack_begin(w);");
+        for (key, value) in table.keys.iter().zip(keys) {
+            if key.match_kind == MatchKind::Selector {
+                self.pack_value(value, false);
+            }
+        }
+        self.keep("uint64_t", &format!("sd_hash_packed(w, {algorithm}, NULL, 0)"))
+    }
+
+    /// The members of a value set have a key of these values.
+    pub(crate) fn in_value_set(&mut self, set: usize, values: &[Expr]) -> String {
+        let key = self.temp();
+        self.code.line(format!("struct p4_value_set_{set}__key {key};"));
+        let fields =
+            self.cx.program.value_sets.iter().nth(set).map(|(_, s)| s.fields.clone()).unwrap_or_default();
+        for (i, (value, field)) in values.iter().zip(&fields).enumerate() {
+            self.fill_key(&format!("{key}.k{i}"), value, field.match_kind);
+        }
+        format!("sd_value_set_contains(w, {set}, &{key})")
+    }
+}
+
+/// Runs the action that a lookup has found.
+pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
+    let table = &cx.program.tables[id];
+    let plain = cx.table_ends(id).is_plain();
+    let result = if plain { "void" } else { "uint32_t" };
+    out.own(format!("/* Runs the action that table {} has found. */", comment(&table.name)));
+    out.at(table.span);
+    let parameters = cx.parameters(table.block);
+    out.function(format!(
+        "static {result} {}__run({parameters}, const struct sd_found *found)",
+        cx.table_name(id)
+    ));
+    out.line("switch (found->action) {");
+    for (i, action) in table.actions.iter().enumerate() {
+        out.line(format!("case {i}: {{ /* {} */", comment(&action.name)));
+        out.indent();
+        run_action(cx, id, action.procedure, out);
+        out.dedent();
+        out.line("}");
+    }
+    out.line("default:");
+    out.line(if plain { "    return;" } else { "    return SD_END_DONE;" });
+    out.line("}");
+    out.close("");
+    out.blank();
+}
+
+fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Code) {
+    let block = cx.program.tables[table].block;
+    let callee = &cx.program.procedures[procedure];
+    let names = data_names(cx, procedure);
+    let mut arguments = cx.arguments(block).to_string();
+    if !names.is_empty() {
+        let data = data_struct_name(cx, procedure);
+        out.line(format!("const {data} *d = (const {data} *)found->data;"));
+        let mut names = names.iter();
+        for var in &callee.params {
+            let ty = &cx.program.variables[*var].ty;
+            for leaf in leaves(cx.program, ty) {
+                let Some(name) = names.next() else { continue };
+                if matches!(cx.homes.home(*var), Home::Param(_)) {
+                    arguments.push_str(&format!(", d->{name}"));
+                } else {
+                    let path = crate::parse::leaf_path(cx, ty, &leaf);
+                    out.line(format!("{}{path} = d->{name};", cx.homes.path(*var)));
+                }
+            }
+        }
+    }
+    let call = format!("{}({arguments})", cx.procedure_name(procedure));
+    match (cx.ends(procedure).is_plain(), cx.table_ends_of(table)) {
+        (false, _) => out.line(format!("return {call};")),
+        (true, returns) => {
+            out.line(format!("{call};"));
+            out.line(if returns { "return SD_END_DONE;" } else { "break;" });
+        }
+    }
+}
+
+/// Parameters of the C function of a procedure, beyond those of its block.
+pub(crate) fn own_parameters(cx: &Cx<'_>, procedure: ProcedureId) -> String {
+    let mut text = String::new();
+    for var in &cx.program.procedures[procedure].params {
+        if matches!(cx.homes.home(*var), Home::Param(_)) {
+            let c = cx.types.c_type(&cx.program.variables[*var].ty);
+            text.push_str(&format!(", {c} {}", cx.homes.name(*var)));
+        }
+    }
+    text
+}
+
+/// Bytes of a value in an entry, as a C initialiser: little-endian.
+fn value_bytes(bits: &Bits, ty: &Type) -> Vec<u8> {
+    if let Some(Repr::Varbit(_)) = repr(ty) {
+        let mut bytes = bits.width().to_le_bytes().to_vec();
+        // As in a packet: the first bit first.
+        let shift = bits.width().next_multiple_of(8) - bits.width();
+        let whole = bits.resize(bits.width() + shift).shl(shift);
+        bytes.extend(whole.to_bytes_be());
+        bytes.resize(size_bytes(ty) as usize, 0);
+        return bytes;
+    }
+    let mut bytes: Vec<u8> = bits.to_bytes_be().into_iter().rev().collect();
+    bytes.resize(size_bytes(ty).max(1) as usize, 0);
+    bytes
+}
+
+fn bytes_text(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:#04x}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What an entry must be, as value and mask (of a range its two ends).
+fn match_bytes(m: Option<&Match>, key: &Key) -> (Vec<u8>, Vec<u8>) {
+    let width = width_of(&key.ty);
+    let biased = is_biased(&key.ty, key.match_kind) && width > 0;
+    let of = |bits: &Bits| {
+        let top = Bits::new(width, 1).shl(width.saturating_sub(1));
+        value_bytes(&if biased { bits.xor(&top) } else { bits.clone() }, &key.ty)
+    };
+    let ones = || match repr(&key.ty) {
+        Some(Repr::Varbit(_)) => vec![0xff; size_bytes(&key.ty) as usize],
+        _ => value_bytes(&Bits::ones(width), &key.ty),
+    };
+    let zeros = || vec![0; size_bytes(&key.ty).max(1) as usize];
+    match m {
+        None if key.match_kind == MatchKind::Range => (zeros(), ones()),
+        None => (zeros(), zeros()),
+        Some(Match::Exact(v) | Match::Optional(v)) => (of(v), ones()),
+        Some(Match::Lpm { value, prefix_len }) => {
+            let mask = Bits::prefix_mask(width, *prefix_len);
+            (of(&value.and(&mask)), value_bytes(&mask, &key.ty))
+        }
+        Some(Match::Ternary { value, mask }) => (of(&value.and(mask)), value_bytes(mask, &key.ty)),
+        Some(Match::Range { low, high }) => (of(low), of(high)),
+    }
+}
+
+pub(crate) fn action_bytes(cx: &Cx<'_>, table: &ir::Table, action: &ir::Action) -> Vec<u8> {
+    let Some(listed) = table.actions.get(action.index as usize) else { return Vec::new() };
+    let types = data_leaves(cx, listed.procedure);
+    action.data.iter().zip(&types).flat_map(|(bits, ty)| value_bytes(bits, ty)).collect()
+}
+
+/// The function that puts the program's entries into a new instance.
+pub(crate) fn initial_function(cx: &Cx<'_>, out: &mut Code) {
+    out.own("/* The entries and default actions of the program. */");
+    out.function("static uint32_t p4_fill(struct sd_instance *instance)");
+    out.line("uint32_t status = SD_OK;");
+    for (id, table) in cx.program.tables.iter() {
+        let number = index(id);
+        let data = action_bytes(cx, table, &table.default_action);
+        out.open("");
+        let data_text = if data.is_empty() {
+            "NULL".to_string()
+        } else {
+            out.line(format!("static const uint8_t data[] = {{{}}};", bytes_text(&data)));
+            "data".to_string()
+        };
+        out.line(format!(
+            "status |= sd_control_ops.table_set_default(instance, {number}, {}, {data_text});",
+            table.default_action.index
+        ));
+        out.close("");
+        let keys = matched(&table.keys);
+        for entry in &table.entries {
+            let (mut value, mut mask) = (Vec::new(), Vec::new());
+            for ((_, key), m) in keys.iter().zip(&entry.matches) {
+                let (v, m) = match_bytes(normalised(m.as_ref(), key).as_ref(), key);
+                value.extend(v);
+                mask.extend(m);
+            }
+            let data = action_bytes(cx, table, &entry.action);
+            out.open("");
+            out.line(format!("static const uint8_t value[] = {{{}}};", bytes_text(&value)));
+            out.line(format!("static const uint8_t mask[] = {{{}}};", bytes_text(&mask)));
+            if !data.is_empty() {
+                out.line(format!("static const uint8_t data[] = {{{}}};", bytes_text(&data)));
+            }
+            let is_const = u32::from(entry.is_const || table.has_const_entries);
+            out.line("struct sd_entry_view entry;");
+            out.line("memset(&entry, 0, sizeof entry);");
+            out.line("entry.value = value;");
+            out.line("entry.mask = mask;");
+            out.line(format!("entry.priority = {};", entry.priority));
+            out.line("entry.kind = SD_ENTRY_ACTION;");
+            out.line(format!("entry.what = {};", entry.action.index));
+            out.line(format!("entry.is_const = {is_const};"));
+            if !data.is_empty() {
+                out.line("entry.data = data;");
+            }
+            out.line(format!("status |= sd_table_add_initial(instance, {number}, &entry);"));
+            out.close("");
+        }
+    }
+    out.line("return status;");
+    out.close("");
+    out.blank();
+}
+
+/// Bits that do not count are zero; what matches everything is `None`.
+fn normalised(m: Option<&Match>, key: &Key) -> Option<Match> {
+    let width = width_of(&key.ty);
+    match m? {
+        Match::Lpm { prefix_len: 0, .. } => None,
+        Match::Ternary { mask, .. } if mask.is_zero() => None,
+        Match::Range { low, high } => {
+            let (min, max) = match key.ty.is_signed() && width > 0 {
+                true => {
+                    let top = Bits::new(width, 1).shl(width - 1);
+                    (top.clone(), top.not())
+                }
+                false => (Bits::zero(width), Bits::ones(width)),
+            };
+            (*low != min || *high != max).then(|| Match::Range { low: low.clone(), high: high.clone() })
+        }
+        other => Some(other.clone()),
+    }
+}
+
+/// Offsets of the keys of a table and their size together.
+pub(crate) fn key_layout(keys: &[(usize, &Key)]) -> (Vec<u32>, u32) {
+    packed(&keys.iter().map(|(_, key)| key.ty.clone()).collect::<Vec<_>>())
+}

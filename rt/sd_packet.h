@@ -1,0 +1,65 @@
+/*
+ * Reading a packet, and how code ends.
+ */
+#ifndef SD_PACKET_H
+#define SD_PACKET_H
+
+#include "sd_abi.h"
+
+/* A procedure that exits ends what called it, too. No value of enum sd_end. */
+#define SD_EXIT 0xffffu
+
+/* Error codes of core.p4, in the order of its declaration. */
+enum {
+    SD_ERROR_PACKET_TOO_SHORT = 1,
+    SD_ERROR_STACK_OUT_OF_BOUNDS = 3,
+    SD_ERROR_HEADER_TOO_SHORT = 4,
+    SD_ERROR_PARSER_INVALID_ARGUMENT = 6
+};
+
+SD_INLINE uint64_t sd_bits_left(const struct sd_packet *p)
+{
+    return (uint64_t)p->length_bytes * 8 - p->cursor_bits;
+}
+
+/* Gives an error code. */
+SD_INLINE uint32_t sd_advance(struct sd_packet *p, uint64_t bits)
+{
+    if (SD_UNLIKELY(bits > sd_bits_left(p)))
+        return SD_ERROR_PACKET_TOO_SHORT;
+    if (SD_UNLIKELY(bits % 8 != 0))
+        return SD_ERROR_PARSER_INVALID_ARGUMENT;
+    p->cursor_bits += bits;
+    return 0;
+}
+
+/* Where what the parser has not read begins: at the next whole byte. */
+SD_INLINE const uint8_t *sd_payload(const struct sd_packet *p)
+{
+    return p->data + (p->cursor_bits + 7) / 8;
+}
+
+SD_INLINE uint32_t sd_payload_bytes(const struct sd_packet *p)
+{
+    return p->length_bytes - (uint32_t)((p->cursor_bits + 7) / 8);
+}
+
+/*
+ * Puts what the deparser wrote in front of the payload. False when there is no room: then the packet is as it
+ * was.
+ */
+SD_INLINE bool sd_packet_rebuild(struct sd_packet *p, const struct sd_worker *w)
+{
+    uint32_t parsed = (uint32_t)((p->cursor_bits + 7) / 8);
+    uint32_t emitted = w->emitted.length;
+    if (SD_UNLIKELY(emitted > parsed + p->headroom_bytes))
+        return false;
+    p->data += (int64_t)parsed - emitted;
+    p->headroom_bytes = p->headroom_bytes + parsed - emitted;
+    p->length_bytes = p->length_bytes - parsed + emitted;
+    if (emitted > 0)
+        memcpy(p->data, w->emitted.bytes, emitted);
+    return true;
+}
+
+#endif
