@@ -401,7 +401,7 @@ mirrors! {
             *mut u32,
         ) -> u32,
         group_next: NextId,
-        set_ports_down: unsafe extern "C" fn(*mut Instance, *const u32, u32),
+        set_ports_down: unsafe extern "C" fn(*mut Instance, *const u32, u32) -> u32,
         value_set_write: unsafe extern "C" fn(*mut Instance, u32, *const u8, *const u8, u32) -> u32,
         value_set_read: unsafe extern "C" fn(*mut Instance, u32, *mut *const u8, *mut *const u8) -> u32,
         counter_read: unsafe extern "C" fn(*mut Instance, u32, u64, *mut Count) -> u32,

@@ -16,6 +16,27 @@ mod cache;
 pub mod compile;
 mod compiler;
 
+mod control;
+mod entries;
+mod host;
+mod instance;
+pub mod layout;
+mod load;
+mod native;
+mod native_store;
+mod ops;
+mod packet;
+mod state;
+mod values;
+mod worker;
+
 pub use cache::{CacheOptions, Cached};
 pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
 pub use compiler::CompilerError;
+pub use control::Control;
+pub use instance::{Instance, InstanceError, InstanceOptions};
+pub use layout::Layout;
+pub use load::{LoadError, Pipeline};
+pub use native::{Listener, Native, NativeError, native_device};
+pub use packet::Packet;
+pub use worker::Worker;

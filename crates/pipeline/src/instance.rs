@@ -1,0 +1,215 @@
+//! A compiled program's tables and objects, shared by its workers and its control plane.
+
+use crate::abi;
+use crate::load::Pipeline;
+use crate::ops::Ops;
+use crate::worker::Worker;
+use device::store::Profile;
+use device::store::shape::{TableShape, ValueSetShape};
+use ir::lookup::index;
+use ir::{ObjectId, Program};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// What exists once for all workers.
+///
+/// Its gate is held for reading by workers during a burst or a block, and for writing by the control plane during
+/// an operation: so no worker is within a burst while entries change, and the control plane waits for no more
+/// than one burst.
+#[derive(Debug)]
+pub struct Instance {
+    raw: NonNull<abi::Instance>,
+    pipeline: Arc<Pipeline>,
+    program: Arc<Program>,
+    gate: RwLock<ControlState>,
+    /// Workers that somebody has.
+    taken: Vec<AtomicBool>,
+}
+
+// SAFETY: what `raw` points to is used by control operations, under the gate held for writing, and by workers,
+// each of which somebody has alone, under the gate held for reading; the runtime (`rt/sd_abi.h`) says that this is
+// what it needs. Nothing in it belongs to a thread.
+#[expect(unsafe_code, reason = "a raw pointer makes it neither")]
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a raw pointer makes it neither")]
+unsafe impl Sync for Instance {}
+
+/// What the control plane remembers beside what C keeps.
+#[derive(Debug)]
+pub(crate) struct ControlState {
+    pub(crate) tables: Vec<TableShape>,
+    /// By object; what C has, too, so that writes are judged as everywhere.
+    pub(crate) profiles: BTreeMap<u32, Profile>,
+    pub(crate) value_sets: Vec<ValueSetShape>,
+    pub(crate) ports_down: BTreeSet<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstanceError {
+    #[error("there is not enough memory for the tables and objects of the program")]
+    NoMemory,
+    #[error("the compiled program is not that of the source: {0}")]
+    OtherProgram(&'static str),
+}
+
+/// What an instance is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceOptions {
+    pub n_workers: u32,
+    /// Of random numbers.
+    pub seed: u64,
+    /// Size of tables that do not say theirs: that with which the C text was made.
+    pub table_size: u64,
+}
+
+impl Instance {
+    /// With the entries that the program declares.
+    pub fn new(
+        pipeline: Arc<Pipeline>,
+        program: Arc<Program>,
+        options: InstanceOptions,
+    ) -> Result<Arc<Instance>, InstanceError> {
+        let state = ControlState::new(&program, options.table_size);
+        check(&pipeline, &program, &state).map_err(InstanceError::OtherProgram)?;
+        let config = abi::Config { n_workers: options.n_workers, reserved: 0, seed: options.seed };
+        // SAFETY: the function is that of a loaded pipeline of our ABI, and is given what it wants.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let raw = unsafe { (pipeline.functions().create)(&config) };
+        let raw = NonNull::new(raw).ok_or(InstanceError::NoMemory)?;
+        let taken = (0..options.n_workers).map(|_| AtomicBool::new(false)).collect();
+        Ok(Arc::new(Instance { raw, pipeline, program, gate: RwLock::new(state), taken }))
+    }
+
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    pub fn n_workers(&self) -> u32 {
+        self.taken.len() as u32
+    }
+
+    /// A worker that nobody has; it is given back when it is dropped.
+    pub fn take_worker(self: &Arc<Instance>) -> Option<Worker> {
+        let is_free = |taken: &AtomicBool| !taken.swap(true, Ordering::AcqRel);
+        let number = self.taken.iter().position(is_free)? as u32;
+        // SAFETY: the instance lives, and has been made with more workers than this number.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let raw = unsafe { (self.pipeline.functions().worker)(self.raw.as_ptr(), number) };
+        // SAFETY: the mark in `taken` makes it ours alone.
+        #[expect(unsafe_code, reason = "the worker's promise")]
+        NonNull::new(raw).map(|raw| unsafe { Worker::new(raw, number, Arc::clone(self)) })
+    }
+
+    pub(crate) fn give_back(&self, number: u32) {
+        if let Some(taken) = self.taken.get(number as usize) {
+            taken.store(false, Ordering::Release);
+        }
+    }
+
+    /// No entry changes while the guard lives.
+    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ControlState> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No worker is within a burst while the guard lives.
+    pub(crate) fn close(&self) -> Exclusive<'_> {
+        Exclusive { state: self.gate.write().unwrap_or_else(PoisonError::into_inner), instance: self }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: made by `create`; workers hold the instance, so none of them is left.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        unsafe {
+            (self.pipeline.functions().destroy)(self.raw.as_ptr());
+        }
+    }
+}
+
+/// The instance for the control plane alone.
+pub(crate) struct Exclusive<'a> {
+    pub(crate) state: RwLockWriteGuard<'a, ControlState>,
+    instance: &'a Instance,
+}
+
+impl Exclusive<'_> {
+    pub(crate) fn parts(&mut self) -> (&mut ControlState, Ops<'_>) {
+        let pipeline = &self.instance.pipeline;
+        // SAFETY: the instance lives as long as the guard, which is held for writing and borrowed here.
+        #[expect(unsafe_code, reason = "what the operations want is proved here")]
+        let ops = unsafe { Ops::new(self.instance.raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
+        (&mut self.state, ops)
+    }
+}
+
+impl ControlState {
+    fn new(program: &Program, table_size: u64) -> ControlState {
+        let tables = program.tables.iter();
+        let mut profiles = BTreeMap::new();
+        for (_, table) in program.tables.iter() {
+            if let Some(object) = table.implementation {
+                let declared = ir::lookup::get(&program.objects, object);
+                profiles.extend(declared.map(|declared| (number(object), Profile::new(declared))));
+            }
+        }
+        ControlState {
+            tables: tables.map(|(_, table)| TableShape::new(program, table, table_size)).collect(),
+            profiles,
+            value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
+            ports_down: BTreeSet::new(),
+        }
+    }
+}
+
+pub(crate) fn number(object: ObjectId) -> u32 {
+    index(object) as u32
+}
+
+/// Whether layout and program are of one origin, as far as writes rely on it.
+fn check(pipeline: &Pipeline, program: &Program, state: &ControlState) -> Result<(), &'static str> {
+    let layout = pipeline.layout();
+    if layout.tables.len() != program.tables.len()
+        || layout.objects.len() != program.objects.len()
+        || layout.value_sets.len() != program.value_sets.len()
+    {
+        return Err("it has another number of tables, objects or value sets");
+    }
+    for (table, shape) in layout.tables.iter().zip(&state.tables) {
+        let keys = table.keys.len() == shape.keys.len()
+            && table.keys.iter().zip(&shape.keys).all(|(a, b)| a.kind == b.kind && a.value.width == b.width);
+        let actions = table.actions.len() == shape.actions.len()
+            && table.actions.iter().zip(&shape.actions).all(|(a, b)| {
+                a.params.len() == b.widths.len()
+                    && a.params.iter().zip(&b.widths).all(|(value, width)| value.width == *width)
+            });
+        let profile = table.profile == shape.profile.map(number);
+        if !keys || !actions || !profile || table.size != shape.size {
+            return Err("a table has other keys, actions or another size");
+        }
+        // What members do is written in the table's layout.
+        let room = |object: u32| layout.objects.get(object as usize).map_or(0, |object| object.data_bytes);
+        if table.profile.is_some_and(|object| room(object) < table.data_bytes) {
+            return Err("an action profile has no room for the data of a table's actions");
+        }
+    }
+    for (value_set, shape) in layout.value_sets.iter().zip(&state.value_sets) {
+        let fields = value_set.fields.len() == shape.fields.len()
+            && value_set
+                .fields
+                .iter()
+                .zip(&shape.fields)
+                .all(|(a, (kind, width, _))| a.kind == *kind && a.value.width == *width);
+        if !fields || value_set.size != shape.size {
+            return Err("a value set has other fields or another size");
+        }
+    }
+    Ok(())
+}

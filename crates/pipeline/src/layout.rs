@@ -1,0 +1,141 @@
+//! Where everything lies in a compiled program's memory: what it exports, checked, as safe data.
+
+use crate::values::VARBIT_LENGTH_BYTES;
+use ir::MatchKind;
+use smol_str::SmolStr;
+use std::ops::Range;
+
+/// A single value within some memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueLayout {
+    pub offset: usize,
+    pub size: usize,
+    /// In bits; `None` of a varbit.
+    pub width: Option<u32>,
+}
+
+impl ValueLayout {
+    pub fn range(&self) -> Range<usize> {
+        self.offset..self.offset + self.size
+    }
+
+    /// Whether it lies in this many bytes, with room for its bits.
+    pub(crate) fn fits(&self, n_bytes: usize) -> bool {
+        let has_room = match self.width {
+            Some(width) => (width as usize).div_ceil(8) <= self.size,
+            None => self.size >= VARBIT_LENGTH_BYTES,
+        };
+        has_room && self.offset.checked_add(self.size).is_some_and(|end| end <= n_bytes)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyLayout {
+    pub name: SmolStr,
+    pub value: ValueLayout,
+    pub kind: MatchKind,
+    /// The sign bit is flipped, so that order is that of unsigned numbers.
+    pub is_biased: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionLayout {
+    pub name: SmolStr,
+    pub params: Vec<ValueLayout>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableLayout {
+    pub name: SmolStr,
+    pub keys: Vec<KeyLayout>,
+    pub key_bytes: usize,
+    pub actions: Vec<ActionLayout>,
+    /// Room for the data of any action.
+    pub data_bytes: usize,
+    pub size: u64,
+    /// Index of an object.
+    pub profile: Option<u32>,
+    pub has_direct_counter: bool,
+    pub has_direct_meter: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    Other,
+    Counter,
+    Meter,
+    Register,
+    ActionProfile,
+    ActionSelector,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectLayout {
+    pub name: SmolStr,
+    pub kind: ObjectKind,
+    /// Cells, or members (0: any number).
+    pub size: u64,
+    /// Of registers.
+    pub cell_bytes: usize,
+    pub leaves: Vec<ValueLayout>,
+    /// Of profiles: room for the data of any action.
+    pub data_bytes: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSetLayout {
+    pub name: SmolStr,
+    pub fields: Vec<KeyLayout>,
+    pub key_bytes: usize,
+    pub size: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgLayout {
+    In(ValueLayout),
+    Fields(Vec<ValueLayout>),
+    Ref(Vec<ValueLayout>),
+    Str(String),
+    Absent,
+}
+
+/// A call whose values the host sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallLayout {
+    /// Of the function, or `type.method`.
+    pub name: SmolStr,
+    pub args: Vec<ArgLayout>,
+    /// Bytes that the arguments take together.
+    pub args_bytes: usize,
+    pub result: Option<ValueLayout>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldListLayout {
+    pub index: u32,
+    pub ranges: Vec<Range<usize>>,
+}
+
+/// All of a compiled program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub program_name: String,
+    /// Of the memory that holds a packet's variables; `state_align` is a power of two.
+    pub state_bytes: usize,
+    pub state_align: usize,
+    pub tables: Vec<TableLayout>,
+    pub objects: Vec<ObjectLayout>,
+    pub value_sets: Vec<ValueSetLayout>,
+    /// By the number of the role.
+    pub fields: Vec<Option<ValueLayout>>,
+    pub field_lists: Vec<FieldListLayout>,
+    pub calls: Vec<CallLayout>,
+    /// Parts of the state that are the architecture's and the user's metadata.
+    pub metadata: Vec<Range<usize>>,
+    /// A filter's verdict.
+    pub accept: Option<ValueLayout>,
+    /// Packets can go straight through.
+    pub has_straight_path: bool,
+    /// Compiled to tell every step.
+    pub has_trace: bool,
+}
