@@ -14,6 +14,9 @@ use std::os::fd::RawFd;
 
 const CAPABILITIES: &str = "cap_net_raw,cap_net_admin";
 
+/// Arming costs time, also when nothing comes.
+const N_EXPECTED_MIN: usize = 4;
+
 /// What can be chosen about an [`AfPacketPort`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfPacketOptions {
@@ -46,8 +49,11 @@ pub struct AfPacketPort {
     stats: PortStats,
     /// Segments for which there was no place in the burst.
     pending: VecDeque<PacketBuf>,
-    /// Buffers to be received into. Empty between calls.
+    /// Buffers to be received into, and what came. Empty between calls.
     armed: Vec<PacketBuf>,
+    received: Vec<Received>,
+    /// How many to arm: about as many as came lately.
+    n_expected: usize,
     /// Untouched, and therefore without memory behind it, until a merged packet arrives.
     overflows: Vec<u8>,
     /// A merged packet in one piece.
@@ -78,6 +84,8 @@ impl AfPacketPort {
             stats: PortStats::default(),
             pending: VecDeque::new(),
             armed: Vec::with_capacity(BURST_MAX),
+            received: Vec::with_capacity(BURST_MAX),
+            n_expected: N_EXPECTED_MIN,
             overflows: vec![0; BURST_MAX * OVERFLOW_BYTES],
             merged: Vec::new(),
         };
@@ -152,19 +160,22 @@ impl AfPacketPort {
         if self.armed.is_empty() {
             return Ok(0);
         }
-        let mut received = [Received::default(); BURST_MAX];
-        match socket.receive(&mut self.armed, &mut self.overflows, &mut received) {
-            Ok(n_received) => {
-                let timestamp_ns = crate::time::now_ns();
-                let mut armed = std::mem::take(&mut self.armed);
-                let n_received = n_received.min(armed.len());
-                for (i, mut buf) in armed.drain(..n_received).enumerate() {
-                    (buf.port, buf.timestamp_ns) = (self.id, timestamp_ns);
-                    self.accept(pool, burst, n_all, buf, i, &received[i]);
-                }
-                self.armed = armed;
-                Ok(n_received)
+        let mut received = std::mem::take(&mut self.received);
+        let result = socket.receive(&mut self.armed, &mut self.overflows, &mut received);
+        let n_received = received.len().min(self.armed.len());
+        if n_received > 0 {
+            let timestamp_ns = crate::time::now_ns();
+            let mut armed = std::mem::take(&mut self.armed);
+            for (i, mut buf) in armed.drain(..n_received).enumerate() {
+                (buf.port, buf.timestamp_ns) = (self.id, timestamp_ns);
+                self.accept(pool, burst, n_all, buf, i, &received[i]);
             }
+            self.armed = armed;
+        }
+        received.clear();
+        self.received = received;
+        match result {
+            Ok(()) => Ok(n_received),
             Err(error) => {
                 match error.raw_os_error() {
                     Some(libc::EAGAIN | libc::EINTR) => {}
@@ -325,10 +336,13 @@ impl Port for AfPacketPort {
         }
         let mut result = Ok(());
         while burst.len() < n_all && self.socket.is_some() {
-            let n_wanted = (n_all - burst.len()).min(BURST_MAX);
+            let n_wanted = (n_all - burst.len()).min(self.n_expected);
             match self.receive(pool, burst, n_wanted, n_all) {
-                Ok(n) if n == n_wanted => {}
-                Ok(_) => break,
+                Ok(n) if n == n_wanted => self.n_expected = (self.n_expected * 4).min(BURST_MAX),
+                Ok(n) => {
+                    self.n_expected = (n * 2).clamp(N_EXPECTED_MIN, BURST_MAX);
+                    break;
+                }
                 Err(e) => {
                     result = Err(e);
                     break;

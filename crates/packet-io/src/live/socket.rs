@@ -4,7 +4,7 @@ use super::offload::{VNET_HDR_BYTES, VirtioNetHdr, VlanTag};
 use crate::PacketBuf;
 use crate::limits::BURST_MAX;
 use std::io;
-use std::mem;
+use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Room behind the buffer for what is longer than it: as much as a merged packet can have.
@@ -137,29 +137,29 @@ impl PacketSocket {
     }
 
     /// Receives up to as many packets as there are buffers, each of which has its full length already, and at
-    /// most [`BURST_MAX`]. `overflows` has [`OVERFLOW_BYTES`] for each. Nothing waiting is `WouldBlock`.
+    /// most [`BURST_MAX`]. `overflows` has [`OVERFLOW_BYTES`] for each. What came is appended to `received`.
+    /// Nothing waiting is `WouldBlock`.
     pub(super) fn receive(
         &self,
         bufs: &mut [PacketBuf],
         overflows: &mut [u8],
-        received: &mut [Received; BURST_MAX],
-    ) -> io::Result<usize> {
-        // SAFETY: numbers and pointers that may be null.
-        let mut messages: [libc::mmsghdr; BURST_MAX] = unsafe { mem::zeroed() };
-        // SAFETY: as before.
-        let mut parts: [[libc::iovec; 3]; BURST_MAX] = unsafe { mem::zeroed() };
+        received: &mut Vec<Received>,
+    ) -> io::Result<()> {
+        // Only as many are filled as there are buffers: most calls find few packets, or none.
+        let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST_MAX];
+        let mut parts = [const { MaybeUninit::<[libc::iovec; 3]>::uninit() }; BURST_MAX];
         let mut headers = [VirtioNetHdr::default(); BURST_MAX];
-        let mut controls = [Control([0; 64]); BURST_MAX];
+        let mut controls = [const { MaybeUninit::<Control>::uninit() }; BURST_MAX];
 
         let mut n = 0;
         for (buf, overflow) in bufs.iter_mut().zip(overflows.chunks_exact_mut(OVERFLOW_BYTES)).take(BURST_MAX)
         {
-            parts[n] =
-                [part((&raw mut headers[n]).cast(), VNET_HDR_BYTES), bytes(buf.data_mut()), bytes(overflow)];
-            let message = &mut messages[n].msg_hdr;
-            message.msg_iov = parts[n].as_mut_ptr();
-            message.msg_iovlen = parts[n].len() as _;
-            message.msg_control = (&raw mut controls[n]).cast();
+            let header = part((&raw mut headers[n]).cast(), VNET_HDR_BYTES);
+            let parts = parts[n].write([header, bytes(buf.data_mut()), bytes(overflow)]);
+            let message = &mut messages[n].write(no_message()).msg_hdr;
+            message.msg_iov = parts.as_mut_ptr();
+            message.msg_iovlen = parts.len() as _;
+            message.msg_control = controls[n].as_mut_ptr().cast();
             message.msg_controllen = size_of::<Control>() as _;
             n += 1;
         }
@@ -168,48 +168,58 @@ impl PacketSocket {
         let result = unsafe {
             libc::recvmmsg(
                 self.raw_fd(),
-                messages.as_mut_ptr(),
+                messages.as_mut_ptr().cast(),
                 n as libc::c_uint,
                 libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
         };
         let n_received = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
-        for i in 0..n_received.min(n) {
-            let message = &messages[i].msg_hdr;
-            received[i] = Received {
-                n_bytes: (messages[i].msg_len as usize).saturating_sub(VNET_HDR_BYTES),
-                is_cut: message.msg_flags & libc::MSG_TRUNC != 0,
-                vnet: headers[i],
-                vlan: vlan_tag(message),
-            };
+        for (message, vnet) in messages[..n].iter().zip(headers).take(n_received) {
+            // SAFETY: the first `n` were filled above.
+            let message = unsafe { message.assume_init_ref() };
+            received.push(Received {
+                n_bytes: (message.msg_len as usize).saturating_sub(VNET_HDR_BYTES),
+                is_cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+                vnet,
+                vlan: vlan_tag(&message.msg_hdr),
+            });
         }
-        Ok(n_received)
+        Ok(())
     }
 
     /// Sends packets in order, at most [`BURST_MAX`]. Gives how many were taken; an error is about the first.
     pub(super) fn send(&self, packets: &[PacketBuf]) -> io::Result<usize> {
         // All 0: nothing is left to be done with the packet.
         static HEADER: [u8; VNET_HDR_BYTES] = [0; VNET_HDR_BYTES];
-        // SAFETY: numbers and pointers that may be null.
-        let mut messages: [libc::mmsghdr; BURST_MAX] = unsafe { mem::zeroed() };
-        // SAFETY: as before.
-        let mut parts: [[libc::iovec; 2]; BURST_MAX] = unsafe { mem::zeroed() };
+        let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST_MAX];
+        let mut parts = [const { MaybeUninit::<[libc::iovec; 2]>::uninit() }; BURST_MAX];
         let n = packets.len().min(BURST_MAX);
         for (i, packet) in packets[..n].iter().enumerate() {
             let data = packet.data();
-            parts[i] =
-                [part(HEADER.as_ptr().cast_mut(), HEADER.len()), part(data.as_ptr().cast_mut(), data.len())];
-            messages[i].msg_hdr.msg_iov = parts[i].as_mut_ptr();
-            messages[i].msg_hdr.msg_iovlen = parts[i].len() as _;
+            let header = part(HEADER.as_ptr().cast_mut(), HEADER.len());
+            let parts = parts[i].write([header, part(data.as_ptr().cast_mut(), data.len())]);
+            let message = &mut messages[i].write(no_message()).msg_hdr;
+            message.msg_iov = parts.as_mut_ptr();
+            message.msg_iovlen = parts.len() as _;
         }
         // SAFETY: the first `n` messages were filled above with pointers to places that are readable for the
         // lengths given and alive until the end of this function; sending only reads them.
         let result = unsafe {
-            libc::sendmmsg(self.raw_fd(), messages.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT as _)
+            libc::sendmmsg(
+                self.raw_fd(),
+                messages.as_mut_ptr().cast(),
+                n as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+            )
         };
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
+}
+
+fn no_message() -> libc::mmsghdr {
+    // SAFETY: numbers and pointers that may be null.
+    unsafe { mem::zeroed() }
 }
 
 fn part(base: *mut u8, len: usize) -> libc::iovec {
