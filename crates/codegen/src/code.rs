@@ -108,6 +108,20 @@ impl Code {
         self
     }
 
+    /// Writes on at the end of the last line.
+    pub(crate) fn extend_last(&mut self, more: &str) {
+        if let Some(Line::Text { text, .. }) = self.lines.last_mut() {
+            text.push_str(more);
+        }
+    }
+
+    /// Removes the last line if it is this one.
+    pub(crate) fn drop_last(&mut self, unwanted: &str) {
+        if self.last_line() == Some(unwanted) {
+            self.lines.pop();
+        }
+    }
+
     /// The text of the last line, if it stands at the level of this piece.
     pub(crate) fn last_line(&self) -> Option<&str> {
         match self.lines.last()? {

@@ -111,7 +111,7 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
     let what =
         if cx.carried.has_origin(id) { "the fields that the program may have changed" } else { "all fields" };
-    out.own(format!("/* Writes {what} of a {} to its bytes. */", comment(&program.structs[id].name)));
+    out.own(format!("/* Writes {what} of header {} to its bytes. */", comment(&program.structs[id].name)));
     out.function(format!("SD_INLINE void {stem}__store(uint8_t *at, const {name} *h)"));
     let mut offset = 0u64;
     let mut n_written = 0;
@@ -209,11 +209,9 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
 
 impl Func<'_, '_> {
     pub(crate) fn emit(&mut self, place: &Place) {
-        self.scoped(|f| {
-            let access = f.place(place);
-            let Some(id) = f.header(&access) else { return };
-            let text = format!("{}__emit(w, p, &{});", f.cx.types.stem(id), access.lvalue);
-            f.guarded(&access, text);
-        });
+        let access = self.place(place);
+        let Some(id) = self.header(&access) else { return };
+        let text = format!("{}__emit(w, p, &{});", self.cx.types.stem(id), access.lvalue);
+        self.guarded(&access, text);
     }
 }

@@ -227,11 +227,11 @@ impl Func<'_, '_> {
     }
 
     fn unary(&mut self, op: UnaryOp, a: &Scalar, width: u32) -> Scalar {
-        let class = Class::of_width(width).max(Class::U32);
+        let class = Class::of_width(width);
         match op {
             UnaryOp::Not => Scalar::compound(format!("!{}", a.operand()), Class::Int),
             UnaryOp::Complement => cut(format!("~{}", a.at_least(class)), width),
-            UnaryOp::Negate => cut(format!("0 - {}", a.at_least(class)), width),
+            UnaryOp::Negate => cut(format!("-{}", a.at_least(class)), width),
         }
     }
 
@@ -267,12 +267,12 @@ impl Func<'_, '_> {
         match op {
             BinaryOp::Add => cut(format!("{} + {}", x.at_least(class), y.at_least(class)), width),
             BinaryOp::Sub => {
-                // As unsigned numbers, so that what is below zero wraps.
-                let class = class.max(Class::U32);
+                // Cut to the width, what is below zero wraps.
                 cut(format!("{} - {}", x.at_least(class), y.at_least(class)), width)
             }
             BinaryOp::Mul => {
-                let class = class.max(Class::U32);
+                // The product of two numbers of 16 bits does not fit an `int`.
+                let class = if width > 15 { class.max(Class::U32) } else { class };
                 cut(format!("{} * {}", x.at_least(class), y.at_least(class)), width)
             }
             BinaryOp::Div | BinaryOp::Mod => {
@@ -648,7 +648,7 @@ fn shift_by(op: BinaryOp, x: &Scalar, n: u32, width: u32, signed: bool) -> Scala
     if n == 0 {
         return x.clone();
     }
-    let class = Class::of_width(width).max(Class::U32);
+    let class = Class::of_width(width);
     match op {
         BinaryOp::Shl if n >= width => constant(0),
         BinaryOp::Shl => cut(format!("{} << {n}", x.at_least(class)), width),

@@ -39,22 +39,4 @@ impl<'c, 'p> Func<'c, 'p> {
         write(self);
         std::mem::replace(&mut self.code, outer)
     }
-
-    /// Statements in braces of their own: what they declare is theirs.
-    pub(crate) fn scoped(&mut self, write: impl FnOnce(&mut Self)) {
-        let before = self.n_temps;
-        let inner = self.nested(write);
-        let declares = self.n_temps != before;
-        self.put(inner, declares);
-    }
-
-    fn put(&mut self, inner: Code, in_braces: bool) {
-        if in_braces {
-            self.code.line("{");
-            self.code.append(inner);
-            self.code.line("}");
-        } else {
-            self.code.append(inner.shallower());
-        }
-    }
 }

@@ -246,7 +246,7 @@ impl<'p> Func<'_, 'p> {
             StmtKind::Assign { place, value } => self.assign(place, value),
             StmtKind::Emit(place) => self.emit(place),
             StmtKind::Extern { op, name, object, args, result } => {
-                self.scoped(|f| f.extern_call(*op, name, *object, args, result.as_ref()));
+                self.extern_call(*op, name, *object, args, result.as_ref());
             }
         }
     }
@@ -384,7 +384,8 @@ impl<'p> Func<'_, 'p> {
     ) {
         let block = self.cx.block_of(self.owner);
         let error = self.cx.program.blocks[block].error.map(|var| self.cx.homes.path(var));
-        let kept = self.keep("uint32_t", &ok);
+        let is_kept = ok.strip_prefix('t').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        let kept = if is_kept { ok } else { self.keep("uint32_t", &ok) };
         if let Some(point) = point {
             self.trace("SD_TRACE_TERMINATOR", point, &kept);
         }
@@ -534,12 +535,14 @@ impl<'p> Func<'_, 'p> {
                 continue;
             }
             // What a case declares is its own.
-            self.code.line("{");
+            self.code.extend_last(" {");
             self.code.append(body);
-            self.code.line("}");
             if !leaves {
+                self.code.indent();
                 self.code.line("break;");
+                self.code.dedent();
             }
+            self.code.line("}");
         }
         self.code.line("}");
     }

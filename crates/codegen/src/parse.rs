@@ -86,7 +86,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let size = if varbit.is_some() { ", uint32_t size_bits" } else { "" };
     let declared = comment(&program.structs[id].name);
 
-    out.own(format!("/* Whether a {declared} can be extracted: an error code, or 0. */"));
+    out.own(format!("/* Whether header {declared} can be extracted: an error code, or 0. */"));
     out.function(format!("SD_INLINE uint32_t {stem}__check(const struct sd_packet *p{size})"));
     let wanted = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
     out.line(format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"));
@@ -107,7 +107,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.close("");
     out.blank();
 
-    out.own(format!("/* Extracts a {declared} that can be extracted. */"));
+    out.own(format!("/* extract({declared}), which can be done. */"));
     out.function(format!("SD_INLINE void {stem}__load(struct sd_packet *p, {name} *h{size})"));
     out.line("h->sd_valid = 1;");
     if cx.carried.has_origin(id) {

@@ -171,28 +171,26 @@ impl Func<'_, '_> {
 
     /// Assigns a value of any type.
     pub(crate) fn assign(&mut self, place: &Place, value: &Expr) {
-        self.scoped(|f| {
-            let width = value.ty.width_bits();
-            match width {
-                Some(0) => {}
-                Some(width) if width <= 128 => {
-                    let value = f.scalar(value);
-                    let access = f.place(place);
-                    f.store(&access, &value);
-                }
-                Some(width) => {
-                    let value = f.limbs(value);
-                    let access = f.place(place);
-                    f.store_limbs(&access, &value, width);
-                }
-                None => {
-                    let value = f.aggregate(value);
-                    let access = f.place(place);
-                    let text = format!("{} = {value};", access.lvalue);
-                    f.guarded(&access, text);
-                }
+        let width = value.ty.width_bits();
+        match width {
+            Some(0) => {}
+            Some(width) if width <= 128 => {
+                let value = self.scalar(value);
+                let access = self.place(place);
+                self.store(&access, &value);
             }
-        });
+            Some(width) => {
+                let value = self.limbs(value);
+                let access = self.place(place);
+                self.store_limbs(&access, &value, width);
+            }
+            None => {
+                let value = self.aggregate(value);
+                let access = self.place(place);
+                let text = format!("{} = {value};", access.lvalue);
+                self.guarded(&access, text);
+            }
+        }
     }
 
     /// A header as an lvalue with its type, where the place is one.

@@ -255,9 +255,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
         tables::run_function(cx, table, out);
     }
     let decl = &program.blocks[id];
-    let at = place_of(sources, decl.span);
-    out.own(format!("/* {} {}{at} */", role_name(decl.role), comment(&decl.name)));
-    out.at(decl.span);
+    out.own(format!("/* {} {} */", role_name(decl.role), comment(&decl.name)));
     out.function(format!(
         "static uint32_t {}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)",
         cx.block_name(id)
@@ -298,6 +296,7 @@ fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, out: &mut Code) {
     func.graph(graph);
     let jumps = std::mem::take(&mut func.jumps);
     func.code.keep_labels(&jumps);
+    func.code.drop_last("return;");
     out.append(func.code);
 }
 
