@@ -111,15 +111,21 @@ pub(super) fn judge(corpus: &Corpus, case: &Program) -> Verdict {
     }
 }
 
-/// The program as it was elaborated, and as the passes leave it, has to do the same.
+/// The program as it was elaborated, as the passes leave it, and with everything overwritten that is dead, has to do
+/// the same.
 fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let mut checked = front_end::check(corpus, case)?;
     let Some(mut runnable) = driver::runnable(&mut checked, None) else {
         return Err(front_end::first_error(&checked).unwrap_or_default());
     };
     run_program(corpus, case, &runnable)?;
+    let elaborated = runnable.program.clone();
     ::ir::passes::run(&mut runnable.program, ::ir::passes::DEFAULT).map_err(|e| e.to_string())?;
-    run_program(corpus, case, &runnable).map_err(|e| format!("after the passes: {e}"))
+    run_program(corpus, case, &runnable).map_err(|e| format!("after the passes: {e}"))?;
+    // What liveness calls dead may hold anything.
+    let Ok(overwritten) = ::ir::oracle::overwrite_dead(&elaborated) else { return Ok(()) };
+    runnable.program = overwritten;
+    run_program(corpus, case, &runnable).map_err(|e| format!("with dead values overwritten: {e}"))
 }
 
 fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(), String> {
