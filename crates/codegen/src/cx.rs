@@ -41,7 +41,25 @@ pub(crate) struct Cx<'p> {
 impl<'p> Cx<'p> {
     pub(crate) fn new(program: &'p Program, options: &'p Options) -> Cx<'p> {
         let mut unique = Unique::default();
-        for taken in ["p4_state", "p4_process", "p4_run_block", "p4_create", "p4_arrive", "p4_deparse"] {
+        for taken in [
+            "p4_state",
+            "p4_process",
+            "p4_run_block",
+            "p4_create",
+            "p4_arrive",
+            "p4_packet",
+            "p4_fill",
+            "p4_drop",
+            "p4_stopped",
+            "p4_deparse_in_place",
+            "p4_tables",
+            "p4_objects",
+            "p4_value_sets",
+            "p4_fields",
+            "p4_field_lists",
+            "p4_calls",
+            "p4_metadata",
+        ] {
             unique.take(taken.to_string());
         }
         let mut name = |given: &str| unique.take(format!("p4_{}", path(given)));

@@ -440,7 +440,7 @@ impl<'p> Func<'_, 'p> {
             f.code.dedent();
         });
         if !body.is_empty() {
-            self.code.open(format!("if ({condition})"));
+            self.code.open(format!("if ({})", crate::graph::strip(&condition)));
             self.code.append(body);
             self.code.close("");
         }

@@ -746,7 +746,7 @@ fn ends_elsewhere(code: &crate::code::Code) -> bool {
 }
 
 /// Without parentheses around all of it.
-fn strip(text: &str) -> &str {
+pub(crate) fn strip(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
     let mut depth = 0i32;
     for c in inner.chars() {

@@ -195,7 +195,7 @@ impl Func<'_, '_> {
         for (i, (value, field)) in values.iter().zip(&fields).enumerate() {
             self.fill_key(&format!("{key}.k{i}"), value, field.match_kind);
         }
-        format!("sd_value_set_contains(w, {set}, &{key})")
+        format!("sd_value_set_contains(w, {set}, &{key}, sizeof {key})")
     }
 }
 
