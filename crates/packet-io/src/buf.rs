@@ -221,9 +221,11 @@ impl BufPool {
         Some(PacketBuf::new(headroom_bytes.saturating_add(packet_bytes_max), headroom_bytes))
     }
 
-    /// Takes a buffer back.
+    /// Takes a buffer back. More than the limit, which other pools' buffers can make, are dropped.
     pub fn give_back(&mut self, buf: PacketBuf) {
-        self.free.push(buf);
+        if self.free.len() < self.options.n_max {
+            self.free.push(buf);
+        }
     }
 
     /// Counts a buffer that will not come back, so that another may be made for it.
@@ -296,6 +298,11 @@ mod tests {
         assert_eq!((again.raw().storage, again.headroom(), again.len()), (place, 16, 0));
         drop(b);
         pool.forget();
-        assert!(pool.take().is_some() && pool.take().is_none());
+        let c = pool.take().unwrap();
+        assert!(pool.take().is_none());
+        for buf in [c, again, PacketBuf::new(116, 16)] {
+            pool.give_back(buf);
+        }
+        assert_eq!((pool.n_made(), pool.n_free()), (2, 2));
     }
 }

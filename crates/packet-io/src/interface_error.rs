@@ -18,6 +18,8 @@ pub enum InterfaceCause {
     NotFound { interfaces: Vec<String> },
     /// Empty, longer than 15 bytes, or with a character that no interface can have.
     BadName,
+    /// Its packets have no Ethernet header. The kind is a number of linux/if_arp.h.
+    NotEthernet { kind: u16 },
     /// The process may not do it. `capabilities` are those that are needed, as `setcap` takes them.
     NotPermitted { step: &'static str, capabilities: &'static str },
     /// The kernel has no TAP devices, or the process does not see them.
@@ -47,6 +49,13 @@ impl fmt::Display for InterfaceError {
             InterfaceCause::BadName => {
                 write!(f, "`{name}` cannot be the name of an interface: 1 to 15 bytes without `/`, `:` ")?;
                 write!(f, "and white space; `ip link` shows those there are")
+            }
+            InterfaceCause::NotEthernet { kind } => {
+                write!(
+                    f,
+                    "interface `{name}` does not carry Ethernet (its ARP hardware type is {kind}, not 1); "
+                )?;
+                write!(f, "`ip link` shows as link/ether those that do")
             }
             InterfaceCause::NotPermitted { step, capabilities } => {
                 write!(f, "interface `{name}`: not permitted to {step}. Run as root, or allow it to this ")?;
@@ -80,6 +89,7 @@ impl std::error::Error for InterfaceError {
             InterfaceCause::NoTunDevice { error } | InterfaceCause::System { error, .. } => Some(error),
             InterfaceCause::NotFound { .. }
             | InterfaceCause::BadName
+            | InterfaceCause::NotEthernet { .. }
             | InterfaceCause::NotPermitted { .. }
             | InterfaceCause::Busy
             | InterfaceCause::BadOption { .. } => None,

@@ -109,6 +109,7 @@ impl AfPacketPort {
             }
             Some(index) => {
                 self.close();
+                self.control.check_ethernet()?;
                 let AfPacketOptions { packet_bytes_max: _, queue_bytes, is_qdisc_bypassed } = self.options;
                 match PacketSocket::open(index, queue_bytes, is_qdisc_bypassed) {
                     Ok(socket) => {

@@ -148,6 +148,22 @@ impl InterfaceControl {
         }
     }
 
+    /// Fails where packets have no Ethernet header.
+    pub(super) fn check_ethernet(&self) -> Result<(), InterfaceError> {
+        let mut request = self.request();
+        if self.ioctl(libc::SIOCGIFHWADDR as libc::Ioctl, &mut request).is_err() {
+            // It vanished since it was found, which the next step finds out.
+            return Ok(());
+        }
+        // SAFETY: a successful SIOCGIFHWADDR fills this member.
+        let kind = unsafe { request.ifr_ifru.ifru_hwaddr.sa_family };
+        match kind {
+            // The loopback interface has such headers too.
+            libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Ok(()),
+            kind => Err(self.error(InterfaceCause::NotEthernet { kind })),
+        }
+    }
+
     /// Switches the interface on.
     pub(super) fn set_up(&self) -> Result<(), InterfaceError> {
         let set = || {

@@ -1,7 +1,9 @@
 //! Two ports at the ends of a cable.
 
 use crate::namespace::{Driven, in_namespace, ip, is_ours, open, open_with, packet, veth_pair};
-use packet_io::{AfPacketOptions, AfPacketPort, LinkState, PacketReader, PcapMirror, Port, PortId};
+use packet_io::{
+    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketReader, PcapMirror, Port, PortId,
+};
 
 #[test]
 fn bursts_cross_a_cable_byte_for_byte() {
@@ -74,6 +76,22 @@ fn what_does_not_fit_is_counted() {
         let stats = a.port.stats();
         assert_eq!((stats.rx_too_long, stats.rx_dropped()), (3, 3), "{stats:?}");
         a.assert_all_buffers_are_back();
+    });
+}
+
+#[test]
+fn packets_can_be_as_long_as_any() {
+    in_namespace(|| {
+        veth_pair("va", "vb", 65_521);
+        let options = AfPacketOptions { packet_bytes_max: 65_535, ..AfPacketOptions::JUMBO };
+        let (mut a, mut b) = (open_with(1, "va", options), open_with(2, "vb", options));
+        for port in [&mut a, &mut b] {
+            let options = BufPoolOptions { packet_bytes_max: 65_535, ..BufPoolOptions::JUMBO };
+            port.pool = BufPool::new(options);
+        }
+        let packets = [packet(65_535, 1), packet(60_000, 2), packet(14, 3)];
+        assert_eq!(a.send(&packets), 3);
+        assert!(b.receive_n(3, is_ours) == packets);
     });
 }
 
@@ -166,11 +184,8 @@ fn buffers_that_are_in_use_are_not_needed() {
         veth_pair("va", "vb", 1500);
         let (mut a, mut b) = (open(1, "va"), open(2, "vb"));
         a.send((0..10).map(|n| packet(60, n)));
-        let mut small = packet_io::BufPool::new(packet_io::BufPoolOptions {
-            headroom_bytes: 64,
-            packet_bytes_max: 100,
-            n_max: 4,
-        });
+        let options = BufPoolOptions { headroom_bytes: 64, packet_bytes_max: 100, n_max: 4 };
+        let mut small = BufPool::new(options);
         let (mut burst, mut kept) = (Vec::new(), Vec::new());
         while kept.len() < 4 {
             b.port.rx_burst(&mut small, &mut burst, 32).unwrap();

@@ -63,6 +63,20 @@ fn what_is_no_tap_interface_or_in_use() {
 }
 
 #[test]
+fn what_is_not_ethernet() {
+    in_namespace(|| {
+        ip("tuntap add dev tun1 mode tun");
+        let error = packet_error("tun1");
+        assert_eq!(
+            error,
+            "interface `tun1` does not carry Ethernet (its ARP hardware type is 65534, not 1); \
+             `ip link` shows as link/ether those that do"
+        );
+        AfPacketPort::open(PortId(1), "lo", AfPacketOptions::JUMBO).unwrap();
+    });
+}
+
+#[test]
 fn without_privilege_it_says_how_to_get_it() {
     in_namespace(|| {
         veth_pair("va", "vb", 1500);

@@ -70,6 +70,37 @@ fn merged_datagrams_are_cut() {
     });
 }
 
+/// Asks or tells an interface by `struct ethtool_value`.
+fn ethtool(interface: &str, command: u32, data: u32) -> u32 {
+    let mut value = [command, data];
+    // SAFETY: numbers, arrays of them, and pointers that may be null.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    // SAFETY: SIOCETHTOOL takes an `ifreq` that points to the value; both outlive the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), 0x8946, &raw mut request) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    value[1]
+}
+
+#[test]
+fn merging_is_off_while_the_port_is_open() {
+    in_namespace(|| {
+        const GET_GRO: u32 = 0x2b;
+        const SET_GRO: u32 = 0x2c;
+        veth_pair("va", "vb", 1500);
+        ethtool("va", SET_GRO, 1);
+        ethtool("vb", SET_GRO, 0);
+        let (a, b) = (open(1, "va"), open(2, "vb"));
+        assert_eq!([ethtool("va", GET_GRO, 0), ethtool("vb", GET_GRO, 0)], [0, 0]);
+        drop((a, b));
+        assert_eq!([ethtool("va", GET_GRO, 0), ethtool("vb", GET_GRO, 0)], [1, 0]);
+    });
+}
+
 /// A host with one interface of a pair, whose other end is here.
 fn host(
     name: &str,
