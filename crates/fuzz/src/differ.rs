@@ -226,6 +226,9 @@ fn write(
     details: &str,
 ) {
     let dir = artifact(args, key);
+    if dir.exists() {
+        return;
+    }
     let origin = format!("{} (--seed {} --print {index})", source.name(index), args.seed);
     let put = |name: &str, text: &str| std::fs::write(dir.join(name), text);
     let written = std::fs::create_dir_all(&dir)

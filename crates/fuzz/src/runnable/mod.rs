@@ -1,10 +1,204 @@
-//! Random programs that run.
+//! Random v1model programs that do something with packets: well-typed, and ending on every packet.
+//!
+//! [`Gen`] keeps what is in scope; each file adds one kind of construct. Programs are text, so that the
+//! generator shares nothing with what it tests. What a program leaves undefined (variables that nobody wrote,
+//! fields of invalid headers) is left in: the intermediate representation defines it.
+//!
+//! Programs end: parsers only go forward, or round a state that extracts; loops are bounded; packets go round
+//! again only once, as their kind of instance tells.
 
 pub mod coverage;
 
+mod blocks;
+mod expr;
+mod externs;
+mod parser;
+mod stmt;
+mod table;
+mod types;
+
 use crate::Choices;
+use types::{Ty, TypeDef};
+
+/// A place that can be read, or also written.
+#[derive(Clone, Debug)]
+struct Entry {
+    path: String,
+    ty: Ty,
+    is_writable: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    In,
+    Out,
+    InOut,
+    /// Given by the control plane, or by a direct call.
+    Data,
+}
+
+impl Direction {
+    fn prefix(self) -> &'static str {
+        match self {
+            Direction::In => "in ",
+            Direction::Out => "out ",
+            Direction::InOut => "inout ",
+            Direction::Data => "",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Param {
+    name: String,
+    ty: Ty,
+    direction: Direction,
+}
+
+/// A function, an action, or an instance of a sub-control with `.apply`.
+#[derive(Clone, Debug)]
+struct Callable {
+    name: String,
+    params: Vec<Param>,
+    result: Option<Ty>,
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    ParserState,
+    Function,
+    Action,
+    SubControl,
+    Ingress,
+    Egress,
+}
+
+impl Place {
+    fn may_exit(self) -> bool {
+        match self {
+            Place::ParserState | Place::Function => false,
+            Place::Action | Place::SubControl | Place::Ingress | Place::Egress => true,
+        }
+    }
+}
+
+/// What a control has instantiated.
+#[derive(Clone, Debug, Default)]
+struct Objects {
+    /// With the types of their cells.
+    registers: Vec<(String, Ty, u32)>,
+    counters: Vec<(String, u32)>,
+    meters: Vec<(String, u32)>,
+    /// With the actions that they may run.
+    tables: Vec<(String, Vec<String>)>,
+    subs: Vec<Callable>,
+}
+
+/// The state of a program being written.
+struct Gen<'a, 'b> {
+    choices: &'a mut Choices<'b>,
+    out: String,
+    indent: usize,
+    n_names: usize,
+    types: Vec<TypeDef>,
+    scope: Vec<Entry>,
+    functions: Vec<Callable>,
+    actions: Vec<Callable>,
+    objects: Objects,
+    place: Place,
+    in_loop: bool,
+    /// What the function being written returns.
+    result: Option<Ty>,
+    /// Statements that may still be written.
+    fuel: usize,
+    /// In what a condition may call only once: tables.
+    n_digests: usize,
+}
+
+/// Statements of a program, in all its parts.
+const FUEL: usize = 140;
 
 /// Writes one program.
-pub fn program(_choices: &mut Choices) -> String {
-    String::new()
+pub fn program(choices: &mut Choices) -> String {
+    let mut g = Gen {
+        choices,
+        out: String::new(),
+        indent: 0,
+        n_names: 0,
+        types: Vec::new(),
+        scope: Vec::new(),
+        functions: Vec::new(),
+        actions: Vec::new(),
+        objects: Objects::default(),
+        place: Place::Function,
+        in_loop: false,
+        result: None,
+        fuel: FUEL,
+        n_digests: 0,
+    };
+    g.program();
+    g.out
+}
+
+impl Gen<'_, '_> {
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.n_names += 1;
+        format!("{prefix}{}", self.n_names)
+    }
+
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.out.push_str("    ");
+        }
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn open(&mut self, text: &str) {
+        self.line(text);
+        self.indent += 1;
+    }
+
+    fn close(&mut self, text: &str) {
+        self.indent -= 1;
+        self.line(text);
+    }
+
+    fn one_of(&mut self, texts: &[&'static str]) -> &'static str {
+        self.choices.pick(texts).copied().unwrap_or("")
+    }
+
+    /// Declares a place with all its parts.
+    fn declare(&mut self, path: &str, ty: &Ty, is_writable: bool) {
+        if matches!(ty, Ty::Tuple(_)) && !is_writable {
+            return;
+        }
+        self.scope.push(Entry { path: path.to_string(), ty: ty.clone(), is_writable });
+        for (name, ty) in self.fields_of(ty) {
+            self.declare(&format!("{path}.{name}"), &ty, is_writable);
+        }
+        if let Some((element, n)) = self.element_of(ty) {
+            let last = n - 1;
+            self.declare(&format!("{path}[0]"), &element, is_writable);
+            if last > 0 {
+                self.declare(&format!("{path}[{last}]"), &element, is_writable);
+            }
+        }
+        if let Ty::Tuple(items) = ty {
+            for (i, item) in items.clone().iter().enumerate() {
+                self.declare(&format!("{path}[{i}]"), item, false);
+            }
+        }
+    }
+
+    /// Places of a kind, the latest preferred.
+    fn places(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        self.scope.iter().rev().filter(|e| fits(e)).take(60).cloned().collect()
+    }
+
+    fn place_of(&mut self, ty: &Ty, is_writable: bool) -> Option<String> {
+        let found = self.places(|e| e.ty == *ty && (e.is_writable || !is_writable));
+        self.choices.pick(&found).map(|e| e.path.clone())
+    }
 }

@@ -1,0 +1,348 @@
+//! Actions and tables.
+
+use super::types::{Shape, Ty};
+use super::{Callable, Direction, Gen, Objects, Param, Place};
+
+/// What entries say of one key.
+struct Key {
+    ty: Ty,
+    kind: &'static str,
+}
+
+impl Gen<'_, '_> {
+    pub(super) fn params(&mut self, n_max: usize, directions: &[Direction]) -> Vec<Param> {
+        (0..self.choices.below(n_max + 1))
+            .map(|_| {
+                let direction = self.choices.pick(directions).copied().unwrap_or(Direction::In);
+                let ty = if direction == Direction::Data { self.data_type() } else { self.value() };
+                Param { name: self.fresh("p"), ty, direction }
+            })
+            .collect()
+    }
+
+    /// What a controller can give.
+    fn data_type(&mut self) -> Ty {
+        match self.choices.below(6) {
+            0 => Ty::Int(self.width().max(2)),
+            1 => {
+                let named = self.types_with(|shape| matches!(shape, Shape::SerEnum(..) | Shape::New(_)));
+                self.choices.pick(&named).map_or(Ty::Bool, |i| Ty::Named(*i))
+            }
+            _ => self.bit(),
+        }
+    }
+
+    pub(super) fn params_text(&mut self, params: &[Param]) -> String {
+        let one = |p: &Param| format!("{}{} {}", p.direction.prefix(), self.text(&p.ty), p.name);
+        params.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn declare_params(&mut self, params: &[Param]) {
+        for p in params {
+            let is_writable = matches!(p.direction, Direction::Out | Direction::InOut);
+            self.declare(&p.name, &p.ty, is_writable);
+        }
+    }
+
+    /// An action that sees what is in scope; with a line that its body begins with.
+    pub(super) fn action(&mut self, directions: &[Direction], first: Option<String>) -> Callable {
+        let mut params = self.params(2, directions);
+        params.extend(self.params(2, &[Direction::Data]));
+        let name = self.fresh("a");
+        let text = self.params_text(&params);
+        self.line(&format!("action {name}({text}) {{"));
+        let mark = self.scope.len();
+        self.declare_params(&params);
+        let outer = std::mem::replace(&mut self.place, Place::Action);
+        self.indent += 1;
+        if let Some(first) = first {
+            self.line(&first);
+        }
+        self.statements(3, 1);
+        self.indent -= 1;
+        self.place = outer;
+        self.scope.truncate(mark);
+        self.line("}");
+        Callable { name, params, result: None }
+    }
+
+    /// The actions and tables of a control.
+    pub(super) fn actions_and_tables(&mut self, n_tables: usize) {
+        for _ in 0..self.choices.below(4) {
+            let bound = [Direction::In, Direction::InOut, Direction::Out];
+            let directions = if self.choices.one_in(3) { &bound[..] } else { &[] };
+            let directions = if directions.is_empty() { &[Direction::Data][..] } else { directions };
+            let action = self.action(directions, None);
+            self.actions.push(action);
+        }
+        for _ in 0..self.choices.below(n_tables + 1) {
+            self.table();
+        }
+    }
+
+    fn table(&mut self) {
+        let name = self.fresh("table_");
+        let mut own: Vec<Callable> = Vec::new();
+        let mut properties: Vec<String> = Vec::new();
+        if self.choices.one_in(4) {
+            let counter = self.fresh("direct_counter_");
+            let kind = self.one_of(&["packets", "bytes", "packets_and_bytes"]);
+            self.line(&format!("direct_counter(CounterType.{kind}) {counter};"));
+            properties.push(format!("counters = {counter};"));
+            own.push(self.action(&[Direction::Data], Some(format!("{counter}.count();"))));
+        }
+        let targets = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(2..=64)));
+        if let Some(to) = self.choices.pick(&targets).cloned()
+            && self.choices.one_in(4)
+        {
+            let meter = self.fresh("direct_meter_");
+            let kind = self.one_of(&["packets", "bytes"]);
+            let text = self.text(&to.ty);
+            self.line(&format!("direct_meter<{text}>(MeterType.{kind}) {meter};"));
+            properties.push(format!("meters = {meter};"));
+            own.push(self.action(&[Direction::Data], Some(format!("{meter}.read({});", to.path))));
+        }
+        let profile = self.fresh("profile_");
+        let is_indirect = properties.is_empty() && self.choices.one_in(4);
+        let is_selector = is_indirect && self.choices.one_in(2);
+        if is_selector {
+            let algorithm = self.one_of(&["crc32", "crc16", "identity", "xor16"]);
+            properties.push(format!(
+                "@name(\"{profile}\") implementation = action_selector(HashAlgorithm.{algorithm}, 32w16, 32w{});",
+                [16, 10, 8][self.choices.below(3)]
+            ));
+        } else if is_indirect {
+            properties.push(format!("@name(\"{profile}\") implementation = action_profile(32w16);"));
+        }
+        if self.choices.one_in(8) {
+            properties.push("support_timeout = true;".to_string());
+        }
+        self.open(&format!("table {name} {{"));
+        let keys = self.keys(is_selector);
+        self.open("actions = {");
+        // Those without arguments that are bound here can stand in entries.
+        let mut in_entries: Vec<Callable> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        let mut all = own;
+        all.extend(self.actions.clone());
+        for (i, action) in all.iter().enumerate() {
+            if i > 0 && self.choices.one_in(3) {
+                continue;
+            }
+            let bound: Vec<Param> =
+                action.params.iter().filter(|p| p.direction != Direction::Data).cloned().collect();
+            let call = Callable { name: action.name.clone(), params: bound, result: None };
+            let Some(arguments) = self.bound_arguments(&call) else { continue };
+            if call.params.is_empty() {
+                in_entries.push(action.clone());
+                let scope = ["", "", "", "", "@tableonly "][self.choices.below(5)];
+                self.line(&format!("{scope}{};", action.name));
+                if !scope.is_empty() {
+                    in_entries.pop();
+                }
+            } else {
+                self.line(&format!("{}({arguments});", action.name));
+            }
+            names.push(action.name.clone());
+        }
+        self.line("NoAction;");
+        names.push("NoAction".to_string());
+        self.close("}");
+        if !is_indirect {
+            let is_const = ["", "", "const "][self.choices.below(3)];
+            let action = self.call_with_data(&in_entries);
+            self.line(&format!("{is_const}default_action = {action};"));
+        }
+        for property in properties {
+            self.line(&property);
+        }
+        if !keys.is_empty() && !is_indirect && self.choices.one_in(3) {
+            self.entries(&keys, &in_entries);
+        } else if self.choices.one_in(2) {
+            let size = [1024, 1, 2, 4, 8, 64][self.choices.below(6)];
+            self.line(&format!("size = {size};"));
+        }
+        self.close("}");
+        self.objects.tables.push((name, names));
+    }
+
+    /// Places that arguments with a direction are bound to.
+    fn bound_arguments(&mut self, call: &Callable) -> Option<String> {
+        self.arguments(call, 1)
+    }
+
+    fn keys(&mut self, is_selector: bool) -> Vec<Key> {
+        let mut keys = Vec::new();
+        if self.choices.one_in(8) && !is_selector {
+            return keys;
+        }
+        self.open("key = {");
+        let mut has_lpm = false;
+        for i in 0..1 + self.choices.below(3) {
+            let found = self.places(|e| match &e.ty {
+                Ty::Bit(_) | Ty::Int(_) | Ty::Bool => true,
+                Ty::Named(i) => matches!(self.types[*i].shape, Shape::SerEnum(..)),
+                _ => false,
+            });
+            let entry = self.choices.pick(&found).cloned();
+            let ty = entry.as_ref().map_or(Ty::Bit(8), |e| e.ty.clone());
+            let text = match entry {
+                Some(e) if self.choices.one_in(2) => e.path,
+                _ => self.pure_expr(&ty),
+            };
+            let kinds: &[&str] = match &ty {
+                Ty::Bit(_) if has_lpm => &["exact", "ternary", "range", "optional"],
+                Ty::Bit(_) => &["exact", "lpm", "ternary", "range", "optional"],
+                Ty::Int(_) => &["exact", "ternary", "optional"],
+                _ => &["exact", "optional"],
+            };
+            let kind = kinds[self.choices.below(kinds.len())];
+            has_lpm |= kind == "lpm";
+            self.line(&format!("{text} : {kind} @name(\"key{i}\");"));
+            keys.push(Key { ty, kind });
+        }
+        if is_selector {
+            for _ in 0..1 + self.choices.below(2) {
+                let ty = self.bit();
+                let text = self.leaf(&ty);
+                let name = self.fresh("selector");
+                self.line(&format!("{text} : selector @name(\"{name}\");"));
+            }
+        }
+        self.close("}");
+        keys
+    }
+
+    fn call_with_data(&mut self, actions: &[Callable]) -> String {
+        match self.choices.pick(actions).cloned() {
+            Some(action) => {
+                let data: Vec<String> = action.params.iter().map(|p| self.literal(&p.ty)).collect();
+                format!("{}({})", action.name, data.join(", "))
+            }
+            None => "NoAction()".to_string(),
+        }
+    }
+
+    fn entries(&mut self, keys: &[Key], actions: &[Callable]) {
+        let is_const = self.choices.one_in(2);
+        let has_priorities = !is_const
+            && keys.iter().any(|k| matches!(k.kind, "ternary" | "range" | "optional"))
+            && self.choices.one_in(2);
+        if has_priorities && self.choices.one_in(3) {
+            self.line("largest_priority_wins = false;");
+        }
+        self.open(if is_const { "const entries = {" } else { "entries = {" });
+        let mut seen: Vec<String> = Vec::new();
+        for i in 0..1 + self.choices.below(4) {
+            let sets: Vec<String> = keys.iter().map(|k| self.key_set(k)).collect();
+            let sets = if sets.len() == 1 { sets[0].clone() } else { format!("({})", sets.join(", ")) };
+            let same = canonical(&sets);
+            if seen.contains(&same) {
+                continue;
+            }
+            seen.push(same);
+            let action = self.call_with_data(actions);
+            let priority =
+                if has_priorities { format!("priority = {}: ", 10 * (i + 1)) } else { String::new() };
+            self.line(&format!("{priority}{sets} : {action};"));
+        }
+        self.close("}");
+    }
+
+    fn key_set(&mut self, key: &Key) -> String {
+        let value = self.literal(&key.ty);
+        let Ty::Bit(w) = key.ty else {
+            return match key.kind {
+                "ternary" | "optional" if self.choices.one_in(4) => "_".to_string(),
+                _ => value,
+            };
+        };
+        match key.kind {
+            "exact" => value,
+            "lpm" => {
+                let n = self.choices.below(w as usize + 1) as u32;
+                let mask = prefix_mask(w, n);
+                format!("{w}w0 &&& {w}w0x{mask}")
+            }
+            "ternary" => match self.choices.below(4) {
+                0 => "_".to_string(),
+                1 => value,
+                // Without bits beyond the mask, so that equal ones look equal.
+                _ => format!("{w}w0 &&& {}", self.literal(&key.ty)),
+            },
+            "range" => match self.choices.below(4) {
+                0 => "_".to_string(),
+                1 => value,
+                _ => format!("{w}w0 .. {value}"),
+            },
+            _ => {
+                if self.choices.one_in(4) {
+                    "_".to_string()
+                } else {
+                    value
+                }
+            }
+        }
+    }
+
+    /// Begins a control: nothing is instantiated.
+    pub(super) fn new_control(&mut self) -> (Objects, usize) {
+        (std::mem::take(&mut self.objects), self.actions.len())
+    }
+
+    pub(super) fn end_control(&mut self, outer: (Objects, usize)) {
+        self.objects = outer.0;
+        self.actions.truncate(outer.1);
+    }
+}
+
+/// Key sets in one spelling: only the last literal of each counts, as a number.
+fn canonical(sets: &str) -> String {
+    sets.split(", ").map(|set| set.split(" &&& ").map(number).collect::<Vec<_>>().join("&")).collect()
+}
+
+/// A literal as a number of its width.
+fn number(text: &str) -> String {
+    let inner = text.trim_matches(['(', ')', ' ']);
+    let (is_negative, digits) = inner.strip_prefix('-').map_or((false, inner), |rest| (true, rest));
+    let Some((w, value)) = digits.split_once(['w', 's']) else { return text.to_string() };
+    let value = match value.strip_prefix("0x") {
+        Some(hex) => u128::from_str_radix(hex, 16),
+        None => value.parse(),
+    };
+    let (Ok(w), Ok(value)) = (w.parse::<u32>(), value) else { return text.to_string() };
+    let mask = if w >= 128 { u128::MAX } else { (1 << w) - 1 };
+    let value = if is_negative { value.wrapping_neg() & mask } else { value };
+    value.to_string()
+}
+
+/// The first `n` of `w` bits, in hexadecimal.
+fn prefix_mask(w: u32, n: u32) -> String {
+    let n_digits = w.div_ceil(4);
+    let digit = |i: u32| {
+        // Bits of the digit, counted from its low end.
+        let lo = (n_digits - 1 - i) * 4;
+        (0..4).filter(|b| lo + b < w && lo + b >= w - n).fold(0, |d, b| d | 1 << b)
+    };
+    (0..n_digits).map(|i| char::from_digit(digit(i), 16).unwrap_or('0')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{canonical, prefix_mask};
+
+    #[test]
+    fn the_same_keys_are_found() {
+        assert_eq!(canonical("(8w0x10, (-4s1))"), canonical("(8w16, 4s15)"));
+        assert_ne!(canonical("8w1"), canonical("8w2"));
+        assert_ne!(canonical("(_, 8w1)"), canonical("(8w1, _)"));
+    }
+
+    #[test]
+    fn masks_begin_with_ones() {
+        assert_eq!(prefix_mask(8, 3), "e0");
+        assert_eq!(prefix_mask(9, 9), "1ff");
+        assert_eq!(prefix_mask(9, 2), "180");
+        assert_eq!(prefix_mask(3, 0), "0");
+    }
+}
