@@ -1,5 +1,9 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod native;
+
+pub use native::{BuildArgs, CcArgs, EmitArg};
+
 use crate::output::{ColorChoice, ErrorFormat};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -22,6 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// Check programs and show what is wrong with them
     Check(Box<CheckArgs>),
+    /// Compile a program
+    Build(Box<BuildArgs>),
     /// Make the P4Info and the initial entries of a program
     P4info(Box<P4InfoArgs>),
     /// Run a program on packets: of a test script, or of capture files
@@ -322,6 +328,17 @@ pub struct ExplainArgs {
     pub code: Option<String>,
 }
 
+/// Who runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// The interpreter
+    Interp,
+    /// Compiled C
+    Native,
+    /// One after the other, with the same results
+    Both,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SuiteArg {
     Accept,
@@ -354,8 +371,8 @@ pub struct ConformanceArgs {
     #[arg(long, conflicts_with_all = ["lines", "twins"])]
     pub rewritten: bool,
     /// With `stf`: who runs the programs
-    #[arg(long, value_name = "ENGINE", value_parser = ["interp"], default_value = "interp")]
-    pub engine: String,
+    #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
+    pub engine: EngineArg,
     /// Only programs whose name contains this
     #[arg(long, value_name = "SUBSTRING")]
     pub filter: Option<String>,

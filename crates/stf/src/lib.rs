@@ -61,9 +61,11 @@ mod parse;
 pub mod resolve;
 mod run;
 pub mod script;
+mod straight;
 
 pub use driven::Driven;
 pub use parse::{Parsed, parse, parse_file};
 pub use resolve::{Plan, Step, StepKind, resolve};
 pub use run::{Device, Report, run};
 pub use script::Script;
+pub use straight::Straight;

@@ -1,20 +1,19 @@
 //! Extern functions that samples declare and their tests supply: what a user's own library would do.
 
-use device::{ExternArgs, ExternEnd};
-use interp::externs::Externs;
+use device::{ExternArgs, ExternEnd, UserExtern};
 use ir::Bits;
 use std::collections::HashMap;
 
 /// Supplies all of them; programs call those that they declare.
-pub(super) fn supply(externs: &mut Externs) {
-    externs.supply("extern_func", Box::new(copy));
-    externs.supply("verify_ipv4_checksum", Box::new(verify_ipv4_checksum));
-    externs.supply("incremental_checksum", Box::new(incremental_checksum));
-    externs.supply("compute_hash", Box::new(compute_hash));
-    externs.supply("ExternCounter.increment", Box::new(|_: &mut dyn ExternArgs| ExternEnd::Next));
-    externs.supply("Checksum.update", Box::new(checksum));
+pub(super) fn supply(to: &mut dyn FnMut(&str, UserExtern)) {
+    to("extern_func", Box::new(copy));
+    to("verify_ipv4_checksum", Box::new(verify_ipv4_checksum));
+    to("incremental_checksum", Box::new(incremental_checksum));
+    to("compute_hash", Box::new(compute_hash));
+    to("ExternCounter.increment", Box::new(|_: &mut dyn ExternArgs| ExternEnd::Next));
+    to("Checksum.update", Box::new(checksum));
     let mut connections = Connections::default();
-    externs.supply("tcp_conntrack", Box::new(move |access: &mut dyn ExternArgs| connections.pass(access)));
+    to("tcp_conntrack", Box::new(move |access: &mut dyn ExternArgs| connections.pass(access)));
 }
 
 /// `(out d, in s)`: gives `s`.

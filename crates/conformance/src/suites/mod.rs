@@ -45,6 +45,9 @@ pub enum Suite {
     Stf,
     /// They pass with what p4c's passes print of the programs.
     StfRewritten,
+    /// Both, in native code.
+    StfNative,
+    StfNativeRewritten,
 }
 
 impl Suite {
@@ -60,6 +63,8 @@ impl Suite {
         Suite::Ir,
         Suite::Stf,
         Suite::StfRewritten,
+        Suite::StfNative,
+        Suite::StfNativeRewritten,
     ];
 
     pub fn name(self) -> &'static str {
@@ -75,6 +80,8 @@ impl Suite {
             Suite::Ir => "ir",
             Suite::Stf => "stf",
             Suite::StfRewritten => "stf-rewritten",
+            Suite::StfNative => "stf-native",
+            Suite::StfNativeRewritten => "stf-native-rewritten",
         }
     }
 
@@ -91,7 +98,9 @@ impl Suite {
             | Suite::Fmt
             | Suite::Ir
             | Suite::Stf
-            | Suite::StfRewritten => 100,
+            | Suite::StfRewritten
+            | Suite::StfNative
+            | Suite::StfNativeRewritten => 100,
         }
     }
 
@@ -103,8 +112,8 @@ impl Suite {
             Suite::P4Info => corpus.sample_outputs(&format!(".p4{}", p4info::SUFFIX)),
             Suite::Entries => corpus.sample_outputs(&format!(".p4{}", entries::SUFFIX)),
             Suite::Rewritten => corpus.rewritten(),
-            Suite::Stf => stf::cases(corpus),
-            Suite::StfRewritten => stf::rewritten_cases(corpus),
+            Suite::Stf | Suite::StfNative => stf::cases(corpus),
+            Suite::StfRewritten | Suite::StfNativeRewritten => stf::rewritten_cases(corpus),
         }
     }
 
@@ -119,6 +128,7 @@ impl Suite {
             Suite::Fmt => fmt::judge,
             Suite::Ir => ir::judge,
             Suite::Stf | Suite::StfRewritten => stf::judge,
+            Suite::StfNative | Suite::StfNativeRewritten => stf::judge_native,
         }
     }
 }

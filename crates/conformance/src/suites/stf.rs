@@ -128,11 +128,64 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     run_program(corpus, case, &runnable).map_err(|e| format!("with dead values overwritten: {e}"))
 }
 
+/// The same in native code: straight through where the program allows it, and from block to block.
+pub(super) fn judge_native(corpus: &Corpus, case: &Program) -> Verdict {
+    match run_native(corpus, case) {
+        Ok(()) => Verdict::Pass,
+        Err(reason) => Verdict::Fail(reason.replace('\n', " ")),
+    }
+}
+
+fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
+    let mut checked = front_end::check(corpus, case)?;
+    let Some(mut runnable) = driver::runnable(&mut checked, None) else {
+        return Err(front_end::first_error(&checked).unwrap_or_default());
+    };
+    ::ir::passes::run(&mut runnable.program, ::ir::passes::DEFAULT).map_err(|e| e.to_string())?;
+    let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
+    let schema = std::sync::Arc::new(schema);
+    // Compiled to be tested, not to be fast.
+    let mut options = pipeline::BuildOptions::default();
+    options.generate.program_name.clone_from(&case.name);
+    options.compile.optimise = pipeline::Optimise::Little;
+    options.compile.machine = pipeline::Machine::Any;
+    let built = pipeline::build(&runnable.program, &checked.sources, &options).map_err(|e| e.to_string())?;
+
+    let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);
+    first(parsed.diagnostics.iter(), &parsed.sources)?;
+    let (plan, faults) = stf::resolve(&parsed.script, &schema);
+    first(faults.iter(), &parsed.sources)?;
+    for path in [pipeline::Path::Straight, pipeline::Path::Slow] {
+        let config = Config::default();
+        let mut device = pipeline::native_device(
+            std::sync::Arc::clone(&built),
+            runnable.program.clone(),
+            std::sync::Arc::clone(&schema),
+            config.clone(),
+        )
+        .map_err(|e| e.to_string())?;
+        super::externs::supply(&mut |name, function| device.switch.executor.supply(name, function));
+        let report = match path {
+            pipeline::Path::Straight => {
+                let mut nobody = ();
+                let mut device = stf::Straight::new(&mut device, &mut nobody, &config);
+                stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None)
+            }
+            pipeline::Path::Slow => {
+                let mut device = stf::Driven { device: &mut device, observer: &mut () };
+                stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None)
+            }
+        };
+        first(report.faults.iter(), &parsed.sources).map_err(|e| format!("{path:?}: {e}"))?;
+    }
+    Ok(())
+}
+
 fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(), String> {
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
     let mut interpreter = interp::interpreter(runnable.program.clone(), schema, Config::default())
         .map_err(|e| e.to_string())?;
-    super::externs::supply(&mut interpreter.switch.executor.externs);
+    super::externs::supply(&mut |name, function| interpreter.switch.executor.externs.supply(name, function));
     let schema = std::sync::Arc::clone(&interpreter.entities.schema);
 
     let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);

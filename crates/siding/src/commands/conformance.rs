@@ -1,6 +1,6 @@
 //! `siding conformance`.
 
-use crate::cli::{ConformanceArgs, SuiteArg};
+use crate::cli::{ConformanceArgs, EngineArg, SuiteArg};
 use crate::output::{self, Exit};
 use conformance::{Corpus, Event, Outcome, Report, RunOptions, Suite, Verdict};
 use std::path::{Path, PathBuf};
@@ -63,6 +63,9 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
     if args.rewritten && args.suites != [SuiteArg::Stf] {
         return Err("--rewritten goes with the suite `stf`".to_string());
     }
+    if args.engine != EngineArg::Interp && args.suites != [SuiteArg::Stf] {
+        return Err("--engine goes with the suite `stf`".to_string());
+    }
     if args.suites.is_empty() {
         let names: Vec<&str> = Suite::ALL.iter().map(|s| s.name()).collect();
         return Err(format!("no suite is named; there are {} and `all`", names.join(", ")));
@@ -80,11 +83,23 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
             SuiteArg::Rewritten => vec![Suite::Rewritten],
             SuiteArg::Fmt => vec![Suite::Fmt],
             SuiteArg::Ir => vec![Suite::Ir],
-            SuiteArg::Stf if args.rewritten => vec![Suite::StfRewritten],
-            SuiteArg::Stf => vec![Suite::Stf],
+            SuiteArg::Stf => of_engine(args),
             SuiteArg::All => Suite::ALL.to_vec(),
         })
         .collect())
+}
+
+/// The suites of test scripts for the executors that were asked for.
+fn of_engine(args: &ConformanceArgs) -> Vec<Suite> {
+    let (interpreted, native) = match args.rewritten {
+        true => (Suite::StfRewritten, Suite::StfNativeRewritten),
+        false => (Suite::Stf, Suite::StfNative),
+    };
+    match args.engine {
+        EngineArg::Interp => vec![interpreted],
+        EngineArg::Native => vec![native],
+        EngineArg::Both => vec![interpreted, native],
+    }
 }
 
 fn tell(args: &ConformanceArgs, suite: Suite, event: Event<'_>) {

@@ -43,7 +43,7 @@ pub struct Step {
 pub enum StepKind {
     /// A packet arrives at a port.
     Packet { port: u32, data: Vec<u8> },
-    /// Each update is valid, see [`control::validate`].
+    /// Each update is valid, see [`control::validate()`].
     Write(Vec<Update>),
     /// Removes all entries that a controller may remove.
     RemoveAllEntries,
