@@ -236,3 +236,28 @@ fn mirrored_ports_leave_files_that_can_be_replayed() {
     assert_eq!(found, input);
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+/// A file of which the disk is full ends the copies, not the traffic.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mirror_that_fails_lets_packets_pass() {
+    let dir = std::env::temp_dir().join(format!("packet-io-full-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::os::unix::fs::symlink("/dev/full", dir.join("eth_out.pcap")).unwrap();
+    let mut pool = BufPool::new(BufPoolOptions::JUMBO);
+    let input: Vec<_> = (0..200u8).map(|n| Packet::new(vec![n; 1000])).collect();
+    let mut port =
+        PcapMirror::create(Box::new(MemoryPort::new(PortId(2), input.clone())), &dir, "eth").unwrap();
+    let mut burst = Vec::new();
+    while port.rx_burst(&mut pool, &mut burst, 32).unwrap() > 0 {
+        port.tx_burst(&mut pool, &mut burst).unwrap();
+        port.idle().unwrap();
+    }
+    assert!(port.inner().tx == input);
+    let error = port.flush().unwrap_err().to_string();
+    assert!(error.contains("eth_out.pcap: ") && error.contains("No space left"), "{error}");
+    port.flush().unwrap();
+    let found: Vec<_> = PacketReader::open(dir.join("eth_in.pcap")).unwrap().map(Result::unwrap).collect();
+    assert!(found == input);
+    std::fs::remove_dir_all(&dir).unwrap();
+}

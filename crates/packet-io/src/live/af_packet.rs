@@ -335,11 +335,15 @@ impl Port for AfPacketPort {
         {
             burst.push(buf);
         }
-        let mut result = Ok(());
-        while burst.len() < n_all && self.socket.is_some() {
+        // A flood of packets that are all dropped must not keep the worker here.
+        let (mut n_seen, mut result) = (0, Ok(()));
+        while burst.len() < n_all && n_seen < n_max && self.socket.is_some() {
             let n_wanted = (n_all - burst.len()).min(self.n_expected);
             match self.receive(pool, burst, n_wanted, n_all) {
-                Ok(n) if n == n_wanted => self.n_expected = (self.n_expected * 4).min(BURST_MAX),
+                Ok(n) if n == n_wanted => {
+                    n_seen += n;
+                    self.n_expected = (self.n_expected * 4).min(BURST_MAX);
+                }
                 Ok(n) => {
                     self.n_expected = (n * 2).clamp(N_EXPECTED_MIN, BURST_MAX);
                     break;

@@ -44,7 +44,7 @@ pub(super) struct FailedStep {
 }
 
 impl PacketSocket {
-    /// Opens a socket for the interface with that number, which must be switched neither on nor off.
+    /// Opens a socket for the interface with that number, which may be switched off.
     pub(super) fn open(
         ifindex: i32,
         buffer_bytes: usize,

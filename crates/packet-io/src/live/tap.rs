@@ -142,9 +142,9 @@ impl Port for TapPort {
         n_max: usize,
     ) -> Result<usize, PortError> {
         let (mut n, mut timestamp_ns) = (0, None);
-        while n < n_max
-            && let Some((device, _)) = &mut self.device
-        {
+        // Those that are dropped count too: a flood of them must not keep the worker here.
+        for _ in 0..n_max {
+            let Some((device, _)) = &mut self.device else { break };
             let Some(mut buf) = pool.take() else { break };
             let room_bytes = buf.tailroom().min(self.options.packet_bytes_max);
             let Some(place) = buf.append(room_bytes) else { break };

@@ -2,8 +2,10 @@
 
 use crate::namespace::{Driven, in_namespace, ip, is_ours, open, open_with, packet, veth_pair};
 use packet_io::{
-    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketReader, PcapMirror, Port, PortId,
+    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketReader, PcapMirror, Port,
+    PortId, wait_for_input,
 };
+use std::time::Duration;
 
 #[test]
 fn bursts_cross_a_cable_byte_for_byte() {
@@ -152,6 +154,26 @@ fn an_interface_can_be_deleted_and_made_again() {
         let stats = a.port.stats();
         assert_eq!((stats.tx_packets, stats.tx_dropped()), (3, 9), "{stats:?}");
         a.assert_all_buffers_are_back();
+    });
+}
+
+#[test]
+fn a_worker_can_sleep_until_something_happens() {
+    in_namespace(|| {
+        veth_pair("va", "vb", 1500);
+        let (mut a, mut b) = (open(1, "va"), open(2, "vb"));
+        let long = Duration::from_secs(30);
+        while !b.receive(|_| true).is_empty() {}
+        assert!(!wait_for_input([b.port.fd().unwrap()], Duration::ZERO).unwrap());
+        a.send([packet(60, 1)]);
+        assert!(wait_for_input([a.port.fd(), b.port.fd()].into_iter().flatten(), long).unwrap());
+        assert_eq!(b.receive_n(1, is_ours), [packet(60, 1)]);
+        ip("link del dev va");
+        // Once the port knows, there is nothing left that would wake the worker at once again and again.
+        assert!(wait_for_input(b.port.fd(), long).unwrap());
+        b.receive(|_| true);
+        assert_eq!((b.port.link_state(), b.port.fd()), (LinkState::Gone, None));
+        assert!(!wait_for_input(b.port.fd(), Duration::ZERO).unwrap());
     });
 }
 
