@@ -102,8 +102,8 @@ pub mod arg {
 
 /// `SD_DROP_*`: names as in statistics, by number.
 pub const DROP_REASONS: [&str; 9] = [
-    "ingress",
-    "egress",
+    "ingress_drop",
+    "egress_drop",
     "parser_rejected",
     "aborted",
     "step_budget",
@@ -112,6 +112,9 @@ pub const DROP_REASONS: [&str; 9] = [
     "extern_not_supplied",
     "stopped_by_extern",
 ];
+
+/// `SD_DROP_STOPPED_BY_EXTERN`
+pub const DROP_STOPPED_BY_EXTERN: u32 = 8;
 
 pub const NO_FIELD_LIST: u32 = u32::MAX;
 pub const NO_OBJECT: u32 = u32::MAX;

@@ -9,6 +9,7 @@ use device::{DigestMessage, ExternArgs, ExternEnd, StopReason, UserExtern};
 use ir::Bits;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,8 +23,8 @@ pub(crate) struct HostContext {
     architecture: Architecture,
     pub(crate) user: FxHashMap<SmolStr, UserExtern>,
     pub(crate) now_ns: u64,
-    /// Why a user's extern has stopped the packet.
-    pub(crate) stopped: Option<StopReason>,
+    /// Why users' externs have stopped packets, in order.
+    pub(crate) stopped: VecDeque<StopReason>,
     /// What the program has logged.
     pub(crate) messages: Vec<String>,
 }
@@ -31,7 +32,14 @@ pub(crate) struct HostContext {
 impl HostContext {
     pub(crate) fn new(pipeline: Arc<Pipeline>, architecture: Architecture) -> HostContext {
         let user = FxHashMap::default();
-        HostContext { pipeline, architecture, user, now_ns: 0, stopped: None, messages: Vec::new() }
+        HostContext {
+            pipeline,
+            architecture,
+            user,
+            now_ns: 0,
+            stopped: VecDeque::new(),
+            messages: Vec::new(),
+        }
     }
 
     /// Gives `SD_END_*`.
@@ -59,7 +67,7 @@ impl HostContext {
     }
 
     fn stop(&mut self, reason: StopReason) -> u32 {
-        self.stopped = Some(reason);
+        self.stopped.push_back(reason);
         abi::end::STOPPED_BY_EXTERN
     }
 }

@@ -12,6 +12,8 @@
 //! Start reading at [`abi`].
 
 pub mod abi;
+mod build;
+mod burst;
 mod cache;
 pub mod compile;
 mod compiler;
@@ -30,6 +32,8 @@ mod state;
 mod values;
 mod worker;
 
+pub use build::{BuildError, BuildOptions, build, build_text};
+pub use burst::{BurstPacket, Bursts, Fate, Path};
 pub use cache::{CacheOptions, Cached};
 pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
 pub use compiler::CompilerError;

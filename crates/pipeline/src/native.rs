@@ -144,13 +144,18 @@ impl Native {
             end::ASSERTION_FAILED => BlockEnd::Stopped(StopReason::AssertionFailed),
             end::ASSUMPTION_FAILED => stop("assumption_failed"),
             end::EXTERN_NOT_SUPPLIED => stop("extern_not_supplied"),
-            end::STOPPED_BY_EXTERN => match self.worker.context_mut().stopped.take() {
+            end::STOPPED_BY_EXTERN => match self.stopped() {
                 Some(reason) => BlockEnd::Stopped(reason),
                 None => stop("stopped_by_extern"),
             },
             end::REJECTED.. => BlockEnd::Rejected(how - end::REJECTED),
             _ => stop("unknown_end"),
         }
+    }
+
+    /// Why a user's extern has stopped the oldest packet that is not asked for yet.
+    pub(crate) fn stopped(&mut self) -> Option<StopReason> {
+        self.worker.context_mut().stopped.pop_front()
     }
 
     pub(crate) fn tell_messages(&mut self, listener: &mut (dyn Listener + '_)) {

@@ -54,7 +54,8 @@ impl Packet {
     pub(crate) fn view(&mut self) -> abi::Packet {
         let length = self.bytes().len();
         abi::Packet {
-            data: self.buffer[HEADROOM_BYTES..].as_mut_ptr(),
+            // Of the whole buffer: the program may write in front of the bytes.
+            data: self.buffer.as_mut_ptr().wrapping_add(HEADROOM_BYTES),
             length_bytes: u32::try_from(length).unwrap_or(u32::MAX),
             headroom_bytes: HEADROOM_BYTES as u32,
             cursor_bits: self.cursor_bits,

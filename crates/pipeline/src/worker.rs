@@ -113,7 +113,7 @@ impl Worker {
         let run_block = self.instance.pipeline().functions().run_block;
         let context = self.context_mut();
         context.now_ns = now_ns;
-        context.stopped = None;
+        context.stopped.clear();
         let raw = self.raw_mut();
         raw.now_ns = now_ns;
         raw.steps_left = packet.steps_left;
@@ -135,7 +135,7 @@ impl Worker {
         let Some(process) = self.instance.pipeline().functions().process else { return 0 };
         let context = self.context_mut();
         context.now_ns = now_ns;
-        context.stopped = None;
+        context.stopped.clear();
         let raw = self.raw_mut();
         raw.now_ns = now_ns;
         raw.steps_left = step_budget;

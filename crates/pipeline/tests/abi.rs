@@ -31,6 +31,23 @@ fn c_text() -> String {
     out + "    return 0;\n}\n"
 }
 
+/// The number of a reason.
+const fn drop(name: &str) -> u64 {
+    let mut i = 0;
+    while i < abi::DROP_REASONS.len() {
+        let (a, b) = (abi::DROP_REASONS[i].as_bytes(), name.as_bytes());
+        let mut j = 0;
+        while j < a.len() && j < b.len() && a[j] == b[j] {
+            j += 1;
+        }
+        if j == a.len() && j == b.len() {
+            return i as u64;
+        }
+        i += 1;
+    }
+    u64::MAX
+}
+
 const NUMBERS: &[(&str, u64)] = &[
     ("SD_ABI_VERSION", abi::VERSION as u64),
     ("SD_REQUEST_CLONE", abi::request::CLONE as u64),
@@ -52,6 +69,15 @@ const NUMBERS: &[(&str, u64)] = &[
     ("SD_VERDICT_AFTER_INGRESS", abi::verdict::AFTER_INGRESS as u64),
     ("SD_VERDICT_AFTER_EGRESS", abi::verdict::AFTER_EGRESS as u64),
     ("SD_VERDICT_NO_HEADROOM", abi::verdict::NO_HEADROOM as u64),
+    ("SD_DROP_INGRESS", drop("ingress_drop")),
+    ("SD_DROP_EGRESS", drop("egress_drop")),
+    ("SD_DROP_PARSER_REJECTED", drop("parser_rejected")),
+    ("SD_DROP_ABORTED", drop("aborted")),
+    ("SD_DROP_STEP_BUDGET", drop("step_budget")),
+    ("SD_DROP_ASSERTION_FAILED", drop("assertion_failed")),
+    ("SD_DROP_ASSUMPTION_FAILED", drop("assumption_failed")),
+    ("SD_DROP_EXTERN_NOT_SUPPLIED", drop("extern_not_supplied")),
+    ("SD_DROP_STOPPED_BY_EXTERN", abi::DROP_STOPPED_BY_EXTERN as u64),
     ("SD_N_DROPS", abi::DROP_REASONS.len() as u64),
     ("SD_BLOCK_PARSER", abi::block::PARSER as u64),
     ("SD_BLOCK_VERIFY_CHECKSUM", abi::block::VERIFY_CHECKSUM as u64),

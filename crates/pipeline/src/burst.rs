@@ -1,0 +1,259 @@
+//! The straight path: bursts of packets through the compiled program as a whole.
+//!
+//! What needs more than the program itself (copies, queues, another round) goes on in [`device::Switch`], with the
+//! state that the program has left. Every packet of a burst ends once: it is sent, dropped, or goes elsewhere.
+
+use crate::abi::{self, verdict};
+use crate::native::{Listener, Native};
+use device::traffic::{Departed, Destination, Output, Totals, reason};
+use device::{Config, Executor, Switch};
+use std::marker::PhantomData;
+
+/// How packets of a burst go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// Through the program as a whole, where it has such a function. Not for switches whose ports have rates.
+    Straight,
+    /// From block to block: what happens is the same, and each step is told.
+    Slow,
+}
+
+/// What became of a packet of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its bytes are where they were, changed in place.
+    Sent(Destination),
+    /// For a reason that the totals name.
+    Dropped,
+    /// What left, if anything, is among the outputs.
+    Elsewhere,
+}
+
+/// A packet of a burst: bytes within a buffer that has room in front of them.
+#[derive(Debug)]
+pub struct BurstPacket<'a> {
+    storage: &'a mut [u8],
+    start: usize,
+    len: usize,
+    ingress_port: u32,
+    fate: Fate,
+}
+
+impl<'a> BurstPacket<'a> {
+    /// `len` bytes of `storage` from `start` on; less where they end before.
+    pub fn new(storage: &'a mut [u8], start: usize, len: usize, ingress_port: u32) -> BurstPacket<'a> {
+        let start = start.min(storage.len());
+        let len = len.min(storage.len() - start).min(u32::MAX as usize);
+        BurstPacket { storage, start, len, ingress_port, fate: Fate::Elsewhere }
+    }
+
+    pub fn fate(&self) -> Fate {
+        self.fate
+    }
+
+    /// Where the bytes begin in the buffer.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.start + self.len]
+    }
+
+    /// For a call of the compiled program; points into the buffer.
+    fn view(&mut self, now_ns: u64) -> abi::Packet {
+        abi::Packet {
+            // Of the whole buffer: the program may write in front of the bytes.
+            data: self.storage.as_mut_ptr().wrapping_add(self.start),
+            length_bytes: self.len as u32,
+            headroom_bytes: u32::try_from(self.start).unwrap_or(u32::MAX),
+            cursor_bits: 0,
+            ingress_port: self.ingress_port,
+            egress_port: abi::NO_PORT,
+            verdict: verdict::DROP,
+            drop: 0,
+            arrived_ns: now_ns,
+        }
+    }
+
+    /// Takes over where the compiled program has put the bytes.
+    fn move_to(&mut self, view: &abi::Packet) {
+        let start = (view.data as usize).wrapping_sub(self.storage.as_ptr() as usize);
+        let len = view.length_bytes as usize;
+        let fits = start.checked_add(len).is_some_and(|end| end <= self.storage.len());
+        debug_assert!(fits, "the program has put a packet outside of its buffer");
+        if fits {
+            (self.start, self.len) = (start, len);
+        }
+    }
+}
+
+/// Runs bursts; keeps its memory between them.
+#[derive(Debug)]
+pub struct Bursts {
+    config: Config,
+    /// Empty between bursts.
+    views: Views,
+    dropped: [u64; abi::DROP_REASONS.len()],
+}
+
+/// Packets as C sees them, and which of the burst each is.
+#[derive(Debug, Default)]
+struct Views {
+    packets: Vec<abi::Packet>,
+    positions: Vec<usize>,
+    no_threads: PhantomData<*mut u8>,
+}
+
+// SAFETY: the pointers are those of packets of a burst under way, during which the owner is borrowed mutably; between
+// bursts there are none.
+#[expect(unsafe_code, reason = "raw pointers make it none")]
+unsafe impl Send for Views {}
+
+impl Bursts {
+    /// `config` is that of the switch.
+    pub fn new(config: &Config) -> Bursts {
+        Bursts { config: config.clone(), views: Views::default(), dropped: Default::default() }
+    }
+
+    /// Packets arrive. Each gets its fate; what leaves otherwise, and waiting packets whose time has come, are added
+    /// to `outputs`. The switch's clock moves on to `now_ns`.
+    pub fn process(
+        &mut self,
+        switch: &mut Switch<Native>,
+        now_ns: u64,
+        packets: &mut [BurstPacket<'_>],
+        path: Path,
+        listener: &mut (dyn Listener + '_),
+        outputs: &mut Vec<Output>,
+    ) {
+        let passed_ns = now_ns.saturating_sub(switch.now_ns());
+        if passed_ns > 0 {
+            outputs.extend(switch.advance_clock(passed_ns, listener));
+        }
+        let is_straight =
+            path == Path::Straight && switch.executor.instance().pipeline().layout().has_straight_path;
+        if !is_straight {
+            for packet in packets {
+                outputs.extend(switch.inject(packet.ingress_port, packet.bytes(), listener));
+                packet.fate = Fate::Elsewhere;
+            }
+            return;
+        }
+        let mut totals = Totals::default();
+        self.views.packets.clear();
+        self.views.positions.clear();
+        for (position, packet) in packets.iter_mut().enumerate() {
+            let port = packet.ingress_port;
+            if self.config.cpu_port == Some(port) || self.config.ports.contains(port) {
+                self.views.packets.push(packet.view(now_ns));
+                self.views.positions.push(position);
+            } else {
+                totals.n_received += 1;
+                totals.drop_for(reason::NO_SUCH_INGRESS_PORT);
+                packet.fate = Fate::Dropped;
+            }
+        }
+        let mut first = 0;
+        while first < self.views.packets.len() {
+            let now_ns = switch.now_ns();
+            let native = &mut switch.executor;
+            let budget = native.step_budget();
+            // A packet that goes on elsewhere leaves its requests behind.
+            native.begin_pass();
+            let n = native.worker.process(&mut self.views.packets[first..], budget, now_ns);
+            native.tell_messages(listener);
+            debug_assert!(n > 0, "a program that takes no packet");
+            let last = first + n.max(1);
+            for i in first..last {
+                let view = self.views.packets[i];
+                let packet = &mut packets[self.views.positions[i]];
+                let how = if n == 0 { verdict::DROP } else { view.verdict };
+                packet.fate = match how {
+                    verdict::SEND => self.sent(packet, &view, &mut totals),
+                    verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM
+                        if i + 1 == last =>
+                    {
+                        self.elsewhere(switch, packet, &view, listener, &mut totals, outputs)
+                    }
+                    _ => self.dropped(&mut switch.executor, &view, &mut totals),
+                };
+            }
+            first = last;
+        }
+        self.views.packets.clear();
+        for (n, reason) in self.dropped.iter_mut().zip(abi::DROP_REASONS) {
+            if *n > 0 {
+                *totals.n_dropped.entry(reason.to_owned()).or_default() += std::mem::take(n);
+            }
+        }
+        switch.add_totals(&totals);
+    }
+
+    /// Where packets to a port leave; `None` when there is no such port.
+    fn destination(&self, port: u32) -> Option<Destination> {
+        if self.config.cpu_port == Some(port) {
+            return Some(Destination::Controller);
+        }
+        self.config.ports.contains(port).then_some(Destination::Port(port))
+    }
+
+    fn count_sent(&self, port: u32, totals: &mut Totals) -> Option<Destination> {
+        totals.n_received += 1;
+        let destination = self.destination(port);
+        match destination {
+            Some(Destination::Controller) => totals.n_to_controller += 1,
+            Some(Destination::Port(_)) => totals.n_sent += 1,
+            None => totals.drop_for(reason::NO_SUCH_PORT),
+        }
+        destination
+    }
+
+    fn sent(&self, packet: &mut BurstPacket<'_>, view: &abi::Packet, totals: &mut Totals) -> Fate {
+        packet.move_to(view);
+        self.count_sent(view.egress_port, totals).map_or(Fate::Dropped, Fate::Sent)
+    }
+
+    fn dropped(&mut self, native: &mut Native, view: &abi::Packet, totals: &mut Totals) -> Fate {
+        totals.n_received += 1;
+        let stopped = if view.drop == abi::DROP_STOPPED_BY_EXTERN { native.stopped() } else { None };
+        match (stopped, self.dropped.get_mut(view.drop as usize)) {
+            (Some(why), _) => totals.drop_for(why.name()),
+            (None, Some(n)) => *n += 1,
+            (None, None) => totals.drop_for(reason::ABORTED),
+        }
+        Fate::Dropped
+    }
+
+    /// Goes on with the packet that the program has stopped with.
+    fn elsewhere(
+        &self,
+        switch: &mut Switch<Native>,
+        packet: &BurstPacket<'_>,
+        view: &abi::Packet,
+        listener: &mut (dyn Listener + '_),
+        totals: &mut Totals,
+        outputs: &mut Vec<Output>,
+    ) -> Fate {
+        if view.verdict == verdict::NO_HEADROOM {
+            let from = usize::try_from(view.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX);
+            let payload = packet.bytes().get(from..).unwrap_or_default();
+            let bytes = [switch.executor.worker.emitted(), payload].concat();
+            let destination = self.count_sent(view.egress_port, totals);
+            let at_ns = switch.now_ns();
+            outputs.extend(destination.map(|destination| Output { destination, bytes, at_ns }));
+            return if destination.is_some() { Fate::Elsewhere } else { Fate::Dropped };
+        }
+        let stopped = switch.executor.stopped_packet(packet.bytes(), view.cursor_bits);
+        let requests = switch.executor.take_requests();
+        let ports = Departed { ingress_port: view.ingress_port, egress_port: view.egress_port };
+        let left = match view.verdict {
+            verdict::AFTER_INGRESS => {
+                switch.continue_after_ingress(stopped, ports.ingress_port, requests, listener)
+            }
+            _ => switch.continue_after_egress(stopped, ports, requests, listener),
+        };
+        outputs.extend(left);
+        Fate::Elsewhere
+    }
+}

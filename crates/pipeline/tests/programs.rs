@@ -1,0 +1,103 @@
+//! The test programs with their scripts, natively: what the interpreter does is what compiled programs do.
+
+mod common;
+
+use common::TestDir;
+use control::Schema;
+use device::{Config, Device};
+use diagnostics::render;
+use driver::Runnable;
+use pipeline::{BuildOptions, Native, build, native_device};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{env, fs};
+
+struct Case {
+    name: String,
+    runnable: Runnable,
+    sources: diagnostics::SourceMap,
+    scripts: Vec<PathBuf>,
+}
+
+fn load(dir: &Path) -> Option<Case> {
+    let name = dir.file_name()?.to_string_lossy().into_owned();
+    let only = env::var("PROGRAM").ok();
+    if only.is_some_and(|only| !name.contains(&only)) {
+        return None;
+    }
+    let mut scripts: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    scripts.retain(|path| path.extension().is_some_and(|e| e == "stf"));
+    scripts.sort();
+    if scripts.is_empty() {
+        return None;
+    }
+    let source = driver::read_source(&dir.join("program.p4")).unwrap();
+    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
+    let runnable =
+        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+    Some(Case { name, runnable, sources: checked.sources, scripts })
+}
+
+fn cases() -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
+    let mut dirs: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    dirs.sort();
+    dirs.iter().filter(|dir| dir.is_dir()).filter_map(|dir| load(dir)).collect()
+}
+
+fn device(case: &Case, pipeline: &Arc<pipeline::Pipeline>) -> Result<Device<Native>, String> {
+    let schema = Schema::new(&case.runnable.control_plane.p4info).map_err(|e| e.to_string())?;
+    native_device(Arc::clone(pipeline), case.runnable.program.clone(), schema, Config::default())
+        .map_err(|e| e.to_string())
+}
+
+fn run_script(device: &mut Device<Native>, path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let parsed = stf::parse(&path.to_string_lossy(), &text);
+    let schema = Arc::clone(&device.entities.schema);
+    let (plan, faults) = stf::resolve(&parsed.script, &schema);
+    let short = |d: &diagnostics::Diagnostic| render::short(d, &parsed.sources);
+    let mut found: Vec<String> =
+        parsed.diagnostics.iter().chain(faults.iter()).filter(|d| d.is_error()).map(short).collect();
+    let mut driven = stf::Driven { device, observer: &mut () };
+    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut driven, &|_, _| None);
+    found.extend(report.faults.iter().map(short));
+    found
+}
+
+#[test]
+fn scripts_hold_natively() {
+    let dir = TestDir::new();
+    let mut faults = Vec::new();
+    let mut n_scripts = 0;
+    for case in cases() {
+        let options = BuildOptions { compile: dir.options(), ..Default::default() };
+        let pipeline = match build(&case.runnable.program, &case.sources, &options) {
+            Ok(pipeline) => pipeline,
+            Err(error) => {
+                let text = error.to_string();
+                faults.push(format!(
+                    "{}: {}",
+                    case.name,
+                    text.lines().take(5).collect::<Vec<_>>().join(" | ")
+                ));
+                continue;
+            }
+        };
+        if !pipeline.messages().is_empty() {
+            faults.push(format!("{}: warnings: {}", case.name, pipeline.messages()));
+        }
+        for script in &case.scripts {
+            n_scripts += 1;
+            match device(&case, &pipeline) {
+                Ok(mut device) => {
+                    let found = run_script(&mut device, script);
+                    faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", case.name)));
+                }
+                Err(error) => faults.push(format!("{}: {error}", case.name)),
+            }
+        }
+    }
+    println!("{n_scripts} scripts");
+    assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
+}
