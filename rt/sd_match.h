@@ -29,12 +29,11 @@ static SD_UNUSED bool sd_has_range(const struct sd_key_type *keys, uint32_t n_ke
     return false;
 }
 
-/* `has_range` as sd_has_range says: without ranges the elements are matched together. */
-SD_INLINE bool sd_matches(const struct sd_key_type *keys, uint32_t n_keys, bool has_range, uint32_t key_bytes,
-                          const uint8_t *key, const uint8_t *value, const uint8_t *mask)
+/* Element by element. Not inlined: sizes are not constants here, and compilers warn of those that cannot be. */
+static SD_UNUSED __attribute__((noinline)) bool sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys,
+                                                                  const uint8_t *key, const uint8_t *value,
+                                                                  const uint8_t *mask)
 {
-    if (!has_range)
-        return sd_key_equal(key, value, mask, key_bytes);
     for (uint32_t i = 0; i < n_keys; i++) {
         uint32_t at = keys[i].value.offset, n = keys[i].value.size_bytes;
         if (keys[i].match_kind == SD_MATCH_RANGE) {
@@ -45,6 +44,16 @@ SD_INLINE bool sd_matches(const struct sd_key_type *keys, uint32_t n_keys, bool 
         }
     }
     return true;
+}
+
+/* `has_range` as sd_has_range says: without ranges the elements are matched together. */
+SD_ALWAYS_INLINE bool sd_matches(const struct sd_key_type *keys, uint32_t n_keys, bool has_range,
+                                 uint32_t key_bytes, const uint8_t *key, const uint8_t *value,
+                                 const uint8_t *mask)
+{
+    if (has_range)
+        return sd_elements_match(keys, n_keys, key, value, mask);
+    return sd_key_equal(key, value, mask, key_bytes);
 }
 
 #endif

@@ -180,12 +180,13 @@ SD_ALWAYS_INLINE struct sd_entry *sd_hash_lookup(const struct sd_table *t, const
     return NULL;
 }
 
-static SD_UNUSED struct sd_entry *sd_ranked_lookup(const struct sd_table *t, const uint8_t *key)
+SD_ALWAYS_INLINE struct sd_entry *sd_ranked_lookup(const struct sd_table *t, const uint8_t *key,
+                                                   uint32_t key_bytes)
 {
     const struct sd_table_type *type = t->type;
     for (uint64_t i = 0; i < t->n_ranked; i++) {
         struct sd_entry *e = t->ranked[i];
-        if (sd_matches(type->keys, type->n_keys, t->has_range, type->key_bytes, key, sd_entry_value(t, e),
+        if (sd_matches(type->keys, type->n_keys, t->has_range, key_bytes, key, sd_entry_value(t, e),
                        sd_entry_mask(t, e)))
             return e;
     }
@@ -249,7 +250,7 @@ SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_
     if (t->engine == SD_ENGINE_HASH)
         e = sd_hash_lookup(t, key, key_bytes);
     else if (t->engine == SD_ENGINE_RANKED)
-        e = sd_ranked_lookup(t, key);
+        e = sd_ranked_lookup(t, key, key_bytes);
     if (!e)
         return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, false};
     count->n_hits++;
