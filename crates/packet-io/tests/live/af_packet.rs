@@ -162,7 +162,7 @@ fn a_worker_can_sleep_until_something_happens() {
     in_namespace(|| {
         veth_pair("va", "vb", 1500);
         let (mut a, mut b) = (open(1, "va"), open(2, "vb"));
-        let long = Duration::from_secs(30);
+        let long = Duration::from_secs(120);
         while !b.receive(|_| true).is_empty() {}
         assert!(!wait_for_input([b.port.fd().unwrap()], Duration::ZERO).unwrap());
         a.send([packet(60, 1)]);

@@ -129,7 +129,7 @@ fn host(
 /// interfaces have unless told otherwise, segments of up to 64 KiB and without checksums arrive at the port.
 fn tcp_passes(addresses: [&'static str; 2], server: &'static str) {
     const N_BYTES: usize = 2_000_000;
-    const TIMEOUT: Option<Duration> = Some(Duration::from_secs(30));
+    const TIMEOUT: Option<Duration> = Some(Duration::from_secs(120));
     let (server_host, mut a) = host("server", addresses[0], move || {
         let (mut stream, _) = TcpListener::bind(server).unwrap().accept().unwrap();
         stream.set_read_timeout(TIMEOUT).unwrap();
@@ -144,7 +144,7 @@ fn tcp_passes(addresses: [&'static str; 2], server: &'static str) {
         let mut stream = loop {
             match TcpStream::connect(server) {
                 Ok(stream) => break stream,
-                Err(e) => assert!(begin.elapsed() < Duration::from_secs(30), "{e}"),
+                Err(e) => assert!(begin.elapsed() < Duration::from_secs(120), "{e}"),
             }
             thread::sleep(Duration::from_millis(10));
         };

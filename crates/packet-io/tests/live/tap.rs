@@ -35,7 +35,7 @@ fn the_stack_sends_and_receives() {
         ip("addr add 10.0.0.1/24 dev tap1");
         ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev tap1");
         let socket = UdpSocket::bind("10.0.0.1:5000").unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         for n_bytes in [0, 1, 100, 1400, 8000] {
             let payload: Vec<u8> = (0..n_bytes).map(|i| i as u8).collect();
             socket.send_to(&payload, "10.0.0.2:6000").unwrap();
