@@ -13,6 +13,33 @@
 #include "sd_table_ops.h"
 #include "sd_value_set.h"
 
+/*
+ * What the control plane does is the same for all programs, and takes longer to compile than most of them. So it
+ * can be compiled once, as an object of its own (SD_CONTROL_ALONE, see sd_control.c), for programs that are compiled
+ * without it (SD_CONTROL_ELSEWHERE). Without either, a program has it all.
+ */
+#ifdef SD_CONTROL_ELSEWHERE
+
+#define SD_HIDDEN __attribute__((visibility("hidden")))
+extern SD_HIDDEN const struct sd_control_ops sd_control_ops;
+SD_HIDDEN struct sd_instance *sd_instance_create(const struct sd_pipeline *, const struct sd_config *);
+SD_HIDDEN void sd_instance_destroy(struct sd_instance *);
+SD_HIDDEN struct sd_worker *sd_instance_worker(struct sd_instance *, uint32_t index);
+SD_HIDDEN uint32_t sd_table_add_initial(struct sd_instance *, uint32_t table, const struct sd_entry_view *);
+
+#else
+
+#ifdef SD_CONTROL_ALONE
+#define SD_CONTROL __attribute__((visibility("hidden")))
+SD_CONTROL struct sd_instance *sd_instance_create(const struct sd_pipeline *, const struct sd_config *);
+SD_CONTROL void sd_instance_destroy(struct sd_instance *);
+SD_CONTROL struct sd_worker *sd_instance_worker(struct sd_instance *, uint32_t index);
+SD_CONTROL uint32_t sd_table_add_initial(struct sd_instance *, uint32_t table, const struct sd_entry_view *);
+extern SD_CONTROL const struct sd_control_ops sd_control_ops;
+#else
+#define SD_CONTROL static SD_UNUSED
+#endif
+
 static SD_UNUSED void sd_worker_free(struct sd_worker *w)
 {
     if (!w)
@@ -48,7 +75,7 @@ static SD_UNUSED struct sd_worker *sd_worker_new(struct sd_instance *instance, u
     return w;
 }
 
-static SD_UNUSED void sd_instance_destroy(struct sd_instance *instance)
+SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
 {
     if (!instance)
         return;
@@ -110,8 +137,8 @@ static SD_UNUSED bool sd_instance_init(struct sd_instance *instance, uint64_t se
 }
 
 /* Without entries and default actions: generated code adds them. NULL when memory is short, or for no workers. */
-static SD_UNUSED struct sd_instance *sd_instance_create(const struct sd_pipeline *pipeline,
-                                                        const struct sd_config *config)
+SD_CONTROL struct sd_instance *sd_instance_create(const struct sd_pipeline *pipeline,
+                                                  const struct sd_config *config)
 {
     if (config->n_workers == 0)
         return NULL;
@@ -127,9 +154,15 @@ static SD_UNUSED struct sd_instance *sd_instance_create(const struct sd_pipeline
     return instance;
 }
 
-static SD_UNUSED struct sd_worker *sd_instance_worker(struct sd_instance *instance, uint32_t index)
+SD_CONTROL struct sd_worker *sd_instance_worker(struct sd_instance *instance, uint32_t index)
 {
     return index < instance->n_workers ? instance->workers[index] : NULL;
+}
+
+SD_CONTROL uint32_t sd_table_add_initial(struct sd_instance *instance, uint32_t table,
+                                         const struct sd_entry_view *view)
+{
+    return sd_table_put_initial(instance, table, view);
 }
 
 static SD_UNUSED int sd_port_compare(const void *a, const void *b)
@@ -159,7 +192,7 @@ static SD_UNUSED uint32_t sd_set_ports_down(struct sd_instance *instance, const 
     return SD_OK;
 }
 
-static SD_UNUSED const struct sd_control_ops sd_control_ops = {
+SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .table_insert = sd_table_insert,
     .table_modify = sd_table_modify,
     .table_remove = sd_table_remove,
@@ -193,5 +226,7 @@ static SD_UNUSED const struct sd_control_ops sd_control_ops = {
     .register_read = sd_register_get,
     .register_write = sd_register_set,
 };
+
+#endif
 
 #endif

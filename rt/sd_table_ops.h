@@ -53,7 +53,7 @@ static SD_UNUSED uint32_t sd_table_insert(struct sd_instance *instance, uint32_t
 }
 
 /* Of the program: not counted against the size; of two with one key and priority the first stays. */
-static SD_UNUSED uint32_t sd_table_add_initial(struct sd_instance *instance, uint32_t table,
+static SD_UNUSED uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table,
                                                const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);

@@ -1,4 +1,4 @@
-//! Makes the headers of the C runtime part of the crate: a list of names and texts.
+//! Makes the files of the C runtime part of the crate: a list of names and texts.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", runtime.display());
     let mut names: Vec<String> = fs::read_dir(&runtime)?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".h"))
+        .filter(|name| name.ends_with(".h") || name.ends_with(".c"))
         .collect();
     names.sort();
     let mut list = String::from("&[\n");

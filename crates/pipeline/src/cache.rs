@@ -14,9 +14,11 @@ use std::time::{Duration, SystemTime};
 use std::{env, io, process};
 
 pub(crate) const OBJECT: &str = "pipeline.so";
+/// What the control planes of all programs share, compiled with one set of flags.
+pub(crate) const CONTROL: &str = "control.o";
 pub(crate) const SOURCE: &str = "pipeline.c";
 pub(crate) const HEADERS: &str = "rt";
-const CHECKSUM: &str = "pipeline.so.sha256";
+const CHECKSUM: &str = "sha256";
 const MESSAGES: &str = "messages.txt";
 
 /// What is younger is not removed: somebody may be about to load it.
@@ -103,10 +105,10 @@ impl Cache {
         self.dir.join(key)
     }
 
-    /// A whole program, as it was put there.
-    pub(crate) fn get(&self, key: &str) -> Option<Cached> {
+    /// A whole program, as it was put there; `object` is the name of the file.
+    pub(crate) fn get(&self, key: &str, object: &str) -> Option<Cached> {
         let entry = self.entry(key);
-        let object = entry.join(OBJECT);
+        let object = entry.join(object);
         let expected = fs::read_to_string(entry.join(CHECKSUM)).ok()?;
         let bytes = fs::read(&object).ok().filter(|bytes| !bytes.is_empty())?;
         if hex(&Sha256::digest(&bytes)) != expected {
@@ -130,8 +132,14 @@ impl Cache {
     }
 
     /// Makes what was compiled in a directory known under its key.
-    pub(crate) fn publish(&self, mut work: WorkDir, key: &str, messages: &str) -> io::Result<Cached> {
-        let bytes = fs::read(work.path.join(OBJECT))?;
+    pub(crate) fn publish(
+        &self,
+        mut work: WorkDir,
+        key: &str,
+        object: &str,
+        messages: &str,
+    ) -> io::Result<Cached> {
+        let bytes = fs::read(work.path.join(object))?;
         fs::write(work.path.join(CHECKSUM), hex(&Sha256::digest(&bytes)))?;
         fs::write(work.path.join(MESSAGES), messages)?;
         let entry = self.entry(key);
@@ -142,9 +150,9 @@ impl Cache {
                 work.is_ours = false;
                 self.shrink(&entry);
                 let source = entry.join(SOURCE);
-                return Ok(Cached { object: entry.join(OBJECT), source, messages: messages.to_owned() });
+                return Ok(Cached { object: entry.join(object), source, messages: messages.to_owned() });
             }
-            if let Some(cached) = self.get(key) {
+            if let Some(cached) = self.get(key, object) {
                 return Ok(cached);
             }
             let aside = self.work_dir()?;

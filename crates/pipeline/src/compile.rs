@@ -1,13 +1,16 @@
 //! From C text to a shared object.
 
-use crate::cache::{Cache, CacheOptions, Cached, HEADERS, Key, OBJECT, SOURCE};
+use crate::cache::{CONTROL, Cache, CacheOptions, Cached, HEADERS, Key, OBJECT, SOURCE, WorkDir};
 use crate::compiler::{Compiler, CompilerError};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Name and text of each header of the runtime.
+/// The file of the runtime that is compiled on its own.
+const CONTROL_SOURCE: &str = "sd_control.c";
+
+/// Name and text of each file of the runtime.
 pub const RUNTIME: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// How C is compiled.
@@ -105,29 +108,62 @@ pub fn compile(c_text: &str, options: &CompileOptions) -> Result<Cached, Compile
     let cache = Cache::open(&options.cache)?;
     let flags = options.flags();
     let key = key_of(c_text, &compiler, &flags, options.machine);
-    if let Some(cached) = cache.get(&key) {
+    if let Some(cached) = cache.get(&key, OBJECT) {
+        return Ok(cached);
+    }
+    let control = compile_control(&compiler, &cache, &flags, options)?;
+    let work = cache.work_dir()?;
+    fs::write(work.path.join(SOURCE), c_text)?;
+    let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    args.extend(["-shared", "-DSD_CONTROL_ELSEWHERE", "-o", OBJECT, SOURCE].map(OsString::from));
+    args.push(control.object.into_os_string());
+    run(&compiler, &cache, work, &key, OBJECT, args, options)
+}
+
+/// The part of the runtime that is the same for all programs. Compiled once for each set of flags.
+fn compile_control(
+    compiler: &Compiler,
+    cache: &Cache,
+    flags: &[String],
+    options: &CompileOptions,
+) -> Result<Cached, CompileError> {
+    let key = key_of(CONTROL, compiler, flags, options.machine);
+    if let Some(cached) = cache.get(&key, CONTROL) {
         return Ok(cached);
     }
     let work = cache.work_dir()?;
-    fs::write(work.path.join(SOURCE), c_text)?;
+    let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    args.extend(["-c", "-o", CONTROL].map(OsString::from));
+    args.push(Path::new(HEADERS).join(CONTROL_SOURCE).into_os_string());
+    run(compiler, cache, work, &key, CONTROL, args, options)
+}
+
+fn run(
+    compiler: &Compiler,
+    cache: &Cache,
+    work: WorkDir,
+    key: &str,
+    object: &str,
+    mut args: Vec<OsString>,
+    options: &CompileOptions,
+) -> Result<Cached, CompileError> {
     let headers = work.path.join(HEADERS);
     fs::create_dir(&headers)?;
     for (name, text) in RUNTIME {
         fs::write(headers.join(name), text)?;
     }
-    let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    args.extend(["-I", HEADERS, "-o", OBJECT, SOURCE].map(OsString::from));
+    args.extend(["-I", HEADERS].map(OsString::from));
     let outcome = compiler.run(&args, &work.path, options.time_limit)?;
     if !outcome.status.success() {
-        let kept = cache.keep(work, &key);
+        let kept = cache.keep(work, key);
         return Err(CompileError::Refused(Box::new(Refused {
-            compiler: compiler.path,
+            compiler: compiler.path.clone(),
             source_file: kept.join(SOURCE),
             p4_line: p4_line(&outcome.messages),
             messages: outcome.messages,
         })));
     }
-    Ok(cache.publish(work, &key, &outcome.messages)?)
+    Ok(cache.publish(work, key, object, &outcome.messages)?)
 }
 
 impl CompileOptions {
@@ -137,16 +173,8 @@ impl CompileOptions {
             Optimise::Little => "-O1",
             Optimise::Most => "-O3",
         };
-        let fixed = [
-            "-std=gnu11",
-            optimise,
-            "-fPIC",
-            "-shared",
-            "-fno-plt",
-            "-fno-semantic-interposition",
-            "-Wall",
-            "-Wextra",
-        ];
+        let fixed =
+            ["-std=gnu11", optimise, "-fPIC", "-fno-plt", "-fno-semantic-interposition", "-Wall", "-Wextra"];
         let mut flags = fixed.map(str::to_owned).to_vec();
         if self.machine == Machine::ThisOne {
             flags.push("-march=native".to_owned());
