@@ -277,7 +277,7 @@ fn groups_keep_their_members_and_their_largest_size() {
     let of = |weight, watch_port: Option<u64>| GroupMember {
         member: MemberId(1),
         weight,
-        watch_port: watch_port.map(|port| Port::number(port.into())),
+        watch_port: watch_port.map(Port::number),
     };
     let group = ActionProfileGroup { profile, group: GroupId(7), members: vec![of(2, Some(9))], max_size: 4 };
     write(&mut device, UpdateKind::Insert, Entity::ActionProfileGroup(group.clone())).unwrap();

@@ -1,6 +1,6 @@
 //! What extern functions and objects do, for all architectures.
 //!
-//! - [`Externs`]: the state of all extern objects, and the [`ExternHost`] that programs call;
+//! - [`Externs`]: the state of all extern objects, and the [`ExternHost`](crate::ExternHost) that programs call;
 //! - [`Requests`]: what a program asks the architecture to do with its packet, and [`DigestMessage`]s;
 //! - `hash`, `crc`, `checksum`, `lookup3`: functions of bytes;
 //! - `random`: numbers that the same seed gives again;
