@@ -32,6 +32,11 @@ impl Transcript {
     pub fn has_spent_budget(&self) -> bool {
         self.observed.last().is_some_and(|last| last.totals.contains_key("dropped step_budget"))
     }
+
+    /// The most packets that one event led to.
+    pub fn n_sent_max(&self) -> usize {
+        self.observed.iter().map(|o| o.sent.len()).max().unwrap_or(0)
+    }
 }
 
 /// Where two transcripts part.

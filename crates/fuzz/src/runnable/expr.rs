@@ -59,7 +59,7 @@ impl Gen<'_, '_> {
             }
             5 | 6 => self.validity().unwrap_or_else(|| self.leaf(&Ty::Bool)),
             7 => self.equality().unwrap_or_else(|| self.leaf(&Ty::Bool)),
-            _ => format!("(bool){}", self.expr_at(&Ty::Bit(1), depth)),
+            _ => format!("((bool){})", self.expr_at(&Ty::Bit(1), depth)),
         }
     }
 
@@ -133,17 +133,17 @@ impl Gen<'_, '_> {
             9 | 10 => self.slice(w, depth),
             11 | 12 => {
                 let from = self.number_type(false);
-                format!("(bit<{w}>){}", self.expr_at(&from, depth))
+                format!("((bit<{w}>){})", self.expr_at(&from, depth))
             }
-            13 if w >= 2 => format!("(bit<{w}>){}", self.expr_at(&Ty::Int(w), depth)),
-            14 if w == 1 => format!("(bit<1>){}", self.expr_at(&Ty::Bool, depth)),
+            13 if w >= 2 => format!("((bit<{w}>){})", self.expr_at(&Ty::Int(w), depth)),
+            14 if w == 1 => format!("((bit<1>){})", self.expr_at(&Ty::Bool, depth)),
             14 | 15 => {
                 let named = self.types_with(|shape| match shape {
                     Shape::SerEnum(width, _) | Shape::New(Ty::Bit(width)) => *width == w,
                     _ => false,
                 });
                 match self.choices.pick(&named).copied() {
-                    Some(i) => format!("(bit<{w}>){}", self.expr_at(&Ty::Named(i), depth)),
+                    Some(i) => format!("((bit<{w}>){})", self.expr_at(&Ty::Named(i), depth)),
                     None => self.stack_element(&ty).unwrap_or_else(|| self.leaf(&ty)),
                 }
             }
@@ -217,9 +217,9 @@ impl Gen<'_, '_> {
             }
             6 | 7 => {
                 let from = self.number_type(true);
-                format!("(int<{w}>){}", self.expr_at(&from, depth))
+                format!("((int<{w}>){})", self.expr_at(&from, depth))
             }
-            8 => format!("(int<{w}>){}", self.expr_at(&Ty::Bit(w), depth)),
+            8 => format!("((int<{w}>){})", self.expr_at(&Ty::Bit(w), depth)),
             _ => self.leaf(&ty),
         }
     }
@@ -228,8 +228,8 @@ impl Gen<'_, '_> {
     fn made(&mut self, i: usize, depth: usize) -> String {
         let (name, shape) = (self.types[i].name.clone(), self.types[i].shape.clone());
         match shape {
-            Shape::SerEnum(w, _) => format!("({name}){}", self.expr_at(&Ty::Bit(w), depth)),
-            Shape::New(ty) => format!("({name}){}", self.expr_at(&ty, depth)),
+            Shape::SerEnum(w, _) => format!("(({name}){})", self.expr_at(&Ty::Bit(w), depth)),
+            Shape::New(ty) => format!("(({name}){})", self.expr_at(&ty, depth)),
             Shape::Header(_) if self.choices.one_in(4) => format!("({name}){{#}}"),
             Shape::Struct(fields) | Shape::Header(fields) if !self.is_special(&Ty::Named(i)) => {
                 let values: Vec<String> = fields
@@ -280,7 +280,7 @@ impl Gen<'_, '_> {
                         let member = self.choices.pick(&members).cloned().unwrap_or_default();
                         format!("{name}.{member}")
                     }
-                    Shape::New(ty) => format!("({name}){}", self.literal(&ty)),
+                    Shape::New(ty) => format!("(({name}){})", self.literal(&ty)),
                     Shape::Struct(fields) | Shape::Header(fields) | Shape::Union(fields) => {
                         let values: Vec<String> = fields
                             .iter()

@@ -197,25 +197,30 @@ impl Gen<'_, '_> {
         let Some(i) = structs.iter().find(|i| self.types[**i].name == "Seen").copied() else { return };
         let fields = self.fields_of(&Ty::Named(i));
         let values: Vec<String> = fields.iter().map(|(_, t)| self.expr(t)).collect();
-        self.n_digests += 1;
         self.line(&format!("digest<Seen>(1, {{ {} }});", values.join(", ")));
     }
 
-    /// Clone, resubmit, recirculate: only of packets that came from outside.
+    /// Clone, resubmit, recirculate: copies make no more copies, and packets go round a few times only.
     fn again(&mut self, is_ingress: bool) {
         let list = 1 + self.choices.below(2);
         let session = 1 + self.choices.below(4);
-        let what = match (self.choices.below(5), is_ingress) {
-            (0, true) => format!("clone(CloneType.I2E, 32w{session});"),
-            (0, false) => format!("clone(CloneType.E2E, 32w{session});"),
-            (1 | 2, true) => format!("clone_preserving_field_list(CloneType.I2E, 32w{session}, {list});"),
-            (1 | 2, false) => format!("clone_preserving_field_list(CloneType.E2E, 32w{session}, {list});"),
-            (_, true) => format!("resubmit_preserving_field_list({list});"),
-            (_, false) => format!("recirculate_preserving_field_list({list});"),
+        let kind = if is_ingress { "CloneType.I2E" } else { "CloneType.E2E" };
+        let what = match self.choices.below(5) {
+            0 => format!("clone({kind}, 32w{session});"),
+            1 | 2 => format!("clone_preserving_field_list({kind}, 32w{session}, {list});"),
+            _ if is_ingress => format!("resubmit_preserving_field_list({list});"),
+            _ => format!("recirculate_preserving_field_list({list});"),
         };
         let condition =
             if self.choices.one_in(2) { String::new() } else { format!(" && {}", self.expr(&Ty::Bool)) };
-        self.line(&format!("if (std.instance_type == 32w0{condition}) {{ {what} }}"));
+        if what.starts_with("recirculate") {
+            // Egress of a packet that goes round sees it as any other.
+            self.line(&format!(
+                "if (meta.rounds < 8w2{condition}) {{ meta.rounds = meta.rounds + 1; {what} }}"
+            ));
+        } else {
+            self.line(&format!("if (std.instance_type == 32w0{condition}) {{ {what} }}"));
+        }
     }
 
     /// Values whose widths add up to a multiple of 32, for checksums.

@@ -112,8 +112,6 @@ struct Gen<'a, 'b> {
     result: Option<Ty>,
     /// Statements that may still be written.
     fuel: usize,
-    /// In what a condition may call only once: tables.
-    n_digests: usize,
 }
 
 /// Statements of a program, in all its parts.
@@ -135,7 +133,6 @@ pub fn program(choices: &mut Choices) -> String {
         in_loop: false,
         result: None,
         fuel: FUEL,
-        n_digests: 0,
     };
     g.program();
     g.out
@@ -176,6 +173,8 @@ impl Gen<'_, '_> {
         }
         self.scope.push(Entry { path: path.to_string(), ty: ty.clone(), is_writable });
         for (name, ty) in self.fields_of(ty) {
+            // How often a packet went round is nobody's to change.
+            let is_writable = is_writable && name != "rounds";
             self.declare(&format!("{path}.{name}"), &ty, is_writable);
         }
         if let Some((element, n)) = self.element_of(ty) {

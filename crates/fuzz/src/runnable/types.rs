@@ -298,6 +298,7 @@ impl Gen<'_, '_> {
             fields.push(("spare".to_string(), Ty::Named(header)));
         }
         self.open("struct Metadata {");
+        self.line("@field_list(1, 2) bit<8> rounds;");
         for (i, (name, ty)) in fields.iter().enumerate() {
             let list = match i % 4 {
                 1 => "@field_list(1) ",
@@ -308,6 +309,7 @@ impl Gen<'_, '_> {
             self.line(&format!("{list}{text} {name};"));
         }
         self.close("}");
+        fields.insert(0, ("rounds".to_string(), Ty::Bit(8)));
         self.types.push(TypeDef { name: "Metadata".to_string(), shape: Shape::Struct(fields) });
         self.types.len() - 1
     }
