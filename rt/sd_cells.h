@@ -3,14 +3,15 @@
  *
  * Owns: struct sd_object and the arrays in it; sd_meter_mark.
  *
- * Arrays may have thousands of millions of cells, of which few are used, and all of them can be written at once.
- * So memory is lazy (sd_store.h), and what was written to all is kept beside the cells, such that a cell of zeros
- * stands for it: counters are counts above it, registers differ from it by exclusive or, meters without a mark of
- * their own have it.
+ * Arrays may have thousands of millions of cells, of which few are used, and all of them can be written at
+ * once. So memory is lazy (sd_store.h), and what was written to all is kept beside the cells, such that a
+ * cell of zeros stands for it: counters are counts above it, registers differ from it by exclusive or,
+ * meters without a mark of their own have it.
  *
- * Between workers: counters are counted by each worker for itself and added up when they are read. A register cell
- * of 1, 2, 4 or 8 bytes is read and written as a whole; larger ones may be seen half written, and between a read
- * and the write that follows it another worker's write can be lost. A meter cell is marked by one worker at a time.
+ * Between workers: counters are counted by each worker for itself and added up when they are read. A
+ * register cell of 1, 2, 4 or 8 bytes is read and written as a whole; larger ones may be seen half written,
+ * and between a read and the write that follows it another worker's write can be lost. A meter cell is
+ * marked by one worker at a time.
  */
 #ifndef SD_CELLS_H
 #define SD_CELLS_H

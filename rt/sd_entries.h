@@ -3,9 +3,9 @@
  *
  * Owns: the choice of an engine, finding entries by identity and by handle, adding and removing them.
  *
- * Whatever is allocated for a new entry is allocated before anything is changed, so that a shortage of memory leaves
- * a table as it was. Callers make sure that values have zeros where masks do, that masks of LPM keys are prefixes,
- * and that data is as long as the action says.
+ * Whatever is allocated for a new entry is allocated before anything is changed, so that a shortage of
+ * memory leaves a table as it was. Callers make sure that values have zeros where masks do, that masks of
+ * LPM keys are prefixes, and that data is as long as the action says.
  */
 #ifndef SD_ENTRIES_H
 #define SD_ENTRIES_H
@@ -186,7 +186,8 @@ static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const 
         uint32_t at = (uint32_t)hash;
         while ((slot = sd_index_next(&prefix->index, hash, &at)) != SD_NO_SLOT) {
             struct sd_entry *e = sd_entry_at(t, slot);
-            if (e->priority == view->priority && sd_key_equal(view->value, sd_entry_value(t, e), prefix->mask, n))
+            if (e->priority == view->priority &&
+                sd_key_equal(view->value, sd_entry_value(t, e), prefix->mask, n))
                 return e;
         }
     } else if (t->engine == SD_ENGINE_RANKED) {

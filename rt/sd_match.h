@@ -30,9 +30,9 @@ static SD_UNUSED bool sd_has_range(const struct sd_key_type *keys, uint32_t n_ke
 }
 
 /* Element by element. Not inlined: sizes are not constants here, and compilers warn of those that cannot be. */
-static SD_UNUSED __attribute__((noinline)) bool sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys,
-                                                                  const uint8_t *key, const uint8_t *value,
-                                                                  const uint8_t *mask)
+static SD_UNUSED __attribute__((noinline)) bool
+sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys, const uint8_t *key, const uint8_t *value,
+                  const uint8_t *mask)
 {
     for (uint32_t i = 0; i < n_keys; i++) {
         uint32_t at = keys[i].value.offset, n = keys[i].value.size_bytes;

@@ -3,11 +3,12 @@
  *
  * Owns: members, groups, one-shots, and how one of several alternatives is chosen.
  *
- * Entries and groups point at members and groups, which stay where they are as long as they live; what a pointer
- * leads to is modified in place, so that all who name a member see it at once. `n_uses` counts the pointers.
+ * Entries and groups point at members and groups, which stay where they are as long as they live; what a
+ * pointer leads to is modified in place, so that all who name a member see it at once. `n_uses` counts the
+ * pointers.
  *
- * Alternatives are chosen by a hash modulo the sum of the weights of those whose port is up. The sums are kept
- * (`until`), and computed anew when ports go down or come up.
+ * Alternatives are chosen by a hash modulo the sum of the weights of those whose port is up. The sums are
+ * kept (`until`), and computed anew when ports go down or come up.
  */
 #ifndef SD_PROFILE_H
 #define SD_PROFILE_H

@@ -1,11 +1,12 @@
 /*
  * What an instance consists of, and the memory that its parts live in.
  *
- * Owns: struct sd_instance; allocation. Everything is allocated by calloc and its kin, but for arrays of cells,
- * which may have thousands of millions: those are mapped, and a page exists from the first write to it on.
+ * Owns: struct sd_instance; allocation. Everything is allocated by calloc and its kin, but for arrays of
+ * cells, which may have thousands of millions: those are mapped, and a page exists from the first write to
+ * it on.
  *
- * Invariant: while packets run, nothing here is changed but cells and the marks of entries; the control plane has
- * an instance for itself (sd_abi.h, struct sd_control_ops).
+ * Invariant: while packets run, nothing here is changed but cells and the marks of entries; the control
+ * plane has an instance for itself (sd_abi.h, struct sd_control_ops).
  */
 #ifndef SD_STORE_H
 #define SD_STORE_H

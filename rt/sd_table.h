@@ -9,10 +9,10 @@
  *           ternary, range or optional keys larger sums of prefix lengths; then what was inserted first.
  *   none    without keys: no entries.
  *
- * Invariants: an entry stays where it is in memory until it is removed; its slot (chunk and position) is then used
- * again, its handle never is. Value, mask and priority are an entry's identity. Packets change nothing of an entry
- * but its marks (last hit, reported), the cells of the direct counter, of which each worker has its own, and the
- * direct meter, which is locked.
+ * Invariants: an entry stays where it is in memory until it is removed; its slot (chunk and position) is
+ * then used again, its handle never is. Value, mask and priority are an entry's identity. Packets change
+ * nothing of an entry but its marks (last hit, reported), the cells of the direct counter, of which each
+ * worker has its own, and the direct meter, which is locked.
  */
 #ifndef SD_TABLE_H
 #define SD_TABLE_H

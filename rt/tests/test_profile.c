@@ -121,10 +121,11 @@ static void test_groups(void)
     begin(&f);
     uint64_t state = 3, handle;
     uint8_t key = 1, other_key = 2;
-    struct sd_entry_view view = entry(&key, SD_ENTRY_GROUP, 5), one_shot = entry(&other_key, SD_ENTRY_ONE_SHOT, 0);
+    struct sd_entry_view view = entry(&key, SD_ENTRY_GROUP, 5);
+    struct sd_entry_view one_shot = entry(&other_key, SD_ENTRY_ONE_SHOT, 0);
     enum { N = 9 };
     for (uint32_t i = 0; i < N; i++)
-        CHECK(ops->member_insert(f.instance, SELECTOR, 100 + i, i % 2, (const uint8_t *)&(uint32_t){i}) == SD_OK);
+        CHECK(ops->member_insert(f.instance, SELECTOR, 100 + i, i % 2, (const uint8_t *)&i) == SD_OK);
     CHECK(ops->table_insert(f.instance, 2, &view, 0, &handle) == SD_NOT_FOUND);
     CHECK(ops->group_set(f.instance, SELECTOR, 5, 17, NULL, 0) == SD_OK);
     CHECK(ops->table_insert(f.instance, 2, &view, 0, &handle) == SD_OK);
@@ -191,7 +192,8 @@ static void test_groups(void)
         CHECK(ops->table_find(f.instance, 2, &one_shot, &shown) == SD_OK);
         CHECK(shown.kind == SD_ENTRY_ONE_SHOT && shown.n_weighted == n);
         for (uint32_t i = 0; i < n; i++) {
-            CHECK(read[i].member_or_action == members[i].member_or_action && read[i].weight == members[i].weight);
+            CHECK(read[i].member_or_action == members[i].member_or_action);
+            CHECK(read[i].weight == members[i].weight);
             CHECK(read[i].watch_port == members[i].watch_port);
             CHECK(shown.weighted[i].member_or_action == shots[i].member_or_action);
             CHECK(shown.weighted[i].weight == shots[i].weight);

@@ -42,7 +42,8 @@ static bool listed_matches(const struct sd_table_type *type, const struct listed
     for (uint32_t i = 0; i < type->n_keys; i++) {
         uint32_t at = type->keys[i].value.offset, width = type->keys[i].value.width_bits;
         if (type->keys[i].match_kind == SD_MATCH_RANGE) {
-            if (compare_bits(key + at, e->value + at, width) < 0 || compare_bits(key + at, e->mask + at, width) > 0)
+            if (compare_bits(key + at, e->value + at, width) < 0 ||
+                compare_bits(key + at, e->mask + at, width) > 0)
                 return false;
             continue;
         }
@@ -305,7 +306,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
     CHECK(ops->table_set_default(f.instance, 0, 1, default_data) == SD_OK);
     n_listed = n_live = 0;
     uint64_t now_ns = 0, n_lookups = 0, n_hits = 0;
-    /* The program's entries, of which the second is one too many, and is refused silently if it is the first. */
+    /* The program's entries: of two with one key the first stays. */
     for (int i = 0; i < 3; i++) {
         struct listed *e = &list[n_listed];
         memset(e, 0, sizeof *e);
