@@ -37,6 +37,8 @@ enum sd_end {
     SD_END_EXTERN_NOT_SUPPLIED = 4,
     /* A user's extern said so; the host knows the reason. */
     SD_END_STOPPED_BY_EXTERN = 5,
+    /* What it emits, hashes or sends as a digest found no room: see sd_buffer.h. */
+    SD_END_TOO_LONG = 6,
     SD_END_REJECTED = 16
 };
 
@@ -234,6 +236,7 @@ enum sd_drop {
     SD_DROP_ASSUMPTION_FAILED,
     SD_DROP_EXTERN_NOT_SUPPLIED,
     SD_DROP_STOPPED_BY_EXTERN,
+    SD_DROP_TOO_LONG,
     SD_N_DROPS
 };
 

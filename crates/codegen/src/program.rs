@@ -414,6 +414,7 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     if asks {
         out.line("/* Copies, digests, a queue of its own, or another round: not straight. */");
         out.open(format!("if (SD_UNLIKELY({}))", slow.join(" || ")));
+        too_long(out);
         out.line("p->verdict = SD_VERDICT_AFTER_INGRESS;");
         out.line("return false;");
         out.close("");
@@ -433,6 +434,7 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     run(cx, BlockRole::Egress, out);
     if asks_in(program, BlockRole::Egress) {
         out.open("if (SD_UNLIKELY(w->requests.flags))");
+        too_long(out);
         out.line("p->verdict = SD_VERDICT_AFTER_EGRESS;");
         out.line("return false;");
         out.close("");
@@ -440,6 +442,7 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.line(format!("if ({spec} == {drop_port})"));
     out.line("    return p4_drop(p, SD_DROP_EGRESS);");
     run(cx, BlockRole::ComputeChecksum, out);
+    too_long(out);
     out.line("p->verdict = SD_VERDICT_SEND;");
     if in_place {
         out.line("if (SD_LIKELY(p4_deparse_in_place(p, s)))");
@@ -447,6 +450,7 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     }
     out.line("sd_emit_begin(w);");
     run(cx, BlockRole::Deparser, out);
+    too_long(out);
     out.line("if (SD_UNLIKELY(!sd_packet_rebuild(p, w)))");
     out.line("    p->verdict = SD_VERDICT_NO_HEADROOM;");
     out.line("return p->verdict == SD_VERDICT_SEND;");
@@ -468,6 +472,14 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.close("");
     out.blank();
     true
+}
+
+/// What found no room in a buffer of the worker is missing: the packet ends.
+fn too_long(out: &mut Code) {
+    out.open("if (SD_UNLIKELY(w->failed))");
+    out.line("w->failed = 0;");
+    out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
+    out.close("");
 }
 
 /// Whether the program writes a field of the architecture's metadata, or something that holds it.
@@ -857,6 +869,7 @@ fn run_block(cx: &Cx<'_>, out: &mut Code) {
     out.function(
         "static uint32_t p4_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)",
     );
+    out.line("uint32_t end = SD_END_DONE;");
     out.line("switch (role) {");
     for (role, name) in ROLES {
         if let Some(id) = cx.program.block(role) {
@@ -864,12 +877,18 @@ fn run_block(cx: &Cx<'_>, out: &mut Code) {
             if role == BlockRole::Deparser {
                 out.line("    sd_emit_begin(w);");
             }
-            out.line(format!("    return {}(w, p, state);", cx.block_name(id)));
+            out.line(format!("    end = {}(w, p, state);", cx.block_name(id)));
+            out.line("    break;");
         }
     }
     out.line("default:");
-    out.line("    return SD_END_DONE;");
+    out.line("    break;");
     out.line("}");
+    out.open("if (SD_UNLIKELY(w->failed))");
+    out.line("w->failed = 0;");
+    out.line("end = SD_END_TOO_LONG;");
+    out.close("");
+    out.line("return end;");
     out.close("");
     out.blank();
 }

@@ -30,6 +30,7 @@ pub mod end {
     pub const ASSUMPTION_FAILED: u32 = 3;
     pub const EXTERN_NOT_SUPPLIED: u32 = 4;
     pub const STOPPED_BY_EXTERN: u32 = 5;
+    pub const TOO_LONG: u32 = 6;
     /// And above: error codes.
     pub const REJECTED: u32 = 16;
 }
@@ -101,7 +102,7 @@ pub mod arg {
 }
 
 /// `SD_DROP_*`: names as in statistics, by number.
-pub const DROP_REASONS: [&str; 9] = [
+pub const DROP_REASONS: [&str; 10] = [
     "ingress_drop",
     "egress_drop",
     "parser_rejected",
@@ -111,6 +112,7 @@ pub const DROP_REASONS: [&str; 9] = [
     "assumption_failed",
     "extern_not_supplied",
     "stopped_by_extern",
+    "too_long",
 ];
 
 /// `SD_DROP_STOPPED_BY_EXTERN`

@@ -144,6 +144,7 @@ impl Native {
             end::ASSERTION_FAILED => BlockEnd::Stopped(StopReason::AssertionFailed),
             end::ASSUMPTION_FAILED => stop("assumption_failed"),
             end::EXTERN_NOT_SUPPLIED => stop("extern_not_supplied"),
+            end::TOO_LONG => stop("too_long"),
             end::STOPPED_BY_EXTERN => match self.stopped() {
                 Some(reason) => BlockEnd::Stopped(reason),
                 None => stop("stopped_by_extern"),

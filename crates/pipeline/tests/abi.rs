@@ -63,6 +63,7 @@ const NUMBERS: &[(&str, u64)] = &[
     ("SD_END_ASSUMPTION_FAILED", abi::end::ASSUMPTION_FAILED as u64),
     ("SD_END_EXTERN_NOT_SUPPLIED", abi::end::EXTERN_NOT_SUPPLIED as u64),
     ("SD_END_STOPPED_BY_EXTERN", abi::end::STOPPED_BY_EXTERN as u64),
+    ("SD_END_TOO_LONG", abi::end::TOO_LONG as u64),
     ("SD_END_REJECTED", abi::end::REJECTED as u64),
     ("SD_VERDICT_SEND", abi::verdict::SEND as u64),
     ("SD_VERDICT_DROP", abi::verdict::DROP as u64),
