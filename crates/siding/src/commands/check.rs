@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use diagnostics::suggest::nearest_word;
 use driver::ControlPlane;
 use siding::{Action, FileLoader, Options, WarningPolicy, codes};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use syntax::MacroOption;
 
 /// Errors shown to people unless they ask for more, as in p4c.
@@ -66,7 +66,8 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
         if checked.diagnostics.has_errors() {
             exit = exit.max(Exit::CompileError);
         } else if let Some(made) = control_plane {
-            exit = exit.max(write_p4runtime_files(args, &made));
+            exit =
+                exit.max(write_p4runtime_files(&args.p4runtime_files, &args.p4runtime_entries_files, &made));
         }
         printer.show(checked.diagnostics.into_vec(), checked.sources);
     }
@@ -74,9 +75,10 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
     exit
 }
 
-fn write_p4runtime_files(args: &CheckArgs, made: &ControlPlane) -> Exit {
-    let p4info = args.p4runtime_files.iter().map(|path| (path, true));
-    let entries = args.p4runtime_entries_files.iter().map(|path| (path, false));
+/// Writes P4Info and initial entries, each in the format that the suffix says.
+pub fn write_p4runtime_files(p4info: &[PathBuf], entries: &[PathBuf], made: &ControlPlane) -> Exit {
+    let p4info = p4info.iter().map(|path| (path, true));
+    let entries = entries.iter().map(|path| (path, false));
     for (path, is_p4info) in p4info.chain(entries) {
         let format = p4info::Format::from_path(path).unwrap_or(p4info::Format::Text);
         let bytes = match is_p4info {

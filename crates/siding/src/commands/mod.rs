@@ -1,18 +1,23 @@
 //! One file per command.
 
+mod archive;
 mod bench;
 mod bench_interp;
+mod build;
 mod check;
 mod conformance;
 mod explain;
 mod fmt;
 mod graph;
 mod ir;
+mod layout;
 mod load;
+mod native;
 mod p4info;
 mod run;
 mod stf;
 mod switch;
+mod tools;
 mod trace;
 
 use crate::cli::{BenchCommand, Cli, Command};
@@ -25,6 +30,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
     let matches = matches.subcommand().map_or(matches, |(_, m)| m);
     match cli.command {
         Command::Check(args) => check::run(&args, matches),
+        Command::Build(args) => build::run(&args, matches),
         Command::P4info(args) => p4info::run(&args, matches),
         Command::Run(args) => run::run(&args, matches),
         Command::Trace(args) => trace::run(&args, matches),

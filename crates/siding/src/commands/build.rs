@@ -1,0 +1,208 @@
+//! `siding build`.
+
+use super::archive::{self, member};
+use super::check::{write_file, write_p4runtime_files};
+use super::load::{Loaded, load};
+use super::native::{Compiling, Prepared, stem};
+use super::{layout, tools};
+use crate::cli::{BuildArgs, EmitArg};
+use crate::output::{self, Exit};
+use clap::ArgMatches;
+use p4info::Format;
+use pipeline::{Pipeline, Trace};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Raised with every change of the archive that is not an addition.
+const FORMAT_VERSION: u32 = 1;
+
+pub fn run(args: &BuildArgs, matches: &ArgMatches) -> Exit {
+    let files = [&args.p4runtime_files, &args.p4runtime_entries_files].into_iter().flatten();
+    if let Some(error) = files.into_iter().find_map(|f| Format::from_path(f).err()) {
+        output::error_line(&error.to_string());
+        return Exit::Usage;
+    }
+    match build(args, matches) {
+        Ok(()) => Exit::Ok,
+        Err(exit) => exit,
+    }
+}
+
+fn build(args: &BuildArgs, matches: &ArgMatches) -> Result<(), Exit> {
+    let start = Instant::now();
+    let loaded = load(&args.program, &args.front_end, matches)?;
+    let control_plane = &loaded.runnable.control_plane;
+    match write_p4runtime_files(&args.p4runtime_files, &args.p4runtime_entries_files, control_plane) {
+        Exit::Ok => {}
+        exit => return Err(exit),
+    }
+    let mut build = Build { args, loaded, c_lines: 0 };
+    let bytes = build.product()?;
+    let path = args.output.clone().unwrap_or_else(|| default_output(args));
+    write_file(&path, &bytes).map_err(|error| {
+        output::error_line(&error);
+        Exit::Environment
+    })?;
+    let ms = start.elapsed().as_secs_f64() * 1e3;
+    if args.json {
+        let summary = build.summary(&path, bytes.len(), ms);
+        output::out(&format!("{summary}\n"));
+    } else if args.front_end.verbose > 0 {
+        output::err(&format!("{}: {} bytes, {ms:.0} ms\n", path.display(), bytes.len()));
+    }
+    Ok(())
+}
+
+/// In the directory where the command is run, as compilers do.
+fn default_output(args: &BuildArgs) -> PathBuf {
+    let suffix = match args.emit {
+        EmitArg::Sdp => "sdp",
+        EmitArg::C => "c",
+        EmitArg::So => "so",
+        EmitArg::P4info => "p4info.txtpb",
+        EmitArg::Entries => "entries.txtpb",
+        EmitArg::Layout => "layout.json",
+    };
+    PathBuf::from(format!("{}.{suffix}", stem(&args.program)))
+}
+
+struct Build<'a> {
+    args: &'a BuildArgs,
+    loaded: Loaded,
+    c_lines: usize,
+}
+
+struct Built {
+    object: Vec<u8>,
+    layout: Value,
+}
+
+impl Build<'_> {
+    /// What was asked for.
+    fn product(&mut self) -> Result<Vec<u8>, Exit> {
+        let control_plane = &self.loaded.runnable.control_plane;
+        match self.args.emit {
+            EmitArg::Sdp => self.archive(),
+            EmitArg::C => Ok(self.c_text()?.into_bytes()),
+            EmitArg::So => {
+                let text = self.c_text()?;
+                Ok(self.compile(&text)?.object)
+            }
+            EmitArg::P4info => Ok(p4info::encode_p4info(&control_plane.p4info, Format::Text)),
+            EmitArg::Entries => Ok(p4info::encode_write_request(&control_plane.entries, Format::Text)),
+            EmitArg::Layout => {
+                let text = self.c_text()?;
+                Ok(pretty(&self.compile(&text)?.layout))
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        self.args.program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    fn c_text(&mut self) -> Result<String, Exit> {
+        let prepared = Prepared::new(&self.loaded, &self.name())?;
+        let text = prepared.c_text(codegen::Options {
+            file_name: format!("{}.c", stem(&self.args.program)),
+            line_directives: !self.args.no_line,
+            trace: self.args.trace,
+            ..codegen::Options::default()
+        });
+        self.c_lines = text.lines().count();
+        Ok(text)
+    }
+
+    fn compile(&mut self, text: &str) -> Result<Built, Exit> {
+        let mut compiling = Compiling::new(&self.args.cc)?;
+        if self.args.trace {
+            compiling.options.trace = Trace::On;
+        }
+        // An object that checks itself cannot be loaded here; its plain twin has the same layout.
+        let plain = compiling.pipeline(text)?;
+        compiling.options.sanitizers.clone_from(&self.args.sanitize);
+        let cached = compiling.compile(text)?;
+        let object = std::fs::read(&cached.object).map_err(|error| {
+            output::error_line(&format!("cannot read {}: {error}", cached.object.display()));
+            Exit::Environment
+        })?;
+        Ok(Built { object, layout: self.layout(&plain) })
+    }
+
+    fn layout(&self, pipeline: &Pipeline) -> Value {
+        layout::json(pipeline.layout(), self.loaded.runnable.program.architecture.pipeline())
+    }
+
+    fn archive(&mut self) -> Result<Vec<u8>, Exit> {
+        let text = self.c_text()?;
+        let built = self.compile(&text)?;
+        let control_plane = &self.loaded.runnable.control_plane;
+        let (p4info, entries) = (&control_plane.p4info, &control_plane.entries);
+        let mut files: Vec<(String, Vec<u8>)> = [
+            (member::MANIFEST, pretty(&self.manifest())),
+            (member::P4INFO, p4info::encode_p4info(p4info, Format::Text)),
+            (member::P4INFO_BINARY, p4info::encode_p4info(p4info, Format::Binary)),
+            (member::ENTRIES, p4info::encode_write_request(entries, Format::Text)),
+            (member::ENTRIES_BINARY, p4info::encode_write_request(entries, Format::Binary)),
+            (member::LAYOUT, pretty(&built.layout)),
+            (member::C_TEXT, text.into_bytes()),
+            (member::OBJECT, built.object),
+        ]
+        .into_iter()
+        .map(|(name, bytes)| (name.to_string(), bytes))
+        .collect();
+        for (i, (_, file)) in self.loaded.sources.files().enumerate() {
+            files.push((format!("{}/{i}.p4", member::SOURCES), file.text.as_bytes().to_vec()));
+        }
+        archive::pack(&files).map_err(|error| {
+            output::error_line(&format!("cannot make the archive: {error}"));
+            Exit::Environment
+        })
+    }
+
+    fn manifest(&self) -> Value {
+        let CcFacts { path, version } = self.compiler();
+        let sources: Vec<&str> = self.loaded.sources.files().map(|(_, file)| file.name.as_str()).collect();
+        json!({
+            "format": "siding-program",
+            "version": FORMAT_VERSION,
+            "siding": env!("CARGO_PKG_VERSION"),
+            "abi_version": pipeline::abi::VERSION,
+            "program": self.name(),
+            "architecture": self.loaded.runnable.program.architecture.name(),
+            "compiler": { "path": path, "version": version },
+            "optimise": self.args.cc.optimise,
+            "flags": self.args.cc.cflags,
+            "portable": self.args.cc.portable,
+            "sanitize": self.args.sanitize,
+            "trace": self.args.trace,
+            "sources": sources,
+        })
+    }
+
+    fn compiler(&self) -> CcFacts {
+        let found = tools::compiler(self.args.cc.cc.as_deref());
+        let path = found.as_ref().map(|path| path.display().to_string());
+        CcFacts { path, version: found.and_then(|path| tools::version(&path)) }
+    }
+
+    fn summary(&self, path: &std::path::Path, n_bytes: usize, ms: f64) -> Value {
+        json!({
+            "version": 1,
+            "output": path.display().to_string(),
+            "bytes": n_bytes,
+            "c_lines": self.c_lines,
+            "ms": ms,
+        })
+    }
+}
+
+struct CcFacts {
+    path: Option<String>,
+    version: Option<String>,
+}
+
+fn pretty(value: &Value) -> Vec<u8> {
+    format!("{value:#}\n").into_bytes()
+}
