@@ -97,6 +97,13 @@ pub struct Bursts {
     dropped: [u64; abi::DROP_REASONS.len()],
 }
 
+/// What the control plane of several workers has published, to go with the tables that packets have seen.
+fn refresh(switch: &mut Switch<Native>) {
+    let Some(published) = switch.executor.worker.take_newer() else { return };
+    switch.pre = published.pre.clone();
+    switch.set_ports_down(&published.ports_down);
+}
+
 /// Packets as C sees them, and which of the burst each is.
 #[derive(Debug, Default)]
 struct Views {
@@ -135,6 +142,8 @@ impl Bursts {
             path == Path::Straight && switch.executor.instance().pipeline().layout().has_straight_path;
         if !is_straight {
             for packet in packets {
+                switch.executor.worker.look();
+                refresh(switch);
                 outputs.extend(switch.inject(packet.ingress_port, packet.bytes(), listener));
                 packet.fate = Fate::Elsewhere;
             }
@@ -163,6 +172,7 @@ impl Bursts {
             native.begin_pass();
             let n = native.worker.process(&mut self.views.packets[first..], budget, now_ns);
             native.tell_messages(listener);
+            refresh(switch);
             debug_assert!(n > 0, "a program that takes no packet");
             let last = first + n.max(1);
             for i in first..last {

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
+/// Variable of the environment with more flags for the C compiler, after all others.
+pub const FLAGS_VARIABLE: &str = "SIDING_CFLAGS";
+
 /// The file of the runtime that is compiled on its own.
 const CONTROL_SOURCE: &str = "sd_control.c";
 
@@ -184,6 +187,9 @@ impl CompileOptions {
         }
         flags.extend(self.sanitizers.iter().map(|name| format!("-fsanitize={name}")));
         flags.extend(self.extra_flags.iter().cloned());
+        // What the user wants for all programs, as with `make`.
+        let wanted = std::env::var(FLAGS_VARIABLE).unwrap_or_default();
+        flags.extend(wanted.split_whitespace().map(str::to_owned));
         flags
     }
 }

@@ -5,13 +5,14 @@ use crate::entries::{
     decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
     encode_group, encode_key, encode_leaves, encode_matches,
 };
-use crate::instance::{ControlState, Exclusive, Instance, number};
+use crate::instance::{ControlState, Exclusive, Instance, Published, number};
 use crate::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
 use crate::ops::{Ops, RawEntry, Status};
 use device::store::shape::Use;
 use device::store::{
     Count, DirectCells, EntryAction, Group, Matches, MeterRates, NewEntry, OutOfRange, Profile, StoredEntry,
 };
+use device::traffic::Pre;
 use device::{EntryHandle, EntryRef, PortState, Store, TableError};
 use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
@@ -53,6 +54,15 @@ impl Control {
             // Without memory all ports count as they did.
             let _ = ops.set_ports_down(&ports);
         }
+    }
+
+    /// Lets workers know from their next burst on, together with all that has been written before.
+    pub(crate) fn publish(&self, pre: Pre) {
+        let mut closed = self.instance.close();
+        let (control, _) = closed.parts();
+        let version = control.published.as_ref().map_or(0, |published| published.version) + 1;
+        let ports_down = control.ports_down.clone();
+        control.published = Some(Arc::new(Published { version, pre, ports_down }));
     }
 
     fn layout(&self) -> &Layout {

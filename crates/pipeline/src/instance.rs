@@ -6,6 +6,7 @@ use crate::ops::Ops;
 use crate::worker::Worker;
 use device::store::Profile;
 use device::store::shape::{TableShape, ValueSetShape};
+use device::traffic::Pre;
 use ir::lookup::index;
 use ir::{ObjectId, Program};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +45,17 @@ pub(crate) struct ControlState {
     /// By object; what C has, too, so that writes are judged as everywhere.
     pub(crate) profiles: BTreeMap<u32, Profile>,
     pub(crate) value_sets: Vec<ValueSetShape>,
+    pub(crate) ports_down: BTreeSet<u32>,
+    /// Of instances with a control plane of their own.
+    pub(crate) published: Option<Arc<Published>>,
+}
+
+/// What workers need to know beside tables and objects.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// Grows with every change.
+    pub(crate) version: u64,
+    pub(crate) pre: Pre,
     pub(crate) ports_down: BTreeSet<u32>,
 }
 
@@ -165,6 +177,7 @@ impl ControlState {
             profiles,
             value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
             ports_down: BTreeSet::new(),
+            published: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::abi;
 use crate::host::HostContext;
-use crate::instance::Instance;
+use crate::instance::{ControlState, Instance, Published};
 use crate::packet::Packet;
 use crate::state::State;
 use device::UserExtern;
@@ -19,6 +19,10 @@ pub struct Worker {
     instance: Arc<Instance>,
     host: NonNull<abi::Host>,
     context: NonNull<HostContext>,
+    /// What the control plane has published, as it was with the tables of the last burst or block; `None` once it
+    /// has been taken.
+    newer: Option<Arc<Published>>,
+    seen_version: u64,
 }
 
 // SAFETY: whoever has a Worker has alone what its pointers lead to; nothing there belongs to a thread: the functions
@@ -41,7 +45,7 @@ impl Worker {
             trace: None,
         });
         let host = NonNull::from(Box::leak(host));
-        let mut worker = Worker { raw, number, instance, host, context };
+        let mut worker = Worker { raw, number, instance, host, context, newer: None, seen_version: 0 };
         worker.raw_mut().host = host.as_ptr();
         worker
     }
@@ -84,6 +88,25 @@ impl Worker {
         }
     }
 
+    fn note(&mut self, state: &ControlState) {
+        if let Some(published) = state.published.as_ref().filter(|p| p.version != self.seen_version) {
+            self.seen_version = published.version;
+            self.newer = Some(Arc::clone(published));
+        }
+    }
+
+    /// What the control plane has published since the last call, as far as blocks and bursts have seen it.
+    pub(crate) fn take_newer(&mut self) -> Option<Arc<Published>> {
+        self.newer.take()
+    }
+
+    /// Looks at what the control plane has published, without running anything.
+    pub(crate) fn look(&mut self) {
+        let instance = Arc::clone(&self.instance);
+        let entered = instance.enter();
+        self.note(&entered);
+    }
+
     /// What the deparser wrote.
     pub(crate) fn emitted(&self) -> &[u8] {
         bytes_of(&self.raw().emitted)
@@ -119,7 +142,9 @@ impl Worker {
         raw.steps_left = packet.steps_left;
         let mut view = packet.view();
         let state = packet.state.as_mut_ptr();
-        let entered = self.instance.enter();
+        let instance = Arc::clone(&self.instance);
+        let entered = instance.enter();
+        self.note(&entered);
         // SAFETY: worker and packet are ours alone, the state has the size and alignment that the program wants
         // (`State::new`), the packet's bytes and headroom are where the view says, and the gate is held.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
@@ -140,7 +165,9 @@ impl Worker {
         raw.now_ns = now_ns;
         raw.steps_left = step_budget;
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
-        let entered = self.instance.enter();
+        let instance = Arc::clone(&self.instance);
+        let entered = instance.enter();
+        self.note(&entered);
         // SAFETY: the worker is ours alone, and so are the packets, whose bytes and headroom are where they say
         // (`BurstPacket`); the gate is held.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
