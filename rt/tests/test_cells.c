@@ -82,6 +82,10 @@ static void test_mark(void)
     CHECK(sd_meter_mark(&meter, 1, 0) == SD_RED);
     CHECK(sd_meter_mark(&meter, UINT64_MAX, UINT64_MAX) == SD_GREEN);
     CHECK(sd_meter_mark(&meter, 1, UINT64_MAX) == SD_RED);
+    /* Also where rate times time, and what was left, do not fit together. */
+    sd_meter_set(&meter, &r, 0);
+    CHECK(sd_meter_mark(&meter, 1, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, UINT64_MAX, UINT64_MAX) == SD_GREEN);
     /* A third of a packet each time: rates are exact. */
     r = rates(1, 1, 1, 1);
     sd_meter_set(&meter, &r, 0);
