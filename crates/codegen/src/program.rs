@@ -431,6 +431,9 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     set_field(cx, FieldRole::DequeueDepth, "0", out);
     set_field(cx, FieldRole::EgressPort, "p->egress_port", out);
     set_field(cx, FieldRole::EgressSpec, &(drop_port + 1).to_string(), out);
+    if program.tables.iter().any(|(_, t)| t.direct_meter.is_some()) {
+        out.line("sd_direct_colours_reset(w);");
+    }
     run(cx, BlockRole::Egress, out);
     if asks_in(program, BlockRole::Egress) {
         out.open("if (SD_UNLIKELY(w->requests.flags))");
@@ -463,7 +466,7 @@ fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.open("for (uint32_t i = 0; i < n; i++)");
     out.line("w->steps_left = steps;");
     if has_colours {
-        out.line(format!("memset(w->direct_colours, 0, {});", program.tables.len()));
+        out.line("sd_direct_colours_reset(w);");
     }
     out.line("if (!p4_packet(w, &packets[i], s))");
     out.line("    return i + 1;");

@@ -136,14 +136,23 @@ impl Externs {
             return;
         }
         let Some(direct) = hit.tables.direct(hit.table, hit.entry) else { return };
-        if decl.direct_counter.is_some() {
-            direct.n_packets = direct.n_packets.wrapping_add(1);
-            direct.n_bytes = direct.n_bytes.wrapping_add(hit.n_bytes);
+        let objects = &hit.exe.program.objects;
+        let unit_of = |wanted| {
+            let object = objects.iter().find(|(id, _)| *id == wanted).map(|(_, object)| object);
+            object.and_then(|object| unit_of(hit.exe, object))
+        };
+        if let Some(counter) = decl.direct_counter {
+            // What it does not count stays zero, as in arrays.
+            let unit = unit_of(counter).unwrap_or(Unit::PacketsAndBytes);
+            if unit != Unit::Bytes {
+                direct.n_packets = direct.n_packets.wrapping_add(1);
+            }
+            if unit != Unit::Packets {
+                direct.n_bytes = direct.n_bytes.wrapping_add(hit.n_bytes);
+            }
         }
         if let Some(meter) = decl.direct_meter {
-            let objects = &hit.exe.program.objects;
-            let object = objects.iter().find(|(id, _)| *id == meter).map(|(_, object)| object);
-            let unit = object.and_then(|object| unit_of(hit.exe, object)).unwrap_or(Unit::Packets);
+            let unit = unit_of(meter).unwrap_or(Unit::Packets);
             let n = if unit == Unit::Bytes { hit.n_bytes } else { 1 };
             self.colours.insert(hit.table, direct.meter.mark(n, hit.now_ns));
         }
