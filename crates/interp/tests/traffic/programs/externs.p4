@@ -54,7 +54,7 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     register<bit<48>>(16) cells;
     counter(16, CounterType.packets_and_bytes) counts;
     meter(16, MeterType.packets) meters;
-    direct_counter(CounterType.packets) hits;
+    direct_counter(CounterType.packets_and_bytes) hits;
     direct_meter<bit<8>>(MeterType.packets) colours;
     bit<8> colour;
 
