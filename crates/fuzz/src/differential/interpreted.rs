@@ -1,9 +1,9 @@
 //! The interpreter as a subject: all that this crate knows of its interface.
 
-use super::{Compiled, Sent, Subject, SubjectKind, Totals};
-use control::{Data, DigestId, Entity, Fault, Query, Schema, Target, Update};
-use interp::traffic::{Config, Destination, Output};
-use interp::{Interpreter, Silent};
+use super::on_device::{OnDevice, Quiet};
+use super::{Compiled, Subject, SubjectKind};
+use device::Config;
+use interp::{Engine, Observer, Silent};
 use ir::passes;
 use std::sync::Arc;
 
@@ -31,14 +31,24 @@ pub const PASSES_OVERWRITTEN: SubjectKind = SubjectKind {
     },
 };
 
-/// Cut before every table and after every extern; the pieces in place.
+/// Cut before every table and after externs; the pieces in place. What asks for the entry that was found has to
+/// stay in the action.
 pub const CUT: SubjectKind = SubjectKind {
     name: "cut",
     make: |c| {
-        let cut = ir::segments::segments(&c.program, &|_, _| true).map_err(|_| "too large".to_string())?;
+        let cut = ir::segments::segments(&c.program, &may_wait).map_err(|_| "too large".to_string())?;
         interpreter(c, &Arc::new(cut.program))
     },
 };
+
+fn may_wait(_: &ir::Program, wait: &ir::segments::Wait) -> bool {
+    match wait {
+        ir::segments::Wait::Table(_) => true,
+        ir::segments::Wait::Extern { op, .. } => {
+            !matches!(op, arch::ExternOp::DirectCounterCount | arch::ExternOp::DirectMeterRead)
+        }
+    }
+}
 
 /// Written to text and read again.
 pub const REREAD: SubjectKind = SubjectKind {
@@ -65,64 +75,36 @@ fn panic_with(what: &str) -> String {
     std::panic::panic_any(what.to_string())
 }
 
-struct Interpreted {
-    interpreter: Interpreter,
-    schema: Arc<Schema>,
-}
-
 fn interpreter(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<Box<dyn Subject>, String> {
-    let schema = Arc::clone(&compiled.schema);
-    let interpreter = interp::interpreter(Arc::clone(program), Arc::clone(&schema), Config::default())
-        .map_err(|e| e.to_string())?;
-    Ok(Box::new(Interpreted { interpreter, schema }))
+    let device = new(compiled, program)?;
+    Ok(Box::new(OnDevice { device }))
 }
 
-fn sent(outputs: Vec<Output>) -> Vec<Sent> {
-    let one = |output: Output| Sent {
-        port: match output.destination {
-            Destination::Port(port) => Some(port),
-            Destination::Controller => None,
-        },
-        bytes: output.bytes,
-    };
-    outputs.into_iter().map(one).collect()
+fn new(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<interp::Interpreter, String> {
+    interp::interpreter(Arc::clone(program), Arc::clone(&compiled.schema), Config::default())
+        .map_err(|e| e.to_string())
 }
 
-impl Subject for Interpreted {
-    fn write(&mut self, update: &Update) -> Result<(), Fault> {
-        self.interpreter.write(update)
+impl Quiet for Engine {
+    fn quietly<R>(f: impl FnOnce(&mut (dyn Observer + '_)) -> R) -> R {
+        f(&mut Silent)
     }
+}
 
-    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        self.interpreter.read(query)
+/// Runs a script on the interpreter; gives what went wrong.
+pub fn replay(compiled: &Compiled, script: &str) -> Vec<String> {
+    let stf::Parsed { script, diagnostics, sources } = stf::parse("test.stf", script);
+    let shown = |d: &diagnostics::Diagnostic| diagnostics::render::short(d, &sources);
+    let mut faults: Vec<String> = diagnostics.iter().map(shown).collect();
+    let (plan, diagnostics) = stf::resolve(&script, &compiled.schema);
+    faults.extend(diagnostics.iter().filter(|d| d.is_error()).map(shown));
+    match new(compiled, &compiled.program) {
+        Err(why) => faults.push(why),
+        Ok(mut device) => {
+            let mut driven = stf::Driven { device: &mut device, observer: &mut Silent };
+            let report = stf::run(&script, &plan, &sources, &compiled.schema, &mut driven, &|_, _| None);
+            faults.extend(report.faults.iter().map(shown));
+        }
     }
-
-    fn receive(&mut self, port: u32, bytes: &[u8]) -> Vec<Sent> {
-        sent(self.interpreter.switch.inject(port, bytes, &mut Silent))
-    }
-
-    fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {
-        sent(self.interpreter.switch.advance_clock(ns, &mut Silent))
-    }
-
-    fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
-        let messages = self.interpreter.switch.take_digests();
-        let known = |m: interp::externs::DigestMessage| {
-            let digest = self.schema.digests.iter().find(|d| d.names.name == m.name)?;
-            Some((digest.id, Data::Struct(m.values.into_iter().map(Data::Bits).collect())))
-        };
-        messages.into_iter().filter_map(known).collect()
-    }
-
-    fn totals(&self) -> Totals {
-        let totals = self.interpreter.switch.totals();
-        let mut out = Totals::from([
-            ("received".to_string(), totals.n_received),
-            ("copied".to_string(), totals.n_copied),
-            ("sent".to_string(), totals.n_sent),
-            ("to controller".to_string(), totals.n_to_controller),
-        ]);
-        out.extend(totals.n_dropped.iter().map(|(reason, n)| (format!("dropped {reason}"), *n)));
-        out
-    }
+    faults
 }
