@@ -1,0 +1,526 @@
+//! What one worker works with: its ports, its part of the program, its buffers, its counts.
+//!
+//! Every packet that comes into [`Lane::turn`] is at its end, waits in a queue of the program, or is in the ring of
+//! another worker when the turn is over. Tasks run between turns, so they see no packet under way.
+
+use crate::clock::Clock;
+use crate::mailbox::Mailbox;
+use crate::report::{LaneReport, PortReport, WorkerReport, reason};
+use crate::switch::PacketIn;
+use crossbeam_queue::ArrayQueue;
+use device::traffic::{Destination, Output, Totals};
+use device::{Config, DigestMessage, PortState};
+use packet_io::limits::BURST_MAX;
+use packet_io::{BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortError, PortId, PortStats};
+use pipeline::{BurstPacket, Bursts, Fate, Native, Path};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Packets of other workers that are sent in one turn, at most, so that ports are not kept waiting.
+const N_RING_TURN: usize = 8 * BURST_MAX;
+/// While packets wait for their time, or a port cannot be waited for.
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
+/// Ports look now and then whether their interface is back.
+const LONG_SLEEP: Duration = Duration::from_millis(50);
+
+/// A worker's part of a program that runs.
+pub(crate) struct Running {
+    pub(crate) switch: device::Switch<Native>,
+    bursts: Bursts,
+}
+
+impl Running {
+    pub(crate) fn new(switch: device::Switch<Native>, config: &Config) -> Running {
+        Running { switch, bursts: Bursts::new(config) }
+    }
+}
+
+struct LanePort {
+    port: Box<dyn Port>,
+    number: u32,
+    name: String,
+    /// To be sent when the turn is over.
+    tx: Vec<PacketBuf>,
+    is_enabled: bool,
+    error: Option<String>,
+    is_broken: bool,
+}
+
+/// Who sends to a port.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Here(usize),
+    There(Arc<Mailbox>),
+}
+
+/// Gets a copy of packets as they arrive.
+pub(crate) type Tap = Box<dyn FnMut(u32, &[u8]) + Send>;
+
+pub(crate) struct Lane {
+    clock: Clock,
+    mailbox: Arc<Mailbox>,
+    packet_ins: Arc<ArrayQueue<PacketIn>>,
+    drop_port: Option<u32>,
+    ports: Vec<LanePort>,
+    places: FxHashMap<u32, Place>,
+    running: Option<Running>,
+    /// Packets per second of ports that have such a limit.
+    rates: BTreeMap<u32, u64>,
+    pub(crate) tap: Option<Tap>,
+    pool: BufPool,
+    /// Empty between turns, as `outputs`.
+    burst: Vec<PacketBuf>,
+    outputs: Vec<Output>,
+    /// Of programs that ran here before, and of packets that no program has seen.
+    past: Totals,
+    drops: BTreeMap<&'static str, u64>,
+    gone: PortStats,
+    worker: WorkerReport,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        number: usize,
+        clock: Clock,
+        mailbox: Arc<Mailbox>,
+        packet_ins: Arc<ArrayQueue<PacketIn>>,
+        drop_port: Option<u32>,
+    ) -> Lane {
+        Lane {
+            clock,
+            mailbox,
+            packet_ins,
+            drop_port,
+            ports: Vec::new(),
+            places: FxHashMap::default(),
+            running: None,
+            rates: BTreeMap::new(),
+            tap: None,
+            pool: BufPool::new(BufPoolOptions::JUMBO),
+            burst: Vec::with_capacity(BURST_MAX),
+            outputs: Vec::new(),
+            past: Totals::default(),
+            drops: BTreeMap::new(),
+            gone: PortStats::default(),
+            worker: WorkerReport { number, ..WorkerReport::default() },
+        }
+    }
+
+    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
+        &self.mailbox
+    }
+
+    pub(crate) fn set_core(&mut self, core: usize) {
+        self.worker.core = Some(core);
+    }
+
+    // What a turn is.
+
+    /// Everything that can be done now; gives how many packets there were.
+    pub(crate) fn turn(&mut self) -> usize {
+        let now_ns = self.clock.now_ns();
+        let mut n = self.take_from_ring();
+        for i in 0..self.ports.len() {
+            n += self.receive(i, now_ns);
+        }
+        if self.n_queued() > 0 {
+            // Those whose time has come.
+            self.process(now_ns);
+        }
+        self.flush();
+        n
+    }
+
+    fn receive(&mut self, i: usize, now_ns: u64) -> usize {
+        let LanePort { port, error, is_broken, is_enabled, number, .. } = &mut self.ports[i];
+        if *is_broken {
+            return 0;
+        }
+        let n = match port.rx_burst(&mut self.pool, &mut self.burst, BURST_MAX) {
+            Ok(n) => n,
+            Err(failed) => {
+                *error = Some(failed.to_string());
+                *is_broken = true;
+                self.burst.len()
+            }
+        };
+        if n == 0 {
+            return 0;
+        }
+        self.worker.n_bursts += 1;
+        self.worker.n_packets += n as u64;
+        if !*is_enabled {
+            self.drop_burst(reason::INGRESS_PORT_DOWN);
+            return n;
+        }
+        if let Some(tap) = &mut self.tap {
+            let number = *number;
+            self.burst.iter().for_each(|buf| tap(number, buf.data()));
+        }
+        self.process(now_ns);
+        n
+    }
+
+    /// None of these gets as far as the program.
+    fn drop_burst(&mut self, reason: &str) {
+        for buf in self.burst.drain(..) {
+            self.past.n_received += 1;
+            self.past.drop_for(reason);
+            self.pool.give_back(buf);
+        }
+    }
+
+    /// Runs the program on the burst, and on what waits in its queues.
+    fn process(&mut self, now_ns: u64) {
+        let Some(running) = &mut self.running else {
+            self.drop_burst(reason::NO_PIPELINE);
+            return;
+        };
+        let path = if self.rates.is_empty() { Path::Straight } else { Path::Slow };
+        let mut burst = std::mem::take(&mut self.burst);
+        let n = burst.len().min(BURST_MAX);
+        let mut packets: [BurstPacket<'_>; BURST_MAX] =
+            std::array::from_fn(|_| BurstPacket::new(&mut [], 0, 0, 0));
+        for (packet, buf) in packets.iter_mut().zip(&mut burst) {
+            let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
+            *packet = BurstPacket::new(storage(buf), start, len, port);
+        }
+        let outputs = &mut self.outputs;
+        running.bursts.process(&mut running.switch, now_ns, &mut packets[..n], path, &mut (), outputs);
+        let ends: [_; BURST_MAX] = std::array::from_fn(|i| {
+            let packet = &packets[i];
+            (packet.fate(), packet.start(), packet.bytes().len())
+        });
+        for (mut buf, (fate, start, len)) in burst.drain(..).zip(ends) {
+            // `BurstPacket` keeps packets inside of their buffers, whose lengths fit.
+            let is_inside = buf.set_bounds(start as u32, len as u32);
+            debug_assert!(is_inside);
+            match fate {
+                Fate::Sent(destination) => self.leave(destination, buf),
+                Fate::Dropped | Fate::Elsewhere => self.pool.give_back(buf),
+            }
+        }
+        self.burst = burst;
+        self.send_outputs();
+    }
+
+    fn send_outputs(&mut self) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for Output { destination, bytes, .. } in outputs.drain(..) {
+            let Some(mut buf) = self.pool.take() else {
+                self.drop_sent(destination, reason::NO_BUFFER);
+                continue;
+            };
+            if buf.set_data(&bytes) {
+                self.leave(destination, buf);
+            } else {
+                self.pool.give_back(buf);
+                self.drop_sent(destination, reason::TX_TOO_LONG);
+            }
+        }
+        self.outputs = outputs;
+    }
+
+    /// Counts a packet that the program has sent, but that goes nowhere.
+    fn drop_sent(&mut self, destination: Destination, why: &'static str) {
+        let why = match destination {
+            Destination::Port(_) => why,
+            // What was promised to the controller is taken off its count under one name.
+            Destination::Controller => reason::PACKET_IN_FULL,
+        };
+        *self.drops.entry(why).or_default() += 1;
+    }
+
+    fn drop_leaving(&mut self, buf: PacketBuf, why: &'static str) {
+        self.pool.give_back(buf);
+        *self.drops.entry(why).or_default() += 1;
+    }
+
+    fn leave(&mut self, destination: Destination, buf: PacketBuf) {
+        match destination {
+            Destination::Port(port) => self.send(port, buf),
+            Destination::Controller => {
+                let packet = PacketIn { bytes: buf.data().to_vec(), at_ns: self.clock.now_ns() };
+                if self.packet_ins.push(packet).is_err() {
+                    self.drop_sent(destination, reason::PACKET_IN_FULL);
+                }
+                self.pool.give_back(buf);
+            }
+        }
+    }
+
+    fn send(&mut self, port: u32, buf: PacketBuf) {
+        if self.drop_port == Some(port) {
+            return self.drop_leaving(buf, reason::DROP_PORT);
+        }
+        match self.places.get(&port) {
+            None => self.drop_leaving(buf, reason::NO_SUCH_PORT),
+            Some(Place::Here(i)) => self.send_here(*i, buf),
+            Some(Place::There(mailbox)) => match mailbox.ring.push((port, buf)) {
+                Ok(()) => {
+                    // The buffer stays with the other worker.
+                    self.pool.forget();
+                    mailbox.wake();
+                }
+                Err((_, buf)) => self.drop_leaving(buf, reason::TX_RING_FULL),
+            },
+        }
+    }
+
+    fn send_here(&mut self, i: usize, buf: PacketBuf) {
+        let port = &mut self.ports[i];
+        if !port.is_enabled {
+            return self.drop_leaving(buf, reason::PORT_DOWN);
+        }
+        port.tx.push(buf);
+        if port.tx.len() >= BURST_MAX {
+            port.flush(&mut self.pool);
+        }
+    }
+
+    fn take_from_ring(&mut self) -> usize {
+        let mut n = 0;
+        while n < N_RING_TURN
+            && let Some((port, buf)) = self.mailbox.ring.pop()
+        {
+            n += 1;
+            match self.places.get(&port) {
+                Some(Place::Here(i)) => self.send_here(*i, buf),
+                // Removed, or moved, since the other worker looked.
+                Some(Place::There(_)) | None => self.drop_leaving(buf, reason::NO_SUCH_PORT),
+            }
+        }
+        n
+    }
+
+    fn flush(&mut self) {
+        self.ports.iter_mut().for_each(|port| port.flush(&mut self.pool));
+    }
+
+    fn n_queued(&self) -> u64 {
+        self.running.as_ref().map_or(0, |running| running.switch.n_queued())
+    }
+
+    // What there is to do when there is nothing to do.
+
+    pub(crate) fn idle(&mut self) {
+        for port in &mut self.ports {
+            if let Err(failed) = port.port.idle() {
+                port.error = Some(failed.to_string());
+            }
+        }
+    }
+
+    /// What to wait for, and how long.
+    pub(crate) fn before_sleep(&mut self, fds: &mut Vec<RawFd>) -> Duration {
+        self.worker.n_sleeps += 1;
+        fds.clear();
+        fds.push(self.mailbox.fd());
+        let usable = self.ports.iter().filter(|port| !port.is_broken);
+        let mut timeout = if self.n_queued() > 0 { SHORT_SLEEP } else { LONG_SLEEP };
+        for port in usable {
+            match port.port.fd() {
+                Some(fd) => fds.push(fd),
+                None if port.port.is_exhausted() || port.port.link_state() == LinkState::Gone => {}
+                None => timeout = SHORT_SLEEP,
+            }
+        }
+        timeout
+    }
+
+    // Tasks.
+
+    pub(crate) fn add_port(&mut self, number: u32, name: String, port: Box<dyn Port>) {
+        self.ports.push(LanePort {
+            port,
+            number,
+            name,
+            tx: Vec::with_capacity(BURST_MAX),
+            is_enabled: true,
+            error: None,
+            is_broken: false,
+        });
+        self.set_place(number, Some(Place::Here(self.ports.len() - 1)));
+    }
+
+    /// Gives the port, so that somebody else may wait until it is closed.
+    pub(crate) fn remove_port(&mut self, number: u32) -> Option<Box<dyn Port>> {
+        let i = self.ports.iter().position(|port| port.number == number)?;
+        let mut removed = self.ports.remove(i);
+        self.places.remove(&number);
+        for (i, port) in self.ports.iter().enumerate() {
+            self.places.insert(port.number, Place::Here(i));
+        }
+        add_stats(&mut self.gone, &removed.port.stats());
+        Some(removed.port)
+    }
+
+    /// Who sends to a port from now on; `None` when there is no such port.
+    pub(crate) fn set_place(&mut self, number: u32, place: Option<Place>) {
+        match place {
+            Some(place) => self.places.insert(number, place),
+            None => self.places.remove(&number),
+        };
+    }
+
+    pub(crate) fn enable_port(&mut self, number: u32, is_enabled: bool) -> bool {
+        let port = self.ports.iter_mut().find(|port| port.number == number);
+        port.map(|port| port.is_enabled = is_enabled).is_some()
+    }
+
+    pub(crate) fn set_port_state(&mut self, port: u32, state: PortState) {
+        if let Some(running) = &mut self.running {
+            running.switch.set_port(port, state);
+        }
+    }
+
+    pub(crate) fn set_rate(&mut self, port: u32, rate_pps: Option<u64>) {
+        match rate_pps {
+            Some(rate) => self.rates.insert(port, rate),
+            None => self.rates.remove(&port),
+        };
+        if let Some(running) = &mut self.running {
+            running.switch.set_port_rate(port, rate_pps);
+        }
+    }
+
+    pub(crate) fn set_pre(&mut self, pre: device::traffic::Pre) {
+        if let Some(running) = &mut self.running {
+            running.switch.pre = pre;
+        }
+    }
+
+    /// A packet arrives from somewhere else than a port of this worker; false when there is no buffer for it.
+    pub(crate) fn inject(&mut self, port: u32, bytes: &[u8]) -> bool {
+        let Some(mut buf) = self.pool.take() else { return false };
+        buf.port = PortId(port);
+        if !buf.set_data(bytes) {
+            self.pool.give_back(buf);
+            return false;
+        }
+        if let Some(tap) = &mut self.tap {
+            tap(port, bytes);
+        }
+        self.burst.push(buf);
+        self.process(self.clock.now_ns());
+        self.flush();
+        true
+    }
+
+    /// Lets another program run from now on, after packets that wait in the one before have left; gives the one
+    /// before, so that somebody else may spend the time to take it apart.
+    pub(crate) fn replace(&mut self, next: Option<Running>) -> (Option<Running>, Vec<DigestMessage>) {
+        let mut digests = Vec::new();
+        let mut before = self.running.take();
+        if let Some(Running { switch, .. }) = &mut before {
+            self.rates.keys().for_each(|port| switch.set_port_rate(*port, None));
+            let passed_ns = self.clock.now_ns().saturating_sub(switch.now_ns());
+            self.outputs.extend(switch.advance_clock(passed_ns, &mut ()));
+            // A port that has just taken a packet at its old rate waits for the next as long as a second.
+            while switch.n_queued() > 0 {
+                self.outputs.extend(switch.advance_clock(1_000_000_000, &mut ()));
+            }
+            self.past.add(switch.totals());
+            digests = switch.take_digests();
+            self.send_outputs();
+        }
+        self.running = next;
+        if let Some(Running { switch, .. }) = &mut self.running {
+            self.rates.iter().for_each(|(port, rate)| switch.set_port_rate(*port, Some(*rate)));
+        }
+        self.flush();
+        (before, digests)
+    }
+
+    pub(crate) fn take_digests(&mut self) -> Vec<DigestMessage> {
+        self.running.as_mut().map(|running| running.switch.take_digests()).unwrap_or_default()
+    }
+
+    /// Brings files up to date.
+    pub(crate) fn flush_ports(&mut self) {
+        for port in &mut self.ports {
+            port.flush(&mut self.pool);
+            if let Err(failed) = port.port.flush() {
+                port.error = Some(failed.to_string());
+            }
+        }
+    }
+
+    pub(crate) fn link_states(&self) -> Vec<(u32, LinkState, bool)> {
+        self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
+    }
+
+    pub(crate) fn report(&mut self) -> LaneReport {
+        let mut totals = self.past.clone();
+        let mut n_queued = self.mailbox.ring.len() as u64;
+        if let Some(Running { switch, .. }) = &self.running {
+            totals.add(switch.totals());
+            n_queued += switch.n_queued();
+        }
+        let worker = self.worker.number;
+        let report = |port: &mut LanePort| PortReport {
+            number: port.number,
+            name: port.name.clone(),
+            link: port.port.link_state(),
+            is_enabled: port.is_enabled,
+            worker,
+            stats: port.port.stats(),
+            error: port.error.clone(),
+        };
+        LaneReport {
+            totals,
+            drops: self.drops.clone(),
+            n_queued,
+            gone: self.gone,
+            ports: self.ports.iter_mut().map(report).collect(),
+            worker: WorkerReport {
+                n_buffers: self.pool.n_made(),
+                n_exhausted: self.pool.n_exhausted(),
+                ..self.worker.clone()
+            },
+        }
+    }
+}
+
+impl LanePort {
+    fn flush(&mut self, pool: &mut BufPool) {
+        if self.tx.is_empty() {
+            return;
+        }
+        let result: Result<usize, PortError> = self.port.tx_burst(pool, &mut self.tx);
+        if let Err(failed) = result {
+            self.error = Some(failed.to_string());
+        }
+    }
+}
+
+/// All bytes of a buffer.
+fn storage(buf: &mut PacketBuf) -> &mut [u8] {
+    let raw = buf.raw();
+    // SAFETY: the storage of a buffer is that many initialised bytes, which the buffer owns; it is borrowed
+    // exclusively as long as the result lives.
+    #[expect(unsafe_code, reason = "buffers give their storage as C sees it")]
+    unsafe {
+        std::slice::from_raw_parts_mut(raw.storage, raw.capacity as usize)
+    }
+}
+
+fn add_stats(sum: &mut PortStats, more: &PortStats) {
+    sum.rx_packets += more.rx_packets;
+    sum.rx_bytes += more.rx_bytes;
+    sum.rx_dropped_kernel += more.rx_dropped_kernel;
+    sum.rx_too_long += more.rx_too_long;
+    sum.rx_dropped_gso += more.rx_dropped_gso;
+    sum.rx_segmented += more.rx_segmented;
+    sum.rx_dropped_no_buffer += more.rx_dropped_no_buffer;
+    sum.rx_errors += more.rx_errors;
+    sum.tx_packets += more.tx_packets;
+    sum.tx_bytes += more.tx_bytes;
+    sum.tx_dropped_full += more.tx_dropped_full;
+    sum.tx_dropped_down += more.tx_dropped_down;
+    sum.tx_too_long += more.tx_too_long;
+    sum.tx_errors += more.tx_errors;
+}

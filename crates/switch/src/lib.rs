@@ -1,0 +1,37 @@
+//! A compiled program on live traffic: workers, ports, replacement, ageing, statistics.
+//!
+//! - [`Switch`]: what runs; ports come and go, the program is replaced, entities are written and read;
+//! - [`Compiled`]: a program as the compiler leaves it, ready to be run;
+//! - [`Options`]: how many workers there are and what is bounded by what;
+//! - [`PortSpec`]: which interface, device or file a port is;
+//! - [`Report`]: what became of everything, with the ports' own counts.
+//!
+//! A worker is a thread with ports of its own. It takes bursts from them, runs them through the program, sends what
+//! leaves, and sleeps when there is nothing to do. Everything else that happens to a worker (another program, one
+//! more port, a question about its counts) is a task, done between two bursts.
+//!
+//! Invariants: every packet that arrives, and every copy, is sent, dropped for a reason that has a name, given to
+//! the controller, or waits: [`Report::is_balanced`]. What is sent is what the ports say. Rings and lists are bounded,
+//! and what finds no room is counted. No worker waits for the control plane or for another worker.
+//!
+//! Non-goals: compiling; protobuf; the meaning of programs.
+//!
+//! Start reading at [`Switch`], then `lane`.
+
+mod affinity;
+mod clock;
+mod keep;
+mod lane;
+mod mailbox;
+mod options;
+mod plane;
+mod ports;
+mod report;
+mod switch;
+mod worker;
+
+pub use keep::Kept;
+pub use options::{Compiled, Options};
+pub use ports::{PortKind, PortSpec};
+pub use report::{PortReport, Report, WorkerReport, reason};
+pub use switch::{PacketIn, StartError, Switch, SwitchError};

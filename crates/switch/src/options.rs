@@ -1,0 +1,51 @@
+//! What a switch is started with.
+
+use control::Schema;
+use diagnostics::SourceMap;
+use pipeline::Pipeline;
+use std::sync::Arc;
+
+/// A program as the compiler leaves it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// For people.
+    pub name: String,
+    pub pipeline: Arc<Pipeline>,
+    pub program: Arc<ir::Program>,
+    pub schema: Arc<Schema>,
+    /// For stories; without it they have no places.
+    pub sources: Option<Arc<SourceMap>>,
+}
+
+/// How a switch runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// At least one.
+    pub n_workers: usize,
+    /// Where workers run, in turn; empty leaves it to the system.
+    pub cores: Vec<usize>,
+    /// Packets to this port go to the controller.
+    pub cpu_port: Option<u32>,
+    /// Packets to this port are dropped, beside those that the architecture drops.
+    pub drop_port: Option<u32>,
+    /// Of random numbers.
+    pub seed: u64,
+    /// Packets that one worker holds for others to send, at most.
+    pub n_ring_max: usize,
+    /// Packets, digests and expired entries that wait for the controller, at most, of each kind.
+    pub n_waiting_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            n_workers: 1,
+            cores: Vec::new(),
+            cpu_port: None,
+            drop_port: None,
+            seed: 0,
+            n_ring_max: 1024,
+            n_waiting_max: 4096,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The loop of a worker.
+
+use crate::lane::Lane;
+use packet_io::wait_for_input;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Turns without a packet before the worker sleeps.
+const N_SPINS: u32 = 16;
+
+/// Runs until told to stop; then everything that arrived has left.
+pub(crate) fn run(mut lane: Lane, stop: &AtomicBool) {
+    let mailbox = Arc::clone(lane.mailbox());
+    let mut fds = Vec::new();
+    let mut n_idle = 0;
+    while !stop.load(Ordering::Acquire) {
+        for task in mailbox.take_tasks() {
+            task(&mut lane);
+        }
+        if lane.turn() > 0 {
+            n_idle = 0;
+            continue;
+        }
+        lane.idle();
+        n_idle += 1;
+        if n_idle < N_SPINS {
+            std::hint::spin_loop();
+            continue;
+        }
+        let timeout = lane.before_sleep(&mut fds);
+        if mailbox.may_sleep() {
+            // Without it the worker only looks more often than it has to.
+            let woken = wait_for_input(fds.iter().copied(), timeout);
+            mailbox.awake();
+            if woken.is_err() {
+                std::thread::yield_now();
+            }
+        }
+        // One look tells whether there is something; spinning again is for after a packet.
+        n_idle = N_SPINS - 1;
+    }
+    // Whoever waits for an answer gets it.
+    for task in mailbox.take_tasks() {
+        task(&mut lane);
+    }
+    lane.flush_ports();
+}
