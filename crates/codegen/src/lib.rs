@@ -4,7 +4,7 @@
 //! - `types`: how values lie in C; `homes`: where each variable lives; `carried`: which fields stay in the packet;
 //! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
 //! - `parse`, `emit`, `tables`, `externs`: what packets, tables and extern objects need;
-//! - `program`: the file as a whole, the straight path of a packet, and the descriptors that a host reads.
+//! - `program`: the file as a whole; `straight`: from arrival to a verdict; `descriptors`: what a host reads.
 //!
 //! The file includes `sd_runtime.h` (folder `rt`) and exports what `rt/sd_abi.h` says. Names are those of the P4
 //! program: table `MyIngress.ipv4_lpm` is `p4_MyIngress__ipv4_lpm`, field `ttl` is `ttl`. `#line` leads back to the
@@ -21,6 +21,7 @@
 mod carried;
 mod code;
 mod cx;
+mod descriptors;
 mod emit;
 mod expr;
 mod externs;
@@ -31,6 +32,7 @@ mod names;
 mod parse;
 mod place;
 mod program;
+mod straight;
 mod tables;
 mod types;
 

@@ -1,0 +1,360 @@
+//! What a host has to know of a program: types of tables, objects and calls, where values lie, functions.
+//!
+//! The text is initialisers of the structs of `rt/sd_abi.h`, in the order of their members.
+
+use crate::code::{Code, escape};
+use crate::cx::Cx;
+use crate::externs::{HostArg, cell_leaves, packed};
+use crate::func::Func;
+use crate::homes::Owner;
+use crate::straight::{self, field, first_block};
+use crate::tables::{self, is_biased, key_layout, kind_name, matched};
+use crate::types::size_bytes;
+use arch::{ExternRole, FieldRole, ParamRole, Unit};
+use ir::lookup::{get, index};
+use ir::{Constant, MatchKind, Program, Type};
+
+/// All of it, and the symbol that the host looks for.
+pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
+    out.own("/* --- What the host has to know. --- */");
+    out.blank();
+    let (tables, objects) = (tables(cx, out), objects(cx, out));
+    let (value_sets, fields) = (value_sets(cx, out), fields(cx, out));
+    let (field_lists, calls) = (field_lists(cx, out), calls(cx, out));
+    let metadata = metadata(cx, out);
+    let accept = cx.program.shared_variable(ParamRole::Accept).map_or("{0, 0, 0, 0}".to_string(), |var| {
+        value_type(&format!("offsetof(struct p4_state, {})", cx.homes.name(var)), &Type::Bool)
+    });
+    out.blank();
+    straight::run_block(cx, out);
+    out.own("__attribute__((visibility(\"default\"))) extern const struct sd_pipeline sd_pipeline;");
+    out.blank();
+    out.function("static struct sd_instance *p4_create(const struct sd_config *config)");
+    out.line("struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);");
+    out.open("if (instance && p4_fill(instance) != SD_OK)");
+    out.line("sd_instance_destroy(instance);");
+    out.line("instance = NULL;");
+    out.close("");
+    out.line("return instance;");
+    out.close("");
+    out.blank();
+    out.line("const struct sd_pipeline sd_pipeline = {");
+    let process = if has_straight_path { "p4_process" } else { "NULL" };
+    let arrays = [
+        ("tables", tables),
+        ("objects", objects),
+        ("value_sets", value_sets),
+        ("fields", fields),
+        ("field_lists", field_lists),
+        ("calls", calls),
+        ("metadata", metadata),
+    ];
+    let mut line = |name: &str, value: &str| out.line(format!("    .{name} = {value},"));
+    line("abi_version", "SD_ABI_VERSION");
+    line("abi_size", "sizeof(struct sd_pipeline)");
+    line("program_name", &string(&cx.options.program_name));
+    line("state_bytes", "sizeof(struct p4_state)");
+    line("state_align", "_Alignof(struct p4_state)");
+    for (name, array) in &arrays {
+        line(&format!("n_{name}"), &array.n.to_string());
+        line(name, &array.to_string());
+    }
+    line("has_trace", if cx.options.trace { "1" } else { "0" });
+    line("control", "&sd_control_ops");
+    line("accept", &accept);
+    line("create", "p4_create");
+    line("destroy", "sd_instance_destroy");
+    line("worker", "sd_instance_worker");
+    line("run_block", "p4_run_block");
+    line("process", process);
+    out.line("};");
+}
+
+/// Actions and tables.
+fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let program = cx.program;
+    let mut tables = Vec::new();
+    for (id, table) in program.tables.iter() {
+        let n = index(id);
+        let keys = matched(&table.keys);
+        let (offsets, key_bytes) = key_layout(&keys);
+        let key_items: Vec<String> = keys
+            .iter()
+            .zip(&offsets)
+            .map(|((_, key), at)| {
+                let biased = u32::from(is_biased(&key.ty, key.match_kind));
+                format!(
+                    "{{{}, {}, {}, {biased}}}",
+                    string(&key.name),
+                    value_type(&at.to_string(), &key.ty),
+                    kind_name(key.match_kind)
+                )
+            })
+            .collect();
+        let key_types = array("sd_key_type", &format!("p4_table_{n}__keys"), &key_items, out);
+        let mut actions = Vec::new();
+        let mut data_max = 0;
+        for (i, action) in table.actions.iter().enumerate() {
+            let leaves = tables::data_leaves(cx, action.procedure);
+            let (_, bytes) = packed(&leaves);
+            data_max = data_max.max(bytes);
+            let params = values_array(&format!("p4_table_{n}__data_{i}"), &leaves, out);
+            actions.push(format!("{{{}, {}, {params}, {bytes}}}", string(&action.name), leaves.len()));
+        }
+        let action_types = array("sd_action_type", &format!("p4_table_{n}__actions"), &actions, out);
+        let object = |id: Option<ir::ObjectId>| id.and_then(|id| get(&program.objects, id));
+        let counter =
+            object(table.direct_counter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_BOTH"));
+        let meter =
+            object(table.direct_meter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_PACKETS"));
+        let profile = table.implementation.map_or("UINT32_MAX".to_string(), |id| index(id).to_string());
+        let has_wildcards = table.entries.iter().any(|entry| {
+            keys.iter()
+                .zip(&entry.matches)
+                .any(|((_, key), m)| key.match_kind == MatchKind::Exact && m.is_none())
+        });
+        let size = table.size.filter(|s| *s > 0).unwrap_or(cx.options.table_size);
+        tables.push(format!(
+            "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}}}",
+            string(&table.name),
+            keys.len(),
+            table.actions.len(),
+            u32::from(table.direct_counter.is_some()),
+            u32::from(table.direct_meter.is_some()),
+            u32::from(has_wildcards),
+        ));
+    }
+    array("sd_table_type", "p4_tables", &tables, out)
+}
+
+/// Extern objects.
+fn objects(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let program = cx.program;
+    let mut objects = Vec::new();
+    for (id, object) in program.objects.iter() {
+        let n = index(id);
+        let model = program.architecture.control_plane_extern(&object.type_name);
+        let kind = match model.map(|m| m.role) {
+            Some(ExternRole::Counter) => "SD_OBJECT_COUNTER",
+            Some(ExternRole::Meter) => "SD_OBJECT_METER",
+            Some(ExternRole::Register) => "SD_OBJECT_REGISTER",
+            Some(ExternRole::ActionProfile) => "SD_OBJECT_ACTION_PROFILE",
+            Some(ExternRole::ActionSelector) => "SD_OBJECT_ACTION_SELECTOR",
+            Some(ExternRole::DirectCounter | ExternRole::DirectMeter | ExternRole::Digest) | None => {
+                "SD_OBJECT_OTHER"
+            }
+        };
+        let size = model.and_then(|m| m.size).and_then(|name| argument(object, name));
+        let size = match size.or_else(|| argument(object, "size")) {
+            Some(Constant::Bits(bits)) => bits.to_u64().unwrap_or(0),
+            _ => 0,
+        };
+        let unit = if model.is_some() { unit_of(program, object, "SD_UNIT_PACKETS") } else { "SD_UNIT_NONE" };
+        let leaves = cell_leaves(program, id);
+        let (_, cell_bytes) = packed(&leaves);
+        let leaf_types = values_array(&format!("p4_object_{n}__leaves"), &leaves, out);
+        let data_bytes = program
+            .tables
+            .iter()
+            .filter(|(_, t)| t.implementation == Some(id))
+            .flat_map(|(_, t)| &t.actions)
+            .map(|a| packed(&tables::data_leaves(cx, a.procedure)).1)
+            .max()
+            .unwrap_or(0);
+        objects.push(format!(
+            "{{{}, {kind}, {unit}, UINT64_C({size}), {cell_bytes}, {}, {leaf_types}, {data_bytes}}}",
+            string(&object.name),
+            leaves.len()
+        ));
+    }
+    array("sd_object_type", "p4_objects", &objects, out)
+}
+
+/// Value sets of parsers.
+fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let program = cx.program;
+    let mut sets = Vec::new();
+    for (id, set) in program.value_sets.iter() {
+        let types: Vec<Type> = set.fields.iter().map(|f| f.ty.clone()).collect();
+        let (offsets, bytes) = packed(&types);
+        let fields: Vec<String> = set
+            .fields
+            .iter()
+            .zip(&offsets)
+            .map(|(f, at)| {
+                let biased = u32::from(is_biased(&f.ty, f.match_kind));
+                let value = value_type(&at.to_string(), &f.ty);
+                format!("{{{}, {value}, {}, {biased}}}", string(&f.name), kind_name(f.match_kind))
+            })
+            .collect();
+        let field_types = array("sd_key_type", &format!("p4_value_set_{}__fields", index(id)), &fields, out);
+        sets.push(format!(
+            "{{{}, {}, {field_types}, {bytes}, UINT64_C({})}}",
+            string(&set.name),
+            fields.len(),
+            set.size
+        ));
+    }
+    array("sd_value_set_type", "p4_value_sets", &sets, out)
+}
+
+/// Fields of the architecture's metadata.
+fn fields(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let program = cx.program;
+    let mut fields = Vec::new();
+    for (role, _) in &program.fields {
+        if let Some((lvalue, ty)) = field(cx, *role)
+            && ty.width_bits().is_some()
+        {
+            let member = lvalue.trim_start_matches("s->");
+            let value = value_type(&format!("offsetof(struct p4_state, {member})"), &ty);
+            fields.push(format!("{{{}, {value}}} /* {role:?} */", field_role_number(*role)));
+        }
+    }
+    array("sd_field_type", "p4_fields", &fields, out)
+}
+
+/// What copies of a packet preserve.
+fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let program = cx.program;
+    let mut lists = Vec::new();
+    for list in &program.field_lists {
+        let mut ranges = Vec::new();
+        for place in &list.places {
+            let Some(first) = first_block(program) else { continue };
+            let mut func = Func::new(cx, Owner::Block(first));
+            let access = func.place(place);
+            // Parts of values are left out.
+            if access.guard.is_some() || access.part != crate::place::Part::Whole {
+                continue;
+            }
+            let member = access.lvalue.trim_start_matches("s->").to_string();
+            ranges.push(format!(
+                "{{offsetof(struct p4_state, {member}), sizeof(((struct p4_state *)0)->{member})}}"
+            ));
+        }
+        let range_types = array("sd_bytes_range", &format!("p4_field_list_{}", list.index), &ranges, out);
+        lists.push(format!("{{{}, {}, {range_types}}}", list.index, ranges.len()));
+    }
+    array("sd_field_list_type", "p4_field_lists", &lists, out)
+}
+
+/// Calls that the host sees.
+fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let mut calls = Vec::new();
+    for (i, call) in cx.calls.borrow().iter().enumerate() {
+        let mut args = Vec::new();
+        let mut at = 0u32;
+        for (j, arg) in call.args.iter().enumerate() {
+            let mut values = Vec::new();
+            for ty in arg.leaves() {
+                values.push(value_type(&at.to_string(), ty));
+                at += size_bytes(ty).max(1);
+            }
+            let leaves = array("sd_value_type", &format!("p4_call_{i}__arg_{j}"), &values, out);
+            let (kind, text) = match arg {
+                HostArg::In(_) => ("SD_ARG_IN", "NULL".to_string()),
+                HostArg::Fields(_) => ("SD_ARG_FIELDS", "NULL".to_string()),
+                HostArg::Ref(_) => ("SD_ARG_REF", "NULL".to_string()),
+                HostArg::Str(text) => ("SD_ARG_STRING", string(text)),
+                HostArg::Absent => ("SD_ARG_ABSENT", "NULL".to_string()),
+            };
+            args.push(format!("{{{kind}, {}, {leaves}, {text}}}", values.len()));
+        }
+        let arg_types = array("sd_arg_type", &format!("p4_call_{i}__args"), &args, out);
+        let object = call.object.map_or("UINT32_MAX".to_string(), |o| o.to_string());
+        let result = call.result.as_ref().map_or("{0, 0, 0, 0}".to_string(), |ty| value_type("0", ty));
+        calls.push(format!(
+            "{{{}, {object}, {}, {arg_types}, {result}, {}}}",
+            string(&call.name),
+            args.len(),
+            at.max(1)
+        ));
+    }
+    array("sd_call_type", "p4_calls", &calls, out)
+}
+
+/// Parts of the state that are the architecture's and the user's metadata.
+fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
+    let program = cx.program;
+    let mut metadata = Vec::new();
+    for role in [ParamRole::Metadata, ParamRole::StandardMetadata, ParamRole::OutputMetadata] {
+        if let Some(var) = program.shared_variable(role) {
+            let name = cx.homes.name(var);
+            metadata.push(format!(
+                "{{offsetof(struct p4_state, {name}), sizeof(((struct p4_state *)0)->{name})}}"
+            ));
+        }
+    }
+    array("sd_bytes_range", "p4_metadata", &metadata, out)
+}
+
+/// The number that the host knows a role of a field by.
+fn field_role_number(role: FieldRole) -> u32 {
+    role as u32
+}
+
+/// `{offset, size, width, is_varbit}`
+fn value_type(offset: &str, ty: &Type) -> String {
+    let is_varbit = u32::from(matches!(ty, Type::Varbit(_)));
+    format!("{{{offset}, {}, {}, {is_varbit}}}", size_bytes(ty).max(1), ty.width_bits().unwrap_or(0))
+}
+
+fn string(text: &str) -> String {
+    format!("\"{}\"", escape(text))
+}
+
+fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
+    if leaves.is_empty() {
+        return "NULL".to_string();
+    }
+    let (offsets, _) = packed(leaves);
+    let all: Vec<String> =
+        offsets.iter().zip(leaves).map(|(at, ty)| value_type(&at.to_string(), ty)).collect();
+    out.line(format!("static const struct sd_value_type {name}[] = {{{}}};", all.join(", ")));
+    name.to_string()
+}
+
+/// An array in C, which may be empty.
+struct Array {
+    name: String,
+    n: usize,
+}
+
+impl std::fmt::Display for Array {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.n == 0 { "NULL" } else { &self.name })
+    }
+}
+
+fn array(c_type: &str, name: &str, items: &[String], out: &mut Code) -> Array {
+    let array = Array { name: name.to_string(), n: items.len() };
+    if items.is_empty() {
+        return array;
+    }
+    out.line(format!("static const struct {c_type} {name}[] = {{"));
+    for item in items {
+        out.line(format!("    {item},"));
+    }
+    out.line("};");
+    array
+}
+
+fn unit_of(program: &Program, object: &ir::Object, default: &'static str) -> &'static str {
+    let model = program.architecture.control_plane_extern(&object.type_name);
+    let unit =
+        model.and_then(|m| m.unit).and_then(|name| argument(object, name)).and_then(|value| match value {
+            Constant::Member(name) => Unit::of_member(name),
+            _ => None,
+        });
+    match unit {
+        Some(Unit::Packets) => "SD_UNIT_PACKETS",
+        Some(Unit::Bytes) => "SD_UNIT_BYTES",
+        Some(Unit::PacketsAndBytes) => "SD_UNIT_BOTH",
+        None => default,
+    }
+}
+
+fn argument<'o>(object: &'o ir::Object, name: &str) -> Option<&'o Constant> {
+    object.args.iter().find(|(n, _)| n == name).map(|(_, value)| value)
+}
