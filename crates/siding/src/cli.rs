@@ -2,7 +2,7 @@
 
 mod native;
 
-pub use native::{BuildArgs, CcArgs, EmitArg};
+pub use native::{BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 
 use crate::output::{ColorChoice, ErrorFormat};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -49,6 +49,8 @@ pub enum Command {
     /// Measure Siding itself
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Say what of the system is missing, and how to mend it
+    Doctor(DoctorArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
@@ -185,6 +187,9 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub switch: SwitchArgs,
+    /// Who runs the program
+    #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
+    pub engine: RunEngineArg,
     /// Do not tell the story of each packet
     #[arg(short = 'q', long)]
     pub quiet: bool,
@@ -194,6 +199,8 @@ pub struct RunArgs {
     /// One JSON object per line
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
 }
@@ -228,6 +235,11 @@ pub struct StfArgs {
     /// Tell the story of the packets of failed tests
     #[arg(long)]
     pub story: bool,
+    /// Who runs the programs; `both` have to do the same
+    #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
+    pub engine: EngineArg,
+    #[command(flatten)]
+    pub cc: CcArgs,
     /// One JSON object per line
     #[arg(long)]
     pub json: bool,

@@ -25,6 +25,19 @@ pub struct CcArgs {
     pub no_cache: bool,
 }
 
+/// Who runs packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RunEngineArg {
+    /// The interpreter
+    Interp,
+    /// Compiled C
+    Native,
+    /// Both, with the same results
+    Both,
+    /// The interpreter, until the program is compiled
+    Auto,
+}
+
 /// What a build gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EmitArg {
@@ -74,4 +87,14 @@ pub struct BuildArgs {
     pub cc: CcArgs,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The C compiler [default: the variable CC, else cc, gcc or clang]
+    #[arg(long, value_name = "PATH")]
+    pub cc: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }

@@ -4,17 +4,22 @@ mod archive;
 mod bench;
 mod bench_interp;
 mod build;
+mod carry_over;
 mod check;
 mod conformance;
+mod doctor;
+mod engines;
 mod explain;
 mod fmt;
 mod graph;
 mod ir;
 mod layout;
 mod load;
+mod machine;
 mod native;
 mod p4info;
 mod run;
+mod script;
 mod stf;
 mod switch;
 mod tools;
@@ -42,6 +47,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(BenchCommand::Frontend(args)) => bench::frontend(&args),
         Command::Bench(BenchCommand::Interp(args)) => bench_interp::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "siding", &mut script);

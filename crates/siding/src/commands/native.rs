@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Lines shown of what a compiler says.
+const MESSAGES_SHOWN: usize = 30;
+
 /// C lines shown of what a compiler refuses.
 const LINES_SHOWN: usize = 5;
 
@@ -147,7 +150,13 @@ fn show_refused(refused: &Refused, compiling: &Compiling) {
     let Refused { compiler, source_file, messages, p4_line } = refused;
     let flags = &compiling.options.extra_flags;
     output::error_line(&format!("internal bug: {} does not accept the generated C", compiler.display()));
-    output::err(messages);
+    for line in messages.lines().take(MESSAGES_SHOWN) {
+        output::err(&format!("{line}\n"));
+    }
+    let n_left = messages.lines().count().saturating_sub(MESSAGES_SHOWN);
+    if n_left > 0 {
+        output::err(&format!("({n_left} more lines)\n"));
+    }
     let kept = match &compiling.scratch {
         // The directory goes, so the text is kept beside it.
         Some(scratch) => {

@@ -1,8 +1,8 @@
 //! `siding stf`.
 
-use super::load::{Loaded, load};
-use super::run::{Stories, Tested, test};
-use super::switch::Simulation;
+use super::engines::{Engines, Ready};
+use super::load::load;
+use super::script::{Stories, Tested, test};
 use crate::cli::{StfArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
@@ -22,13 +22,16 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
     let (mut exit, mut n_passed) = (Exit::Ok, 0);
     let defaults = SwitchArgs { entries: Vec::new(), seed: 0, cpu_port: None };
     // A program is read once, whatever the number of its scripts.
-    let mut programs: HashMap<&Path, Result<Loaded, Exit>> = HashMap::new();
+    let mut programs: HashMap<&Path, Result<Ready, Exit>> = HashMap::new();
     for (program, script) in &tests {
         let stories = if args.story { Stories::IfFailed } else { Stories::None };
-        let loaded = programs.entry(program).or_insert_with(|| load(program, &args.front_end, matches));
-        let loaded = loaded.clone().and_then(|l| Simulation::of(l, &defaults));
-        let tested = match loaded {
-            Ok(simulation) => test(simulation, script, stories, false, &args.front_end),
+        let ready = programs.entry(program).or_insert_with(|| {
+            let loaded = load(program, &args.front_end, matches)?;
+            Ready::new(loaded, &program.to_string_lossy(), args.engine, &args.cc)
+        });
+        let engines = ready.as_ref().map_err(|exit| *exit).and_then(|r| Engines::new(r, &defaults));
+        let tested = match engines {
+            Ok(engines) => test(engines, script, stories, false, &args.front_end),
             Err(e) => {
                 output::error_line(&format!("{}: the program cannot be run", script.display()));
                 exit = exit.max(e);

@@ -4,7 +4,7 @@ use super::load::{Loaded, load};
 use crate::cli::{FrontEndArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use control::{Schema, Writer};
+use control::{Schema, Target, Writer};
 use diagnostics::SourceMap;
 use interp::Interpreter;
 use interp::traffic::Config;
@@ -16,6 +16,7 @@ pub struct Simulation {
     pub interpreter: Interpreter,
     pub schema: Arc<Schema>,
     pub sources: Arc<SourceMap>,
+    pub config: Config,
 }
 
 impl Simulation {
@@ -28,7 +29,7 @@ impl Simulation {
     ) -> Result<Simulation, Exit> {
         let mut simulation = Simulation::of(load(program, front_end, matches)?, args)?;
         for path in &args.entries {
-            simulation.write_entries(path)?;
+            write_entries(&simulation.schema, &mut simulation.interpreter, path)?;
         }
         Ok(simulation)
     }
@@ -42,33 +43,34 @@ impl Simulation {
         })?;
         let schema = Arc::new(schema);
         let config = Config { seed: args.seed, cpu_port: args.cpu_port, ..Config::default() };
-        let interpreter =
-            interp::interpreter(runnable.program, Arc::clone(&schema), config).map_err(|error| {
+        let interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), config.clone())
+            .map_err(|error| {
                 output::error_line(&format!("the program cannot be run: {error}"));
                 Exit::CompileError
             })?;
-        Ok(Simulation { interpreter, schema, sources })
+        Ok(Simulation { interpreter, schema, sources, config })
     }
+}
 
-    fn write_entries(&mut self, path: &Path) -> Result<(), Exit> {
-        let shown = path.display();
-        let bytes = std::fs::read(path).map_err(|error| {
-            output::error_line(&format!("cannot read {shown}: {error}"));
-            Exit::Environment
-        })?;
-        let usage = |message: String| {
-            output::error_line(&message);
-            Exit::Usage
-        };
-        let format = p4info::Format::from_path(path).map_err(|error| usage(error.to_string()))?;
-        let request = p4info::decode_write_request(&bytes, format)
-            .map_err(|error| usage(format!("{shown}: {error}")))?;
-        let results = p4runtime::write(&self.schema, &mut self.interpreter, &request, Writer::Controller);
-        let faults: Vec<String> =
-            results.iter().filter_map(|r| r.as_ref().err()).map(|f| f.to_string()).collect();
-        for fault in &faults {
-            output::error_line(&format!("{shown}: {fault}"));
-        }
-        if faults.is_empty() { Ok(()) } else { Err(Exit::Usage) }
+/// Writes the entries of a file; says which are refused.
+pub fn write_entries(schema: &Schema, target: &mut dyn Target, path: &Path) -> Result<(), Exit> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|error| {
+        output::error_line(&format!("cannot read {shown}: {error}"));
+        Exit::Environment
+    })?;
+    let usage = |message: String| {
+        output::error_line(&message);
+        Exit::Usage
+    };
+    let format = p4info::Format::from_path(path).map_err(|error| usage(error.to_string()))?;
+    let request =
+        p4info::decode_write_request(&bytes, format).map_err(|error| usage(format!("{shown}: {error}")))?;
+    let results = p4runtime::write(schema, target, &request, Writer::Controller);
+    let faults: Vec<String> =
+        results.iter().filter_map(|r| r.as_ref().err()).map(|f| f.to_string()).collect();
+    for fault in &faults {
+        output::error_line(&format!("{shown}: {fault}"));
     }
+    if faults.is_empty() { Ok(()) } else { Err(Exit::Usage) }
 }

@@ -1,0 +1,388 @@
+//! `siding doctor`: what of the system is there, what is missing, and which command mends it.
+
+use super::native::ScratchDir;
+use super::tools;
+use crate::cli::DoctorArgs;
+use crate::output::{self, Exit};
+use pipeline::{CacheOptions, CompileOptions, Machine};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Any C that uses the runtime.
+const TRIVIAL: &str =
+    "#include \"sd_runtime.h\"\nint siding_doctor(void);\nint siding_doctor(void) { return 0; }\n";
+
+/// What all workers' queues and buffers are locked in memory of.
+const MEMLOCK_BYTES_MIN: u64 = 64 << 20;
+
+/// What compiled programs need room for.
+const FREE_BYTES_MIN: u64 = 256 << 20;
+
+/// Bits of capability sets (linux/capability.h).
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_NET_RAW: u32 = 13;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Warn => "warn",
+            State::Fail => "fail",
+        }
+    }
+}
+
+/// What was looked at, and found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Check {
+    what: &'static str,
+    /// Who needs it.
+    needed_for: &'static str,
+    state: State,
+    found: String,
+    /// A command, or a hint where no command does it.
+    mend: Option<String>,
+}
+
+impl Check {
+    fn ok(what: &'static str, needed_for: &'static str, found: impl Into<String>) -> Check {
+        Check { what, needed_for, state: State::Ok, found: found.into(), mend: None }
+    }
+
+    fn warn(what: &'static str, needed_for: &'static str, found: impl Into<String>, mend: &str) -> Check {
+        let state = State::Warn;
+        Check { what, needed_for, state, found: found.into(), mend: Some(mend.to_string()) }
+    }
+
+    fn fail(what: &'static str, needed_for: &'static str, found: impl Into<String>, mend: &str) -> Check {
+        Check { state: State::Fail, ..Check::warn(what, needed_for, found, mend) }
+    }
+}
+
+pub fn run(args: &DoctorArgs) -> Exit {
+    let mut checks = vec![compiler(args), cache(), free_space()];
+    checks.extend([
+        iproute2(),
+        capability("CAP_NET_RAW", CAP_NET_RAW),
+        capability("CAP_NET_ADMIN", CAP_NET_ADMIN),
+    ]);
+    checks.extend([
+        memlock(),
+        af_xdp(),
+        huge_pages(),
+        transparent_huge_pages(),
+        isolated_cores(),
+        governor(),
+    ]);
+    checks.push(dpdk());
+    let is_usable = checks.iter().all(|check| check.state != State::Fail);
+    if args.json {
+        let lines: Vec<_> = checks
+            .iter()
+            .map(|check| {
+                serde_json::json!({
+                    "check": check.what, "state": check.state.name(), "found": check.found,
+                    "needed_for": check.needed_for, "mend": check.mend,
+                })
+            })
+            .collect();
+        let value = serde_json::json!({ "version": 1, "usable": is_usable, "checks": lines });
+        output::out(&format!("{value}\n"));
+    } else {
+        checks.iter().for_each(|check| output::out(&line(check)));
+    }
+    if is_usable { Exit::Ok } else { Exit::Environment }
+}
+
+fn line(check: &Check) -> String {
+    let Check { what, needed_for, state, found, mend } = check;
+    let mut text = format!("{:4}  {what}: {found} (for {needed_for})\n", state.name());
+    if let Some(mend) = mend {
+        text.push_str(&format!("      {mend}\n"));
+    }
+    text
+}
+
+const BUILDS: &str = "`build` and compiled code";
+const LIVE: &str = "`switch` on live interfaces";
+const SPEED: &str = "speed";
+
+fn compiler(args: &DoctorArgs) -> Check {
+    const WHAT: &str = "C compiler";
+    const MEND: &str = "apt-get install gcc libc6-dev";
+    let Some(path) = tools::compiler(args.cc.as_deref()) else {
+        return Check::fail(WHAT, BUILDS, "none", MEND);
+    };
+    let version = tools::version(&path).unwrap_or_default();
+    let found = format!("{} ({version})", path.display());
+    let Ok(scratch) = ScratchDir::new() else {
+        return Check::fail(
+            WHAT,
+            BUILDS,
+            "no room for temporary files",
+            "set TMPDIR to a writable directory",
+        );
+    };
+    let options = |machine| CompileOptions {
+        compiler: Some(path.clone()),
+        machine,
+        cache: CacheOptions { dir: Some(scratch.path.clone()), ..CacheOptions::default() },
+        ..CompileOptions::default()
+    };
+    match pipeline::compile(TRIVIAL, &options(Machine::ThisOne)) {
+        Ok(_) => Check::ok(WHAT, BUILDS, found),
+        Err(error) => match pipeline::compile(TRIVIAL, &options(Machine::Any)) {
+            Ok(_) => {
+                Check::warn(WHAT, SPEED, format!("{found} without -march=native"), "build with --portable")
+            }
+            Err(_) => {
+                let reason = error.to_string();
+                let reason = reason.lines().find(|line| line.contains("error")).unwrap_or(&reason);
+                Check::fail(WHAT, BUILDS, format!("{found} does not work: {reason}"), MEND)
+            }
+        },
+    }
+}
+
+/// Where compiled programs are kept: twin of what the cache itself chooses.
+fn cache_dir() -> PathBuf {
+    let from_home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    base.or_else(from_home).unwrap_or_else(std::env::temp_dir).join("siding")
+}
+
+fn cache() -> Check {
+    const WHAT: &str = "cache of compiled programs";
+    let dir = cache_dir();
+    let shown = dir.display();
+    let probe = dir.join(format!("doctor-{}", std::process::id()));
+    let written =
+        fs::create_dir_all(&dir).and_then(|()| fs::write(&probe, b"")).and_then(|()| fs::remove_file(&probe));
+    match written {
+        Ok(()) => {
+            let mib = size_of(&dir) as f64 / f64::from(1 << 20);
+            Check::ok(WHAT, BUILDS, format!("{shown}, {mib:.1} MiB"))
+        }
+        Err(error) => Check::warn(
+            WHAT,
+            "compiling each program once only",
+            format!("{shown} cannot be written: {error}"),
+            &format!("mkdir -p {shown} && chown -R $(id -u) {shown}, or set XDG_CACHE_HOME"),
+        ),
+    }
+}
+
+/// Of a cache: files in directories of directories.
+fn size_of(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+fn free_space() -> Check {
+    const WHAT: &str = "free space for temporary files";
+    let dir = std::env::temp_dir();
+    let output = Command::new("df").args(["-Pk", "--"]).arg(&dir).stdin(Stdio::null()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let Some(bytes) = free_bytes(&text) else {
+        return Check::warn(WHAT, BUILDS, "unknown", "df must be on PATH");
+    };
+    let found = format!("{} MiB in {}", bytes >> 20, dir.display());
+    match bytes >= FREE_BYTES_MIN {
+        true => Check::ok(WHAT, BUILDS, found),
+        false => Check::warn(WHAT, BUILDS, found, "free some, or set TMPDIR to another directory"),
+    }
+}
+
+/// Of what `df -Pk` prints: size, used and available are kilobytes.
+fn free_bytes(text: &str) -> Option<u64> {
+    let kilobytes: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+fn iproute2() -> Check {
+    match tools::find(OsStr::new("ip")) {
+        Some(path) => Check::ok("iproute2", LIVE, path.display().to_string()),
+        None => Check::warn("iproute2", "test interfaces", "none", "apt-get install iproute2"),
+    }
+}
+
+fn capability(name: &'static str, bit: u32) -> Check {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    match effective_capabilities(&status).is_some_and(|set| set >> bit & 1 == 1) {
+        true => Check::ok(name, LIVE, "granted"),
+        false => {
+            let binary =
+                std::env::current_exe().map_or_else(|_| "siding".into(), |path| path.display().to_string());
+            let mend = format!("setcap cap_net_raw,cap_net_admin+ep {binary} (as root)");
+            Check::warn(name, LIVE, "not granted", &mend)
+        }
+    }
+}
+
+fn effective_capabilities(status: &str) -> Option<u64> {
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(set.trim(), 16).ok()
+}
+
+fn memlock() -> Check {
+    const WHAT: &str = "locked memory";
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let mend = "ulimit -l unlimited, or `* - memlock unlimited` in /etc/security/limits.conf";
+    match memlock_limit(&limits) {
+        Some(None) => Check::ok(WHAT, "AF_XDP", "unlimited"),
+        Some(Some(bytes)) if bytes >= MEMLOCK_BYTES_MIN => {
+            Check::ok(WHAT, "AF_XDP", format!("{} MiB", bytes >> 20))
+        }
+        Some(Some(bytes)) => Check::warn(WHAT, "AF_XDP", format!("{} KiB only", bytes >> 10), mend),
+        None => Check::warn(WHAT, "AF_XDP", "unknown", mend),
+    }
+}
+
+/// The soft limit; the inner `None` is no limit.
+fn memlock_limit(limits: &str) -> Option<Option<u64>> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    match line.split_whitespace().next()? {
+        "unlimited" => Some(None),
+        bytes => bytes.parse().ok().map(Some),
+    }
+}
+
+fn af_xdp() -> Check {
+    const WHAT: &str = "AF_XDP";
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    // Sockets of this family show up here once the kernel has them.
+    let protocols = fs::read_to_string("/proc/net/protocols").unwrap_or_default();
+    match protocols.lines().any(|line| line.starts_with("XDP")) {
+        true => Check::ok(WHAT, "fast interfaces", format!("in Linux {release}")),
+        false => Check::warn(
+            WHAT,
+            "fast interfaces",
+            format!("not in this kernel, Linux {release}"),
+            "a kernel with CONFIG_XDP_SOCKETS; AF_PACKET is used instead",
+        ),
+    }
+}
+
+fn huge_pages() -> Check {
+    const WHAT: &str = "huge pages";
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    match field(&meminfo, "HugePages_Free:").unwrap_or(0) {
+        0 => Check::warn(WHAT, "DPDK", "none free", "sysctl -w vm.nr_hugepages=512 (as root)"),
+        n => Check::ok(WHAT, "DPDK", format!("{n} free")),
+    }
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+fn transparent_huge_pages() -> Check {
+    const WHAT: &str = "transparent huge pages";
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let text = fs::read_to_string(path).unwrap_or_default();
+    match chosen(&text) {
+        Some("never") => {
+            Check::warn(WHAT, "large tables", "never", &format!("echo madvise > {path} (as root)"))
+        }
+        Some(word) => Check::ok(WHAT, "large tables", word),
+        None => Check::ok(WHAT, "large tables", "not in this kernel"),
+    }
+}
+
+/// The word in brackets.
+fn chosen(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word)
+}
+
+fn isolated_cores() -> Check {
+    const WHAT: &str = "isolated cores";
+    let cores = fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
+    match cores.trim() {
+        "" => Check::warn(
+            WHAT,
+            "measurements without jitter",
+            "none",
+            "boot with isolcpus=2-3 nohz_full=2-3, for example, on the kernel's command line",
+        ),
+        cores => Check::ok(WHAT, "measurements without jitter", cores),
+    }
+}
+
+fn governor() -> Check {
+    const WHAT: &str = "frequency of cores";
+    let text =
+        fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
+    match text.trim() {
+        "" => Check::ok(WHAT, SPEED, "not governed here"),
+        "performance" => Check::ok(WHAT, SPEED, "performance"),
+        other => Check::warn(WHAT, SPEED, other, "cpupower frequency-set -g performance (as root)"),
+    }
+}
+
+fn dpdk() -> Check {
+    const WHAT: &str = "DPDK";
+    let output = Command::new("pkg-config")
+        .args(["--modversion", "libdpdk"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Check::ok(WHAT, "interfaces without the kernel", String::from_utf8_lossy(&output.stdout).trim())
+        }
+        Ok(_) => Check::warn(WHAT, "interfaces without the kernel", "none", "apt-get install dpdk-dev"),
+        Err(_) => Check::warn(
+            WHAT,
+            "interfaces without the kernel",
+            "unknown without pkg-config",
+            "apt-get install pkg-config dpdk-dev",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_system_are_understood() {
+        let status = "Name:\tx\nCapEff:\t0000000000003000\n";
+        assert_eq!(effective_capabilities(status), Some(0x3000));
+        assert_eq!(effective_capabilities("CapEff:\tzz\n"), None);
+        let limits = |value: &str| format!("Limit Soft Hard Units\nMax locked memory  {value}  8 bytes\n");
+        assert_eq!(memlock_limit(&limits("65536")), Some(Some(65536)));
+        assert_eq!(memlock_limit(&limits("unlimited")), Some(None));
+        assert_eq!(memlock_limit(""), None);
+        assert_eq!(free_bytes("Filesystem 1024-blocks Used Available\n/dev/x 10 3 7 30% /\n"), Some(7168));
+        assert_eq!(free_bytes(""), None);
+        assert_eq!(chosen("always [madvise] never"), Some("madvise"));
+        assert_eq!(chosen("none"), None);
+        assert_eq!(field("HugePages_Total: 9\nHugePages_Free:    4\n", "HugePages_Free:"), Some(4));
+    }
+
+    #[test]
+    fn each_line_says_what_mends_it() {
+        let check = Check::warn("iproute2", "test interfaces", "none", "apt-get install iproute2");
+        assert_eq!(
+            line(&check),
+            "warn  iproute2: none (for test interfaces)\n      apt-get install iproute2\n"
+        );
+    }
+}

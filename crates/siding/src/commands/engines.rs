@@ -1,0 +1,112 @@
+//! Who runs a program: the interpreter, compiled code, or both.
+
+use super::load::Loaded;
+use super::native::{Compiling, Prepared};
+use super::switch::{Simulation, write_entries};
+use crate::cli::{CcArgs, EngineArg, SwitchArgs};
+use crate::output::{self, Exit};
+use control::Schema;
+use device::{Config, Device};
+use diagnostics::SourceMap;
+use interp::Interpreter;
+use ir::Program;
+use pipeline::{Native, Pipeline, native_device};
+use std::sync::Arc;
+
+/// How packets go through compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Straight,
+    BlockByBlock,
+}
+
+impl Way {
+    pub fn text(self) -> &'static str {
+        match self {
+            Way::Straight => "the straight path of compiled code",
+            Way::BlockByBlock => "compiled code, block by block",
+        }
+    }
+}
+
+/// A program, and what it was compiled to.
+#[derive(Clone)]
+pub struct Compiled {
+    program: Arc<Program>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl Compiled {
+    pub fn new(loaded: &Loaded, name: &str, args: &CcArgs) -> Result<Compiled, Exit> {
+        let prepared = Prepared::new(loaded, name)?;
+        let pipeline = prepared.pipeline(&Compiling::new(args)?)?;
+        Ok(Compiled { program: prepared.program, pipeline })
+    }
+
+    /// A switch of its own, fresh.
+    pub fn device(&self, schema: &Arc<Schema>, config: &Config) -> Result<Device<Native>, Exit> {
+        let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
+        native_device(pipeline, program, Arc::clone(schema), config.clone()).map_err(|error| {
+            output::error_line(&format!("the compiled program cannot be run: {error}"));
+            Exit::Environment
+        })
+    }
+}
+
+/// A program ready to run, and compiled if need be. Engines are made of it, each time fresh.
+#[derive(Clone)]
+pub struct Ready {
+    pub loaded: Loaded,
+    compiled: Option<Compiled>,
+    engine: EngineArg,
+}
+
+impl Ready {
+    pub fn new(loaded: Loaded, name: &str, engine: EngineArg, args: &CcArgs) -> Result<Ready, Exit> {
+        let compiled = match engine {
+            EngineArg::Interp => None,
+            EngineArg::Native | EngineArg::Both => Some(Compiled::new(&loaded, name, args)?),
+        };
+        Ok(Ready { loaded, compiled, engine })
+    }
+}
+
+/// Executors of one program, each with a switch of its own in the same state.
+pub struct Engines {
+    pub interpreter: Option<Box<Interpreter>>,
+    pub native: Vec<(Way, Box<Device<Native>>)>,
+    pub schema: Arc<Schema>,
+    pub sources: Arc<SourceMap>,
+    pub config: Config,
+}
+
+impl Engines {
+    pub fn new(ready: &Ready, args: &SwitchArgs) -> Result<Engines, Exit> {
+        let Simulation { interpreter, schema, sources, config } = Simulation::of(ready.loaded.clone(), args)?;
+        let ways: &[Way] = match ready.engine {
+            EngineArg::Interp => &[],
+            EngineArg::Native => &[Way::Straight],
+            EngineArg::Both => &[Way::Straight, Way::BlockByBlock],
+        };
+        let mut native = Vec::new();
+        for (way, compiled) in ways.iter().zip(ready.compiled.iter().cycle()) {
+            native.push((*way, Box::new(compiled.device(&schema, &config)?)));
+        }
+        let interpreter = (ready.engine != EngineArg::Native).then(|| Box::new(interpreter));
+        let mut engines = Engines { interpreter, native, schema, sources, config };
+        for path in &args.entries {
+            engines.write_entries(path)?;
+        }
+        Ok(engines)
+    }
+
+    fn write_entries(&mut self, path: &std::path::Path) -> Result<(), Exit> {
+        if let Some(interpreter) = &mut self.interpreter {
+            write_entries(&self.schema, &mut **interpreter, path)?;
+        }
+        for (_, device) in &mut self.native {
+            write_entries(&self.schema, &mut **device, path)?;
+        }
+        Ok(())
+    }
+}
