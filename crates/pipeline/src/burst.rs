@@ -97,11 +97,10 @@ pub struct Bursts {
     dropped: [u64; abi::DROP_REASONS.len()],
 }
 
-/// What the control plane of several workers has published, to go with the tables that packets have seen.
+/// Groups and sessions as they were with the tables that packets have seen, see [`Control::publish`](crate::Control).
 fn refresh(switch: &mut Switch<Native>) {
     let Some(published) = switch.executor.worker.take_newer() else { return };
     switch.pre = published.pre.clone();
-    switch.set_ports_down(&published.ports_down);
 }
 
 /// Packets as C sees them, and which of the burst each is.

@@ -56,13 +56,13 @@ impl Control {
         }
     }
 
-    /// Lets workers know from their next burst on, together with all that has been written before.
-    pub(crate) fn publish(&self, pre: Pre) {
+    /// Gives multicast groups and clone sessions to the switches of all workers: from their next burst on, together
+    /// with all that has been written before. What a switch has been given otherwise is lost then.
+    pub fn publish(&self, pre: Pre) {
         let mut closed = self.instance.close();
         let (control, _) = closed.parts();
         let version = control.published.as_ref().map_or(0, |published| published.version) + 1;
-        let ports_down = control.ports_down.clone();
-        control.published = Some(Arc::new(Published { version, pre, ports_down }));
+        control.published = Some(Arc::new(Published { version, pre }));
     }
 
     fn layout(&self) -> &Layout {

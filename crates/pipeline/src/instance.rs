@@ -56,7 +56,6 @@ pub(crate) struct Published {
     /// Grows with every change.
     pub(crate) version: u64,
     pub(crate) pre: Pre,
-    pub(crate) ports_down: BTreeSet<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

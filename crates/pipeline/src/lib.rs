@@ -1,15 +1,17 @@
 //! Generated C at run time: compiled by the system's C compiler, cached, loaded, checked and run.
 //!
 //! - [`abi`]: what a shared object exports and is given, as `rt/sd_abi.h` says it;
-//! - [`compile()`]: from C text to a shared object, or to one that was compiled before;
+//! - [`build()`]: from a program to a [`Pipeline`]: C text, [`compile()`]d or found as it was compiled before, loaded;
+//! - [`Instance`]: its tables and objects; [`Control`] writes and reads them, a [`Worker`] runs packets;
+//! - [`Native`]: the executor of a [`device::Device`], see [`native_device`]; [`Bursts`]: its straight path.
 //!
 //! Invariants: a shared object is only used when its ABI version and size are ours, and stays loaded as long as
 //! something made from it lives. A faulty cache entry is never used. Whatever the compiler does, the caller gets a
 //! typed error.
 //!
-//! Non-goals: making C text; threads.
+//! Non-goals: making C text (crate `codegen`); starting threads; ports.
 //!
-//! Start reading at [`abi`].
+//! Start reading at [`build()`], then [`Native`]; `rt/README.md` says what the C side is.
 
 pub mod abi;
 mod build;

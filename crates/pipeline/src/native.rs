@@ -44,16 +44,6 @@ pub struct Native {
     pub(crate) control: Control,
     program: Arc<Program>,
     step_budget: u32,
-    ports: PortsOf,
-}
-
-/// Who says which ports are down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PortsOf {
-    /// The switch around the executor.
-    Switch,
-    /// A control plane of several workers.
-    ControlPlane,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,12 +78,7 @@ impl Native {
             control: Control::new(Arc::clone(instance)),
             program: Arc::clone(instance.program()),
             step_budget,
-            ports: PortsOf::Switch,
         })
-    }
-
-    pub(crate) fn with_ports_of(self, ports: PortsOf) -> Native {
-        Native { ports, ..self }
     }
 
     pub fn instance(&self) -> &Arc<Instance> {
@@ -307,10 +292,7 @@ impl Executor for Native {
     }
 
     fn set_port(&mut self, port: u32, state: PortState) {
-        match self.ports {
-            PortsOf::Switch => self.control.set_port(port, state),
-            PortsOf::ControlPlane => {}
-        }
+        self.control.set_port(port, state);
     }
 
     fn tell(&self, observer: &mut (dyn Listener + '_), event: TrafficEvent<'_>) {

@@ -7,7 +7,7 @@ use control::Schema;
 use device::{Config, Device};
 use diagnostics::render;
 use driver::Runnable;
-use pipeline::{BuildOptions, Native, build, native_device};
+use pipeline::{BuildOptions, Listener, Native, Path as Way, build, native_device};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
@@ -51,7 +51,8 @@ fn device(case: &Case, pipeline: &Arc<pipeline::Pipeline>) -> Result<Device<Nati
         .map_err(|e| e.to_string())
 }
 
-fn run_script(device: &mut Device<Native>, path: &Path) -> Vec<String> {
+/// What a script finds wrong; `way` is how packets go.
+fn run_script(device: &mut Device<Native>, path: &Path, way: Way) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let parsed = stf::parse(&path.to_string_lossy(), &text);
     let schema = Arc::clone(&device.entities.schema);
@@ -59,8 +60,12 @@ fn run_script(device: &mut Device<Native>, path: &Path) -> Vec<String> {
     let short = |d: &diagnostics::Diagnostic| render::short(d, &parsed.sources);
     let mut found: Vec<String> =
         parsed.diagnostics.iter().chain(faults.iter()).filter(|d| d.is_error()).map(short).collect();
-    let mut driven = stf::Driven { device, observer: &mut () };
-    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut driven, &|_, _| None);
+    let mut nobody = ();
+    let device: &mut dyn stf::Device = match way {
+        Way::Straight => &mut stf::Straight::new(device, &mut nobody, &Config::default()),
+        Way::Slow => &mut stf::Driven { device, observer: &mut nobody as &mut dyn Listener },
+    };
+    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, device, &|_, _| None);
     found.extend(report.faults.iter().map(short));
     found
 }
@@ -89,15 +94,15 @@ fn scripts_hold_natively() {
         }
         for script in &case.scripts {
             n_scripts += 1;
-            match device(&case, &pipeline) {
-                Ok(mut device) => {
-                    let found = run_script(&mut device, script);
-                    faults.extend(found.into_iter().map(|fault| format!("{}: {fault}", case.name)));
-                }
-                Err(error) => faults.push(format!("{}: {error}", case.name)),
+            for way in [Way::Slow, Way::Straight] {
+                let found = match device(&case, &pipeline) {
+                    Ok(mut device) => run_script(&mut device, script, way),
+                    Err(error) => vec![error],
+                };
+                faults.extend(found.into_iter().map(|fault| format!("{} ({way:?}): {fault}", case.name)));
             }
         }
     }
-    println!("{n_scripts} scripts");
+    assert!(n_scripts > 0);
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }
