@@ -2,7 +2,7 @@
 
 mod native;
 
-pub use native::{BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
+pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 
 use crate::output::{ColorChoice, ErrorFormat};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -405,6 +405,10 @@ pub enum BenchCommand {
     Frontend(BenchFrontendArgs),
     /// Count packets a second through the interpreter
     Interp(BenchInterpArgs),
+    /// Time compilation from P4 to native code, and how long the first packet waits
+    Compile(BenchCompileArgs),
+    /// Count packets a second through compiled code
+    Native(BenchNativeArgs),
 }
 
 #[derive(Debug, Args)]

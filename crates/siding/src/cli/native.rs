@@ -98,3 +98,36 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+#[derive(Debug, Args)]
+pub struct BenchCompileArgs {
+    /// A checkout of p4lang/p4c: its samples, too [default: the environment's P4C]
+    #[arg(long, value_name = "DIR")]
+    pub p4c: Option<PathBuf>,
+    /// Runs; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchNativeArgs {
+    /// Stations that the learning switch knows
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub entries: u64,
+    /// Packets of a run of compiled code; the interpreter gets a tenth of them
+    #[arg(long, default_value_t = 2_000_000, value_name = "N")]
+    pub packets: usize,
+    /// Runs; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}

@@ -73,8 +73,7 @@ pub fn frontend(args: &BenchFrontendArgs) -> Exit {
 }
 
 fn find_p4test() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join("p4test")).find(|tool| tool.is_file())
+    super::tools::find("p4test".as_ref())
 }
 
 /// One run of p4test; `None` when it does not accept the program.
@@ -82,4 +81,10 @@ fn time_p4test(tool: &Path, program: &Path) -> Option<Duration> {
     let start = Instant::now();
     let status = Command::new(tool).arg(program).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
     status.success().then(|| start.elapsed())
+}
+
+/// The middle one.
+pub fn median<T: Copy + PartialOrd + Default>(mut values: Vec<T>) -> T {
+    values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }

@@ -1,17 +1,14 @@
 //! `siding bench interp`: packets a second through the learning switch of the examples.
 
+use super::examples::L2_SWITCH;
 use crate::cli::BenchInterpArgs;
 use crate::output::{self, Exit};
-use driver::{FileLoader, Options, Source};
 use interp::Silent;
 use interp::Switch;
 use interp::table::NewEntry;
 use interp::traffic::Config;
 use ir::{Action, Bits, Match};
 use std::time::Instant;
-
-const PROGRAM: &str = include_str!("../../../../examples/l2_switch.p4");
-const HEADERS: &str = include_str!("../../../../examples/include/headers.p4");
 
 /// Bytes of every packet.
 const PACKET_BYTES: usize = 64;
@@ -65,20 +62,17 @@ pub fn run(args: &BenchInterpArgs) -> Exit {
 }
 
 /// The station with number `n`.
-fn address(n: u64) -> u64 {
+pub fn address(n: u64) -> u64 {
     0x0200_0000_0000 | n.wrapping_mul(0x9e37_79b9) & 0xffff_ffff
 }
 
-fn port_of(n: u64) -> u64 {
+pub fn port_of(n: u64) -> u64 {
     n % PORTS
 }
 
 /// A switch that knows so many stations.
 fn learned(n_entries: u64) -> Result<Switch, String> {
-    let text = PROGRAM.replace("#include \"include/headers.p4\"", HEADERS);
-    let source = Source { name: "l2_switch.p4".to_string(), text: text.into() };
-    let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
-    let runnable = driver::runnable(&mut checked, None).ok_or("the example cannot be run")?;
+    let runnable = L2_SWITCH.load().map_err(|_| "the example cannot be run")?.runnable;
     let mut config = Config::default();
     config.load.table_size = n_entries.max(config.load.table_size);
     let mut program = runnable.program;
@@ -104,7 +98,7 @@ fn learned(n_entries: u64) -> Result<Switch, String> {
 }
 
 /// Between stations that the switch knows, in an order that repeats only after all pairs of neighbours.
-fn packets(n_entries: u64, n_packets: usize) -> Vec<(u32, Vec<u8>)> {
+pub fn packets(n_entries: u64, n_packets: usize) -> Vec<(u32, Vec<u8>)> {
     let n_entries = n_entries.max(1);
     (0..n_packets as u64)
         .map(|i| {

@@ -2,13 +2,16 @@
 
 mod archive;
 mod bench;
+mod bench_compile;
 mod bench_interp;
+mod bench_native;
 mod build;
 mod carry_over;
 mod check;
 mod conformance;
 mod doctor;
 mod engines;
+mod examples;
 mod explain;
 mod fmt;
 mod graph;
@@ -47,6 +50,8 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(BenchCommand::Frontend(args)) => bench::frontend(&args),
         Command::Bench(BenchCommand::Interp(args)) => bench_interp::run(&args),
+        Command::Bench(BenchCommand::Compile(args)) => bench_compile::run(&args),
+        Command::Bench(BenchCommand::Native(args)) => bench_native::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

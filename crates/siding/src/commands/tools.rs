@@ -33,3 +33,11 @@ pub fn version(tool: &Path) -> Option<String> {
         .ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_string)
 }
+
+/// Largest resident set of the programs that this process has run, and waited for.
+pub fn children_peak_bytes() -> Option<u64> {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).ok()?;
+    // Kilobytes on Linux, getrusage(2).
+    let kilobytes = u64::try_from(usage.max_rss()).ok()?;
+    kilobytes.checked_mul(1024)
+}

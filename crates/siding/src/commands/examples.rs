@@ -1,0 +1,60 @@
+//! The programs of `examples` that benchmarks run; they come with the binary.
+
+use super::load::Loaded;
+use crate::output::{self, Exit};
+use driver::{FileLoader, Options, Source};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use syntax::{IncludeKind, LoadedFile, Loader};
+
+/// A program and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+pub const L2_SWITCH: Example =
+    Example { name: "l2_switch.p4", text: include_str!("../../../../examples/l2_switch.p4") };
+pub const ROUTER: Example =
+    Example { name: "router.p4", text: include_str!("../../../../examples/router.p4") };
+
+const HEADERS: &str = "include/headers.p4";
+const HEADERS_TEXT: &str = include_str!("../../../../examples/include/headers.p4");
+
+impl Example {
+    pub fn source(&self) -> Source {
+        Source { name: self.name.to_string(), text: self.text.into() }
+    }
+
+    pub fn load(&self) -> Result<Loaded, Exit> {
+        let mut checked = driver::check(&self.source(), &Included, &Options::default());
+        let runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
+            output::error_line(&format!("internal bug: {} cannot be compiled", self.name));
+            Exit::Bug
+        })?;
+        Ok(Loaded { runnable, sources: Arc::new(checked.sources) })
+    }
+
+    /// As files in a directory; gives the path of the program.
+    pub fn write_to(&self, dir: &Path) -> io::Result<PathBuf> {
+        std::fs::create_dir_all(dir.join("include"))?;
+        std::fs::write(dir.join(HEADERS), HEADERS_TEXT)?;
+        let path = dir.join(self.name);
+        std::fs::write(&path, self.text)?;
+        Ok(path)
+    }
+}
+
+/// Finds what the examples include.
+pub struct Included;
+
+impl Loader for Included {
+    fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
+        if name == HEADERS {
+            return Some(LoadedFile { name: name.to_string(), text: HEADERS_TEXT.into(), is_system: false });
+        }
+        FileLoader::default().load(name, kind, from)
+    }
+}
