@@ -7,6 +7,7 @@ use control::{
 };
 use device::Store;
 use device::store::shape::TableShape;
+use std::sync::Arc;
 
 /// Faults that are told one by one.
 const N_FAULTS_MAX: usize = 100;
@@ -23,20 +24,30 @@ pub struct Kept {
 
 /// Writes into the next program what is in this one; what the program itself declares is not carried over.
 pub(crate) fn keep(before: &mut Generation, next: &mut Generation, now_ns: u64) -> Kept {
+    let schema = Arc::clone(next.schema());
+    copy(before, &schema, &mut next.at(now_ns), now_ns)
+}
+
+/// The same into anything.
+pub(crate) fn copy(
+    before: &mut Generation,
+    next_schema: &Schema,
+    next: &mut dyn Target,
+    now_ns: u64,
+) -> Kept {
     let mut kept = Kept::default();
-    let schema = std::sync::Arc::clone(before.schema());
-    let next_schema = std::sync::Arc::clone(next.schema());
+    let schema = Arc::clone(before.schema());
     let changed_defaults: Vec<control::TableId> = (schema.tables.iter().map(|table| table.id))
         .filter(|table| has_other_default(before, *table))
         .collect();
-    let (before, mut next) = (before.at(now_ns), next.at(now_ns));
+    let before = before.at(now_ns);
     for query in questions(&schema, changed_defaults) {
         // What cannot be asked for is not there.
         for entity in before.read(&query).unwrap_or_default() {
             if is_declared(&entity) {
                 continue;
             }
-            match write(&next_schema, &mut next, entity) {
+            match write(next_schema, next, entity) {
                 Ok(()) => kept.n_kept += 1,
                 Err(fault) => {
                     kept.n_refused += 1;

@@ -69,7 +69,7 @@ pub(crate) struct Lane {
     running: Option<Running>,
     /// Packets per second of ports that have such a limit.
     rates: BTreeMap<u32, u64>,
-    pub(crate) tap: Option<Tap>,
+    taps: Vec<(u64, Tap)>,
     pool: BufPool,
     /// Empty between turns, as `outputs`.
     burst: Vec<PacketBuf>,
@@ -98,7 +98,7 @@ impl Lane {
             places: FxHashMap::default(),
             running: None,
             rates: BTreeMap::new(),
-            tap: None,
+            taps: Vec::new(),
             pool: BufPool::new(BufPoolOptions::JUMBO),
             burst: Vec::with_capacity(BURST_MAX),
             outputs: Vec::new(),
@@ -156,9 +156,8 @@ impl Lane {
             self.drop_burst(reason::INGRESS_PORT_DOWN);
             return n;
         }
-        if let Some(tap) = &mut self.tap {
-            let number = *number;
-            self.burst.iter().for_each(|buf| tap(number, buf.data()));
+        for (_, tap) in &mut self.taps {
+            self.burst.iter().for_each(|buf| tap(*number, buf.data()));
         }
         self.process(now_ns);
         n
@@ -387,12 +386,6 @@ impl Lane {
         }
     }
 
-    pub(crate) fn set_pre(&mut self, pre: device::traffic::Pre) {
-        if let Some(running) = &mut self.running {
-            running.switch.pre = pre;
-        }
-    }
-
     /// A packet arrives from somewhere else than a port of this worker; false when there is no buffer for it.
     pub(crate) fn inject(&mut self, port: u32, bytes: &[u8]) -> bool {
         let Some(mut buf) = self.pool.take() else { return false };
@@ -401,9 +394,7 @@ impl Lane {
             self.pool.give_back(buf);
             return false;
         }
-        if let Some(tap) = &mut self.tap {
-            tap(port, bytes);
-        }
+        self.taps.iter_mut().for_each(|(_, tap)| tap(port, bytes));
         self.burst.push(buf);
         self.process(self.clock.now_ns());
         self.flush();
@@ -433,6 +424,15 @@ impl Lane {
         }
         self.flush();
         (before, digests)
+    }
+
+    /// A tap with a number of its own.
+    pub(crate) fn add_tap(&mut self, id: u64, tap: Tap) {
+        self.taps.push((id, tap));
+    }
+
+    pub(crate) fn remove_tap(&mut self, id: u64) {
+        self.taps.retain(|(other, _)| *other != id);
     }
 
     pub(crate) fn take_digests(&mut self) -> Vec<DigestMessage> {

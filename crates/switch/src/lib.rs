@@ -20,6 +20,7 @@
 
 mod affinity;
 mod clock;
+pub mod ctl;
 mod keep;
 mod lane;
 mod mailbox;
@@ -28,6 +29,7 @@ mod plane;
 mod ports;
 mod report;
 mod switch;
+mod trace;
 mod worker;
 
 pub use keep::Kept;
@@ -35,3 +37,4 @@ pub use options::{Compiled, Options};
 pub use ports::{PortKind, PortSpec};
 pub use report::{PortReport, Report, WorkerReport, reason};
 pub use switch::{PacketIn, StartError, Switch, SwitchError};
+pub use trace::{Filter, Traced};

@@ -69,7 +69,7 @@ pub enum SwitchError {
 
 /// Workers, their ports and the program that they run. Ends with the last reference.
 pub struct Switch {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Plane {
     pub(crate) generation: Option<Generation>,
     /// The worker of each port.
     ports: BTreeMap<u32, usize>,
-    ports_down: BTreeSet<u32>,
+    pub(crate) ports_down: BTreeSet<u32>,
     /// The worker that gets the next port.
     next_worker: usize,
 }
@@ -292,8 +292,7 @@ impl Switch {
         let mut target: Timed<'_> = generation.at(self.shared.clock.now_ns());
         let result = f(&schema, &mut target);
         if target.is_pre_changed {
-            let pre = generation.pre.clone();
-            self.shared.on_all(move |lane| lane.set_pre(pre.clone()))?;
+            generation.control.publish(generation.pre.clone());
         }
         Ok(result)
     }
@@ -336,7 +335,7 @@ impl Shared {
     }
 
     /// The same on all workers, at the same time.
-    fn on_all<T: Send + 'static>(
+    pub(crate) fn on_all<T: Send + 'static>(
         &self,
         f: impl Fn(&mut Lane) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, SwitchError> {
@@ -431,6 +430,6 @@ impl Shared {
 }
 
 /// What a panic has left is still good: all changes are made in one step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,194 @@
+//! What is done when somebody asks for it.
+
+use super::{Language, Refusal, RefusalKind, Request, What, show};
+use crate::ports::PortSpec;
+use crate::switch::{Switch, SwitchError};
+use crate::trace::{Filter, TraceError, from_hex};
+use control::{Entity, EntryQuery, Extras, Fault, Query, Schema, Target};
+use serde_json::{Value as Json, json};
+use std::time::{Duration, Instant};
+
+/// The longest that a request may wait for something to happen.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+const N_STORIES_MAX: u64 = 10_000;
+
+type Answered = Result<Json, Refusal>;
+
+pub(super) fn answer(
+    switch: &Switch,
+    language: &dyn Language,
+    request: Request,
+    is_over: &dyn Fn() -> bool,
+) -> Answered {
+    match request {
+        Request::WaitReady { timeout_ms } => wait_ready(switch, timeout_ms, is_over),
+        Request::Show { what, name } => show(switch, what, name.as_deref()),
+        Request::Commands { text } => language.commands(switch, &text),
+        Request::Write { text } => Ok(json!({ "updates": language.write(switch, &text)? })),
+        Request::Trace { n_packets, filter, timeout_ms } => {
+            let filter = Filter::parse(filter.as_deref().unwrap_or_default()).map_err(Refusal::usage)?;
+            let timeout = Duration::from_millis(timeout_ms).min(WAIT_MAX);
+            let traced = switch.trace(n_packets.min(N_STORIES_MAX), &filter, timeout, is_over)?;
+            Ok(json!({ "stories": traced.stories, "missed": traced.n_missed }))
+        }
+        Request::PacketIn { n_max } => {
+            let packets = switch.take_packet_ins(n_max);
+            let packets = packets.iter().map(|p| json!({ "hex": hex(&p.bytes), "at_ns": p.at_ns }));
+            Ok(json!({ "packets": packets.collect::<Vec<_>>() }))
+        }
+        Request::PacketOut { hex, port } => {
+            let bytes =
+                from_hex(&hex).ok_or_else(|| Refusal::usage(format!("`{hex}` are no hexadecimal bytes")))?;
+            match port {
+                Some(port) => switch.inject(port, bytes)?,
+                None => switch.packet_out(bytes)?,
+            }
+            Ok(json!({}))
+        }
+        Request::Digests => {
+            let digests = switch.take_digests()?;
+            let digests = digests.iter().map(|digest| {
+                let values: Vec<String> = digest.values.iter().map(|value| format!("{value:#x}")).collect();
+                json!({ "name": digest.name.as_str(), "values": values })
+            });
+            Ok(json!({ "digests": digests.collect::<Vec<_>>() }))
+        }
+        Request::Replace { program, keep_entries } => {
+            let compiled = language.compile(&program)?;
+            let name = compiled.name.clone();
+            if !keep_entries {
+                switch.replace(compiled)?;
+                return Ok(json!({ "program": name }));
+            }
+            let kept = switch.replace_keeping(compiled)?;
+            Ok(json!({
+                "program": name, "kept": kept.n_kept, "refused": kept.n_refused, "faults": kept.faults,
+            }))
+        }
+        Request::AddPort { port } => {
+            let spec = PortSpec::parse(&port).map_err(Refusal::usage)?;
+            switch.add_port(&spec, None)?;
+            Ok(json!({ "port": spec.number }))
+        }
+        Request::RemovePort { port } => done(switch.remove_port(port)),
+        Request::SetPort { port, is_enabled } => done(switch.enable_port(port, is_enabled)),
+        Request::SetRate { port, rate_pps } => done(switch.set_port_rate(port, rate_pps)),
+        Request::Shutdown => Ok(json!({})),
+    }
+}
+
+fn done(result: Result<(), SwitchError>) -> Answered {
+    result?;
+    Ok(json!({}))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn wait_ready(switch: &Switch, timeout_ms: u64, is_over: &dyn Fn() -> bool) -> Answered {
+    let (begin, timeout) = (Instant::now(), Duration::from_millis(timeout_ms).min(WAIT_MAX));
+    loop {
+        if let Some(program) = switch.program() {
+            return Ok(json!({ "program": program.name }));
+        }
+        if begin.elapsed() >= timeout || is_over() {
+            return Err(Refusal::new(RefusalKind::Timeout, "there is no program yet"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
+    match what {
+        What::Ports => Ok(show::ports(&switch.report()?)),
+        What::Workers => Ok(show::workers(&switch.report()?)),
+        What::Totals => Ok(show::totals(&switch.report()?)),
+        What::Drops => Ok(json!(switch.report()?.n_dropped)),
+        What::Program => {
+            let program = switch.program().ok_or(SwitchError::NoProgram)?;
+            Ok(json!({ "program": program.name, "architecture": program.program.architecture.name() }))
+        }
+        What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
+        What::Entries => switch.with_target(|schema, target| {
+            let table = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
+            let extras = Extras { counter_data: true, ..Extras::default() };
+            entities(
+                schema,
+                target,
+                &[Query::TableEntries(EntryQuery { table, extras, ..EntryQuery::default() })],
+            )
+        })?,
+        What::Pre => switch.with_target(|schema, target| {
+            let questions = [Query::MulticastGroups(None), Query::CloneSessions(None)];
+            entities(schema, target, &questions)
+        })?,
+        What::Counters => switch.with_target(|schema, target| {
+            let counter = name.map(|name| schema.counters.find(name)).transpose()?.map(|counter| counter.id);
+            let mut all = target.read(&Query::Counters { counter, index: None })?;
+            // Arrays are large, and mostly nothing was counted.
+            all.retain(|entity| match entity {
+                Entity::Counter(of) => of.data.is_some_and(|data| data != Default::default()),
+                _ => true,
+            });
+            Ok(all.iter().map(|entity| show::entity(schema, entity)).collect())
+        })?,
+        What::Registers => switch.with_target(|schema, target| {
+            let register =
+                name.map(|name| schema.registers.find(name)).transpose()?.map(|register| register.id);
+            entities(schema, target, &[Query::Registers { register, index: None }])
+        })?,
+    }
+}
+
+fn entities(schema: &Schema, target: &dyn Target, questions: &[Query]) -> Answered {
+    let mut all = Vec::new();
+    for question in questions {
+        all.extend(target.read(question)?.iter().map(|entity| show::entity(schema, entity)));
+    }
+    Ok(all.into())
+}
+
+fn tables(schema: &Schema, target: &dyn Target, name: Option<&str>) -> Answered {
+    let only = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
+    let mut all = Vec::new();
+    for table in schema.tables.iter().filter(|table| only.is_none_or(|only| only == table.id)) {
+        let query = EntryQuery { table: Some(table.id), ..EntryQuery::default() };
+        let default = EntryQuery { is_default_action: true, ..query.clone() };
+        let n_entries = target.read(&Query::TableEntries(query))?.len();
+        let default =
+            target.read(&Query::TableEntries(default))?.into_iter().find_map(|entity| match entity {
+                Entity::TableEntry(entry) => entry.action,
+                _ => None,
+            });
+        let default = default.map_or(Json::Null, |action| show::table_action(schema, &action));
+        all.push(show::table(schema, table, n_entries, default));
+    }
+    Ok(all.into())
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        Refusal::new(RefusalKind::Refused, fault.to_string())
+    }
+}
+
+impl From<SwitchError> for Refusal {
+    fn from(error: SwitchError) -> Refusal {
+        let kind = match &error {
+            SwitchError::Port(_) => RefusalKind::Environment,
+            SwitchError::Stuck(_) => RefusalKind::Timeout,
+            _ => RefusalKind::Refused,
+        };
+        Refusal::new(kind, error.to_string())
+    }
+}
+
+impl From<TraceError> for Refusal {
+    fn from(error: TraceError) -> Refusal {
+        match error {
+            TraceError::Switch(error) => error.into(),
+            TraceError::Load(error) => Refusal::new(RefusalKind::Refused, error.to_string()),
+        }
+    }
+}
