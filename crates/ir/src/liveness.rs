@@ -122,11 +122,13 @@ impl<'p> Liveness<'p> {
         let mut preserved = LeafSet::none(n);
         let mut in_field_lists = this.in_field_lists(BlockRole::Ingress);
         in_field_lists.union(&this.in_field_lists(BlockRole::Egress));
+        let mut cloned = LeafSet::none(n);
         loop {
-            this.solve_blocks(&preserved);
+            this.solve_blocks(&preserved, &cloned);
             let mut more = this.live_on_return();
             more.intersect(&in_field_lists);
-            if !preserved.union(&more) {
+            let changed = preserved.union(&more);
+            if !cloned.union(&this.live_in_clones()) && !changed {
                 return Ok(this);
             }
         }
@@ -179,6 +181,36 @@ impl<'p> Liveness<'p> {
         live
     }
 
+    /// What egress reads of a clone: its headers are as they were, its metadata starts afresh.
+    fn live_in_clones(&self) -> LeafSet {
+        let Some(block) = self.program.block(BlockRole::Egress) else { return self.none() };
+        let mut live = self.before_block(block);
+        for role in [ParamRole::Metadata, ParamRole::StandardMetadata, ParamRole::OutputMetadata] {
+            if let Some(var) = self.program.shared_variable(role) {
+                live.remove(self.layout.variable(var));
+            }
+        }
+        live
+    }
+
+    /// Whether one of these blocks, or a procedure of it, may clone the packet.
+    fn clones(&self, roles: &[BlockRole]) -> bool {
+        let is_one = |block: BlockId| {
+            get(&self.program.blocks, block).is_some_and(|block| roles.contains(&block.role))
+        };
+        let blocks = self.program.blocks.iter().filter(|(id, _)| is_one(*id)).map(|(_, b)| &b.graph);
+        let procedures = self.program.procedures.iter().filter(|(_, p)| is_one(p.block)).map(|(_, p)| &p.graph);
+        blocks.chain(procedures).flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts).any(
+            |stmt| match &stmt.kind {
+                StmtKind::Extern { op, .. } => matches!(
+                    op,
+                    ExternOp::Clone | ExternOp::ClonePreservingFieldList | ExternOp::CloneWithData
+                ),
+                StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+            },
+        )
+    }
+
     /// The leaves of the field list with an index, or of all of them.
     pub fn field_list(&self, list: Option<u32>) -> LeafSet {
         let mut out = self.none();
@@ -218,7 +250,8 @@ impl<'p> Liveness<'p> {
         }
     }
 
-    fn solve_blocks(&mut self, preserved: &LeafSet) {
+    /// `cloned` is what egress reads of clones.
+    fn solve_blocks(&mut self, preserved: &LeafSet, cloned: &LeafSet) {
         // The last block first; after it only the architecture reads.
         let mut live = self.none();
         let mut next: Option<BlockRole> = None;
@@ -229,6 +262,11 @@ impl<'p> Liveness<'p> {
         };
         let by_ingress = preserved_by(BlockRole::Ingress);
         let by_egress = preserved_by(BlockRole::Egress);
+        // A clone of the packet as it came in goes from the parser to egress, one of the packet as it leaves from the
+        // end of egress.
+        let clones_from_ingress =
+            self.clones(&[BlockRole::Parser, BlockRole::VerifyChecksum, BlockRole::Ingress]);
+        let clones_from_egress = self.clones(&[BlockRole::Egress]);
         // Packets recirculate when they have been deparsed.
         live.union(&by_egress);
         for (role, id) in self.program.pipeline.iter().rev() {
@@ -239,6 +277,9 @@ impl<'p> Liveness<'p> {
             }
             match role {
                 BlockRole::Parser => {
+                    if clones_from_ingress {
+                        live.union(cloned);
+                    }
                     if let Some(error) = block.error
                         && self.program.field(FieldRole::ParserError).is_some()
                     {
@@ -256,6 +297,9 @@ impl<'p> Liveness<'p> {
                 BlockRole::Egress => {
                     self.read_fields(&mut live, &[FieldRole::EgressSpec]);
                     live.union(&by_egress);
+                    if clones_from_egress {
+                        live.union(cloned);
+                    }
                 }
                 BlockRole::VerifyChecksum | BlockRole::ComputeChecksum | BlockRole::Deparser => {}
             }
