@@ -24,6 +24,7 @@ pub mod ctl;
 mod keep;
 mod lane;
 mod mailbox;
+mod metrics;
 mod options;
 mod plane;
 mod ports;
@@ -33,6 +34,7 @@ mod trace;
 mod worker;
 
 pub use keep::Kept;
+pub use metrics::MetricsServer;
 pub use options::{Compiled, Options};
 pub use ports::{PortKind, PortSpec};
 pub use report::{PortReport, Report, WorkerReport, reason};

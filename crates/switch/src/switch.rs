@@ -297,6 +297,16 @@ impl Switch {
         Ok(result)
     }
 
+    /// How many entries the controller has in each table.
+    pub(crate) fn n_entries(&self) -> Option<Vec<(String, u64)>> {
+        let plane = lock(&self.shared.plane);
+        let generation = plane.generation.as_ref()?;
+        let named = |(table, n): (&control::TableId, &u64)| {
+            (generation.compiled.schema.name_of(table.0).to_string(), *n)
+        };
+        Some(generation.n_entries.iter().map(named).collect())
+    }
+
     /// The answer to a query, which is valid.
     pub fn read(&self, query: &Query) -> Result<Result<Vec<control::Entity>, Fault>, SwitchError> {
         self.with_target(|_, target| target.read(query))

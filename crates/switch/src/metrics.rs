@@ -1,0 +1,215 @@
+//! OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/) over HTTP, one answer per connection.
+
+use crate::report::Report;
+use crate::switch::Switch;
+use packet_io::LinkState;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the server looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// For one request and its answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+const REQUEST_BYTES_MAX: usize = 16 << 10;
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Serves `/metrics` until it is dropped.
+#[derive(Debug)]
+pub struct MetricsServer {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MetricsServer {
+    pub fn start(address: SocketAddr, switch: &Arc<Switch>) -> io::Result<MetricsServer> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (switch, for_thread) = (Arc::downgrade(switch), Arc::clone(&stop));
+        let run = move || serve(&listener, &switch, &for_thread);
+        let thread = Some(std::thread::Builder::new().name("metrics".to_owned()).spawn(run)?);
+        Ok(MetricsServer { address, stop, thread })
+    }
+
+    /// With the port that the system has chosen, when 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One request after the other: a scraper that stalls costs the others two seconds.
+fn serve(listener: &TcpListener, switch: &Weak<Switch>, stop: &AtomicBool) {
+    while !stop.load(Ordering::Acquire) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                // Whoever went away needs no answer.
+                let _ = answer(&stream, switch);
+            }
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+fn answer(mut stream: &TcpStream, switch: &Weak<Switch>) -> io::Result<()> {
+    let begin = Instant::now();
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (mut request, mut piece) = (Vec::new(), [0; 1024]);
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let n = stream.read(&mut piece)?;
+        request.extend_from_slice(&piece[..n]);
+        if n == 0 || request.len() > REQUEST_BYTES_MAX || begin.elapsed() > PATIENCE {
+            return respond(stream, "400 Bad Request", "text/plain", "this is no request\n");
+        }
+    }
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let mut words = line.split(|byte| *byte == b' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if method != b"GET" {
+        return respond(stream, "405 Method Not Allowed", "text/plain", "only GET\n");
+    }
+    if path != b"/metrics" {
+        return respond(stream, "404 Not Found", "text/plain", "metrics are at /metrics\n");
+    }
+    let text = switch.upgrade().and_then(|switch| switch.metrics());
+    match text {
+        Some(text) => respond(stream, "200 OK", CONTENT_TYPE, &text),
+        None => respond(stream, "503 Service Unavailable", "text/plain", "the switch does not answer\n"),
+    }
+}
+
+fn respond(mut stream: &TcpStream, status: &str, content_type: &str, body: &str) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// Samples of one name after the other.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
+        self.0.push_str(name);
+        for (i, (label, text)) in labels.iter().enumerate() {
+            let joint = if i == 0 { '{' } else { ',' };
+            let _ = write!(self.0, "{joint}{label}=\"{}\"", escaped(text));
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+impl Switch {
+    /// What `/metrics` says; `None` while workers do not answer.
+    pub fn metrics(&self) -> Option<String> {
+        let report = self.report().ok()?;
+        let mut text = Text::default();
+        totals(&mut text, &report);
+        ports(&mut text, &report);
+        workers(&mut text, &report);
+        if let Some(tables) = self.n_entries() {
+            text.family("siding_table_entries", "gauge", "Entries that the controller has written.");
+            for (table, n) in tables {
+                text.sample("siding_table_entries", &[("table", &table)], n);
+            }
+        }
+        text.0.push_str("# EOF\n");
+        Some(text.0)
+    }
+}
+
+fn totals(text: &mut Text, report: &Report) {
+    for (name, help, n) in [
+        ("siding_received_packets", "Packets that arrived.", report.n_received),
+        ("siding_copied_packets", "Copies made by cloning and multicast.", report.n_copied),
+        ("siding_sent_packets", "Packets that ports have sent.", report.n_sent),
+        ("siding_controller_packets", "Packets for the controller.", report.n_to_controller),
+    ] {
+        text.family(name, "counter", help);
+        text.sample(&format!("{name}_total"), &[], n);
+    }
+    text.family("siding_queued_packets", "gauge", "Packets that wait.");
+    text.sample("siding_queued_packets", &[], report.n_queued);
+    text.family("siding_drop_packets", "counter", "Packets that were dropped, by reason.");
+    for (reason, n) in &report.n_dropped {
+        text.sample("siding_drop_packets_total", &[("reason", reason)], *n);
+    }
+}
+
+fn ports(text: &mut Text, report: &Report) {
+    let numbers: Vec<String> = report.ports.iter().map(|port| port.number.to_string()).collect();
+    text.family("siding_port_up", "gauge", "Whether packets can pass.");
+    for (port, number) in report.ports.iter().zip(&numbers) {
+        let labels = [("port", number.as_str()), ("name", port.name.as_str())];
+        let is_up = port.is_enabled && port.link == LinkState::Up;
+        text.sample("siding_port_up", &labels, u64::from(is_up));
+    }
+    let names = packet_io::PortStats::default().named().map(|(name, _)| name);
+    for (i, name) in names.into_iter().enumerate() {
+        let unit = if name.ends_with("packets") || name.ends_with("bytes") { "" } else { "_packets" };
+        let family = format!("siding_port_{name}{unit}");
+        text.family(&family, "counter", &format!("{} of a port.", name.replace('_', " ")));
+        for (port, number) in report.ports.iter().zip(&numbers) {
+            text.sample(&format!("{family}_total"), &[("port", number)], port.stats.named()[i].1);
+        }
+    }
+}
+
+fn workers(text: &mut Text, report: &Report) {
+    type Of = fn(&crate::WorkerReport) -> u64;
+    let families: [(&str, &str, Of); 4] = [
+        ("siding_worker_packets", "Packets that a worker has received.", |w| w.n_packets),
+        ("siding_worker_bursts", "Bursts with packets.", |w| w.n_bursts),
+        ("siding_worker_sleeps", "How often a worker went to sleep.", |w| w.n_sleeps),
+        ("siding_worker_buffers_exhausted", "How often no buffer was left.", |w| w.n_exhausted),
+    ];
+    for (name, help, of) in families {
+        text.family(name, "counter", help);
+        for worker in &report.workers {
+            let number = worker.number.to_string();
+            text.sample(&format!("{name}_total"), &[("worker", &number)], of(worker));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_escaped() {
+        let mut text = Text::default();
+        text.sample("a_total", &[("reason", "a\"b\\c\nd"), ("port", "1")], 3);
+        text.sample("b", &[], 4);
+        assert_eq!(text.0, "a_total{reason=\"a\\\"b\\\\c\\nd\",port=\"1\"} 3\nb 4\n");
+    }
+}
