@@ -1,7 +1,9 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod live;
 mod native;
 
+pub use live::{Address, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 
 use crate::output::{ColorChoice, ErrorFormat};
@@ -32,6 +34,10 @@ pub enum Command {
     P4info(Box<P4InfoArgs>),
     /// Run a program on packets: of a test script, or of capture files
     Run(Box<RunArgs>),
+    /// Run a program on live traffic
+    Switch(Box<LiveArgs>),
+    /// Look into a running switch, or tell it something
+    Ctl(CtlArgs),
     /// Tell the story of one packet
     Trace(Box<TraceArgs>),
     /// Run test scripts and say which fail
@@ -449,6 +455,11 @@ fn architecture() -> impl TypedValueParser<Value = Architecture> {
 /// Spellings that p4c's parser takes and clap does not: long options with a single dash.
 pub fn accept_habits(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     const SINGLE_DASH: [&str; 2] = ["-std", "-p4v"];
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|command| command == "switch") {
+        // BMv2 has a `--` between two kinds of options.
+        args.retain(|arg| arg != "--");
+    }
     args.into_iter()
         .map(|arg| match arg.to_str() {
             Some(text) if SINGLE_DASH.iter().any(|s| text.split('=').next() == Some(s)) => {

@@ -70,6 +70,8 @@ pub(crate) struct Lane {
     /// Packets per second of ports that have such a limit.
     rates: BTreeMap<u32, u64>,
     taps: Vec<(u64, Tap)>,
+    /// Nothing is received any more.
+    is_paused: bool,
     pool: BufPool,
     /// Empty between turns, as `outputs`.
     burst: Vec<PacketBuf>,
@@ -99,6 +101,7 @@ impl Lane {
             running: None,
             rates: BTreeMap::new(),
             taps: Vec::new(),
+            is_paused: false,
             pool: BufPool::new(BufPoolOptions::JUMBO),
             burst: Vec::with_capacity(BURST_MAX),
             outputs: Vec::new(),
@@ -136,7 +139,7 @@ impl Lane {
 
     fn receive(&mut self, i: usize, now_ns: u64) -> usize {
         let LanePort { port, error, is_broken, is_enabled, number, .. } = &mut self.ports[i];
-        if *is_broken {
+        if *is_broken || self.is_paused {
             return 0;
         }
         let n = match port.rx_burst(&mut self.pool, &mut self.burst, BURST_MAX) {
@@ -331,6 +334,11 @@ impl Lane {
     }
 
     // Tasks.
+
+    /// From now on packets are sent, but none is received.
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+    }
 
     pub(crate) fn add_port(&mut self, number: u32, name: String, port: Box<dyn Port>) {
         self.ports.push(LanePort {

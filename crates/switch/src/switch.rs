@@ -26,6 +26,8 @@ use std::time::Duration;
 
 /// A worker that says nothing for so long is stuck.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// Enough to empty the rings.
+const N_LAST_TURNS: usize = 8;
 /// How often somebody looks after links, digests and old entries.
 const ROUND: Duration = Duration::from_millis(100);
 
@@ -157,7 +159,13 @@ impl Switch {
 
     /// Ends all workers, after they have sent what they have, and gives the last counts.
     pub fn shut_down(&self) -> Result<Report, SwitchError> {
-        let report = self.shared.report();
+        // Nothing more comes in; what is under way between workers arrives.
+        let report = self.shared.on_all(Lane::pause).and_then(|_| {
+            for _ in 0..N_LAST_TURNS {
+                self.shared.on_all(Lane::turn)?;
+            }
+            self.shared.report()
+        });
         self.stop();
         report
     }

@@ -9,6 +9,7 @@ mod build;
 mod carry_over;
 mod check;
 mod conformance;
+mod ctl;
 mod doctor;
 mod engines;
 mod examples;
@@ -16,13 +17,16 @@ mod explain;
 mod fmt;
 mod graph;
 mod ir;
+mod language;
 mod layout;
+mod live;
 mod load;
 mod machine;
 mod native;
 mod p4info;
 mod run;
 mod script;
+mod shorthand;
 mod stf;
 mod switch;
 mod tools;
@@ -41,6 +45,8 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Build(args) => build::run(&args, matches),
         Command::P4info(args) => p4info::run(&args, matches),
         Command::Run(args) => run::run(&args, matches),
+        Command::Switch(args) => live::run(&args, matches),
+        Command::Ctl(args) => ctl::run(&args),
         Command::Trace(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),

@@ -17,6 +17,7 @@ mod show;
 mod words;
 
 pub use server::{Server, ServerError};
+pub use show::{entity as entity_to_json, totals as totals_to_json};
 
 use crate::options::Compiled;
 use crate::switch::Switch;

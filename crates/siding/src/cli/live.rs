@@ -1,0 +1,271 @@
+//! Commands around a switch on live traffic. Flags that BMv2's users type by habit keep BMv2's spelling.
+
+use super::{CcArgs, FrontEndArgs};
+use clap::{Args, Subcommand, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use switch::PortSpec;
+
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// A program; without one all packets are dropped until `siding ctl replace` brings one
+    #[arg(conflicts_with = "no_p4")]
+    pub program: Option<PathBuf>,
+    /// A port: an interface, `tap:NAME` or `file:NAME` (NAME_in.pcap to NAME_out.pcap) (repeatable)
+    #[arg(short = 'i', long = "interface", value_name = "PORT@INTERFACE", value_parser = PortSpec::parse)]
+    pub ports: Vec<PortSpec>,
+    /// Interfaces are captures NAME_in.pcap and NAME_out.pcap, read after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub use_files: Option<u64>,
+    /// Copy what passes each port into captures in this directory
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = ".")]
+    pub pcap: Option<PathBuf>,
+    /// Names this switch among others
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device_id: u64,
+    /// Packets to this port go to the controller
+    #[arg(long, value_name = "PORT")]
+    pub cpu_port: Option<u32>,
+    /// Packets to this port are dropped
+    #[arg(long, value_name = "PORT", default_value_t = 511)]
+    pub drop_port: u32,
+    /// Write these entries first: a P4Runtime WriteRequest as .txtpb, .json or .bin (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub entries: Vec<PathBuf>,
+    /// Threads that run packets; ports are theirs in turn
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: u16,
+    /// Keep the workers on these cores, in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub cores: Vec<usize>,
+    /// Serve metrics (OpenMetrics) on this address, or `off`
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
+    pub metrics_addr: Address,
+    /// The socket of `siding ctl` [default: DEVICE_ID.ctl in a directory of the user's own]
+    #[arg(long, value_name = "PATH")]
+    pub ctl_socket: Option<PathBuf>,
+    /// What to say of what happens
+    #[arg(short = 'L', long, value_name = "LEVEL", value_enum, default_value = "info")]
+    pub log_level: LogLevel,
+    /// Say it on standard output, too
+    #[arg(long)]
+    pub log_console: bool,
+    /// Write it to this file
+    #[arg(long, value_name = "FILE")]
+    pub log_file: Option<PathBuf>,
+    /// Start without a program
+    #[arg(long)]
+    pub no_p4: bool,
+    /// Seed of random numbers
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub habits: Habits,
+    #[command(flatten)]
+    pub cc: CcArgs,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+}
+
+/// What BMv2 has and this switch does not need, or not yet.
+#[derive(Debug, Args)]
+pub struct Habits {
+    #[arg(long, hide = true, value_name = "PORT")]
+    pub thrift_port: Option<u16>,
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    pub nanolog: Option<String>,
+    #[arg(long, hide = true, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub debugger: Option<String>,
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    pub notifications_addr: Option<String>,
+    #[arg(long, hide = true)]
+    pub log_flush: bool,
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub restore_state: Option<PathBuf>,
+    #[arg(long, hide = true, value_name = "N")]
+    pub dump_packet_data: Option<u64>,
+    #[arg(long, hide = true, value_name = "N")]
+    pub max_port_count: Option<u64>,
+    #[arg(long, hide = true, value_name = "ADDRESS")]
+    pub grpc_server_addr: Option<String>,
+    #[arg(long, hide = true, value_name = "N")]
+    pub priority_queues: Option<u64>,
+    #[arg(long, hide = true, value_name = "FILES")]
+    pub load_modules: Option<String>,
+}
+
+impl Habits {
+    /// The flags that were given and have no effect, and why.
+    pub fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
+        const CTL: &str = "`siding ctl` tells a running switch things";
+        const ALWAYS: &str = "it is always so";
+        let given = [
+            (self.thrift_port.is_some(), "--thrift-port", CTL),
+            (self.nanolog.is_some(), "--nanolog", "`siding ctl trace` tells the stories of packets"),
+            (self.debugger.is_some(), "--debugger", "`siding ctl trace` tells the stories of packets"),
+            (self.notifications_addr.is_some(), "--notifications-addr", CTL),
+            (self.log_flush, "--log-flush", ALWAYS),
+            (self.restore_state.is_some(), "--restore-state", "--entries FILE writes entries"),
+            (self.dump_packet_data.is_some(), "--dump-packet-data", "--pcap keeps packets"),
+            (self.max_port_count.is_some(), "--max-port-count", "there is no limit"),
+            (self.grpc_server_addr.is_some(), "--grpc-server-addr", "there is no P4Runtime server yet"),
+            (self.priority_queues.is_some(), "--priority-queues", "there are 8 queues for each port"),
+            (self.load_modules.is_some(), "--load-modules", "externs cannot be loaded yet"),
+        ];
+        given.into_iter().filter(|(is_given, ..)| *is_given).map(|(_, flag, why)| (flag, why)).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum LogLevel {
+    Trace,
+    Debug,
+    Info,
+    Warn,
+    Error,
+    Off,
+}
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    At(SocketAddr),
+    Off,
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    match text {
+        "off" => Ok(Address::Off),
+        _ => text.parse().map(Address::At).map_err(|_| "write ADDRESS:PORT, or off".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct CtlArgs {
+    /// Which switch
+    #[arg(long, value_name = "N", default_value_t = 0, global = true)]
+    pub device_id: u64,
+    /// The socket of the switch, instead of --device-id
+    #[arg(long, value_name = "PATH", global = true)]
+    pub ctl_socket: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub what: CtlCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CtlCommand {
+    /// Show what the switch has
+    Show {
+        #[arg(value_enum)]
+        what: ShowArg,
+        /// Only of this table, counter or register
+        name: Option<String>,
+    },
+    /// Add an entry: TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
+    Add { words: Vec<String> },
+    /// Change the action of an entry: TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
+    Modify { words: Vec<String> },
+    /// Delete an entry: TABLE [PRIORITY] KEY...
+    Delete { words: Vec<String> },
+    /// Change a default action: TABLE ACTION(ARGUMENT, ...)
+    Setdefault { words: Vec<String> },
+    /// Make a multicast group
+    McGroup {
+        group: u32,
+        #[arg(required = true)]
+        ports: Vec<u32>,
+    },
+    /// Do any command of a test script, as `register_read r 5`
+    Do { words: Vec<String> },
+    /// Write a P4Runtime WriteRequest
+    Write {
+        /// As protobuf text; `-` is standard input
+        file: PathBuf,
+    },
+    /// Tell the stories of the next packets
+    Trace {
+        /// Stories to tell
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        count: u64,
+        /// Only packets with `port==3`, `bytes[12..14]==0800`, `ipv4.dst==10.0.0.1`, joined by `&&`
+        #[arg(long = "match", value_name = "FILTER")]
+        filter: Option<String>,
+        /// Seconds to wait for packets
+        #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+        timeout: u64,
+    },
+    /// Take packets for the controller
+    PacketIn {
+        #[arg(long, default_value_t = 100, value_name = "N")]
+        count: usize,
+    },
+    /// Send a packet as the controller does, or as if it had arrived at a port
+    PacketOut {
+        /// In hexadecimal digits; blanks are ignored
+        hex: String,
+        #[arg(long, value_name = "N")]
+        port: Option<u32>,
+    },
+    /// Take what the program has told the controller
+    Digests,
+    /// Run another program, without losing a packet
+    Replace {
+        program: PathBuf,
+        /// Carry over entries, groups and counts that the other program has a place for
+        #[arg(long)]
+        keep_entries: bool,
+    },
+    /// Add, remove or switch ports
+    #[command(subcommand)]
+    Port(PortCommand),
+    /// Limit the packets per second that a port takes
+    SetRate {
+        port: u32,
+        /// Without it there is no limit
+        rate: Option<u64>,
+    },
+    /// Wait until a program runs
+    WaitReady {
+        #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+        timeout: u64,
+    },
+    /// End the switch
+    Shutdown,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PortCommand {
+    /// PORT@INTERFACE
+    Add {
+        port: String,
+    },
+    Remove {
+        port: u32,
+    },
+    Up {
+        port: u32,
+    },
+    Down {
+        port: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowArg {
+    Ports,
+    Tables,
+    Entries,
+    Drops,
+    Workers,
+    Pre,
+    Counters,
+    Registers,
+    Totals,
+    Program,
+}

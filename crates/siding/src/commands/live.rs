@@ -1,0 +1,242 @@
+//! `siding switch`.
+
+use super::language::Compiler;
+use super::load::load;
+use super::switch::write_entries;
+use crate::cli::{Address, LiveArgs, LogLevel};
+use crate::output::{self, Exit};
+use clap::ArgMatches;
+use serde_json::{Value as Json, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use switch::ctl::{Server, ServerError, totals_to_json};
+use switch::{MetricsServer, Options, PortKind, PortSpec, StartError, Switch, SwitchError};
+
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub fn run(args: &LiveArgs, matches: &ArgMatches) -> Exit {
+    match start(args, matches) {
+        Ok(()) => Exit::Ok,
+        Err(exit) => exit,
+    }
+}
+
+/// Where to say what happens.
+struct Log<'a> {
+    args: &'a LiveArgs,
+    file: Option<File>,
+}
+
+impl<'a> Log<'a> {
+    fn new(args: &'a LiveArgs) -> Result<Log<'a>, Exit> {
+        let file = args.log_file.as_ref().map(|path| File::create(path).map_err(|error| (path, error)));
+        let file = file
+            .transpose()
+            .map_err(|(path, error)| environment(format!("cannot write {}: {error}", path.display())))?;
+        Ok(Log { args, file })
+    }
+
+    /// For people, and under the same name for programs.
+    fn say(&mut self, level: LogLevel, event: &str, text: &str, mut fields: Json) {
+        if level < self.args.log_level {
+            return;
+        }
+        fields["event"] = event.into();
+        let line = if self.args.json { format!("{fields}\n") } else { format!("{text}\n") };
+        if self.args.json || self.args.log_console {
+            output::out(&line);
+        } else {
+            output::err(&line);
+        }
+        if let Some(Err(error)) = self.file.as_mut().map(|file| file.write_all(line.as_bytes())) {
+            self.file = None;
+            output::warning_line(&format!("the log file cannot be written any more: {error}"));
+        }
+    }
+}
+
+fn environment(message: String) -> Exit {
+    output::error_line(&message);
+    Exit::Environment
+}
+
+fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
+    for (flag, why) in args.habits.without_effect() {
+        output::err(&format!("note: {flag} has no effect: {why}\n"));
+    }
+    check(args)?;
+    let mut log = Log::new(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| environment(format!("cannot wait for signals: {error}")))?;
+    }
+    let compiler = Compiler::new(args, matches)?;
+    let compiled = match &args.program {
+        Some(program) => {
+            let loaded = load(program, &args.front_end, matches)?;
+            let text = format!("compiling {} ...", program.display());
+            log.say(LogLevel::Info, "compiling", &text, json!({ "program": program }));
+            Some(compiler.finish(&loaded.runnable, &loaded.sources, program)?)
+        }
+        None => None,
+    };
+    let options = Options {
+        n_workers: usize::from(args.workers),
+        cores: args.cores.clone(),
+        cpu_port: args.cpu_port,
+        drop_port: Some(args.drop_port),
+        seed: args.seed,
+        ..Options::default()
+    };
+    let switch = Switch::start(options).map_err(|error| match error {
+        StartError::Core { .. } | StartError::NoWorker => {
+            output::error_line(&error.to_string());
+            Exit::Usage
+        }
+        StartError::Thread(_) => environment(error.to_string()),
+    })?;
+    if let Some(compiled) = compiled {
+        switch.replace(compiled).map_err(|error| refused(&error))?;
+        for path in &args.entries {
+            switch
+                .with_target(|schema, target| write_entries(schema, target, path))
+                .map_err(|error| refused(&error))??;
+        }
+    }
+    let socket = args.ctl_socket.clone().unwrap_or_else(|| default_socket(args.device_id));
+    let server = Server::start(&socket, &switch, Arc::new(compiler)).map_err(|error| match error {
+        ServerError::InUse(_) | ServerError::NoSocket(_) | ServerError::System { .. } => {
+            environment(error.to_string())
+        }
+    })?;
+    let metrics = match args.metrics_addr {
+        Address::Off => None,
+        Address::At(address) => Some(MetricsServer::start(address, &switch).map_err(|error| {
+            environment(format!(
+                "cannot serve metrics on {address}: {error}; --metrics-addr names another address, or `off`"
+            ))
+        })?),
+    };
+    open_ports(args, &switch)?;
+    ready(args, &mut log, server.path(), metrics.as_ref());
+    while !stop.load(Ordering::Acquire) && !server.is_shutdown_wanted() {
+        std::thread::sleep(LOOK);
+    }
+    drop((server, metrics));
+    finish(&mut log, &switch)
+}
+
+/// What can be said to be wrong before any work.
+fn check(args: &LiveArgs) -> Result<(), Exit> {
+    let mut numbers: Vec<u32> = args.ports.iter().map(|spec| spec.number).collect();
+    numbers.sort_unstable();
+    if let Some(twice) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
+        output::error_line(&format!("port {} is there twice", twice[0]));
+        return Err(Exit::Usage);
+    }
+    if let Some(cpu_port) = args.cpu_port.filter(|port| numbers.contains(port)) {
+        output::error_line(&format!("port {cpu_port} cannot be an interface and --cpu-port"));
+        return Err(Exit::Usage);
+    }
+    if args.program.is_none() && !args.entries.is_empty() {
+        output::error_line("--entries needs a program");
+        return Err(Exit::Usage);
+    }
+    if let Some(dir) = &args.pcap {
+        std::fs::create_dir_all(dir)
+            .map_err(|error| environment(format!("cannot make {}: {error}", dir.display())))?;
+    }
+    Ok(())
+}
+
+fn open_ports(args: &LiveArgs, switch: &Switch) -> Result<(), Exit> {
+    if let Some(seconds) = args.use_files {
+        std::thread::sleep(Duration::from_secs(seconds));
+    }
+    for spec in &args.ports {
+        let spec = match (&spec.kind, args.use_files) {
+            (PortKind::Interface(name), Some(_)) => {
+                PortSpec { number: spec.number, kind: PortKind::File(name.into()) }
+            }
+            _ => spec.clone(),
+        };
+        switch.add_port(&spec, args.pcap.as_deref()).map_err(|error| refused(&error))?;
+    }
+    Ok(())
+}
+
+fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&MetricsServer>) {
+    let program = args.program.as_ref().map_or_else(
+        || "no program; bring one with `siding ctl replace PROGRAM`".to_owned(),
+        |program| program.display().to_string(),
+    );
+    let metrics = metrics.map(|metrics| format!("http://{}/metrics", metrics.address()));
+    let mut text = format!("ready: {program}, {} ports", args.ports.len());
+    text.push_str(&format!("\n  control: {}", socket.display()));
+    if let Some(metrics) = &metrics {
+        text.push_str(&format!("\n  metrics: {metrics}"));
+    }
+    let fields = json!({
+        "program": args.program, "ports": args.ports.len(), "device_id": args.device_id,
+        "ctl_socket": socket, "metrics": metrics,
+    });
+    // Scripts wait for it, so no level hides it.
+    log.say(LogLevel::Off, "ready", &text, fields);
+}
+
+/// The last counts, which add up.
+fn finish(log: &mut Log<'_>, switch: &Switch) -> Result<(), Exit> {
+    let report = switch.shut_down().map_err(|error| refused(&error))?;
+    let mut text = format!("{:>12}  received", report.n_received);
+    let mut line = |what: &str, n: u64| {
+        if n > 0 {
+            text.push_str(&format!("\n{n:>12}  {what}"));
+        }
+    };
+    line("copies made", report.n_copied);
+    line("sent", report.n_sent);
+    line("to the controller", report.n_to_controller);
+    for (reason, n) in &report.n_dropped {
+        line(&format!("dropped: {reason}"), *n);
+    }
+    line("still waiting", report.n_queued);
+    let fields = json!({ "totals": totals_to_json(&report) });
+    log.say(LogLevel::Off, "end", &text, fields);
+    if report.is_balanced() {
+        return Ok(());
+    }
+    output::error_line("internal bug: these counts do not add up");
+    Err(Exit::Bug)
+}
+
+fn refused(error: &SwitchError) -> Exit {
+    output::error_line(&error.to_string());
+    match error {
+        SwitchError::Port(_) => Exit::Environment,
+        SwitchError::PortExists(_) | SwitchError::NoSuchPort(_) | SwitchError::NoCpuPort => Exit::Usage,
+        SwitchError::Program(_) | SwitchError::NoRoom => Exit::Environment,
+        SwitchError::NoProgram | SwitchError::Stuck(_) => Exit::Bug,
+    }
+}
+
+/// In a directory that only the user can look into.
+pub fn default_socket(device_id: u64) -> PathBuf {
+    let name = format!("{device_id}.ctl");
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => PathBuf::from(dir).join("siding").join(name),
+        None => {
+            let user = std::fs::metadata("/proc/self").map_or(0, |me| {
+                use std::os::unix::fs::MetadataExt;
+                me.uid()
+            });
+            std::env::temp_dir().join(format!("siding-{user}")).join(name)
+        }
+    }
+}
