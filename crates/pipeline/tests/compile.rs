@@ -33,11 +33,11 @@ fn n_runs(log: &Path) -> usize {
 
 /// What the cache holds: what all programs share, and programs.
 fn n_left(dir: &TestDir) -> usize {
-    fs::read_dir(dir.path().join("cache")).unwrap().count()
+    fs::read_dir(dir.path.join("cache")).unwrap().count()
 }
 
 fn counted(dir: &TestDir) -> (CompileOptions, PathBuf) {
-    let (compiler, log) = counting_compiler(dir.path());
+    let (compiler, log) = counting_compiler(&dir.path);
     (CompileOptions { compiler: Some(compiler), ..dir.options() }, log)
 }
 
@@ -165,8 +165,8 @@ fn a_refusal_tells_where_in_p4() {
 #[test]
 fn a_compiler_that_does_not_end_is_ended_with_its_children() {
     let dir = TestDir::new();
-    let script = dir.path().join("slow-cc");
-    let child = dir.path().join("child");
+    let script = dir.path.join("slow-cc");
+    let child = dir.path.join("child");
     let text = format!(
         "#!/bin/sh\ncase \"$1\" in --version) exit 0 ;; esac\nsleep 60 &\necho $! > {}\nwait\n",
         child.display()

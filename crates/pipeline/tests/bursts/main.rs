@@ -159,7 +159,7 @@ fn every_packet_ends_once_and_alike_on_both_paths() {
     for (reason, n) in expected {
         assert_eq!(totals.n_dropped_for(reason), n, "{reason} in {totals:?}");
     }
-    assert_eq!(totals.n_dropped.values().sum::<u64>(), 8);
+    assert_eq!(totals.n_dropped.values().sum::<u64>(), 8, "{totals:?}");
     let label = |port: Option<u32>| slow[&port].iter().filter(|bytes| bytes.len() == 32 + 5).count();
     assert_eq!(label(Some(1)), 1);
     assert_eq!(slow[&Some(2)], [[4, 102, 0xaa, 0xbb, 0xcc]]);

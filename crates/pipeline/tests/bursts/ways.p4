@@ -99,7 +99,7 @@ control TheEgress(inout Headers headers, inout Metadata meta, inout standard_met
         if (headers.order.way == 4) {
             headers.order.value = (bit<8>) standard.egress_rid;
         }
-        if (headers.order.way == 12 && standard.instance_type == 0) {
+        if (headers.order.way == 12 && headers.order.value == 0) {
             recirculate_preserving_field_list(1);
             headers.order.value = 12;
         }

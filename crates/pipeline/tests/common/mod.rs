@@ -1,12 +1,14 @@
 //! What tests of the crate share.
 
 use pipeline::{CacheOptions, CompileOptions, Machine, Optimise};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
 /// A directory that goes with the test.
-pub struct TestDir(PathBuf);
+pub struct TestDir {
+    pub path: PathBuf,
+}
 
 impl TestDir {
     pub fn new() -> TestDir {
@@ -14,11 +16,7 @@ impl TestDir {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let path = env::temp_dir().join(format!("siding-pipeline-test-{}-{serial}", process::id()));
         fs::create_dir_all(&path).unwrap();
-        TestDir(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
+        TestDir { path }
     }
 
     /// Compiles fast, into a cache of its own.
@@ -26,7 +24,7 @@ impl TestDir {
         CompileOptions {
             optimise: Optimise::Nothing,
             machine: Machine::Any,
-            cache: CacheOptions { dir: Some(self.0.join("cache")), ..Default::default() },
+            cache: CacheOptions { dir: Some(self.path.join("cache")), ..Default::default() },
             ..Default::default()
         }
     }
@@ -34,6 +32,6 @@ impl TestDir {
 
 impl Drop for TestDir {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
