@@ -5,7 +5,7 @@
 
 use fuzz::differential::cases::{Sample, Source};
 use fuzz::differential::reduce::{self, Reduced};
-use fuzz::differential::{NotCompiled, Outcome, SubjectKind, events, interpreted, run, script};
+use fuzz::differential::{NotCompiled, Outcome, SubjectKind, events, interpreted, native, run, script};
 use fuzz::{Corpus, oracle, runnable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--p4c DIR] [--jobs N] \
-                     [--artifacts DIR] [--print INDEX]";
+                     [--artifacts DIR] [--native none|one|all] [--print INDEX]";
 
 /// After so long without a sign of life a worker hangs. Making a case smaller is quicker.
 const HANGS_AFTER: Duration = Duration::from_secs(180);
@@ -27,6 +27,24 @@ const N_CRASHES_MAX: usize = 10;
 const ORACLES_EVERY: u64 = 3;
 const STACK_BYTES: usize = 64 << 20;
 
+/// Which native subjects a program is run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WithNative {
+    None,
+    /// Compilers and degrees of optimisation in turns.
+    One,
+    All,
+}
+
+impl WithNative {
+    const ALL: [(&'static str, WithNative); 3] =
+        [("none", WithNative::None), ("one", WithNative::One), ("all", WithNative::All)];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, it)| *it == self).map_or("none", |(name, _)| name)
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Args {
     programs: u64,
@@ -35,6 +53,7 @@ struct Args {
     p4c: Option<PathBuf>,
     jobs: u64,
     artifacts: PathBuf,
+    native: WithNative,
     print: Option<u64>,
     /// This process is a worker: first index and distance to the next.
     worker: Option<(u64, u64)>,
@@ -48,6 +67,7 @@ fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         p4c: None,
         jobs: 1,
         artifacts: PathBuf::from("fuzz-artifacts"),
+        native: WithNative::None,
         print: None,
         worker: None,
     };
@@ -62,6 +82,11 @@ fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--jobs" => args.jobs = number(value()?)?.max(1),
             "--print" => args.print = Some(number(value()?)?),
             "--p4c" => args.p4c = Some(PathBuf::from(value()?)),
+            "--native" => {
+                let wanted = value()?;
+                let known = WithNative::ALL.iter().find(|(name, _)| *name == wanted);
+                args.native = known.ok_or(format!("`{wanted}` is none of none, one, all\n{USAGE}"))?.1;
+            }
             "--artifacts" => args.artifacts = PathBuf::from(value()?),
             "--worker" => args.worker = Some((number(value()?)?, number(value()?)?.max(1))),
             _ => return Err(format!("`{word}` is unknown\n{USAGE}")),
@@ -94,9 +119,18 @@ pub fn main(words: impl Iterator<Item = String>) -> ExitCode {
 }
 
 /// The pairs of executors that a program is run on.
-fn pairs(index: u64) -> Vec<[SubjectKind; 2]> {
+fn pairs(index: u64, native: WithNative) -> Vec<[SubjectKind; 2]> {
+    let compiled = match native {
+        WithNative::None => &[],
+        WithNative::One => {
+            let at = (index % native::ALL.len() as u64) as usize;
+            &native::ALL[at..at + 1]
+        }
+        WithNative::All => native::ALL,
+    };
     let n = if index.is_multiple_of(ORACLES_EVERY) { interpreted::ALL.len() } else { 1 };
-    interpreted::ALL[..n].iter().map(|kind| [interpreted::ELABORATED, *kind]).collect()
+    let kinds = interpreted::ALL[..n].iter().chain(compiled);
+    kinds.map(|kind| [interpreted::ELABORATED, *kind]).collect()
 }
 
 /// Tries programs. Lines: `s INDEX` before each, `f KEY` for a finding, `n N WHAT` for something to be counted.
@@ -118,6 +152,7 @@ fn worker(args: &Args, source: &Source, first: u64, step: u64) {
         }
         index += step;
     }
+    native::clean_up();
 }
 
 /// Tries one program; gives what is to be counted.
@@ -160,7 +195,7 @@ fn one(
         }
     }
     let case = source.case(index, &sample, events::Options { n_packets: args.packets });
-    for kinds in pairs(index) {
+    for kinds in pairs(index, args.native) {
         match run(&sample.compiled, &case.events, kinds) {
             Outcome::Same(transcript) => {
                 count(format!("runs: {}", kinds[1].name), 1);
@@ -357,6 +392,7 @@ fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Re
     option("--programs", &args.programs);
     option("--packets", &args.packets);
     option("--seed", &args.seed);
+    option("--native", &args.native.name());
     command.arg("--artifacts").arg(&args.artifacts);
     if let Some(dir) = &args.p4c {
         command.arg("--p4c").arg(Path::new(dir));

@@ -6,7 +6,7 @@
 //! - [`transcript`]: what was observed, and where two transcripts first differ;
 //! - [`reduce`]: a case that differs made smaller; [`script`] writes it down as a test script;
 //! - [`on_device`]: any executor of crate `device` as a subject; [`interpreted`]: the interpreter on a
-//!   program as it is, and on what passes and oracles make of it.
+//!   program as it is, and on what passes and oracles make of it; [`native`]: generated C.
 //!
 //! Invariants: a [`Case`] is all there is; running it twice gives the same. Every write in it is valid for the
 //! schema of its program, but may be refused by an executor; both must then refuse it.
@@ -19,6 +19,7 @@ pub mod cases;
 pub mod events;
 pub mod interpreted;
 pub mod on_device;
+pub mod native;
 mod packets;
 pub mod reduce;
 pub mod script;

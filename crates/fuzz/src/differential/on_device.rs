@@ -16,7 +16,7 @@ pub struct OnDevice<E: Executor> {
     pub device: Device<E>,
 }
 
-fn sent(outputs: Vec<Output>) -> Vec<Sent> {
+pub(super) fn sent(outputs: Vec<Output>) -> Vec<Sent> {
     let one = |output: Output| Sent {
         port: match output.destination {
             Destination::Port(port) => Some(port),
