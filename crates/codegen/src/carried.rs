@@ -1,7 +1,7 @@
 //! Fields that the program never names: they are neither loaded nor stored but stay in the packet.
 //!
 //! A header type has an origin when all its headers are among the packet's headers (so that no copy outlives the
-//! bytes it refers to) and everything that the program reads begins and ends at whole bytes. Of such a type a field
+//! bytes it refers to) and everything that the program extracts and emits begins and ends at whole bytes. Of such a type a field
 //! is carried that no expression, assignment or extern names. A header that is emitted begins as a copy of its
 //! origin, or as zeros, and gets the fields that the program may have changed.
 
@@ -27,7 +27,8 @@ impl Carried {
     /// With `keep_all` nothing is carried: every field is loaded.
     pub(crate) fn new(program: &Program, keep_all: bool) -> Carried {
         let mut found = Carried { is_aligned: is_aligned(program), ..Carried::default() };
-        found.has_origin = vec![found.is_aligned && !keep_all; program.structs.len()];
+        let is_possible = found.is_aligned && crate::emit::emits_whole_bytes(program) && !keep_all;
+        found.has_origin = vec![is_possible; program.structs.len()];
         for (id, decl) in program.structs.iter() {
             let is_fixed = decl.fields.iter().all(|f| f.ty.width_bits().is_some());
             if decl.kind != StructKind::Header || !is_fixed || width_bits(program, id) == 0 {

@@ -18,8 +18,8 @@
 pub mod cases;
 pub mod events;
 pub mod interpreted;
-pub mod on_device;
 pub mod native;
+pub mod on_device;
 mod packets;
 pub mod reduce;
 pub mod script;

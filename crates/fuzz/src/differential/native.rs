@@ -9,10 +9,8 @@ use diagnostics::SourceMap;
 use pipeline::{BuildOptions, BurstPacket, Bursts, Fate, Listener, Native, Optimise, Path};
 use std::path::PathBuf;
 
-pub const GCC_O0: SubjectKind = SubjectKind {
-    name: "gcc-O0",
-    make: |c| subject(c, "gcc", Optimise::Nothing, Path::Straight),
-};
+pub const GCC_O0: SubjectKind =
+    SubjectKind { name: "gcc-O0", make: |c| subject(c, "gcc", Optimise::Nothing, Path::Straight) };
 pub const GCC_O3: SubjectKind =
     SubjectKind { name: "gcc-O3", make: |c| subject(c, "gcc", Optimise::Most, Path::Straight) };
 pub const CLANG_O0: SubjectKind =
@@ -56,7 +54,9 @@ fn subject(
     options.compile.cache.dir = Some(cache_dir());
     let built = match pipeline::build(&program, &SourceMap::new(), &options) {
         Ok(built) => built,
-        Err(pipeline::BuildError::Compile(pipeline::CompileError::Compiler(why))) => return Err(why.to_string()),
+        Err(pipeline::BuildError::Compile(pipeline::CompileError::Compiler(why))) => {
+            return Err(why.to_string());
+        }
         // C that its compiler refuses is a finding.
         Err(why) => super::interpreted::panic_with(&format!("{compiler}: {why}")),
     };
@@ -65,8 +65,9 @@ fn subject(
         let _ = std::fs::remove_dir_all(dir);
     }
     let config = Config::default();
-    let device = pipeline::native_device(built, program, std::sync::Arc::clone(&compiled.schema), config.clone())
-        .map_err(|e| e.to_string())?;
+    let device =
+        pipeline::native_device(built, program, std::sync::Arc::clone(&compiled.schema), config.clone())
+            .map_err(|e| e.to_string())?;
     Ok(match path {
         Path::Slow => Box::new(OnDevice { device }),
         Path::Straight => Box::new(OnStraight { bursts: Bursts::new(&config), on: OnDevice { device } }),
