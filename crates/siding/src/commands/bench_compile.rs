@@ -93,7 +93,8 @@ fn to_c(source: &Source, loader: &dyn Loader) -> Option<(Steps, String)> {
     let start = Instant::now();
     let runnable = driver::runnable(&mut checked, None)?;
     steps.elaborate = start.elapsed();
-    let loaded = Loaded { runnable, sources: Arc::new(checked.sources) };
+    let loaded =
+        Loaded { runnable, sources: Arc::new(checked.sources), includes: Vec::new(), macros: Vec::new() };
     let start = Instant::now();
     let prepared = Prepared::new(&loaded, &source.name).ok()?;
     steps.passes = start.elapsed();

@@ -14,9 +14,6 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Raised with every change of the archive that is not an addition.
-const FORMAT_VERSION: u32 = 1;
-
 pub fn run(args: &BuildArgs, matches: &ArgMatches) -> Exit {
     let files = [&args.p4runtime_files, &args.p4runtime_entries_files].into_iter().flatten();
     if let Some(error) = files.into_iter().find_map(|f| Format::from_path(f).err()) {
@@ -152,8 +149,11 @@ impl Build<'_> {
         .into_iter()
         .map(|(name, bytes)| (name.to_string(), bytes))
         .collect();
+        for (name, text) in pipeline::compile::RUNTIME {
+            files.push((format!("{}/{name}", member::RUNTIME), text.as_bytes().to_vec()));
+        }
         for (i, (_, file)) in self.loaded.sources.files().enumerate() {
-            files.push((format!("{}/{i}.p4", member::SOURCES), file.text.as_bytes().to_vec()));
+            files.push((archive::text_member(i), file.text.as_bytes().to_vec()));
         }
         archive::pack(&files).map_err(|error| {
             output::error_line(&format!("cannot make the archive: {error}"));
@@ -163,10 +163,10 @@ impl Build<'_> {
 
     fn manifest(&self) -> Value {
         let CcFacts { path, version } = self.compiler();
-        let sources: Vec<&str> = self.loaded.sources.files().map(|(_, file)| file.name.as_str()).collect();
+        let Loaded { sources, includes, macros, .. } = &self.loaded;
         json!({
             "format": "siding-program",
-            "version": FORMAT_VERSION,
+            "version": archive::VERSION,
             "siding": env!("CARGO_PKG_VERSION"),
             "abi_version": pipeline::abi::VERSION,
             "program": self.name(),
@@ -177,7 +177,7 @@ impl Build<'_> {
             "portable": self.args.cc.portable,
             "sanitize": self.args.sanitize,
             "trace": self.args.trace,
-            "sources": sources,
+            "texts": archive::describe_texts(sources, includes, macros),
         })
     }
 

@@ -34,7 +34,7 @@ impl Example {
             output::error_line(&format!("internal bug: {} cannot be compiled", self.name));
             Exit::Bug
         })?;
-        Ok(Loaded { runnable, sources: Arc::new(checked.sources) })
+        Ok(Loaded { runnable, sources: Arc::new(checked.sources), includes: Vec::new(), macros: Vec::new() })
     }
 
     /// As files in a directory; gives the path of the program.

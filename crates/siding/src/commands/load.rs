@@ -1,38 +1,84 @@
 //! From a path on the command line to a program that can run.
 
+use super::archive::{Include, Texts};
 use super::check::FrontEnd;
 use crate::cli::FrontEndArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use diagnostics::SourceMap;
 use driver::Runnable;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
+use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
 
 /// A program ready to run, and its text for messages.
 #[derive(Clone)]
 pub struct Loaded {
     pub runnable: Runnable,
     pub sources: Arc<SourceMap>,
+    /// What was included by whom.
+    pub includes: Vec<Include>,
+    /// Of the command line.
+    pub macros: Vec<MacroOption>,
 }
 
-/// Reads, checks and elaborates a program, and shows what there is to say about it.
+/// Reads, checks and elaborates a program, and shows what there is to say about it. Of an archive that
+/// `siding build` has made, the texts in it.
 pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Loaded, Exit> {
-    let front_end = FrontEnd::new(args, matches);
-    let source = siding::read_source(path).map_err(|error| {
-        output::error_line(&error.to_string());
+    let mut front_end = FrontEnd::new(args, matches);
+    let environment = |error: String| {
+        output::error_line(&error);
         Exit::Environment
-    })?;
-    let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
+    };
+    let is_archive = path.extension().is_some_and(|suffix| suffix == "sdp");
+    let (source, loader): (siding::Source, Box<dyn Loader>) = if is_archive {
+        let texts = Texts::read(path).map_err(environment)?;
+        front_end.options.syntax.macros = texts.macros();
+        let main = texts.main().map_err(environment)?;
+        (main, Box::new(texts))
+    } else {
+        let source = siding::read_source(path).map_err(|error| environment(error.to_string()))?;
+        (source, Box::new(front_end.loader.clone()))
+    };
+    let loader = Recording { loader, includes: RefCell::default() };
+    let mut checked = driver::check(&source, &loader, &front_end.options);
     let runnable = driver::runnable(&mut checked, args.arch);
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
     let has_errors = checked.diagnostics.has_errors();
-    let mut printer = front_end.printer();
     let sources = Arc::new(checked.sources);
-    printer.show_shared(checked.diagnostics.into_vec(), &sources);
-    printer.finish();
+    // Warnings were shown when the archive was made.
+    if !is_archive || has_errors {
+        let mut printer = front_end.printer();
+        printer.show_shared(checked.diagnostics.into_vec(), &sources);
+        printer.finish();
+    }
     match runnable.filter(|_| !has_errors) {
-        Some(runnable) => Ok(Loaded { runnable, sources }),
+        Some(runnable) => Ok(Loaded {
+            runnable,
+            sources,
+            includes: loader.includes.into_inner(),
+            macros: front_end.options.syntax.macros,
+        }),
         None => Err(Exit::CompileError),
+    }
+}
+
+/// Remembers what was found.
+struct Recording {
+    loader: Box<dyn Loader>,
+    includes: RefCell<Vec<Include>>,
+}
+
+impl Loader for Recording {
+    fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
+        let found = self.loader.load(name, kind, from)?;
+        self.includes.borrow_mut().push(Include {
+            from: from.to_string(),
+            kind,
+            name: name.to_string(),
+            found: found.name.clone(),
+        });
+        Some(found)
     }
 }

@@ -36,7 +36,7 @@ impl Simulation {
 
     /// With a switch of its own, fresh, for a program that is loaded.
     pub fn of(loaded: Loaded, args: &SwitchArgs) -> Result<Simulation, Exit> {
-        let Loaded { runnable, sources } = loaded;
+        let Loaded { runnable, sources, .. } = loaded;
         let schema = Schema::new(&runnable.control_plane.p4info).map_err(|error| {
             output::error_line(&format!("the program's P4Info makes no sense: {error}"));
             Exit::Bug
