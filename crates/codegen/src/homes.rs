@@ -188,6 +188,15 @@ fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
             users[index(error)].insert(owner);
         }
     }
+    // Tables assign the parameters of their actions, also where the code of an action does not name them.
+    for (_, table) in program.tables.iter() {
+        for action in &table.actions {
+            let params = get(&program.procedures, action.procedure).map(|p| p.params.as_slice());
+            for param in params.unwrap_or_default() {
+                users[index(*param)].insert(Owner::Procedure(action.procedure));
+            }
+        }
+    }
     users
 }
 
