@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--p4c DIR] [--jobs N] \
@@ -329,10 +329,7 @@ fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
     let mut n_crashes = 0;
     let mut reported = BTreeSet::new();
     while !workers.is_empty() {
-        let heard = match receive.recv_timeout(Duration::from_secs(1)) {
-            Ok(heard) => Some(heard),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        };
+        let heard = receive.recv_timeout(Duration::from_secs(1)).ok();
         if let Some(Heard::Line(job, line)) = &heard
             && let Some(worker) = workers.get_mut(job)
         {

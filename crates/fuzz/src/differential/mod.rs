@@ -74,6 +74,10 @@ pub struct Compiled {
 }
 
 /// Something that happens to a switch.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "lists of events are short, and boxes in the way of whoever reads them"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Write(Update),
