@@ -19,6 +19,7 @@
 //! Start reading at [`Switch`], then `lane`.
 
 mod affinity;
+mod ageing;
 mod clock;
 pub mod ctl;
 mod keep;

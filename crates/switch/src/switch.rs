@@ -1,6 +1,7 @@
 //! What runs: workers and their control plane.
 
 use crate::affinity;
+use crate::ageing::take_expired;
 use crate::clock::Clock;
 use crate::keep::{Kept, keep};
 use crate::lane::{Lane, Place, Running};
@@ -10,7 +11,7 @@ use crate::plane::{Generation, Timed};
 use crate::ports::PortSpec;
 use crate::report::Report;
 use crate::worker;
-use control::{Fault, Query, Schema, Target};
+use control::{Entity, Fault, Query, Schema, Target};
 use crossbeam_queue::ArrayQueue;
 use device::{DigestMessage, PortState};
 use packet_io::{LinkState, Port, PortError};
@@ -18,7 +19,7 @@ use pipeline::NativeError;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -65,6 +66,8 @@ pub enum SwitchError {
     NoCpuPort,
     #[error("there is no room for the packet")]
     NoRoom,
+    #[error("the switch has ended")]
+    Ended,
     #[error("worker {0} does not answer")]
     Stuck(usize),
 }
@@ -82,6 +85,12 @@ pub(crate) struct Shared {
     pub(crate) plane: Mutex<Plane>,
     packet_ins: Arc<ArrayQueue<PacketIn>>,
     digests: Mutex<VecDeque<DigestMessage>>,
+    expired: Mutex<VecDeque<Entity>>,
+    /// Digests and expired entries that found no room.
+    n_untold: AtomicU64,
+    /// Nobody asks workers any more.
+    is_ended: AtomicBool,
+    /// Workers end.
     stop: Arc<AtomicBool>,
 }
 
@@ -140,6 +149,9 @@ impl Switch {
             plane: Mutex::default(),
             packet_ins,
             digests: Mutex::default(),
+            expired: Mutex::default(),
+            n_untold: AtomicU64::new(0),
+            is_ended: AtomicBool::new(false),
             stop,
         });
         let looked_after = Arc::clone(&shared);
@@ -171,9 +183,14 @@ impl Switch {
     }
 
     fn stop(&self) {
+        self.shared.is_ended.store(true, Ordering::Release);
+        let mut threads = std::mem::take(&mut *lock(&self.threads));
+        // Who asks workers ends before them.
+        if let Some(housekeeper) = threads.pop() {
+            let _ = housekeeper.join();
+        }
         self.shared.stop.store(true, Ordering::Release);
         self.shared.mailboxes.iter().for_each(|mailbox| mailbox.wake());
-        let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
             // A panic was reported where it happened.
             let _ = thread.join();
@@ -262,6 +279,16 @@ impl Switch {
         Ok(lock(&self.shared.digests).drain(..).collect())
     }
 
+    /// Entries that no packet has hit for as long as they say, since this was asked last; they stay.
+    pub fn take_expired(&self) -> Vec<Entity> {
+        lock(&self.shared.expired).drain(..).collect()
+    }
+
+    /// Digests and expired entries of which nobody can be told any more: there were too many.
+    pub fn n_untold(&self) -> u64 {
+        self.shared.n_untold.load(Ordering::Relaxed)
+    }
+
     // The program and what it keeps.
 
     /// Lets all workers run another program, without losing a packet. The old one's entries end with it.
@@ -316,7 +343,7 @@ impl Switch {
     }
 
     /// The answer to a query, which is valid.
-    pub fn read(&self, query: &Query) -> Result<Result<Vec<control::Entity>, Fault>, SwitchError> {
+    pub fn read(&self, query: &Query) -> Result<Result<Vec<Entity>, Fault>, SwitchError> {
         self.with_target(|_, target| target.read(query))
     }
 
@@ -345,6 +372,9 @@ impl Shared {
         worker: usize,
         f: impl FnOnce(&mut Lane) -> T + Send + 'static,
     ) -> Result<T, SwitchError> {
+        if self.is_ended.load(Ordering::Acquire) {
+            return Err(SwitchError::Ended);
+        }
         let (sender, answer) = sync_channel(1);
         let mailbox = self.mailboxes.get(worker).ok_or(SwitchError::Stuck(worker))?;
         // Who has stopped waiting needs no answer.
@@ -357,6 +387,9 @@ impl Shared {
         &self,
         f: impl Fn(&mut Lane) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, SwitchError> {
+        if self.is_ended.load(Ordering::Acquire) {
+            return Err(SwitchError::Ended);
+        }
         let mut answers = Vec::new();
         for mailbox in &self.mailboxes {
             let (sender, answer) = sync_channel(1);
@@ -399,9 +432,14 @@ impl Shared {
     }
 
     fn keep_digests(&self, digests: Vec<DigestMessage>) {
-        let mut kept = lock(&self.digests);
+        self.keep_for_controller(&self.digests, digests);
+    }
+
+    fn keep_for_controller<T>(&self, list: &Mutex<VecDeque<T>>, more: Vec<T>) {
+        let mut kept = lock(list);
         let room = self.options.n_waiting_max.saturating_sub(kept.len());
-        kept.extend(digests.into_iter().take(room));
+        self.n_untold.fetch_add(more.len().saturating_sub(room) as u64, Ordering::Relaxed);
+        kept.extend(more.into_iter().take(room));
     }
 
     fn collect_digests(&self) -> Result<(), SwitchError> {
@@ -418,10 +456,13 @@ impl Shared {
     }
 
     fn keep_house(&self) {
-        while !self.stop.load(Ordering::Acquire) {
+        while !self.is_ended.load(Ordering::Acquire) {
             std::thread::sleep(ROUND);
             // A worker that does not answer now may do so the next time.
             let _ = self.look_at_links(&mut lock(&self.plane));
+            let now_ns = self.clock.now_ns();
+            let expired = lock(&self.plane).generation.as_mut().map(|g| take_expired(g, now_ns));
+            self.keep_for_controller(&self.expired, expired.unwrap_or_default());
             let _ = self.collect_digests();
         }
     }

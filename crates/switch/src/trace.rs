@@ -74,15 +74,15 @@ impl Filter {
     }
 
     fn takes_story(&self, story: &Story) -> bool {
+        let is_meant = |full: &str, name: &str| {
+            full.strip_suffix(name).is_some_and(|head| head.is_empty() || head.ends_with('.'))
+        };
         let extracted = |name: &str, value: u128| {
-            let fields = story.steps.iter().filter_map(|step| match &step.what {
-                What::Extracted { fields, .. } => Some(fields),
-                _ => None,
-            });
-            fields.flatten().any(|field| {
-                let is_meant =
-                    field.name.strip_suffix(name).is_some_and(|head| head.is_empty() || head.ends_with('.'));
-                is_meant && number(&field.hex) == Some(value)
+            story.steps.iter().any(|step| match &step.what {
+                What::Extracted { header, fields, .. } => fields.iter().any(|field| {
+                    is_meant(&format!("{header}.{}", field.name), name) && number(&field.hex) == Some(value)
+                }),
+                _ => false,
             })
         };
         self.fields.iter().all(|(name, value)| extracted(name, *value))

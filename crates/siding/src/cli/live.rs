@@ -214,6 +214,8 @@ pub enum CtlCommand {
     },
     /// Take what the program has told the controller
     Digests,
+    /// Take the entries whose idle timeout is over
+    Expired,
     /// Run another program, without losing a packet
     Replace {
         program: PathBuf,

@@ -79,6 +79,7 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
         CtlCommand::PacketIn { count } => Request::PacketIn { n_max: *count },
         CtlCommand::PacketOut { hex, port } => Request::PacketOut { hex: hex.clone(), port: *port },
         CtlCommand::Digests => Request::Digests,
+        CtlCommand::Expired => Request::Expired,
         CtlCommand::Replace { program, keep_entries } => {
             // The switch runs in a directory of its own.
             let program = std::path::absolute(program).unwrap_or_else(|_| program.clone());
@@ -163,6 +164,7 @@ fn ask(socket: &Path, request: Request) -> Result<Answer, String> {
 fn in_words(what: &CtlCommand, result: &Json) -> String {
     match what {
         CtlCommand::Show { what: ShowArg::Entries, .. } => entries(result),
+        CtlCommand::Expired => entries(&result["expired"]),
         CtlCommand::Show { what: ShowArg::Drops, .. } => counts(result),
         CtlCommand::Show { what: ShowArg::Totals, .. } => {
             let mut text = String::new();

@@ -222,7 +222,7 @@ fn refused(error: &SwitchError) -> Exit {
         SwitchError::Port(_) => Exit::Environment,
         SwitchError::PortExists(_) | SwitchError::NoSuchPort(_) | SwitchError::NoCpuPort => Exit::Usage,
         SwitchError::Program(_) | SwitchError::NoRoom => Exit::Environment,
-        SwitchError::NoProgram | SwitchError::Stuck(_) => Exit::Bug,
+        SwitchError::NoProgram | SwitchError::Ended | SwitchError::Stuck(_) => Exit::Bug,
     }
 }
 

@@ -53,6 +53,13 @@ pub(super) fn answer(
             });
             Ok(json!({ "digests": digests.collect::<Vec<_>>() }))
         }
+        Request::Expired => {
+            let expired = switch.take_expired();
+            let schema = switch.schema().ok_or(SwitchError::NoProgram)?;
+            Ok(json!({
+                "expired": expired.iter().map(|entity| show::entity(&schema, entity)).collect::<Vec<_>>(),
+            }))
+        }
         Request::Replace { program, keep_entries } => {
             let compiled = language.compile(&program)?;
             let name = compiled.name.clone();

@@ -80,6 +80,8 @@ pub enum Request {
     },
     /// Digests since they were taken last.
     Digests,
+    /// Entries whose idle timeout is over, since they were taken last.
+    Expired,
     Replace {
         program: PathBuf,
         #[serde(default)]

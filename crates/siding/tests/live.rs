@@ -1,0 +1,198 @@
+//! `siding switch` and `siding ctl` as processes.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn siding() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_siding"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).env("NO_COLOR", "1");
+    command
+}
+
+/// A switch with a socket of its own, which ends with the test.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    socket: PathBuf,
+}
+
+impl Running {
+    /// Waits until the switch is ready.
+    fn start(dir: &Path, args: &[&str]) -> (Running, Value) {
+        let socket = dir.join("ctl");
+        let mut child = siding()
+            .args(["switch", "--json", "--metrics-addr", "127.0.0.1:0", "-O", "0", "--ctl-socket"])
+            .arg(&socket)
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Running { child, out, socket };
+        loop {
+            let event = running.event();
+            if event["event"] == "ready" {
+                return (running, event);
+            }
+        }
+    }
+
+    fn event(&mut self) -> Value {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"))
+    }
+
+    fn ctl(&self, args: &[&str]) -> Output {
+        siding().arg("ctl").arg("--ctl-socket").arg(&self.socket).args(args).output().unwrap()
+    }
+
+    fn text(&self, args: &[&str]) -> String {
+        let output = self.ctl(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let text = self.text(&[&["--json"], args].concat());
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    fn fails(&self, args: &[&str], code: i32, why: &str) {
+        let output = self.ctl(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+
+    /// The last counts, and the exit code.
+    fn end(mut self) -> (Value, Option<i32>) {
+        let event = self.event();
+        (event, self.child.wait().unwrap().code())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A capture with these packets.
+fn capture(path: &Path, packets: &[&str]) {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0x0001_0000, 1] {
+        bytes.extend(word.to_le_bytes());
+    }
+    for packet in packets {
+        let digits: String = packet.split_whitespace().collect();
+        let packet: Vec<u8> = (0..digits.len())
+            .step_by(2)
+            .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
+            .collect();
+        let len = packet.len() as u32;
+        for word in [1, 0, len, len] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(packet);
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+const ROUTED: &str =
+    "020000000000 020000000099 0800 4500001c000000004011ae24c0a800010a010203 1388003500080000";
+const LOST: &str = "020000000000 020000000099 0800 4500001c0000000040110e17c0a80001ac100001 1388003500080000";
+
+#[test]
+fn a_switch_between_captures() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = |name: &str| dir.path().join(name).display().to_string();
+    capture(&dir.path().join("a_in.pcap"), &[ROUTED, LOST, ROUTED]);
+    capture(&dir.path().join("b_in.pcap"), &[]);
+    let [a, b] = [format!("0@{}", name("a")), format!("1@file:{}", name("b"))];
+    let entries = "examples/router_entries.txtpb";
+    let args = ["--use-files", "0", "-i", &a, "--entries", entries, "--", "-i", &b, "examples/router.p4"];
+    let (running, ready) = Running::start(dir.path(), &args);
+    assert_eq!((&ready["ports"], &ready["program"]), (&json!(2), &json!("examples/router.p4")));
+    running.text(&["wait-ready"]);
+    let begin = Instant::now();
+    while running.json(&["show", "totals"])["received"] != 3 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "packets do not arrive");
+    }
+    assert_eq!(
+        running.text(&["show", "totals"]),
+        "           3  received\n           0  copied\n           2  sent\n           0  to_controller\n           0  \
+         queued\n           1  dropped: ingress_drop\n"
+    );
+    let ports = running.text(&["show", "ports"]);
+    assert!(ports.starts_with("port  name"), "{ports}");
+    running.text(&["add", "routes", "172.16.0.0/12", "set_next_hop(1)"]);
+    let routes = running.text(&["show", "entries", "Router.routes"]);
+    assert!(routes.contains("headers.ipv4.destination:172.16.0.0/12"), "{routes}");
+    assert!(routes.contains("set_next_hop(next_hop:1)"), "{routes}");
+    running.text(&["packet-out", LOST, "--port", "0"]);
+    assert_eq!(running.json(&["show", "totals"])["sent"], 3);
+    running.text(&["delete", "routes", "172.16.0.0/12"]);
+    running.fails(&["delete", "routes", "172.16.0.0/12"], 1, "172.16");
+    running.fails(&["add", "route", "1", "drop()"], 2, "Router.routes");
+    running.fails(&["replace", "tests/none.p4"], 4, "none.p4");
+    running.fails(&["trace", "--match", "ip"], 2, "==");
+    running.text(&["replace", "examples/router.p4", "--keep-entries"]);
+    assert_eq!(running.json(&["show", "entries"]).as_array().unwrap().len(), 3);
+    running.text(&["mc-group", "1", "0", "1"]);
+    assert_eq!(running.json(&["show", "pre"])[0]["replicas"][1]["port"], "1");
+    running.text(&["shutdown"]);
+    let (end, code) = running.end();
+    assert_eq!(code, Some(0));
+    assert_eq!(end["totals"]["balanced"], true, "{end}");
+    assert_eq!((&end["totals"]["received"], &end["totals"]["sent"]), (&json!(4), &json!(3)));
+    let sent = fs::metadata(dir.path().join("b_out.pcap")).unwrap().len();
+    assert_eq!(sent, 24 + 3 * (16 + 42), "three packets");
+}
+
+#[test]
+fn a_switch_ends_when_it_is_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--no-p4", "--thrift-port", "9090", "--device-id", "3"];
+    let (running, ready) = Running::start(dir.path(), &args);
+    assert_eq!((&ready["program"], &ready["device_id"]), (&Value::Null, &json!(3)));
+    running.fails(&["show", "tables"], 1, "no program");
+    let killed = Command::new("kill").arg(running.child.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    let (end, code) = running.end();
+    assert_eq!((code, &end["event"]), (Some(0), &json!("end")));
+    assert!(!dir.path().join("ctl").exists(), "the socket is gone");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("ctl").display().to_string();
+    let broken = dir.path().join("broken.p4");
+    fs::write(&broken, "control c(").unwrap();
+    let broken = broken.display().to_string();
+    let common = ["switch", "--metrics-addr", "off", "--ctl-socket", socket.as_str()];
+    for (args, code, why) in [
+        (&["-i", "veth0"][..], 2, "PORT@INTERFACE"),
+        (&["--cpu-prot", "5"], 2, "--cpu-port"),
+        (&["-i", "0@a", "-i", "0@b"], 2, "port 0 is there twice"),
+        (&["-i", "0@nosuchinterface"], 4, "nosuchinterface"),
+        (&["--cores", "100000"], 2, "core 100000"),
+        (&["--metrics-addr", "everywhere"], 2, "off"),
+        (&["--no-p4", "examples/router.p4"], 2, "--no-p4"),
+        (&[broken.as_str()], 3, "broken.p4"),
+    ] {
+        let output = siding().args(common).args(args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    let output = siding().args(["ctl", "--ctl-socket", &socket, "show", "ports"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("siding switch"), "says how to start one");
+}

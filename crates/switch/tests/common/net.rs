@@ -1,0 +1,121 @@
+//! Networks of the test's own: namespaces, and cables between them.
+
+use std::env;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+/// Whether networks can be made here. Prints the reason when not; with SIDING_REQUIRE_NET=1 that is a failure.
+pub fn is_possible() -> bool {
+    let probe = format!("sdprobe{}x{}", std::process::id(), serial());
+    let why = match Command::new("ip").args(["netns", "add", &probe]).output() {
+        Ok(made) if made.status.success() => {
+            run(&format!("netns del {probe}"));
+            return true;
+        }
+        Ok(made) => String::from_utf8_lossy(&made.stderr).trim().to_owned(),
+        Err(error) => format!("ip: {error}"),
+    };
+    assert!(env::var("SIDING_REQUIRE_NET").is_err(), "no network namespaces: {why}");
+    println!("skipped, without network namespaces: {why}");
+    false
+}
+
+fn serial() -> u32 {
+    static SERIAL: AtomicU32 = AtomicU32::new(0);
+    SERIAL.fetch_add(1, Ordering::Relaxed)
+}
+
+/// `ip ...`
+pub fn run(command: &str) {
+    let made = Command::new("ip").args(command.split_whitespace()).output().unwrap();
+    assert!(made.status.success(), "ip {command}: {}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// Namespaces that go with the test: one for the switch, and one for each host.
+pub struct Lab {
+    name: String,
+    n_hosts: u32,
+}
+
+impl Lab {
+    /// Host `n` is at port `n` of the switch, by a cable from its `eth0` to the switch's `port<n>`.
+    pub fn new(n_hosts: u32) -> Lab {
+        let lab = Lab { name: format!("sd{}x{}", std::process::id(), serial()), n_hosts };
+        for namespace in (1..=n_hosts).map(|n| lab.host(n)).chain([lab.switch()]) {
+            run(&format!("netns add {namespace}"));
+            // Nobody but the test talks.
+            for key in ["all", "default"] {
+                let off = format!("net.ipv6.conf.{key}.disable_ipv6=1");
+                let _ =
+                    Command::new("ip").args(["netns", "exec", &namespace, "sysctl", "-qw", &off]).output();
+            }
+            run(&format!("-n {namespace} link set lo up"));
+        }
+        (1..=n_hosts).for_each(|n| lab.plug(n));
+        lab
+    }
+
+    pub fn host(&self, n: u32) -> String {
+        format!("{}h{n}", self.name)
+    }
+
+    pub fn switch(&self) -> String {
+        format!("{}s", self.name)
+    }
+
+    /// The cable of a host; its station is 02:00:00:00:00:0n.
+    pub fn plug(&self, n: u32) {
+        let (host, switch) = (self.host(n), self.switch());
+        run(&format!("link add port{n} netns {switch} type veth peer name eth0 netns {host}"));
+        run(&format!("-n {host} link set eth0 address 02:00:00:00:00:0{n} up"));
+        run(&format!("-n {switch} link set port{n} up"));
+    }
+
+    pub fn unplug(&self, n: u32) {
+        run(&format!("-n {} link del port{n}", self.switch()));
+    }
+
+    pub fn address(&self, n: u32, address: &str) {
+        run(&format!("-n {} addr add {address} dev eth0", self.host(n)));
+    }
+
+    /// Does something in a namespace.
+    pub fn inside<T: Send + 'static>(
+        namespace: &str,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let file = File::open(format!("/var/run/netns/{namespace}")).unwrap();
+        std::thread::spawn(move || {
+            // SAFETY: takes two numbers, of which the first is an open file.
+            #[expect(unsafe_code, reason = "a system call")]
+            let result = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+            assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+            f()
+        })
+    }
+
+    pub fn ping(&self, from: u32, to: &str) {
+        let host = self.host(from);
+        let made = Command::new("ip")
+            .args(["netns", "exec", &host, "ping", "-c", "3", "-i", "0.1", "-W", "5", to])
+            .output();
+        match made {
+            Ok(made) => {
+                let said = String::from_utf8_lossy(&made.stdout);
+                assert!(made.status.success(), "{said}{}", String::from_utf8_lossy(&made.stderr));
+            }
+            Err(error) => println!("no ping here: {error}"),
+        }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for namespace in (1..=self.n_hosts).map(|n| self.host(n)).chain([self.switch()]) {
+            let _ = Command::new("ip").args(["netns", "del", &namespace]).output();
+        }
+    }
+}
