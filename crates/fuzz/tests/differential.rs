@@ -1,0 +1,134 @@
+//! Random programs on several executors in each test run; the generator writes what it should.
+
+use fuzz::differential::cases::{Source, generated};
+use fuzz::differential::transcript::Transcript;
+use fuzz::differential::{Case, Outcome, compile, events, interpreted, run, script, transcript};
+use fuzz::{Corpus, oracle, runnable};
+use std::collections::BTreeMap;
+
+const SEED: u64 = 20;
+
+/// Every program is accepted, and does the same before and after the passes.
+#[test]
+fn programs_do_the_same_after_passes() {
+    oracle::catch_panics();
+    let corpus = Corpus::default();
+    let source = Source { seed: SEED, n_generated: 100, files: Vec::new() };
+    let (mut n_sent, mut n_accepted, mut n_writes, mut n_dropped) = (0, 0, 0, 0);
+    for index in 0..source.len() {
+        let sample = source.sample(index, &corpus).unwrap_or_else(|why| panic!("{index}: {why:?}"));
+        let case = source.case(index, &sample, events::Options { n_packets: 20 });
+        let outcome = run(&sample.compiled, &case.events, [interpreted::ELABORATED, interpreted::PASSES]);
+        let transcript = match outcome {
+            Outcome::Same(transcript) => transcript,
+            Outcome::Undecided(_) => continue,
+            Outcome::Differs(found) => panic!("{index}: {}\n{}", found.key, found.details),
+        };
+        let totals = &transcript.observed.last().unwrap().totals;
+        n_sent += totals["sent"];
+        n_dropped += totals.iter().filter(|(k, _)| k.starts_with("dropped")).map(|(_, n)| n).sum::<u64>();
+        let n_faults = transcript.observed.iter().filter(|o| o.fault.is_some()).count();
+        n_writes += case.n_writes();
+        n_accepted += case.n_writes() - n_faults;
+    }
+    // Otherwise nothing was tested.
+    assert!(n_sent > 1000, "{n_sent} packets sent");
+    assert!(n_dropped > 50, "{n_dropped} packets dropped");
+    assert!(n_accepted * 2 > n_writes, "{n_accepted} of {n_writes} writes accepted");
+}
+
+#[test]
+fn all_constructs_are_written() {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for index in 0..600 {
+        for construct in runnable::coverage::constructs(&generated(SEED, index)) {
+            *counts.entry(construct).or_default() += 1;
+        }
+    }
+    let missing: Vec<&str> = runnable::coverage::CONSTRUCTS
+        .iter()
+        .map(|c| c.name)
+        .filter(|name| counts.get(name).is_none_or(|n| *n < 3))
+        .collect();
+    assert!(missing.is_empty(), "hardly any program has {missing:?}");
+}
+
+#[test]
+fn cases_depend_on_seed_and_index_alone() {
+    let corpus = Corpus::default();
+    let source = Source { seed: SEED, n_generated: 4, files: Vec::new() };
+    let case = || {
+        let sample = source.sample(3, &corpus).unwrap();
+        source.case(3, &sample, events::Options { n_packets: 10 })
+    };
+    let (first, second) = (case(), case());
+    assert_eq!(first.text, second.text);
+    assert_eq!(first.events, second.events);
+    assert_ne!(generated(SEED, 3), generated(SEED + 1, 3));
+}
+
+/// A difference is seen wherever it is.
+#[test]
+fn differences_are_found() {
+    let corpus = Corpus::default();
+    let source = Source { seed: SEED, n_generated: 40, files: Vec::new() };
+    // A case in which something is sent.
+    let cases = (0..source.len()).map(|index| {
+        let sample = source.sample(index, &corpus).unwrap();
+        let case = source.case(index, &sample, events::Options { n_packets: 10 });
+        (sample, case)
+    });
+    let record =
+        |compiled, case: &Case| transcript::record(compiled, &case.events, interpreted::ELABORATED).unwrap();
+    let sends = |good: &Transcript| good.observed.iter().any(|o| !o.sent.is_empty());
+    let mut cases = cases.filter(|(sample, case)| sends(&record(&sample.compiled, case)));
+    let (sample, case) = cases.next().unwrap();
+    let record = || record(&sample.compiled, &case);
+    let good = record();
+    assert!(transcript::compare(&good, &record()).is_none());
+
+    let at = good.observed.iter().position(|o| !o.sent.is_empty()).unwrap();
+    let mut other = record();
+    other.observed[at].sent[0].bytes.push(0);
+    let found = transcript::compare(&good, &other).unwrap();
+    assert_eq!(found.event_idx, Some(at));
+    assert!(found.key.ends_with("packets"), "{}", found.key);
+
+    let mut other = record();
+    other.observed[at].totals.insert("dropped".to_string(), 1);
+    assert!(transcript::compare(&good, &other).unwrap().key.ends_with("totals"));
+
+    let mut other = record();
+    other.observed[at].fault = Some(control::Code::Internal);
+    assert!(transcript::compare(&good, &other).unwrap().key.ends_with("writes"));
+
+    let mut other = record();
+    other.state[0].1.push("one more".to_string());
+    let found = transcript::compare(&good, &other).unwrap();
+    assert_eq!((found.event_idx, found.key.ends_with("entries")), (None, true));
+
+    let mut other = record();
+    other.panic = Some(("here".to_string(), "why".to_string()));
+    assert!(transcript::compare(&good, &other).unwrap().key.contains("panic"));
+}
+
+/// What is written down as a script is what happened.
+#[test]
+fn scripts_replay() {
+    let corpus = Corpus::default();
+    let source = Source { seed: SEED, n_generated: 40, files: Vec::new() };
+    let mut n_complete = 0;
+    for index in 0..source.len() {
+        let sample = source.sample(index, &corpus).unwrap();
+        let case = source.case(index, &sample, events::Options { n_packets: 4 });
+        let observed = transcript::record(&sample.compiled, &case.events, interpreted::ELABORATED).unwrap();
+        let written = script::script(&sample.compiled, &case.events, &observed);
+        if !written.is_complete {
+            continue;
+        }
+        n_complete += 1;
+        let failed = interpreted::replay(&compile(&case.text, &corpus).unwrap(), &written.text);
+        assert!(failed.is_empty(), "{index}: {failed:?}\n{}\n{}", case.text, written.text);
+    }
+    assert!(n_complete > 0);
+}
