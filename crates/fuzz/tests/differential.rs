@@ -1,6 +1,6 @@
 //! Random programs on several executors in each test run; the generator writes what it should.
 
-use fuzz::differential::cases::{Source, generated};
+use fuzz::differential::cases::{Sample, Source, generated};
 use fuzz::differential::transcript::Transcript;
 use fuzz::differential::{Case, Outcome, compile, events, interpreted, run, script, transcript};
 use fuzz::{Corpus, oracle, runnable};
@@ -78,12 +78,13 @@ fn differences_are_found() {
         let case = source.case(index, &sample, events::Options { n_packets: 10 });
         (sample, case)
     });
-    let record =
-        |compiled, case: &Case| transcript::record(compiled, &case.events, interpreted::ELABORATED).unwrap();
+    fn record_case(sample: &Sample, case: &Case) -> Transcript {
+        transcript::record(&sample.compiled, &case.events, interpreted::ELABORATED).unwrap()
+    }
     let sends = |good: &Transcript| good.observed.iter().any(|o| !o.sent.is_empty());
-    let mut cases = cases.filter(|(sample, case)| sends(&record(&sample.compiled, case)));
+    let mut cases = cases.filter(|(sample, case)| sends(&record_case(sample, case)));
     let (sample, case) = cases.next().unwrap();
-    let record = || record(&sample.compiled, &case);
+    let record = || record_case(&sample, &case);
     let good = record();
     assert!(transcript::compare(&good, &record()).is_none());
 
