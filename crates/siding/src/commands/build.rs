@@ -193,7 +193,7 @@ impl Build<'_> {
             "output": path.display().to_string(),
             "bytes": n_bytes,
             "c_lines": self.c_lines,
-            "cc_peak_bytes": tools::children_peak_bytes(),
+            "cc_peak_bytes": tools::children_usage().map(|usage| usage.peak_bytes),
             "ms": ms,
         })
     }

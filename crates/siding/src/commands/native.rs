@@ -165,7 +165,10 @@ fn show_refused(refused: &Refused, compiling: &Compiling) {
         }
         None => source_file.clone(),
     };
-    output::err(&format!("The C text is kept in {}\n", kept.display()));
+    match kept.is_file() {
+        true => output::err(&format!("The C text is kept in {}\n", kept.display())),
+        false => output::err("It is the part of the runtime that all programs share\n"),
+    }
     if let Some(place) = p4_line {
         output::err(&format!("It is about {}, line {}, which is in C:\n", place.file, place.line));
         let text = std::fs::read_to_string(&kept).unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The file that a name means: of one on the search path, or the path itself.
 pub fn find(name: &OsStr) -> Option<PathBuf> {
@@ -34,10 +35,22 @@ pub fn version(tool: &Path) -> Option<String> {
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_string)
 }
 
-/// Largest resident set of the programs that this process has run, and waited for.
-pub fn children_peak_bytes() -> Option<u64> {
+/// What the programs that this process has run, and waited for, have taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildrenUsage {
+    /// Largest resident set of one of them.
+    pub peak_bytes: u64,
+    /// Of all together, on any core.
+    pub processor: Duration,
+}
+
+pub fn children_usage() -> Option<ChildrenUsage> {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).ok()?;
     // Kilobytes on Linux, getrusage(2).
-    let kilobytes = u64::try_from(usage.max_rss()).ok()?;
-    kilobytes.checked_mul(1024)
+    let peak_bytes = u64::try_from(usage.max_rss()).ok()?.checked_mul(1024)?;
+    let micros = |time: nix::sys::time::TimeVal| {
+        let micros = time.tv_sec().saturating_mul(1_000_000).saturating_add(time.tv_usec());
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    };
+    Some(ChildrenUsage { peak_bytes, processor: micros(usage.user_time()) + micros(usage.system_time()) })
 }
