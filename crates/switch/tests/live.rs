@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A switch in the lab's namespace, with a port for each host.
 fn switch(lab: &Lab, n_hosts: u32, options: Options, program: &str) -> Arc<Switch> {
     let compiled = compile(program);
-    Lab::inside(&lab.switch(), move || {
+    let start = move || {
         let switch = Switch::start(options).unwrap();
         switch.replace(compiled).unwrap();
         for number in 1..=n_hosts {
@@ -33,13 +33,25 @@ fn switch(lab: &Lab, n_hosts: u32, options: Options, program: &str) -> Arc<Switc
             switch.add_port(&spec, None).unwrap();
         }
         switch
-    })
-    .join()
-    .unwrap()
+    };
+    let switch = Lab::inside(&lab.switch(), start).join().unwrap();
+    // A cable that was just plugged in takes a moment to be seen.
+    until("links everywhere", || {
+        let report = switch.report().unwrap();
+        report.ports.iter().all(|port| port.link == LinkState::Up)
+    });
+    switch
 }
 
 fn flood_to(switch: &Switch, ports: &str) {
     configure(switch, &format!("mc_mgrp_create 1\nmc_node_create 0 {ports}\nmc_node_associate 1 0"));
+}
+
+/// Answers have to come.
+fn ping(lab: &Lab, switch: &Switch, from: u32, to: &str) {
+    if let Err(said) = lab.ping(from, to) {
+        panic!("{said}\n{:#?}", switch.report());
+    }
 }
 
 /// Bytes that depend on where they are.
@@ -105,8 +117,8 @@ fn three_hosts_find_each_other() {
     let switch = switch(&lab, 3, Options { n_workers: 2, ..Options::default() }, L2_SWITCH);
     flood_to(&switch, "1 2 3");
     // ARP goes to all, and everything else as well, since nobody is known.
-    lab.ping(1, "10.0.0.2");
-    lab.ping(2, "10.0.0.3");
+    ping(&lab, &switch, 1, "10.0.0.2");
+    ping(&lab, &switch, 2, "10.0.0.3");
     transfer(&lab, 1, 3, "10.0.0.3", 1 << 20);
     assert_eq!(learn(&switch), 3);
     let heard_before = settled(&switch).ports[1].stats.tx_packets;
@@ -171,7 +183,7 @@ fn two_networks_are_routed() {
          add routes headers.ipv4.destination:0x0a010000/16 set_next_hop(next_hop:1)
          add routes headers.ipv4.destination:0x0a020000/16 set_next_hop(next_hop:2)",
     );
-    lab.ping(1, "10.2.0.1");
+    ping(&lab, &switch, 1, "10.2.0.1");
     transfer(&lab, 1, 2, "10.2.0.1", 4 << 20);
     transfer(&lab, 2, 1, "10.1.0.1", 4 << 20);
     // A host asks for somebody who is not there: the router understands IPv4 only, and gives ARP to its controller.
