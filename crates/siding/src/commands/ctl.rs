@@ -41,7 +41,13 @@ pub fn run(args: &CtlArgs) -> Exit {
 }
 
 fn refused(refusal: &Refusal) -> Exit {
-    output::error_line(refusal.message.trim_start_matches("error: ").trim_end());
+    let message = refusal.message.trim_end();
+    if message.starts_with("error") {
+        // A diagnostic says itself what it is.
+        output::err(&format!("{message}\n"));
+    } else {
+        output::error_line(message);
+    }
     match refusal.kind {
         RefusalKind::Usage => Exit::Usage,
         RefusalKind::Refused | RefusalKind::Timeout => Exit::Failed,
@@ -201,6 +207,20 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
                 ("default action", "default_action.name"),
             ],
         ),
+        CtlCommand::Show { what: ShowArg::Workers, .. } => table(
+            result,
+            &[
+                ("worker", "worker"),
+                ("core", "core"),
+                ("packets", "packets"),
+                ("bursts", "bursts"),
+                ("sleeps", "sleeps"),
+                ("buffers", "buffers"),
+                ("without a buffer", "buffers_exhausted"),
+            ],
+        ),
+        CtlCommand::Show { what: ShowArg::Pre, .. } => replication(result),
+        CtlCommand::WaitReady { .. } => format!("runs {}\n", plain(&result["program"])),
         CtlCommand::Trace { .. } => {
             let mut text = String::new();
             let stories = result["stories"].as_array().into_iter().flatten();
@@ -236,6 +256,21 @@ fn counts(result: &Json) -> String {
     let lines = result.as_object().into_iter().flatten();
     let text: String = lines.map(|(name, n)| format!("{:>12}  {name}\n", plain(n))).collect();
     if text.is_empty() { "nothing was dropped\n".to_owned() } else { text }
+}
+
+/// Groups and sessions, with the ports of their copies.
+fn replication(result: &Json) -> String {
+    let mut rows = vec![["kind", "number", "ports"].map(str::to_owned).to_vec()];
+    for entity in result.as_array().into_iter().flatten() {
+        let kind = if entity["group"].is_null() { "session" } else { "group" };
+        let replicas = entity["replicas"].as_array().into_iter().flatten();
+        let ports: Vec<String> = replicas.map(|replica| plain(&replica["port"])).collect();
+        rows.push(vec![kind.to_owned(), plain(&entity[kind]), ports.join(" ")]);
+    }
+    if rows.len() == 1 {
+        return "there are no groups and no sessions\n".to_owned();
+    }
+    aligned(&rows)
 }
 
 /// One line for each entry, as `siding ctl add` takes them.

@@ -1,5 +1,6 @@
 //! What a running switch cannot understand by itself: programs, scripts, protobuf.
 
+use super::archive::Texts;
 use super::check::FrontEnd;
 use super::native::{Compiling, Prepared, stem};
 use crate::cli::LiveArgs;
@@ -62,9 +63,17 @@ impl Compiler {
 
     /// Reads and checks a program; messages are what the client gets.
     fn load(&self, path: &Path) -> Result<(Runnable, Arc<SourceMap>), Refusal> {
-        let source = siding::read_source(path)
-            .map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))?;
-        let mut checked = driver::check(&source, &self.loader, &self.options);
+        let environment = |error: String| Refusal::new(RefusalKind::Environment, error);
+        let is_archive = path.extension().is_some_and(|suffix| suffix == "sdp");
+        let mut checked = if is_archive {
+            let texts = Texts::read(path).map_err(environment)?;
+            let mut options = self.options.clone();
+            options.syntax.macros = texts.macros();
+            driver::check(&texts.main().map_err(environment)?, &texts, &options)
+        } else {
+            let source = siding::read_source(path).map_err(|error| environment(error.to_string()))?;
+            driver::check(&source, &self.loader, &self.options)
+        };
         let runnable = driver::runnable(&mut checked, self.architecture);
         self.policy.apply(&mut checked.diagnostics, &checked.sources);
         let has_errors = checked.diagnostics.has_errors();

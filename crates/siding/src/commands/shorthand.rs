@@ -93,7 +93,8 @@ fn find_table<'s>(schema: &'s Schema, name: &str) -> Result<&'s Table, String> {
         (Some(_), Some(_)) => Err(format!("more than one table is called `{name}`")),
         (None, _) => {
             let known = schema.tables.iter().map(|table| table.names.name.as_str());
-            let nearest = diagnostics::suggest::nearest_word(name, known.clone());
+            let ends = known.clone().map(|known| known.rsplit('.').next().unwrap_or(known));
+            let nearest = diagnostics::suggest::nearest_word(name, known.clone().chain(ends));
             Err(match nearest {
                 Some(nearest) => format!("there is no table `{name}`; did you mean `{nearest}`?"),
                 None => {
