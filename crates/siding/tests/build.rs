@@ -125,7 +125,7 @@ fn archives_have_everything_in_them() {
     let layout: serde_json::Value = serde_json::from_slice(&files["layout.json"]).unwrap();
     let tables: Vec<&str> =
         layout["tables"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    assert!(tables.iter().any(|name| *name == "Router.access_list"), "{tables:?}");
+    assert!(tables.contains(&"Router.access_list"), "{tables:?}");
     assert!(layout["state_bytes"].as_u64().unwrap() > 0);
 
     let again = workshop.siding(&["build", "-O0", "-o", "again.sdp", &router]);
