@@ -289,8 +289,20 @@ fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, out: &mut Code) {
     out.append(func.code);
 }
 
+/// The tables of a block that something applies; actions of others may have no code.
 fn used_tables(program: &Program, block: BlockId) -> Vec<TableId> {
-    program.tables.iter().filter(|(_, t)| t.block == block).map(|(id, _)| id).collect()
+    let reachable = program.reachable_procedures();
+    let procedures = program.procedures.iter().filter(|(id, _)| reachable[index(*id)]);
+    let graphs = program.blocks.iter().map(|(_, b)| &b.graph).chain(procedures.map(|(_, p)| &p.graph));
+    let applied: Vec<TableId> = graphs
+        .flat_map(|graph| graph.nodes.iter())
+        .filter_map(|(_, node)| match &node.terminator.kind {
+            TerminatorKind::Apply { table, .. } => Some(*table),
+            _ => None,
+        })
+        .collect();
+    let of_block = program.tables.iter().filter(|(_, table)| table.block == block).map(|(id, _)| id);
+    of_block.filter(|id| applied.contains(id)).collect()
 }
 
 fn applied_in_procedure(program: &Program, table: TableId) -> bool {
