@@ -321,7 +321,7 @@ impl Lane {
         self.worker.n_sleeps += 1;
         fds.clear();
         fds.push(self.mailbox.fd());
-        let usable = self.ports.iter().filter(|port| !port.is_broken);
+        let usable = self.ports.iter().filter(|port| !port.is_broken && !self.is_paused);
         let mut timeout = if self.n_queued() > 0 { SHORT_SLEEP } else { LONG_SLEEP };
         for port in usable {
             match port.port.fd() {
@@ -335,9 +335,9 @@ impl Lane {
 
     // Tasks.
 
-    /// From now on packets are sent, but none is received.
-    pub(crate) fn pause(&mut self) {
-        self.is_paused = true;
+    /// While paused, packets are sent, but none is received.
+    pub(crate) fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
     }
 
     pub(crate) fn add_port(&mut self, number: u32, name: String, port: Box<dyn Port>) {

@@ -172,7 +172,7 @@ impl Switch {
     /// Ends all workers, after they have sent what they have, and gives the last counts.
     pub fn shut_down(&self) -> Result<Report, SwitchError> {
         // Nothing more comes in; what is under way between workers arrives.
-        let report = self.shared.on_all(Lane::pause).and_then(|_| {
+        let report = self.pause().and_then(|()| {
             for _ in 0..N_LAST_TURNS {
                 self.shared.on_all(Lane::turn)?;
             }
@@ -195,6 +195,16 @@ impl Switch {
             // A panic was reported where it happened.
             let _ = thread.join();
         }
+    }
+
+    /// From now on ports send but receive nothing: what arrives waits where it is. So that ports may be added
+    /// before the first packet looks for one of them.
+    pub fn pause(&self) -> Result<(), SwitchError> {
+        self.shared.on_all(|lane| lane.pause(true)).map(|_| ())
+    }
+
+    pub fn resume(&self) -> Result<(), SwitchError> {
+        self.shared.on_all(|lane| lane.pause(false)).map(|_| ())
     }
 
     // Ports.

@@ -298,7 +298,7 @@ fn another_program_under_load_for_a_minute() {
         return;
     }
     let seconds = std::env::var("SIDING_LOAD_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(60);
-    replace_under_load(Duration::from_secs(seconds), 20_000);
+    replace_under_load(Duration::from_secs(seconds), 5000);
 }
 
 fn replace_under_load(duration: Duration, rate_pps: u64) {

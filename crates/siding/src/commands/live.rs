@@ -160,6 +160,8 @@ fn open_ports(args: &LiveArgs, switch: &Switch) -> Result<(), Exit> {
     if let Some(seconds) = args.use_files {
         std::thread::sleep(Duration::from_secs(seconds));
     }
+    // A packet may leave by a port that is not open yet.
+    switch.pause().map_err(|error| refused(&error))?;
     for spec in &args.ports {
         let spec = match (&spec.kind, args.use_files) {
             (PortKind::Interface(name), Some(_)) => {
@@ -169,7 +171,7 @@ fn open_ports(args: &LiveArgs, switch: &Switch) -> Result<(), Exit> {
         };
         switch.add_port(&spec, args.pcap.as_deref()).map_err(|error| refused(&error))?;
     }
-    Ok(())
+    switch.resume().map_err(|error| refused(&error))
 }
 
 fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&MetricsServer>) {
