@@ -199,7 +199,8 @@ impl<'p> Liveness<'p> {
             get(&self.program.blocks, block).is_some_and(|block| roles.contains(&block.role))
         };
         let blocks = self.program.blocks.iter().filter(|(id, _)| is_one(*id)).map(|(_, b)| &b.graph);
-        let procedures = self.program.procedures.iter().filter(|(_, p)| is_one(p.block)).map(|(_, p)| &p.graph);
+        let procedures =
+            self.program.procedures.iter().filter(|(_, p)| is_one(p.block)).map(|(_, p)| &p.graph);
         blocks.chain(procedures).flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts).any(
             |stmt| match &stmt.kind {
                 StmtKind::Extern { op, .. } => matches!(
