@@ -41,7 +41,8 @@ impl Externs {
             ExternOp::DirectMeterRead => {
                 // The meter belongs to one table, whichever action reads it.
                 let tables = &access.exe.program.tables;
-                let owner = tables.iter().find(|(_, t)| call.object.is_some() && t.direct_meter == call.object);
+                let owner =
+                    tables.iter().find(|(_, t)| call.object.is_some() && t.direct_meter == call.object);
                 let colour = owner.and_then(|(table, _)| self.colours.get(&table)).copied();
                 set_colour(access, 0, colour.unwrap_or_default());
             }
