@@ -3,7 +3,10 @@
 mod common;
 
 use common::{Wire, compile, configure, settled, until};
-use control::{Entity, MulticastGroup, MulticastGroupId, Port, Replica, Update, UpdateKind};
+use control::{
+    Entity, EntryQuery, Match, MulticastGroup, MulticastGroupId, Port, Query, Replica, TableEntry, Update,
+    UpdateKind, Value,
+};
 use switch::{Options, PortSpec, Switch, SwitchError, reason};
 
 const L2_SWITCH: &str = "examples/l2_switch.p4";
@@ -143,6 +146,36 @@ fn programs_are_replaced_under_load_without_loss() {
     assert!(wires[1].take() == expected, "in order, none lost");
     assert!(n_replaced > 2, "{n_replaced}");
     settled(&switch);
+}
+
+#[test]
+fn entries_that_nobody_hits_are_told_of_and_stay() {
+    let switch = Switch::start(Options::default()).unwrap();
+    switch.replace(compile("tests/programs/direct_meters/program.p4")).unwrap();
+    configure(&switch, "add flows a:1 measure(value:7)\nadd flows a:2 unmeasured()");
+    let read = || switch.read(&Query::TableEntries(EntryQuery::default())).unwrap().unwrap();
+    let has_a = |entity: &Entity, a: u64| match entity {
+        Entity::TableEntry(entry) => match &entry.matches[0].value {
+            Match::Exact(Value::Bits(bits)) => bits.to_u64() == Some(a),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    // Only one of them says that it is to be told of.
+    let Some(Entity::TableEntry(entry)) = read().into_iter().find(|entity| has_a(entity, 1)) else {
+        panic!("no such entry")
+    };
+    let entity = Entity::TableEntry(TableEntry { idle_timeout_ns: 200_000_000, ..entry });
+    let update = Update { kind: UpdateKind::Modify, entity };
+    switch.with_target(|_, target| target.write(&update)).unwrap().unwrap();
+    let mut expired = Vec::new();
+    until("the end of the idle timeout", || {
+        expired.extend(switch.take_expired());
+        !expired.is_empty()
+    });
+    assert!(expired.iter().all(|entity| has_a(entity, 1)), "{expired:?}");
+    assert_eq!(read().len(), 2);
+    assert_eq!(switch.n_untold(), 0);
 }
 
 #[test]
