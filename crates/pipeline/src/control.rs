@@ -24,6 +24,14 @@ pub struct Control {
     instance: Arc<Instance>,
 }
 
+/// How a table has been used, by all workers together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableUse {
+    pub n_entries: u64,
+    pub n_lookups: u64,
+    pub n_hits: u64,
+}
+
 /// What one operation on a table needs.
 struct TableAccess<'a> {
     state: &'a mut ControlState,
@@ -63,6 +71,24 @@ impl Control {
         let (control, _) = closed.parts();
         let version = control.published.as_ref().map_or(0, |published| published.version) + 1;
         control.published = Some(Arc::new(Published { version, pre }));
+    }
+
+    /// Entries, lookups and hits of each table of the program, in its order.
+    pub fn table_uses(&self) -> Vec<TableUse> {
+        let n_workers = self.instance.n_workers();
+        let n_tables = self.layout().tables.len() as u32;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let of_table = |table| {
+            let counts = (0..n_workers).map(|worker| ops.table_count(worker, table));
+            let none = TableUse { n_entries: ops.table_n_entries(table), n_lookups: 0, n_hits: 0 };
+            counts.fold(none, |all, count| TableUse {
+                n_lookups: all.n_lookups.wrapping_add(count.n_lookups),
+                n_hits: all.n_hits.wrapping_add(count.n_hits),
+                ..all
+            })
+        };
+        (0..n_tables).map(of_table).collect()
     }
 
     fn layout(&self) -> &Layout {

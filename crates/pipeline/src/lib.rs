@@ -39,7 +39,7 @@ pub use burst::{BurstPacket, Bursts, Fate, Path};
 pub use cache::{CacheOptions, Cached};
 pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
 pub use compiler::CompilerError;
-pub use control::Control;
+pub use control::{Control, TableUse};
 pub use instance::{Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};

@@ -55,6 +55,7 @@ pub(crate) struct RawChoice {
 pub(crate) struct Ops<'a> {
     raw: *mut abi::Instance,
     control: &'a abi::ControlOps,
+    worker: unsafe extern "C" fn(*mut abi::Instance, u32) -> *mut abi::Worker,
     layout: &'a Layout,
     alone: PhantomData<&'a mut ()>,
 }
@@ -67,7 +68,7 @@ impl<'a> Ops<'a> {
         functions: &'a Functions,
         layout: &'a Layout,
     ) -> Ops<'a> {
-        Ops { raw, control: &functions.control, layout, alone: PhantomData }
+        Ops { raw, control: &functions.control, worker: functions.worker, layout, alone: PhantomData }
     }
 }
 
@@ -205,6 +206,21 @@ impl Ops<'_> {
     pub(crate) fn table_n_entries(&self, table: u32) -> u64 {
         // SAFETY: see above.
         self.check_table(table).map_or(0, |()| unsafe { (self.control.table_n_entries)(self.raw, table) })
+    }
+
+    /// What a worker has counted of a table.
+    pub(crate) fn table_count(&self, worker: u32, table: u32) -> abi::TableCount {
+        if self.check_table(table).is_err() {
+            return abi::TableCount::default();
+        }
+        // SAFETY: see above; a worker that there is not is null, and each has one count for each table.
+        unsafe {
+            let worker = (self.worker)(self.raw, worker);
+            if worker.is_null() || (*worker).table_counts.is_null() {
+                return abi::TableCount::default();
+            }
+            *(*worker).table_counts.add(table as usize)
+        }
     }
 
     pub(crate) fn table_set_default(&mut self, table: u32, action: u32, data: &[u8]) -> Done<()> {

@@ -136,10 +136,17 @@ impl Switch {
         totals(&mut text, &report);
         ports(&mut text, &report);
         workers(&mut text, &report);
-        if let Some(tables) = self.n_entries() {
-            text.family("siding_table_entries", "gauge", "Entries that the controller has written.");
-            for (table, n) in tables {
-                text.sample("siding_table_entries", &[("table", &table)], n);
+        if let Some(tables) = self.table_uses() {
+            text.family("siding_table_entries", "gauge", "Entries of a table.");
+            for (table, uses) in &tables {
+                text.sample("siding_table_entries", &[("table", table)], uses.n_entries);
+            }
+            text.family("siding_table_lookup", "counter", "Lookups in a table of the running program.");
+            for (table, uses) in &tables {
+                let misses = uses.n_lookups.saturating_sub(uses.n_hits);
+                for (result, n) in [("hit", uses.n_hits), ("miss", misses)] {
+                    text.sample("siding_table_lookup_total", &[("table", table), ("result", result)], n);
+                }
             }
         }
         text.0.push_str("# EOF\n");

@@ -1,12 +1,12 @@
 //! The control plane's side of the program that runs.
 
 use crate::options::{Compiled, Options};
-use control::{Entity, Fault, Query, Schema, Target, Update, UpdateKind};
+use control::{Entity, Fault, Query, Schema, Target, Update};
 use device::entities::{Entities, State, View};
 use device::traffic::Pre;
 use device::{Config, PortState};
 use pipeline::{Control, Instance, InstanceOptions, Native, NativeError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A program with everything that its workers share.
@@ -16,8 +16,6 @@ pub(crate) struct Generation {
     pub(crate) pre: Pre,
     pub(crate) entities: Entities,
     pub(crate) config: Config,
-    /// Those that a controller has written.
-    pub(crate) n_entries: BTreeMap<control::TableId, u64>,
     instance: Arc<Instance>,
 }
 
@@ -41,8 +39,7 @@ impl Generation {
         let control = Control::new(Arc::clone(&instance));
         ports_down.iter().for_each(|port| control.set_port(*port, PortState::Down));
         let entities = Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema));
-        let n_entries = compiled.schema.tables.iter().map(|table| (table.id, 0)).collect();
-        Ok(Generation { compiled, control, pre: Pre::default(), entities, config, n_entries, instance })
+        Ok(Generation { compiled, control, pre: Pre::default(), entities, config, instance })
     }
 
     /// A worker's part of it.
@@ -75,19 +72,8 @@ pub(crate) struct Timed<'a> {
 impl Target for Timed<'_> {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
         self.is_pre_changed |= matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_));
-        let Generation { control, pre, entities, n_entries, .. } = &mut *self.generation;
-        entities.write(State { store: control, pre, now_ns: self.now_ns }, update)?;
-        if let Entity::TableEntry(entry) = &update.entity
-            && let Some(n) = n_entries.get_mut(&entry.table).filter(|_| !entry.is_default_action)
-        {
-            match update.kind {
-                UpdateKind::Insert => *n += 1,
-                UpdateKind::Modify => {}
-                // One that the program has declared was not counted.
-                UpdateKind::Delete => *n = n.saturating_sub(1),
-            }
-        }
-        Ok(())
+        let Generation { control, pre, entities, .. } = &mut *self.generation;
+        entities.write(State { store: control, pre, now_ns: self.now_ns }, update)
     }
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {

@@ -342,14 +342,12 @@ impl Switch {
         Ok(result)
     }
 
-    /// How many entries the controller has in each table.
-    pub(crate) fn n_entries(&self) -> Option<Vec<(String, u64)>> {
+    /// How each table of the running program has been used, by its name.
+    pub fn table_uses(&self) -> Option<Vec<(String, pipeline::TableUse)>> {
         let plane = lock(&self.shared.plane);
         let generation = plane.generation.as_ref()?;
-        let named = |(table, n): (&control::TableId, &u64)| {
-            (generation.compiled.schema.name_of(table.0).to_string(), *n)
-        };
-        Some(generation.n_entries.iter().map(named).collect())
+        let names = generation.compiled.program.tables.iter().map(|(_, table)| table.name.to_string());
+        Some(names.zip(generation.control.table_uses()).collect())
     }
 
     /// The answer to a query, which is valid.

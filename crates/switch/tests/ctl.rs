@@ -242,6 +242,7 @@ fn metrics_are_served() {
         "siding_port_rx_packets_total{port=\"0\"} 1",
         "siding_port_up{port=\"1\",name=\"wire1\"} 1",
         "siding_table_entries{table=\"Router.routes\"} 1",
+        "siding_table_lookup_total{table=\"Router.routes\",result=\"hit\"} 0",
         "siding_worker_packets_total{worker=\"0\"} 1",
     ] {
         assert!(answer.contains(&format!("\n{line}\n")), "{line}\n{answer}");
