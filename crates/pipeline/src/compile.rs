@@ -118,9 +118,9 @@ pub fn compile(c_text: &str, options: &CompileOptions) -> Result<Cached, Compile
     let work = cache.work_dir()?;
     fs::write(work.path.join(SOURCE), c_text)?;
     let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    args.extend(["-shared", "-DSD_CONTROL_ELSEWHERE", "-o", OBJECT, SOURCE].map(OsString::from));
+    args.extend(["-shared", "-DSD_CONTROL_ELSEWHERE"].map(OsString::from));
     args.push(control.object.into_os_string());
-    run(&compiler, &cache, work, &key, OBJECT, args, options)
+    run(&compiler, &cache, work, &key, [Path::new(SOURCE), Path::new(OBJECT)], args, options)
 }
 
 /// The part of the runtime that is the same for all programs. Compiled once for each set of flags.
@@ -136,17 +136,18 @@ fn compile_control(
     }
     let work = cache.work_dir()?;
     let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    args.extend(["-c", "-o", CONTROL].map(OsString::from));
-    args.push(Path::new(HEADERS).join(CONTROL_SOURCE).into_os_string());
-    run(compiler, cache, work, &key, CONTROL, args, options)
+    args.push("-c".into());
+    let source = Path::new(HEADERS).join(CONTROL_SOURCE);
+    run(compiler, cache, work, &key, [&source, Path::new(CONTROL)], args, options)
 }
 
+/// Compiles `source`, a file in `work`, to `object` beside it, and makes that known.
 fn run(
     compiler: &Compiler,
     cache: &Cache,
     work: WorkDir,
     key: &str,
-    object: &str,
+    [source, object]: [&Path; 2],
     mut args: Vec<OsString>,
     options: &CompileOptions,
 ) -> Result<Cached, CompileError> {
@@ -155,18 +156,19 @@ fn run(
     for (name, text) in RUNTIME {
         fs::write(headers.join(name), text)?;
     }
-    args.extend(["-I", HEADERS].map(OsString::from));
+    args.extend(["-I", HEADERS, "-o"].map(OsString::from));
+    args.extend([object, source].map(|path| path.as_os_str().to_owned()));
     let outcome = compiler.run(&args, &work.path, options.time_limit)?;
     if !outcome.status.success() {
         let kept = cache.keep(work, key);
         return Err(CompileError::Refused(Box::new(Refused {
             compiler: compiler.path.clone(),
-            source_file: kept.join(SOURCE),
+            source_file: kept.join(source),
             p4_line: p4_line(&outcome.messages),
             messages: outcome.messages,
         })));
     }
-    Ok(cache.publish(work, key, object, &outcome.messages)?)
+    Ok(cache.publish(work, key, &object.to_string_lossy(), &outcome.messages)?)
 }
 
 impl CompileOptions {
