@@ -264,289 +264,193 @@ static uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet *p, struct
     uint32_t tmp_error = 0;
 #line 35 "router.p4"
     s->headers.ethernet.sd_valid = 0;
-#line 35 "router.p4"
     s->headers.ipv4.sd_valid = 0;
-#line 35 "router.p4"
     s->headers.ports.sd_valid = 0;
 #line 40 "router.p4"
     /* state start */
-#line 40 "router.p4"
     s->meta.next_hop = 0;
-#line 40 "router.p4"
     s->meta.source_port = 0;
-#line 40 "router.p4"
     s->meta.destination_port = 0;
+#line 41 "router.p4"
     uint32_t t1 = p4_Ethernet__check(p);
-#line 41 "router.p4"
     if (SD_LIKELY(!t1))
-#line 41 "router.p4"
         p4_Ethernet__load(p, &s->headers.ethernet);
-#line 41 "router.p4"
     if (SD_UNLIKELY(t1)) {
-#line 41 "router.p4"
         tmp_error = t1;
-#line 41 "router.p4"
     } else {
+#line 42 "router.p4"
         if (s->headers.ethernet.ether_type == 0x800) {
 #line 49 "router.p4"
             /* state ipv4 */
-#line 49 "router.p4"
             uint32_t t2 = p4_Ipv4__check(p);
-#line 49 "router.p4"
             if (SD_LIKELY(!t2))
-#line 49 "router.p4"
                 p4_Ipv4__load(p, &s->headers.ipv4);
-#line 49 "router.p4"
             if (SD_UNLIKELY(t2)) {
-#line 49 "router.p4"
                 tmp_error = t2;
-#line 49 "router.p4"
                 goto n9;
-#line 49 "router.p4"
             }
 #line 51 "router.p4"
             if ((s->headers.ipv4.version == 4) && (s->headers.ipv4.header_words == 5)) {
                 if (s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 6) {
-#line 52 "router.p4"
                 } else if (s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 0x11) {
-#line 52 "router.p4"
                 } else {
-#line 52 "router.p4"
                     goto n8;
-#line 52 "router.p4"
                 }
 #line 60 "router.p4"
                 /* state ports */
-#line 60 "router.p4"
                 uint32_t t3 = p4_Ports__check(p);
-#line 60 "router.p4"
                 if (SD_LIKELY(!t3))
-#line 60 "router.p4"
                     p4_Ports__load(p, &s->headers.ports);
-#line 60 "router.p4"
                 if (SD_UNLIKELY(t3)) {
-#line 60 "router.p4"
                     tmp_error = t3;
-#line 60 "router.p4"
                     goto n9;
-#line 60 "router.p4"
                 }
+#line 61 "router.p4"
                 s->meta.source_port = s->headers.ports.source;
                 s->meta.destination_port = s->headers.ports.destination;
-#line 51 "router.p4"
             } else {
 #line 51 "router.p4"
                 tmp_error = 7;
-#line 51 "router.p4"
                 return SD_END_REJECTED + tmp_error;
-#line 51 "router.p4"
             }
-#line 42 "router.p4"
         }
 n8:;
+#line 44 "router.p4"
         return SD_END_DONE;
-#line 41 "router.p4"
     }
 n9:;
 #line 41 "router.p4"
     return SD_END_REJECTED + tmp_error;
 }
 
-#line 356 "router.c"
+#line 327 "router.c"
 /* control VerifyIpv4 */
 static uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 69 "router.p4"
     if (s->headers.ipv4.sd_valid) {
-#line 69 "router.p4"
         sd_pack_begin(w);
-#line 69 "router.p4"
         sd_pack_bits(w, 4, s->headers.ipv4.version);
-#line 69 "router.p4"
         sd_pack_bits(w, 4, s->headers.ipv4.header_words);
-#line 69 "router.p4"
         sd_pack_bits(w, 6, s->headers.ipv4.dscp);
-#line 69 "router.p4"
         sd_pack_bits(w, 2, s->headers.ipv4.ecn);
-#line 69 "router.p4"
         sd_pack_bits(w, 16, s->headers.ipv4.total_bytes);
-#line 69 "router.p4"
         sd_pack_bits(w, 16, s->headers.ipv4.identification);
-#line 69 "router.p4"
         sd_pack_bits(w, 3, s->headers.ipv4.flags);
-#line 69 "router.p4"
         sd_pack_bits(w, 13, s->headers.ipv4.fragment_offset);
-#line 69 "router.p4"
         sd_pack_bits(w, 8, s->headers.ipv4.ttl);
-#line 69 "router.p4"
         sd_pack_bits(w, 8, s->headers.ipv4.protocol);
-#line 69 "router.p4"
         sd_pack_bits(w, 32, s->headers.ipv4.source);
-#line 69 "router.p4"
         sd_pack_bits(w, 32, s->headers.ipv4.destination);
-#line 69 "router.p4"
         const uint64_t t1 = sd_hash_packed(w, SD_HASH_CSUM16, NULL, 0);
-#line 69 "router.p4"
         if (s->headers.ipv4.checksum != (t1 & 0xffff))
-#line 69 "router.p4"
             s->standard.checksum_error = 1;
-#line 69 "router.p4"
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 400 "router.c"
+#line 354 "router.c"
 static void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s);
 
 /* action Router.drop (router.p4:95) */
 #line 95 "router.p4"
 static void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
-#line 95 "router.p4"
 {
-    s->standard.egress_spec = 0x1ff;
 #line 96 "router.p4"
+    s->standard.egress_spec = 0x1ff;
     s->standard.mcast_grp = 0;
-#line 95 "router.p4"
 }
 
-#line 414 "router.c"
+#line 366 "router.c"
 /* action Router.permit (router.p4:99) */
 #line 99 "router.p4"
 static void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
-#line 99 "router.p4"
 {
-#line 99 "router.p4"
 }
 
-#line 423 "router.c"
+#line 373 "router.c"
 /* action Router.set_next_hop (router.p4:105) */
 #line 105 "router.p4"
 static void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t next_hop)
-#line 105 "router.p4"
 {
+#line 106 "router.p4"
     s->meta.next_hop = next_hop;
     /* The direct counter counts with every hit. */
-#line 105 "router.p4"
 }
 
-#line 434 "router.c"
+#line 383 "router.c"
 /* action Router.forward (router.p4:110) */
 #line 110 "router.p4"
 static void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t port, uint64_t source, uint64_t destination)
-#line 110 "router.p4"
 {
+#line 111 "router.p4"
     s->standard.egress_spec = port;
     s->headers.ethernet.source = source;
     s->headers.ethernet.destination = destination;
     s->headers.ipv4.ttl = (uint8_t)(s->headers.ipv4.ttl - 1);
-#line 110 "router.p4"
 }
 
-#line 447 "router.c"
+#line 395 "router.c"
 /* Runs the action that table Router.access_list has found. */
 #line 117 "router.p4"
 static void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
-#line 117 "router.p4"
 {
-#line 117 "router.p4"
     switch (found->action) {
-#line 117 "router.p4"
     case 0: { /* Router.permit */
-#line 117 "router.p4"
         p4_Router__permit(w, p, s);
-#line 117 "router.p4"
         break;
-#line 117 "router.p4"
     }
-#line 117 "router.p4"
     case 1: { /* Router.drop */
-#line 117 "router.p4"
         p4_Router__drop(w, p, s);
-#line 117 "router.p4"
         break;
-#line 117 "router.p4"
     }
-#line 117 "router.p4"
     default:
-#line 117 "router.p4"
         return;
-#line 117 "router.p4"
     }
-#line 117 "router.p4"
 }
 
-#line 480 "router.c"
+#line 414 "router.c"
 /* Runs the action that table Router.routes has found. */
 #line 132 "router.p4"
 static void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
-#line 132 "router.p4"
 {
-#line 132 "router.p4"
     switch (found->action) {
-#line 132 "router.p4"
     case 0: { /* Router.set_next_hop */
-#line 132 "router.p4"
         const struct p4_Router__set_next_hop__data *d = (const struct p4_Router__set_next_hop__data *)found->data;
-#line 132 "router.p4"
         p4_Router__set_next_hop(w, p, s, d->next_hop);
-#line 132 "router.p4"
         break;
-#line 132 "router.p4"
     }
-#line 132 "router.p4"
     case 1: { /* Router.drop */
-#line 132 "router.p4"
         p4_Router__drop(w, p, s);
-#line 132 "router.p4"
         break;
-#line 132 "router.p4"
     }
-#line 132 "router.p4"
     default:
-#line 132 "router.p4"
         return;
-#line 132 "router.p4"
     }
-#line 132 "router.p4"
 }
 
-#line 515 "router.c"
+#line 434 "router.c"
 /* Runs the action that table Router.next_hops has found. */
 #line 145 "router.p4"
 static void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
-#line 145 "router.p4"
 {
-#line 145 "router.p4"
     switch (found->action) {
-#line 145 "router.p4"
     case 0: { /* Router.forward */
-#line 145 "router.p4"
         const struct p4_Router__forward__data *d = (const struct p4_Router__forward__data *)found->data;
-#line 145 "router.p4"
         p4_Router__forward(w, p, s, d->port, d->source, d->destination);
-#line 145 "router.p4"
         break;
-#line 145 "router.p4"
     }
-#line 145 "router.p4"
     case 1: { /* Router.drop */
-#line 145 "router.p4"
         p4_Router__drop(w, p, s);
-#line 145 "router.p4"
         break;
-#line 145 "router.p4"
     }
-#line 145 "router.p4"
     default:
-#line 145 "router.p4"
         return;
-#line 145 "router.p4"
     }
-#line 145 "router.p4"
 }
 
-#line 550 "router.c"
+#line 454 "router.c"
 /* control Router */
 static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -556,92 +460,57 @@ static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_st
     sd_counter_count(w, 0, s->standard.ingress_port, 1, p->length_bytes);
     if ((s->standard.parser_error != 0u) || (s->standard.checksum_error == 1)) {
         p4_Router__drop(w, p, s);
-#line 159 "router.p4"
     } else {
 #line 161 "router.p4"
         if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
 #line 102 "router.p4"
             s->standard.egress_spec = 0x3f;
-#line 161 "router.p4"
         } else {
 #line 164 "router.p4"
             /* Router.access_list.apply() */
-#line 164 "router.p4"
             {
-#line 164 "router.p4"
                 struct p4_Router__access_list__key key;
-#line 164 "router.p4"
                 key.source = s->headers.ipv4.source;
-#line 164 "router.p4"
                 key.destination = s->headers.ipv4.destination;
-#line 164 "router.p4"
                 key.protocol = s->headers.ipv4.protocol;
-#line 164 "router.p4"
                 key.destination_port = s->meta.destination_port;
-#line 164 "router.p4"
                 const struct sd_found found = sd_table_lookup(w, p, 0, &key, sizeof key, 0);
-#line 164 "router.p4"
                 tmp_0 = found.action;
-#line 164 "router.p4"
                 p4_Router__access_list__run(w, p, s, &found);
-#line 164 "router.p4"
             }
-#line 164 "router.p4"
             switch (tmp_0) {
-#line 164 "router.p4"
             case 0: {
 #line 166 "router.p4"
                 /* Router.routes.apply() */
-#line 166 "router.p4"
                 {
-#line 166 "router.p4"
                     struct p4_Router__routes__key key;
-#line 166 "router.p4"
                     key.headers__ipv4__destination = s->headers.ipv4.destination;
-#line 166 "router.p4"
                     const struct sd_found found = sd_table_lookup(w, p, 1, &key, sizeof key, 0);
-#line 166 "router.p4"
                     tmp_1 = found.hit;
-#line 166 "router.p4"
                     p4_Router__routes__run(w, p, s, &found);
-#line 166 "router.p4"
                 }
-#line 166 "router.p4"
                 if (tmp_1) {
+#line 167 "router.p4"
                     /* Router.next_hops.apply() */
-#line 167 "router.p4"
                     {
-#line 167 "router.p4"
                         struct p4_Router__next_hops__key key;
-#line 167 "router.p4"
                         key.meta__next_hop = s->meta.next_hop;
-#line 167 "router.p4"
                         const struct sd_found found = sd_table_lookup(w, p, 2, &key, sizeof key, 0);
-#line 167 "router.p4"
                         p4_Router__next_hops__run(w, p, s, &found);
-#line 167 "router.p4"
                     }
-#line 166 "router.p4"
                 }
-#line 164 "router.p4"
                 break;
-#line 164 "router.p4"
             }
-#line 164 "router.p4"
             default:
-#line 164 "router.p4"
                 break;
-#line 164 "router.p4"
             }
-#line 161 "router.p4"
         }
-#line 159 "router.p4"
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 645 "router.c"
+#line 514 "router.c"
 /* control Sender */
 static uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -651,63 +520,45 @@ static uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_st
     return SD_END_DONE;
 }
 
-#line 655 "router.c"
+#line 524 "router.c"
 /* control UpdateIpv4 */
 static uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 185 "router.p4"
     if (s->headers.ipv4.sd_valid) {
-#line 185 "router.p4"
         sd_pack_begin(w);
-#line 185 "router.p4"
         sd_pack_bits(w, 4, s->headers.ipv4.version);
-#line 185 "router.p4"
         sd_pack_bits(w, 4, s->headers.ipv4.header_words);
-#line 185 "router.p4"
         sd_pack_bits(w, 6, s->headers.ipv4.dscp);
-#line 185 "router.p4"
         sd_pack_bits(w, 2, s->headers.ipv4.ecn);
-#line 185 "router.p4"
         sd_pack_bits(w, 16, s->headers.ipv4.total_bytes);
-#line 185 "router.p4"
         sd_pack_bits(w, 16, s->headers.ipv4.identification);
-#line 185 "router.p4"
         sd_pack_bits(w, 3, s->headers.ipv4.flags);
-#line 185 "router.p4"
         sd_pack_bits(w, 13, s->headers.ipv4.fragment_offset);
-#line 185 "router.p4"
         sd_pack_bits(w, 8, s->headers.ipv4.ttl);
-#line 185 "router.p4"
         sd_pack_bits(w, 8, s->headers.ipv4.protocol);
-#line 185 "router.p4"
         sd_pack_bits(w, 32, s->headers.ipv4.source);
-#line 185 "router.p4"
         sd_pack_bits(w, 32, s->headers.ipv4.destination);
-#line 185 "router.p4"
         const uint64_t t1 = sd_hash_packed(w, SD_HASH_CSUM16, NULL, 0);
-#line 185 "router.p4"
         s->headers.ipv4.checksum = t1 & 0xffff;
-#line 185 "router.p4"
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 697 "router.c"
+#line 550 "router.c"
 /* deparser RouterDeparser */
 static uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 209 "router.p4"
     p4_Ethernet__emit(w, p, &s->headers.ethernet);
-#line 209 "router.p4"
     p4_Ipv4__emit(w, p, &s->headers.ipv4);
-#line 209 "router.p4"
     p4_Ports__emit(w, p, &s->headers.ports);
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 711 "router.c"
+#line 562 "router.c"
 /* Where the headers are those that were parsed nothing moves: changed fields are written where they lie. */
 static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)
 {

@@ -143,60 +143,60 @@ impl Code {
     }
 
     /// The text. `file` is the name of the generated file in `#line`; without `sources` there are none.
+    ///
+    /// A `#line` stands where lines begin that come from another place than those before; what a statement of P4 becomes
+    /// counts on from its own line.
     pub(crate) fn render(&self, sources: Option<&SourceMap>, file: &str) -> String {
         let mut out = String::new();
-        // What the C compiler takes the next line for; `None` is the generated file.
+        // Where the last lines come from; `None` is the generated file.
+        let mut place: Option<(String, u32)> = None;
+        // What the C compiler takes the next line for, while that is P4.
         let mut taken: Option<(String, u32)> = None;
         let mut n_lines = 1u32;
         for line in &self.lines {
             let (indent, text, origin) = match line {
-                Line::Label(name) => {
-                    let _ = writeln!(out, "{name}:;");
-                    n_lines += 1;
-                    if let Some((_, line)) = &mut taken {
-                        *line += 1;
-                    }
-                    continue;
-                }
-                Line::Text { indent, text, origin } => (*indent, text, *origin),
+                Line::Label(name) => (0, format!("{name}:;"), Origin::Same),
+                Line::Text { indent, text, origin } => (*indent, text.clone(), *origin),
             };
             match (sources, origin) {
-                (Some(sources), Origin::P4(span)) => {
-                    if let Some(at) = sources.locate(span) {
-                        let wanted = Some((at.file, at.line));
-                        if wanted != taken
-                            && let Some((name, number)) = &wanted
-                        {
-                            let _ = writeln!(out, "#line {number} \"{}\"", escape(name));
+                (Some(sources), Origin::P4(span)) if !is_bracket(&text) => {
+                    let wanted = sources.locate(span).map(|at| (at.file, at.line));
+                    if let Some((name, number)) = wanted.clone().filter(|_| wanted != place) {
+                        if wanted != taken {
+                            let _ = writeln!(out, "#line {number} \"{}\"", escape(&name));
                             n_lines += 1;
-                            taken = wanted;
+                            taken.clone_from(&wanted);
                         }
+                        place = wanted;
                     }
                 }
-                (Some(_), Origin::Own) if taken.is_some() => {
+                (Some(_), Origin::Own) if place.is_some() => {
                     n_lines += 1;
                     let _ = writeln!(out, "#line {n_lines} \"{}\"", escape(file));
+                    place = None;
                     taken = None;
                 }
                 _ => {}
             }
-            if text.is_empty() {
-                out.push('\n');
-            } else {
+            if !text.is_empty() {
                 for _ in 0..indent {
                     out.push_str("    ");
                 }
-                out.push_str(text);
-                out.push('\n');
+                out.push_str(&text);
             }
-            let n = 1 + text.matches('\n').count() as u32;
-            n_lines += n;
+            out.push('\n');
+            n_lines += 1;
             if let Some((_, line)) = &mut taken {
-                *line += n;
+                *line += 1;
             }
         }
         out
     }
+}
+
+/// Nothing that a compiler would complain of.
+fn is_bracket(text: &str) -> bool {
+    matches!(text, "" | "{" | "}" | "} else {" | "break;" | "default:")
 }
 
 /// Text inside a C string literal.
