@@ -13,7 +13,10 @@ pub fn is_possible() -> bool {
     let why = match Command::new("ip").args(["netns", "add", &probe]).output() {
         Ok(made) if made.status.success() => {
             run(&format!("netns del {probe}"));
-            return true;
+            match Command::new("ping").arg("-V").output() {
+                Ok(_) => return true,
+                Err(error) => format!("ping: {error}"),
+            }
         }
         Ok(made) => String::from_utf8_lossy(&made.stderr).trim().to_owned(),
         Err(error) => format!("ip: {error}"),
