@@ -101,11 +101,6 @@ impl<'p> Cx<'p> {
         table_ends(self.program, &self.ends, id)
     }
 
-    /// Whether the code that runs a table's actions gives how they end, for a table that lists the action.
-    pub(crate) fn table_ends_of(&self, table: TableId) -> bool {
-        !self.table_ends(table).is_plain()
-    }
-
     pub(crate) fn block_of(&self, owner: Owner) -> BlockId {
         match owner {
             Owner::Block(block) => block,

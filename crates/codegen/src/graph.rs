@@ -258,27 +258,23 @@ impl<'p> Func<'_, 'p> {
             (true, true) => {}
             (false, true) => {
                 self.code.open(format!("if ({text})"));
-                self.put_arm(then);
+                self.code.append(then);
                 self.code.close("");
             }
             (true, false) => {
                 self.code.open(format!("if (!{})", condition.operand()));
-                self.put_arm(otherwise);
+                self.code.append(otherwise);
                 self.code.close("");
             }
             (false, false) => {
                 self.code.open(format!("if ({text})"));
-                self.put_arm(then);
+                self.code.append(then);
                 self.code.close(" else {");
                 self.code.indent();
-                self.put_arm(otherwise);
+                self.code.append(otherwise);
                 self.code.close("");
             }
         }
-    }
-
-    fn put_arm(&mut self, arm: crate::code::Code) {
-        self.code.append(arm);
     }
 
     fn two_ways(
@@ -399,15 +395,15 @@ impl<'p> Func<'_, 'p> {
         let then = self.nested(|f| f.edge(writing, from, ways[0], follow));
         if then.is_empty() || ends_elsewhere(&fail) {
             self.code.open(format!("if (SD_UNLIKELY({kept}))"));
-            self.put_arm(fail);
+            self.code.append(fail);
             self.code.close("");
             self.code.append(then.shallower());
         } else {
             self.code.open(format!("if (SD_UNLIKELY({kept}))"));
-            self.put_arm(fail);
+            self.code.append(fail);
             self.code.close(" else {");
             self.code.indent();
-            self.put_arm(then);
+            self.code.append(then);
             self.code.close("");
         }
     }

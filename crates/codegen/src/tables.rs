@@ -249,7 +249,7 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
         }
     }
     let call = format!("{}({arguments})", cx.procedure_name(procedure));
-    match (cx.ends(procedure).is_plain(), cx.table_ends_of(table)) {
+    match (cx.ends(procedure).is_plain(), !cx.table_ends(table).is_plain()) {
         (false, _) => out.line(format!("return {call};")),
         (true, returns) => {
             out.line(format!("{call};"));

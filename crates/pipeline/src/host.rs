@@ -58,7 +58,7 @@ impl HostContext {
         }
         if ExternOp::of_function(self.architecture, &call.name) == ExternOp::LogMessage {
             if self.messages.len() < N_MESSAGES_MAX {
-                let text = format_message(access.text(0).unwrap_or(""), &access.values(1));
+                let text = device::format_message(access.text(0).unwrap_or(""), &access.values(1));
                 self.messages.push(text);
             }
             return abi::end::DONE;
@@ -204,21 +204,6 @@ pub(crate) fn read_digests(calls: &[CallLayout], mut bytes: &[u8]) -> Vec<Digest
     digests
 }
 
-/// `text` with each `{}` replaced by the next value in decimal; those without a value stay.
-fn format_message(text: &str, values: &[Bits]) -> String {
-    let mut values = values.iter();
-    let mut pieces = text.split("{}");
-    let mut out = pieces.next().unwrap_or("").to_owned();
-    for piece in pieces {
-        match values.next() {
-            Some(value) => out += &value.to_string(),
-            None => out += "{}",
-        }
-        out += piece;
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,13 +257,5 @@ mod tests {
         assert_eq!(read_digests(&calls, &bytes), [digest(3, 4), digest(5, 6)]);
         bytes.pop();
         assert_eq!(read_digests(&calls, &bytes), [digest(3, 4)]);
-    }
-
-    #[test]
-    fn braces_are_values() {
-        let values = [Bits::new(8, 255), Bits::FALSE];
-        assert_eq!(format_message("a {} b {} c {}", &values), "a 255 b 0 c {}");
-        assert_eq!(format_message("", &values), "");
-        assert_eq!(format_message("{{}} ü{}", &values[..1]), "{255} ü{}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::hash::{pack, within};
 use super::objects::OutOfRange;
-use super::{CloneKind, CloneRequest, DigestMessage, Externs, Preserve, checksum, format_message};
+use super::{CloneKind, CloneRequest, DigestMessage, Externs, Preserve, checksum};
 use crate::exec::{Access, ExternEnd, ExternHost, Hit, StopReason};
 use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
@@ -112,7 +112,7 @@ impl Externs {
             }
             ExternOp::Assert | ExternOp::Assume => {}
             ExternOp::LogMessage => {
-                let text = format_message(access.text(0).unwrap_or(""), &access.values(1));
+                let text = device::format_message(access.text(0).unwrap_or(""), &access.values(1));
                 self.note(text);
             }
             ExternOp::TimeNanoseconds => {

@@ -18,10 +18,8 @@ pub mod objects;
 pub mod random;
 
 mod call;
-mod message;
 
 pub use device::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests, UserExtern};
-pub use message::format_message;
 
 use crate::exec::Hit;
 use crate::load::{Executable, Leaf, index_of};
