@@ -609,6 +609,7 @@ SD_INLINE void p4_arrive(struct sd_worker *w, struct sd_packet *p, struct p4_sta
     memset(s, 0, sizeof *s);
     p->cursor_bits = 0;
     w->requests.flags = 0;
+    w->failed = 0;
     s->standard.ingress_port = (uint16_t)((p->ingress_port) & 0x1ff);
     s->standard.packet_length = (uint32_t)(p->length_bytes);
     s->standard.ingress_global_timestamp = (uint64_t)((w->now_ns / 1000) & UINT64_C(0xffffffffffff));

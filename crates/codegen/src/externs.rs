@@ -17,6 +17,7 @@ const TRUNCATE_MIN_BYTES: u32 = 14;
 /// A call whose values the host sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostCall {
+    pub(crate) op: ExternOp,
     pub(crate) name: String,
     pub(crate) object: Option<usize>,
     pub(crate) args: Vec<HostArg>,
@@ -184,13 +185,13 @@ impl<'p> Func<'_, 'p> {
                 self.request("TRUNCATE", "truncate_bytes", &n);
             }
             ExternOp::Digest => {
-                let (call, values) = self.host_args(name, object, args, None);
+                let (call, values) = self.host_args(op, name, object, args, None);
                 self.code.line(format!("sd_digest(w, {call}, &{values}, sizeof {values});"));
             }
             ExternOp::Assert => self.stop_unless(args, "SD_END_ASSERTION_FAILED"),
             ExternOp::Assume => self.stop_unless(args, "SD_END_ASSUMPTION_FAILED"),
             ExternOp::LogMessage => {
-                let (call, values) = self.host_args(name, object, args, None);
+                let (call, values) = self.host_args(op, name, object, args, None);
                 self.code.line("if (w->host->call)");
                 self.code.indent();
                 self.code.line(format!(
@@ -503,6 +504,7 @@ impl<'p> Func<'_, 'p> {
     /// The arguments of a call in one struct; gives the number of the call and the struct's name.
     fn host_args(
         &mut self,
+        op: ExternOp,
         name: &str,
         object: Option<ObjectId>,
         args: &[Arg],
@@ -518,7 +520,8 @@ impl<'p> Func<'_, 'p> {
                 Arg::Absent => HostArg::Absent,
             });
         }
-        let call = HostCall { name: name.to_string(), object: object.map(index), args: described, result };
+        let call =
+            HostCall { op, name: name.to_string(), object: object.map(index), args: described, result };
         let number = {
             let mut calls = self.cx.calls.borrow_mut();
             match calls.iter().position(|c| *c == call) {
@@ -575,7 +578,7 @@ impl<'p> Func<'_, 'p> {
 
     fn call_user(&mut self, name: &str, object: Option<ObjectId>, args: &[Arg], result: Option<&Place>) {
         let result_ty = result.and_then(|place| self.field_types(place).first().cloned());
-        let (call, values) = self.host_args(name, object, args, result_ty.clone());
+        let (call, values) = self.host_args(ExternOp::User, name, object, args, result_ty.clone());
         let given = self.temp();
         match &result_ty {
             Some(ty) => {

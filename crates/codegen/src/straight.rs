@@ -100,6 +100,11 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.line("memset(s, 0, sizeof *s);");
     out.line("p->cursor_bits = 0;");
     out.line("w->requests.flags = 0;");
+    // A packet that was dropped on its way may have left something behind.
+    out.line("w->failed = 0;");
+    if cx.calls.borrow().iter().any(|call| call.op == ExternOp::Digest) {
+        out.line("w->digests.length = 0;");
+    }
     set_field(cx, FieldRole::IngressPort, "p->ingress_port", out);
     set_field(cx, FieldRole::PacketLength, "p->length_bytes", out);
     set_field(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
