@@ -28,7 +28,11 @@ struct Built {
 }
 
 fn built() -> Built {
-    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/bursts/ways.p4");
+    built_of("ways.p4")
+}
+
+fn built_of(file: &str) -> Built {
+    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/bursts").join(file);
     let source = driver::read_source(&path).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable =
@@ -176,6 +180,24 @@ fn every_packet_ends_once_and_alike_on_both_paths() {
         // Copied, resubmitted, recirculated, truncated; and, without headroom, longer than before.
         assert_eq!(n_elsewhere, if headroom == 0 { 6 } else { 5 }, "{fates:?}");
     }
+}
+
+/// What a packet has asked for before it fails is not done for the next of its burst.
+#[test]
+fn dropped_packets_leave_nothing_behind() {
+    let built = built_of("left.p4");
+    let program = built.runnable.program.clone();
+    let mut device = native_device(Arc::clone(&built.pipeline), program, built.schema(), config()).unwrap();
+    let mut storages = [0u8, 7, 0, 9].map(|byte| [byte]);
+    let mut burst: Vec<BurstPacket<'_>> =
+        storages.iter_mut().map(|storage| BurstPacket::new(storage, 0, 1, 0)).collect();
+    let mut outputs = Vec::new();
+    let mut heard = Heard::default();
+    let mut bursts = Bursts::new(&config());
+    bursts.process(&mut device.switch, 1000, &mut burst, Path::Straight, &mut heard, &mut outputs);
+    let digests: Vec<u64> = device.switch.take_digests().iter().map(|d| d.values[0].low_u64()).collect();
+    assert_eq!(digests, [7, 9]);
+    assert_eq!(device.switch.totals().n_dropped_for("assertion_failed"), 2);
 }
 
 #[test]
