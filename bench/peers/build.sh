@@ -1,0 +1,42 @@
+#!/bin/bash
+# Builds the peers that the benchmarks run beside the switch: peer-NAME for every project found on this machine.
+# A project that is absent costs a sentence, not a failure.
+#
+#     bench/peers/build.sh [--bmv2 DIR] [--dpdk-source DIR]
+#
+#   --bmv2 DIR         a built tree of p4lang/behavioral-model (see README.md for how to build it fast)
+#   --dpdk-source DIR  DPDK's sources of the installed version: SWX's compiled pipelines include an internal header
+#
+# SIDING_PEERS names the folder for the executables (otherwise target/peers). CC and CXX name the compilers.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+out="${SIDING_PEERS:-$here/../../target/peers}"
+bmv2=""
+dpdk_source=""
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --bmv2) bmv2="${2:?--bmv2 wants a folder}"; shift 2 ;;
+        --dpdk-source) dpdk_source="${2:?--dpdk-source wants a folder}"; shift 2 ;;
+        *) echo "usage: build.sh [--bmv2 DIR] [--dpdk-source DIR]" >&2; exit 2 ;;
+    esac
+done
+mkdir -p "$out"
+out="$(cd "$out" && pwd)"
+flags=(-std=gnu11 -D_GNU_SOURCE -O3 -march=native -Wall -Wextra)
+
+build_dpdk_libraries() {
+    # pkg-config's -march is that of the oldest processor the package runs on; ours comes after it and wins.
+    local cflags libs
+    read -ra cflags <<<"$(pkg-config --cflags libdpdk)"
+    read -ra libs <<<"$(pkg-config --libs libdpdk)"
+    for name in "$@"; do
+        "${CC:-cc}" "${cflags[@]}" "${flags[@]}" "$here/$name.c" -o "$out/peer-$name" "${libs[@]}"
+        echo "built $out/peer-$name"
+    done
+}
+
+if pkg-config --exists libdpdk 2>/dev/null; then
+    build_dpdk_libraries rte_hash
+else
+    echo "skipped rte_hash: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
+fi

@@ -1,0 +1,148 @@
+/*
+ * Peer: DPDK's rte_hash, the cuckoo hash table. 16-byte keys; bulk lookups in bursts of 32 that all hit, one writer.
+ *
+ *     peer-rte_hash [--quick] [--size N]
+ *
+ * Timed for "lookup": the 32 pointers to the keys and rte_hash_lookup_bulk. The keys lie one after another, as
+ * they would in extracted headers, in random order of entries. Timed for "insert": rte_hash_add_key_data, one key
+ * at a time, from an empty table to N entries. The table is created for a quarter more entries than it is given:
+ * without the extendable buckets a cuckoo table may refuse its last few per cent.
+ */
+#include <inttypes.h>
+
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+
+#include "dpdk_start.h"
+#include "workload.h"
+
+#define BURSTS_PER_SLICE 64
+
+struct key {
+    uint64_t words[2];
+};
+_Static_assert(sizeof(struct key) == 16, "the workload is a 16-byte key");
+
+static struct key key_at(uint64_t i)
+{
+    uint64_t state = 0x51d1 + i * 2;
+    struct key k;
+    k.words[0] = peer_random(&state);
+    k.words[1] = peer_random(&state);
+    return k;
+}
+
+static struct rte_hash *create(uint64_t n_entries)
+{
+    static unsigned serial;
+    char name[32];
+    snprintf(name, sizeof(name), "peer%u", serial++);
+    struct rte_hash_parameters parameters = {
+        .name = name,
+        .entries = (uint32_t)(n_entries + n_entries / 4 + 16),
+        .key_len = sizeof(struct key),
+        .hash_func = rte_hash_crc,
+        .socket_id = 0,
+    };
+    return rte_hash_create(&parameters);
+}
+
+/* Fills `table` with the first `n_entries` keys; returns cycles per insert, or a negative number. */
+static double fill(struct rte_hash *table, const struct key *keys, uint64_t n_entries)
+{
+    double begin = peer_thread_cycles();
+    for (uint64_t i = 0; i < n_entries; i++)
+        if (rte_hash_add_key_data(table, &keys[i], (void *)(uintptr_t)(i + 1)) != 0)
+            return -1;
+    return (peer_thread_cycles() - begin) / (double)n_entries;
+}
+
+/* One pass over `order`, whose length is a multiple of a slice; returns cycles per lookup, or a negative number. */
+static double look_up(const struct rte_hash *table, const struct key *order, size_t n_order)
+{
+    static struct peer_slices slices;
+    slices.n = 0;
+    for (size_t at = 0; at < n_order; at += (size_t)BURSTS_PER_SLICE * PEER_BURST) {
+        int32_t all = 0;
+        uint64_t begin = peer_tsc();
+        for (size_t burst = 0; burst < BURSTS_PER_SLICE; burst++) {
+            const void *keys[PEER_BURST];
+            int32_t positions[PEER_BURST];
+            for (size_t i = 0; i < PEER_BURST; i++)
+                keys[i] = &order[at + burst * PEER_BURST + i];
+            rte_hash_lookup_bulk(table, keys, PEER_BURST, positions);
+            for (size_t i = 0; i < PEER_BURST; i++)
+                all |= positions[i];
+        }
+        peer_slice_add(&slices, begin, peer_tsc(), (size_t)BURSTS_PER_SLICE * PEER_BURST);
+        if (all < 0)
+            return -1;
+    }
+    return peer_median(slices.values, slices.n);
+}
+
+static int measure(uint64_t n_entries, size_t n_runs)
+{
+    /* Twice the entries, so that a large table's lookups do not stay in the cache; at most 4 Mi lookups a run. */
+    size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 64;
+    while (n_order < 2 * n_entries && n_order < ((size_t)4 << 20))
+        n_order *= 2;
+    struct key *keys = malloc(n_entries * sizeof(*keys));
+    struct key *order = malloc(n_order * sizeof(*order));
+    double inserts[PEER_RUNS], lookups[PEER_RUNS];
+    struct rte_hash *table = NULL;
+    uint64_t state = 7;
+    int status = -1;
+    char extra[160];
+
+    if (keys == NULL || order == NULL)
+        goto done;
+    for (uint64_t i = 0; i < n_entries; i++)
+        keys[i] = key_at(i);
+    for (size_t i = 0; i < n_order; i++)
+        order[i] = keys[peer_random_below(&state, (uint32_t)n_entries)];
+
+    /* Filling 10 million entries takes seconds: fewer fills of those. */
+    size_t n_fills = n_entries > 2000000 && n_runs > 3 ? 3 : n_runs;
+    for (size_t run = 0; run < n_fills; run++) {
+        rte_hash_free(table);
+        table = create(n_entries);
+        if (table == NULL || (inserts[run] = fill(table, keys, n_entries)) < 0)
+            goto done;
+    }
+    look_up(table, order, n_order);
+    for (size_t run = 0; run < n_runs; run++)
+        if ((lookups[run] = look_up(table, order, n_order)) < 0)
+            goto done;
+
+    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"key_bytes\":16,\"burst\":%d,\"pages\":\"%s\"", PEER_BURST,
+             peer_pages);
+    peer_print("rte_hash", peer_dpdk_version(), "lookup", n_entries, lookups, n_runs, extra);
+    snprintf(extra, sizeof(extra), "\"unit\":\"insert\",\"key_bytes\":16,\"pages\":\"%s\"", peer_pages);
+    peer_print("rte_hash", peer_dpdk_version(), "insert", n_entries, inserts, n_fills, extra);
+    status = 0;
+done:
+    if (status != 0)
+        fprintf(stderr, "peer-rte_hash: %" PRIu64 " entries do not fit or are not found\n", n_entries);
+    rte_hash_free(table);
+    free(order);
+    free(keys);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t sizes[] = {10, 1000, 100000, 1000000, 10000000};
+    int quick = peer_flag(argc, argv, "--quick");
+    uint64_t only = strtoull(peer_option(argc, argv, "--size", "0"), NULL, 10);
+    uint64_t largest = only != 0 ? only : quick ? 100000 : 10000000;
+
+    if (largest > 100000000 || peer_dpdk_start(argv[0], (unsigned)(64 + largest / 7000)) != 0)
+        return 1;
+    if (only != 0)
+        return measure(only, quick ? 3 : PEER_RUNS) != 0;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && sizes[i] <= largest; i++)
+        if (measure(sizes[i], quick ? 3 : PEER_RUNS) != 0)
+            return 1;
+    return 0;
+}
