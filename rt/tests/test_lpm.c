@@ -1,0 +1,165 @@
+/* Longest prefix match against a linear scan over the prefixes. */
+#include "sd_lpm.h"
+
+#include "check.h"
+
+#define LIMBS_MAX 16
+#define N_LISTED 4096
+#define N_BULK 70
+
+struct listed {
+    uint64_t bits[LIMBS_MAX];
+    uint32_t length;
+    uint32_t number;
+};
+
+static struct listed list[N_LISTED];
+static uint32_t n_listed;
+static uint64_t state;
+static uint32_t width, n_limbs;
+static uint64_t n_hits, n_lookups;
+
+static uint64_t below(uint64_t n)
+{
+    return check_random(&state) % n;
+}
+
+static bool bit_of(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (63 - i % 64) & 1;
+}
+
+static void cut(uint64_t *bits, uint32_t length)
+{
+    for (uint32_t i = length; i < n_limbs * 64; i++)
+        bits[i / 64] &= ~(UINT64_C(1) << (63 - i % 64));
+}
+
+static bool covers(const struct listed *l, const uint64_t *key)
+{
+    for (uint32_t i = 0; i < l->length; i++)
+        if (bit_of(l->bits, i) != bit_of(key, i))
+            return false;
+    return true;
+}
+
+static uint32_t scan(const uint64_t *key)
+{
+    const struct listed *best = NULL;
+    for (uint32_t i = 0; i < n_listed; i++)
+        if ((!best || list[i].length > best->length) && covers(&list[i], key))
+            best = &list[i];
+    return best ? best->number : SD_LPM_NONE;
+}
+
+static struct listed *find(const uint64_t *bits, uint32_t length)
+{
+    for (uint32_t i = 0; i < n_listed; i++)
+        if (list[i].length == length && memcmp(list[i].bits, bits, n_limbs * 8) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* Often near to what is there: the first bits of it, and then others. */
+static void random_bits(uint64_t *bits)
+{
+    memset(bits, 0, LIMBS_MAX * 8);
+    for (uint32_t i = 0; i < n_limbs; i++)
+        bits[i] = check_random(&state);
+    if (n_listed > 0 && below(8) > 0) {
+        const struct listed *near = &list[below(n_listed)];
+        uint32_t same = (uint32_t)below(2) ? near->length : (uint32_t)below(width + 1);
+        for (uint32_t i = 0; i < same; i++) {
+            uint64_t mask = UINT64_C(1) << (63 - i % 64);
+            bits[i / 64] = (bits[i / 64] & ~mask) | (near->bits[i / 64] & mask);
+        }
+        if (same > 0 && below(2))
+            bits[(same - 1) / 64] ^= UINT64_C(1) << (63 - (same - 1) % 64);
+    }
+    cut(bits, width);
+}
+
+static void check_lookups(const struct sd_lpm *t)
+{
+    static uint64_t keys[N_BULK * LIMBS_MAX];
+    static uint32_t numbers[N_BULK];
+    uint32_t n = (uint32_t)below(N_BULK + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key[LIMBS_MAX];
+        random_bits(key);
+        memcpy(keys + (size_t)i * n_limbs, key, n_limbs * 8);
+    }
+    /* As generated code says it, and as code does that does not know the width. */
+    if (n_limbs == 1)
+        sd_lpm_lookup_bulk(t, keys, 1, n, numbers);
+    else if (n_limbs == 2)
+        sd_lpm_lookup_bulk(t, keys, 2, n, numbers);
+    else
+        sd_lpm_lookup_bulk(t, keys, n_limbs, n, numbers);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t *key = keys + (size_t)i * n_limbs;
+        uint32_t wanted = scan(key);
+        CHECK(numbers[i] == wanted);
+        CHECK(sd_lpm_lookup(t, key, n_limbs) == wanted);
+        n_hits += wanted != SD_LPM_NONE;
+        n_lookups++;
+    }
+}
+
+static void run(uint32_t n_steps, uint32_t n_max)
+{
+    struct sd_lpm t;
+    CHECK(sd_lpm_init(&t, width, NULL));
+    n_limbs = (width + 63) / 64;
+    n_listed = 0;
+    uint32_t next = 0;
+    for (uint32_t step = 0; step < n_steps; step++) {
+        struct listed l;
+        random_bits(l.bits);
+        l.length = (uint32_t)below(width + 1);
+        if (below(3) && width > 24)
+            l.length = 18 + (uint32_t)below(7);
+        cut(l.bits, l.length);
+        /* They come and go. */
+        bool is_filling = step / n_max % 3 < 2;
+        if (below(10) < (is_filling ? 7 : 3)) {
+            bool is_there = find(l.bits, l.length) != NULL;
+            if (!is_there && n_listed >= n_max)
+                continue;
+            l.number = next++;
+            CHECK(sd_lpm_add(&t, l.bits, l.length, l.number) == (is_there ? SD_EXISTS : SD_OK));
+            if (!is_there)
+                list[n_listed++] = l;
+        } else {
+            if (n_listed > 0 && below(4))
+                l = list[below(n_listed)];
+            struct listed *there = find(l.bits, l.length);
+            CHECK(sd_lpm_find(&t, l.bits, l.length) == (there ? there->number : SD_LPM_NONE));
+            CHECK(sd_lpm_remove(&t, l.bits, l.length) == (there ? SD_OK : SD_NOT_FOUND));
+            if (there)
+                *there = list[--n_listed];
+        }
+        if (step % 5 == 0)
+            check_lookups(&t);
+    }
+    while (n_listed > 0) {
+        const struct listed *l = &list[--n_listed];
+        CHECK(sd_lpm_remove(&t, l->bits, l->length) == SD_OK);
+        if (n_listed % 50 == 0)
+            check_lookups(&t);
+    }
+    sd_lpm_free(&t);
+}
+
+int main(void)
+{
+    static const uint32_t widths[] = {1, 5, 6, 7, 13, 24, 32, 33, 48, 63, 64, 65, 70, 127, 128, 129, 200, 1000};
+    for (uint32_t i = 0; i < SD_ARRAY_LEN(widths); i++) {
+        width = widths[i];
+        state = width;
+        n_hits = n_lookups = 0;
+        run(3000, 100);
+        CHECK(n_hits * 20 > n_lookups && n_hits * 100 < n_lookups * 99);
+    }
+    return 0;
+}
