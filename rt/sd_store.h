@@ -71,6 +71,44 @@ static SD_UNUSED void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, s
     return grown;
 }
 
+#define SD_HUGE_BYTES ((size_t)2 << 20)
+
+/*
+ * Zeros that take room from the first write on, in huge pages where the system has some: what fits no cache is
+ * looked up in at random, and misses of the TLB would cost as much as those of the cache. Begins on a huge page if
+ * it is that large. NULL when memory is short. sd_unmap_large takes it back.
+ */
+static SD_UNUSED void *sd_map_large(size_t n_bytes)
+{
+    if (n_bytes > PTRDIFF_MAX - SD_HUGE_BYTES)
+        return NULL;
+    size_t kept = n_bytes ? n_bytes : 1;
+    size_t slack = kept >= SD_HUGE_BYTES ? SD_HUGE_BYTES : 0;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    uint8_t *mapped = mmap(NULL, kept + slack, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if ((void *)mapped == MAP_FAILED)
+        return NULL;
+    if (!slack)
+        return mapped;
+    /* What is in front of the first huge page, and behind the end, goes back. */
+    size_t before = -(uintptr_t)mapped & (SD_HUGE_BYTES - 1);
+    size_t after = (slack - before) & ~(size_t)4095;
+    if (before)
+        munmap(mapped, before);
+    mapped += before;
+    if (after)
+        munmap(mapped + sd_round_up(kept, 4096), after);
+    /* Advice: without huge pages everything works, more slowly. */
+    madvise(mapped, kept, MADV_HUGEPAGE);
+    return mapped;
+}
+
+static SD_UNUSED void sd_unmap_large(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, n_bytes ? n_bytes : 1);
+}
+
 /* Memory of zeros, of which only what was written takes room. */
 struct sd_lazy {
     uint8_t *bytes;

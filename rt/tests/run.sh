@@ -7,11 +7,14 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-flags=(-std=gnu11 -Wall -Wextra -Werror -I "$here/..")
+flags=(-std=gnu11 -pthread -Wall -Wextra -Werror -I "$here/..")
 declare -A modes=(
     [optimised]="-O2"
     [sanitized]="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    [threads]="-O1 -g -fsanitize=thread"
 )
+# Programs with threads, for ThreadSanitizer.
+threaded=" test_epoch "
 
 tests=("$@")
 if [ ${#tests[@]} -eq 0 ]; then
@@ -25,7 +28,8 @@ for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
     n_compilers=$((n_compilers + 1))
     for test in "${tests[@]}"; do
-        for mode in optimised sanitized; do
+        for mode in optimised sanitized threads; do
+            [[ $mode != threads || $threaded == *" $test "* ]] || continue
             # Flags of a mode are several words.
             # shellcheck disable=SC2086
             "$compiler" "${flags[@]}" ${modes[$mode]} "$here/$test.c" -o "$out/$test"
