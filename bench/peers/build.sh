@@ -36,7 +36,7 @@ build_dpdk_libraries() {
 }
 
 if pkg-config --exists libdpdk 2>/dev/null; then
-    build_dpdk_libraries rte_hash
+    build_dpdk_libraries rte_hash rte_fib rte_acl
 else
-    echo "skipped rte_hash: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
+    echo "skipped rte_hash, rte_fib and rte_acl: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
 fi
