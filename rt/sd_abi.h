@@ -13,7 +13,7 @@
 
 #include "sd_base.h"
 
-#define SD_ABI_VERSION 1u
+#define SD_ABI_VERSION 2u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -48,6 +48,25 @@ enum sd_match_kind {
     SD_MATCH_TERNARY,
     SD_MATCH_RANGE,
     SD_MATCH_OPTIONAL
+};
+
+/* How entries of a table are found: follows from its keys, see sd_table.h. */
+enum sd_engine {
+    /* The table finds out itself. */
+    SD_ENGINE_ANY,
+    SD_ENGINE_NONE,
+    SD_ENGINE_EXACT,
+    SD_ENGINE_LPM,
+    SD_ENGINE_RANKED
+};
+
+/* How packets go through the program: see sd_burst.h. */
+enum sd_path {
+    /* Bursts from segment to segment as soon as tables are larger than a cache near the core. */
+    SD_PATH_AUTO,
+    /* One packet after the other. */
+    SD_PATH_STRAIGHT,
+    SD_PATH_BURSTS
 };
 
 /* What counters and meters count. */
@@ -121,6 +140,10 @@ struct sd_table_type {
     uint32_t direct_meter_unit;
     /* Some entry of the program leaves out an exact key: no hashing. */
     uint32_t has_wildcards;
+    /* enum sd_engine */
+    uint32_t engine;
+    /* Entries may expire. */
+    uint32_t has_idle_timeout;
 };
 
 struct sd_object_type {
@@ -311,6 +334,15 @@ struct sd_worker {
     uint64_t random[4];
     /* Of each table. */
     struct sd_table_count *table_counts;
+    /* What packets of a burst keep while they wait: struct p4_burst of generated code; NULL where none waits. */
+    void *burst;
+    /* Digests of packets that wait; emptied when a burst begins. */
+    struct sd_buffer kept;
+    /* Of the burst whose packets have all run: those that go on at the host, the next one that `process` is to
+       be called with, and how many are left. A host that does not go on with a burst sets the last to 0. */
+    uint64_t leaving;
+    uint32_t burst_at;
+    uint32_t n_burst_left;
 };
 
 /* --- Tables: see sd_table.h for what they do. --- */
@@ -432,7 +464,8 @@ struct sd_control_ops {
 /* What an instance is made with. */
 struct sd_config {
     uint32_t n_workers;
-    uint32_t reserved;
+    /* enum sd_path */
+    uint32_t path;
     uint64_t seed;
 };
 
@@ -443,6 +476,8 @@ struct sd_pipeline {
     const char *program_name;
     uint32_t state_bytes;
     uint32_t state_align;
+    /* What a worker needs for packets that wait; 0: none ever does. */
+    uint64_t burst_bytes;
     uint32_t n_tables;
     uint32_t n_objects;
     uint32_t n_value_sets;
@@ -472,7 +507,8 @@ struct sd_pipeline {
     /*
      * Packets straight through, from arrival to their verdicts. Stops after a packet that has to go on at the
      * host, whose state is in `worker->state`; gives the number of packets that have a verdict, that one
-     * included. NULL where the architecture has no straight path.
+     * included. The next call goes on with the packets after it, at the same addresses: some of these may have
+     * run already. NULL where the architecture has no straight path.
      */
     uint32_t (*process)(struct sd_worker *, struct sd_packet *packets, uint32_t n);
 };

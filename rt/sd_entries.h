@@ -47,7 +47,7 @@ static SD_UNUSED void sd_table_choose_engine(struct sd_table *t)
     if (type->n_keys == 0)
         t->engine = SD_ENGINE_NONE;
     else if (!t->has_priority && n_lpm <= 1 && !type->has_wildcards)
-        t->engine = SD_ENGINE_HASH;
+        t->engine = n_lpm ? SD_ENGINE_LPM : SD_ENGINE_EXACT;
     else
         t->engine = SD_ENGINE_RANKED;
     /* Laid out with what every packet reads first. */
@@ -91,7 +91,7 @@ static SD_UNUSED bool sd_table_init(struct sd_table *t, const struct sd_table_ty
         else
             sd_prefix_mask(t->ones + value->offset, value->width_bits, value->width_bits);
     }
-    if (t->engine != SD_ENGINE_HASH)
+    if (!sd_is_hashed(t))
         return true;
     size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
     t->by_length = calloc(n_lengths, sizeof *t->by_length);
@@ -175,7 +175,7 @@ static SD_UNUSED uint64_t sd_prefix_hash(const struct sd_table *t, const struct 
 static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
 {
     uint32_t n = t->type->key_bytes, slot;
-    if (t->engine == SD_ENGINE_HASH) {
+    if (sd_is_hashed(t)) {
         uint32_t length = sd_prefix_bits(t, view->mask);
         if (t->lpm_key && length > t->lpm_key->value.width_bits)
             return NULL;
@@ -418,7 +418,7 @@ static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_t
 {
     uint32_t n = t->type->key_bytes;
     uint32_t prefix_bits = sd_prefix_bits(t, view->mask);
-    if (t->engine == SD_ENGINE_HASH && prefix_bits > (t->lpm_key ? t->lpm_key->value.width_bits : 0))
+    if (sd_is_hashed(t) && prefix_bits > (t->lpm_key ? t->lpm_key->value.width_bits : 0))
         return SD_OUT_OF_RANGE;
     if (!sd_table_reserve(t, prefix_bits))
         return SD_NO_MEMORY;
@@ -451,6 +451,7 @@ static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_t
     sd_engine_add(t, e);
     t->ordered[t->n_ordered++] = (struct sd_ordered){e->handle, slot};
     t->n_entries++;
+    instance->entries_bytes += t->entry_bytes;
     *handle = e->handle;
     return SD_OK;
 }

@@ -50,6 +50,8 @@ static SD_UNUSED void sd_worker_free(struct sd_worker *w)
     free(w->digests.bytes);
     free(w->scratch.bytes);
     free(w->table_counts);
+    free(w->burst);
+    free(w->kept.bytes);
     free(w);
 }
 
@@ -67,7 +69,10 @@ static SD_UNUSED struct sd_worker *sd_worker_new(struct sd_instance *instance, u
     w->state = aligned_alloc(align, state_bytes);
     w->direct_colours = sd_alloc_lines(pipeline->n_tables, 1);
     w->table_counts = sd_alloc_lines(pipeline->n_tables, sizeof *w->table_counts);
-    if (!w->state || !w->direct_colours || !w->table_counts) {
+    if (pipeline->burst_bytes)
+        w->burst = sd_alloc_lines(1, pipeline->burst_bytes);
+    bool has_burst = w->burst || !pipeline->burst_bytes;
+    if (!w->state || !w->direct_colours || !w->table_counts || !has_burst) {
         sd_worker_free(w);
         return NULL;
     }
@@ -147,6 +152,7 @@ SD_CONTROL struct sd_instance *sd_instance_create(const struct sd_pipeline *pipe
         return NULL;
     instance->pipeline = pipeline;
     instance->n_workers = config->n_workers;
+    instance->path = config->path;
     if (!sd_instance_init(instance, config->seed)) {
         sd_instance_destroy(instance);
         return NULL;

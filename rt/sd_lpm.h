@@ -1,112 +1,270 @@
 /*
- * Longest prefix match: prefixes of keys of one width, each with a number.
+ * Longest prefix match: prefixes of keys of one width, each with a number. This file: what lookups read.
  *
- * Owns: struct sd_lpm. A key is an array of 64-bit limbs, the most significant first, its first bit the
- * highest of the first limb; bits beyond the width are zero. A prefix is such a key with zeros beyond its
- * length. Numbers tell prefixes apart: no two of one table have the same.
+ * A key is an array of 64-bit limbs, the most significant first, its first bit the highest of the first limb; bits
+ * beyond the width are zero. A prefix is such a key with zeros beyond its length. Numbers tell prefixes apart: no
+ * two of one table have the same.
+ *
+ * A root is indexed by the first bits of a key; each further level looks at SD_LPM_STRIDE bits. What stands for all
+ * keys with the same bits so far is a word:
+ *
+ *   0                  no prefix matches
+ *   number + 1         the answer
+ *   SD_LPM_NODE | at   a node: 64 words for the next bits, of which those that are equal to the one in front of
+ *                      them are left out (one bit for each says so); cf. Asai, Ohara, "Poptrie" (2015)
+ *   the same with SD_LPM_IS_BUCKET: up to four prefixes, the longest first, and a word for the rest; where there
+ *                      are few, a bucket takes the place of many levels
+ *
+ * A node of up to 14 words is read in one cache line, and so is a bucket of prefixes of up to 64 bits. In these
+ * words all answers are ready: no lookup goes back to a shorter prefix.
+ *
+ * Invariants: nodes and buckets are not changed while readers can find them, but for single words, which are
+ * replaced atomically; what is taken out is used again when all readers have passed a boundary (sd_epoch.h). A reader
+ * gets an answer that was right at some moment of its lookup.
+ *
+ * Start with sd_lpm_lookup; how prefixes come and go is in sd_lpm_update.h.
  */
 #ifndef SD_LPM_H
 #define SD_LPM_H
 
-#include "sd_store.h"
+#if defined(__AVX2__) && !defined(SD_SCALAR)
+#include <immintrin.h>
+#define SD_LPM_AVX2 1
+#else
+#define SD_LPM_AVX2 0
+#endif
 
-struct sd_epochs;
+#include "sd_epoch.h"
 
 #define SD_LPM_NONE UINT32_MAX
 /* Numbers are less than this. */
 #define SD_LPM_N_NUMBERS 0x7fffffffu
-#define SD_LPM_LIMBS_MAX 64u
+#define SD_LPM_LIMBS_MAX 32u
+#define SD_LPM_STRIDE 6u
 
-struct sd_lpm_route {
-    uint64_t bits[SD_LPM_LIMBS_MAX];
-    uint32_t length;
-    uint32_t number;
+#define SD_LPM_NODE 0x80000000u
+#define SD_LPM_IS_BUCKET 0x40000000u
+#define SD_LPM_AT 0x3fffffffu
+
+/* The words' writer's part follows: struct sd_lpm_tail. */
+struct sd_lpm_node {
+    /* Of 64 words those that differ from the one before; the first always. */
+    uint64_t runs;
+    uint32_t words[];
+};
+
+#define SD_LPM_BUCKET_ROOM 4u
+
+struct sd_lpm_bucket {
+    uint64_t high[SD_LPM_BUCKET_ROOM];
+    /* Unlike prefixes of nodes none is as short as what the bucket stands for. */
+    uint16_t lengths[SD_LPM_BUCKET_ROOM];
+    /* The last one: of keys that have none of the prefixes. */
+    uint32_t words[SD_LPM_BUCKET_ROOM + 1];
+    uint16_t n;
+    /* Limbs of each prefix beyond the first that are here. */
+    uint16_t n_more;
+    uint64_t more[][SD_LPM_BUCKET_ROOM];
+};
+
+_Static_assert(sizeof(struct sd_lpm_bucket) == SD_LINE_BYTES, "a bucket is a cache line");
+
+/* Published as a whole: a table that grows gets another one. */
+struct sd_lpm_root {
+    uint32_t *words;
+    /* Nodes and buckets: SD_LINE_BYTES for each number. */
+    const uint8_t *blocks;
+    uint32_t n_bits;
+    /* 64 minus that. */
+    uint32_t shift;
+};
+
+#define SD_LPM_LINES_MAX 17u
+
+/* Memory of nodes and buckets, in lines. */
+struct sd_lpm_blocks {
+    /* Of what is reserved the beginning can be written, and of that the beginning was used. */
+    uint8_t *bytes;
+    size_t n_reserved, n_committed, n_used;
+    /* By number of lines; 0: there is none. */
+    uint32_t first_free[SD_LPM_LINES_MAX + 1];
+    size_t n_free;
 };
 
 struct sd_lpm {
+    struct sd_lpm_root *root;
     uint32_t width_bits;
     uint32_t n_limbs;
+    uint64_t n_prefixes;
+    /* Words of the prefixes that are no longer than the root's bits: at 1 << length | bits; 0: there is none. */
+    uint32_t *shorts;
+    size_t n_shorts_bytes;
+    struct sd_lpm_blocks blocks;
+    /* At most; to be changed before the first prefix is added. */
+    size_t n_blocks_bytes_max;
+    /* Lines that adding one prefix takes at most. */
+    uint32_t n_lines_needed;
+    /* NULL: nobody reads while there are updates. */
     struct sd_epochs *epochs;
-    struct sd_lpm_route *routes;
-    uint64_t n, capacity;
+    struct sd_limbo limbo;
 };
 
-static SD_UNUSED bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct sd_epochs *epochs)
+SD_ALWAYS_INLINE const void *sd_lpm_block(const struct sd_lpm_root *root, uint32_t word)
 {
-    *t = (struct sd_lpm){.width_bits = width_bits, .n_limbs = (width_bits + 63) / 64, .epochs = epochs};
-    return width_bits > 0 && t->n_limbs <= SD_LPM_LIMBS_MAX;
+    return root->blocks + (size_t)(word & SD_LPM_AT) * SD_LINE_BYTES;
 }
 
-static SD_UNUSED void sd_lpm_free(struct sd_lpm *t)
+/* The 64 bits from `at` on, zeros beyond the key. */
+SD_ALWAYS_INLINE uint64_t sd_lpm_bits(const uint64_t *key, uint32_t n_limbs, uint32_t at)
 {
-    free(t->routes);
+    if (n_limbs == 1)
+        return at < 64 ? key[0] << at : 0;
+    uint32_t limb = at / 64, skip = at % 64;
+    uint64_t bits = key[limb] << skip;
+    if (skip && limb + 1 < n_limbs)
+        bits |= key[limb + 1] >> (64 - skip);
+    return bits;
 }
 
-SD_INLINE bool sd_lpm_covers(const uint64_t *prefix, uint32_t length, const uint64_t *key)
+/* Which of the 64 words of a node the key has. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_slot(const uint64_t *key, uint32_t n_limbs, uint32_t at)
 {
-    uint32_t i = 0;
-    for (; length >= 64; length -= 64, i++)
-        if (prefix[i] != key[i])
+    return (uint32_t)(sd_lpm_bits(key, n_limbs, at) >> (64 - SD_LPM_STRIDE));
+}
+
+/* Where the word of a slot is among those that are there. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_run(uint64_t runs, uint32_t slot)
+{
+    return (uint32_t)__builtin_popcountll(runs << (63 - slot)) - 1;
+}
+
+/* Whether the limbs beyond the first agree. */
+SD_ALWAYS_INLINE bool sd_lpm_more_equal(const struct sd_lpm_bucket *bucket, uint32_t i, const uint64_t *key)
+{
+    uint32_t length = bucket->lengths[i] - 64u;
+    uint32_t limb = 0;
+    for (; length > 64; length -= 64, limb++)
+        if (bucket->more[limb][i] != key[1 + limb])
             return false;
-    return length == 0 || (prefix[i] ^ key[i]) >> (64 - length) == 0;
+    return (bucket->more[limb][i] ^ key[1 + limb]) >> (64 - length) == 0;
 }
 
-static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+SD_ALWAYS_INLINE uint32_t sd_lpm_bucket_word(const struct sd_lpm_bucket *bucket, const uint64_t *key,
+                                             uint32_t n_limbs)
 {
-    for (uint64_t i = 0; i < t->n; i++)
-        if (t->routes[i].length == length && sd_lpm_covers(prefix, length, t->routes[i].bits))
-            return t->routes[i].number;
-    return SD_LPM_NONE;
-}
-
-static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t length, uint32_t number)
-{
-    if (length > t->width_bits || number >= SD_LPM_N_NUMBERS)
-        return SD_OUT_OF_RANGE;
-    if (sd_lpm_find(t, prefix, length) != SD_LPM_NONE)
-        return SD_EXISTS;
-    void *routes = sd_reserve(t->routes, &t->capacity, t->n + 1, sizeof *t->routes);
-    if (!routes)
-        return SD_NO_MEMORY;
-    t->routes = routes;
-    struct sd_lpm_route *route = &t->routes[t->n++];
-    memcpy(route->bits, prefix, t->n_limbs * sizeof *prefix);
-    route->length = length;
-    route->number = number;
-    return SD_OK;
-}
-
-static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
-{
-    for (uint64_t i = 0; i < t->n; i++) {
-        if (t->routes[i].length == length && sd_lpm_covers(prefix, length, t->routes[i].bits)) {
-            t->routes[i] = t->routes[--t->n];
-            return SD_OK;
+    /* One bit for each prefix that the key has, as far as the first limb says. */
+    uint32_t matches = 0;
+#if SD_LPM_AVX2
+    __m256i differs = _mm256_xor_si256(_mm256_load_si256((const __m256i *)(const void *)bucket->high),
+                                       _mm256_set1_epi64x((long long)key[0]));
+    __m128i lengths = _mm_loadl_epi64((const __m128i *)(const void *)bucket->lengths);
+    __m256i beyond = _mm256_cvtepu16_epi64(_mm_subs_epu16(_mm_set1_epi16(64), lengths));
+    __m256i equal = _mm256_cmpeq_epi64(_mm256_srlv_epi64(differs, beyond), _mm256_setzero_si256());
+    matches = (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(equal));
+#else
+    for (uint32_t i = 0; i < SD_LPM_BUCKET_ROOM; i++) {
+        uint32_t beyond = bucket->lengths[i] < 64 ? 64u - bucket->lengths[i] : 0;
+        matches |= (uint32_t)((bucket->high[i] ^ key[0]) >> (beyond & 63) == 0) << i;
+    }
+#endif
+    matches &= (1u << bucket->n) - 1;
+    if (n_limbs > 1 && bucket->n_more) {
+        while (matches) {
+            uint32_t i = (uint32_t)__builtin_ctz(matches);
+            if (bucket->lengths[i] <= 64 || sd_lpm_more_equal(bucket, i, key))
+                break;
+            matches &= matches - 1;
         }
     }
-    return SD_NOT_FOUND;
+    uint32_t i = (uint32_t)__builtin_ctz(matches | 1u << SD_LPM_BUCKET_ROOM);
+    return __atomic_load_n(&bucket->words[i], __ATOMIC_RELAXED);
 }
 
+/* From a word that stands for the key's first `at` bits to its answer. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_finish_at(const struct sd_lpm_root *root, const uint64_t *key, uint32_t n_limbs,
+                                           uint32_t word, uint32_t at)
+{
+    while (word & SD_LPM_NODE) {
+        if (word & SD_LPM_IS_BUCKET) {
+            word = sd_lpm_bucket_word(sd_lpm_block(root, word), key, n_limbs);
+            break;
+        }
+        const struct sd_lpm_node *node = sd_lpm_block(root, word);
+        uint32_t run = sd_lpm_run(node->runs, sd_lpm_slot(key, n_limbs, at));
+        word = __atomic_load_n(&node->words[run], __ATOMIC_ACQUIRE);
+        at += SD_LPM_STRIDE;
+    }
+    return word - 1;
+}
+
+SD_ALWAYS_INLINE const struct sd_lpm_root *sd_lpm_root_of(const struct sd_lpm *t)
+{
+    return __atomic_load_n(&t->root, __ATOMIC_ACQUIRE);
+}
+
+SD_ALWAYS_INLINE const uint32_t *sd_lpm_root_word(const struct sd_lpm_root *root, const uint64_t *key)
+{
+    return &root->words[key[0] >> root->shift];
+}
+
+/* `n_limbs` of the table: say it as a constant, for it is what lookups are specialised by. */
 SD_ALWAYS_INLINE uint32_t sd_lpm_lookup(const struct sd_lpm *t, const uint64_t *key, uint32_t n_limbs)
 {
-    (void)n_limbs;
-    uint32_t best = SD_LPM_NONE, length = 0;
-    for (uint64_t i = 0; i < t->n; i++) {
-        const struct sd_lpm_route *route = &t->routes[i];
-        if (route->length >= length && sd_lpm_covers(route->bits, route->length, key)) {
-            best = route->number;
-            length = route->length;
-        }
-    }
-    return best;
+    const struct sd_lpm_root *root = sd_lpm_root_of(t);
+    uint32_t word = __atomic_load_n(sd_lpm_root_word(root, key), __ATOMIC_ACQUIRE);
+    return sd_lpm_finish_at(root, key, n_limbs, word, root->n_bits);
 }
+
+/* --- In steps, for bursts: what a step reads the one before it has prefetched --- */
+
+struct sd_lpm_pending {
+    const struct sd_lpm_root *root;
+    uint32_t word;
+};
+
+SD_ALWAYS_INLINE void sd_lpm_prefetch(const struct sd_lpm *t, const uint64_t *key)
+{
+    __builtin_prefetch(sd_lpm_root_word(sd_lpm_root_of(t), key));
+}
+
+SD_ALWAYS_INLINE struct sd_lpm_pending sd_lpm_begin(const struct sd_lpm *t, const uint64_t *key)
+{
+    const struct sd_lpm_root *root = sd_lpm_root_of(t);
+    uint32_t word = __atomic_load_n(sd_lpm_root_word(root, key), __ATOMIC_ACQUIRE);
+    if (word & SD_LPM_NODE)
+        __builtin_prefetch(sd_lpm_block(root, word));
+    return (struct sd_lpm_pending){root, word};
+}
+
+SD_ALWAYS_INLINE uint32_t sd_lpm_finish(struct sd_lpm_pending pending, const uint64_t *key, uint32_t n_limbs)
+{
+    return sd_lpm_finish_at(pending.root, key, n_limbs, pending.word, pending.root->n_bits);
+}
+
+#define SD_LPM_BURST 32u
 
 /* Of `n` keys, one after the other. */
 SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t *keys, uint32_t n_limbs,
                                          uint32_t n, uint32_t *numbers)
 {
-    for (uint32_t i = 0; i < n; i++)
-        numbers[i] = sd_lpm_lookup(t, keys + (size_t)i * n_limbs, n_limbs);
+    const struct sd_lpm_root *root = sd_lpm_root_of(t);
+    for (uint32_t from = 0; from < n; from += SD_LPM_BURST) {
+        uint32_t n_here = n - from < SD_LPM_BURST ? n - from : SD_LPM_BURST;
+        const uint64_t *here = keys + (size_t)from * n_limbs;
+        uint32_t words[SD_LPM_BURST];
+        for (uint32_t i = 0; i < n_here; i++)
+            __builtin_prefetch(sd_lpm_root_word(root, here + (size_t)i * n_limbs));
+        for (uint32_t i = 0; i < n_here; i++) {
+            words[i] = __atomic_load_n(sd_lpm_root_word(root, here + (size_t)i * n_limbs), __ATOMIC_ACQUIRE);
+            if (words[i] & SD_LPM_NODE)
+                __builtin_prefetch(sd_lpm_block(root, words[i]));
+        }
+        for (uint32_t i = 0; i < n_here; i++)
+            numbers[from + i] =
+                sd_lpm_finish_at(root, here + (size_t)i * n_limbs, n_limbs, words[i], root->n_bits);
+    }
 }
+
+#include "sd_lpm_update.h"
 
 #endif

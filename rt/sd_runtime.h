@@ -14,6 +14,7 @@
 #include "sd_value_set.h"
 #include "sd_cells.h"
 #include "sd_instance.h"
+#include "sd_burst.h"
 #include "sd_trace.h"
 
 #endif

@@ -31,6 +31,10 @@ struct sd_instance {
     struct sd_value_set *value_sets;
     struct sd_worker **workers;
     uint32_t n_workers;
+    /* enum sd_path */
+    uint32_t path;
+    /* Bytes of all entries: what lookups may touch. */
+    uint64_t entries_bytes;
     struct sd_ports ports_down;
 };
 

@@ -3,8 +3,8 @@
  *
  * Owns: struct sd_table, its entries, and the engines that find them:
  *
- *   hash    all keys exact, or all but one LPM key: an index for each prefix length that is in use, the longest
- *           first. Without an LPM key there is one.
+ *   exact   all keys exact: one index.
+ *   LPM     all but one LPM key are exact: an index for each prefix length that is in use, the longest first.
  *   ranked  anything else: all entries in order of precedence. Larger priorities come first; in tables without
  *           ternary, range or optional keys larger sums of prefix lengths; then what was inserted first.
  *   none    without keys: no entries.
@@ -31,8 +31,6 @@ struct sd_found {
     uint64_t handle;
     bool hit;
 };
-
-enum sd_engine { SD_ENGINE_NONE, SD_ENGINE_HASH, SD_ENGINE_RANKED };
 
 #define SD_NEVER UINT64_MAX
 
@@ -117,6 +115,12 @@ struct sd_table {
     struct sd_meter default_meter;
 };
 
+/* Whether entries are found by hashing their keys. */
+SD_INLINE bool sd_is_hashed(const struct sd_table *t)
+{
+    return t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_LPM;
+}
+
 /* --- Entries --- */
 
 SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t slot)
@@ -153,29 +157,34 @@ SD_INLINE struct sd_count *sd_entry_count(const struct sd_table *t, const struct
 
 /* --- Lookup --- */
 
-SD_ALWAYS_INLINE struct sd_entry *sd_hash_lookup(const struct sd_table *t, const uint8_t *key,
-                                                 uint32_t key_bytes)
+SD_ALWAYS_INLINE struct sd_entry *sd_index_find(const struct sd_table *t, const struct sd_index *index,
+                                                uint64_t hash, const uint8_t *key, const uint8_t *mask,
+                                                uint32_t key_bytes)
+{
+    uint32_t at = (uint32_t)hash, slot;
+    while ((slot = sd_index_next(index, hash, &at)) != SD_NO_SLOT) {
+        struct sd_entry *e = sd_entry_at(t, slot);
+        if (SD_LIKELY(sd_key_equal(key, sd_entry_value(t, e), mask, key_bytes)))
+            return e;
+    }
+    return NULL;
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_exact_lookup(const struct sd_table *t, uint64_t hash, const uint8_t *key,
+                                                  uint32_t key_bytes)
+{
+    return t->n_prefixes ? sd_index_find(t, &t->prefixes[0]->index, hash, key, NULL, key_bytes) : NULL;
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_lpm_lookup(const struct sd_table *t, const uint8_t *key,
+                                                uint32_t key_bytes)
 {
     for (uint32_t i = 0; i < t->n_prefixes; i++) {
         const struct sd_prefix *prefix = t->prefixes[i];
-        /* The branch is the same for all entries of a table; without it masks would have to be loaded. */
-        if (!prefix->mask) {
-            uint64_t hash = sd_key_hash(t->secrets, key, NULL, key_bytes);
-            uint32_t at = (uint32_t)hash, slot;
-            while ((slot = sd_index_next(&prefix->index, hash, &at)) != SD_NO_SLOT) {
-                struct sd_entry *e = sd_entry_at(t, slot);
-                if (SD_LIKELY(sd_key_equal(key, sd_entry_value(t, e), NULL, key_bytes)))
-                    return e;
-            }
-        } else {
-            uint64_t hash = sd_key_hash(t->secrets, key, prefix->mask, key_bytes);
-            uint32_t at = (uint32_t)hash, slot;
-            while ((slot = sd_index_next(&prefix->index, hash, &at)) != SD_NO_SLOT) {
-                struct sd_entry *e = sd_entry_at(t, slot);
-                if (SD_LIKELY(sd_key_equal(key, sd_entry_value(t, e), prefix->mask, key_bytes)))
-                    return e;
-            }
-        }
+        uint64_t hash = sd_key_hash(t->secrets, key, prefix->mask, key_bytes);
+        struct sd_entry *e = sd_index_find(t, &prefix->index, hash, key, prefix->mask, key_bytes);
+        if (e)
+            return e;
     }
     return NULL;
 }
@@ -195,14 +204,15 @@ SD_ALWAYS_INLINE struct sd_entry *sd_ranked_lookup(const struct sd_table *t, con
 
 /* Marks, counts and meters. */
 SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *packet, struct sd_table *t,
-                                   uint32_t table, struct sd_entry *e)
+                                   uint32_t table, const struct sd_table_type *type, struct sd_entry *e)
 {
-    /* All workers write the same here in most cases: a cache line that is only read is not fought over. */
-    if (__atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED) != w->now_ns)
-        __atomic_store_n(&e->last_hit_ns, w->now_ns, __ATOMIC_RELAXED);
-    if (SD_UNLIKELY(__atomic_load_n(&e->reported_ns, __ATOMIC_RELAXED) != SD_NEVER))
-        __atomic_store_n(&e->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
-    const struct sd_table_type *type = t->type;
+    if (type->has_idle_timeout) {
+        /* All workers write the same here in most cases: a cache line that is only read is not fought over. */
+        if (__atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED) != w->now_ns)
+            __atomic_store_n(&e->last_hit_ns, w->now_ns, __ATOMIC_RELAXED);
+        if (SD_UNLIKELY(__atomic_load_n(&e->reported_ns, __ATOMIC_RELAXED) != SD_NEVER))
+            __atomic_store_n(&e->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
+    }
     if (type->has_direct_counter)
         sd_count_add(sd_entry_count(t, e, w->index), type->direct_counter_unit, 1, packet->length_bytes);
     if (type->has_direct_meter) {
@@ -239,25 +249,56 @@ static SD_UNUSED struct sd_found sd_entry_target(const struct sd_entry *e, uint6
     return found;
 }
 
-/* `key_bytes` of the type. */
-SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
-                                                 const void *key, uint32_t key_bytes, uint64_t selector_hash)
+/*
+ * A lookup in two steps, so that other packets run while the memory comes. `type` is that of the table and
+ * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing. The first step gives what the second one wants.
+ */
+SD_ALWAYS_INLINE uint64_t sd_table_ask(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                       const void *key, uint32_t key_bytes)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    uint32_t engine = type->engine ? type->engine : t->engine;
+    if (engine != SD_ENGINE_EXACT)
+        return 0;
+    uint64_t hash = sd_key_hash(t->secrets, key, NULL, key_bytes);
+    if (t->n_prefixes) {
+        const struct sd_index *index = &t->prefixes[0]->index;
+        __builtin_prefetch(&index->cells[(uint32_t)hash & index->mask]);
+    }
+    return hash;
+}
+
+/* `asked` from sd_table_ask, with the same key. */
+SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                 const struct sd_table_type *type, const void *key,
+                                                 uint32_t key_bytes, uint64_t asked, uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
     struct sd_table_count *count = &w->table_counts[table];
     count->n_lookups++;
     struct sd_entry *e = NULL;
-    if (t->engine == SD_ENGINE_HASH)
-        e = sd_hash_lookup(t, key, key_bytes);
-    else if (t->engine == SD_ENGINE_RANKED)
+    uint32_t engine = type->engine ? type->engine : t->engine;
+    if (engine == SD_ENGINE_EXACT)
+        e = sd_exact_lookup(t, asked, key, key_bytes);
+    else if (engine == SD_ENGINE_LPM)
+        e = sd_lpm_lookup(t, key, key_bytes);
+    else if (engine == SD_ENGINE_RANKED)
         e = sd_ranked_lookup(t, key, key_bytes);
     if (!e)
         return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, false};
     count->n_hits++;
-    sd_entry_hit(w, packet, t, table, e);
-    if (SD_LIKELY(e->kind == SD_ENTRY_ACTION))
+    sd_entry_hit(w, packet, t, table, type, e);
+    if (type->profile == UINT32_MAX || SD_LIKELY(e->kind == SD_ENTRY_ACTION))
         return (struct sd_found){sd_entry_data(t, e), e->what, UINT32_MAX, e->handle, true};
     return sd_entry_target(e, selector_hash);
+}
+
+SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                 const struct sd_table_type *type, const void *key,
+                                                 uint32_t key_bytes, uint64_t selector_hash)
+{
+    uint64_t asked = sd_table_ask(w, table, type, key, key_bytes);
+    return sd_table_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
 }
 
 /* Of the packet under way: green where no entry was hit. */

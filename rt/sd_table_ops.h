@@ -99,6 +99,7 @@ static SD_UNUSED uint32_t sd_table_remove(struct sd_instance *instance, uint32_t
     sd_target_drop(e);
     t->n_timed -= e->idle_timeout_ns > 0;
     t->n_entries--;
+    instance->entries_bytes -= t->entry_bytes;
     uint32_t slot = e->slot;
     e->slot = t->free_slot;
     t->free_slot = slot;

@@ -50,6 +50,7 @@ static inline struct sd_table_type *fixture_table(struct fixture *f, uint64_t si
         .data_bytes = DATA_BYTES_MAX,
         .size = size,
         .profile = UINT32_MAX,
+        .has_idle_timeout = 1,
     };
     return &f->tables[i];
 }

@@ -152,7 +152,7 @@ static void script(struct fixture *f)
             }
             n_entries[table]++;
             struct sd_worker *w = sd_instance_worker(f->instance, 0);
-            CHECK(sd_table_lookup(w, &f->packet, table, &key, 4, 0).hit);
+            CHECK(sd_table_lookup(w, &f->packet, table, f->instance->tables[table].type, &key, 4, 0).hit);
         }
     for (uint32_t i = 0; i < 20; i++)
         WRITE(ops->member_insert(f->instance, 0, i, 0, NULL));

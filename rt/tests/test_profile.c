@@ -29,7 +29,7 @@ static struct sd_entry_view entry(const uint8_t *key, uint32_t kind, uint32_t wh
 
 static struct sd_found lookup(struct fixture *f, uint32_t table, uint8_t key, uint64_t hash)
 {
-    return sd_table_lookup(sd_instance_worker(f->instance, 0), &f->packet, table, &key, 1, hash);
+    return sd_table_lookup(sd_instance_worker(f->instance, 0), &f->packet, table, f->instance->tables[table].type, &key, 1, hash);
 }
 
 static void test_members(void)

@@ -301,7 +301,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
     }
     fixture_create(&f, N_WORKERS);
     const struct sd_table *t = &f.instance->tables[0];
-    CHECK((t->engine == SD_ENGINE_HASH) == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
+    CHECK(sd_is_hashed(t) == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
     static const uint8_t default_data[4] = {1, 2, 3, 4};
     CHECK(ops->table_set_default(f.instance, 0, 1, default_data) == SD_OK);
     n_listed = n_live = 0;
@@ -384,7 +384,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
             f.packet.length_bytes = (uint32_t)below(&state, 2000);
             random_key(key, type);
             there = listed_lookup(type, has_priority, key);
-            struct sd_found got = sd_table_lookup(w, &f.packet, 0, key, type->key_bytes, 0);
+            struct sd_found got = sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, key, type->key_bytes, 0);
             n_lookups++;
             CHECK(got.hit == (there != NULL) && got.member == UINT32_MAX);
             if (there) {
@@ -449,7 +449,7 @@ static void test_growth(uint64_t n, unsigned shift)
         data = (uint32_t)i;
         CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK && handle == i);
         if (i == 0)
-            first = sd_table_lookup(w, &f.packet, 0, &key, 8, 0).data;
+            first = sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, &key, 8, 0).data;
     }
     CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_EXISTS);
     key = UINT64_MAX;
@@ -458,11 +458,11 @@ static void test_growth(uint64_t n, unsigned shift)
     CHECK(mean_distance(&f.instance->tables[0].by_length[0]->index) < 1.5);
     for (uint64_t i = 0; i < n; i++) {
         key = i << shift;
-        struct sd_found found = sd_table_lookup(w, &f.packet, 0, &key, 8, 0);
+        struct sd_found found = sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, &key, 8, 0);
         CHECK(found.hit && found.handle == i && memcmp(found.data, &i, 4) == 0);
         CHECK(i > 0 || found.data == first);
         key = ~key;
-        CHECK(!sd_table_lookup(w, &f.packet, 0, &key, 8, 0).hit);
+        CHECK(!sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, &key, 8, 0).hit);
     }
     for (uint64_t i = 0; i < n; i++) {
         key = i << shift;
@@ -505,10 +505,10 @@ static void test_prefixes(void)
         uint8_t key[18] = {0};
         sd_prefix_mask(key, 128, n);
         key[16] = 5;
-        struct sd_found found = sd_table_lookup(w, &f.packet, 0, key, 18, 0);
+        struct sd_found found = sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, key, 18, 0);
         CHECK(found.hit && found.handle * 50 % 129 == n);
         key[17] = 1;
-        CHECK(!sd_table_lookup(w, &f.packet, 0, key, 18, 0).hit);
+        CHECK(!sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, key, 18, 0).hit);
     }
     fixture_end(&f);
 }
@@ -528,7 +528,7 @@ static void test_limits(void)
     uint64_t handle;
     struct sd_entry_view view = {.value = &key, .mask = &ones, .kind = SD_ENTRY_ACTION, .what = 0}, found;
     /* Without keys there are no entries, without a default action nothing runs. */
-    struct sd_found miss = sd_table_lookup(w, &f.packet, 0, &key, 0, 0);
+    struct sd_found miss = sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, &key, 0, 0);
     CHECK(!miss.hit && miss.action == UINT32_MAX && w->table_counts[0].n_lookups == 1);
     CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OUT_OF_RANGE);
     CHECK(ops->table_remove(f.instance, 0, &view) == SD_NOT_FOUND);
@@ -564,13 +564,13 @@ static void test_limits(void)
     /* The direct meter: green without rates; one packet of two has room. */
     f.packet.length_bytes = 60;
     CHECK(sd_direct_meter_colour(w, 1) == SD_GREEN && w->direct_colours[1] == 0);
-    CHECK(sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && w->direct_colours[1] == 1 + SD_GREEN);
+    CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && w->direct_colours[1] == 1 + SD_GREEN);
     struct sd_meter_rates rates = {0, 100, 0, 100, 1, 0}, read;
     CHECK(ops->set_direct_rates(f.instance, 1, 3, &rates, 0) == SD_OK);
-    CHECK(sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_GREEN);
-    CHECK(sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
+    CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_GREEN);
+    CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
     key = 200;
-    CHECK(!sd_table_lookup(w, &f.packet, 1, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
+    CHECK(!sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
     sd_direct_colours_reset(w);
     CHECK(sd_direct_meter_colour(w, 1) == SD_GREEN);
     CHECK(ops->direct_rates(f.instance, 1, 3, &read) == SD_OK && read.is_set && read.peak_burst == 100);

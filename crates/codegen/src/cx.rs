@@ -122,6 +122,11 @@ impl<'p> Cx<'p> {
             all.to_string()
         }
     }
+
+    /// What a trace point tells of the variables of a block.
+    pub(crate) fn locals(&self, block: BlockId) -> &'static str {
+        if self.homes.has_locals(block) { "l" } else { "NULL" }
+    }
 }
 
 fn table_ends(program: &Program, ends: &[Ends], id: TableId) -> Ends {

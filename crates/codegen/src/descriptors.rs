@@ -9,6 +9,7 @@ use crate::func::Func;
 use crate::homes::Owner;
 use crate::straight::{self, field, first_block};
 use crate::tables::{self, is_biased, key_layout, kind_name, matched};
+use crate::trace;
 use crate::types::size_bytes;
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
@@ -27,6 +28,9 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     });
     out.blank();
     straight::run_block(cx, out);
+    if cx.options.trace {
+        trace::write(cx, out);
+    }
     out.own("__attribute__((visibility(\"default\"))) extern const struct sd_pipeline sd_pipeline;");
     out.blank();
     out.function("static struct sd_instance *p4_create(const struct sd_config *config)");
@@ -59,7 +63,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
         line(&format!("n_{name}"), &array.n.to_string());
         line(name, &array.to_string());
     }
-    line("has_trace", if cx.options.trace { "1" } else { "0" });
+    line("has_trace", if cx.options.trace { "SD_HAS_TRACE" } else { "0" });
     line("control", "&sd_control_ops");
     line("accept", &accept);
     line("create", "p4_create");
@@ -91,7 +95,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
                 )
             })
             .collect();
-        let key_types = array("sd_key_type", &format!("p4_table_{n}__keys"), &key_items, out);
+        let key_types = array("struct sd_key_type", &format!("p4_table_{n}__keys"), &key_items, out);
         let mut actions = Vec::new();
         let mut data_max = 0;
         for (i, action) in table.actions.iter().enumerate() {
@@ -101,7 +105,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             let params = values_array(&format!("p4_table_{n}__data_{i}"), &leaves, out);
             actions.push(format!("{{{}, {}, {params}, {bytes}}}", string(&action.name), leaves.len()));
         }
-        let action_types = array("sd_action_type", &format!("p4_table_{n}__actions"), &actions, out);
+        let action_types = array("struct sd_action_type", &format!("p4_table_{n}__actions"), &actions, out);
         let object = |id: Option<ir::ObjectId>| id.and_then(|id| get(&program.objects, id));
         let counter =
             object(table.direct_counter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_BOTH"));
@@ -115,16 +119,31 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
         });
         let size = table.size.filter(|s| *s > 0).unwrap_or(cx.options.table_size);
         tables.push(format!(
-            "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}}}",
+            "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}, {}, {}}}",
             string(&table.name),
             keys.len(),
             table.actions.len(),
             u32::from(table.direct_counter.is_some()),
             u32::from(table.direct_meter.is_some()),
             u32::from(has_wildcards),
+            engine(&keys, has_wildcards),
+            u32::from(table.has_idle_timeout),
         ));
     }
-    array("sd_table_type", "p4_tables", &tables, out)
+    array("struct sd_table_type", "p4_tables", &tables, out)
+}
+
+/// How the runtime finds entries, as `sd_table_choose_engine` does.
+fn engine(keys: &[(usize, &ir::Key)], has_wildcards: bool) -> &'static str {
+    let count = |kind| keys.iter().filter(|(_, key)| key.match_kind == kind).count();
+    let (n_exact, n_lpm) = (count(MatchKind::Exact), count(MatchKind::Lpm));
+    match (n_exact, n_lpm) {
+        _ if keys.is_empty() => "SD_ENGINE_NONE",
+        _ if n_exact + n_lpm < keys.len() || has_wildcards => "SD_ENGINE_RANKED",
+        (_, 0) => "SD_ENGINE_EXACT",
+        (_, 1) => "SD_ENGINE_LPM",
+        _ => "SD_ENGINE_RANKED",
+    }
 }
 
 /// Extern objects.
@@ -167,7 +186,7 @@ fn objects(cx: &Cx<'_>, out: &mut Code) -> Array {
             leaves.len()
         ));
     }
-    array("sd_object_type", "p4_objects", &objects, out)
+    array("struct sd_object_type", "p4_objects", &objects, out)
 }
 
 /// Value sets of parsers.
@@ -187,7 +206,8 @@ fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
                 format!("{{{}, {value}, {}, {biased}}}", string(&f.name), kind_name(f.match_kind))
             })
             .collect();
-        let field_types = array("sd_key_type", &format!("p4_value_set_{}__fields", index(id)), &fields, out);
+        let field_types =
+            array("struct sd_key_type", &format!("p4_value_set_{}__fields", index(id)), &fields, out);
         sets.push(format!(
             "{{{}, {}, {field_types}, {bytes}, UINT64_C({})}}",
             string(&set.name),
@@ -195,7 +215,7 @@ fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
             set.size
         ));
     }
-    array("sd_value_set_type", "p4_value_sets", &sets, out)
+    array("struct sd_value_set_type", "p4_value_sets", &sets, out)
 }
 
 /// Fields of the architecture's metadata.
@@ -211,7 +231,7 @@ fn fields(cx: &Cx<'_>, out: &mut Code) -> Array {
             fields.push(format!("{{{}, {value}}} /* {role:?} */", field_role_number(*role)));
         }
     }
-    array("sd_field_type", "p4_fields", &fields, out)
+    array("struct sd_field_type", "p4_fields", &fields, out)
 }
 
 /// What copies of a packet preserve.
@@ -233,10 +253,11 @@ fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
                 "{{offsetof(struct p4_state, {member}), sizeof(((struct p4_state *)0)->{member})}}"
             ));
         }
-        let range_types = array("sd_bytes_range", &format!("p4_field_list_{}", list.index), &ranges, out);
+        let range_types =
+            array("struct sd_bytes_range", &format!("p4_field_list_{}", list.index), &ranges, out);
         lists.push(format!("{{{}, {}, {range_types}}}", list.index, ranges.len()));
     }
-    array("sd_field_list_type", "p4_field_lists", &lists, out)
+    array("struct sd_field_list_type", "p4_field_lists", &lists, out)
 }
 
 /// Calls that the host sees.
@@ -251,7 +272,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
                 values.push(value_type(&at.to_string(), ty));
                 at += size_bytes(ty).max(1);
             }
-            let leaves = array("sd_value_type", &format!("p4_call_{i}__arg_{j}"), &values, out);
+            let leaves = array("struct sd_value_type", &format!("p4_call_{i}__arg_{j}"), &values, out);
             let (kind, text) = match arg {
                 HostArg::In(_) => ("SD_ARG_IN", "NULL".to_string()),
                 HostArg::Fields(_) => ("SD_ARG_FIELDS", "NULL".to_string()),
@@ -261,7 +282,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
             };
             args.push(format!("{{{kind}, {}, {leaves}, {text}}}", values.len()));
         }
-        let arg_types = array("sd_arg_type", &format!("p4_call_{i}__args"), &args, out);
+        let arg_types = array("struct sd_arg_type", &format!("p4_call_{i}__args"), &args, out);
         let object = call.object.map_or("UINT32_MAX".to_string(), |o| o.to_string());
         let result = call.result.as_ref().map_or("{0, 0, 0, 0}".to_string(), |ty| value_type("0", ty));
         calls.push(format!(
@@ -271,7 +292,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
             at.max(1)
         ));
     }
-    array("sd_call_type", "p4_calls", &calls, out)
+    array("struct sd_call_type", "p4_calls", &calls, out)
 }
 
 /// Parts of the state that are the architecture's and the user's metadata.
@@ -286,7 +307,7 @@ fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
             ));
         }
     }
-    array("sd_bytes_range", "p4_metadata", &metadata, out)
+    array("struct sd_bytes_range", "p4_metadata", &metadata, out)
 }
 
 /// The number that the host knows a role of a field by.
@@ -295,7 +316,7 @@ fn field_role_number(role: FieldRole) -> u32 {
 }
 
 /// `{offset, size, width, is_varbit}`
-fn value_type(offset: &str, ty: &Type) -> String {
+pub(crate) fn value_type(offset: &str, ty: &Type) -> String {
     let is_varbit = u32::from(matches!(ty, Type::Varbit(_)));
     format!("{{{offset}, {}, {}, {is_varbit}}}", size_bytes(ty).max(1), ty.width_bits().unwrap_or(0))
 }
@@ -316,9 +337,9 @@ fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
 }
 
 /// An array in C, which may be empty.
-struct Array {
+pub(crate) struct Array {
     name: String,
-    n: usize,
+    pub(crate) n: usize,
 }
 
 impl std::fmt::Display for Array {
@@ -327,12 +348,12 @@ impl std::fmt::Display for Array {
     }
 }
 
-fn array(c_type: &str, name: &str, items: &[String], out: &mut Code) -> Array {
+pub(crate) fn array(c_type: &str, name: &str, items: &[String], out: &mut Code) -> Array {
     let array = Array { name: name.to_string(), n: items.len() };
     if items.is_empty() {
         return array;
     }
-    out.line(format!("static const struct {c_type} {name}[] = {{"));
+    out.line(format!("static const {c_type} {name}[] = {{"));
     for item in items {
         out.line(format!("    {item},"));
     }

@@ -495,10 +495,7 @@ impl<'p> Func<'_, 'p> {
 
     fn stop_unless(&mut self, args: &[Arg], end: &str) {
         let condition = self.condition(args, 0);
-        self.code.line(format!("if (SD_UNLIKELY(!{condition}))"));
-        self.code.indent();
-        self.code.line(format!("return {end};"));
-        self.code.dedent();
+        self.stop_if(&format!("!{condition}"), end);
     }
 
     /// The arguments of a call in one struct; gives the number of the call and the struct's name.
@@ -617,7 +614,19 @@ impl<'p> Func<'_, 'p> {
         {
             self.take(&access, ty, &given);
         }
-        self.code.line(format!("if (SD_UNLIKELY({end} != SD_END_DONE))"));
+        self.stop_if(&format!("{end} != SD_END_DONE"), &end);
+    }
+
+    /// The packet goes no further where the condition holds.
+    fn stop_if(&mut self, condition: &str, end: &str) {
+        let head = format!("if (SD_UNLIKELY({condition}))");
+        if self.stmt_point.is_some() {
+            self.code.open(head);
+            self.trace_stmt(end);
+            self.code.line(format!("return {end};"));
+            return self.code.close("");
+        }
+        self.code.line(head);
         self.code.indent();
         self.code.line(format!("return {end};"));
         self.code.dedent();

@@ -12,11 +12,13 @@ pub(crate) struct Func<'c, 'p> {
     n_temps: u32,
     /// Labels that are jumped to.
     pub(crate) jumps: HashSet<String>,
+    /// Of the statement that is written, where the host is told of it.
+    pub(crate) stmt_point: Option<u32>,
 }
 
 impl<'c, 'p> Func<'c, 'p> {
     pub(crate) fn new(cx: &'c Cx<'p>, owner: Owner) -> Func<'c, 'p> {
-        Func { cx, owner, code: Code::new(), n_temps: 0, jumps: HashSet::new() }
+        Func { cx, owner, code: Code::new(), n_temps: 0, jumps: HashSet::new(), stmt_point: None }
     }
 
     /// A name that nothing else in the function has.

@@ -132,20 +132,6 @@ fn meet(dominator: &[usize], mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// The number of a place that a host is told of.
-pub(crate) fn point(cx: &crate::cx::Cx<'_>, owner: Owner, node: NodeId) -> u32 {
-    let mut n = 0u32;
-    for (of, graph) in crate::homes::graphs(cx.program) {
-        for (id, one) in graph.nodes.iter() {
-            if of == owner && id == node {
-                return n;
-            }
-            n += 2 + one.stmts.len() as u32;
-        }
-    }
-    n
-}
-
 /// What a graph is written with.
 struct Writing<'g> {
     graph: &'g Graph,
@@ -184,7 +170,7 @@ impl<'p> Func<'_, 'p> {
     fn node_and_meetings(&mut self, writing: &Writing<'p>, node: NodeId, follow: Option<NodeId>) {
         self.code.label(self.label(node, writing.graph));
         let content = writing.graph.node(node);
-        let trace = self.cx.options.trace.then(|| point(self.cx, self.owner, node));
+        let trace = self.cx.options.trace.then(|| crate::trace::point(self.cx, self.owner, node));
         if let Some(state) = &content.state {
             self.code.at(content.stmts.first().map_or(content.terminator.span, |stmt| stmt.span));
             self.code.line(format!("/* state {} */", crate::code::comment(state)));
@@ -193,11 +179,11 @@ impl<'p> Func<'_, 'p> {
             self.trace("SD_TRACE_NODE", point, "0");
         }
         for (i, stmt) in content.stmts.iter().enumerate() {
+            self.stmt_point = trace.map(|point| point + 1 + i as u32);
             self.stmt(stmt);
-            if let Some(point) = trace {
-                self.trace("SD_TRACE_STATEMENT", point + 1 + i as u32, "0");
-            }
+            self.trace_stmt("SD_END_DONE");
         }
+        self.stmt_point = None;
         let meetings = writing.shape.meetings.get(&node).cloned().unwrap_or_default();
         let next = meetings.first().copied().or(follow);
         self.code.at(content.terminator.span);
@@ -210,8 +196,15 @@ impl<'p> Func<'_, 'p> {
     }
 
     pub(crate) fn trace(&mut self, kind: &str, point: u32, value: &str) {
-        let locals = if self.cx.homes.has_locals(self.cx.block_of(self.owner)) { "l" } else { "NULL" };
-        self.code.line(format!("SD_TRACE_POINT(w, p, s, {locals}, {kind}, {point}, {value}, NULL);"));
+        let locals = self.cx.locals(self.cx.block_of(self.owner));
+        self.code.line(format!("SD_TRACE_POINT(w, p, s, {locals}, {kind}, {point}, {value});"));
+    }
+
+    /// The statement that is written is done, or ends the block.
+    pub(crate) fn trace_stmt(&mut self, end: &str) {
+        if let Some(point) = self.stmt_point {
+            self.trace("SD_TRACE_STATEMENT", point, end);
+        }
     }
 
     /// From one node to another.
@@ -417,17 +410,11 @@ impl<'p> Func<'_, 'p> {
         }
         // Parameters of actions that nobody else calls are arguments in C; here they are in the locals.
         let text = format!("{}({})", cx.procedure_name(procedure), cx.arguments(callee.block));
-        let end = if cx.ends(procedure).is_plain() {
+        if cx.ends(procedure).is_plain() {
             self.code.line(format!("{text};"));
-            None
-        } else {
-            Some(self.keep("uint32_t", &text))
-        };
-        if let Some(point) = point {
-            let value = end.as_deref().map_or("0".to_string(), |e| format!("{e} == SD_EXIT"));
-            self.trace("SD_TRACE_RETURN", point, &value);
+            return None;
         }
-        end
+        Some(self.keep("uint32_t", &text))
     }
 
     fn after_call(

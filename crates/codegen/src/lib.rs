@@ -34,6 +34,7 @@ mod place;
 mod program;
 mod straight;
 mod tables;
+mod trace;
 mod types;
 
 use diagnostics::SourceMap;

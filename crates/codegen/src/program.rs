@@ -68,6 +68,10 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     out.append(structs);
     cx.types.declare_zeros(&mut out);
     out.blank();
+    if !program.tables.is_empty() {
+        out.line(format!("static const struct sd_table_type p4_tables[{}];", program.tables.len()));
+        out.blank();
+    }
     out.append(functions);
     out.append(tail);
     out

@@ -132,15 +132,12 @@ impl Func<'_, '_> {
                 "&key, sizeof key".to_string()
             };
             f.code.line(format!(
-                "const struct sd_found found = sd_table_lookup(w, p, {}, {key}, {hash});",
-                index(id)
+                "const struct sd_found found = sd_table_lookup(w, p, {n}, &p4_tables[{n}], {key}, {hash});",
+                n = index(id)
             ));
             if let Some(point) = point {
-                let locals = if cx.homes.has_locals(table.block) { "l" } else { "NULL" };
-                f.code.line(format!(
-                    "SD_TRACE_POINT(w, p, s, {locals}, SD_TRACE_LOOKUP, {point}, {}, &found);",
-                    index(id)
-                ));
+                let (locals, key) = (cx.locals(table.block), key.split(',').next().unwrap_or("NULL"));
+                f.code.line(format!("SD_TRACE_LOOKUP_POINT(w, p, s, {locals}, {point}, {key}, found);"));
             }
             if let Some(place) = hit {
                 let access = f.place(place);
@@ -150,16 +147,15 @@ impl Func<'_, '_> {
                 let access = f.place(place);
                 f.store(&access, &crate::expr::Scalar::atom("found.action", crate::expr::Class::U32));
             }
+            if let Some(point) = point {
+                f.trace("SD_TRACE_TERMINATOR", point, "0");
+            }
             let assigned = end.as_ref().map(|end| format!("{end} = ")).unwrap_or_default();
             f.code.line(format!("{assigned}{name}__run({}, &found);", cx.arguments(table.block)));
         });
         self.code.line("{");
         self.code.append(body);
         self.code.line("}");
-        if let Some(point) = point {
-            let value = end.as_deref().map_or("0".to_string(), |e| format!("{e} == SD_EXIT"));
-            self.trace("SD_TRACE_RETURN", point, &value);
-        }
         end
     }
 
@@ -247,6 +243,10 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
                 }
             }
         }
+    }
+    if cx.options.trace {
+        let (locals, number) = (cx.locals(block), index(procedure));
+        out.line(format!("SD_TRACE_POINT(w, p, s, {locals}, SD_TRACE_CALL, UINT32_MAX, {number});"));
     }
     let call = format!("{}({arguments})", cx.procedure_name(procedure));
     match (cx.ends(procedure).is_plain(), !cx.table_ends(table).is_plain()) {

@@ -41,6 +41,8 @@ pub struct Liveness<'p> {
     before: Vec<Vec<LeafSet>>,
     /// After each block; what the architecture reads then is included.
     after: Vec<LeafSet>,
+    /// What an executor finds in the packet's bytes where it is emitted.
+    in_packet: LeafSet,
 }
 
 /// What is live before a procedure: `reads`, and what is live after it as far as it passes through.
@@ -102,6 +104,16 @@ const SET_AFTER_QUEUE: &[FieldRole] = &[
 impl<'p> Liveness<'p> {
     pub fn new(program: &'p Program) -> Result<Liveness<'p>, TooLarge> {
         let layout = Layout::new(program);
+        let in_packet = LeafSet::none(layout.n_leaves());
+        Liveness::of_executor(program, layout, in_packet)
+    }
+
+    /// For an executor to which emitting a header needs no leaves of `in_packet`: it has them where they were parsed.
+    pub fn of_executor(
+        program: &'p Program,
+        layout: Layout,
+        in_packet: LeafSet,
+    ) -> Result<Liveness<'p>, TooLarge> {
         let n = layout.n_leaves();
         let n_nodes: usize = program.graphs().map(|graph| graph.nodes.len() + 3).sum();
         if (n_nodes as u64).saturating_mul(n as u64) > N_BITS_MAX {
@@ -116,6 +128,7 @@ impl<'p> Liveness<'p> {
             summaries: vec![Summary::default(); program.procedures.len()],
             before: vec![Vec::new(); program.blocks.len()],
             after: vec![LeafSet::none(n); program.blocks.len()],
+            in_packet,
         };
         this.summarise();
         // What copies of the packet take along depends on what is live where they come back.
@@ -380,6 +393,14 @@ impl<'p> Liveness<'p> {
 
     /// Turns what is live after a statement into what is live before it.
     pub(crate) fn before_stmt(&self, stmt: &Stmt, live: &mut LeafSet) {
+        if let StmtKind::Emit(place) = &stmt.kind {
+            let mut emitted = self.none();
+            self.read(Access::Read, place, &mut emitted);
+            emitted.subtract(&self.in_packet);
+            live.union(&emitted);
+            place.for_each_read_in_path(&mut |place| self.read(Access::Read, place, live));
+            return;
+        }
         stmt.for_each_access(&mut |access, place| self.kill(access, place, live));
         stmt.for_each_access(&mut |access, place| self.read(access, place, live));
     }

@@ -91,10 +91,21 @@ pub enum PointKind {
 
 /// Cuts a valid program where `waits` says so, and between blocks where its architecture lets packets wait.
 pub fn segments(program: &Program, waits: &dyn Fn(&Program, &Wait) -> bool) -> Result<Segments, TooLarge> {
+    segments_for(program, waits, &|_, layout| LeafSet::none(layout.n_leaves()))
+}
+
+/// For an executor that emits what `in_packet` says from the packet's bytes, see [`Liveness::of_executor`].
+pub fn segments_for(
+    program: &Program,
+    waits: &dyn Fn(&Program, &Wait) -> bool,
+    in_packet: &dyn Fn(&Program, &Layout) -> LeafSet,
+) -> Result<Segments, TooLarge> {
     let program = cut::cut(program, waits)?;
     let mut points = Vec::new();
     let mut segments = Vec::new();
-    let liveness = Liveness::new(&program)?;
+    let layout = Layout::new(&program);
+    let in_packet = in_packet(&program, &layout);
+    let liveness = Liveness::of_executor(&program, layout, in_packet)?;
     let printer = Printer::new(&program);
     for (_, block) in &program.pipeline {
         let first = points.len();

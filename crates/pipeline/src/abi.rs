@@ -6,10 +6,13 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
+
+/// What code that tells every step exports, too.
+pub const TRACE_SYMBOL: &[u8] = b"sd_trace\0";
 
 /// `SD_REQUEST_*`
 pub mod request {
@@ -52,6 +55,17 @@ pub mod block {
     pub const EGRESS: u32 = 3;
     pub const COMPUTE_CHECKSUM: u32 = 4;
     pub const DEPARSER: u32 = 5;
+}
+
+/// `SD_TRACE_*`
+pub mod trace {
+    pub const NODE: u32 = 0;
+    pub const STATEMENT: u32 = 1;
+    pub const TERMINATOR: u32 = 2;
+    pub const LOOKUP: u32 = 3;
+    pub const CALL: u32 = 4;
+    /// Of a slot that is part of the state.
+    pub const IN_STATE: u32 = u32::MAX;
 }
 
 /// `SD_MATCH_*`
@@ -131,12 +145,6 @@ pub struct Instance {
     opaque: [u8; 0],
 }
 
-/// What a lookup found: `struct sd_found`, of the runtime's tables.
-#[repr(C)]
-pub struct Found {
-    opaque: [u8; 0],
-}
-
 /// A struct's size and the offsets of its fields, under their names in C.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -205,7 +213,7 @@ mirrors! {
         data_bytes: u32,
     }
 
-    struct TableType = "sd_table_type", 80 bytes {
+    struct TableType = "sd_table_type", 88 bytes {
         name: *const c_char,
         n_keys: u32,
         keys: *const KeyType,
@@ -220,6 +228,8 @@ mirrors! {
         has_direct_meter: u32,
         direct_meter_unit: u32,
         has_wildcards: u32,
+        engine: u32,
+        has_idle_timeout: u32,
     }
 
     struct ObjectType = "sd_object_type", 48 bytes {
@@ -318,7 +328,7 @@ mirrors! {
         n_hits: u64,
     }
 
-    struct Worker = "sd_worker", 184 bytes {
+    struct Worker = "sd_worker", 224 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -335,6 +345,11 @@ mirrors! {
         failed: u32,
         random: [u64; 4],
         table_counts: *mut TableCount,
+        burst: *mut c_void,
+        kept: Buffer,
+        leaving: u64,
+        burst_at: u32,
+        n_burst_left: u32,
     }
 
     struct Weighted = "sd_weighted", 24 bytes {
@@ -419,16 +434,17 @@ mirrors! {
 
     struct Config = "sd_config", 16 bytes {
         n_workers: u32,
-        reserved: u32,
+        path: u32,
         seed: u64,
     }
 
-    struct Pipeline = "sd_pipeline", 176 bytes {
+    struct Pipeline = "sd_pipeline", 184 bytes {
         abi_version: u32,
         abi_size: u32,
         program_name: *const c_char,
         state_bytes: u32,
         state_align: u32,
+        burst_bytes: u64,
         n_tables: u32,
         n_objects: u32,
         n_value_sets: u32,
@@ -453,12 +469,31 @@ mirrors! {
         process: Option<unsafe extern "C" fn(*mut Worker, *mut Packet, u32) -> u32>,
     }
 
-    struct TraceEvent = "sd_trace_event", 32 bytes {
+    struct TraceEvent = "sd_trace_event", 56 bytes {
         kind: u32,
         point: u32,
         value: u64,
-        found: *const Found,
         locals: *const c_void,
+        key: *const c_void,
+        handle: u64,
+        hit: u32,
+        action: u32,
+        member: u32,
+        reserved: u32,
+    }
+
+    struct TraceSlot = "sd_trace_slot", 20 bytes {
+        block: u32,
+        value: ValueType,
+    }
+
+    struct TraceType = "sd_trace_type", 32 bytes {
+        n_points: u32,
+        n_slots: u32,
+        slots: *const TraceSlot,
+        n_blocks: u32,
+        reserved: u32,
+        locals_bytes: *const u32,
     }
 }
 

@@ -37,6 +37,7 @@ pub struct BurstPacket<'a> {
     len: usize,
     ingress_port: u32,
     fate: Fate,
+    n_outputs: usize,
 }
 
 impl<'a> BurstPacket<'a> {
@@ -44,11 +45,16 @@ impl<'a> BurstPacket<'a> {
     pub fn new(storage: &'a mut [u8], start: usize, len: usize, ingress_port: u32) -> BurstPacket<'a> {
         let start = start.min(storage.len());
         let len = len.min(storage.len() - start).min(u32::MAX as usize);
-        BurstPacket { storage, start, len, ingress_port, fate: Fate::Elsewhere }
+        BurstPacket { storage, start, len, ingress_port, fate: Fate::Elsewhere, n_outputs: 0 }
     }
 
     pub fn fate(&self) -> Fate {
         self.fate
+    }
+
+    /// How many of the outputs it has led to; they are in the order of the packets.
+    pub fn n_outputs(&self) -> usize {
+        self.n_outputs
     }
 
     /// Where the bytes begin in the buffer.
@@ -143,7 +149,9 @@ impl Bursts {
             for packet in packets {
                 switch.executor.worker.look();
                 refresh(switch);
-                outputs.extend(switch.inject(packet.ingress_port, packet.bytes(), listener));
+                let left = switch.inject(packet.ingress_port, packet.bytes(), listener);
+                packet.n_outputs = left.len();
+                outputs.extend(left);
                 packet.fate = Fate::Elsewhere;
             }
             return;
@@ -178,6 +186,7 @@ impl Bursts {
                 let view = self.views.packets[i];
                 let packet = &mut packets[self.views.positions[i]];
                 let how = if n == 0 { verdict::DROP } else { view.verdict };
+                let n_outputs = outputs.len();
                 packet.fate = match how {
                     verdict::SEND => self.sent(packet, &view, &mut totals),
                     verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM
@@ -187,6 +196,7 @@ impl Bursts {
                     }
                     _ => self.dropped(&mut switch.executor, &view, &mut totals),
                 };
+                packet.n_outputs = outputs.len() - n_outputs;
             }
             first = last;
         }

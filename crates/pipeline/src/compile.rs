@@ -13,6 +13,9 @@ pub const FLAGS_VARIABLE: &str = "SIDING_CFLAGS";
 /// The file of the runtime that is compiled on its own.
 const CONTROL_SOURCE: &str = "sd_control.c";
 
+/// Defined for every program.
+pub const PROGRAM_DEFINE: &str = "-DSD_CONTROL_ELSEWHERE";
+
 /// Name and text of each file of the runtime.
 pub const RUNTIME: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
@@ -28,6 +31,8 @@ pub struct CompileOptions {
     pub sanitizers: Vec<String>,
     /// After all others.
     pub extra_flags: Vec<String>,
+    /// For programs, not for what is the same for all of them: before the others.
+    pub program_flags: Vec<String>,
     pub time_limit: Duration,
     pub cache: CacheOptions,
 }
@@ -41,6 +46,7 @@ impl Default for CompileOptions {
             trace: Trace::Off,
             sanitizers: Vec::new(),
             extra_flags: Vec::new(),
+            program_flags: Vec::new(),
             time_limit: Duration::from_secs(300),
             cache: CacheOptions::default(),
         }
@@ -110,15 +116,16 @@ pub fn compile(c_text: &str, options: &CompileOptions) -> Result<Cached, Compile
     let compiler = Compiler::find(options.compiler.as_deref())?;
     let cache = Cache::open(&options.cache)?;
     let flags = options.flags();
-    let key = key_of(c_text, &compiler, &flags, options.machine);
+    let program_flags = [options.program_flags.as_slice(), &flags].concat();
+    let key = key_of(c_text, &compiler, &program_flags, options.machine);
     if let Some(cached) = cache.get(&key, OBJECT) {
         return Ok(cached);
     }
     let control = compile_control(&compiler, &cache, &flags, options)?;
     let work = cache.work_dir()?;
     fs::write(work.path.join(SOURCE), c_text)?;
-    let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
-    args.extend(["-shared", "-DSD_CONTROL_ELSEWHERE"].map(OsString::from));
+    let mut args: Vec<OsString> = program_flags.iter().map(OsString::from).collect();
+    args.extend(["-shared", PROGRAM_DEFINE].map(OsString::from));
     args.push(control.object.into_os_string());
     run(&compiler, &cache, work, &key, [Path::new(SOURCE), Path::new(OBJECT)], args, options)
 }
@@ -172,7 +179,8 @@ fn run(
 }
 
 impl CompileOptions {
-    fn flags(&self) -> Vec<String> {
+    /// Of programs and of what they share.
+    pub fn flags(&self) -> Vec<String> {
         let optimise = match self.optimise {
             Optimise::Nothing => "-O0",
             Optimise::Little => "-O1",

@@ -66,12 +66,37 @@ pub enum InstanceError {
     OtherProgram(&'static str),
 }
 
+/// How bursts go through the compiled program, where it can do both (`enum sd_path`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum BurstPath {
+    /// From segment to segment once tables are larger than a cache near the core.
+    #[default]
+    Auto,
+    /// One packet after the other.
+    PacketByPacket,
+    /// From segment to segment: packets wait for the memory of tables while others run.
+    Segments,
+}
+
+impl BurstPath {
+    /// What `SIDING_BURSTS` says: `packets` or `segments`; otherwise what is best.
+    pub fn from_environment() -> BurstPath {
+        match std::env::var("SIDING_BURSTS").as_deref() {
+            Ok("packets") => BurstPath::PacketByPacket,
+            Ok("segments") => BurstPath::Segments,
+            _ => BurstPath::Auto,
+        }
+    }
+}
+
 /// What an instance is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceOptions {
     pub n_workers: u32,
     /// Of random numbers.
     pub seed: u64,
+    pub path: BurstPath,
     /// Size of tables that do not say theirs: that with which the C text was made.
     pub table_size: u64,
 }
@@ -85,7 +110,8 @@ impl Instance {
     ) -> Result<Arc<Instance>, InstanceError> {
         let state = ControlState::new(&program, options.table_size);
         check(&pipeline, &program, &state).map_err(InstanceError::OtherProgram)?;
-        let config = abi::Config { n_workers: options.n_workers, reserved: 0, seed: options.seed };
+        let config =
+            abi::Config { n_workers: options.n_workers, path: options.path as u32, seed: options.seed };
         // SAFETY: the function is that of a loaded pipeline of our ABI, and is given what it wants.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (pipeline.functions().create)(&config) };

@@ -40,7 +40,7 @@ pub use cache::{CacheOptions, Cached};
 pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
 pub use compiler::CompilerError;
 pub use control::{Control, TableUse};
-pub use instance::{Instance, InstanceError, InstanceOptions};
+pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};
 pub use native::{Listener, Native, NativeError, native_device};

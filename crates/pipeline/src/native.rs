@@ -3,7 +3,7 @@
 use crate::abi::{self, end, request};
 use crate::control::Control;
 use crate::host::read_digests;
-use crate::instance::{Instance, InstanceError, InstanceOptions};
+use crate::instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 use crate::load::Pipeline;
 use crate::packet::Packet;
 use crate::state::State;
@@ -63,7 +63,12 @@ pub fn native_device(
     schema: impl Into<Arc<Schema>>,
     config: Config,
 ) -> Result<Device<Native>, NativeError> {
-    let options = InstanceOptions { n_workers: 1, seed: config.seed, table_size: config.load.table_size };
+    let options = InstanceOptions {
+        n_workers: 1,
+        seed: config.seed,
+        path: BurstPath::from_environment(),
+        table_size: config.load.table_size,
+    };
     let instance = Instance::new(pipeline, program.into(), options)?;
     let native = Native::new(&instance, config.load.step_budget)?;
     Ok(Device::new(native, schema, config)?)

@@ -6,7 +6,7 @@ use common::TestDir;
 use device::Executor;
 use ir::Program;
 use pipeline::{
-    BuildError, Instance, InstanceError, InstanceOptions, LoadError, Native, Pipeline, build_text,
+    BuildError, BurstPath, Instance, InstanceError, InstanceOptions, LoadError, Native, Pipeline, build_text,
 };
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ fn packets_go_from_block_to_block() {
     let pipeline = load(&dir, "").unwrap();
     assert_eq!(pipeline.layout().program_name, "by hand");
     assert!(pipeline.source().exists());
-    let options = InstanceOptions { n_workers: 1, seed: 0, table_size: 1024 };
+    let options = InstanceOptions { n_workers: 1, seed: 0, path: BurstPath::Auto, table_size: 1024 };
     let instance = Instance::new(pipeline, empty_program(), options).unwrap();
     let mut native = Native::new(&instance, 100).unwrap();
     let mut packet = native.arrive(&[1, 2, 3, 4, 5]);
@@ -148,7 +148,7 @@ fn another_program_is_refused() {
     let dir = TestDir::new();
     let set = ".n_value_sets = 1, .value_sets = &(const struct sd_value_set_type){\"s\", 0, NULL, 1, 1},\n";
     let pipeline = load(&dir, set).unwrap();
-    let options = InstanceOptions { n_workers: 1, seed: 0, table_size: 1024 };
+    let options = InstanceOptions { n_workers: 1, seed: 0, path: BurstPath::Auto, table_size: 1024 };
     let refused = Instance::new(pipeline, empty_program(), options);
     assert!(matches!(refused, Err(InstanceError::OtherProgram(_))), "{refused:?}");
     let pipeline = load(&dir, "").unwrap();

@@ -5,7 +5,7 @@ use control::{Entity, Fault, Query, Schema, Target, Update};
 use device::entities::{Entities, State, View};
 use device::traffic::Pre;
 use device::{Config, PortState};
-use pipeline::{Control, Instance, InstanceOptions, Native, NativeError};
+use pipeline::{BurstPath, Control, Instance, InstanceOptions, Native, NativeError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ impl Generation {
             InstanceOptions {
                 n_workers: u32::try_from(options.n_workers).unwrap_or(u32::MAX),
                 seed: options.seed,
+                path: BurstPath::from_environment(),
                 table_size: config.load.table_size,
             },
         )?;

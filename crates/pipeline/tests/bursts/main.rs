@@ -12,8 +12,8 @@ use device::traffic::{Destination, Output};
 use device::{Config, Device, Entities, ExternEnd, StopReason, Store, Switch};
 use driver::Runnable;
 use pipeline::{
-    BuildOptions, BurstPacket, Bursts, Control, Fate, Instance, InstanceOptions, Listener, Native, Path,
-    Pipeline, build, native_device,
+    BuildOptions, BurstPacket, BurstPath, Bursts, Control, Fate, Instance, InstanceOptions, Listener, Native,
+    Path, Pipeline, build, native_device,
 };
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
@@ -222,7 +222,7 @@ fn bytes_move_within_their_buffer() {
 #[test]
 fn workers_are_had_alone() {
     let built = built();
-    let options = InstanceOptions { n_workers: 2, seed: 0, table_size: 1024 };
+    let options = InstanceOptions { n_workers: 2, seed: 0, path: BurstPath::Auto, table_size: 1024 };
     let program = Arc::new(built.runnable.program.clone());
     let instance = Instance::new(Arc::clone(&built.pipeline), program, options).unwrap();
     let first = instance.take_worker().unwrap();
@@ -239,7 +239,7 @@ fn workers_see_what_is_published() {
     const N_WORKERS: u32 = 3;
     let built = built();
     let program = Arc::new(built.runnable.program.clone());
-    let options = InstanceOptions { n_workers: N_WORKERS, seed: 0, table_size: 1024 };
+    let options = InstanceOptions { n_workers: N_WORKERS, seed: 0, path: BurstPath::Auto, table_size: 1024 };
     let instance = Instance::new(Arc::clone(&built.pipeline), Arc::clone(&program), options).unwrap();
     let is_done = AtomicBool::new(false);
     let run = |native: Native| {

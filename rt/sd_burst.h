@@ -1,0 +1,152 @@
+/*
+ * Bursts from segment to segment: packets that wait for a table's memory.
+ *
+ * Generated code runs each packet of a burst up to the table where it has to wait, asks for the memory, stores in the
+ * packet's context what is read again, and takes the next packet; then those that wait there go on, in the order
+ * in which they arrived. Such a place is a point. Contexts are an array of the worker, a point's waiting packets
+ * a set of positions: nothing is allocated and no stack is kept.
+ *
+ * Owns: what a packet keeps of its worker while others run: requests, digests, and which buffers fell short.
+ */
+#ifndef SD_BURST_H
+#define SD_BURST_H
+
+#include "sd_buffer.h"
+#include "sd_store.h"
+
+/* Packets of a burst, as many as a set has bits. */
+#define SD_BURST 64u
+
+/* Entries up to this many bytes together stay in a cache near the core, where waiting costs more than it saves. */
+#define SD_NEAR_BYTES (UINT64_C(256) << 10)
+
+/* Digests and emitted bytes of the packets of a burst. */
+#define SD_KEPT_BYTES_MAX (1u << 30)
+
+/* What becomes of a packet where a piece of its way ends. */
+enum sd_next {
+    SD_GOES_ON,
+    /* Has a verdict. */
+    SD_ENDED,
+    /* Has one, and goes on at the host. */
+    SD_LEAVES,
+    /* At the point with this number, and so on. */
+    SD_WAITS
+};
+
+/* How the code of a block ends where its packet waits at a point: this and the point's number. No enum sd_end. */
+#define SD_END_WAITS 0x20000u
+
+/* What a packet keeps of the worker. */
+struct sd_kept {
+    struct sd_requests requests;
+    uint32_t failed;
+    /* Its digests, or what was emitted for it, in `worker->kept`. */
+    uint32_t bytes_at;
+    uint32_t n_bytes;
+};
+
+SD_INLINE bool sd_prefers_bursts(const struct sd_worker *w)
+{
+    const struct sd_instance *instance = w->instance;
+    if (instance->path == SD_PATH_AUTO)
+        return instance->entries_bytes > SD_NEAR_BYTES;
+    return instance->path == SD_PATH_BURSTS;
+}
+
+SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const struct sd_buffer *from, uint32_t flag)
+{
+    kept->bytes_at = w->kept.length;
+    kept->n_bytes = 0;
+    if (!sd_buffer_reserve(&w->kept, from->length, SD_KEPT_BYTES_MAX)) {
+        kept->failed |= flag;
+        return;
+    }
+    if (from->length > 0)
+        memcpy(w->kept.bytes + w->kept.length, from->bytes, from->length);
+    w->kept.length += from->length;
+    kept->n_bytes = from->length;
+}
+
+SD_COLD void sd_take_back_bytes(struct sd_worker *w, const struct sd_kept *kept, struct sd_buffer *to,
+                                uint32_t flag)
+{
+    to->length = 0;
+    if (!sd_buffer_reserve(to, kept->n_bytes, SD_KEPT_BYTES_MAX)) {
+        w->failed |= flag;
+        return;
+    }
+    if (kept->n_bytes > 0)
+        memcpy(to->bytes, w->kept.bytes + kept->bytes_at, kept->n_bytes);
+    to->length = kept->n_bytes;
+}
+
+/* The packet stops for a while. */
+SD_INLINE void sd_keep(struct sd_worker *w, struct sd_kept *kept)
+{
+    kept->requests.flags = w->requests.flags;
+    kept->failed = w->failed;
+    if (SD_UNLIKELY(w->requests.flags)) {
+        kept->requests = w->requests;
+        if (w->requests.flags & SD_REQUEST_DIGEST)
+            sd_keep_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
+    }
+}
+
+/* The packet goes on. */
+SD_INLINE void sd_take_back(struct sd_worker *w, const struct sd_kept *kept)
+{
+    w->requests.flags = kept->requests.flags;
+    w->failed = kept->failed;
+    w->digests.length = 0;
+    if (SD_UNLIKELY(kept->requests.flags)) {
+        w->requests = kept->requests;
+        if (kept->requests.flags & SD_REQUEST_DIGEST)
+            sd_take_back_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
+    }
+}
+
+/* A packet whose way ends here, for now: the host has it when those before it have theirs. */
+SD_COLD uint32_t sd_leave(struct sd_worker *w, const struct sd_packet *p, struct sd_kept *kept, void *to,
+                          const void *state, size_t state_bytes)
+{
+    sd_keep(w, kept);
+    if (p->verdict == SD_VERDICT_NO_HEADROOM)
+        sd_keep_bytes(w, kept, &w->emitted, SD_FAILED_EMIT);
+    else
+        memcpy(to, state, state_bytes);
+    return SD_LEAVES;
+}
+
+/*
+ * Gives the host the next packet that goes on there, if any is left: how many of the burst's packets are done by then.
+ */
+static SD_UNUSED uint32_t sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
+                                             const struct sd_kept *kept, const void *states, size_t state_bytes)
+{
+    uint32_t n_left = w->n_burst_left < n ? w->n_burst_left : n;
+    uint32_t first = w->leaving ? (uint32_t)__builtin_ctzll(w->leaving) : SD_BURST;
+    if (first - w->burst_at >= n_left) {
+        w->n_burst_left = 0;
+        w->leaving = 0;
+        return n_left;
+    }
+    struct sd_packet *p = &packets[first - w->burst_at];
+    uint32_t n_done = first - w->burst_at + 1;
+    w->leaving &= w->leaving - 1;
+    w->burst_at = first + 1;
+    w->n_burst_left -= n_done;
+    sd_take_back(w, &kept[first]);
+    if (p->verdict == SD_VERDICT_NO_HEADROOM)
+        sd_take_back_bytes(w, &kept[first], &w->emitted, SD_FAILED_EMIT);
+    else
+        memcpy(w->state, (const uint8_t *)states + first * state_bytes, state_bytes);
+    if (SD_UNLIKELY(w->failed)) {
+        w->failed = 0;
+        p->verdict = SD_VERDICT_DROP;
+        p->drop = SD_DROP_TOO_LONG;
+    }
+    return n_done;
+}
+
+#endif

@@ -1,0 +1,953 @@
+/*
+ * How prefixes come into a table of longest prefix match, and go again. For the one writer.
+ *
+ * Owns: the memory of nodes and buckets, growth of the root, adding, removing and finding prefixes.
+ *
+ * There is no second copy of the prefixes: those of a node's next six bits are bits of its tail (cf. Eatherton,
+ * Varghese, Dittia, "Tree bitmap" 2004), those that are no longer than the root's bits are in an array, and a bucket
+ * has its own. A prefix and the one above it are thus found in what an update touches anyway.
+ *
+ * Adding a prefix replaces, in all it covers, the number of the next shorter one by its own; removing it does the
+ * reverse. Numbers tell prefixes apart, so the words to replace are those that are equal to that number: all
+ * others belong to longer prefixes.
+ *
+ * Invariant: whatever is needed for a change is there before the first word is changed.
+ */
+#ifndef SD_LPM_UPDATE_H
+#define SD_LPM_UPDATE_H
+
+#include "sd_lpm.h"
+
+/* --- Memory of nodes and buckets --- */
+
+#define SD_LPM_SLOTS (1u << SD_LPM_STRIDE)
+/* Virtual; tables that could use more than this many bytes have to say so. */
+#define SD_LPM_BLOCKS_BYTES ((size_t)16 << 30)
+#define SD_LPM_COMMIT_BYTES ((size_t)64 << 10)
+
+static SD_UNUSED bool sd_lpm_blocks_init(struct sd_lpm_blocks *b, size_t n_bytes_max)
+{
+    size_t n = n_bytes_max & ~(SD_HUGE_BYTES - 1);
+    if (n < SD_HUGE_BYTES)
+        n = SD_HUGE_BYTES;
+    /* Nothing is promised to what cannot be accessed, so that there is no limit but that of addresses. */
+    void *bytes = MAP_FAILED;
+    for (; n >= SD_HUGE_BYTES; n /= 2) {
+        bytes = mmap(NULL, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (bytes != MAP_FAILED)
+            break;
+    }
+    if (bytes == MAP_FAILED)
+        return false;
+    b->bytes = bytes;
+    b->n_reserved = n;
+    /* Zero is no block. */
+    b->n_used = SD_LINE_BYTES;
+    return true;
+}
+
+/* Makes sure of blocks of so many lines together. */
+static SD_UNUSED bool sd_lpm_blocks_reserve(struct sd_lpm_blocks *b, size_t n_lines)
+{
+    size_t wanted = b->n_used + n_lines * SD_LINE_BYTES;
+    if (SD_LIKELY(wanted <= b->n_committed))
+        return true;
+    if (wanted > b->n_reserved)
+        return false;
+    /* An eighth more each time; in whole huge pages where it is many. */
+    size_t n = wanted + wanted / 8;
+    n = sd_round_up(n, n < SD_HUGE_BYTES ? SD_LPM_COMMIT_BYTES : SD_HUGE_BYTES);
+    if (n > b->n_reserved)
+        n = b->n_reserved;
+    if (mprotect(b->bytes + b->n_committed, n - b->n_committed, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    if (n >= SD_HUGE_BYTES)
+        madvise(b->bytes + b->n_committed, n - b->n_committed, MADV_HUGEPAGE);
+    b->n_committed = n;
+    return true;
+}
+
+SD_INLINE void *sd_lpm_at(const struct sd_lpm *t, uint32_t word)
+{
+    return t->blocks.bytes + (size_t)(word & SD_LPM_AT) * SD_LINE_BYTES;
+}
+
+/* There is room for it: see sd_lpm_blocks_reserve. */
+static SD_UNUSED uint32_t sd_lpm_block_new(struct sd_lpm *t, uint32_t n_lines)
+{
+    struct sd_lpm_blocks *b = &t->blocks;
+    uint32_t at = b->first_free[n_lines];
+    if (at) {
+        memcpy(&b->first_free[n_lines], sd_lpm_at(t, at), sizeof at);
+        b->n_free -= n_lines * SD_LINE_BYTES;
+        return at;
+    }
+    at = (uint32_t)(b->n_used / SD_LINE_BYTES);
+    b->n_used += n_lines * SD_LINE_BYTES;
+    return at;
+}
+
+/* What a writer knows of a node, behind its words. */
+struct sd_lpm_tail {
+    /* Prefixes that end with the node's six bits, by these bits. */
+    uint64_t full;
+    /* Prefixes that end before: at 1 << bits | value. */
+    uint64_t inner;
+    uint16_t n_lines;
+    /* Words of the inner ones, then of the full ones whose slot has a node or a bucket. Of the others it is the
+       slot's own word. */
+    uint16_t n_words;
+    uint32_t words[];
+};
+
+SD_INLINE uint32_t sd_lpm_n_runs(const struct sd_lpm_node *node)
+{
+    return (uint32_t)__builtin_popcountll(node->runs);
+}
+
+SD_INLINE size_t sd_lpm_tail_offset(uint32_t n_runs)
+{
+    return sd_round_up(sizeof(struct sd_lpm_node) + n_runs * sizeof(uint32_t), 8);
+}
+
+SD_INLINE struct sd_lpm_tail *sd_lpm_tail(struct sd_lpm_node *node)
+{
+    return (struct sd_lpm_tail *)(void *)((uint8_t *)node + sd_lpm_tail_offset(sd_lpm_n_runs(node)));
+}
+
+SD_INLINE uint32_t sd_lpm_bucket_lines(uint32_t n_more)
+{
+    size_t bytes = sizeof(struct sd_lpm_bucket) + n_more * SD_LPM_BUCKET_ROOM * sizeof(uint64_t);
+    return (uint32_t)(sd_round_up(bytes, SD_LINE_BYTES) / SD_LINE_BYTES);
+}
+
+SD_INLINE uint32_t sd_lpm_n_lines(const struct sd_lpm *t, uint32_t word)
+{
+    if (word & SD_LPM_IS_BUCKET)
+        return sd_lpm_bucket_lines(((const struct sd_lpm_bucket *)sd_lpm_at(t, word))->n_more);
+    return sd_lpm_tail(sd_lpm_at(t, word))->n_lines;
+}
+
+static SD_UNUSED void sd_lpm_block_free(void *block, void *context)
+{
+    struct sd_lpm *t = context;
+    /* The kind is what is left of an address of a line. */
+    uintptr_t address = (uintptr_t)block;
+    uint32_t at = (uint32_t)((address - (uintptr_t)t->blocks.bytes) / SD_LINE_BYTES);
+    uint32_t n_lines = sd_lpm_n_lines(t, at | (address & 1 ? SD_LPM_IS_BUCKET : 0));
+    memcpy(sd_lpm_at(t, at), &t->blocks.first_free[n_lines], sizeof at);
+    t->blocks.first_free[n_lines] = at;
+    t->blocks.n_free += n_lines * SD_LINE_BYTES;
+}
+
+/* Readers cannot find it any more; there is room in the limbo. What it leads to stays. */
+static SD_UNUSED void sd_lpm_retire(struct sd_lpm *t, uint32_t word)
+{
+    uint8_t *block = (uint8_t *)sd_lpm_at(t, word) + (word & SD_LPM_IS_BUCKET ? 1 : 0);
+    if (!t->epochs)
+        sd_lpm_block_free(block, t);
+    else
+        (void)sd_retire(&t->limbo, t->epochs, block, sd_lpm_block_free, t);
+}
+
+SD_INLINE void sd_lpm_store(uint32_t *to, uint32_t word)
+{
+    __atomic_store_n(to, word, __ATOMIC_RELEASE);
+}
+
+/* --- Replacing numbers --- */
+
+/* In all that a word leads to. */
+static SD_UNUSED void sd_lpm_replace(const struct sd_lpm *t, uint32_t word, uint32_t old, uint32_t new_word)
+{
+    if (word & SD_LPM_IS_BUCKET) {
+        struct sd_lpm_bucket *bucket = sd_lpm_at(t, word);
+        if (bucket->words[SD_LPM_BUCKET_ROOM] == old)
+            sd_lpm_store(&bucket->words[SD_LPM_BUCKET_ROOM], new_word);
+        return;
+    }
+    struct sd_lpm_node *node = sd_lpm_at(t, word);
+    uint32_t n = sd_lpm_n_runs(node);
+    for (uint32_t i = 0; i < n; i++) {
+        if (node->words[i] == old)
+            sd_lpm_store(&node->words[i], new_word);
+        else if (node->words[i] & SD_LPM_NODE)
+            sd_lpm_replace(t, node->words[i], old, new_word);
+    }
+}
+
+/* In `n` words and all they lead to. */
+static SD_UNUSED void sd_lpm_replace_all(const struct sd_lpm *t, uint32_t *words, size_t n, uint32_t old,
+                                         uint32_t new_word)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (words[i] == old)
+            sd_lpm_store(&words[i], new_word);
+        else if (words[i] & SD_LPM_NODE)
+            sd_lpm_replace(t, words[i], old, new_word);
+    }
+}
+
+/* --- Nodes as they are easy to change --- */
+
+struct sd_lpm_open {
+    uint32_t words[SD_LPM_SLOTS] __attribute__((aligned(32)));
+    uint64_t full, inner;
+    /* Where the bits say that there is one. */
+    uint32_t of_full[SD_LPM_SLOTS];
+    uint32_t of_inner[SD_LPM_SLOTS];
+};
+
+static SD_UNUSED void sd_lpm_open_words(const struct sd_lpm_node *node, uint32_t *words)
+{
+    const uint32_t *next = node->words;
+    uint32_t slot = 0;
+    /* Each run ends where the next one begins. */
+    for (uint64_t rest = node->runs & (node->runs - 1);; rest &= rest - 1) {
+        uint32_t end = rest ? (uint32_t)__builtin_ctzll(rest) : SD_LPM_SLOTS;
+        for (; slot < end; slot++)
+            words[slot] = *next;
+        next++;
+        if (!rest)
+            return;
+    }
+}
+
+static SD_UNUSED void sd_lpm_open(const struct sd_lpm *t, uint32_t word, struct sd_lpm_open *o)
+{
+    struct sd_lpm_node *node = sd_lpm_at(t, word);
+    const struct sd_lpm_tail *tail = sd_lpm_tail(node);
+    sd_lpm_open_words(node, o->words);
+    o->full = tail->full;
+    o->inner = tail->inner;
+    const uint32_t *next = tail->words;
+    for (uint64_t rest = o->inner; rest; rest &= rest - 1)
+        o->of_inner[__builtin_ctzll(rest)] = *next++;
+    for (uint64_t rest = o->full; rest; rest &= rest - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(rest);
+        o->of_full[slot] = o->words[slot] & SD_LPM_NODE ? *next++ : o->words[slot];
+    }
+}
+
+/* Slots whose word is not that of the slot before. */
+SD_INLINE uint64_t sd_lpm_runs_of(const uint32_t *words)
+{
+    uint64_t runs = 1;
+#if SD_LPM_AVX2
+    uint64_t equal = 0;
+    for (uint32_t i = 1; i < SD_LPM_SLOTS - 7; i += 8) {
+        __m256i before = _mm256_loadu_si256((const __m256i *)(const void *)(words + i - 1));
+        __m256i here = _mm256_loadu_si256((const __m256i *)(const void *)(words + i));
+        __m256 same = _mm256_castsi256_ps(_mm256_cmpeq_epi32(before, here));
+        equal |= (uint64_t)(uint32_t)_mm256_movemask_ps(same) << i;
+    }
+    runs |= ~equal & (SD_MASK64(SD_LPM_SLOTS - 8) << 1);
+    for (uint32_t i = SD_LPM_SLOTS - 7; i < SD_LPM_SLOTS; i++)
+        runs |= (uint64_t)(words[i] != words[i - 1]) << i;
+#else
+    for (uint32_t i = 1; i < SD_LPM_SLOTS; i++)
+        runs |= (uint64_t)(words[i] != words[i - 1]) << i;
+#endif
+    return runs;
+}
+
+/* A new node; there is room. */
+static SD_UNUSED uint32_t sd_lpm_close(struct sd_lpm *t, const struct sd_lpm_open *o)
+{
+    uint64_t runs = sd_lpm_runs_of(o->words);
+    uint32_t n_words = (uint32_t)__builtin_popcountll(o->inner);
+    for (uint64_t rest = o->full; rest; rest &= rest - 1)
+        n_words += o->words[__builtin_ctzll(rest)] >> 31;
+    size_t tail_at = sd_lpm_tail_offset((uint32_t)__builtin_popcountll(runs));
+    size_t bytes = tail_at + offsetof(struct sd_lpm_tail, words) + n_words * sizeof(uint32_t);
+    uint32_t n_lines = (uint32_t)((bytes + SD_LINE_BYTES - 1) / SD_LINE_BYTES);
+    uint32_t at = sd_lpm_block_new(t, n_lines);
+    struct sd_lpm_node *node = sd_lpm_at(t, at);
+    node->runs = runs;
+    uint32_t *next = node->words;
+    for (uint64_t rest = runs; rest; rest &= rest - 1)
+        *next++ = o->words[__builtin_ctzll(rest)];
+    struct sd_lpm_tail *tail = (struct sd_lpm_tail *)(void *)((uint8_t *)node + tail_at);
+    tail->full = o->full;
+    tail->inner = o->inner;
+    tail->n_lines = (uint16_t)n_lines;
+    tail->n_words = (uint16_t)n_words;
+    next = tail->words;
+    for (uint64_t rest = o->inner; rest; rest &= rest - 1)
+        *next++ = o->of_inner[__builtin_ctzll(rest)];
+    for (uint64_t rest = o->full; rest; rest &= rest - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(rest);
+        if (o->words[slot] & SD_LPM_NODE)
+            *next++ = o->of_full[slot];
+    }
+    return SD_LPM_NODE | at;
+}
+
+/* Of the inner prefixes the longest that covers what is at 1 << bits | value and is shorter; 0: none. */
+SD_INLINE uint32_t sd_lpm_inner_above(uint64_t inner, uint32_t at)
+{
+    while (at >>= 1)
+        if (inner >> at & 1)
+            return at;
+    return 0;
+}
+
+/* Notes a prefix of `n_bits` (1 to 6) with this value; its words are the caller's affair. */
+SD_INLINE void sd_lpm_open_note(struct sd_lpm_open *o, uint32_t n_bits, uint32_t value, uint32_t word)
+{
+    if (n_bits == SD_LPM_STRIDE) {
+        o->full |= UINT64_C(1) << value;
+        o->of_full[value] = word;
+    } else {
+        o->inner |= UINT64_C(1) << (1u << n_bits | value);
+        o->of_inner[1u << n_bits | value] = word;
+    }
+}
+
+/* --- Buckets, and what is made of a few prefixes --- */
+
+struct sd_lpm_item {
+    const uint64_t *bits;
+    uint32_t length;
+    uint32_t word;
+};
+
+/* The items of a bucket, the longest first; `bits` is room for their limbs. */
+static SD_UNUSED uint32_t sd_lpm_bucket_items(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
+                                              struct sd_lpm_item *items,
+                                              uint64_t (*bits)[SD_LPM_LIMBS_MAX])
+{
+    for (uint32_t i = 0; i < bucket->n; i++) {
+        bits[i][0] = bucket->high[i];
+        for (uint32_t limb = 1; limb < t->n_limbs; limb++)
+            bits[i][limb] = limb <= bucket->n_more ? bucket->more[limb - 1][i] : 0;
+        items[i] = (struct sd_lpm_item){bits[i], bucket->lengths[i], bucket->words[i]};
+    }
+    return bucket->n;
+}
+
+/* Puts an item where its length belongs. */
+SD_INLINE void sd_lpm_item_insert(struct sd_lpm_item *items, uint32_t n, struct sd_lpm_item item)
+{
+    for (; n > 0 && items[n - 1].length < item.length; n--)
+        items[n] = items[n - 1];
+    items[n] = item;
+}
+
+/* At most as many as there is room for, the longest first. */
+static SD_UNUSED uint32_t sd_lpm_bucket_new(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n,
+                                            uint32_t outside)
+{
+    uint32_t n_more = items[0].length > 64 ? (items[0].length - 1) / 64 : 0;
+    uint32_t at = sd_lpm_block_new(t, sd_lpm_bucket_lines(n_more));
+    struct sd_lpm_bucket *bucket = sd_lpm_at(t, at);
+    for (uint32_t i = 0; i < SD_LPM_BUCKET_ROOM; i++) {
+        bucket->high[i] = i < n ? items[i].bits[0] : 0;
+        bucket->lengths[i] = i < n ? (uint16_t)items[i].length : 0;
+        bucket->words[i] = i < n ? items[i].word : 0;
+        for (uint32_t limb = 0; limb < n_more; limb++)
+            bucket->more[limb][i] = i < n ? items[i].bits[1 + limb] : 0;
+    }
+    bucket->words[SD_LPM_BUCKET_ROOM] = outside;
+    bucket->n = (uint16_t)n;
+    bucket->n_more = (uint16_t)n_more;
+    return SD_LPM_NODE | SD_LPM_IS_BUCKET | at;
+}
+
+/* Where two or three nodes are left there are no buckets: nodes are smaller. */
+SD_INLINE bool sd_lpm_has_buckets(const struct sd_lpm *t, uint32_t at)
+{
+    return t->width_bits > at + 14;
+}
+
+static SD_UNUSED uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
+                                      uint32_t outside);
+
+/* A node for keys whose first `at` bits are those of all the items, the longest first. */
+static SD_UNUSED void sd_lpm_make_open(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
+                                       uint32_t outside, struct sd_lpm_open *o)
+{
+    for (uint32_t i = 0; i < SD_LPM_SLOTS; i++)
+        o->words[i] = outside;
+    o->full = o->inner = 0;
+    while (n > 0 && items[n - 1].length <= at + SD_LPM_STRIDE) {
+        const struct sd_lpm_item *item = &items[--n];
+        uint32_t n_bits = item->length - at, slot = sd_lpm_slot(item->bits, t->n_limbs, at);
+        sd_lpm_open_note(o, n_bits, slot >> (SD_LPM_STRIDE - n_bits), item->word);
+        uint32_t end = slot + (SD_LPM_SLOTS >> n_bits);
+        while (slot < end)
+            o->words[slot++] = item->word;
+    }
+    struct sd_lpm_item rest[SD_LPM_BUCKET_ROOM + 1], same[SD_LPM_BUCKET_ROOM + 1];
+    memcpy(rest, items, n * sizeof *rest);
+    while (n > 0) {
+        uint32_t slot = sd_lpm_slot(rest[0].bits, t->n_limbs, at), n_same = 0, n_rest = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            if (sd_lpm_slot(rest[i].bits, t->n_limbs, at) == slot)
+                same[n_same++] = rest[i];
+            else
+                rest[n_rest++] = rest[i];
+        }
+        o->words[slot] = sd_lpm_make(t, same, n_same, at + SD_LPM_STRIDE, o->words[slot]);
+        n = n_rest;
+    }
+}
+
+/* What stands for such keys: a bucket, or a node; at most one item more than a bucket has room for. */
+static SD_UNUSED uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
+                                      uint32_t outside)
+{
+    if (n <= SD_LPM_BUCKET_ROOM && sd_lpm_has_buckets(t, at))
+        return sd_lpm_bucket_new(t, items, n, outside);
+    struct sd_lpm_open o;
+    sd_lpm_make_open(t, items, n, at, outside, &o);
+    return sd_lpm_close(t, &o);
+}
+
+/* --- The root --- */
+
+static SD_UNUSED struct sd_lpm_root *sd_lpm_root_new(const struct sd_lpm *t, uint32_t n_bits)
+{
+    struct sd_lpm_root *root = calloc(1, sizeof *root);
+    uint32_t *words = sd_map_large(((size_t)1 << n_bits) * sizeof *words);
+    if (!root || !words) {
+        free(root);
+        sd_unmap_large(words, ((size_t)1 << n_bits) * sizeof *words);
+        return NULL;
+    }
+    *root = (struct sd_lpm_root){words, t->blocks.bytes, n_bits, 64 - n_bits};
+    return root;
+}
+
+static SD_UNUSED void sd_lpm_root_free(void *pointer, void *context)
+{
+    struct sd_lpm_root *root = pointer;
+    (void)context;
+    if (root == &sd_lpm_no_root)
+        return;
+    sd_unmap_large(root->words, ((size_t)1 << root->n_bits) * sizeof *root->words);
+    free(root);
+}
+
+static SD_UNUSED size_t sd_lpm_shorts_bytes(uint32_t n_bits)
+{
+    return ((size_t)2 << n_bits) * sizeof(uint32_t);
+}
+
+/* Of the root with `n_bits` the next one; the word stands for the root's index `at`. */
+static SD_UNUSED void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, uint64_t at, uint32_t word,
+                                            uint32_t *words, uint32_t *shorts)
+{
+    struct sd_lpm_open o;
+    if (!(word & SD_LPM_NODE)) {
+        for (uint32_t i = 0; word && i < SD_LPM_SLOTS; i++)
+            words[i] = word;
+        return;
+    }
+    if (word & SD_LPM_IS_BUCKET) {
+        const struct sd_lpm_bucket *bucket = sd_lpm_at(t, word);
+        uint64_t bits[SD_LPM_BUCKET_ROOM][SD_LPM_LIMBS_MAX];
+        struct sd_lpm_item items[SD_LPM_BUCKET_ROOM];
+        uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
+        sd_lpm_make_open(t, items, n, n_bits, bucket->words[SD_LPM_BUCKET_ROOM], &o);
+    } else {
+        sd_lpm_open(t, word, &o);
+    }
+    memcpy(words, o.words, sizeof o.words);
+    /* A prefix with `value` in the node's bits: at 1 << length | index << bits | value. */
+    for (uint64_t rest = o.inner; rest; rest &= rest - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(rest);
+        uint32_t n_more = 31 - (uint32_t)__builtin_clz(i);
+        uint64_t above = (UINT64_C(1) << n_bits | at) << n_more;
+        shorts[above | (i & ((1u << n_more) - 1))] = o.of_inner[i];
+    }
+    for (uint64_t rest = o.full; rest; rest &= rest - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(rest);
+        shorts[(UINT64_C(1) << n_bits | at) << SD_LPM_STRIDE | i] = o.of_full[i];
+    }
+}
+
+/* A root of SD_LPM_STRIDE bits more. Without memory everything stays as it is, and works. */
+static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
+{
+    struct sd_lpm_root *old = t->root;
+    uint32_t n_bits = old->n_bits + SD_LPM_STRIDE;
+    size_t n_old = (size_t)1 << old->n_bits, n_nodes = 0, n_buckets = 0;
+    for (size_t i = 0; i < n_old; i++) {
+        n_nodes += old->words[i] >> 31;
+        n_buckets += (old->words[i] & SD_LPM_IS_BUCKET) != 0 && old->words[i] & SD_LPM_NODE;
+    }
+    size_t n_lines = n_buckets * SD_LPM_BUCKET_ROOM * t->n_lines_needed;
+    if (!sd_lpm_blocks_reserve(&t->blocks, n_lines) || (t->epochs && !sd_limbo_reserve(&t->limbo, n_nodes + 1)))
+        return;
+    struct sd_lpm_root *root = sd_lpm_root_new(t, n_bits);
+    uint32_t *shorts = sd_map_large(sd_lpm_shorts_bytes(n_bits));
+    if (!root || !shorts) {
+        if (root)
+            sd_lpm_root_free(root, NULL);
+        sd_unmap_large(shorts, sd_lpm_shorts_bytes(n_bits));
+        return;
+    }
+    memcpy(shorts, t->shorts, sd_lpm_shorts_bytes(old->n_bits));
+    for (size_t i = 0; i < n_old; i++)
+        sd_lpm_root_grow_word(t, old->n_bits, i, old->words[i], root->words + (i << SD_LPM_STRIDE), shorts);
+    sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(old->n_bits));
+    t->shorts = shorts;
+    __atomic_store_n(&t->root, root, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < n_old; i++)
+        if (old->words[i] & SD_LPM_NODE)
+            sd_lpm_retire(t, old->words[i]);
+    if (!t->epochs)
+        sd_lpm_root_free(old, NULL);
+    else
+        (void)sd_retire(&t->limbo, t->epochs, old, sd_lpm_root_free, NULL);
+}
+
+/* Bits of the root for so many prefixes, in memory that is in proportion. */
+SD_INLINE uint32_t sd_lpm_root_bits_wanted(uint64_t n_prefixes)
+{
+    return n_prefixes < 32 ? 6 : n_prefixes < 4096 ? 12 : 18;
+}
+
+/* --- Making and freeing --- */
+
+/* False for widths that are none, or too many. */
+static SD_UNUSED bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct sd_epochs *epochs)
+{
+    *t = (struct sd_lpm){
+        .root = &sd_lpm_no_root,
+        .width_bits = width_bits,
+        .n_limbs = (width_bits + 63) / 64,
+        .n_blocks_bytes_max = SD_LPM_BLOCKS_BYTES,
+        .epochs = epochs,
+    };
+    /* A chain of nodes of at most two lines, which branches in the last three levels only; a bucket at each of its
+       ends, and the node that is replaced. */
+    uint32_t n_buckets_lines = (SD_LPM_BUCKET_ROOM + 1) * sd_lpm_bucket_lines(t->n_limbs);
+    t->n_lines_needed = 2 * (width_bits / SD_LPM_STRIDE + 1) + 2 * 3 * SD_LPM_BUCKET_ROOM + n_buckets_lines + 16;
+    return width_bits > 0 && t->n_limbs <= SD_LPM_LIMBS_MAX;
+}
+
+/* Nobody reads any more. */
+static SD_UNUSED void sd_lpm_free(struct sd_lpm *t)
+{
+    sd_limbo_free(&t->limbo);
+    if (t->shorts)
+        sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(t->root->n_bits));
+    if (t->root)
+        sd_lpm_root_free(t->root, NULL);
+    if (t->blocks.bytes)
+        munmap(t->blocks.bytes, t->blocks.n_reserved);
+    *t = (struct sd_lpm){.root = &sd_lpm_no_root};
+}
+
+/* The first memory of a table. */
+static SD_UNUSED bool sd_lpm_begin_memory(struct sd_lpm *t)
+{
+    if (t->root != &sd_lpm_no_root)
+        return true;
+    if (!t->blocks.bytes && !sd_lpm_blocks_init(&t->blocks, t->n_blocks_bytes_max))
+        return false;
+    uint32_t n_bits = t->width_bits < SD_LPM_STRIDE ? t->width_bits : SD_LPM_STRIDE;
+    struct sd_lpm_root *root = sd_lpm_root_new(t, n_bits);
+    uint32_t *shorts = sd_map_large(sd_lpm_shorts_bytes(n_bits));
+    if (!root || !shorts) {
+        if (root)
+            sd_lpm_root_free(root, NULL);
+        sd_unmap_large(shorts, sd_lpm_shorts_bytes(n_bits));
+        return false;
+    }
+    t->shorts = shorts;
+    __atomic_store_n(&t->root, root, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Bytes that are in use, without what waits to be used again. */
+static SD_UNUSED size_t sd_lpm_n_bytes(const struct sd_lpm *t)
+{
+    if (!t->shorts)
+        return sizeof *t;
+    size_t of_root = ((size_t)1 << t->root->n_bits) * sizeof(uint32_t);
+    return sizeof *t + of_root + sd_lpm_shorts_bytes(t->root->n_bits) + t->blocks.n_used - t->blocks.n_free;
+}
+
+/* --- Finding prefixes --- */
+
+SD_INLINE bool sd_lpm_prefix_equal(const uint64_t *a, const uint64_t *b, uint32_t n_limbs)
+{
+    uint64_t differs = 0;
+    for (uint32_t i = 0; i < n_limbs; i++)
+        differs |= a[i] ^ b[i];
+    return differs == 0;
+}
+
+/* Where a prefix is in a bucket; `n` where it is not. */
+static SD_UNUSED uint32_t sd_lpm_bucket_find(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
+                                             const uint64_t *prefix, uint32_t length)
+{
+    for (uint32_t i = 0; i < bucket->n; i++) {
+        bool is_equal = bucket->lengths[i] == length && bucket->high[i] == prefix[0];
+        for (uint32_t limb = 1; is_equal && limb < t->n_limbs; limb++)
+            is_equal = prefix[limb] == (limb <= bucket->n_more ? bucket->more[limb - 1][i] : 0);
+        if (is_equal)
+            return i;
+    }
+    return bucket->n;
+}
+
+/* Of the prefixes in the root's array the longest that covers this one and has at most `length` bits. */
+SD_INLINE uint32_t sd_lpm_short_above(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+{
+    uint64_t at = UINT64_C(1) << length | (length ? prefix[0] >> (64 - length) : 0);
+    for (; at > 0; at >>= 1)
+        if (t->shorts[at])
+            return t->shorts[at];
+    return 0;
+}
+
+/* Where a node has the word of a full prefix that is not the slot's own. */
+static SD_UNUSED uint32_t *sd_lpm_full_word(struct sd_lpm_node *node, uint32_t slot)
+{
+    struct sd_lpm_tail *tail = sd_lpm_tail(node);
+    uint32_t i = (uint32_t)__builtin_popcountll(tail->inner);
+    for (uint64_t rest = tail->full & SD_MASK64(slot + 1) >> 1; rest; rest &= rest - 1)
+        i += node->words[sd_lpm_run(node->runs, (uint32_t)__builtin_ctzll(rest))] >> 31;
+    return &tail->words[i];
+}
+
+SD_INLINE uint32_t *sd_lpm_inner_word(struct sd_lpm_tail *tail, uint32_t at)
+{
+    return &tail->words[__builtin_popcountll(tail->inner & ((UINT64_C(1) << at) - 1))];
+}
+
+/* The way to where a prefix is, or would be. */
+struct sd_lpm_way {
+    /* Words that lead to nodes, from the root's on; the last one's is where the way ends. */
+    uint32_t *links[SD_LPM_LIMBS_MAX * 64 / SD_LPM_STRIDE + 2];
+    uint32_t n_links;
+    /* Bits in front of what the last link stands for. */
+    uint32_t at;
+    /* The word of the longest prefix that covers this one and that is not in what the last link leads to. */
+    uint32_t above;
+};
+
+/* For prefixes that are longer than the root's bits. */
+static SD_UNUSED void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+                                struct sd_lpm_way *way)
+{
+    uint32_t at = t->root->n_bits;
+    uint32_t *link = &t->root->words[prefix[0] >> t->root->shift];
+    way->n_links = 0;
+    way->above = 0;
+    for (;;) {
+        way->links[way->n_links++] = link;
+        uint32_t word = *link;
+        if (!(word & SD_LPM_NODE) || word & SD_LPM_IS_BUCKET || length <= at + SD_LPM_STRIDE)
+            break;
+        struct sd_lpm_node *node = sd_lpm_at(t, word);
+        struct sd_lpm_tail *tail = sd_lpm_tail(node);
+        uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, at);
+        link = &node->words[sd_lpm_run(node->runs, slot)];
+        /* The word of a slot that leads nowhere is what is above it. */
+        if (!(*link & SD_LPM_NODE))
+            break;
+        uint32_t inner;
+        if (tail->full >> slot & 1)
+            way->above = *sd_lpm_full_word(node, slot);
+        else if ((inner = sd_lpm_inner_above(tail->inner, SD_LPM_SLOTS | slot)) != 0)
+            way->above = *sd_lpm_inner_word(tail, inner);
+        at += SD_LPM_STRIDE;
+    }
+    way->at = at;
+    if (way->above == 0)
+        way->above = sd_lpm_short_above(t, prefix, t->root->n_bits);
+}
+
+SD_INLINE uint32_t *sd_lpm_short(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+{
+    return &t->shorts[UINT64_C(1) << length | (length ? prefix[0] >> (64 - length) : 0)];
+}
+
+/* The number of exactly this prefix. */
+static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+{
+    if (length > t->width_bits || !t->shorts)
+        return SD_LPM_NONE;
+    if (length <= t->root->n_bits)
+        return *sd_lpm_short(t, prefix, length) - 1;
+    uint32_t at = t->root->n_bits, word = t->root->words[prefix[0] >> t->root->shift];
+    while (word & SD_LPM_NODE) {
+        if (word & SD_LPM_IS_BUCKET) {
+            const struct sd_lpm_bucket *bucket = sd_lpm_at(t, word);
+            uint32_t i = sd_lpm_bucket_find(t, bucket, prefix, length);
+            return i < bucket->n ? bucket->words[i] - 1 : SD_LPM_NONE;
+        }
+        struct sd_lpm_node *node = sd_lpm_at(t, word);
+        struct sd_lpm_tail *tail = sd_lpm_tail(node);
+        uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, at);
+        word = node->words[sd_lpm_run(node->runs, slot)];
+        if (length < at + SD_LPM_STRIDE) {
+            uint32_t inner = (SD_LPM_SLOTS | slot) >> (at + SD_LPM_STRIDE - length);
+            return tail->inner >> inner & 1 ? *sd_lpm_inner_word(tail, inner) - 1 : SD_LPM_NONE;
+        }
+        if (length == at + SD_LPM_STRIDE) {
+            if (!(tail->full >> slot & 1))
+                return SD_LPM_NONE;
+            return (word & SD_LPM_NODE ? *sd_lpm_full_word(node, slot) : word) - 1;
+        }
+        at += SD_LPM_STRIDE;
+    }
+    return SD_LPM_NONE;
+}
+
+/* --- Adding --- */
+
+static SD_UNUSED uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+                                           uint32_t word)
+{
+    uint32_t *there = sd_lpm_short(t, prefix, length);
+    if (*there)
+        return SD_EXISTS;
+    uint32_t above = length ? sd_lpm_short_above(t, prefix, length - 1) : 0;
+    *there = word;
+    size_t n = (size_t)1 << (t->root->n_bits - length);
+    sd_lpm_replace_all(t, &t->root->words[prefix[0] >> t->root->shift], n, above, word);
+    return SD_OK;
+}
+
+/* Into the bucket that the way ends at. */
+static SD_UNUSED uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
+                                               const struct sd_lpm_item *item)
+{
+    uint32_t *link = way->links[way->n_links - 1], old = *link;
+    const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
+    if (sd_lpm_bucket_find(t, bucket, item->bits, item->length) < bucket->n)
+        return SD_EXISTS;
+    uint64_t bits[SD_LPM_BUCKET_ROOM][SD_LPM_LIMBS_MAX];
+    struct sd_lpm_item items[SD_LPM_BUCKET_ROOM + 1];
+    uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
+    sd_lpm_item_insert(items, n, *item);
+    sd_lpm_store(link, sd_lpm_make(t, items, n + 1, way->at, bucket->words[SD_LPM_BUCKET_ROOM]));
+    sd_lpm_retire(t, old);
+    return SD_OK;
+}
+
+/* Into the node that the way ends at: as one of its own prefixes, or in a slot that leads nowhere yet. */
+static SD_UNUSED uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *way,
+                                             const struct sd_lpm_item *item)
+{
+    uint32_t *link = way->links[way->n_links - 1], old = *link, at = way->at;
+    uint32_t slot = sd_lpm_slot(item->bits, t->n_limbs, at);
+    struct sd_lpm_open o;
+    if (item->length > at + SD_LPM_STRIDE) {
+        sd_lpm_open(t, old, &o);
+        o.words[slot] = sd_lpm_make(t, item, 1, at + SD_LPM_STRIDE, o.words[slot]);
+    } else {
+        uint32_t n_bits = item->length - at, value = slot >> (SD_LPM_STRIDE - n_bits);
+        const struct sd_lpm_tail *tail = sd_lpm_tail(sd_lpm_at(t, old));
+        if (n_bits == SD_LPM_STRIDE ? tail->full >> slot & 1 : tail->inner >> (1u << n_bits | value) & 1)
+            return SD_EXISTS;
+        sd_lpm_open(t, old, &o);
+        uint32_t inner = sd_lpm_inner_above(o.inner, 1u << n_bits | value);
+        sd_lpm_replace_all(t, o.words + slot, SD_LPM_SLOTS >> n_bits, inner ? o.of_inner[inner] : way->above,
+                           item->word);
+        sd_lpm_open_note(&o, n_bits, value, item->word);
+    }
+    sd_lpm_store(link, sd_lpm_close(t, &o));
+    sd_lpm_retire(t, old);
+    return SD_OK;
+}
+
+/* SD_EXISTS where the prefix is there, whatever its number. */
+static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t length, uint32_t number)
+{
+    if (length > t->width_bits || number >= SD_LPM_N_NUMBERS)
+        return SD_OUT_OF_RANGE;
+    if (t->limbo.n >= 64)
+        sd_collect(&t->limbo, t->epochs);
+    if (!sd_lpm_begin_memory(t) || !sd_lpm_blocks_reserve(&t->blocks, t->n_lines_needed) ||
+        (t->epochs && !sd_limbo_reserve(&t->limbo, 1)))
+        return SD_NO_MEMORY;
+    struct sd_lpm_item item = {prefix, length, number + 1};
+    uint32_t status;
+    if (length <= t->root->n_bits) {
+        status = sd_lpm_add_short(t, prefix, length, item.word);
+    } else {
+        struct sd_lpm_way way;
+        sd_lpm_go(t, prefix, length, &way);
+        uint32_t *link = way.links[way.n_links - 1], word = *link;
+        if (word & SD_LPM_IS_BUCKET && word & SD_LPM_NODE) {
+            status = sd_lpm_add_to_bucket(t, &way, &item);
+        } else if (word & SD_LPM_NODE) {
+            status = sd_lpm_add_to_node(t, &way, &item);
+        } else {
+            sd_lpm_store(link, sd_lpm_make(t, &item, 1, way.at, word));
+            status = SD_OK;
+        }
+    }
+    if (status != SD_OK)
+        return status;
+    t->n_prefixes++;
+    uint32_t wanted = sd_lpm_root_bits_wanted(t->n_prefixes);
+    if (SD_UNLIKELY(t->root->n_bits < wanted) && t->root->n_bits + SD_LPM_STRIDE <= t->width_bits)
+        sd_lpm_root_grow(t);
+    return SD_OK;
+}
+
+/* --- Removing --- */
+
+/* Of the slots of a node those that lead to a node or a bucket. */
+static SD_UNUSED uint64_t sd_lpm_leading(const struct sd_lpm_node *node)
+{
+    uint64_t leading = 0;
+    const uint32_t *word = node->words;
+    for (uint64_t rest = node->runs; rest; rest &= rest - 1)
+        leading |= (uint64_t)(*word++ >> 31) << __builtin_ctzll(rest);
+    return leading;
+}
+
+/* Takes one of the words from a tail. */
+static SD_UNUSED void sd_lpm_tail_remove(struct sd_lpm_tail *tail, uint32_t *word)
+{
+    uint32_t *end = tail->words + --tail->n_words;
+    memmove(word, word + 1, (size_t)(end - word) * sizeof *word);
+}
+
+/* Nodes that are no longer needed go, from the end of a way on. */
+static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_way *way)
+{
+    uint32_t at = way->at;
+    for (uint32_t i = way->n_links; i-- > 0; at -= SD_LPM_STRIDE) {
+        uint32_t old = *way->links[i], word;
+        if (t->epochs && !sd_limbo_reserve(&t->limbo, 1))
+            return;
+        if (!(old & SD_LPM_NODE))
+            continue;
+        if (old & SD_LPM_IS_BUCKET) {
+            const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
+            if (bucket->n > 0)
+                continue;
+            word = bucket->words[SD_LPM_BUCKET_ROOM];
+        } else {
+            struct sd_lpm_node *node = sd_lpm_at(t, old);
+            const struct sd_lpm_tail *tail = sd_lpm_tail(node);
+            if (tail->full | tail->inner)
+                return;
+            uint64_t leading = sd_lpm_leading(node);
+            if (leading & (leading - 1))
+                return;
+            /* With one bucket the bucket takes its place: it knows whole prefixes. */
+            word = leading ? node->words[sd_lpm_run(node->runs, (uint32_t)__builtin_ctzll(leading))] : node->words[0];
+            if (leading && !(word & SD_LPM_IS_BUCKET))
+                return;
+        }
+        if (!(word & SD_LPM_NODE) && i > 0) {
+            struct sd_lpm_node *parent = sd_lpm_at(t, *way->links[i - 1]);
+            uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, at - SD_LPM_STRIDE);
+            /* The word of a full prefix is now the slot's own. */
+            if (sd_lpm_tail(parent)->full >> slot & 1)
+                sd_lpm_tail_remove(sd_lpm_tail(parent), sd_lpm_full_word(parent, slot));
+        }
+        sd_lpm_store(way->links[i], word);
+        sd_lpm_retire(t, old);
+    }
+}
+
+static SD_UNUSED uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+{
+    uint32_t *there = sd_lpm_short(t, prefix, length), old = *there;
+    if (!old)
+        return SD_NOT_FOUND;
+    *there = 0;
+    size_t n = (size_t)1 << (t->root->n_bits - length);
+    uint32_t above = length ? sd_lpm_short_above(t, prefix, length - 1) : 0;
+    sd_lpm_replace_all(t, &t->root->words[prefix[0] >> t->root->shift], n, old, above);
+    return SD_OK;
+}
+
+static SD_UNUSED uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
+                                                    const uint64_t *prefix, uint32_t length)
+{
+    uint32_t *link = way->links[way->n_links - 1], old = *link;
+    const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
+    uint32_t i = sd_lpm_bucket_find(t, bucket, prefix, length);
+    if (i == bucket->n)
+        return SD_NOT_FOUND;
+    uint32_t word = bucket->words[SD_LPM_BUCKET_ROOM];
+    if (!sd_lpm_blocks_reserve(&t->blocks, t->n_lines_needed) || (t->epochs && !sd_limbo_reserve(&t->limbo, 1)))
+        return SD_NO_MEMORY;
+    uint64_t bits[SD_LPM_BUCKET_ROOM][SD_LPM_LIMBS_MAX];
+    struct sd_lpm_item items[SD_LPM_BUCKET_ROOM];
+    uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
+    memmove(items + i, items + i + 1, (n - i - 1) * sizeof *items);
+    sd_lpm_store(link, sd_lpm_bucket_new(t, items, n - 1, word));
+    sd_lpm_retire(t, old);
+    return SD_OK;
+}
+
+/* In place: what readers see are single words. */
+static SD_UNUSED uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct sd_lpm_way *way,
+                                                  const uint64_t *prefix, uint32_t length)
+{
+    struct sd_lpm_node *node = sd_lpm_at(t, *way->links[way->n_links - 1]);
+    struct sd_lpm_tail *tail = sd_lpm_tail(node);
+    uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, way->at), n_bits = length - way->at;
+    uint32_t at = (SD_LPM_SLOTS | slot) >> (SD_LPM_STRIDE - n_bits);
+    uint32_t inner = sd_lpm_inner_above(tail->inner, at);
+    uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : way->above;
+    uint32_t first = sd_lpm_run(node->runs, slot), old;
+    if (n_bits == SD_LPM_STRIDE) {
+        if (!(tail->full >> slot & 1))
+            return SD_NOT_FOUND;
+        old = node->words[first];
+        if (old & SD_LPM_NODE) {
+            uint32_t *word = sd_lpm_full_word(node, slot);
+            old = *word;
+            sd_lpm_tail_remove(tail, word);
+        }
+        tail->full &= ~(UINT64_C(1) << slot);
+        sd_lpm_replace_all(t, node->words + first, 1, old, above);
+        return SD_OK;
+    }
+    if (!(tail->inner >> at & 1))
+        return SD_NOT_FOUND;
+    uint32_t *word = sd_lpm_inner_word(tail, at);
+    old = *word;
+    sd_lpm_tail_remove(tail, word);
+    tail->inner &= ~(UINT64_C(1) << at);
+    uint32_t first_slot = slot & ~((SD_LPM_SLOTS >> n_bits) - 1);
+    uint32_t last_slot = first_slot + (SD_LPM_SLOTS >> n_bits) - 1;
+    first = sd_lpm_run(node->runs, first_slot);
+    uint32_t n = sd_lpm_run(node->runs, last_slot) - first + 1;
+    sd_lpm_replace_all(t, node->words + first, n, old, above);
+    return SD_OK;
+}
+
+/* SD_NO_MEMORY: nothing is changed; a later time there may be memory again. */
+static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+{
+    if (length > t->width_bits || !t->shorts)
+        return SD_NOT_FOUND;
+    if (t->limbo.n >= 64)
+        sd_collect(&t->limbo, t->epochs);
+    uint32_t status;
+    if (length <= t->root->n_bits) {
+        status = sd_lpm_remove_short(t, prefix, length);
+    } else {
+        struct sd_lpm_way way;
+        sd_lpm_go(t, prefix, length, &way);
+        uint32_t word = *way.links[way.n_links - 1];
+        if (!(word & SD_LPM_NODE) || (!(word & SD_LPM_IS_BUCKET) && length > way.at + SD_LPM_STRIDE))
+            return SD_NOT_FOUND;
+        if (word & SD_LPM_IS_BUCKET)
+            status = sd_lpm_remove_from_bucket(t, &way, prefix, length);
+        else
+            status = sd_lpm_remove_from_node(t, &way, prefix, length);
+        if (status == SD_OK)
+            sd_lpm_prune(t, prefix, &way);
+    }
+    t->n_prefixes -= status == SD_OK;
+    return status;
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* Ternary tables against a list of rules that is asked in order of precedence, bit by bit. */
+#include "check.h"
+#include "sd_ternary_write.h"
+
+enum { FIELDS_MAX = 100, BYTES_MAX = 400, N_LISTED = 6000 };
+
+struct listed {
+    bool is_live;
+    uint8_t value[BYTES_MAX], mask[BYTES_MAX];
+    uint32_t rank;
+};
+
+/* By slot; a slot is never used again here, so that smaller ones are older. */
+static struct listed list[N_LISTED];
+static uint32_t n_listed, n_live;
+static struct sd_key_type keys[FIELDS_MAX];
+static uint32_t n_keys, key_bytes;
+static uint64_t state;
+
+static uint64_t below(uint64_t n)
+{
+    return check_random(&state) % n;
+}
+
+/* --- The list --- */
+
+static bool bit_of(const uint8_t *bytes, uint32_t i)
+{
+    return bytes[i / 8] >> i % 8 & 1;
+}
+
+/* <0, 0, >0 */
+static int compare_bits(const uint8_t *a, const uint8_t *b, uint32_t width)
+{
+    for (uint32_t i = width; i-- > 0;)
+        if (bit_of(a, i) != bit_of(b, i))
+            return bit_of(a, i) ? 1 : -1;
+    return 0;
+}
+
+static bool listed_matches(const struct listed *e, const uint8_t *key)
+{
+    for (uint32_t i = 0; i < n_keys; i++) {
+        uint32_t at = keys[i].value.offset, width = keys[i].value.width_bits;
+        if (keys[i].match_kind == SD_MATCH_RANGE) {
+            if (compare_bits(key + at, e->value + at, width) < 0 || compare_bits(key + at, e->mask + at, width) > 0)
+                return false;
+            continue;
+        }
+        for (uint32_t j = 0; j < width; j++)
+            if (bit_of(e->mask + at, j) && bit_of(e->value + at, j) != bit_of(key + at, j))
+                return false;
+    }
+    return true;
+}
+
+static uint32_t listed_lookup(const uint8_t *key)
+{
+    uint32_t best = SD_NO_SLOT;
+    for (uint32_t i = 0; i < n_listed; i++)
+        if (list[i].is_live && (best == SD_NO_SLOT || list[i].rank > list[best].rank) &&
+            listed_matches(&list[i], key))
+            best = i;
+    return best;
+}
+
+/* --- Random tables and keys --- */
+
+/* How masks look: all kinds; prefixes of few lengths; any bits; nearly everything the same or left out. */
+enum style { MIXED, PREFIXES, SCATTERED, SAME, N_STYLES };
+
+static void random_keys(uint32_t n, uint32_t field_bytes_max)
+{
+    memset(keys, 0, sizeof keys);
+    n_keys = n;
+    key_bytes = (uint32_t)below(2);
+    for (uint32_t i = 0; i < n; i++) {
+        static const uint8_t usual[] = {1, 1, 2, 2, 4, 4, 6, 16};
+        uint32_t size = usual[below(8)];
+        if (size > field_bytes_max || below(6) == 0)
+            size = 1 + (uint32_t)below(field_bytes_max);
+        uint32_t width = 8 * size - (uint32_t)below(8);
+        keys[i].value = (struct sd_value_type){.offset = key_bytes, .size_bytes = size, .width_bits = width};
+        keys[i].match_kind = (uint32_t)below(5);
+        if (size <= 2 && below(2))
+            keys[i].match_kind = SD_MATCH_RANGE;
+        key_bytes += size + (below(4) == 0);
+    }
+    CHECK(key_bytes <= BYTES_MAX);
+}
+
+/* Few values, so that keys meet. */
+static void random_value(uint8_t *to, uint32_t width, uint32_t n_values)
+{
+    uint64_t few = below(n_values);
+    for (uint32_t i = 0; i < width; i++)
+        if (few * UINT64_C(0x9e3779b97f4a7c15) >> (i * 7 % 61) & 1)
+            to[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+static void random_key(uint8_t *key, uint32_t n_values)
+{
+    memset(key, 0, BYTES_MAX);
+    for (uint32_t i = 0; i < n_keys; i++)
+        random_value(key + keys[i].value.offset, keys[i].value.width_bits, n_values);
+}
+
+static void set_prefix(uint8_t *mask, uint32_t width, uint32_t n)
+{
+    for (uint32_t i = width - n; i < width; i++)
+        mask[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+static void random_rule(struct listed *e, enum style style, uint32_t n_values)
+{
+    random_key(e->value, n_values);
+    memset(e->mask, 0, sizeof e->mask);
+    for (uint32_t i = 0; i < n_keys; i++) {
+        const struct sd_value_type *v = &keys[i].value;
+        uint8_t *value = e->value + v->offset, *mask = e->mask + v->offset;
+        uint32_t width = v->width_bits;
+        bool is_any = below(4) == 0;
+        if (keys[i].match_kind == SD_MATCH_RANGE) {
+            random_value(mask, width, n_values);
+            if (is_any) {
+                memset(value, 0, v->size_bytes);
+                set_prefix(mask, width, width);
+            } else if (compare_bits(value, mask, width) > 0 && below(20) > 0) {
+                uint8_t low[BYTES_MAX];
+                memcpy(low, mask, v->size_bytes);
+                memcpy(mask, value, v->size_bytes);
+                memcpy(value, low, v->size_bytes);
+            } else if (below(3) == 0) {
+                memcpy(mask, value, v->size_bytes);
+            }
+            continue;
+        }
+        if (keys[i].match_kind == SD_MATCH_EXACT)
+            set_prefix(mask, width, width);
+        else if (!is_any && (style == PREFIXES || keys[i].match_kind == SD_MATCH_LPM))
+            set_prefix(mask, width, below(2) ? width : (uint32_t)below(width + 1));
+        else if (!is_any && (style == SAME || keys[i].match_kind == SD_MATCH_OPTIONAL))
+            set_prefix(mask, width, width);
+        else
+            for (uint32_t j = 0; j < width && !is_any; j++)
+                if (below(8) > (style == SCATTERED ? 3 : 0))
+                    mask[j / 8] |= (uint8_t)(1u << j % 8);
+        for (uint32_t j = 0; j < v->size_bytes; j++)
+            value[j] &= mask[j];
+    }
+    static const uint32_t ranks[] = {0, 1, 2, 7, UINT32_MAX - 1, UINT32_MAX};
+    e->rank = ranks[below(6)];
+}
+
+/* A key that a rule of the list nearly matches, or any. */
+static void random_packet(uint8_t *key, uint32_t n_values)
+{
+    random_key(key, n_values);
+    if (n_listed == 0 || below(4) == 0)
+        return;
+    const struct listed *e = &list[below(n_listed)];
+    for (uint32_t i = 0; i < n_keys; i++) {
+        const struct sd_value_type *v = &keys[i].value;
+        uint32_t at = v->offset;
+        if (keys[i].match_kind == SD_MATCH_RANGE) {
+            if (below(2))
+                memcpy(key + at, (below(2) ? e->value : e->mask) + at, v->size_bytes);
+            continue;
+        }
+        for (uint32_t j = at; j < at + v->size_bytes; j++)
+            key[j] = (uint8_t)((key[j] & ~e->mask[j]) | e->value[j]);
+    }
+    if (below(4) == 0) {
+        const struct sd_value_type *v = &keys[below(n_keys)].value;
+        uint64_t bit = below(v->width_bits);
+        key[v->offset + bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+static uint64_t n_lookups, n_hits;
+
+static void check_lookups(const struct sd_ternary *t, uint32_t n, uint32_t n_values)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t key[BYTES_MAX];
+        random_packet(key, n_values);
+        uint32_t expected = listed_lookup(key);
+        CHECK(sd_ternary_lookup(t, key, key_bytes) == expected);
+        n_lookups++;
+        n_hits += expected != SD_NO_SLOT;
+    }
+}
+
+static void run(enum style style, uint32_t n_steps, uint32_t n_values)
+{
+    struct sd_epochs epochs;
+    struct sd_ternary t;
+    CHECK(sd_epochs_init(&epochs, 1));
+    CHECK(sd_ternary_init(&t, keys, n_keys, key_bytes, &epochs, 1));
+    sd_epoch_pass(&epochs, 0);
+    n_listed = n_live = 0;
+    for (uint32_t step = 0; step < n_steps; step++) {
+        CHECK(n_listed < N_LISTED);
+        if (below(4) == 0)
+            sd_epoch_pass(&epochs, 0);
+        /* Tables fill and empty again. */
+        uint32_t n_inserts = step * 3 / n_steps == 1 ? 20 : 75;
+        if (below(100) < n_inserts) {
+            struct listed *e = &list[n_listed];
+            random_rule(e, style, n_values);
+            if (n_listed > 0 && below(8) == 0) {
+                uint32_t rank = e->rank;
+                *e = list[below(n_listed)];
+                e->rank = rank;
+            }
+            e->is_live = true;
+            CHECK(sd_ternary_insert(&t, e->value, e->mask, e->rank, n_listed) == SD_OK);
+            n_listed++;
+            n_live++;
+        } else if (n_live > 0) {
+            uint32_t slot = (uint32_t)below(n_listed);
+            CHECK(sd_ternary_remove(&t, slot) == (list[slot].is_live ? SD_OK : SD_NOT_FOUND));
+            n_live -= list[slot].is_live;
+            list[slot].is_live = false;
+        }
+        if (step % 4 == 0)
+            check_lookups(&t, 1, n_values);
+        if (step % 256 == 255)
+            check_lookups(&t, 45, n_values);
+        CHECK(t.n_rules == n_live);
+    }
+    sd_ternary_free(&t);
+    sd_epochs_free(&epochs);
+}
+
+static void test_random(void)
+{
+    for (enum style style = MIXED; style < N_STYLES; style++) {
+        for (uint32_t n = 1; n <= 14; n++) {
+            state = style * 1000 + n;
+            random_keys(n, n > 8 ? 6 : 20);
+            run(style, n % 4 == 0 ? 3000 : 800, 2 + (uint32_t)below(40));
+        }
+        state = style;
+        random_keys(100, 3);
+        run(style, 300, 2);
+        random_keys(1, 300);
+        run(style, 300, 4);
+    }
+    /* Neither all nor nothing, or little was tested. */
+    CHECK(n_hits * 20 > n_lookups && n_hits * 20 < n_lookups * 19);
+}
+
+/* The usual one: addresses, protocol, ports, one after the other. */
+static void five_tuple(void)
+{
+    static const uint32_t sizes[] = {4, 4, 1, 2, 2};
+    memset(keys, 0, sizeof keys);
+    n_keys = 5;
+    key_bytes = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        keys[i].value =
+            (struct sd_value_type){.offset = key_bytes, .size_bytes = sizes[i], .width_bits = 8 * sizes[i]};
+        keys[i].match_kind = i < 3 ? SD_MATCH_TERNARY : SD_MATCH_RANGE;
+        key_bytes += sizes[i];
+    }
+}
+
+static void test_five_tuple(void)
+{
+    five_tuple();
+    for (enum style style = MIXED; style < N_STYLES; style++) {
+        state = 77 + style;
+        run(style, 4000, 40);
+    }
+}
+
+int main(void)
+{
+    test_random();
+    test_five_tuple();
+    return 0;
+}
