@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
-flags=(-std=gnu11 -D_GNU_SOURCE -O3 -march=native -Wall -Wextra)
+flags=(-std=gnu11 -D_GNU_SOURCE -O3 -march=native -Wall -Wextra -DALLOW_EXPERIMENTAL_API)
 
 build_dpdk_libraries() {
     # pkg-config's -march is that of the oldest processor the package runs on; ours comes after it and wins.
@@ -35,8 +35,27 @@ build_dpdk_libraries() {
     done
 }
 
+# SWX compiles a pipeline from C that it generates, and that C includes two headers which no package installs.
+build_swx_programs() {
+    local cflags
+    read -ra cflags <<<"$(pkg-config --cflags libdpdk)"
+    mkdir -p "$out/peers"
+    for program in l2 wire; do
+        "$out/peer-dpdk_swx" --codegen "$here/$program.spec" "$out/peers/$program.c"
+        "${CC:-cc}" "${cflags[@]}" "${flags[@]}" -w -fPIC -shared -I"$dpdk_source/lib/pipeline" \
+            "$out/peers/$program.c" -o "$out/peers/$program.so"
+        echo "built $out/peers/$program.so"
+    done
+}
+
 if pkg-config --exists libdpdk 2>/dev/null; then
     build_dpdk_libraries rte_hash rte_fib rte_acl
+    if [ -n "$dpdk_source" ]; then
+        build_dpdk_libraries dpdk_swx
+        build_swx_programs
+    else
+        echo "skipped dpdk_swx: SWX compiles its pipelines with headers of DPDK's sources; give --dpdk-source DIR"
+    fi
 else
-    echo "skipped rte_hash, rte_fib and rte_acl: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
+    echo "skipped rte_hash, rte_fib, rte_acl and dpdk_swx: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
 fi

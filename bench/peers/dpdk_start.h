@@ -53,7 +53,8 @@ static inline int peer_core(void)
 /* Returns 0, or -1 after a sentence on standard error. `program` is argv[0]. */
 static inline int peer_dpdk_start(const char *program, unsigned memory_mb)
 {
-    char name[64], core[16], memory[16];
+    char name[64], core[16], memory[16], in_memory[] = "--in-memory", no_huge[] = "--no-huge";
+    char no_files[] = "--no-shconf";
     char *args[16];
     int n = 0;
     int huge = peer_huge_free_mb() >= memory_mb && getenv("PEERS_NO_HUGE") == NULL;
@@ -71,9 +72,14 @@ static inline int peer_dpdk_start(const char *program, unsigned memory_mb)
     args[n++] = (char[]){"--log-level=error"};
     /* Libraries choose AVX-512 code only where this is allowed; processors without it ignore the option. */
     args[n++] = (char[]){"--force-max-simd-bitwidth=512"};
-    args[n++] = huge ? (char[]){"--in-memory"} : (char[]){"--no-huge"};
-    if (huge)
+    /* Nothing is shared with other processes, so that several may run. */
+    if (huge) {
         peer_pages = "2m";
+        args[n++] = in_memory;
+    } else {
+        args[n++] = no_huge;
+        args[n++] = no_files;
+    }
     /* DPDK permutes its arguments; it gets the array, not our own command line. */
     if (rte_eal_init(n, args) < 0) {
         fprintf(stderr, "%s: DPDK does not start: %s\n", name, rte_strerror(rte_errno));
