@@ -3,7 +3,7 @@
 //! The parent process starts workers, which tell on their standard output what they are at, so that a worker
 //! that crashes or hangs is a finding, too.
 
-use fuzz::differential::cases::{Sample, Source};
+use fuzz::differential::cases::{self, Sample, Source};
 use fuzz::differential::reduce::{self, Reduced};
 use fuzz::differential::{NotCompiled, Outcome, SubjectKind, events, interpreted, native, run, script};
 use fuzz::{Corpus, oracle, runnable};
@@ -123,8 +123,9 @@ fn pairs(index: u64, native: WithNative) -> Vec<[SubjectKind; 2]> {
     let compiled = match native {
         WithNative::None => &[],
         WithNative::One => {
-            let at = (index % native::ALL.len() as u64) as usize;
-            &native::ALL[at..at + 1]
+            // The size of programs depends on their index, too.
+            let at = (index / cases::N_SIZES % native::TURNS.len() as u64) as usize;
+            &native::TURNS[at..at + 1]
         }
         WithNative::All => native::ALL,
     };

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 /// Decisions of one program: enough for most, so that few end early.
 const PROGRAM_BYTES: usize = 6 << 10;
+/// Sizes of programs, one after the other.
+pub const N_SIZES: u64 = 4;
 /// Decisions about entries and packets.
-const EVENTS_BYTES: usize = 64 << 10;
+const EVENTS_BYTES: usize = 192 << 10;
 
 /// Where programs come from: generated ones first, then files.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +85,7 @@ impl Source {
 /// The program of a seed and an index.
 pub fn generated(seed: u64, index: u64) -> String {
     // Mostly of medium size.
-    let n_bytes = PROGRAM_BYTES >> (index % 4);
+    let n_bytes = PROGRAM_BYTES >> (index % N_SIZES);
     runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)))
 }
 

@@ -13,11 +13,17 @@ use ir::Bits;
 use smol_str::SmolStr;
 use std::sync::Arc;
 
-/// How many packets a case has, and how much happens beside them.
+/// How much happens.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// At least; more where bursts are longer.
     pub n_packets: usize,
 }
+
+/// How many packets come together at most: one of these for each case.
+const BURSTS_MAX: &[usize] = &[1, 2, 8, 32, 64, 256];
+/// Between two bursts.
+const N_CHANGES_MAX: usize = 8;
 
 /// Ports that packets arrive at and replicas go to.
 const PORTS: &[u32] = &[0, 1, 2, 3, 4, 5, 63, 255, 510];
@@ -32,16 +38,25 @@ pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> V
     for _ in 0..4 + choices.below(24) {
         events.extend(writer.update(choices).map(Event::Write));
     }
-    for _ in 0..options.n_packets {
-        if choices.one_in(4) {
-            events.extend(writer.update(choices).map(Event::Write));
+    let burst_max = choices.pick(BURSTS_MAX).copied().unwrap_or(1);
+    let n_packets = options.n_packets.max(burst_max);
+    let mut n_left = n_packets;
+    while n_left > 0 {
+        let n = (1 + choices.below(burst_max)).min(n_left);
+        for _ in 0..n.min(N_CHANGES_MAX) {
+            if choices.one_in(4) {
+                events.extend(writer.update(choices).map(Event::Write));
+            }
         }
         if choices.one_in(8) {
             events.push(Event::Clock { ns: 1 << choices.below(36) });
         }
-        let port = choices.pick(PORTS).copied().unwrap_or(0);
-        let bytes = packet(choices, &compiled.program, &writer.pool);
-        events.push(Event::Packet { port, bytes });
+        for _ in 0..n {
+            let port = choices.pick(PORTS).copied().unwrap_or(0);
+            let bytes = packet(choices, &compiled.program, &writer.pool);
+            events.push(Event::Packet { port, bytes });
+        }
+        n_left -= n;
     }
     events
 }

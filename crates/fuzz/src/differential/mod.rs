@@ -45,13 +45,24 @@ pub struct Sent {
 /// What became of packets, by the names of statistics: `sent`, `dropped ingress_drop`, ...
 pub type Totals = BTreeMap<String, u64>;
 
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Arriving<'a> {
+    pub port: u32,
+    pub bytes: &'a [u8],
+}
+
 /// An executor with one program.
 pub trait Subject {
     /// The update is valid for the schema.
     fn write(&mut self, update: &Update) -> Result<(), Fault>;
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
-    /// What leaves before the executor is idle again, in order.
-    fn receive(&mut self, port: u32, bytes: &[u8]) -> Vec<Sent>;
+    /// How many packets it takes at once.
+    fn burst_max(&self) -> usize {
+        1
+    }
+    /// Of each packet what leaves before the executor is idle again, in order.
+    fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>>;
     fn advance_clock(&mut self, ns: u64) -> Vec<Sent>;
     /// Since the last call.
     fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
@@ -81,8 +92,14 @@ pub struct Compiled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Write(Update),
-    Packet { port: u32, bytes: Vec<u8> },
-    Clock { ns: u64 },
+    /// Comes in one burst with the packets next to it, if the executor takes bursts.
+    Packet {
+        port: u32,
+        bytes: Vec<u8>,
+    },
+    Clock {
+        ns: u64,
+    },
 }
 
 /// A program and what happens to it.

@@ -1,6 +1,6 @@
 //! Any executor that a device drives as a subject.
 
-use super::{Sent, Subject, Totals};
+use super::{Arriving, Sent, Subject, Totals};
 use control::{Data, DigestId, Entity, Fault, Query, Target, Update};
 use device::traffic::{Destination, Output};
 use device::{Device, Executor, Store};
@@ -36,8 +36,11 @@ impl<E: Quiet + Store> Subject for OnDevice<E> {
         self.device.read(query)
     }
 
-    fn receive(&mut self, port: u32, bytes: &[u8]) -> Vec<Sent> {
-        sent(E::quietly(|observer| self.device.switch.inject(port, bytes, observer)))
+    fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>> {
+        let mut one = |packet: &Arriving<'_>| {
+            sent(E::quietly(|observer| self.device.switch.inject(packet.port, packet.bytes, observer)))
+        };
+        burst.iter().map(&mut one).collect()
     }
 
     fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {
