@@ -79,6 +79,10 @@ struct sd_lpm_root {
     uint32_t shift;
 };
 
+/* Of tables that never had a prefix. */
+static uint32_t sd_lpm_no_words[2] SD_UNUSED;
+static struct sd_lpm_root sd_lpm_no_root SD_UNUSED = {sd_lpm_no_words, NULL, 1, 63};
+
 #define SD_LPM_LINES_MAX 17u
 
 /* Memory of nodes and buckets, in lines. */
@@ -96,7 +100,8 @@ struct sd_lpm {
     uint32_t width_bits;
     uint32_t n_limbs;
     uint64_t n_prefixes;
-    /* Words of the prefixes that are no longer than the root's bits: at 1 << length | bits; 0: there is none. */
+    /* Words of the prefixes that are no longer than the root's bits: at 1 << length | bits; 0: there is none.
+       NULL before the first prefix. */
     uint32_t *shorts;
     size_t n_shorts_bytes;
     struct sd_lpm_blocks blocks;

@@ -423,8 +423,6 @@ static SD_UNUSED void sd_lpm_root_free(void *pointer, void *context)
 {
     struct sd_lpm_root *root = pointer;
     (void)context;
-    if (root == &sd_lpm_no_root)
-        return;
     sd_unmap_large(root->words, ((size_t)1 << root->n_bits) * sizeof *root->words);
     free(root);
 }
@@ -532,19 +530,21 @@ static SD_UNUSED bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct 
 static SD_UNUSED void sd_lpm_free(struct sd_lpm *t)
 {
     sd_limbo_free(&t->limbo);
-    if (t->shorts)
+    if (t->shorts) {
         sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(t->root->n_bits));
-    if (t->root)
         sd_lpm_root_free(t->root, NULL);
+    }
     if (t->blocks.bytes)
         munmap(t->blocks.bytes, t->blocks.n_reserved);
-    *t = (struct sd_lpm){.root = &sd_lpm_no_root};
+    t->shorts = NULL;
+    t->root = NULL;
+    t->blocks.bytes = NULL;
 }
 
 /* The first memory of a table. */
 static SD_UNUSED bool sd_lpm_begin_memory(struct sd_lpm *t)
 {
-    if (t->root != &sd_lpm_no_root)
+    if (t->shorts)
         return true;
     if (!t->blocks.bytes && !sd_lpm_blocks_init(&t->blocks, t->n_blocks_bytes_max))
         return false;

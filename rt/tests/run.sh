@@ -11,8 +11,11 @@ flags=(-std=gnu11 -pthread -Wall -Wextra -Werror -I "$here/..")
 declare -A modes=(
     [optimised]="-O2"
     [sanitized]="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    [vectors]="-O1 -g -march=native -fsanitize=address,undefined -fno-sanitize-recover=all"
     [threads]="-O1 -g -fsanitize=thread"
 )
+# Programs of what is written twice, with and without vector instructions.
+vectored=" test_lpm "
 # Programs with threads, for ThreadSanitizer.
 threaded=" test_epoch "
 
@@ -28,7 +31,8 @@ for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
     n_compilers=$((n_compilers + 1))
     for test in "${tests[@]}"; do
-        for mode in optimised sanitized threads; do
+        for mode in optimised sanitized vectors threads; do
+            [[ $mode != vectors || $vectored == *" $test "* ]] || continue
             [[ $mode != threads || $threaded == *" $test "* ]] || continue
             # Flags of a mode are several words.
             # shellcheck disable=SC2086

@@ -4,7 +4,7 @@
 #include "check.h"
 
 #define LIMBS_MAX 16
-#define N_LISTED 4096
+#define N_LISTED 8192
 #define N_BULK 70
 
 struct listed {
@@ -106,7 +106,18 @@ static void check_lookups(const struct sd_lpm *t)
     }
 }
 
-static void run(uint32_t n_steps, uint32_t n_max)
+/* As if nothing had ever been there. */
+static void check_empty(const struct sd_lpm *t)
+{
+    CHECK(t->n_prefixes == 0 && t->limbo.n == 0);
+    CHECK(t->blocks.n_used - t->blocks.n_free == SD_LINE_BYTES);
+    for (size_t i = 0; i < (size_t)1 << t->root->n_bits; i++)
+        CHECK(t->root->words[i] == 0);
+    for (size_t i = 0; i < (size_t)2 << t->root->n_bits; i++)
+        CHECK(t->shorts[i] == 0);
+}
+
+static void run(uint32_t n_steps, uint32_t n_max, uint32_t every)
 {
     struct sd_lpm t;
     CHECK(sd_lpm_init(&t, width, NULL));
@@ -121,7 +132,7 @@ static void run(uint32_t n_steps, uint32_t n_max)
             l.length = 18 + (uint32_t)below(7);
         cut(l.bits, l.length);
         /* They come and go. */
-        bool is_filling = step / n_max % 3 < 2;
+        bool is_filling = step / (2 * n_max) % 3 < 2;
         if (below(10) < (is_filling ? 7 : 3)) {
             bool is_there = find(l.bits, l.length) != NULL;
             if (!is_there && n_listed >= n_max)
@@ -139,15 +150,17 @@ static void run(uint32_t n_steps, uint32_t n_max)
             if (there)
                 *there = list[--n_listed];
         }
-        if (step % 5 == 0)
+        if (step % every == 0)
             check_lookups(&t);
     }
+    CHECK(n_max < 4096 || t.root->n_bits == 18);
     while (n_listed > 0) {
         const struct listed *l = &list[--n_listed];
         CHECK(sd_lpm_remove(&t, l->bits, l->length) == SD_OK);
-        if (n_listed % 50 == 0)
+        if (n_listed % (10 * every) == 0)
             check_lookups(&t);
     }
+    check_empty(&t);
     sd_lpm_free(&t);
 }
 
@@ -158,7 +171,9 @@ int main(void)
         width = widths[i];
         state = width;
         n_hits = n_lookups = 0;
-        run(3000, 100);
+        run(4000, 100, 5);
+        if (width == 32 || width == 64 || width == 128)
+            run(16000, 5000, 200);
         CHECK(n_hits * 20 > n_lookups && n_hits * 100 < n_lookups * 99);
     }
     return 0;
