@@ -48,6 +48,35 @@ build_swx_programs() {
     done
 }
 
+# Links BMv2's own switch class from a tree that was built in place or in its folder build/, as static archives.
+build_bmv2() {
+    local tree="$bmv2" archive jsoncpp
+    [ -d "$bmv2/build" ] && tree="$bmv2/build"
+    local archives=("$tree/targets/simple_switch/.libs/libsimpleswitch.a" "$tree/src/bm_sim/.libs/libbmsim.a"
+        "$tree/src/BMI/.libs/libbmi.a")
+    for archive in "${archives[@]}"; do
+        if [ ! -f "$archive" ]; then
+            echo "skipped bmv2: no $archive (README.md says how to build BMv2)"
+            return
+        fi
+    done
+    read -ra jsoncpp <<<"$(pkg-config --cflags --libs jsoncpp)"
+    mkdir -p "$out/peers"
+    "$here/bmv2_l2_json.py" >"$out/peers/l2.json"
+    # BMv2's headers are not ours to warn about.
+    "${CXX:-c++}" -std=c++17 -D_GNU_SOURCE -O3 -DNDEBUG -Wall -Wextra -DBMV2_VERSION="\"$(cat "$bmv2/VERSION")\"" \
+        -isystem "$bmv2/include" -isystem "$tree/include" -isystem "$bmv2/targets/simple_switch" \
+        -isystem "$bmv2/third_party/spdlog" "$here/bmv2.cpp" -o "$out/peer-bmv2" "${archives[@]}" "${jsoncpp[@]}" \
+        -lboost_program_options -lthrift -lpcap -lgmp -lxxhash -ldl -lpthread
+    echo "built $out/peer-bmv2"
+}
+
+if [ -n "$bmv2" ]; then
+    build_bmv2
+else
+    echo "skipped bmv2: give --bmv2 DIR, a built tree of p4lang/behavioral-model"
+fi
+
 if pkg-config --exists libdpdk 2>/dev/null; then
     build_dpdk_libraries rte_hash rte_fib rte_acl
     if [ -n "$dpdk_source" ]; then
