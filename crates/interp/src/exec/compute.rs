@@ -1,7 +1,7 @@
 //! Operators, and reading and writing elements.
 
 use super::Frame;
-use crate::load::{Element, Executable, PlaceRef, Slot};
+use crate::load::{Element, Executable, Instr, PlaceRef, Slot};
 use ir::{BinaryOp, Bits, UnaryOp};
 use std::cmp::Ordering;
 
@@ -47,6 +47,78 @@ pub(super) fn cast(a: &Bits, width: u32, signed: bool) -> Bits {
 }
 
 impl Frame {
+    /// Runs an instruction that does nothing but compute from slots into slots.
+    #[inline(always)]
+    pub(super) fn compute(&mut self, exe: &Executable, instr: &Instr, n_bytes: usize) {
+        match instr {
+            Instr::Copy { dst, src } => {
+                let value = self.get(*src).clone();
+                self.set(*dst, value);
+            }
+            Instr::CopyRange { dst, src, len } => self.copy(*dst, *src, *len),
+            Instr::Unary { op, dst, a } => {
+                let value = unary(*op, self.get(*a));
+                self.set(*dst, value);
+            }
+            Instr::Binary { op, signed, dst, a, b } => {
+                let value = binary(*op, *signed, self.get(*a), self.get(*b));
+                self.set(*dst, value);
+            }
+            Instr::Mux { dst, condition, a, b, len } => {
+                let src = if self.get(*condition).is_true() { *a } else { *b };
+                self.copy(*dst, src, *len);
+            }
+            Instr::Cast { dst, a, width, signed } => {
+                let value = cast(self.get(*a), *width, *signed);
+                self.set(*dst, value);
+            }
+            Instr::Slice { dst, a, lo, width } => {
+                let value = self.get(*a).slice(*lo, *width);
+                self.set(*dst, value);
+            }
+            Instr::SliceAt { dst, a, lo, width } => {
+                let value = self.get(*a).slice(self.get(*lo).shift_amount(), *width);
+                self.set(*dst, value);
+            }
+            Instr::PacketLength { dst } => {
+                self.set(*dst, Bits::new(32, n_bytes as u128));
+            }
+            Instr::Load { dst, element } => self.load(exe, *dst, &exe.elements[*element as usize]),
+            Instr::Store { element, src } => {
+                let element = &exe.elements[*element as usize];
+                if let Some(dst) = self.element(element) {
+                    self.copy(dst, *src, element.len);
+                }
+            }
+            Instr::Insert { dst, lo, src } => {
+                let value = self.get(*dst).with_slice(*lo, self.get(*src));
+                self.set(*dst, value);
+            }
+            Instr::InsertAt { dst, lo, src } => {
+                let lo = self.get(*lo).shift_amount();
+                let value = self.get(*dst).with_slice(lo, self.get(*src));
+                self.set(*dst, value);
+            }
+            Instr::Emit(_)
+            | Instr::Extern(_)
+            | Instr::State(_)
+            | Instr::Jump(_)
+            | Instr::Branch { .. }
+            | Instr::Switch(_)
+            | Instr::Select(_)
+            | Instr::Extract(_)
+            | Instr::Advance { .. }
+            | Instr::Lookahead(_)
+            | Instr::Lookup(_)
+            | Instr::RunAction { .. }
+            | Instr::Call { .. }
+            | Instr::Return
+            | Instr::Exit
+            | Instr::Accept
+            | Instr::Reject { .. } => {}
+        }
+    }
+
     /// Where an element lies; `None` when an index is beyond the size.
     pub(super) fn element(&self, element: &Element) -> Option<Slot> {
         let mut slot = element.base;

@@ -2,7 +2,7 @@
 
 use super::parse::Failure;
 use super::watch::Watch;
-use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, StopReason, compute, select};
+use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, StopReason, select};
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
 use crate::story::{Event, LookupOutcome, Observer, ParserOp, Silent};
 use crate::table::{EntryRef, Tables};
@@ -109,54 +109,19 @@ impl<E: ExternHost> Machine<'_, E> {
         let exe = self.exe;
         let frame = &mut packet.frame;
         match instr {
-            Instr::Copy { dst, src } => {
-                let value = frame.get(*src).clone();
-                frame.set(*dst, value);
-            }
-            Instr::CopyRange { dst, src, len } => frame.copy(*dst, *src, *len),
-            Instr::Unary { op, dst, a } => {
-                let value = compute::unary(*op, frame.get(*a));
-                frame.set(*dst, value);
-            }
-            Instr::Binary { op, signed, dst, a, b } => {
-                let value = compute::binary(*op, *signed, frame.get(*a), frame.get(*b));
-                frame.set(*dst, value);
-            }
-            Instr::Mux { dst, condition, a, b, len } => {
-                let src = if frame.get(*condition).is_true() { *a } else { *b };
-                frame.copy(*dst, src, *len);
-            }
-            Instr::Cast { dst, a, width, signed } => {
-                let value = compute::cast(frame.get(*a), *width, *signed);
-                frame.set(*dst, value);
-            }
-            Instr::Slice { dst, a, lo, width } => {
-                let value = frame.get(*a).slice(*lo, *width);
-                frame.set(*dst, value);
-            }
-            Instr::SliceAt { dst, a, lo, width } => {
-                let value = frame.get(*a).slice(frame.get(*lo).shift_amount(), *width);
-                frame.set(*dst, value);
-            }
-            Instr::PacketLength { dst } => {
-                frame.set(*dst, Bits::new(32, packet.bytes.len() as u128));
-            }
-            Instr::Load { dst, element } => frame.load(exe, *dst, &exe.elements[*element as usize]),
-            Instr::Store { element, src } => {
-                let element = &exe.elements[*element as usize];
-                if let Some(dst) = frame.element(element) {
-                    frame.copy(dst, *src, element.len);
-                }
-            }
-            Instr::Insert { dst, lo, src } => {
-                let value = frame.get(*dst).with_slice(*lo, frame.get(*src));
-                frame.set(*dst, value);
-            }
-            Instr::InsertAt { dst, lo, src } => {
-                let lo = frame.get(*lo).shift_amount();
-                let value = frame.get(*dst).with_slice(lo, frame.get(*src));
-                frame.set(*dst, value);
-            }
+            Instr::Copy { .. }
+            | Instr::CopyRange { .. }
+            | Instr::Unary { .. }
+            | Instr::Binary { .. }
+            | Instr::Mux { .. }
+            | Instr::Cast { .. }
+            | Instr::Slice { .. }
+            | Instr::SliceAt { .. }
+            | Instr::PacketLength { .. }
+            | Instr::Load { .. }
+            | Instr::Store { .. }
+            | Instr::Insert { .. }
+            | Instr::InsertAt { .. } => frame.compute(exe, instr, packet.bytes.len()),
             Instr::Emit(i) => {
                 let code = &exe.emits[*i as usize];
                 let emitted = packet.emit(exe, code);
@@ -293,7 +258,9 @@ impl<E: ExternHost> Machine<'_, E> {
         };
         if observer.listens() {
             let outcome = match found.stored {
-                Some(entry) => LookupOutcome::Hit { entry, action: index, member: found.member },
+                Some(entry) => {
+                    LookupOutcome::Hit { entry: entry.into(), action: index, member: found.member }
+                }
                 None => LookupOutcome::Miss { action: index },
             };
             let keys = packet.frame.range(code.keys);

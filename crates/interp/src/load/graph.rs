@@ -137,6 +137,12 @@ impl Compiler<'_> {
             self.exe.lookaheads.len(),
         ];
         let mut places: Vec<Option<Pc>> = vec![None; n];
+        let mut first_points = Vec::with_capacity(n);
+        for (_, node) in graph.nodes.iter() {
+            first_points.push(self.exe.points.len());
+            let end = self.exe.points.len() + 2 + node.stmts.len();
+            self.exe.points.resize(end, 0..0);
+        }
         let mut todo = vec![graph.entry];
         while let Some(id) = todo.pop() {
             if index_of(id) >= n {
@@ -152,9 +158,13 @@ impl Compiler<'_> {
                 self.exe.states.push(state.clone());
                 self.push(Instr::State(self.exe.states.len() as u32 - 1));
             }
+            let mut point = first_points[index_of(id)];
+            let mut begin = self.end_point(point, places[index_of(id)].unwrap_or(0));
             for stmt in &node.stmts {
                 self.stmt(stmt)?;
                 self.release();
+                point += 1;
+                begin = self.end_point(point, begin);
             }
             let successors = node.terminator.kind.successors();
             let next = match &node.terminator.kind {
@@ -167,6 +177,7 @@ impl Compiler<'_> {
                 self.terminator(&node.terminator)?;
                 self.release();
             }
+            self.end_point(point + 1, begin);
             // The first successor comes next.
             todo.extend(successors.into_iter().rev());
         }
@@ -194,6 +205,13 @@ impl Compiler<'_> {
             place(&mut lookahead.fail);
         }
         Ok(start[0] as Pc)
+    }
+
+    /// What was written since `begin` belongs to a point; gives where the next one begins.
+    fn end_point(&mut self, point: usize, begin: Pc) -> Pc {
+        let end = self.exe.code.len() as Pc;
+        self.exe.points[point] = begin..end;
+        end
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), LoadError> {

@@ -16,6 +16,7 @@ use diagnostics::Span;
 use ir::lookup::get;
 use ir::{Bits, BlockId, Place, ProcedureId, Program, Scope, Step, TableId, Type, VarId};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Why a program cannot be loaded.
@@ -41,6 +42,9 @@ pub struct Executable {
     pub(crate) code: Vec<Instr>,
     /// Where each instruction comes from.
     pub(crate) spans: Vec<Span>,
+    /// The instructions of each node, statement and terminator, numbered as in `rt/sd_trace.h`: graph after graph,
+    /// blocks first; of each node first itself, then its statements, then its terminator.
+    pub(crate) points: Vec<Range<Pc>>,
     pub(crate) blocks: Vec<Pc>,
     pub(crate) procedures: Vec<ProcedureCode>,
     /// Of each table its actions.
@@ -87,6 +91,7 @@ impl Executable {
             step_budget: config.step_budget,
             code: Vec::new(),
             spans: Vec::new(),
+            points: Vec::new(),
             blocks: Vec::new(),
             procedures: Vec::new(),
             actions: Vec::new(),
@@ -219,6 +224,11 @@ impl Executable {
             Some(Leaf::Value(Type::Varbit(_))) => None,
             Some(_) | None => Some(self.initial.get(slot as usize)?.width()),
         }
+    }
+
+    /// The number of nodes, statements and terminators together.
+    pub fn n_points(&self) -> usize {
+        self.points.len()
     }
 
     pub(crate) fn block_entry(&self, block: BlockId) -> Option<Pc> {

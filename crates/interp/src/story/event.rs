@@ -2,6 +2,7 @@
 
 use crate::load::{Executable, ExternCall, Slot};
 use crate::table::StoredEntry;
+use device::store::Matches;
 use device::{StopReason, TrafficEvent};
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
@@ -130,7 +131,7 @@ pub enum Event<'a> {
 #[derive(Clone, Debug)]
 pub enum LookupOutcome<'a> {
     Hit {
-        entry: &'a StoredEntry,
+        entry: HitEntry<'a>,
         /// Index in the table's actions; `None` when a group is empty.
         action: Option<u32>,
         /// The member that a selector chose.
@@ -138,6 +139,30 @@ pub enum LookupOutcome<'a> {
     },
     /// The default action runs.
     Miss { action: Option<u32> },
+}
+
+/// The entry of a table that was hit.
+#[derive(Clone, Debug)]
+pub struct HitEntry<'a> {
+    /// Of its handle.
+    pub serial: u64,
+    pub matches: &'a Matches,
+    pub priority: i32,
+    pub is_const: bool,
+    /// This one counts.
+    pub n_hits: u64,
+}
+
+impl<'a> From<&'a StoredEntry> for HitEntry<'a> {
+    fn from(entry: &'a StoredEntry) -> HitEntry<'a> {
+        HitEntry {
+            serial: entry.handle.serial,
+            matches: &entry.matches,
+            priority: entry.priority,
+            is_const: entry.is_const,
+            n_hits: entry.n_hits,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -2,9 +2,8 @@
 
 use super::format::Format;
 use super::model::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
-use super::{Event, LookupOutcome, Observer, TrafficEvent};
+use super::{Event, HitEntry, LookupOutcome, Observer, TrafficEvent};
 use crate::load::{Executable, ExternArg, ExternCall, Leaf, Slot, SlotRange};
-use crate::table::StoredEntry;
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use diagnostics::{SourceMap, Span};
 use ir::{Bits, MatchKind, ProcedureKind, TableId};
@@ -140,7 +139,7 @@ impl<'s> Teller<'s> {
             LookupOutcome::Hit { entry, action, member } => {
                 let matched = (decl.keys.iter().zip(formats))
                     .filter(|(k, _)| k.match_kind != MatchKind::Selector)
-                    .zip(&entry.matches);
+                    .zip(entry.matches);
                 let matches = matched.map(|((key, format), m)| Matched {
                     key: key.name.to_string(),
                     pattern: format.match_of(m.as_ref()),
@@ -225,9 +224,9 @@ fn named(name: &str, value: &Bits, format: Format<'_>) -> Named {
     Named { name: name.to_string(), hex: format!("{value:#x}"), text: format.value(value) }
 }
 
-fn told(entry: &StoredEntry, matches: Vec<Matched>, member: Option<u32>) -> Hit {
+fn told(entry: &HitEntry<'_>, matches: Vec<Matched>, member: Option<u32>) -> Hit {
     Hit {
-        entry: entry.handle.serial,
+        entry: entry.serial,
         matches,
         priority: entry.priority,
         is_const: entry.is_const,
