@@ -130,7 +130,7 @@ fn pairs(index: u64, native: WithNative) -> Vec<[SubjectKind; 2]> {
         WithNative::All => native::ALL,
     };
     let n = if index.is_multiple_of(ORACLES_EVERY) { interpreted::ALL.len() } else { 1 };
-    let kinds = interpreted::ALL[..n].iter().chain(compiled);
+    let kinds = interpreted::ALL[..n].iter().chain(compiled.iter().flatten());
     kinds.map(|kind| [interpreted::ELABORATED, *kind]).collect()
 }
 

@@ -8,26 +8,53 @@ use device::{Config, Device};
 use diagnostics::SourceMap;
 use pipeline::compile::{PROGRAM_DEFINE, RUNTIME};
 use pipeline::{
-    BuildOptions, BurstPacket, Bursts, CompileOptions, Fate, Listener, Native, Optimise, Path, Pipeline,
+    BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Fate, Instance, InstanceOptions, Listener,
+    Native, NativeError, Optimise, Path, Pipeline,
 };
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-pub const GCC_O0: SubjectKind =
-    SubjectKind { name: "gcc-O0", make: |c| subject(c, "gcc", Optimise::Nothing, Path::Straight) };
-pub const GCC_O3: SubjectKind =
-    SubjectKind { name: "gcc-O3", make: |c| subject(c, "gcc", Optimise::Most, Path::Straight) };
-pub const CLANG_O0: SubjectKind =
-    SubjectKind { name: "clang-O0", make: |c| subject(c, "clang", Optimise::Nothing, Path::Slow) };
-pub const CLANG_O3: SubjectKind =
-    SubjectKind { name: "clang-O3", make: |c| subject(c, "clang", Optimise::Most, Path::Straight) };
+/// A compiler, how much it optimises, and the ways of packets through what it makes.
+pub type Compilation = [SubjectKind; 3];
 
-pub const ALL: &[SubjectKind] = &[GCC_O0, CLANG_O3, GCC_O3, CLANG_O0];
+macro_rules! compilation {
+    ($name:literal, $compiler:literal, $optimise:expr) => {
+        [
+            SubjectKind { name: $name, make: |c| subject(c, $compiler, $optimise, Way::PacketByPacket) },
+            SubjectKind {
+                name: concat!($name, "-segments"),
+                make: |c| subject(c, $compiler, $optimise, Way::Segments),
+            },
+            SubjectKind {
+                name: concat!($name, "-blocks"),
+                make: |c| subject(c, $compiler, $optimise, Way::Blocks),
+            },
+        ]
+    };
+}
+
+pub const GCC_O0: Compilation = compilation!("gcc-O0", "gcc", Optimise::Nothing);
+pub const GCC_O3: Compilation = compilation!("gcc-O3", "gcc", Optimise::Most);
+pub const CLANG_O0: Compilation = compilation!("clang-O0", "clang", Optimise::Nothing);
+pub const CLANG_O3: Compilation = compilation!("clang-O3", "clang", Optimise::Most);
+
+pub const ALL: &[Compilation] = &[GCC_O0, CLANG_O3, GCC_O3, CLANG_O0];
 
 /// In turns: more often what compiles sooner.
-pub const TURNS: &[SubjectKind] = &[GCC_O0, CLANG_O0, GCC_O3, CLANG_O0, GCC_O0, CLANG_O3, GCC_O0, CLANG_O0];
+pub const TURNS: &[Compilation] = &[GCC_O0, CLANG_O0, GCC_O3, CLANG_O0, GCC_O0, CLANG_O3, GCC_O0, CLANG_O0];
+
+/// How packets go through compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Bursts, straight through.
+    PacketByPacket,
+    /// Bursts whose packets wait for each other's tables.
+    Segments,
+    /// From block to block, alone.
+    Blocks,
+}
 
 /// As many packets as a worker of the switch takes at once, at most.
 const BURST_MAX: usize = 256;
@@ -120,7 +147,7 @@ fn subject(
     compiled: &Compiled,
     compiler: &'static str,
     optimise: Optimise,
-    path: Path,
+    way: Way,
 ) -> Result<Box<dyn Subject>, String> {
     let is_it = |l: &Last| {
         Arc::ptr_eq(&l.from, &compiled.program) && l.compiler == compiler && l.optimise == optimise
@@ -137,11 +164,21 @@ fn subject(
     let (program, built) = (Arc::clone(&last.program), Arc::clone(&last.built));
     LAST.set(Some(last));
     let config = Config::default();
-    let device = pipeline::native_device(built, program, Arc::clone(&compiled.schema), config.clone())
-        .map_err(|e| e.to_string())?;
-    Ok(match path {
-        Path::Slow => Box::new(OnDevice { device }),
-        Path::Straight => Box::new(OnStraight { bursts: Bursts::new(&config), on: OnDevice { device } }),
+    let options = InstanceOptions {
+        n_workers: 1,
+        seed: config.seed,
+        path: if way == Way::Segments { BurstPath::Segments } else { BurstPath::PacketByPacket },
+        table_size: config.load.table_size,
+    };
+    let new = || {
+        let instance = Instance::new(built, program, options)?;
+        let native = Native::new(&instance, config.load.step_budget)?;
+        Ok::<_, NativeError>(Device::new(native, Arc::clone(&compiled.schema), config.clone())?)
+    };
+    let on = OnDevice { device: new().map_err(|e| e.to_string())? };
+    Ok(match way {
+        Way::Blocks => Box::new(on),
+        Way::PacketByPacket | Way::Segments => Box::new(OnStraight { bursts: Bursts::new(&config), on }),
     })
 }
 
