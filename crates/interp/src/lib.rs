@@ -8,6 +8,7 @@
 //! - [`Engine`]: all of that for one program, the [`Executor`](device::Executor) of a [`Switch`]; what is not
 //!   execution (traffic, the control plane's view) is in crate `device`;
 //! - [`Interpreter`]: such a switch with its control plane;
+//! - [`Follower`]: makes the same events of what another executor does;
 //! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
 //!
 //! Invariants: the same packets, times and writes give the same results, always. Nothing here panics or
@@ -28,7 +29,9 @@ pub mod table;
 
 pub use device::traffic;
 pub use engine::{Engine, Interpreter, Switch, interpreter, switch};
-pub use exec::{Access, BlockEnd, ExternEnd, ExternHost, Frame, Machine, NoExterns, PacketState, StopReason};
+pub use exec::{
+    Access, BlockEnd, ExternEnd, ExternHost, Follower, Frame, Machine, NoExterns, PacketState, StopReason,
+};
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
 pub use story::{Event, Observer, Silent, Story, Teller};
 pub use table::{EntryHandle, EntryRef, Tables};

@@ -1,6 +1,6 @@
 //! The seam between programs and extern functions and objects.
 
-use super::PacketState;
+use super::{Frame, PacketState};
 use crate::load::{Executable, ExternArg, ExternCall, SlotRange};
 use crate::table::{EntryRef, Tables};
 use arch::FieldRole;
@@ -52,6 +52,18 @@ pub struct Access<'a> {
     pub(crate) call: &'a ExternCall,
 }
 
+impl ExternArg {
+    /// The leaves of an aggregate without validity bits and indices, or a single value.
+    pub(super) fn values(&self, frame: &Frame) -> Vec<Bits> {
+        match self {
+            ExternArg::In(slot) => vec![frame.get(*slot).clone()],
+            ExternArg::Fields(range) => frame.range(*range).to_vec(),
+            ExternArg::Ref { values, .. } => values.iter().map(|s| frame.get(*s).clone()).collect(),
+            ExternArg::Str(_) | ExternArg::Absent => Vec::new(),
+        }
+    }
+}
+
 impl Access<'_> {
     fn arg(&self, i: usize) -> Option<&ExternArg> {
         self.call.args.get(i)
@@ -72,13 +84,7 @@ impl Access<'_> {
 
     /// The values of an argument: leaves of an aggregate without validity bits and indices, or a single value.
     pub fn values(&self, arg: usize) -> Vec<Bits> {
-        let frame = &self.packet.frame;
-        match self.arg(arg) {
-            Some(ExternArg::In(slot)) => vec![frame.get(*slot).clone()],
-            Some(ExternArg::Fields(range)) => frame.range(*range).to_vec(),
-            Some(ExternArg::Ref { values, .. }) => values.iter().map(|s| frame.get(*s).clone()).collect(),
-            Some(ExternArg::Str(_) | ExternArg::Absent) | None => Vec::new(),
-        }
+        self.arg(arg).map_or_else(Vec::new, |arg| arg.values(&self.packet.frame))
     }
 
     pub fn text(&self, arg: usize) -> Option<&str> {

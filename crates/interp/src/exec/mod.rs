@@ -1,6 +1,7 @@
 //! Runs blocks: the loop over instructions, and what single ones do.
 
 mod compute;
+mod follow;
 mod host;
 mod packet;
 mod parse;
@@ -9,6 +10,7 @@ mod select;
 mod watch;
 
 pub use device::{BlockEnd, ExternEnd, StopReason};
+pub use follow::{Did, Follower, LookedUp, Seen, StatementEnd, Values};
 pub use host::{Access, ExternHost, Hit, NoExterns};
 pub use packet::{BitWriter, Frame, PacketState, read_bits};
 pub use run::Machine;

@@ -1,7 +1,7 @@
 //! What an instruction changed, for whoever listens.
 
 use super::Frame;
-use crate::load::{Executable, ExternArg, ExternCall, Instr, SlotRange};
+use crate::load::{Executable, ExternArg, ExternCall, Instr, Slot, SlotRange};
 use crate::story::{Event, Observer};
 use diagnostics::Span;
 use ir::Bits;
@@ -59,6 +59,11 @@ impl Watch {
         }?;
         let is_variable = range.first < exe.n_variable_slots();
         is_variable.then(|| Watch { ranges: vec![(range, frame.range(range).to_vec())] })
+    }
+
+    /// What is watched.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.ranges.iter().flat_map(|(range, _)| range.first..range.first + range.len)
     }
 
     fn before_call(exe: &Executable, frame: &Frame, call: &ExternCall) -> Watch {

@@ -2,7 +2,7 @@
 
 use super::hash::{pack, within};
 use super::objects::OutOfRange;
-use super::{CloneKind, CloneRequest, DigestMessage, Externs, Preserve, checksum};
+use super::{CloneKind, CloneRequest, DigestMessage, Externs, ObjectState, Preserve, checksum};
 use crate::exec::{Access, ExternEnd, ExternHost, Hit, StopReason};
 use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
@@ -144,7 +144,7 @@ impl Externs {
         match done? {
             Ok(value) => Some(value),
             Err(error) => {
-                self.note(format!("{}: {error}: no effect", call.name));
+                self.note(note::out_of_range(call, &error));
                 None
             }
         }
@@ -181,7 +181,7 @@ impl Externs {
         let found = access.value(2).cloned().unwrap_or(Bits::zero(0));
         if Bits::new(64, u128::from(sum)).resize(found.width()) != found {
             access.set_field(FieldRole::ChecksumError, 1);
-            self.notes.push(format!("the checksum should be {sum:#x}, but is {found:#x}"));
+            self.notes.push(note::wrong_checksum(sum, &found));
         }
     }
 
@@ -223,10 +223,80 @@ impl Externs {
         match self.user.get_mut(&call.name) {
             Some(function) => function(access),
             None => {
-                self.note(format!("extern `{}` is called, but nobody supplies it", call.name));
+                self.note(note::not_supplied(call));
                 ExternEnd::Stop(StopReason::Extern("extern_not_supplied".into()))
             }
         }
+    }
+}
+
+/// What calls have to say.
+mod note {
+    use super::{Bits, ExternCall, OutOfRange};
+
+    pub(super) fn out_of_range(call: &ExternCall, error: &OutOfRange) -> String {
+        format!("{}: {error}: no effect", call.name)
+    }
+
+    pub(super) fn wrong_checksum(sum: u64, found: &Bits) -> String {
+        format!("the checksum should be {sum:#x}, but is {found:#x}")
+    }
+
+    pub(super) fn not_supplied(call: &ExternCall) -> String {
+        format!("extern `{}` is called, but nobody supplies it", call.name)
+    }
+}
+
+impl Externs {
+    /// What a call that somebody else has done has to say. `args` are the values of its arguments before, `payload`
+    /// is what the parser has not read.
+    pub(crate) fn notes_of(
+        &mut self,
+        call: &ExternCall,
+        args: &[Vec<Bits>],
+        payload: &[u8],
+        is_supplied: bool,
+    ) -> Vec<String> {
+        let value = |arg: usize| args.get(arg).and_then(|values| values.first());
+        let number = |arg: usize| value(arg).map_or(0, |v| v.to_u64().unwrap_or(u64::MAX));
+        let size = match call.object.and_then(|id| self.object(id)) {
+            Some(ObjectState::Counter(array)) => Some(array.size),
+            Some(ObjectState::Meter(array)) => Some(array.size),
+            Some(ObjectState::Register(array)) => Some(array.size),
+            Some(ObjectState::Other) | None => None,
+        };
+        let index = match call.op {
+            ExternOp::CounterCount
+            | ExternOp::CounterAdd
+            | ExternOp::MeterExecute
+            | ExternOp::RegisterGet
+            | ExternOp::RegisterWrite => Some(number(0)),
+            ExternOp::RegisterRead => Some(number(1)),
+            _ => None,
+        };
+        let checksum = match call.op {
+            ExternOp::VerifyChecksum => Some(&[][..]),
+            ExternOp::VerifyChecksumWithPayload => Some(payload),
+            _ => None,
+        };
+        let note = if let (Some(index), Some(size)) = (index, size) {
+            (index >= size).then(|| note::out_of_range(call, &OutOfRange { index, size }))
+        } else if let Some(payload) = checksum.filter(|_| value(0).is_some_and(Bits::is_true)) {
+            let values = args.get(1).map(Vec::as_slice).unwrap_or_default();
+            let found = value(2).cloned().unwrap_or(Bits::zero(0));
+            let sum = self.hash_values(value(3).map(|_| number(3)), values, payload);
+            sum.filter(|sum| Bits::new(64, u128::from(*sum)).resize(found.width()) != found)
+                .map(|sum| note::wrong_checksum(sum, &found))
+        } else {
+            match (call.op, call.args.first()) {
+                (ExternOp::LogMessage, Some(ExternArg::Str(text))) => {
+                    Some(device::format_message(text, args.get(1).map(Vec::as_slice).unwrap_or_default()))
+                }
+                (ExternOp::User, _) if !is_supplied => Some(note::not_supplied(call)),
+                _ => None,
+            }
+        };
+        note.into_iter().collect()
     }
 }
 
