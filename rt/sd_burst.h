@@ -20,6 +20,9 @@
 /* Entries up to this many bytes together stay in a cache near the core, where waiting costs more than it saves. */
 #define SD_NEAR_BYTES (UINT64_C(256) << 10)
 
+/* How far ahead of a packet's turn its bytes are asked for. */
+#define SD_PREFETCH_PACKETS 6u
+
 /* Digests and emitted bytes of the packets of a burst. */
 #define SD_KEPT_BYTES_MAX (1u << 30)
 
@@ -113,40 +116,43 @@ SD_COLD uint32_t sd_leave(struct sd_worker *w, const struct sd_packet *p, struct
     sd_keep(w, kept);
     if (p->verdict == SD_VERDICT_NO_HEADROOM)
         sd_keep_bytes(w, kept, &w->emitted, SD_FAILED_EMIT);
-    else
+    else if (state_bytes)
         memcpy(to, state, state_bytes);
     return SD_LEAVES;
 }
 
 /*
- * Gives the host the next packet that goes on there, if any is left: how many of the burst's packets are done by then.
+ * Gives the host the next packet that goes on there; false when none is left. `n_done` is how many packets of the
+ * burst are done by then.
  */
-static SD_UNUSED uint32_t sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
-                                             const struct sd_kept *kept, const void *states, size_t state_bytes)
+static SD_UNUSED bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
+                                         const struct sd_kept *kept, const void *states, size_t state_bytes,
+                                         uint32_t *n_done)
 {
     uint32_t n_left = w->n_burst_left < n ? w->n_burst_left : n;
     uint32_t first = w->leaving ? (uint32_t)__builtin_ctzll(w->leaving) : SD_BURST;
     if (first - w->burst_at >= n_left) {
+        *n_done = n_left;
         w->n_burst_left = 0;
         w->leaving = 0;
-        return n_left;
+        return false;
     }
     struct sd_packet *p = &packets[first - w->burst_at];
-    uint32_t n_done = first - w->burst_at + 1;
+    *n_done = first - w->burst_at + 1;
     w->leaving &= w->leaving - 1;
     w->burst_at = first + 1;
-    w->n_burst_left -= n_done;
+    w->n_burst_left -= *n_done;
     sd_take_back(w, &kept[first]);
     if (p->verdict == SD_VERDICT_NO_HEADROOM)
         sd_take_back_bytes(w, &kept[first], &w->emitted, SD_FAILED_EMIT);
-    else
+    else if (state_bytes)
         memcpy(w->state, (const uint8_t *)states + first * state_bytes, state_bytes);
     if (SD_UNLIKELY(w->failed)) {
         w->failed = 0;
         p->verdict = SD_VERDICT_DROP;
         p->drop = SD_DROP_TOO_LONG;
     }
-    return n_done;
+    return true;
 }
 
 #endif

@@ -4,6 +4,7 @@ use crate::Options;
 use crate::carried::Carried;
 use crate::homes::{Homes, Owner};
 use crate::names::{Unique, path};
+use crate::plan::Plan;
 use crate::types::Types;
 use arch::ExternOp;
 use ir::lookup::{get, index};
@@ -24,12 +25,18 @@ impl Ends {
     }
 }
 
+/// Statements and nodes of programs whose functions are all inlined.
+const SMALL_WEIGHT_MAX: usize = 250;
+
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) options: &'p Options,
+    /// Where packets of a burst wait.
+    pub(crate) plan: Option<&'p Plan>,
     pub(crate) types: Types,
     pub(crate) homes: Homes,
     pub(crate) carried: Carried,
+    is_small: bool,
     ends: Vec<Ends>,
     blocks: Vec<String>,
     procedures: Vec<String>,
@@ -39,7 +46,7 @@ pub(crate) struct Cx<'p> {
 }
 
 impl<'p> Cx<'p> {
-    pub(crate) fn new(program: &'p Program, options: &'p Options) -> Cx<'p> {
+    pub(crate) fn new(program: &'p Program, options: &'p Options, plan: Option<&'p Plan>) -> Cx<'p> {
         let mut unique = Unique::default();
         for taken in [
             "p4_state",
@@ -52,6 +59,13 @@ impl<'p> Cx<'p> {
             "p4_drop",
             "p4_stopped",
             "p4_deparse_in_place",
+            "p4_enter",
+            "p4_after_ingress",
+            "p4_before_egress",
+            "p4_after_egress",
+            "p4_context",
+            "p4_burst",
+            "p4_process_segments",
             "p4_tables",
             "p4_objects",
             "p4_value_sets",
@@ -70,6 +84,7 @@ impl<'p> Cx<'p> {
             types: Types::new(program),
             homes: Homes::new(program, options.trace),
             carried: Carried::new(program, options.trace),
+            is_small: !options.trace && crate::plan::weight(program) <= SMALL_WEIGHT_MAX,
             ends: ends(program),
             blocks,
             procedures,
@@ -77,7 +92,14 @@ impl<'p> Cx<'p> {
             calls: RefCell::new(Vec::new()),
             program,
             options,
+            plan,
         }
+    }
+
+    /// Of functions of blocks: where there is little code, all of a packet's way is one function, so that its state
+    /// is in registers.
+    pub(crate) fn linkage(&self) -> &'static str {
+        if self.is_small { "SD_ALWAYS_INLINE" } else { "static" }
     }
 
     pub(crate) fn block_name(&self, id: BlockId) -> &str {

@@ -59,6 +59,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     line("program_name", &string(&cx.options.program_name));
     line("state_bytes", "sizeof(struct p4_state)");
     line("state_align", "_Alignof(struct p4_state)");
+    line("burst_bytes", crate::burst::bytes(cx));
     for (name, array) in &arrays {
         line(&format!("n_{name}"), &array.n.to_string());
         line(name, &array.to_string());

@@ -59,6 +59,18 @@ fn members<'p>(program: &'p Program, name: &str) -> Vec<&'p str> {
     found.map(|(_, e)| e.members.iter().map(|(name, _)| name.as_str()).collect()).unwrap_or_default()
 }
 
+/// Whether an algorithm among the arguments is, or may be, that of random numbers.
+pub(crate) fn is_random_hash(program: &Program, args: &[Arg]) -> bool {
+    let names = members(program, "HashAlgorithm");
+    args.iter().any(|arg| match arg {
+        Arg::In(e) if matches!(e.ty, Type::Enum(_)) => {
+            let name = e.as_const().and_then(|value| names.get(usize::try_from(value.to_u64()?).ok()?));
+            name.is_none_or(|name| *name == "random")
+        }
+        _ => false,
+    })
+}
+
 /// What the runtime calls a hash algorithm.
 pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
     Some(match name {

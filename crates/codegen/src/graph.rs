@@ -51,11 +51,11 @@ fn is_everything(pattern: &Pattern) -> bool {
     matches!(pattern, Pattern::Keys(sets) if sets.iter().all(|set| matches!(set, Keyset::Any)))
 }
 
-fn post_order(graph: &Graph, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Vec<NodeId> {
+fn post_order(graph: &Graph, entry: NodeId, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Vec<NodeId> {
     let mut seen = vec![false; graph.nodes.len()];
     let mut order = Vec::new();
-    let mut stack = vec![(graph.entry, edges(graph.entry), 0usize)];
-    seen[index(graph.entry)] = true;
+    let mut stack = vec![(entry, edges(entry), 0usize)];
+    seen[index(entry)] = true;
     while let Some((node, next, i)) = stack.last_mut() {
         if let Some(to) = next.get(*i).copied() {
             *i += 1;
@@ -70,17 +70,23 @@ fn post_order(graph: &Graph, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Vec<NodeI
     order
 }
 
+/// The place of a node in an order in which nodes stand before those that follow them; none when it is not reached.
+pub(crate) fn position(graph: &Graph, node: NodeId) -> Option<usize> {
+    let order = post_order(graph, graph.entry, &|node| successors(&graph.node(node).terminator.kind));
+    order.into_iter().rev().position(|id| id == node)
+}
+
 /// Whether control may come back to a node.
 pub(crate) fn has_loop(graph: &Graph) -> bool {
     let edges = |node: NodeId| successors(&graph.node(node).terminator.kind);
     let order: FxHashMap<NodeId, usize> =
-        post_order(graph, &edges).into_iter().rev().enumerate().map(|(i, n)| (n, i)).collect();
+        post_order(graph, graph.entry, &edges).into_iter().rev().enumerate().map(|(i, n)| (n, i)).collect();
     order.iter().any(|(node, at)| edges(*node).iter().any(|to| order.get(to).is_some_and(|t| t <= at)))
 }
 
 impl Shape {
-    pub(crate) fn new(graph: &Graph, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Shape {
-        let nodes: Vec<NodeId> = post_order(graph, edges).into_iter().rev().collect();
+    fn new(graph: &Graph, entry: NodeId, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Shape {
+        let nodes: Vec<NodeId> = post_order(graph, entry, edges).into_iter().rev().collect();
         let order: FxHashMap<NodeId, usize> = nodes.iter().enumerate().map(|(i, n)| (*n, i)).collect();
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
         for (i, node) in nodes.iter().enumerate() {
@@ -136,23 +142,43 @@ fn meet(dominator: &[usize], mut a: usize, mut b: usize) -> usize {
 struct Writing<'g> {
     graph: &'g Graph,
     shape: Shape,
+    /// Where packets wait, when a segment is written: nodes whose terminators are points, with their numbers.
+    points: FxHashMap<NodeId, usize>,
+    /// Where they go on.
+    resumed: Option<NodeId>,
 }
 
 impl<'p> Func<'_, 'p> {
     /// The whole graph, up to what ends it.
     pub(crate) fn graph(&mut self, graph: &'p Graph) {
+        self.write(graph, FxHashMap::default(), None);
+    }
+
+    /// The nodes of a block from its beginning, or from where packets have waited, up to where they wait.
+    pub(crate) fn segment(
+        &mut self,
+        graph: &'p Graph,
+        points: FxHashMap<NodeId, usize>,
+        from: Option<NodeId>,
+    ) {
+        self.write(graph, points, from);
+    }
+
+    fn write(&mut self, graph: &'p Graph, points: FxHashMap<NodeId, usize>, resumed: Option<NodeId>) {
         let cx = self.cx;
         let edges = |node: NodeId| -> Vec<NodeId> {
             let kind = &graph.node(node).terminator.kind;
             match kind {
+                _ if points.contains_key(&node) && resumed != Some(node) => Vec::new(),
                 // What never exits has no such successor.
                 TerminatorKind::Call { procedure, then, .. } if !cx.ends(*procedure).exits => vec![*then],
                 TerminatorKind::Apply { table, then, .. } if !cx.table_ends(*table).exits => vec![*then],
                 _ => successors(kind),
             }
         };
-        let writing = Writing { graph, shape: Shape::new(graph, &edges) };
-        self.node(&writing, graph.entry, None);
+        let entry = resumed.unwrap_or(graph.entry);
+        let shape = Shape::new(graph, entry, &edges);
+        self.node(&Writing { graph, shape, points, resumed }, entry, None);
     }
 
     fn label(&self, node: NodeId, graph: &Graph) -> String {
@@ -178,7 +204,8 @@ impl<'p> Func<'_, 'p> {
         if let Some(point) = trace {
             self.trace("SD_TRACE_NODE", point, "0");
         }
-        for (i, stmt) in content.stmts.iter().enumerate() {
+        let done_before = if writing.resumed == Some(node) { content.stmts.len() } else { 0 };
+        for (i, stmt) in content.stmts.iter().enumerate().skip(done_before) {
             self.stmt_point = trace.map(|point| point + 1 + i as u32);
             self.stmt(stmt);
             self.trace_stmt("SD_END_DONE");
@@ -326,6 +353,16 @@ impl<'p> Func<'_, 'p> {
             TerminatorKind::Lookahead { place, then, fail } => {
                 let ok = self.lookahead(place);
                 self.succeeds(writing, from, ok, [*then, *fail], follow, point);
+            }
+            TerminatorKind::Apply { table, keys, .. }
+                if writing.resumed != Some(from) && writing.points.contains_key(&from) =>
+            {
+                self.wait_for(*table, keys, writing.points[&from]);
+            }
+            TerminatorKind::Apply { table, hit, action, then, exit, .. } if writing.resumed == Some(from) => {
+                let ends = self.cx.table_ends(*table);
+                let end = self.answered(*table, hit.as_ref(), action.as_ref(), writing.points[&from]);
+                self.after_call(writing, from, ends, end, [*then, *exit], follow);
             }
             TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
                 let ends = self.cx.table_ends(*table);

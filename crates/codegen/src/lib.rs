@@ -4,7 +4,8 @@
 //! - `types`: how values lie in C; `homes`: where each variable lives; `carried`: which fields stay in the packet;
 //! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
 //! - `parse`, `emit`, `tables`, `externs`: what packets, tables and extern objects need;
-//! - `program`: the file as a whole; `straight`: from arrival to a verdict; `descriptors`: what a host reads.
+//! - `straight`: from arrival to a verdict; `plan`: where packets wait for memory; `burst`: the code between;
+//! - `program`: the file as a whole; `descriptors`: what a host reads.
 //!
 //! The file includes `sd_runtime.h` (folder `rt`) and exports what `rt/sd_abi.h` says. Names are those of the P4
 //! program: table `MyIngress.ipv4_lpm` is `p4_MyIngress__ipv4_lpm`, field `ttl` is `ttl`. `#line` leads back to the
@@ -18,6 +19,7 @@
 //!
 //! Start reading at [`generate`], then `program`.
 
+mod burst;
 mod carried;
 mod code;
 mod cx;
@@ -31,6 +33,7 @@ mod homes;
 mod names;
 mod parse;
 mod place;
+mod plan;
 mod program;
 mod straight;
 mod tables;
@@ -69,7 +72,9 @@ impl Default for Options {
 
 /// The C text of a valid program.
 pub fn generate(program: &Program, sources: &SourceMap, options: &Options) -> String {
-    let cx = cx::Cx::new(program, options);
+    let plan = if options.trace { None } else { plan::plan(program) };
+    let program = plan.as_ref().map_or(program, |plan| &plan.program);
+    let cx = cx::Cx::new(program, options, plan.as_ref());
     let code = program::write(&cx, sources);
     code.render(options.line_directives.then_some(sources), &options.file_name)
 }

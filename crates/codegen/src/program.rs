@@ -7,7 +7,7 @@ use crate::externs::{cell_leaves, packed_member};
 use crate::func::Func;
 use crate::homes::{Home, Owner, is_called};
 use crate::types::repr;
-use crate::{descriptors, emit, graph, parse, straight, tables};
+use crate::{burst, descriptors, emit, graph, parse, straight, tables};
 use arch::BlockRole;
 use diagnostics::SourceMap;
 use ir::lookup::{get, index};
@@ -105,6 +105,7 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     for (id, _) in program.tables.iter() {
         tables::key_struct(cx, id, out);
     }
+    burst::context_structs(cx, out);
     for (id, set) in program.value_sets.iter() {
         out.line(format!("/* Members of {}. */", comment(&set.name)));
         out.open(format!("struct p4_value_set_{}__key", index(id)));
@@ -184,7 +185,7 @@ fn procedure_head(cx: &Cx<'_>, id: ProcedureId) -> String {
     let procedure = &cx.program.procedures[id];
     let result = if cx.ends(id).is_plain() { "void" } else { "uint32_t" };
     let (parameters, own) = (cx.parameters(procedure.block), tables::own_parameters(cx, id));
-    format!("static {result} {}({parameters}{own})", cx.procedure_name(id))
+    format!("{} {result} {}({parameters}{own})", cx.linkage(), cx.procedure_name(id))
 }
 
 fn procedure_kind(kind: ProcedureKind) -> &'static str {
@@ -225,7 +226,8 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
         // Only code of procedures comes before it.
         if applied_in_procedure(program, *table) {
             out.own(format!(
-                "static {result} {name}__run({}, const struct sd_found *found);",
+                "{} {result} {name}__run({}, const struct sd_found *found);",
+                cx.linkage(),
                 cx.parameters(id)
             ));
             is_declared = true;
@@ -240,6 +242,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
         out.own(format!("/* {} {}{at} */", procedure_kind(decl.kind), comment(&decl.name)));
         out.at(decl.span);
         out.function(procedure_head(cx, procedure));
+        own_variables(cx, Owner::Procedure(procedure), out);
         body(cx, Owner::Procedure(procedure), &decl.graph, out);
         out.close("");
         out.blank();
@@ -250,16 +253,23 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     let decl = &program.blocks[id];
     out.own(format!("/* {} {} */", role_name(decl.role), comment(&decl.name)));
     out.function(format!(
-        "static uint32_t {}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)",
+        "{} uint32_t {}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)",
+        cx.linkage(),
         cx.block_name(id)
     ));
-    if cx.homes.has_locals(id) {
-        out.line(format!("struct {}__locals locals, *l = &locals;", cx.block_name(id)));
-        out.line("memset(l, 0, sizeof *l);");
-    }
+    variables_of_block(cx, id, out);
     body(cx, Owner::Block(id), &decl.graph, out);
     out.close("");
     out.blank();
+    burst::segments(cx, id, out);
+}
+
+/// The variables of a block, with zeros.
+pub(crate) fn variables_of_block(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
+    if cx.homes.has_locals(id) {
+        out.line(format!("struct {}__locals locals = {{}}, *l = &locals;", cx.block_name(id)));
+    }
+    own_variables(cx, Owner::Block(id), out);
 }
 
 fn role_name(role: BlockRole) -> &'static str {
@@ -272,18 +282,18 @@ fn role_name(role: BlockRole) -> &'static str {
     }
 }
 
-/// What stands between the braces of a function.
-fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, out: &mut Code) {
+/// The variables that one function has.
+fn own_variables(cx: &Cx<'_>, owner: Owner, out: &mut Code) {
     for var in cx.homes.with(|home| *home == Home::Function(owner)) {
         let ty = &cx.program.variables[var].ty;
         let (c, name) = (cx.types.c_type(ty), cx.homes.name(var));
-        if matches!(repr(ty), Some(crate::types::Repr::Int(_))) {
-            out.line(format!("{c} {name} = 0;"));
-        } else {
-            out.line(format!("{c} {name};"));
-            out.line(format!("memset(&{name}, 0, sizeof {name});"));
-        }
+        let zero = if matches!(repr(ty), Some(crate::types::Repr::Int(_))) { "0" } else { "{}" };
+        out.line(format!("{c} {name} = {zero};"));
     }
+}
+
+/// The code of a function.
+fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, out: &mut Code) {
     let mut func = Func::new(cx, owner);
     func.code.indent();
     func.graph(graph);

@@ -2,6 +2,7 @@
 //!
 //! What happens is what crate `device` does for any executor: the steps come in the same order and set the same fields.
 
+use crate::burst;
 use crate::code::Code;
 use crate::cx::Cx;
 use crate::emit;
@@ -50,10 +51,7 @@ fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
 }
 
 /// `if (end) { verdict }` after a block.
-fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
-    let Some(id) = cx.program.block(role) else { return };
-    let name = cx.block_name(id);
-    out.line(format!("end = {name}(w, p, s);"));
+fn check(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     if role == BlockRole::Parser {
         out.open("if (SD_UNLIKELY(end))");
         out.line("if (end < SD_END_REJECTED)");
@@ -67,6 +65,13 @@ fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
         out.line("if (SD_UNLIKELY(end))");
         out.line("    return p4_stopped(p, end);");
     }
+}
+
+fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+    let Some(id) = cx.program.block(role) else { return };
+    let name = cx.block_name(id);
+    out.line(format!("end = {name}(w, p, s);"));
+    check(cx, role, out);
 }
 
 /// From arrival to departure of a packet that is neither copied nor starts again.
@@ -85,113 +90,242 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
             .is_some_and(|places| emit::in_place_function(cx, &places, out))
     });
     out.own("/* Ends of a packet's way. */");
-    out.function("SD_INLINE bool p4_drop(struct sd_packet *p, uint32_t reason)");
+    out.function("SD_INLINE uint32_t p4_drop(struct sd_packet *p, uint32_t reason)");
     out.line("p->verdict = SD_VERDICT_DROP;");
     out.line("p->drop = reason;");
-    out.line("return true;");
+    out.line("return SD_ENDED;");
     out.close("");
     out.blank();
-    out.function("SD_COLD bool p4_stopped(struct sd_packet *p, uint32_t end)");
+    out.function("SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)");
     out.line("return p4_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
     out.close("");
     out.blank();
+    enter(cx, out);
+    after_ingress(cx, &spec, drop_port, out);
+    before_egress(cx, drop_port, out);
+    after_egress(cx, &spec, drop_port, in_place, out);
+    packet(cx, out);
+    burst::process(cx, out);
+    process(cx, out);
+    true
+}
+
+const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
+
+/// From arrival to the beginning of ingress; the state is zeros.
+fn enter(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
-    out.function("SD_INLINE void p4_arrive(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)");
-    out.line("memset(s, 0, sizeof *s);");
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_enter({PARAMETERS})"));
+    out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
-    out.line("w->requests.flags = 0;");
+    if may_leave(cx.program) {
+        out.line("w->requests.flags = 0;");
+    }
     // A packet that was dropped on its way may have left something behind.
-    out.line("w->failed = 0;");
+    if uses_buffers(cx.program) {
+        out.line("w->failed = 0;");
+    }
     if cx.calls.borrow().iter().any(|call| call.op == ExternOp::Digest) {
         out.line("w->digests.length = 0;");
     }
-    set_field(cx, FieldRole::IngressPort, "p->ingress_port", out);
-    set_field(cx, FieldRole::PacketLength, "p->length_bytes", out);
-    set_field(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
-    out.close("");
-    out.blank();
-    out.own("/* The way of one packet, straight through. False when it goes on at the host. */");
-    out.function("SD_INLINE bool p4_packet(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)");
-    out.line("uint32_t end;");
-    out.line("p4_arrive(w, p, s);");
+    set_needed(cx, FieldRole::IngressPort, "p->ingress_port", out);
+    set_needed(cx, FieldRole::PacketLength, "p->length_bytes", out);
+    set_needed(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
     run(cx, BlockRole::Parser, out);
     run(cx, BlockRole::VerifyChecksum, out);
-    run(cx, BlockRole::Ingress, out);
-    let mut slow = vec!["w->requests.flags".to_string()];
-    for role in [FieldRole::MulticastGroup, FieldRole::Priority] {
-        if let Some((lvalue, _)) = field(cx, role).filter(|_| is_written(program, role)) {
-            slow.push(lvalue);
-        }
+    out.line("(void)end;");
+    out.line("return SD_GOES_ON;");
+    out.close("");
+    out.blank();
+}
+
+fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
+    out.own("/* Ingress has ended so. */");
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_after_ingress({PARAMETERS}, uint32_t end)"));
+    check(cx, BlockRole::Ingress, out);
+    let mut slow: Vec<String> = Vec::new();
+    if asks_in(cx.program, BlockRole::Ingress) {
+        slow.push("w->requests.flags".to_string());
     }
-    let asks = asks_in(program, BlockRole::Ingress) || slow.len() > 1;
-    if asks {
+    slow.extend(fields_that_ask(cx.program).filter_map(|role| field(cx, role)).map(|(lvalue, _)| lvalue));
+    if !slow.is_empty() {
         out.line("/* Copies, digests, a queue of its own, or another round: not straight. */");
         out.open(format!("if (SD_UNLIKELY({}))", slow.join(" || ")));
-        too_long(out);
+        too_long(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_INGRESS;");
-        out.line("return false;");
+        out.line("return SD_LEAVES;");
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
     out.line("    return p4_drop(p, SD_DROP_INGRESS);");
     out.line(format!("p->egress_port = {spec};"));
-    set_field(cx, FieldRole::InstanceType, "0", out);
-    set_field(cx, FieldRole::EgressInstance, "0", out);
-    set_field(cx, FieldRole::EnqueueTimestamp, "w->now_ns / 1000", out);
-    set_field(cx, FieldRole::EnqueueDepth, "0", out);
-    set_field(cx, FieldRole::EgressTimestamp, "w->now_ns / 1000", out);
-    set_field(cx, FieldRole::DequeueTimeDelta, "0", out);
-    set_field(cx, FieldRole::DequeueDepth, "0", out);
-    set_field(cx, FieldRole::EgressPort, "p->egress_port", out);
+    out.line("return SD_GOES_ON;");
+    out.close("");
+    out.blank();
+}
+
+fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
+    out.own("/* The queue was empty. */");
+    out.function(format!("SD_ALWAYS_INLINE void p4_before_egress({PARAMETERS})"));
+    set_needed(cx, FieldRole::InstanceType, "0", out);
+    set_needed(cx, FieldRole::EgressInstance, "0", out);
+    set_needed(cx, FieldRole::EnqueueTimestamp, "w->now_ns / 1000", out);
+    set_needed(cx, FieldRole::EnqueueDepth, "0", out);
+    set_needed(cx, FieldRole::EgressTimestamp, "w->now_ns / 1000", out);
+    set_needed(cx, FieldRole::DequeueTimeDelta, "0", out);
+    set_needed(cx, FieldRole::DequeueDepth, "0", out);
+    set_needed(cx, FieldRole::EgressPort, "p->egress_port", out);
     set_field(cx, FieldRole::EgressSpec, &(drop_port + 1).to_string(), out);
-    if program.tables.iter().any(|(_, t)| t.direct_meter.is_some()) {
+    if has_colours(cx) {
         out.line("sd_direct_colours_reset(w);");
     }
-    run(cx, BlockRole::Egress, out);
-    if asks_in(program, BlockRole::Egress) {
+    out.close("");
+    out.blank();
+}
+
+fn after_egress(cx: &Cx<'_>, spec: &str, drop_port: u32, in_place: bool, out: &mut Code) {
+    out.own("/* Egress has ended so: the packet departs. */");
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_after_egress({PARAMETERS}, uint32_t end)"));
+    check(cx, BlockRole::Egress, out);
+    if asks_in(cx.program, BlockRole::Egress) {
         out.open("if (SD_UNLIKELY(w->requests.flags))");
-        too_long(out);
+        too_long(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_EGRESS;");
-        out.line("return false;");
+        out.line("return SD_LEAVES;");
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
     out.line("    return p4_drop(p, SD_DROP_EGRESS);");
     run(cx, BlockRole::ComputeChecksum, out);
-    too_long(out);
+    too_long(cx, out);
     out.line("p->verdict = SD_VERDICT_SEND;");
     if in_place {
         out.line("if (SD_LIKELY(p4_deparse_in_place(p, s)))");
-        out.line("    return true;");
+        out.line("    return SD_ENDED;");
     }
     out.line("sd_emit_begin(w);");
     run(cx, BlockRole::Deparser, out);
-    too_long(out);
-    out.line("if (SD_UNLIKELY(!sd_packet_rebuild(p, w)))");
-    out.line("    p->verdict = SD_VERDICT_NO_HEADROOM;");
-    out.line("return p->verdict == SD_VERDICT_SEND;");
+    out.open("if (SD_UNLIKELY(w->failed))");
+    out.line("w->failed = 0;");
+    out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
+    out.close("");
+    out.line("if (SD_LIKELY(sd_packet_rebuild(p, w)))");
+    out.line("    return SD_ENDED;");
+    out.line("p->verdict = SD_VERDICT_NO_HEADROOM;");
+    out.line("return SD_LEAVES;");
     out.close("");
     out.blank();
+}
+
+/// One packet, without a wait.
+fn packet(cx: &Cx<'_>, out: &mut Code) {
+    out.own("/* The way of one packet, straight through. */");
+    out.function("SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)");
+    if may_leave(cx.program) {
+        out.line("/* The host may go on with it. */");
+        out.line("struct p4_state *s = w->state;");
+        out.line("memset(s, 0, sizeof *s);");
+    } else {
+        out.line("struct p4_state state = {}, *s = &state;");
+    }
+    out.line("uint32_t next = p4_enter(w, p, s);");
+    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
+    out.line("    return next;");
+    let call = |role| match cx.program.block(role) {
+        Some(id) => format!("{}(w, p, s)", cx.block_name(id)),
+        None => "SD_END_DONE".to_string(),
+    };
+    out.line(format!("next = p4_after_ingress(w, p, s, {});", call(BlockRole::Ingress)));
+    out.line("if (next != SD_GOES_ON)");
+    out.line("    return next;");
+    out.line("p4_before_egress(w, p, s);");
+    out.line(format!("return p4_after_egress(w, p, s, {});", call(BlockRole::Egress)));
+    out.close("");
+    out.blank();
+}
+
+fn process(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
-    out.line("struct p4_state *s = w->state;");
-    out.line("const uint32_t steps = w->steps_left;");
-    let has_colours = program.tables.iter().any(|(_, t)| t.direct_meter.is_some());
+    if cx.plan.is_some() {
+        out.line("if (w->n_burst_left || sd_prefers_bursts(w))");
+        out.line("    return p4_process_segments(w, packets, n);");
+    }
+    if has_loops(cx) {
+        out.line("const uint32_t steps = w->steps_left;");
+    }
     out.open("for (uint32_t i = 0; i < n; i++)");
-    out.line("w->steps_left = steps;");
-    if has_colours {
+    out.line("if (i + SD_PREFETCH_PACKETS < n)");
+    out.line("    __builtin_prefetch(packets[i + SD_PREFETCH_PACKETS].data);");
+    if has_loops(cx) {
+        out.line("w->steps_left = steps;");
+    }
+    if has_colours(cx) {
         out.line("sd_direct_colours_reset(w);");
     }
-    out.line("if (!p4_packet(w, &packets[i], s))");
+    out.line("if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))");
     out.line("    return i + 1;");
     out.close("");
     out.line("return n;");
     out.close("");
     out.blank();
-    true
+}
+
+fn has_colours(cx: &Cx<'_>) -> bool {
+    cx.program.tables.iter().any(|(_, t)| t.direct_meter.is_some())
+}
+
+/// Whether packets use up steps.
+pub(crate) fn has_loops(cx: &Cx<'_>) -> bool {
+    cx.program.graphs().any(crate::graph::has_loop)
+}
+
+/// Whether something is packed, or may be sent as a digest: what may find no room.
+pub(crate) fn uses_buffers(program: &Program) -> bool {
+    let packs = |op: ExternOp| {
+        !matches!(
+            op,
+            ExternOp::CounterCount
+                | ExternOp::CounterAdd
+                | ExternOp::DirectCounterCount
+                | ExternOp::MeterExecute
+                | ExternOp::DirectMeterRead
+                | ExternOp::RegisterRead
+                | ExternOp::RegisterGet
+                | ExternOp::RegisterWrite
+                | ExternOp::Random
+                | ExternOp::MarkToDrop
+        )
+    };
+    let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, n)| &n.stmts);
+    let in_code = stmts.into_iter().any(|stmt| match &stmt.kind {
+        StmtKind::Extern { op, .. } => packs(*op),
+        StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+    });
+    in_code || program.tables.iter().any(|(_, table)| table.implementation.is_some())
+}
+
+/// Fields whose values send a packet to the host after ingress.
+fn fields_that_ask(program: &Program) -> impl Iterator<Item = FieldRole> + '_ {
+    [FieldRole::MulticastGroup, FieldRole::Priority].into_iter().filter(|role| is_written(program, *role))
+}
+
+/// Whether the host may go on with a packet whose way began here.
+pub(crate) fn may_leave(program: &Program) -> bool {
+    asks_in(program, BlockRole::Egress) || fields_that_ask(program).next().is_some()
+}
+
+/// The same as [`set_field`], where somebody may look.
+fn set_needed(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
+    if may_leave(cx.program) || is_read(cx.program, role) {
+        set_field(cx, role, value, out);
+    }
 }
 
 /// What found no room in a buffer of the worker is missing: the packet ends.
-fn too_long(out: &mut Code) {
+fn too_long(cx: &Cx<'_>, out: &mut Code) {
+    if !uses_buffers(cx.program) {
+        return;
+    }
     out.open("if (SD_UNLIKELY(w->failed))");
     out.line("w->failed = 0;");
     out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
@@ -201,11 +335,20 @@ fn too_long(out: &mut Code) {
 /// Whether the program writes a field of the architecture's metadata, or something that holds it, other than by
 /// marking its packet to drop.
 fn is_written(program: &Program, role: FieldRole) -> bool {
+    is_accessed(program, role, &|access| access != Access::Read)
+}
+
+/// Whether it reads it, or something that holds it.
+fn is_read(program: &Program, role: FieldRole) -> bool {
+    is_accessed(program, role, &|access| access != Access::Write)
+}
+
+fn is_accessed(program: &Program, role: FieldRole, how: &dyn Fn(Access) -> bool) -> bool {
     let Some(field) = program.field(role) else { return false };
     let mut found = false;
     let mut note = |access: Access, place: &ir::Place| {
         let n = place.path.len().min(field.path.len());
-        found |= access != Access::Read && place.var == field.var && place.path[..n] == field.path[..n];
+        found |= how(access) && place.var == field.var && place.path[..n] == field.path[..n];
     };
     for (_, node) in program.graphs().flat_map(|g| g.nodes.iter()) {
         for stmt in &node.stmts {

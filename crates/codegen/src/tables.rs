@@ -110,26 +110,17 @@ impl Func<'_, '_> {
     ) -> Option<String> {
         let cx = self.cx;
         let table = &cx.program.tables[id];
-        let ends = cx.table_ends(id);
-        let end = (!ends.is_plain()).then(|| {
-            let end = self.temp();
-            self.code.line(format!("uint32_t {end};"));
-            end
-        });
+        let end = self.end_of_table(id);
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
         let body = self.nested(|f| {
-            let name = cx.table_name(id);
-            let matched_keys = matched(&table.keys);
             let hash = f.selector_hash(table, keys);
-            let key = if matched_keys.is_empty() {
-                "NULL, 0".to_string()
-            } else {
-                f.code.line(format!("struct {name}__key key;"));
-                for ((position, key), member) in matched_keys.iter().zip(member_names(&matched_keys)) {
-                    let Some(value) = keys.get(*position) else { continue };
-                    f.fill_key(&format!("key.{member}"), value, key.match_kind);
+            let key = match matched(&table.keys).is_empty() {
+                true => "NULL, 0",
+                false => {
+                    f.code.line(format!("struct {}__key key;", cx.table_name(id)));
+                    f.fill_keys(table, keys, "key.");
+                    "&key, sizeof key"
                 }
-                "&key, sizeof key".to_string()
             };
             f.code.line(format!(
                 "const struct sd_found found = sd_table_lookup(w, p, {n}, &p4_tables[{n}], {key}, {hash});",
@@ -139,19 +130,101 @@ impl Func<'_, '_> {
                 let (locals, key) = (cx.locals(table.block), key.split(',').next().unwrap_or("NULL"));
                 f.code.line(format!("SD_TRACE_LOOKUP_POINT(w, p, s, {locals}, {point}, {key}, found);"));
             }
-            if let Some(place) = hit {
-                let access = f.place(place);
-                f.store(&access, &crate::expr::Scalar::atom("found.hit", crate::expr::Class::Int));
+            f.found(id, hit, action, end.as_deref(), point);
+        });
+        self.code.line("{");
+        self.code.append(body);
+        self.code.line("}");
+        end
+    }
+
+    /// Where how the actions of a table end is put, if they may end in several ways.
+    fn end_of_table(&mut self, id: TableId) -> Option<String> {
+        (!self.cx.table_ends(id).is_plain()).then(|| {
+            let end = self.temp();
+            self.code.line(format!("uint32_t {end};"));
+            end
+        })
+    }
+
+    fn fill_keys(&mut self, table: &ir::Table, keys: &[Expr], to: &str) {
+        let matched_keys = matched(&table.keys);
+        for ((position, key), member) in matched_keys.iter().zip(member_names(&matched_keys)) {
+            let Some(value) = keys.get(*position) else { continue };
+            self.fill_key(&format!("{to}{member}"), value, key.match_kind);
+        }
+    }
+
+    /// With what was found: tells whoever asked, and runs the action.
+    fn found(
+        &mut self,
+        id: TableId,
+        hit: Option<&Place>,
+        action: Option<&Place>,
+        end: Option<&str>,
+        point: Option<u32>,
+    ) {
+        let cx = self.cx;
+        if let Some(place) = hit {
+            let access = self.place(place);
+            self.store(&access, &crate::expr::Scalar::atom("found.hit", crate::expr::Class::Int));
+        }
+        if let Some(place) = action {
+            let access = self.place(place);
+            self.store(&access, &crate::expr::Scalar::atom("found.action", crate::expr::Class::U32));
+        }
+        if let Some(point) = point {
+            self.trace("SD_TRACE_TERMINATOR", point, "0");
+        }
+        let assigned = end.map(|end| format!("{end} = ")).unwrap_or_default();
+        let arguments = cx.arguments(cx.program.tables[id].block);
+        self.code.line(format!("{assigned}{}__run({arguments}, &found);", cx.table_name(id)));
+    }
+
+    /// Asks for a table's memory, keeps what is read again, and lets the packet wait at a point.
+    pub(crate) fn wait_for(&mut self, id: TableId, keys: &[Expr], point: usize) {
+        let cx = self.cx;
+        let Some(plan) = cx.plan else { return };
+        let table = &cx.program.tables[id];
+        self.code.line(format!("/* {}.apply(): waits for memory */", comment(&table.name)));
+        let body = self.nested(|f| {
+            let hash = f.selector_hash(table, keys);
+            f.fill_keys(table, keys, &format!("c->at_{point}.key."));
+            f.code.line(format!(
+                "c->at_{point}.asked = sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key);",
+                n = index(id)
+            ));
+            if table.implementation.is_some() {
+                f.code.line(format!("c->at_{point}.selector = {hash};"));
             }
-            if let Some(place) = action {
-                let access = f.place(place);
-                f.store(&access, &crate::expr::Scalar::atom("found.action", crate::expr::Class::U32));
-            }
-            if let Some(point) = point {
-                f.trace("SD_TRACE_TERMINATOR", point, "0");
-            }
-            let assigned = end.as_ref().map(|end| format!("{end} = ")).unwrap_or_default();
-            f.code.line(format!("{assigned}{name}__run({}, &found);", cx.arguments(table.block)));
+            crate::burst::keep(cx, &plan.points[point].kept, point, &mut f.code);
+            f.code.line(format!("return SD_END_WAITS + {point};"));
+        });
+        self.code.line("{");
+        self.code.append(body);
+        self.code.line("}");
+    }
+
+    /// Goes on with what was waited for.
+    pub(crate) fn answered(
+        &mut self,
+        id: TableId,
+        hit: Option<&Place>,
+        action: Option<&Place>,
+        point: usize,
+    ) -> Option<String> {
+        let table = &self.cx.program.tables[id];
+        let end = self.end_of_table(id);
+        self.code.line(format!("/* {}.apply() goes on */", comment(&table.name)));
+        let body = self.nested(|f| {
+            let hash =
+                if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
+            f.code.line(format!(
+                "const struct sd_found found = sd_table_answer(w, p, {n}, &p4_tables[{n}], &c->at_{point}.key, \
+                 sizeof c->at_{point}.key, c->at_{point}.asked, {hash});",
+                n = index(id)
+            ));
+            f.found(id, hit, action, end.as_deref(), None);
         });
         self.code.line("{");
         self.code.append(body);
@@ -204,7 +277,8 @@ pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     out.at(table.span);
     let parameters = cx.parameters(table.block);
     out.function(format!(
-        "static {result} {}__run({parameters}, const struct sd_found *found)",
+        "{} {result} {}__run({parameters}, const struct sd_found *found)",
+        cx.linkage(),
         cx.table_name(id)
     ));
     out.line("switch (found->action) {");

@@ -401,6 +401,11 @@ impl<'p> Liveness<'p> {
             place.for_each_read_in_path(&mut |place| self.read(Access::Read, place, live));
             return;
         }
+        if let StmtKind::Extern { op: ExternOp::MarkToDrop, .. } = &stmt.kind {
+            // It takes all the metadata and writes two fields of it.
+            self.kill_fields(live, &[FieldRole::EgressSpec, FieldRole::MulticastGroup]);
+            return;
+        }
         stmt.for_each_access(&mut |access, place| self.kill(access, place, live));
         stmt.for_each_access(&mut |access, place| self.read(access, place, live));
     }

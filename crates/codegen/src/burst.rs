@@ -1,0 +1,389 @@
+//! Bursts from segment to segment: contexts, the stages of a packet's way, and the loop over them.
+//!
+//! A stage is what a packet runs from one wait to the next: the rest of a block from a point on, and the blocks after
+//! it. `rt/sd_burst.h` says how packets wait.
+
+use crate::code::{Code, comment};
+use crate::cx::Cx;
+use crate::func::Func;
+use crate::homes::Owner;
+use crate::names::{Unique, identifier};
+use crate::plan::{Kept, Plan};
+use crate::types::{repr, size_bytes};
+use crate::{program, straight};
+use arch::BlockRole;
+use ir::{BlockId, NodeId};
+use rustc_hash::FxHashMap;
+
+/// What a packet keeps at each point.
+pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.plan else { return };
+    for (i, point) in plan.points.iter().enumerate() {
+        let table = &cx.program.tables[point.table];
+        out.line(format!("/* What a packet keeps while it waits for {}. */", comment(&table.name)));
+        out.open(format!("struct p4_at_{i}"));
+        out.line(format!("struct {}__key key;", cx.table_name(point.table)));
+        out.line("uint64_t asked;");
+        if table.implementation.is_some() {
+            out.line("uint64_t selector;");
+        }
+        members(cx, &point.kept, out);
+        out.close(";");
+        out.blank();
+    }
+    if let Some(kept) = &plan.queue {
+        out.line("/* What a packet keeps between ingress and egress. */");
+        out.open("struct p4_at_queue");
+        members(cx, kept, out);
+        if kept.is_empty() {
+            out.line("uint8_t nothing;");
+        }
+        out.close(";");
+        out.blank();
+    }
+    out.line("/* A packet that waits is at one point at a time. */");
+    out.open("struct p4_context");
+    out.open("union");
+    for i in 0..plan.points.len() {
+        out.line(format!("struct p4_at_{i} at_{i};"));
+    }
+    if plan.queue.is_some() {
+        out.line("struct p4_at_queue at_queue;");
+    }
+    out.close(";");
+    if keeps_worker(cx) {
+        out.line("struct sd_kept kept;");
+    }
+    if straight::has_loops(cx) {
+        out.line("uint32_t steps_left;");
+    }
+    out.close(" __attribute__((aligned(SD_LINE_BYTES)));");
+    out.blank();
+    out.open("struct p4_burst");
+    out.line("struct p4_context contexts[SD_BURST];");
+    out.line("/* Of packets that go on at the host. */");
+    out.line("struct sd_kept left[SD_BURST];");
+    if straight::may_leave(cx.program) {
+        out.line("struct p4_state states[SD_BURST];");
+    }
+    out.close(";");
+    out.blank();
+}
+
+/// The names of values in a context, with them: the widest first, so that nothing lies between them.
+fn named<'k>(cx: &Cx<'_>, kept: &'k [Kept]) -> Vec<(String, &'k Kept)> {
+    let mut unique = Unique::default();
+    for taken in ["key", "asked", "selector", "nothing"] {
+        unique.take(taken.to_string());
+    }
+    let mut named: Vec<(String, &Kept)> = kept
+        .iter()
+        .map(|kept| {
+            let variable = &cx.program.variables[kept.var];
+            let path = crate::parse::leaf_path(cx, &variable.ty, &kept.leaf);
+            let text = format!("{}{path}", cx.homes.name(kept.var));
+            let text: String =
+                text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+            (unique.take(identifier(&text)), kept)
+        })
+        .collect();
+    named.sort_by_key(|(_, kept)| std::cmp::Reverse(size_bytes(&kept.leaf.ty)));
+    named
+}
+
+fn members(cx: &Cx<'_>, kept: &[Kept], out: &mut Code) {
+    let named = named(cx, kept);
+    for (name, kept) in &named {
+        if repr(&kept.leaf.ty).is_some() {
+            out.line(format!("{} {name};", cx.types.c_type(&kept.leaf.ty)));
+        }
+    }
+    for (name, kept) in &named {
+        if kept.has_origin {
+            out.line(format!("uint32_t {};", origin_name(name)));
+        }
+    }
+}
+
+fn origin_name(name: &str) -> String {
+    format!("{}_at", name.trim_end_matches("_sd_valid"))
+}
+
+/// Where a value is, and where it is kept.
+fn moves(cx: &Cx<'_>, kept: &[Kept], context: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (name, kept) in named(cx, kept) {
+        let variable = &cx.program.variables[kept.var];
+        let path = crate::parse::leaf_path(cx, &variable.ty, &kept.leaf);
+        let place = format!("{}{path}", cx.homes.path(kept.var));
+        if kept.has_origin {
+            let header = place.trim_end_matches(".sd_valid");
+            found.push((format!("{header}.sd_at"), format!("c->{context}.{}", origin_name(&name))));
+        }
+        found.push((place, format!("c->{context}.{name}")));
+    }
+    found
+}
+
+fn store(cx: &Cx<'_>, kept: &[Kept], context: &str, out: &mut Code) {
+    for (place, at) in moves(cx, kept, context) {
+        out.line(format!("{at} = {place};"));
+    }
+    if keeps_worker(cx) {
+        out.line("sd_keep(w, &c->kept);");
+    }
+    if straight::has_loops(cx) {
+        out.line("c->steps_left = w->steps_left;");
+    }
+}
+
+fn load(cx: &Cx<'_>, kept: &[Kept], context: &str, out: &mut Code) {
+    for (place, at) in moves(cx, kept, context) {
+        out.line(format!("{place} = {at};"));
+    }
+}
+
+/// Before a packet waits at a point.
+pub(crate) fn keep(cx: &Cx<'_>, kept: &[Kept], point: usize, out: &mut Code) {
+    store(cx, kept, &format!("at_{point}"), out);
+}
+
+/// Whether requests or buffers of the worker may matter after a wait.
+fn keeps_worker(cx: &Cx<'_>) -> bool {
+    straight::may_leave(cx.program) || straight::uses_buffers(cx.program)
+}
+
+/// The functions of a block's segments.
+pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
+    let Some(plan) = cx.plan else { return };
+    let points: FxHashMap<NodeId, usize> = plan
+        .points
+        .iter()
+        .enumerate()
+        .filter(|(_, point)| point.block == block)
+        .map(|(i, point)| (point.node, i))
+        .collect();
+    if points.is_empty() {
+        return;
+    }
+    let mut from: Vec<Option<usize>> = vec![None];
+    from.extend(points.values().copied().map(Some));
+    from.sort();
+    let name = cx.block_name(block);
+    for start in from {
+        let (what, head) = match start {
+            None => (format!("{name} up to where packets wait"), segment_name(cx, block, None)),
+            Some(i) => {
+                let table = &cx.program.tables[plan.points[i].table].name;
+                (format!("{name} after the wait for {}", comment(table)), segment_name(cx, block, Some(i)))
+            }
+        };
+        out.own(format!("/* {what} */"));
+        out.function(format!(
+            "{} uint32_t {head}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)",
+            cx.linkage()
+        ));
+        program::variables_of_block(cx, block, out);
+        if let Some(i) = start {
+            load(cx, &plan.points[i].kept, &format!("at_{i}"), out);
+        }
+        let mut func = Func::new(cx, Owner::Block(block));
+        func.code.indent();
+        let node = start.map(|i| plan.points[i].node);
+        func.segment(&cx.program.blocks[block].graph, points.clone(), node);
+        let jumps = std::mem::take(&mut func.jumps);
+        func.code.keep_labels(&jumps);
+        out.append(func.code);
+        out.close("");
+        out.blank();
+    }
+}
+
+fn segment_name(cx: &Cx<'_>, block: BlockId, from: Option<usize>) -> String {
+    match from {
+        None => format!("{}__start", cx.block_name(block)),
+        Some(i) => format!("{}__after_{i}", cx.block_name(block)),
+    }
+}
+
+fn has_points(plan: &Plan, block: BlockId) -> bool {
+    plan.points.iter().any(|point| point.block == block)
+}
+
+/// Runs a block, or what is left of it; a packet that waits is done for now.
+fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out: &mut Code) {
+    let Some(block) = cx.program.block(role) else {
+        out.line("end = SD_END_DONE;");
+        return;
+    };
+    if !has_points(plan, block) {
+        out.line(format!("end = {}(w, p, s);", cx.block_name(block)));
+        return;
+    }
+    out.line(format!("end = {}(w, p, s, c);", segment_name(cx, block, from)));
+    out.line("if (end >= SD_END_WAITS)");
+    out.line("    return SD_WAITS + (end - SD_END_WAITS);");
+}
+
+/// A packet goes on at the host with its state.
+fn leave(cx: &Cx<'_>, out: &mut Code) {
+    out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
+    if straight::may_leave(cx.program) {
+        // A copy, so that the state itself can stay in registers.
+        out.line("const struct p4_state copy = state;");
+        out.line("return sd_leave(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
+    } else {
+        out.line("return sd_leave(w, p, &b->left[i], NULL, NULL, 0);");
+    }
+    out.close("");
+}
+
+/// From the end of ingress on.
+fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
+    out.line("next = p4_after_ingress(w, p, s, end);");
+    leave(cx, out);
+    out.line("if (next != SD_GOES_ON)");
+    out.line("    return next;");
+    match &plan.queue {
+        Some(kept) => {
+            store(cx, kept, "at_queue", out);
+            out.line(format!("return SD_WAITS + {};", plan.points.len()));
+        }
+        None => {
+            out.line("p4_before_egress(w, p, s);");
+            run_rest(cx, plan, BlockRole::Egress, None, out);
+            after_egress(cx, out);
+        }
+    }
+}
+
+fn after_egress(cx: &Cx<'_>, out: &mut Code) {
+    out.line("next = p4_after_egress(w, p, s, end);");
+    leave(cx, out);
+    out.line("return next;");
+}
+
+fn stage_head(name: &str, out: &mut Code) {
+    out.function(format!(
+        "SD_INLINE uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)"
+    ));
+    out.line("struct p4_context *c = &b->contexts[i];");
+    out.line("struct p4_state state = {}, *s = &state;");
+    out.line("uint32_t end, next;");
+    out.line("(void)c;");
+}
+
+fn take_back(cx: &Cx<'_>, out: &mut Code) {
+    if keeps_worker(cx) {
+        out.line("sd_take_back(w, &c->kept);");
+    }
+    if straight::has_loops(cx) {
+        out.line("w->steps_left = c->steps_left;");
+    }
+}
+
+/// The stages, and `p4_process_segments`.
+pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.plan else { return };
+    out.own("/* A packet's way from its arrival up to its first wait. */");
+    stage_head("p4_stage_arrival", out);
+    out.line("next = p4_enter(w, p, s);");
+    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
+    out.line("    return next;");
+    run_rest(cx, plan, BlockRole::Ingress, None, out);
+    after_ingress(cx, plan, out);
+    out.close("");
+    out.blank();
+    for (i, point) in plan.points.iter().enumerate() {
+        let table = &cx.program.tables[point.table].name;
+        out.own(format!("/* From the answer of {} up to the next wait. */", comment(table)));
+        stage_head(&format!("p4_stage_{i}"), out);
+        take_back(cx, out);
+        let role = cx.program.blocks[point.block].role;
+        run_rest(cx, plan, role, Some(i), out);
+        match role {
+            BlockRole::Egress => after_egress(cx, out),
+            _ => after_ingress(cx, plan, out),
+        }
+        out.close("");
+        out.blank();
+    }
+    if let Some(kept) = &plan.queue {
+        out.own("/* From the queue on. */");
+        stage_head("p4_stage_queue", out);
+        take_back(cx, out);
+        load(cx, kept, "at_queue", out);
+        out.line("p4_before_egress(w, p, s);");
+        run_rest(cx, plan, BlockRole::Egress, None, out);
+        after_egress(cx, out);
+        out.close("");
+        out.blank();
+    }
+    bursts(cx, plan, out);
+}
+
+fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
+    let (states, state_bytes) =
+        if straight::may_leave(cx.program) { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
+    out.own("/* Bursts of packets, each stage for all that have come to it. */");
+    out.function(
+        "static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
+    );
+    out.line("struct p4_burst *b = w->burst;");
+    out.line("uint32_t n_done = 0;");
+    out.open("if (w->n_burst_left)");
+    out.line(format!("if (sd_burst_hand_over(w, packets, n, b->left, {states}, {state_bytes}, &n_done))"));
+    out.line("    return n_done;");
+    out.close("");
+    if straight::has_loops(cx) {
+        out.line("const uint32_t steps = w->steps_left;");
+    }
+    out.open("while (n_done < n)");
+    out.line("struct sd_packet *burst = packets + n_done;");
+    out.line("const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;");
+    out.line("/* Who is where: a bit for each packet. */");
+    out.line(format!("uint64_t at[SD_WAITS + {}] = {{0}};", plan.points.len() + 1));
+    out.line("w->kept.length = 0;");
+    out.open("for (uint32_t i = 0; i < n_burst; i++)");
+    out.line("if (i + SD_PREFETCH_PACKETS < n_burst)");
+    out.line("    __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);");
+    if straight::has_loops(cx) {
+        out.line("w->steps_left = steps;");
+    }
+    out.line("at[p4_stage_arrival(w, &burst[i], b, i)] |= UINT64_C(1) << i;");
+    out.close("");
+    let is_ingress = |i: &usize| cx.program.blocks[plan.points[*i].block].role != BlockRole::Egress;
+    let stage = |number: usize, name: &str, out: &mut Code| {
+        out.open(format!("for (uint64_t set = at[SD_WAITS + {number}]; set; set &= set - 1)"));
+        out.line("const uint32_t i = (uint32_t)__builtin_ctzll(set);");
+        out.line(format!("at[{name}(w, &burst[i], b, i)] |= UINT64_C(1) << i;"));
+        out.close("");
+    };
+    for i in (0..plan.points.len()).filter(is_ingress) {
+        stage(i, &format!("p4_stage_{i}"), out);
+    }
+    if plan.queue.is_some() {
+        stage(plan.points.len(), "p4_stage_queue", out);
+    }
+    for i in (0..plan.points.len()).filter(|i| !is_ingress(i)) {
+        stage(i, &format!("p4_stage_{i}"), out);
+    }
+    out.open("if (SD_UNLIKELY(at[SD_LEAVES]))");
+    out.line("uint32_t n_handed;");
+    out.line("w->leaving = at[SD_LEAVES];");
+    out.line("w->burst_at = 0;");
+    out.line("w->n_burst_left = n_burst;");
+    out.line(format!("sd_burst_hand_over(w, burst, n_burst, b->left, {states}, {state_bytes}, &n_handed);"));
+    out.line("return n_done + n_handed;");
+    out.close("");
+    out.line("n_done += n_burst;");
+    out.close("");
+    out.line("return n_done;");
+    out.close("");
+    out.blank();
+}
+
+/// For the descriptor.
+pub(crate) fn bytes(cx: &Cx<'_>) -> &'static str {
+    if cx.plan.is_some() { "sizeof(struct p4_burst)" } else { "0" }
+}

@@ -1,0 +1,391 @@
+//! Where packets of a burst wait for the memory of tables, and what they keep meanwhile.
+//!
+//! A cut changes the order in which packets reach what they share: all run up to the cut before the first goes on. That
+//! makes no difference where packets only read and count. Whatever else they share (a register, a meter, the random
+//! numbers) may be touched in one stage only, as within a stage packets run in the order of their arrival: cuts that
+//! would spread it over several are left out.
+
+use crate::carried::Carried;
+use crate::externs::is_random_hash;
+use crate::tables::matched;
+use arch::{BlockRole, ExternOp, ParamRole};
+use ir::layout::{Leaf, leaves};
+use ir::leaf_set::LeafSet;
+use ir::lookup::{get, id_at, index};
+use ir::segments::{PointKind, Segment, SegmentEntry, Segments, Wait, segments_for};
+use ir::{
+    BlockId, Graph, MatchKind, NodeId, ProcedureId, Program, Scope, Step, Stmt, StmtKind, StructKind,
+    TableId, TerminatorKind, Type, VarId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+/// Statements and nodes above which everything twice would take too long to compile.
+const WEIGHT_MAX: usize = 3000;
+/// What comes after ingress stands at each end of it up to this weight.
+const TAIL_WEIGHT_MAX: usize = 24;
+/// Tables that can hold no more entries stay in the caches.
+const NEAR_ENTRIES: u64 = 128;
+/// A packet that keeps more than this is not worth its wait.
+const KEPT_BYTES_MAX: u32 = 1024;
+
+/// A value that is read again after a wait.
+pub(crate) struct Kept {
+    pub(crate) var: VarId,
+    pub(crate) leaf: Leaf,
+    /// The leaf is the validity of a header that remembers where it was extracted.
+    pub(crate) has_origin: bool,
+}
+
+/// A table that packets wait for.
+pub(crate) struct Waiting {
+    pub(crate) block: BlockId,
+    pub(crate) node: NodeId,
+    pub(crate) table: TableId,
+    pub(crate) kept: Vec<Kept>,
+}
+
+pub(crate) struct Plan {
+    /// The program with its points in blocks.
+    pub(crate) program: Program,
+    /// In the order in which packets come to them.
+    pub(crate) points: Vec<Waiting>,
+    /// Packets wait between ingress and egress, too, with this.
+    pub(crate) queue: Option<Vec<Kept>>,
+}
+
+/// How much code a program is, about.
+pub(crate) fn weight(program: &Program) -> usize {
+    program.graphs().map(graph_weight).sum()
+}
+
+fn graph_weight(graph: &Graph) -> usize {
+    graph.nodes.iter().map(|(_, node)| 1 + node.stmts.len()).sum()
+}
+
+/// Where a program is worth cutting; `None` where it is not, or must not be.
+pub(crate) fn plan(program: &Program) -> Option<Plan> {
+    let has_egress = program.architecture.pipeline()?.blocks.iter().any(|b| b.role == BlockRole::Egress);
+    if !has_egress || weight(program) > WEIGHT_MAX || !may_be_reordered(program) {
+        return None;
+    }
+    let mut left_out: FxHashSet<TableId> = FxHashSet::default();
+    loop {
+        let waits = |program: &Program, wait: &Wait<'_>| match wait {
+            Wait::Table(id) => !left_out.contains(id) && is_worth_a_wait(program, *id),
+            Wait::Extern { .. } => false,
+        };
+        let cut = segments_for(program, &waits, &in_packet).ok()?;
+        if !cut.points.iter().any(|point| matches!(point.kind, PointKind::Table(_))) {
+            return None;
+        }
+        if weight(&cut.program) > WEIGHT_MAX {
+            return None;
+        }
+        if let Some(table) = in_loop(&cut) {
+            left_out.insert(table);
+            continue;
+        }
+        match Stages::find(&cut) {
+            Ok(stages) => return finish(cut, stages.has_queue),
+            Err(Some(table)) => {
+                left_out.insert(table);
+            }
+            Err(None) => return None,
+        }
+    }
+}
+
+/// Not where the host hears of every step, or meters mark whoever comes first.
+fn may_be_reordered(program: &Program) -> bool {
+    let has_meters = program.tables.iter().any(|(_, t)| t.direct_meter.is_some());
+    let is_heard = |stmt: &Stmt| match &stmt.kind {
+        StmtKind::Extern { op, .. } => matches!(
+            op,
+            ExternOp::LogMessage | ExternOp::User | ExternOp::PerfEventOutput | ExternOp::DirectMeterRead
+        ),
+        StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+    };
+    let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, node)| &node.stmts);
+    !has_meters && !stmts.into_iter().any(is_heard)
+}
+
+fn is_worth_a_wait(program: &Program, id: TableId) -> bool {
+    let Some(table) = get(&program.tables, id) else { return false };
+    let keys = matched(&table.keys);
+    let hashes = keys.iter().all(|(_, key)| matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm));
+    let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= NEAR_ENTRIES);
+    !keys.is_empty() && hashes && !is_small
+}
+
+/// Leaves that are emitted from the packet's bytes: fields that nobody has changed.
+fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
+    let carried = Carried::new(program, false);
+    let mut found = LeafSet::none(layout.n_leaves());
+    for (id, variable) in program.variables.iter() {
+        if variable.scope != Scope::Pipeline(ParamRole::Headers) {
+            continue;
+        }
+        let first = layout.variable(id).start;
+        for (i, leaf) in leaves(program, &variable.ty).iter().enumerate() {
+            if let Some((header, field)) = header_field(program, &variable.ty, leaf)
+                && carried.has_origin(header)
+                && !carried.is_dirty(header, field)
+            {
+                found.insert(first + i..first + i + 1);
+            }
+        }
+    }
+    found
+}
+
+/// The header that a leaf is a field of.
+fn header_field(program: &Program, ty: &Type, leaf: &Leaf) -> Option<(ir::StructId, u32)> {
+    let mut ty = ty.clone();
+    let mut found = None;
+    for step in &leaf.path {
+        if let (Step::Field(i), Type::Struct(id)) = (step, &ty)
+            && program.structs[*id].kind == StructKind::Header
+        {
+            found = Some((*id, *i));
+        }
+        ty = program.step_type(&ty, step)?;
+    }
+    found
+}
+
+/// The header whose validity a leaf is.
+fn header_of_validity(program: &Program, ty: &Type, leaf: &Leaf) -> Option<ir::StructId> {
+    let (last, path) = leaf.path.split_last()?;
+    let mut ty = ty.clone();
+    for step in path {
+        ty = program.step_type(&ty, step)?;
+    }
+    match (last, ty) {
+        (Step::Valid, Type::Struct(id)) => Some(id),
+        _ => None,
+    }
+}
+
+/// A table that packets wait for and may come back to.
+fn in_loop(cut: &Segments) -> Option<TableId> {
+    cut.points.iter().find_map(|point| {
+        let (PointKind::Table(table), Some(node)) = (&point.kind, point.node) else { return None };
+        let graph = &cut.program.blocks[point.block].graph;
+        let mut seen = FxHashSet::default();
+        let mut stack = graph.node(node).terminator.kind.successors();
+        while let Some(id) = stack.pop() {
+            if seen.insert(id) {
+                stack.extend(graph.node(id).terminator.kind.successors());
+            }
+        }
+        seen.contains(&node).then_some(*table)
+    })
+}
+
+/// What packets share and change, other than by counting.
+type Effects = BTreeSet<u32>;
+
+const RANDOM: u32 = u32::MAX;
+
+struct Effecting<'p> {
+    program: &'p Program,
+    procedures: FxHashMap<ProcedureId, Effects>,
+}
+
+impl<'p> Effecting<'p> {
+    fn stmt(&self, stmt: &Stmt, out: &mut Effects) {
+        let StmtKind::Extern { op, object, args, .. } = &stmt.kind else { return };
+        match op {
+            ExternOp::RegisterRead
+            | ExternOp::RegisterGet
+            | ExternOp::RegisterWrite
+            | ExternOp::MeterExecute => {
+                out.extend(object.map(|id| index(id) as u32));
+            }
+            ExternOp::Random => {
+                out.insert(RANDOM);
+            }
+            _ => out.extend(is_random_hash(self.program, args).then_some(RANDOM)),
+        }
+    }
+
+    fn procedure(&mut self, id: ProcedureId) -> Effects {
+        if let Some(known) = self.procedures.get(&id) {
+            return known.clone();
+        }
+        let program = self.program;
+        let nodes: Vec<NodeId> = program.procedures[id].graph.nodes.iter().map(|(id, _)| id).collect();
+        let found = self.nodes(&program.procedures[id].graph, &nodes, &|_| false);
+        self.procedures.insert(id, found.clone());
+        found
+    }
+
+    fn table(&mut self, id: TableId, out: &mut Effects) {
+        for action in &self.program.tables[id].actions {
+            out.extend(self.procedure(action.procedure));
+        }
+    }
+
+    /// Of nodes as far as they run where some of them end in points.
+    fn nodes(&mut self, graph: &Graph, nodes: &[NodeId], is_point: &dyn Fn(NodeId) -> bool) -> Effects {
+        let mut out = Effects::new();
+        for id in nodes {
+            let node = graph.node(*id);
+            node.stmts.iter().for_each(|stmt| self.stmt(stmt, &mut out));
+            match &node.terminator.kind {
+                TerminatorKind::Call { procedure, .. } => out.extend(self.procedure(*procedure)),
+                TerminatorKind::Apply { table, .. } if !is_point(*id) => self.table(*table, &mut out),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn block(&mut self, role: BlockRole) -> Effects {
+        let Some(id) = self.program.block(role) else { return Effects::new() };
+        let graph = &self.program.blocks[id].graph;
+        let nodes: Vec<NodeId> = graph.nodes.iter().map(|(id, _)| id).collect();
+        self.nodes(graph, &nodes, &|_| false)
+    }
+}
+
+/// Whether packets that run these nodes may come to the end of the block.
+fn ends(cut: &Segments, segment: &Segment) -> bool {
+    let graph = &cut.program.blocks[segment.block].graph;
+    segment.nodes.iter().any(|id| {
+        matches!(
+            graph.node(*id).terminator.kind,
+            TerminatorKind::Return | TerminatorKind::Exit | TerminatorKind::Accept
+        )
+    })
+}
+
+struct Stages {
+    has_queue: bool,
+}
+
+impl Stages {
+    /// `Err` with a table that must not be waited for; without one where nothing helps.
+    fn find(cut: &Segments) -> Result<Stages, Option<TableId>> {
+        let program = &cut.program;
+        let mut effecting = Effecting { program, procedures: FxHashMap::default() };
+        let of_role = |role| cut.segments.iter().filter(move |s| program.blocks[s.block].role == role);
+        let n_ends = of_role(BlockRole::Ingress).filter(|s| ends(cut, s)).count();
+        let tail_weight: usize = [BlockRole::Egress, BlockRole::ComputeChecksum, BlockRole::Deparser]
+            .iter()
+            .filter_map(|role| program.block(*role))
+            .map(|id| graph_weight(&program.blocks[id].graph))
+            .sum();
+        let mut after_egress = effecting.block(BlockRole::ComputeChecksum);
+        after_egress.extend(effecting.block(BlockRole::Deparser));
+        let mut stages: Vec<(Effects, Option<TableId>)> = Vec::new();
+        let mut has_queue = n_ends > 1 && tail_weight > TAIL_WEIGHT_MAX;
+        let mut egress = Vec::new();
+        for segment in of_role(BlockRole::Egress) {
+            let mut effects = Self::of_segment(cut, segment, &mut effecting);
+            if ends(cut, segment) {
+                effects.extend(after_egress.iter().copied());
+            }
+            egress.push((effects, Self::table(cut, segment)));
+        }
+        let at_queue = egress.first().map(|(effects, _)| effects.clone()).unwrap_or_default();
+        has_queue |= n_ends > 1 && !at_queue.is_empty();
+        for segment in of_role(BlockRole::Ingress) {
+            let mut effects = Self::of_segment(cut, segment, &mut effecting);
+            if segment.entry == SegmentEntry::Start {
+                effects.extend(effecting.block(BlockRole::Parser));
+                effects.extend(effecting.block(BlockRole::VerifyChecksum));
+            }
+            if !has_queue && ends(cut, segment) {
+                effects.extend(at_queue.iter().copied());
+            }
+            stages.push((effects, Self::table(cut, segment)));
+        }
+        stages.extend(egress.into_iter().skip(usize::from(!has_queue)));
+        let all: Effects = stages.iter().flat_map(|(effects, _)| effects.iter().copied()).collect();
+        if !all.is_empty() && crate::straight::may_leave(program) {
+            return Err(None);
+        }
+        for effect in all {
+            let touching: Vec<Option<TableId>> =
+                stages.iter().filter(|(effects, _)| effects.contains(&effect)).map(|(_, t)| *t).collect();
+            if touching.len() > 1 {
+                return Err(touching.into_iter().flatten().next_back());
+            }
+        }
+        Ok(Stages { has_queue })
+    }
+
+    fn table(cut: &Segments, segment: &Segment) -> Option<TableId> {
+        match segment.entry {
+            SegmentEntry::Start => None,
+            SegmentEntry::Resume(i) => match &cut.points[i].kind {
+                PointKind::Table(table) => Some(*table),
+                _ => None,
+            },
+        }
+    }
+
+    fn of_segment(cut: &Segments, segment: &Segment, effecting: &mut Effecting<'_>) -> Effects {
+        let is_point =
+            |node: NodeId| cut.points.iter().any(|p| p.block == segment.block && p.node == Some(node));
+        let mut effects =
+            effecting.nodes(&cut.program.blocks[segment.block].graph, &segment.nodes, &is_point);
+        if let Some(table) = Self::table(cut, segment) {
+            effecting.table(table, &mut effects);
+        }
+        effects
+    }
+}
+
+fn finish(cut: Segments, has_queue: bool) -> Option<Plan> {
+    let carried = Carried::new(&cut.program, false);
+    let mut points = Vec::new();
+    let mut queue = None;
+    let mut by_block: Vec<(usize, usize, Waiting)> = Vec::new();
+    for point in &cut.points {
+        let kept = kept(&cut, &carried, &point.live)?;
+        match (&point.kind, point.node) {
+            (PointKind::Table(table), Some(node)) => {
+                let graph = &cut.program.blocks[point.block].graph;
+                let is_egress = cut.program.blocks[point.block].role == BlockRole::Egress;
+                let at = crate::graph::position(graph, node)?;
+                let waiting = Waiting { block: point.block, node, table: *table, kept };
+                by_block.push((usize::from(is_egress), at, waiting));
+            }
+            (PointKind::Queue, _) if has_queue => queue = Some(kept),
+            _ => {}
+        }
+    }
+    by_block.sort_by_key(|(block, at, _)| (*block, *at));
+    points.extend(by_block.into_iter().map(|(_, _, waiting)| waiting));
+    if has_queue && queue.is_none() {
+        return None;
+    }
+    Some(Plan { program: cut.program, points, queue })
+}
+
+/// The values of a set that exist in C; `None` when they are too many.
+fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<Vec<Kept>> {
+    let program = &cut.program;
+    let mut known: FxHashMap<usize, Vec<Leaf>> = FxHashMap::default();
+    let mut out = Vec::new();
+    let mut n_bytes = 0u32;
+    for leaf in live.iter() {
+        let var_index = cut.layout.variable_of(leaf);
+        let var: VarId = id_at(var_index);
+        let ty = &program.variables[var].ty;
+        let of_var = known.entry(var_index).or_insert_with(|| leaves(program, ty));
+        let Some(found) = of_var.get(leaf - cut.layout.variable(var).start) else { continue };
+        if let Some((header, field)) = header_field(program, ty, found)
+            && carried.is_carried(header, field)
+        {
+            continue;
+        }
+        let has_origin = header_of_validity(program, ty, found).is_some_and(|id| carried.has_origin(id));
+        n_bytes += crate::types::size_bytes(&found.ty).max(1);
+        out.push(Kept { var, leaf: found.clone(), has_origin });
+    }
+    (n_bytes <= KEPT_BYTES_MAX).then_some(out)
+}
