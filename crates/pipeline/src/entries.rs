@@ -137,6 +137,11 @@ pub(crate) fn decode_matches(keys: &[KeyLayout], values: &[u8], masks: &[u8]) ->
     keys.iter().map(decode_one).collect()
 }
 
+/// The values of a key as a lookup has them.
+pub(crate) fn decode_key(keys: &[KeyLayout], bytes: &[u8]) -> Vec<Bits> {
+    keys.iter().map(|key| biased(key, &decode(&key.value, bytes))).collect()
+}
+
 /// Into the order of unsigned numbers, or back.
 fn biased(key: &KeyLayout, value: &Bits) -> Bits {
     match value.width() {

@@ -3,6 +3,7 @@
 use crate::abi;
 use crate::layout::{ArgLayout, CallLayout, ValueLayout};
 use crate::load::Pipeline;
+use crate::trace::Tracing;
 use crate::values::{decode, encode};
 use arch::{Architecture, ExternOp};
 use device::{DigestMessage, ExternArgs, ExternEnd, StopReason, UserExtern};
@@ -19,7 +20,7 @@ const N_MESSAGES_MAX: usize = 1024;
 
 /// What a worker's host knows.
 pub(crate) struct HostContext {
-    pipeline: Arc<Pipeline>,
+    pub(crate) pipeline: Arc<Pipeline>,
     architecture: Architecture,
     pub(crate) user: FxHashMap<SmolStr, UserExtern>,
     pub(crate) now_ns: u64,
@@ -27,6 +28,8 @@ pub(crate) struct HostContext {
     pub(crate) stopped: VecDeque<StopReason>,
     /// What the program has logged.
     pub(crate) messages: Vec<String>,
+    /// Of code that tells every step.
+    pub(crate) tracing: Option<Tracing>,
 }
 
 impl HostContext {
@@ -39,6 +42,7 @@ impl HostContext {
             now_ns: 0,
             stopped: VecDeque::new(),
             messages: Vec::new(),
+            tracing: None,
         }
     }
 

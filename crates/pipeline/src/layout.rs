@@ -136,6 +136,24 @@ pub struct Layout {
     pub accept: Option<ValueLayout>,
     /// Packets can go straight through.
     pub has_straight_path: bool,
-    /// Compiled to tell every step.
-    pub has_trace: bool,
+    /// Of code that is compiled to tell every step.
+    pub trace: Option<TraceLayout>,
+}
+
+/// Where the variables of the program lie, part by part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceLayout {
+    /// Nodes, statements and terminators of the program.
+    pub n_points: usize,
+    pub slots: Vec<SlotLayout>,
+    /// Bytes of the variables of each block.
+    pub locals_bytes: Vec<usize>,
+}
+
+/// A part of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotLayout {
+    /// The block among whose variables it is; `None` of the state.
+    pub block: Option<u32>,
+    pub value: ValueLayout,
 }

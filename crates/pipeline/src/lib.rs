@@ -3,6 +3,7 @@
 //! - [`abi`]: what a shared object exports and is given, as `rt/sd_abi.h` says it;
 //! - [`build()`]: from a program to a [`Pipeline`]: C text, [`compile()`]d or found as it was compiled before, loaded;
 //! - [`Instance`]: its tables and objects; [`Control`] writes and reads them, a [`Worker`] runs packets;
+//! - `trace`: code that tells every step, heard as the interpreter's [`Event`](interp::Event)s;
 //! - [`Native`]: the executor of a [`device::Device`], see [`native_device`]; [`Bursts`]: its straight path.
 //!
 //! Invariants: a shared object is only used when its ABI version and size are ours, and stays loaded as long as
@@ -31,6 +32,7 @@ mod native_store;
 mod ops;
 mod packet;
 mod state;
+mod trace;
 mod values;
 mod worker;
 
@@ -43,6 +45,6 @@ pub use control::{Control, TableUse};
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};
-pub use native::{Listener, Native, NativeError, native_device};
+pub use native::{Listener, Native, NativeError, Observing, native_device};
 pub use packet::Packet;
 pub use worker::Worker;

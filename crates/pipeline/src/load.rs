@@ -8,7 +8,7 @@ use crate::abi;
 use crate::cache::Cached;
 use crate::layout::{
     ActionLayout, ArgLayout, CallLayout, FieldListLayout, KeyLayout, Layout, ObjectKind, ObjectLayout,
-    TableLayout, ValueLayout, ValueSetLayout,
+    SlotLayout, TableLayout, TraceLayout, ValueLayout, ValueSetLayout,
 };
 use ir::MatchKind;
 use smol_str::SmolStr;
@@ -77,7 +77,9 @@ impl Pipeline {
             Ok(symbol) => *symbol,
             Err(source) => return Err(LoadError::CannotLoad { object: object.clone(), source }),
         };
-        let (layout, functions) = read(raw, object)?;
+        let (mut layout, functions) = read(raw, object)?;
+        layout.trace = trace(&library, raw, &layout)
+            .map_err(|what| LoadError::Malformed { object: object.clone(), what })?;
         Ok(Pipeline {
             layout,
             functions,
@@ -126,6 +128,42 @@ fn read(raw: *const abi::Pipeline, object: &Path) -> Result<(Layout, Functions),
     let functions = functions(raw).ok_or_else(|| malformed("a function is missing"))?;
     let layout = layout(raw).map_err(malformed)?;
     Ok((layout, functions))
+}
+
+/// What code that tells every step exports, too. `raw` is the symbol that has been [`read`].
+fn trace(
+    library: &libloading::Library,
+    raw: *const abi::Pipeline,
+    layout: &Layout,
+) -> Checked<Option<TraceLayout>> {
+    // SAFETY: it has been read.
+    #[expect(unsafe_code, reason = "memory of the shared object")]
+    let has_trace = unsafe { (*raw).has_trace != 0 };
+    if !has_trace {
+        return Ok(None);
+    }
+    // SAFETY: the symbol is a `const struct sd_trace_type` wherever `has_trace` is set (rt/sd_trace.h).
+    #[expect(unsafe_code, reason = "the type of a symbol cannot be checked")]
+    let raw = unsafe { library.get::<*const abi::TraceType>(abi::TRACE_SYMBOL) };
+    let raw = raw.map(|symbol| *symbol).unwrap_or(std::ptr::null());
+    if raw.is_null() || !raw.is_aligned() {
+        return Err("where variables lie");
+    }
+    // SAFETY: as above; a constant of a library that stays loaded while this runs.
+    #[expect(unsafe_code, reason = "memory of the shared object")]
+    let raw = unsafe { &*raw };
+    let locals_bytes: Vec<usize> =
+        array(raw.locals_bytes, raw.n_blocks)?.iter().map(|n| *n as usize).collect();
+    let slot = |raw: &abi::TraceSlot| {
+        let block = (raw.block != abi::trace::IN_STATE).then_some(raw.block);
+        let n_bytes = match block {
+            None => layout.state_bytes,
+            Some(block) => *locals_bytes.get(block as usize).ok_or("the block of a variable")?,
+        };
+        Ok(SlotLayout { block, value: value(&raw.value, n_bytes)? })
+    };
+    let slots = array(raw.slots, raw.n_slots)?.iter().map(slot).collect::<Checked<_>>()?;
+    Ok(Some(TraceLayout { n_points: raw.n_points as usize, slots, locals_bytes }))
 }
 
 fn functions(raw: &abi::Pipeline) -> Option<Functions> {
@@ -221,7 +259,7 @@ fn layout(raw: &abi::Pipeline) -> Checked<Layout> {
         metadata: ranges(raw.metadata, raw.n_metadata, state_bytes)?,
         accept,
         has_straight_path: raw.process.is_some(),
-        has_trace: raw.has_trace != 0,
+        trace: None,
     })
 }
 

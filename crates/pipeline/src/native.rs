@@ -7,6 +7,7 @@ use crate::instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 use crate::load::Pipeline;
 use crate::packet::Packet;
 use crate::state::State;
+use crate::trace::Tracing;
 use crate::values::{decode_u64, encode_u64};
 use crate::worker::Worker;
 use arch::{BlockRole, FieldRole};
@@ -16,6 +17,8 @@ use device::{
     BlockEnd, CloneKind, CloneRequest, Config, Device, Executor, PortState, Preserve, Requests, StopReason,
     TrafficEvent, UserExtern,
 };
+use diagnostics::Span;
+use interp::{Event, Executable, Observer};
 use ir::Program;
 use smol_str::SmolStr;
 use std::ops::Range;
@@ -32,10 +35,24 @@ pub trait Listener {
     fn message(&mut self, text: &str) {
         let _ = text;
     }
+
+    /// Who hears every step, of code that tells it: what the interpreter would tell.
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        None
+    }
 }
 
 /// Hears nothing.
 impl Listener for () {}
+
+/// An observer of the interpreter's events as one of compiled code; see [`Listener::observer`].
+pub struct Observing<'o>(pub &'o mut dyn Observer);
+
+impl Listener for Observing<'_> {
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        Some(self.0)
+    }
+}
 
 /// Runs blocks with one worker of an instance.
 #[derive(Debug)]
@@ -44,6 +61,8 @@ pub struct Native {
     pub(crate) control: Control,
     program: Arc<Program>,
     step_budget: u32,
+    /// Of code that tells every step.
+    exe: Option<Arc<Executable>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +73,9 @@ pub enum NativeError {
     NoWorker,
     #[error(transparent)]
     Unrunnable(#[from] Unrunnable),
+    /// Its steps cannot be told.
+    #[error(transparent)]
+    Executable(#[from] interp::LoadError),
 }
 
 /// A compiled program in a switch of its own, with its control plane.
@@ -77,12 +99,18 @@ pub fn native_device(
 impl Native {
     /// With the next worker that is free.
     pub fn new(instance: &Arc<Instance>, step_budget: u32) -> Result<Native, NativeError> {
-        let worker = instance.take_worker().ok_or(NativeError::NoWorker)?;
+        let mut worker = instance.take_worker().ok_or(NativeError::NoWorker)?;
+        let tracing = Tracing::new(instance, step_budget)?;
+        let exe = tracing.as_ref().map(|tracing| Arc::clone(tracing.executable()));
+        if let Some(tracing) = tracing {
+            worker.set_tracing(tracing);
+        }
         Ok(Native {
             worker,
             control: Control::new(Arc::clone(instance)),
             program: Arc::clone(instance.program()),
             step_budget,
+            exe,
         })
     }
 
@@ -279,13 +307,21 @@ impl Executor for Native {
             // Of a program that has none.
             self.worker.raw_mut().emitted.length = 0;
         }
+        let block = self.program.block(role);
+        if let Some(block) = block {
+            self.worker.context_mut().begin_trace(block, packet.state.bytes(), observer.observer());
+        }
         let how = self.worker.run_block(block_number(role), packet, now_ns);
         if role == BlockRole::Deparser {
             packet.emitted.clear();
             packet.emitted.extend_from_slice(self.worker.emitted());
         }
+        let end = self.block_end(role, how);
+        if let Some(block) = block {
+            self.worker.context_mut().end_trace(block, &end, observer.observer());
+        }
         self.tell_messages(observer);
-        self.block_end(role, how)
+        end
     }
 
     fn take_requests(&mut self) -> Requests {
@@ -301,6 +337,11 @@ impl Executor for Native {
     }
 
     fn tell(&self, observer: &mut (dyn Listener + '_), event: TrafficEvent<'_>) {
+        if let (Some(exe), Some(observer)) = (&self.exe, observer.observer())
+            && observer.listens()
+        {
+            observer.event(exe, Span::NONE, Event::Traffic(event.clone()));
+        }
         observer.traffic(event);
     }
 }

@@ -5,6 +5,7 @@ use crate::host::HostContext;
 use crate::instance::{ControlState, Instance, Published};
 use crate::packet::Packet;
 use crate::state::State;
+use crate::trace::Tracing;
 use device::UserExtern;
 use smol_str::SmolStr;
 use std::ptr::{self, NonNull};
@@ -85,6 +86,17 @@ impl Worker {
         #[expect(unsafe_code, reason = "C has a pointer to it")]
         unsafe {
             self.context.as_mut()
+        }
+    }
+
+    /// Hears every step of code that tells it.
+    pub(crate) fn set_tracing(&mut self, tracing: Tracing) {
+        self.context_mut().tracing = Some(tracing);
+        // SAFETY: leaked from a box in `new`, freed when `self` is dropped; C reads it only during calls that borrow
+        // `self` mutably.
+        #[expect(unsafe_code, reason = "C has a pointer to it")]
+        unsafe {
+            self.host.as_mut().trace = Some(crate::trace::trace);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::load::{Executable, ExternCall, Slot};
 use crate::table::StoredEntry;
-use device::store::Matches;
 use device::{StopReason, TrafficEvent};
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
@@ -146,7 +145,7 @@ pub enum LookupOutcome<'a> {
 pub struct HitEntry<'a> {
     /// Of its handle.
     pub serial: u64,
-    pub matches: &'a Matches,
+    pub matches: &'a [Option<ir::Match>],
     pub priority: i32,
     pub is_const: bool,
     /// This one counts.

@@ -22,7 +22,7 @@ pub fn json(layout: &Layout, model: Option<&PipelineModel>) -> Value {
         "state_bytes": layout.state_bytes,
         "state_align": layout.state_align,
         "has_straight_path": layout.has_straight_path,
-        "has_trace": layout.has_trace,
+        "has_trace": layout.trace.is_some(),
         "tables": layout.tables.iter().map(table).collect::<Vec<_>>(),
         "objects": layout.objects.iter().map(object).collect::<Vec<_>>(),
         "value_sets": layout.value_sets.iter().map(value_set).collect::<Vec<_>>(),
