@@ -12,12 +12,13 @@ declare -A modes=(
     [optimised]="-O2"
     [sanitized]="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
     [vectors]="-O1 -g -march=native -fsanitize=address,undefined -fno-sanitize-recover=all"
+    [scalar]="-O1 -g -DSD_SCALAR -fsanitize=address,undefined -fno-sanitize-recover=all"
     [threads]="-O1 -g -fsanitize=thread"
 )
 # Programs of what is written twice, with and without vector instructions.
-vectored=" test_lpm "
+vectored=" test_exact test_lpm "
 # Programs with threads, for ThreadSanitizer.
-threaded=" test_epoch "
+threaded=" test_epoch test_exact "
 
 tests=("$@")
 if [ ${#tests[@]} -eq 0 ]; then
@@ -31,8 +32,9 @@ for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
     n_compilers=$((n_compilers + 1))
     for test in "${tests[@]}"; do
-        for mode in optimised sanitized vectors threads; do
+        for mode in optimised sanitized vectors scalar threads; do
             [[ $mode != vectors || $vectored == *" $test "* ]] || continue
+            [[ $mode != scalar || $vectored == *" $test "* ]] || continue
             [[ $mode != threads || $threaded == *" $test "* ]] || continue
             # Flags of a mode are several words.
             # shellcheck disable=SC2086

@@ -1,0 +1,351 @@
+/*
+ * How exact tables grow: memory of segments, and what replaces a segment that is full.
+ *
+ * Owns: allocation of segments, what waits for readers, and sd_exact_rebuild. Where to start: there.
+ *
+ * Segments that are not full-grown, which only the first ones are, have memory of their own. Full-grown ones are cut
+ * from chunks, and used again when readers have left them: for each of a class that is split two are wanted and
+ * one comes back.
+ */
+#ifndef SD_EXACT_GROW_H
+#define SD_EXACT_GROW_H
+
+#include "sd_exact.h"
+
+/* --- Memory of segments --- */
+
+SD_INLINE size_t sd_exact_segment_bytes(const struct sd_exact *t, uint32_t n_buckets)
+{
+    return sizeof(struct sd_exact_segment) + sd_round_up((size_t)n_buckets * t->bucket_bytes, SD_LINE_BYTES);
+}
+
+/* Segments whose keys begin with these bits: the class of how large they get. */
+SD_INLINE uint32_t sd_exact_class_of(uint64_t prefix)
+{
+    return (uint32_t)(prefix >> (64 - SD_EXACT_CLASS_BITS));
+}
+
+#define SD_EXACT_CHUNK_BYTES_MIN ((size_t)512 << 10)
+#define SD_EXACT_CHUNK_BYTES_MAX ((size_t)64 << 20)
+
+/* Memory that is part of a chunk; zeros, if nothing was there before. */
+static SD_UNUSED void *sd_exact_chunk_take(struct sd_exact *t, size_t n_bytes)
+{
+    struct sd_exact_chunk *last = t->n_chunks ? &t->chunks[t->n_chunks - 1] : NULL;
+    if (!last || last->n_bytes - t->chunk_at < n_bytes) {
+        void *chunks = sd_reserve(t->chunks, &t->chunks_capacity, t->n_chunks + 1, sizeof *t->chunks);
+        if (!chunks)
+            return NULL;
+        t->chunks = chunks;
+        /* As the table grows; in huge pages as soon as that is not wasteful. */
+        size_t wanted = t->n_chunks_bytes / 4;
+        if (wanted > SD_EXACT_CHUNK_BYTES_MAX)
+            wanted = SD_EXACT_CHUNK_BYTES_MAX;
+        if (wanted < SD_EXACT_CHUNK_BYTES_MIN)
+            wanted = SD_EXACT_CHUNK_BYTES_MIN;
+        if (wanted < n_bytes)
+            wanted = n_bytes;
+        if (t->n_chunks_bytes >= SD_HUGE_BYTES / 2)
+            wanted = sd_round_up(wanted, SD_HUGE_BYTES);
+        uint8_t *bytes = sd_map_large(wanted);
+        if (!bytes)
+            return NULL;
+        last = &t->chunks[t->n_chunks++];
+        *last = (struct sd_exact_chunk){bytes, wanted};
+        t->n_chunks_bytes += wanted;
+        t->chunk_at = 0;
+    }
+    void *taken = last->bytes + t->chunk_at;
+    t->chunk_at += n_bytes;
+    return taken;
+}
+
+/* Readers want to know, roughly. */
+SD_INLINE void sd_exact_add_bytes(struct sd_exact *t, size_t n)
+{
+    __atomic_store_n(&t->n_segments_bytes, t->n_segments_bytes + n, __ATOMIC_RELAXED);
+}
+
+/* Without keys; NULL when memory is short. */
+static SD_UNUSED struct sd_exact_segment *sd_exact_segment_new(struct sd_exact *t, uint64_t prefix,
+                                                               uint32_t depth, uint32_t n_buckets)
+{
+    uint32_t size_class = sd_exact_class_of(prefix);
+    size_t n_bytes = sd_exact_segment_bytes(t, n_buckets);
+    struct sd_exact_segment *segment;
+    if (n_buckets < t->n_buckets_max[size_class]) {
+        size_class = SD_EXACT_N_CLASSES;
+        segment = sd_alloc_lines(1, n_bytes);
+        if (!segment)
+            return NULL;
+    } else if (t->free_segments[size_class]) {
+        segment = t->free_segments[size_class];
+        t->free_segments[size_class] = segment->next_free;
+        uint8_t *bucket = (uint8_t *)(segment + 1);
+        for (uint32_t i = 0; i < n_buckets; i++, bucket += t->bucket_bytes)
+            memset(bucket, 0, SD_EXACT_TAGS_BYTES);
+    } else {
+        segment = sd_exact_chunk_take(t, n_bytes);
+        if (!segment)
+            return NULL;
+    }
+    *segment = (struct sd_exact_segment){n_buckets, depth, 0, size_class, NULL};
+    sd_exact_add_bytes(t, n_bytes);
+    return segment;
+}
+
+static SD_UNUSED void sd_exact_segment_free(void *pointer, void *context)
+{
+    struct sd_exact_segment *segment = pointer;
+    struct sd_exact *t = context;
+    if (segment->size_class == SD_EXACT_N_CLASSES) {
+        free(segment);
+        return;
+    }
+    segment->next_free = t->free_segments[segment->size_class];
+    t->free_segments[segment->size_class] = segment;
+}
+
+static SD_UNUSED void sd_exact_directory_free(void *pointer, void *context)
+{
+    (void)context;
+    free(pointer);
+}
+
+/* --- What waits for the readers --- */
+
+/* Slots that no reader looks at any more are empty; segments and directories that no reader is in are free. */
+static SD_UNUSED void sd_exact_collect(struct sd_exact *t)
+{
+    if (t->n_removed == 0 && t->limbo.n == 0)
+        return;
+    uint64_t safe = t->epochs ? sd_epoch_safe(t->epochs) : UINT64_MAX;
+    /* First, because the segments in which they are have later stamps. */
+    while (t->n_removed > 0 && t->removed[t->removed_first].stamp <= safe) {
+        const struct sd_exact_removed *removed = &t->removed[t->removed_first];
+        sd_exact_set_tag(removed->bucket, removed->lane, SD_EXACT_EMPTY);
+        t->removed_first = (t->removed_first + 1) & (t->removed_capacity - 1);
+        t->n_removed--;
+    }
+    sd_collect_until(&t->limbo, safe);
+}
+
+static SD_UNUSED bool sd_exact_reserve_removed(struct sd_exact *t)
+{
+    if (t->n_removed < t->removed_capacity)
+        return true;
+    sd_exact_collect(t);
+    if (t->n_removed < t->removed_capacity)
+        return true;
+    uint64_t capacity = t->removed_capacity ? t->removed_capacity * 2 : 64;
+    struct sd_exact_removed *removed = calloc(capacity, sizeof *removed);
+    if (!removed)
+        return false;
+    for (uint64_t i = 0; i < t->n_removed; i++)
+        removed[i] = t->removed[(t->removed_first + i) & (t->removed_capacity - 1)];
+    free(t->removed);
+    t->removed = removed;
+    t->removed_first = 0;
+    t->removed_capacity = capacity;
+    return true;
+}
+
+/* Takes an entry out. Its slot is lost until the segment is replaced when memory is too short to remember it. */
+static SD_UNUSED void sd_exact_take_out(struct sd_exact *t, const struct sd_exact_place *place)
+{
+    if (!t->epochs) {
+        sd_exact_set_tag(place->bucket, place->lane, SD_EXACT_EMPTY);
+        return;
+    }
+    sd_exact_set_tag(place->bucket, place->lane, SD_EXACT_REMOVED);
+    if (!sd_exact_reserve_removed(t))
+        return;
+    uint64_t at = (t->removed_first + t->n_removed++) & (t->removed_capacity - 1);
+    t->removed[at] = (struct sd_exact_removed){sd_epoch_stamp(t->epochs), place->bucket, place->lane};
+}
+
+/* --- Putting entries into buckets --- */
+
+/* So many keys away from home are too many: about 3 % of what there is room for. */
+SD_INLINE uint32_t sd_exact_displaced_max(uint32_t n_buckets)
+{
+    return n_buckets * SD_EXACT_SLOTS / 32;
+}
+
+/* An empty slot for a key that is at home in bucket `index`; false when there is none in reach. */
+SD_ALWAYS_INLINE bool sd_exact_slot(uint8_t *buckets, uint32_t n_buckets, uint32_t bucket_bytes, uint32_t index,
+                                    struct sd_exact_place *place, uint32_t *distance)
+{
+    place->home = buckets + (size_t)index * bucket_bytes;
+    for (uint32_t i = 0; i <= SD_EXACT_REACH_MAX && i < n_buckets; i++) {
+        uint32_t at = index + i < n_buckets ? index + i : index + i - n_buckets;
+        place->bucket = buckets + (size_t)at * bucket_bytes;
+        uint32_t lanes = sd_exact_match(place->bucket, SD_EXACT_EMPTY);
+        if (SD_LIKELY(lanes != 0)) {
+            place->lane = sd_exact_lane(lanes);
+            *distance = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Publishes the entry that was written to this place, `distance` buckets from home. */
+SD_ALWAYS_INLINE void sd_exact_publish(struct sd_exact_segment *segment, const struct sd_exact_place *place,
+                                       uint32_t distance, uint64_t hash)
+{
+    if (SD_UNLIKELY(distance > 0)) {
+        uint32_t home = sd_exact_home(place->home) + SD_EXACT_HOME_AWAY;
+        if (SD_EXACT_HOME_REACH(home) < distance)
+            home = home - SD_EXACT_HOME_REACH(home) + distance;
+        sd_exact_set_home(place->home, home);
+        segment->n_displaced++;
+    }
+    sd_exact_set_tag(place->bucket, place->lane, (uint16_t)hash);
+}
+
+/* --- Growth --- */
+
+/* Copies all entries of a segment to others of `depth`, which nobody sees yet; false when they do not fit. */
+static SD_UNUSED bool sd_exact_copy(const struct sd_exact *t, struct sd_exact_shape shape,
+                                    struct sd_exact_segment *from, struct sd_exact_segment *const to[2],
+                                    uint32_t depth)
+{
+    uint32_t entry_bytes = sd_exact_entry_bytes(shape);
+    uint8_t *bucket = (uint8_t *)(from + 1);
+    for (uint32_t i = 0; i < from->n_buckets; i++, bucket += t->bucket_bytes) {
+        for (uint32_t lane = 0; lane < SD_EXACT_SLOTS; lane++) {
+            if (sd_exact_tag(bucket, lane) <= SD_EXACT_REMOVED)
+                continue;
+            const uint8_t *entry = sd_exact_entry(shape, bucket, lane);
+            uint64_t hash = sd_exact_hash(t->secrets, entry, shape.key_bytes);
+            struct sd_exact_segment *segment = to[depth ? hash >> (64 - depth) & 1 : 0];
+            struct sd_exact_place place;
+            uint32_t distance;
+            uint32_t index = sd_exact_home_index(hash, segment->n_buckets);
+            if (!sd_exact_slot((uint8_t *)(segment + 1), segment->n_buckets, t->bucket_bytes, index, &place,
+                               &distance))
+                return false;
+            memcpy(sd_exact_entry(shape, place.bucket, place.lane), entry, entry_bytes);
+            sd_exact_publish(segment, &place, distance, hash);
+        }
+    }
+    return true;
+}
+
+SD_INLINE uint32_t sd_exact_depth(const struct sd_exact *t)
+{
+    return 64 - (uint32_t)(t->directory & 63);
+}
+
+SD_INLINE uint64_t *sd_exact_cells(const struct sd_exact *t)
+{
+    return (uint64_t *)(uintptr_t)(t->directory & ~UINT64_C(63));
+}
+
+/* Makes the directory one bit deeper; there is room in limbo for the old one. */
+static SD_UNUSED uint32_t sd_exact_deepen(struct sd_exact *t)
+{
+    uint32_t depth = sd_exact_depth(t);
+    /* Hashes that share many bits would lead to a directory that is larger than what it leads to. */
+    uint64_t n_bytes = (uint64_t)2 * sizeof(uint64_t) << depth;
+    if (depth >= SD_EXACT_DEPTH_MAX || n_bytes > t->n_segments_bytes / 8 + SD_EXACT_CHUNK_BYTES_MIN / 8)
+        return SD_FULL;
+    uint64_t *old = sd_exact_cells(t), *cells = sd_alloc_lines((size_t)2 << depth, sizeof *cells);
+    if (!cells)
+        return SD_NO_MEMORY;
+    for (uint64_t i = 0; i < (uint64_t)2 << depth; i++)
+        cells[i] = old[i / 2];
+    __atomic_store_n(&t->directory, (uint64_t)(uintptr_t)cells | (63 - depth), __ATOMIC_RELEASE);
+    if (t->epochs)
+        sd_retire(&t->limbo, t->epochs, old, sd_exact_directory_free, NULL);
+    else
+        sd_exact_directory_free(old, NULL);
+    return SD_OK;
+}
+
+/* Lets a segment's cells of the directory lead to what takes its place: one segment, or two. */
+static SD_UNUSED void sd_exact_lead_to(struct sd_exact *t, uint64_t prefix, const struct sd_exact_segment *segment)
+{
+    uint64_t *cells = sd_exact_cells(t);
+    uint64_t cell = (uint64_t)(uintptr_t)(segment + 1) | (uint64_t)segment->n_buckets << 48;
+    uint64_t first = prefix >> (64 - sd_exact_depth(t));
+    for (uint64_t i = 0; i < (uint64_t)1 << (sd_exact_depth(t) - segment->depth); i++)
+        __atomic_store_n(&cells[first + i], cell, __ATOMIC_RELEASE);
+}
+
+/* Entries of a segment, and slots that are lost or wait for readers. */
+static SD_UNUSED void sd_exact_count(const struct sd_exact *t, const struct sd_exact_segment *segment,
+                                     uint64_t *n_entries, uint64_t *n_removed)
+{
+    const uint8_t *bucket = (const uint8_t *)(segment + 1);
+    *n_entries = *n_removed = 0;
+    for (uint32_t i = 0; i < segment->n_buckets; i++, bucket += t->bucket_bytes) {
+        for (uint32_t lane = 0; lane < SD_EXACT_SLOTS; lane++) {
+            *n_entries += sd_exact_tag(bucket, lane) > SD_EXACT_REMOVED;
+            *n_removed += sd_exact_tag(bucket, lane) == SD_EXACT_REMOVED;
+        }
+    }
+}
+
+/* Why a segment is replaced: a key finds no place, or keys will come. */
+enum sd_exact_need { SD_EXACT_FOR_A_KEY, SD_EXACT_AHEAD };
+
+/*
+ * Replaces the segment of this hash by a larger one, or by two, or by one of the same size without lost slots.
+ * SD_FULL where that would not help: more keys meet than chance lets. But for SD_OK nothing has changed that
+ * lookups see.
+ */
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_exact *t,
+                                                                     struct sd_exact_shape shape, uint64_t hash,
+                                                                     enum sd_exact_need need)
+{
+    struct sd_exact_segment *old = sd_exact_segment_of(sd_exact_cell(t, hash));
+    uint32_t depth = old->depth, n = old->n_buckets;
+    uint64_t prefix = depth ? hash & ~(UINT64_MAX >> depth) : 0;
+    uint32_t max = t->n_buckets_max[sd_exact_class_of(prefix)];
+    uint64_t n_slots = (uint64_t)n * SD_EXACT_SLOTS, n_entries, n_removed;
+    sd_exact_count(t, old, &n_entries, &n_removed);
+    if (t->epochs && !sd_limbo_reserve(&t->limbo, 2))
+        return SD_NO_MEMORY;
+    struct sd_exact_segment *to[2] = {NULL, NULL};
+    bool has_split = false;
+    if (n_removed > 0 && n_entries * 2 < n_slots) {
+        to[0] = sd_exact_segment_new(t, prefix, depth, n);
+    } else if (n < max) {
+        to[0] = sd_exact_segment_new(t, prefix, depth, (uint64_t)n * 3 <= max ? n * 2 : max);
+    } else if (n_entries * 8 < n_slots && need == SD_EXACT_FOR_A_KEY) {
+        return SD_FULL;
+    } else {
+        uint32_t status = depth == sd_exact_depth(t) ? sd_exact_deepen(t) : SD_OK;
+        if (status != SD_OK)
+            return status;
+        has_split = true;
+        depth++;
+        for (uint32_t i = 0; i < 2; i++) {
+            uint64_t child = prefix | (uint64_t)i << (64 - depth);
+            to[i] = sd_exact_segment_new(t, child, depth, t->n_buckets_max[sd_exact_class_of(child)]);
+        }
+    }
+    if (!to[0] || (has_split && !to[1]) || !sd_exact_copy(t, shape, old, to, has_split ? depth : 0)) {
+        uint32_t status = !to[0] || (has_split && !to[1]) ? SD_NO_MEMORY : SD_FULL;
+        for (uint32_t i = 0; i < 2; i++) {
+            if (!to[i])
+                continue;
+            sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, to[i]->n_buckets));
+            sd_exact_segment_free(to[i], t);
+        }
+        return status;
+    }
+    sd_exact_lead_to(t, prefix, to[0]);
+    if (has_split)
+        sd_exact_lead_to(t, prefix | (uint64_t)1 << (64 - depth), to[1]);
+    sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, n));
+    if (t->epochs)
+        sd_retire(&t->limbo, t->epochs, old, sd_exact_segment_free, t);
+    else
+        sd_exact_segment_free(old, t);
+    return SD_OK;
+}
+
+#endif

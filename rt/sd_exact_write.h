@@ -1,0 +1,289 @@
+/*
+ * What the writer does with an exact table: making it, adding, removing and replacing entries.
+ *
+ * Invariant: what fails has changed nothing that lookups see.
+ */
+#ifndef SD_EXACT_WRITE_H
+#define SD_EXACT_WRITE_H
+
+#include "sd_exact_grow.h"
+
+/* --- What the writer does --- */
+
+static SD_UNUSED void sd_exact_free(struct sd_exact *t)
+{
+    sd_limbo_free(&t->limbo);
+    uint64_t *cells = sd_exact_cells(t);
+    for (uint64_t i = 0; cells && i < (uint64_t)1 << sd_exact_depth(t);) {
+        struct sd_exact_segment *segment = sd_exact_segment_of(cells[i]);
+        i += (uint64_t)1 << (sd_exact_depth(t) - segment->depth);
+        if (segment->size_class == SD_EXACT_N_CLASSES)
+            free(segment);
+    }
+    for (uint64_t i = 0; i < t->n_chunks; i++)
+        sd_unmap_large(t->chunks[i].bytes, t->chunks[i].n_bytes);
+    free(cells);
+    free(t->secrets);
+    free(t->removed);
+    free(t->chunks);
+    memset(t, 0, sizeof *t);
+}
+
+/* How large segments get: what is copied at once. */
+#ifndef SD_EXACT_BASE_BYTES
+#define SD_EXACT_BASE_BYTES ((size_t)96 << 10)
+#endif
+#define SD_EXACT_BASE_BUCKETS_MAX 256u
+
+/* `epochs` are those of its readers, NULL when the writer alone reads. False when memory is short. */
+static SD_UNUSED bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uint64_t seed,
+                                    uint64_t n_entries_max, struct sd_epochs *epochs)
+{
+    memset(t, 0, sizeof *t);
+    t->epochs = epochs;
+    t->n_entries_max = n_entries_max;
+    t->bucket_bytes = sd_exact_bucket_bytes(shape);
+    size_t base = SD_EXACT_BASE_BYTES / t->bucket_bytes;
+    base = base > SD_EXACT_BASE_BUCKETS_MAX ? SD_EXACT_BASE_BUCKETS_MAX : base < 8 ? 8 : base;
+    /* Powers of the eighth root of two. */
+    static const uint16_t thousandths[SD_EXACT_N_CLASSES] = {1000, 1091, 1189, 1297, 1414, 1542, 1682, 1834};
+    for (uint32_t i = 0; i < SD_EXACT_N_CLASSES; i++)
+        t->n_buckets_max[i] = (uint32_t)(base * thousandths[i] / 1000);
+    size_t n_secrets = SD_EXACT_N_SECRETS(shape.key_bytes);
+    t->secrets = sd_alloc_lines(n_secrets, sizeof *t->secrets);
+    uint64_t *cells = sd_alloc_lines(2, sizeof *cells);
+    struct sd_exact_segment *segment = sd_exact_segment_new(t, 0, 0, 1);
+    if (!t->secrets || !cells || !segment) {
+        free(t->secrets);
+        free(cells);
+        free(segment);
+        memset(t, 0, sizeof *t);
+        return false;
+    }
+    sd_secrets_init(t->secrets, n_secrets, seed);
+    t->directory = (uint64_t)(uintptr_t)cells | 63;
+    sd_exact_lead_to(t, 0, segment);
+    return true;
+}
+
+/* A slot that was found for a key. */
+struct sd_exact_room {
+    struct sd_exact_segment *segment;
+    struct sd_exact_place place;
+    uint32_t distance;
+};
+
+SD_ALWAYS_INLINE bool sd_exact_room_in(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash,
+                                       struct sd_exact_room *room)
+{
+    uint64_t cell = sd_exact_cell(t, hash);
+    room->segment = sd_exact_segment_of(cell);
+    uint32_t n_buckets = (uint32_t)(cell >> 48);
+    return sd_exact_slot(sd_exact_buckets(cell), n_buckets, sd_exact_bucket_bytes(shape),
+                         sd_exact_home_index(hash, n_buckets), &room->place, &room->distance);
+}
+
+/* Where home is full: after waiting readers have gone, away from home, or in a segment with more room. */
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd_exact *t,
+                                                                       struct sd_exact_shape shape, uint64_t hash,
+                                                                       struct sd_exact_room *room)
+{
+    sd_exact_collect(t);
+    for (;;) {
+        bool has_room = sd_exact_room_in(t, shape, hash, room);
+        uint32_t n_buckets = room->segment->n_buckets;
+        if (has_room && (room->distance == 0 || room->segment->n_displaced < sd_exact_displaced_max(n_buckets)))
+            return SD_OK;
+        uint32_t status = sd_exact_rebuild(t, shape, hash, SD_EXACT_FOR_A_KEY);
+        if (status != SD_OK)
+            return has_room ? SD_OK : status;
+        if (has_room && sd_exact_room_in(t, shape, hash, room))
+            return SD_OK;
+    }
+}
+
+SD_ALWAYS_INLINE uint32_t sd_exact_room(struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash,
+                                        struct sd_exact_room *room)
+{
+    if (SD_LIKELY(sd_exact_room_in(t, shape, hash, room) && room->distance == 0))
+        return SD_OK;
+    return sd_exact_make_room(t, shape, hash, room);
+}
+
+SD_ALWAYS_INLINE void sd_exact_put(struct sd_exact_shape shape, const struct sd_exact_room *room, const void *key,
+                                   const void *value, uint64_t hash)
+{
+    uint8_t *entry = sd_exact_entry(shape, room->place.bucket, room->place.lane);
+    memcpy(entry, key, shape.key_bytes);
+    memcpy(entry + sd_exact_value_at(shape), value, shape.value_bytes);
+    sd_exact_publish(room->segment, &room->place, room->distance, hash);
+}
+
+SD_ALWAYS_INLINE uint32_t sd_exact_insert_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                                 const void *value, uint64_t hash)
+{
+    uint8_t *home = sd_exact_home_of(t, shape, hash);
+    if (SD_UNLIKELY(sd_exact_find_in(shape, home, key, hash) != NULL))
+        return SD_EXISTS;
+    if (SD_UNLIKELY(SD_EXACT_HOME_REACH(sd_exact_home(home)) > 0)) {
+        struct sd_exact_place place;
+        if (sd_exact_search(t, shape, key, hash, &place))
+            return SD_EXISTS;
+    }
+    if (t->n_entries >= t->n_entries_max)
+        return SD_FULL;
+    struct sd_exact_room room;
+    uint32_t status = sd_exact_room(t, shape, hash, &room);
+    if (SD_UNLIKELY(status != SD_OK))
+        return status;
+    sd_exact_put(shape, &room, key, value, hash);
+    t->n_entries++;
+    return SD_OK;
+}
+
+/* SD_OK, SD_EXISTS, SD_FULL or SD_NO_MEMORY; but for SD_OK the table is as it was. */
+SD_ALWAYS_INLINE uint32_t sd_exact_insert(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                          const void *value)
+{
+    return sd_exact_insert_hashed(t, shape, key, value, sd_exact_hash(t->secrets, key, shape.key_bytes));
+}
+
+/* As sd_exact_insert for each of `n`; of two with one key the first. `statuses` (enum sd_status) may be NULL. Gives
+   how many were inserted. */
+SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_exact_shape shape, const void *keys,
+                                                size_t key_stride, const void *values, size_t value_stride,
+                                                uint32_t n, uint8_t *statuses)
+{
+    const uint8_t *key = keys, *value = values;
+    uint32_t n_inserted = 0;
+    for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
+        struct sd_exact_probe probes[SD_EXACT_BURST];
+        uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
+        for (uint32_t i = 0; i < n_burst; i++) {
+            probes[i].hash = sd_exact_hash(t->secrets, key + i * key_stride, shape.key_bytes);
+            probes[i].bucket = sd_exact_home_of(t, shape, probes[i].hash);
+            __builtin_prefetch(probes[i].bucket, 1);
+        }
+        for (uint32_t i = 0; i < n_burst; i++) {
+            uint32_t lanes = sd_exact_match(probes[i].bucket, SD_EXACT_EMPTY);
+            uint8_t *entry = sd_exact_entry(shape, probes[i].bucket, sd_exact_lane(lanes | 1u << 28));
+            __builtin_prefetch(entry, 1);
+            if (sd_exact_entry_bytes(shape) > 8)
+                __builtin_prefetch(entry + sd_exact_entry_bytes(shape) - 1, 1);
+        }
+        for (uint32_t i = 0; i < n_burst; i++, key += key_stride, value += value_stride) {
+            uint32_t status = sd_exact_insert_hashed(t, shape, key, value, probes[i].hash);
+            n_inserted += status == SD_OK;
+            if (statuses)
+                statuses[from + i] = (uint8_t)status;
+        }
+    }
+    return n_inserted;
+}
+
+/* An entry is away no longer. */
+static SD_UNUSED void sd_exact_came_home(const struct sd_exact *t, uint64_t hash, uint8_t *home_bucket)
+{
+    uint32_t home = sd_exact_home(home_bucket) - SD_EXACT_HOME_AWAY;
+    if (SD_EXACT_HOME_N_AWAY(home) == 0)
+        home -= SD_EXACT_HOME_REACH(home);
+    sd_exact_set_home(home_bucket, home);
+    sd_exact_segment_of(sd_exact_cell(t, hash))->n_displaced--;
+}
+
+/* SD_OK or SD_NOT_FOUND. */
+static SD_UNUSED uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shape, const void *key)
+{
+    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
+    struct sd_exact_place place;
+    if (!sd_exact_search(t, shape, key, hash, &place))
+        return SD_NOT_FOUND;
+    sd_exact_take_out(t, &place);
+    if (place.bucket != place.home)
+        sd_exact_came_home(t, hash, place.home);
+    t->n_entries--;
+    return SD_OK;
+}
+
+/* SD_OK, SD_NOT_FOUND, SD_FULL or SD_NO_MEMORY; readers find the old value or the new one. */
+static SD_UNUSED uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                           const void *value)
+{
+    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
+    struct sd_exact_place place;
+    uint8_t *entry = sd_exact_search(t, shape, key, hash, &place);
+    if (!entry)
+        return SD_NOT_FOUND;
+    if (shape.is_word) {
+        uint8_t *at = entry + sd_exact_value_at(shape);
+        uint64_t word = 0;
+        memcpy(&word, value, shape.value_bytes);
+        if (shape.value_bytes > 4)
+            __atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELEASE);
+        else
+            __atomic_store_n((uint32_t *)(void *)at, (uint32_t)word, __ATOMIC_RELEASE);
+        return SD_OK;
+    }
+    if (!t->epochs) {
+        memcpy(entry + sd_exact_value_at(shape), value, shape.value_bytes);
+        return SD_OK;
+    }
+    struct sd_exact_room room;
+    uint32_t status = sd_exact_room(t, shape, hash, &room);
+    if (status != SD_OK)
+        return status;
+    /* Making room may have moved it. */
+    sd_exact_search(t, shape, key, hash, &place);
+    sd_exact_put(shape, &room, key, value, hash);
+    sd_exact_set_home(place.home, (sd_exact_home(place.home) + SD_EXACT_HOME_MOVES) & 0x3fff);
+    sd_exact_take_out(t, &place);
+    if (place.bucket != place.home)
+        sd_exact_came_home(t, hash, place.home);
+    return SD_OK;
+}
+
+/* Room for `n` entries in all, so that inserting them copies nothing. SD_OK, SD_NO_MEMORY or SD_FULL. */
+static SD_UNUSED uint32_t sd_exact_reserve(struct sd_exact *t, struct sd_exact_shape shape, uint64_t n)
+{
+    uint64_t prefix = 0;
+    for (;;) {
+        struct sd_exact_segment *segment = sd_exact_segment_of(sd_exact_cell(t, prefix));
+        /* Its share of the entries, at three quarters of what there is room for. */
+        uint64_t n_slots = (uint64_t)segment->n_buckets * SD_EXACT_SLOTS;
+        if (n > t->n_entries && (n >> segment->depth) > n_slots / 4 * 3) {
+            uint32_t status = sd_exact_rebuild(t, shape, prefix, SD_EXACT_AHEAD);
+            if (status != SD_OK)
+                return status;
+            /* Memory of the segments on the way is used again. */
+            sd_exact_collect(t);
+            continue;
+        }
+        /* The first prefix behind its own; after the last none. */
+        prefix += segment->depth ? UINT64_C(1) << (64 - segment->depth) : 0;
+        if (prefix == 0)
+            return SD_OK;
+    }
+}
+
+SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)
+{
+    return t->n_entries;
+}
+
+/* What the table takes, with what waits for readers and for segments to come. */
+static SD_UNUSED uint64_t sd_exact_bytes(const struct sd_exact *t)
+{
+    uint64_t n = t->n_segments_bytes + ((uint64_t)sizeof(uint64_t) << sd_exact_depth(t));
+    for (uint32_t i = 0; i < SD_EXACT_N_CLASSES; i++)
+        for (struct sd_exact_segment *free_one = t->free_segments[i]; free_one; free_one = free_one->next_free)
+            n += sd_exact_segment_bytes(t, free_one->n_buckets);
+    for (uint64_t i = 0; i < t->limbo.n; i++) {
+        const struct sd_retired *retired = &t->limbo.retired[(t->limbo.first + i) & (t->limbo.capacity - 1)];
+        if (retired->free_function == sd_exact_segment_free)
+            n += sd_exact_segment_bytes(t, ((const struct sd_exact_segment *)retired->pointer)->n_buckets);
+    }
+    n += t->n_chunks ? t->chunks[t->n_chunks - 1].n_bytes - t->chunk_at : 0;
+    return n + t->removed_capacity * sizeof *t->removed + t->limbo.capacity * sizeof *t->limbo.retired;
+}
+
+#endif
