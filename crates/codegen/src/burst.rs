@@ -8,11 +8,12 @@ use crate::cx::Cx;
 use crate::func::Func;
 use crate::homes::Owner;
 use crate::names::{Unique, identifier};
-use crate::plan::{Kept, Plan};
-use crate::types::{repr, size_bytes};
+use crate::plan::{Kept, Origin, Plan};
+use crate::types::size_bytes;
 use crate::{program, straight};
 use arch::BlockRole;
-use ir::{BlockId, NodeId};
+use ir::layout::Leaf;
+use ir::{BlockId, NodeId, Type, VarId};
 use rustc_hash::FxHashMap;
 
 /// What a packet keeps at each point.
@@ -35,7 +36,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line("/* What a packet keeps between ingress and egress. */");
         out.open("struct p4_at_queue");
         members(cx, kept, out);
-        if kept.is_empty() {
+        if kept.values.is_empty() && kept.origins.is_empty() {
             out.line("uint8_t nothing;");
         }
         out.close(";");
@@ -70,64 +71,54 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
 }
 
-/// The names of values in a context, with them: the widest first, so that nothing lies between them.
-fn named<'k>(cx: &Cx<'_>, kept: &'k [Kept]) -> Vec<(String, &'k Kept)> {
+/// What a packet keeps: its name in the context, where it is otherwise, and its type.
+struct Member {
+    name: String,
+    place: String,
+    c_type: String,
+    size_bytes: u32,
+}
+
+/// The widest first, so that nothing lies between them.
+fn named(cx: &Cx<'_>, kept: &Kept) -> Vec<Member> {
     let mut unique = Unique::default();
     for taken in ["key", "asked", "selector", "nothing"] {
         unique.take(taken.to_string());
     }
-    let mut named: Vec<(String, &Kept)> = kept
-        .iter()
-        .map(|kept| {
-            let variable = &cx.program.variables[kept.var];
-            let path = crate::parse::leaf_path(cx, &variable.ty, &kept.leaf);
-            let text = format!("{}{path}", cx.homes.name(kept.var));
-            let text: String =
-                text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
-            (unique.take(identifier(&text)), kept)
-        })
-        .collect();
-    named.sort_by_key(|(_, kept)| std::cmp::Reverse(size_bytes(&kept.leaf.ty)));
-    named
-}
-
-fn members(cx: &Cx<'_>, kept: &[Kept], out: &mut Code) {
-    let named = named(cx, kept);
-    for (name, kept) in &named {
-        if repr(&kept.leaf.ty).is_some() {
-            out.line(format!("{} {name};", cx.types.c_type(&kept.leaf.ty)));
-        }
-    }
-    for (name, kept) in &named {
-        if kept.has_origin {
-            out.line(format!("uint32_t {};", origin_name(name)));
-        }
-    }
-}
-
-fn origin_name(name: &str) -> String {
-    format!("{}_at", name.trim_end_matches("_sd_valid"))
-}
-
-/// Where a value is, and where it is kept.
-fn moves(cx: &Cx<'_>, kept: &[Kept], context: &str) -> Vec<(String, String)> {
+    let mut member = |var: VarId, path: &str, c_type: String, size_bytes: u32| {
+        let text = format!("{}{path}", cx.homes.name(var));
+        let text = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' });
+        let name = unique.take(identifier(&text.collect::<String>()));
+        Member { name, place: format!("{}{path}", cx.homes.path(var)), c_type, size_bytes }
+    };
     let mut found = Vec::new();
-    for (name, kept) in named(cx, kept) {
-        let variable = &cx.program.variables[kept.var];
-        let path = crate::parse::leaf_path(cx, &variable.ty, &kept.leaf);
-        let place = format!("{}{path}", cx.homes.path(kept.var));
-        if kept.has_origin {
-            let header = place.trim_end_matches(".sd_valid");
-            found.push((format!("{header}.sd_at"), format!("c->{context}.{}", origin_name(&name))));
-        }
-        found.push((place, format!("c->{context}.{name}")));
+    for (var, leaf) in &kept.values {
+        let path = crate::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
+        found.push(member(*var, &path, cx.types.c_type(&leaf.ty), size_bytes(&leaf.ty)));
     }
+    for origin in &kept.origins {
+        let path = origin_path(cx, origin);
+        found.push(member(origin.var, &format!("{path}.sd_at"), "uint32_t".to_string(), 4));
+    }
+    found.sort_by_key(|member| std::cmp::Reverse(member.size_bytes));
     found
 }
 
-fn store(cx: &Cx<'_>, kept: &[Kept], context: &str, out: &mut Code) {
-    for (place, at) in moves(cx, kept, context) {
-        out.line(format!("{at} = {place};"));
+/// From the variable to the header.
+fn origin_path(cx: &Cx<'_>, origin: &Origin) -> String {
+    let leaf = Leaf { path: origin.path.clone(), ty: Type::Struct(origin.header) };
+    crate::parse::leaf_path(cx, &cx.program.variables[origin.var].ty, &leaf)
+}
+
+fn members(cx: &Cx<'_>, kept: &Kept, out: &mut Code) {
+    for member in named(cx, kept) {
+        out.line(format!("{} {};", member.c_type, member.name));
+    }
+}
+
+fn store(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
+    for member in named(cx, kept) {
+        out.line(format!("c->{context}.{} = {};", member.name, member.place));
     }
     if keeps_worker(cx) {
         out.line("sd_keep(w, &c->kept);");
@@ -137,14 +128,23 @@ fn store(cx: &Cx<'_>, kept: &[Kept], context: &str, out: &mut Code) {
     }
 }
 
-fn load(cx: &Cx<'_>, kept: &[Kept], context: &str, out: &mut Code) {
-    for (place, at) in moves(cx, kept, context) {
-        out.line(format!("{place} = {at};"));
+fn load(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
+    for member in named(cx, kept) {
+        out.line(format!("{} = c->{context}.{};", member.place, member.name));
+    }
+    for origin in kept.origins.iter().filter(|origin| !origin.fields.is_empty()) {
+        let header = format!("{}{}", cx.homes.path(origin.var), origin_path(cx, origin));
+        out.open(format!("if ({header}.sd_at)"));
+        out.line(format!("const uint8_t *at = p->data + {header}.sd_at - 1;"));
+        for (path, value) in crate::parse::loads(cx, origin.header, &origin.fields) {
+            out.line(format!("{header}.{path} = {value};"));
+        }
+        out.close("");
     }
 }
 
 /// Before a packet waits at a point.
-pub(crate) fn keep(cx: &Cx<'_>, kept: &[Kept], point: usize, out: &mut Code) {
+pub(crate) fn keep(cx: &Cx<'_>, kept: &Kept, point: usize, out: &mut Code) {
     store(cx, kept, &format!("at_{point}"), out);
 }
 

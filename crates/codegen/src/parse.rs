@@ -147,15 +147,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
                 } else {
                     format!("sd_read_bits128(p->data, {}, {width})", bit_at(after_varbit, offset))
                 };
-                let cast = if bits < 64
-                    && !text.starts_with("at[")
-                    && !text.starts_with("sd_load_be16(")
-                    && !text.starts_with("sd_load_be32(")
-                {
-                    format!("({})({text})", crate::types::int_type(bits))
-                } else {
-                    text
-                };
+                let cast = narrowed(text, bits);
                 fields.line(format!("{path} = {cast};"));
             }
             None => {}
@@ -174,6 +166,32 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.line(format!("p->cursor_bits += {moved};"));
     out.close("");
     out.blank();
+}
+
+/// As an integer of so many bits, where it is not one already.
+fn narrowed(text: String, bits: u32) -> String {
+    let is_narrow =
+        text.starts_with("at[") || text.starts_with("sd_load_be16(") || text.starts_with("sd_load_be32(");
+    if bits < 64 && !is_narrow { format!("({})({text})", crate::types::int_type(bits)) } else { text }
+}
+
+/// Fields of a header of a fixed size, of up to 128 bits each, that begins at the byte `at`: their paths and values.
+pub(crate) fn loads(cx: &Cx<'_>, id: StructId, fields: &[u32]) -> Vec<(String, String)> {
+    let ty = Type::Struct(id);
+    let mut found = Vec::new();
+    let mut offset = 0u64;
+    for leaf in leaves(cx.program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
+        let width = width_of(&leaf.ty);
+        if let Some(Repr::Int(bits)) = repr(&leaf.ty)
+            && width > 0
+            && fields.contains(&first_field(leaf))
+        {
+            let path = leaf_path(cx, &ty, leaf).trim_start_matches('.').to_string();
+            found.push((path, narrowed(load_at("at", offset, width), bits)));
+        }
+        offset += u64::from(width);
+    }
+    found
 }
 
 fn bit_at(after_varbit: bool, offset: u64) -> String {

@@ -8,14 +8,15 @@
 use crate::carried::Carried;
 use crate::externs::is_random_hash;
 use crate::tables::matched;
-use arch::{BlockRole, ExternOp, ParamRole};
+use crate::types::{Repr, repr, size_bytes};
+use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use ir::layout::{Leaf, leaves};
 use ir::leaf_set::LeafSet;
 use ir::lookup::{get, id_at, index};
 use ir::segments::{PointKind, Segment, SegmentEntry, Segments, Wait, segments_for};
 use ir::{
-    BlockId, Graph, MatchKind, NodeId, ProcedureId, Program, Scope, Step, Stmt, StmtKind, StructKind,
-    TableId, TerminatorKind, Type, VarId,
+    BlockId, Graph, MatchKind, NodeId, ProcedureId, Program, Scope, Step, Stmt, StmtKind, StructId,
+    StructKind, TableId, TerminatorKind, Type, VarId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -29,12 +30,33 @@ const NEAR_ENTRIES: u64 = 128;
 /// A packet that keeps more than this is not worth its wait.
 const KEPT_BYTES_MAX: u32 = 1024;
 
-/// A value that is read again after a wait.
+/// What a packet keeps while it waits.
+#[derive(Default)]
 pub(crate) struct Kept {
+    /// Values that are read again.
+    pub(crate) values: Vec<(VarId, Leaf)>,
+    /// Headers that remember where they were extracted: that place, and fields that are read from the packet once
+    /// more, because nobody has changed them.
+    pub(crate) origins: Vec<Origin>,
+}
+
+pub(crate) struct Origin {
     pub(crate) var: VarId,
-    pub(crate) leaf: Leaf,
-    /// The leaf is the validity of a header that remembers where it was extracted.
-    pub(crate) has_origin: bool,
+    /// Of the header.
+    pub(crate) path: Vec<Step>,
+    pub(crate) header: StructId,
+    pub(crate) fields: Vec<u32>,
+}
+
+impl Kept {
+    fn origin(&mut self, var: VarId, path: &[Step], header: StructId) -> &mut Origin {
+        let known = self.origins.iter().position(|o| o.var == var && o.path == path);
+        let at = known.unwrap_or_else(|| {
+            self.origins.push(Origin { var, path: path.to_vec(), header, fields: Vec::new() });
+            self.origins.len() - 1
+        });
+        &mut self.origins[at]
+    }
 }
 
 /// A table that packets wait for.
@@ -42,7 +64,7 @@ pub(crate) struct Waiting {
     pub(crate) block: BlockId,
     pub(crate) node: NodeId,
     pub(crate) table: TableId,
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Kept,
 }
 
 pub(crate) struct Plan {
@@ -51,7 +73,7 @@ pub(crate) struct Plan {
     /// In the order in which packets come to them.
     pub(crate) points: Vec<Waiting>,
     /// Packets wait between ingress and egress, too, with this.
-    pub(crate) queue: Option<Vec<Kept>>,
+    pub(crate) queue: Option<Kept>,
 }
 
 /// How much code a program is, about.
@@ -128,7 +150,7 @@ fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
         }
         let first = layout.variable(id).start;
         for (i, leaf) in leaves(program, &variable.ty).iter().enumerate() {
-            if let Some((header, field)) = header_field(program, &variable.ty, leaf)
+            if let Some((_, header, field)) = header_field(program, &variable.ty, leaf)
                 && carried.has_origin(header)
                 && !carried.is_dirty(header, field)
             {
@@ -139,15 +161,15 @@ fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
     found
 }
 
-/// The header that a leaf is a field of.
-fn header_field(program: &Program, ty: &Type, leaf: &Leaf) -> Option<(ir::StructId, u32)> {
+/// The header that a leaf is a field of, or in a field of: how far the path leads to it, its type, and the field.
+fn header_field(program: &Program, ty: &Type, leaf: &Leaf) -> Option<(usize, StructId, u32)> {
     let mut ty = ty.clone();
     let mut found = None;
-    for step in &leaf.path {
+    for (n, step) in leaf.path.iter().enumerate() {
         if let (Step::Field(i), Type::Struct(id)) = (step, &ty)
             && program.structs[*id].kind == StructKind::Header
         {
-            found = Some((*id, *i));
+            found = Some((n, *id, *i));
         }
         ty = program.step_type(&ty, step)?;
     }
@@ -155,7 +177,7 @@ fn header_field(program: &Program, ty: &Type, leaf: &Leaf) -> Option<(ir::Struct
 }
 
 /// The header whose validity a leaf is.
-fn header_of_validity(program: &Program, ty: &Type, leaf: &Leaf) -> Option<ir::StructId> {
+fn header_of_validity(program: &Program, ty: &Type, leaf: &Leaf) -> Option<StructId> {
     let (last, path) = leaf.path.split_last()?;
     let mut ty = ty.clone();
     for step in path {
@@ -367,25 +389,41 @@ fn finish(cut: Segments, has_queue: bool) -> Option<Plan> {
 }
 
 /// The values of a set that exist in C; `None` when they are too many.
-fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<Vec<Kept>> {
+fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<Kept> {
     let program = &cut.program;
     let mut known: FxHashMap<usize, Vec<Leaf>> = FxHashMap::default();
-    let mut out = Vec::new();
+    let mut out = Kept::default();
     let mut n_bytes = 0u32;
-    for leaf in live.iter() {
+    // What asks for a copy or a queue is zero where nobody ever asks.
+    let asking = [FieldRole::MulticastGroup, FieldRole::Priority].into_iter();
+    let zero: Vec<_> = asking
+        .filter(|role| !crate::straight::is_written(program, *role))
+        .filter_map(|role| Some(cut.layout.place(program, program.field(role)?).leaves))
+        .collect();
+    for leaf in live.iter().filter(|leaf| !zero.iter().any(|range| range.contains(leaf))) {
         let var_index = cut.layout.variable_of(leaf);
         let var: VarId = id_at(var_index);
         let ty = &program.variables[var].ty;
         let of_var = known.entry(var_index).or_insert_with(|| leaves(program, ty));
         let Some(found) = of_var.get(leaf - cut.layout.variable(var).start) else { continue };
-        if let Some((header, field)) = header_field(program, ty, found)
-            && carried.is_carried(header, field)
+        if let Some((n, header, field)) = header_field(program, ty, found)
+            && carried.has_origin(header)
         {
-            continue;
+            let is_int = matches!(repr(&found.ty), Some(Repr::Int(_)));
+            if carried.is_carried(header, field) {
+                continue;
+            }
+            if is_int && !carried.is_dirty(header, field) {
+                out.origin(var, &found.path[..n], header).fields.push(field);
+                continue;
+            }
         }
-        let has_origin = header_of_validity(program, ty, found).is_some_and(|id| carried.has_origin(id));
-        n_bytes += crate::types::size_bytes(&found.ty).max(1);
-        out.push(Kept { var, leaf: found.clone(), has_origin });
+        if let Some(header) = header_of_validity(program, ty, found).filter(|id| carried.has_origin(*id)) {
+            out.origin(var, &found.path[..found.path.len() - 1], header);
+        }
+        n_bytes += size_bytes(&found.ty).max(1);
+        out.values.push((var, found.clone()));
     }
+    n_bytes += 4 * out.origins.len() as u32;
     (n_bytes <= KEPT_BYTES_MAX).then_some(out)
 }

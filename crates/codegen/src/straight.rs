@@ -334,7 +334,7 @@ fn too_long(cx: &Cx<'_>, out: &mut Code) {
 
 /// Whether the program writes a field of the architecture's metadata, or something that holds it, other than by
 /// marking its packet to drop.
-fn is_written(program: &Program, role: FieldRole) -> bool {
+pub(crate) fn is_written(program: &Program, role: FieldRole) -> bool {
     is_accessed(program, role, &|access| access != Access::Read)
 }
 
