@@ -69,7 +69,8 @@ struct sd_lpm_bucket {
 
 _Static_assert(sizeof(struct sd_lpm_bucket) == SD_LINE_BYTES, "a bucket is a cache line");
 
-/* Published as a whole: a table that grows gets another one. */
+/* Published as a whole: a table that grows gets another one. A view has the words of the top's nodes, all 64 of each
+   side by side. */
 struct sd_lpm_root {
     uint32_t *words;
     /* Nodes and buckets: SD_LINE_BYTES for each number. */
@@ -96,17 +97,21 @@ struct sd_lpm_blocks {
 };
 
 struct sd_lpm {
+    /* Where lookups begin: the writer's, or of a large table a view of it. */
     struct sd_lpm_root *root;
+    struct sd_lpm_root *top;
     uint32_t width_bits;
     uint32_t n_limbs;
     uint64_t n_prefixes;
-    /* Words of the prefixes that are no longer than the root's bits: at 1 << length | bits; 0: there is none.
+    /* Words of the prefixes that are no longer than the top's bits: at 1 << length | bits; 0: there is none.
        NULL before the first prefix. */
     uint32_t *shorts;
     size_t n_shorts_bytes;
     struct sd_lpm_blocks blocks;
-    /* At most; to be changed before the first prefix is added. */
+    /* To be changed before the first prefix is added: at most so many bytes of blocks; a view from so many
+       prefixes on. */
     size_t n_blocks_bytes_max;
+    uint64_t n_view_prefixes;
     /* Lines that adding one prefix takes at most. */
     uint32_t n_lines_needed;
     /* NULL: nobody reads while there are updates. */
@@ -202,6 +207,25 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_finish_at(const struct sd_lpm_root *root, const
     return word - 1;
 }
 
+/* What nodes are read in place of where there is none. */
+static const uint64_t sd_lpm_no_node[2] SD_UNUSED = {1, 0};
+
+/* The same of a word that stands for the root's bits. Where a prefix is short the answer is ready, which nobody can
+   predict: the first node is read in any case. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_finish_root(const struct sd_lpm_root *root, const uint64_t *key,
+                                             uint32_t n_limbs, uint32_t word)
+{
+    bool is_node = (word & (SD_LPM_NODE | SD_LPM_IS_BUCKET)) == SD_LPM_NODE;
+    const void *block = is_node ? sd_lpm_block(root, word) : sd_lpm_no_node;
+    const struct sd_lpm_node *node = block;
+    uint32_t run = sd_lpm_run(node->runs, sd_lpm_slot(key, n_limbs, root->n_bits));
+    uint32_t next = __atomic_load_n(&node->words[run], __ATOMIC_ACQUIRE);
+    word = is_node ? next : word;
+    if (SD_LIKELY(!(word & SD_LPM_NODE)))
+        return word - 1;
+    return sd_lpm_finish_at(root, key, n_limbs, word, root->n_bits + (is_node ? SD_LPM_STRIDE : 0));
+}
+
 SD_ALWAYS_INLINE const struct sd_lpm_root *sd_lpm_root_of(const struct sd_lpm *t)
 {
     return __atomic_load_n(&t->root, __ATOMIC_ACQUIRE);
@@ -217,7 +241,7 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_lookup(const struct sd_lpm *t, const uint64_t *
 {
     const struct sd_lpm_root *root = sd_lpm_root_of(t);
     uint32_t word = __atomic_load_n(sd_lpm_root_word(root, key), __ATOMIC_ACQUIRE);
-    return sd_lpm_finish_at(root, key, n_limbs, word, root->n_bits);
+    return sd_lpm_finish_root(root, key, n_limbs, word);
 }
 
 /* --- In steps, for bursts: what a step reads the one before it has prefetched --- */
@@ -243,7 +267,7 @@ SD_ALWAYS_INLINE struct sd_lpm_pending sd_lpm_begin(const struct sd_lpm *t, cons
 
 SD_ALWAYS_INLINE uint32_t sd_lpm_finish(struct sd_lpm_pending pending, const uint64_t *key, uint32_t n_limbs)
 {
-    return sd_lpm_finish_at(pending.root, key, n_limbs, pending.word, pending.root->n_bits);
+    return sd_lpm_finish_root(pending.root, key, n_limbs, pending.word);
 }
 
 #define SD_LPM_BURST 32u
@@ -265,8 +289,7 @@ SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t 
                 __builtin_prefetch(sd_lpm_block(root, words[i]));
         }
         for (uint32_t i = 0; i < n_here; i++)
-            numbers[from + i] =
-                sd_lpm_finish_at(root, here + (size_t)i * n_limbs, n_limbs, words[i], root->n_bits);
+            numbers[from + i] = sd_lpm_finish_root(root, here + (size_t)i * n_limbs, n_limbs, words[i]);
     }
 }
 

@@ -427,6 +427,15 @@ static SD_UNUSED void sd_lpm_root_free(void *pointer, void *context)
     free(root);
 }
 
+/* There is room in the limbo. */
+static SD_UNUSED void sd_lpm_root_retire(struct sd_lpm *t, struct sd_lpm_root *root)
+{
+    if (!t->epochs)
+        sd_lpm_root_free(root, NULL);
+    else
+        (void)sd_retire(&t->limbo, t->epochs, root, sd_lpm_root_free, NULL);
+}
+
 static SD_UNUSED size_t sd_lpm_shorts_bytes(uint32_t n_bits)
 {
     return ((size_t)2 << n_bits) * sizeof(uint32_t);
@@ -468,7 +477,7 @@ static SD_UNUSED void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, u
 /* A root of SD_LPM_STRIDE bits more. Without memory everything stays as it is, and works. */
 static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
 {
-    struct sd_lpm_root *old = t->root;
+    struct sd_lpm_root *old = t->top;
     uint32_t n_bits = old->n_bits + SD_LPM_STRIDE;
     size_t n_old = (size_t)1 << old->n_bits, n_nodes = 0, n_buckets = 0;
     for (size_t i = 0; i < n_old; i++) {
@@ -476,7 +485,7 @@ static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
         n_buckets += (old->words[i] & SD_LPM_IS_BUCKET) != 0 && old->words[i] & SD_LPM_NODE;
     }
     size_t n_lines = n_buckets * SD_LPM_BUCKET_ROOM * t->n_lines_needed;
-    if (!sd_lpm_blocks_reserve(&t->blocks, n_lines) || (t->epochs && !sd_limbo_reserve(&t->limbo, n_nodes + 1)))
+    if (!sd_lpm_blocks_reserve(&t->blocks, n_lines) || (t->epochs && !sd_limbo_reserve(&t->limbo, n_nodes + 2)))
         return;
     struct sd_lpm_root *root = sd_lpm_root_new(t, n_bits);
     uint32_t *shorts = sd_map_large(sd_lpm_shorts_bytes(n_bits));
@@ -491,21 +500,76 @@ static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
         sd_lpm_root_grow_word(t, old->n_bits, i, old->words[i], root->words + (i << SD_LPM_STRIDE), shorts);
     sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(old->n_bits));
     t->shorts = shorts;
+    struct sd_lpm_root *view = t->root;
+    t->top = root;
     __atomic_store_n(&t->root, root, __ATOMIC_RELEASE);
     for (size_t i = 0; i < n_old; i++)
         if (old->words[i] & SD_LPM_NODE)
             sd_lpm_retire(t, old->words[i]);
-    if (!t->epochs)
-        sd_lpm_root_free(old, NULL);
-    else
-        (void)sd_retire(&t->limbo, t->epochs, old, sd_lpm_root_free, NULL);
+    sd_lpm_root_retire(t, old);
+    if (view != old)
+        sd_lpm_root_retire(t, view);
 }
 
-/* Bits of the root for so many prefixes, in memory that is in proportion. */
-SD_INLINE uint32_t sd_lpm_root_bits_wanted(uint64_t n_prefixes)
+/* --- The view --- */
+
+/* What the slots from `slot` on of the top's word `at` are, where it can be that they have changed. */
+static SD_UNUSED void sd_lpm_view_refresh(const struct sd_lpm *t, const struct sd_lpm_root *view, size_t at,
+                                          uint32_t slot, uint32_t n)
 {
-    return n_prefixes < 32 ? 6 : n_prefixes < 4096 ? 12 : 18;
+    uint32_t words[SD_LPM_SLOTS], word = t->top->words[at];
+    uint32_t *to = view->words + (at << SD_LPM_STRIDE);
+    if ((word & (SD_LPM_NODE | SD_LPM_IS_BUCKET)) == SD_LPM_NODE) {
+        sd_lpm_open_words(sd_lpm_at(t, word), words);
+    } else {
+        /* A bucket knows whole prefixes, and can be found at any bit. */
+        for (uint32_t i = slot; i < slot + n; i++)
+            words[i] = word;
+    }
+    for (uint32_t i = slot; i < slot + n; i++)
+        if (to[i] != words[i])
+            sd_lpm_store(&to[i], words[i]);
 }
+
+/* After a change of a prefix; `old` was the word of the top that it is under, if it is longer than the top's bits. */
+static SD_UNUSED void sd_lpm_view_update(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+                                         uint32_t old)
+{
+    uint32_t n_bits = t->top->n_bits;
+    size_t at = prefix[0] >> t->top->shift;
+    if (length <= n_bits) {
+        for (size_t end = at + ((size_t)1 << (n_bits - length)); at < end; at++)
+            sd_lpm_view_refresh(t, t->root, at, 0, SD_LPM_SLOTS);
+        return;
+    }
+    uint32_t both = old & t->top->words[at], any = old | t->top->words[at];
+    if (!(both & SD_LPM_NODE) || any & SD_LPM_IS_BUCKET) {
+        sd_lpm_view_refresh(t, t->root, at, 0, SD_LPM_SLOTS);
+        return;
+    }
+    /* A node changes only what the prefix covers. */
+    uint32_t n = length < n_bits + SD_LPM_STRIDE ? SD_LPM_SLOTS >> (length - n_bits) : 1;
+    sd_lpm_view_refresh(t, t->root, at, sd_lpm_slot(prefix, t->n_limbs, n_bits), n);
+}
+
+/* Without memory for it lookups go on to begin at the top. */
+static SD_UNUSED void sd_lpm_view_begin(struct sd_lpm *t)
+{
+    struct sd_lpm_root *view = sd_lpm_root_new(t, t->top->n_bits + SD_LPM_STRIDE);
+    if (!view)
+        return;
+    for (size_t at = 0; at < (size_t)1 << t->top->n_bits; at++)
+        sd_lpm_view_refresh(t, view, at, 0, SD_LPM_SLOTS);
+    __atomic_store_n(&t->root, view, __ATOMIC_RELEASE);
+}
+
+/* Bits of the top, and of the view, for so many prefixes, in memory that is in proportion. */
+SD_INLINE uint32_t sd_lpm_top_bits_wanted(uint64_t n_prefixes)
+{
+    return n_prefixes < 32 ? 6 : n_prefixes < 1024 ? 12 : 18;
+}
+
+#define SD_LPM_VIEW_PREFIXES (1u << 18)
 
 /* --- Making and freeing --- */
 
@@ -514,8 +578,10 @@ static SD_UNUSED bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct 
 {
     *t = (struct sd_lpm){
         .root = &sd_lpm_no_root,
+        .top = &sd_lpm_no_root,
         .width_bits = width_bits,
         .n_limbs = (width_bits + 63) / 64,
+        .n_view_prefixes = SD_LPM_VIEW_PREFIXES,
         .n_blocks_bytes_max = SD_LPM_BLOCKS_BYTES,
         .epochs = epochs,
     };
@@ -531,13 +597,15 @@ static SD_UNUSED void sd_lpm_free(struct sd_lpm *t)
 {
     sd_limbo_free(&t->limbo);
     if (t->shorts) {
-        sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(t->root->n_bits));
-        sd_lpm_root_free(t->root, NULL);
+        sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(t->top->n_bits));
+        if (t->root != t->top)
+            sd_lpm_root_free(t->root, NULL);
+        sd_lpm_root_free(t->top, NULL);
     }
     if (t->blocks.bytes)
         munmap(t->blocks.bytes, t->blocks.n_reserved);
     t->shorts = NULL;
-    t->root = NULL;
+    t->root = t->top = NULL;
     t->blocks.bytes = NULL;
 }
 
@@ -558,6 +626,7 @@ static SD_UNUSED bool sd_lpm_begin_memory(struct sd_lpm *t)
         return false;
     }
     t->shorts = shorts;
+    t->top = root;
     __atomic_store_n(&t->root, root, __ATOMIC_RELEASE);
     return true;
 }
@@ -567,8 +636,10 @@ static SD_UNUSED size_t sd_lpm_n_bytes(const struct sd_lpm *t)
 {
     if (!t->shorts)
         return sizeof *t;
-    size_t of_root = ((size_t)1 << t->root->n_bits) * sizeof(uint32_t);
-    return sizeof *t + of_root + sd_lpm_shorts_bytes(t->root->n_bits) + t->blocks.n_used - t->blocks.n_free;
+    size_t of_root = ((size_t)1 << t->top->n_bits) * sizeof(uint32_t);
+    if (t->root != t->top)
+        of_root += of_root << SD_LPM_STRIDE;
+    return sizeof *t + of_root + sd_lpm_shorts_bytes(t->top->n_bits) + t->blocks.n_used - t->blocks.n_free;
 }
 
 /* --- Finding prefixes --- */
@@ -635,8 +706,8 @@ struct sd_lpm_way {
 static SD_UNUSED void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                 struct sd_lpm_way *way)
 {
-    uint32_t at = t->root->n_bits;
-    uint32_t *link = &t->root->words[prefix[0] >> t->root->shift];
+    uint32_t at = t->top->n_bits;
+    uint32_t *link = &t->top->words[prefix[0] >> t->top->shift];
     way->n_links = 0;
     way->above = 0;
     for (;;) {
@@ -660,7 +731,7 @@ static SD_UNUSED void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, 
     }
     way->at = at;
     if (way->above == 0)
-        way->above = sd_lpm_short_above(t, prefix, t->root->n_bits);
+        way->above = sd_lpm_short_above(t, prefix, t->top->n_bits);
 }
 
 SD_INLINE uint32_t *sd_lpm_short(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
@@ -673,9 +744,9 @@ static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *pr
 {
     if (length > t->width_bits || !t->shorts)
         return SD_LPM_NONE;
-    if (length <= t->root->n_bits)
+    if (length <= t->top->n_bits)
         return *sd_lpm_short(t, prefix, length) - 1;
-    uint32_t at = t->root->n_bits, word = t->root->words[prefix[0] >> t->root->shift];
+    uint32_t at = t->top->n_bits, word = t->top->words[prefix[0] >> t->top->shift];
     while (word & SD_LPM_NODE) {
         if (word & SD_LPM_IS_BUCKET) {
             const struct sd_lpm_bucket *bucket = sd_lpm_at(t, word);
@@ -710,8 +781,8 @@ static SD_UNUSED uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *pre
         return SD_EXISTS;
     uint32_t above = length ? sd_lpm_short_above(t, prefix, length - 1) : 0;
     *there = word;
-    size_t n = (size_t)1 << (t->root->n_bits - length);
-    sd_lpm_replace_all(t, &t->root->words[prefix[0] >> t->root->shift], n, above, word);
+    size_t n = (size_t)1 << (t->top->n_bits - length);
+    sd_lpm_replace_all(t, &t->top->words[prefix[0] >> t->top->shift], n, above, word);
     return SD_OK;
 }
 
@@ -769,8 +840,8 @@ static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, u
         (t->epochs && !sd_limbo_reserve(&t->limbo, 1)))
         return SD_NO_MEMORY;
     struct sd_lpm_item item = {prefix, length, number + 1};
-    uint32_t status;
-    if (length <= t->root->n_bits) {
+    uint32_t status, of_top = t->top->words[prefix[0] >> t->top->shift];
+    if (length <= t->top->n_bits) {
         status = sd_lpm_add_short(t, prefix, length, item.word);
     } else {
         struct sd_lpm_way way;
@@ -787,10 +858,15 @@ static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, u
     }
     if (status != SD_OK)
         return status;
+    if (t->root != t->top)
+        sd_lpm_view_update(t, prefix, length, of_top);
     t->n_prefixes++;
-    uint32_t wanted = sd_lpm_root_bits_wanted(t->n_prefixes);
-    if (SD_UNLIKELY(t->root->n_bits < wanted) && t->root->n_bits + SD_LPM_STRIDE <= t->width_bits)
+    uint32_t n_bits = t->top->n_bits;
+    if (SD_UNLIKELY(n_bits < sd_lpm_top_bits_wanted(t->n_prefixes)) && n_bits + SD_LPM_STRIDE <= t->width_bits)
         sd_lpm_root_grow(t);
+    else if (SD_UNLIKELY(t->n_prefixes >= t->n_view_prefixes) && t->root == t->top &&
+             n_bits + SD_LPM_STRIDE <= t->width_bits)
+        sd_lpm_view_begin(t);
     return SD_OK;
 }
 
@@ -859,9 +935,9 @@ static SD_UNUSED uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *
     if (!old)
         return SD_NOT_FOUND;
     *there = 0;
-    size_t n = (size_t)1 << (t->root->n_bits - length);
+    size_t n = (size_t)1 << (t->top->n_bits - length);
     uint32_t above = length ? sd_lpm_short_above(t, prefix, length - 1) : 0;
-    sd_lpm_replace_all(t, &t->root->words[prefix[0] >> t->root->shift], n, old, above);
+    sd_lpm_replace_all(t, &t->top->words[prefix[0] >> t->top->shift], n, old, above);
     return SD_OK;
 }
 
@@ -930,8 +1006,8 @@ static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix
         return SD_NOT_FOUND;
     if (t->limbo.n >= 64)
         sd_collect(&t->limbo, t->epochs);
-    uint32_t status;
-    if (length <= t->root->n_bits) {
+    uint32_t status, of_top = t->top->words[prefix[0] >> t->top->shift];
+    if (length <= t->top->n_bits) {
         status = sd_lpm_remove_short(t, prefix, length);
     } else {
         struct sd_lpm_way way;
@@ -946,8 +1022,12 @@ static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix
         if (status == SD_OK)
             sd_lpm_prune(t, prefix, &way);
     }
-    t->n_prefixes -= status == SD_OK;
-    return status;
+    if (status != SD_OK)
+        return status;
+    if (t->root != t->top)
+        sd_lpm_view_update(t, prefix, length, of_top);
+    t->n_prefixes--;
+    return SD_OK;
 }
 
 #endif
