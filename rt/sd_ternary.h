@@ -9,7 +9,11 @@
  * Suri, Varghese, "Packet classification using tuple space search", 1999; here with few masks, each of which serves
  * many tuples, as in TupleMerge by Daly et al., 2019). Rules that share no bits are in lists without a mask.
  *
- * A bucket's head has 32 bits that say which hashes are in its list, so that most keys of other groups cost one load.
+ * Rules that no group takes without cost are in bit vectors instead (Lakshman, Stiliadis, "High-speed policy-based
+ * packet forwarding", 1998): each has a position, each byte of the key leads to the positions that it leaves, and
+ * what all bytes leave is compared. Small tables have nothing else.
+ *
+ * A list's head has 32 bits that say which hashes are in its list, so that most keys of other groups cost one load.
  * Lookups take many keys at a time, and go in rounds: all keys through all groups give a list of rules to compare;
  * each round compares one rule for every key that is left. Neither has branches that depend on a single key.
  *
@@ -85,7 +89,7 @@ struct sd_ternary_record {
     /* rank << 32, and what falls with each insertion: larger precedes. Never 0. */
     uint64_t order;
     uint32_t slot;
-    /* The next of the list, or 0. */
+    /* The next of the list, or 0; in bit vectors the position. */
     uint32_t next;
     /* The writer's: where it is, and when it was taken out and the next such one, or the next free one. */
     uint32_t group;
@@ -110,11 +114,41 @@ struct sd_ternary_group {
     struct sd_ternary_term *terms;
 };
 
+#ifdef __AVX512F__
+#define SD_TERNARY_BLOCK 8u
+#else
+#define SD_TERNARY_BLOCK 4u
+#endif
+
+typedef uint64_t sd_ternary_block __attribute__((vector_size(8 * SD_TERNARY_BLOCK), may_alias));
+
+/* Rules by position. The first `n_sorted` are those of the plan in order of precedence; the others came later. */
+struct sd_ternary_bits {
+    /* Of each byte that is asked 256 rows of `n_words`; these are 1, 2 or whole blocks, 0 for no positions at all. */
+    uint64_t *rows;
+    uint32_t n_words;
+    uint32_t n_bytes;
+    /* Where the bytes that are asked are in the inner layout. */
+    uint32_t bytes[16 * SD_TERNARY_CHUNKS];
+    /* By position the order and the record. */
+    uint64_t *orders;
+    uint32_t *records;
+    uint32_t n_sorted;
+    /* Whether any came later. */
+    uint32_t has_unsorted;
+    /* The writer's: positions that can be used. */
+    uint32_t *free_positions;
+    uint32_t n_free, n_rules;
+};
+
 /* What readers see. */
 struct sd_ternary_plan {
     /* Number 0 is nothing. */
     uint8_t *records;
     uint32_t n_groups;
+    struct sd_ternary_bits bits;
+    /* The only list without a mask, where all else is full, or 0. */
+    uint32_t rest;
     /* The writer's: records that were ever used, and room for these; all other memory of the plan. */
     uint32_t n_records, capacity;
     void *memory;
@@ -283,7 +317,143 @@ SD_ALWAYS_INLINE uint32_t sd_ternary_bit(uint32_t hash, uint32_t shift)
     return UINT32_C(1) << (hash >> (shift - 5) & 31);
 }
 
+/* --- Bit vectors --- */
+
+#if defined(__SANITIZE_THREAD__)
+#define SD_TERNARY_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SD_TERNARY_TSAN 1
+#endif
+#endif
+
+/* Words are written whole, each for itself, while they are read: no tool can know that vectors are read so. */
+SD_ALWAYS_INLINE void sd_ternary_and_words(uint64_t *words, const uint64_t *row, uint32_t n)
+{
+#ifdef SD_TERNARY_TSAN
+    for (uint32_t i = 0; i < n; i++)
+        words[i] &= __atomic_load_n(&row[i], __ATOMIC_ACQUIRE);
+#else
+    if (n == SD_TERNARY_BLOCK)
+        *(sd_ternary_block *)(void *)words &= *(const sd_ternary_block *)(const void *)row;
+    else
+        for (uint32_t i = 0; i < n; i++)
+            words[i] &= row[i];
+#endif
+}
+
+/* The best of the rules that came later. */
+static SD_UNUSED __attribute__((noinline)) void
+sd_ternary_find_unsorted(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan, const uint8_t *key,
+                         const uint64_t *const *rows, uint64_t *best, uint32_t *slot)
+{
+    const struct sd_ternary_bits *bits = &plan->bits;
+    for (uint32_t at = bits->n_sorted / 64; at < bits->n_words; at++) {
+        uint64_t left = at == bits->n_sorted / 64 ? UINT64_MAX << bits->n_sorted % 64 : UINT64_MAX;
+        for (uint32_t i = 0; i < bits->n_bytes && left; i++)
+            left &= __atomic_load_n(&rows[i][at], __ATOMIC_ACQUIRE);
+        for (; left; left &= left - 1) {
+            uint32_t position = 64 * at + (uint32_t)__builtin_ctzll(left);
+            if (__atomic_load_n(&bits->orders[position], __ATOMIC_RELAXED) <= *best)
+                continue;
+            uint32_t record = __atomic_load_n(&bits->records[position], __ATOMIC_RELAXED);
+            const struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, record);
+            if (!sd_ternary_rule_matches(l, key, r))
+                continue;
+            *best = r->order;
+            *slot = r->slot;
+        }
+    }
+}
+
+/*
+ * Of the rules at the positions that are left of `n` words, the best; gives whether one of them was at a sorted
+ * position: no later one there precedes it.
+ */
+SD_ALWAYS_INLINE bool sd_ternary_find_positions(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
+                                                const uint8_t *key, const uint64_t *const *rows, uint32_t at,
+                                                uint32_t n, uint64_t *best, uint32_t *slot)
+{
+    const struct sd_ternary_bits *bits = &plan->bits;
+    uint64_t words[SD_TERNARY_BLOCK] __attribute__((aligned(8 * SD_TERNARY_BLOCK)));
+    for (uint32_t i = 0; i < n; i++)
+        words[i] = UINT64_MAX;
+    for (uint32_t i = 0; i < bits->n_bytes; i++)
+        sd_ternary_and_words(words, rows[i] + at, n);
+#ifndef SD_TERNARY_TSAN
+    /* What a bit says was written before it. */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+    for (;;) {
+        /* Without branches: which word it is differs from key to key. */
+        uint32_t first = 0;
+        uint64_t left = words[0];
+        for (uint32_t i = 1; i < n; i++) {
+            first = left ? first : i;
+            left = left ? left : words[i];
+        }
+        if (left == 0)
+            return false;
+        uint32_t position = 64 * (at + first) + (uint32_t)__builtin_ctzll(left);
+        uint64_t order = __atomic_load_n(&bits->orders[position], __ATOMIC_RELAXED);
+        uint32_t record = __atomic_load_n(&bits->records[position], __ATOMIC_RELAXED);
+        const struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, record);
+        if (order > *best && SD_LIKELY(sd_ternary_rule_matches(l, key, r))) {
+            *best = r->order;
+            *slot = r->slot;
+        }
+        if (SD_LIKELY(order && order <= *best && position < bits->n_sorted))
+            return true;
+        words[first] = left & (left - 1);
+    }
+}
+
+/* `key` in the inner layout, not wide. */
+SD_ALWAYS_INLINE void sd_ternary_find_bits(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
+                                           const uint8_t *key, uint64_t *best, uint32_t *slot)
+{
+    const struct sd_ternary_bits *bits = &plan->bits;
+    bool has_unsorted = __atomic_load_n(&bits->has_unsorted, __ATOMIC_ACQUIRE);
+    uint32_t n_sorted = bits->n_sorted;
+    if (n_sorted == 0 && !has_unsorted)
+        return;
+    const uint64_t *rows[16 * SD_TERNARY_CHUNKS];
+    for (uint32_t i = 0; i < bits->n_bytes; i++)
+        rows[i] = bits->rows + (size_t)(256 * i + key[bits->bytes[i]]) * bits->n_words;
+    if (bits->n_words <= 2) {
+        if (bits->n_words == 1)
+            sd_ternary_find_positions(l, plan, key, rows, 0, 1, best, slot);
+        else
+            sd_ternary_find_positions(l, plan, key, rows, 0, 2, best, slot);
+        if (SD_LIKELY(!has_unsorted))
+            return;
+    } else {
+        for (uint32_t at = 0; 64 * at < n_sorted; at += SD_TERNARY_BLOCK)
+            if (sd_ternary_find_positions(l, plan, key, rows, at, SD_TERNARY_BLOCK, best, slot))
+                break;
+        if (SD_LIKELY(!has_unsorted))
+            return;
+    }
+    sd_ternary_find_unsorted(l, plan, key, rows, best, slot);
+}
+
 /* --- One key --- */
+
+SD_ALWAYS_INLINE void sd_ternary_find_list(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
+                                           const uint8_t *key, uint32_t first, uint64_t *best, uint32_t *slot)
+{
+    while (first) {
+        const struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, first);
+        if (r->order <= *best)
+            break;
+        if (sd_ternary_rule_matches(l, key, r)) {
+            *best = r->order;
+            *slot = r->slot;
+            break;
+        }
+        first = __atomic_load_n(&r->next, __ATOMIC_ACQUIRE);
+    }
+}
 
 /* `key` in its layout. */
 SD_ALWAYS_INLINE uint32_t sd_ternary_find(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
@@ -296,20 +466,11 @@ SD_ALWAYS_INLINE uint32_t sd_ternary_find(const struct sd_ternary *t, const stru
         const struct sd_ternary_group *g = &plan->groups[i];
         uint32_t hash = sd_ternary_hash(g, key, n_bytes);
         uint64_t head = __atomic_load_n(&g->heads[hash >> g->shift], __ATOMIC_ACQUIRE);
-        if (!((uint32_t)(head >> 32) & sd_ternary_bit(hash, g->shift)))
-            continue;
-        for (uint32_t at = (uint32_t)head; at;) {
-            const struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, at);
-            if (r->order <= best)
-                break;
-            if (sd_ternary_rule_matches(l, key, r)) {
-                best = r->order;
-                slot = r->slot;
-                break;
-            }
-            at = __atomic_load_n(&r->next, __ATOMIC_ACQUIRE);
-        }
+        if ((uint32_t)(head >> 32) & sd_ternary_bit(hash, g->shift))
+            sd_ternary_find_list(l, plan, key, (uint32_t)head, &best, &slot);
     }
+    sd_ternary_find_bits(l, plan, key, &best, &slot);
+    sd_ternary_find_list(l, plan, key, __atomic_load_n(&plan->rest, __ATOMIC_ACQUIRE), &best, &slot);
     return slot;
 }
 
@@ -326,9 +487,150 @@ SD_ALWAYS_INLINE uint32_t sd_ternary_lookup(const struct sd_ternary *t, const vo
 
 /* --- Bursts --- */
 
-/* A key's position in the burst in the low byte, a rule's number above. */
-struct sd_ternary_candidates {
-    uint64_t items[SD_TERNARY_BURST * (SD_TERNARY_GROUPS_MAX + 1)];
+/* Positions of keys in the low byte, rules above: room for one round of a few groups. */
+#define SD_TERNARY_CANDIDATES 1024u
+
+struct sd_ternary_burst {
+    /* Of each key the same 32 bits one after the other, for all groups. */
+    uint32_t words[4 * SD_TERNARY_CHUNKS][SD_TERNARY_BURST] __attribute__((aligned(64)));
+    uint8_t keys[SD_TERNARY_BURST * 16 * SD_TERNARY_CHUNKS] __attribute__((aligned(64)));
+    uint32_t hashes[SD_TERNARY_BURST] __attribute__((aligned(64)));
+    uint32_t bits[SD_TERNARY_BURST] __attribute__((aligned(64)));
+    uint64_t best[SD_TERNARY_BURST];
+    uint32_t slots[SD_TERNARY_BURST];
+    uint64_t candidates[SD_TERNARY_CANDIDATES];
 };
+
+/* Lists of the group where rules may match become candidates. */
+SD_ALWAYS_INLINE uint32_t sd_ternary_probe(struct sd_ternary_burst *b, const struct sd_ternary_plan *plan,
+                                           const struct sd_ternary_group *g, uint32_t record_bytes, uint32_t n,
+                                           uint32_t n_candidates)
+{
+    for (uint32_t i = 0; i < SD_TERNARY_BURST; i += SD_TERNARY_LANES) {
+        sd_ternary_lanes hash = (sd_ternary_lanes){0} + g->start;
+        for (uint32_t j = 0; j < g->n_terms; j++) {
+            const struct sd_ternary_term *term = &g->terms[j];
+            const sd_ternary_lanes *word = (const sd_ternary_lanes *)(const void *)&b->words[term->word][i];
+            hash += (*word & term->low_mask) * term->low_factor;
+            hash += (*word >> 16 & term->high_mask) * term->high_factor;
+        }
+        *(sd_ternary_lanes *)(void *)&b->hashes[i] = hash >> g->shift;
+        *(sd_ternary_lanes *)(void *)&b->bits[i] = ((sd_ternary_lanes){0} + 1) << (hash >> (g->shift - 5) & 31);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t head = __atomic_load_n(&g->heads[b->hashes[i]], __ATOMIC_ACQUIRE);
+        uint64_t first = head & UINT32_MAX;
+        __builtin_prefetch(plan->records + first * record_bytes);
+        b->candidates[n_candidates] = first << 8 | i;
+        n_candidates += ((uint32_t)(head >> 32) & b->bits[i]) != 0;
+    }
+    return n_candidates;
+}
+
+/* Compares rules with keys, and the next ones where they differ, until none is left. */
+SD_ALWAYS_INLINE void sd_ternary_rounds(struct sd_ternary_burst *b, const struct sd_ternary_layout *l,
+                                        const struct sd_ternary_plan *plan, uint32_t n_candidates,
+                                        uint32_t record_bytes, uint32_t n_chunks, bool has_ranges, bool has_late)
+{
+    while (n_candidates > 0) {
+        uint32_t n_left = 0;
+        for (uint32_t i = 0; i < n_candidates; i++) {
+            uint64_t candidate = b->candidates[i];
+            uint32_t key = candidate & 0xff;
+            const uint8_t *inner = b->keys + 16 * n_chunks * key;
+            const struct sd_ternary_record *r =
+                sd_ternary_record_at(plan->records, record_bytes, (uint32_t)(candidate >> 8));
+            bool is_match = sd_ternary_differs(l, inner, r, n_chunks, has_ranges) == 0;
+            if (has_late && is_match)
+                is_match = sd_ternary_late_match(l, inner, sd_ternary_value(r), sd_ternary_value(r) + 16 * n_chunks);
+            uint64_t next = __atomic_load_n(&r->next, __ATOMIC_ACQUIRE);
+            bool is_better = is_match & (r->order > b->best[key]);
+            b->best[key] = is_better ? r->order : b->best[key];
+            b->slots[key] = is_better ? r->slot : b->slots[key];
+            __builtin_prefetch(plan->records + next * record_bytes);
+            b->candidates[n_left] = next << 8 | key;
+            n_left += !is_match & (next != 0) & (r->order > b->best[key]);
+        }
+        n_candidates = n_left;
+    }
+}
+
+SD_ALWAYS_INLINE void sd_ternary_find_burst(struct sd_ternary_burst *b, const struct sd_ternary *t, uint32_t n,
+                                            uint32_t record_bytes, uint32_t n_chunks, bool has_ranges, bool has_late)
+{
+    const struct sd_ternary_plan *plan = __atomic_load_n(&t->plan, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < SD_TERNARY_BURST; i++) {
+        b->best[i] = 0;
+        b->slots[i] = SD_NO_SLOT;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < 4 * n_chunks; j++)
+            memcpy(&b->words[j][i], b->keys + 16 * n_chunks * i + 4 * j, 4);
+    uint32_t n_candidates = 0;
+    for (uint32_t i = 0; i < plan->n_groups; i++) {
+        n_candidates = sd_ternary_probe(b, plan, &plan->groups[i], record_bytes, n, n_candidates);
+        if (n_candidates + SD_TERNARY_BURST < SD_TERNARY_CANDIDATES && i + 1 < plan->n_groups)
+            continue;
+        sd_ternary_rounds(b, &t->layout, plan, n_candidates, record_bytes, n_chunks, has_ranges, has_late);
+        n_candidates = 0;
+    }
+    uint32_t rest = __atomic_load_n(&plan->rest, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *key = b->keys + 16 * n_chunks * i;
+        sd_ternary_find_bits(&t->layout, plan, key, &b->best[i], &b->slots[i]);
+        if (rest)
+            sd_ternary_find_list(&t->layout, plan, key, rest, &b->best[i], &b->slots[i]);
+    }
+}
+
+/* The usual shapes on their own. */
+static SD_UNUSED __attribute__((noinline)) void sd_ternary_find_16(struct sd_ternary_burst *b,
+                                                                   const struct sd_ternary *t, uint32_t n)
+{
+    sd_ternary_find_burst(b, t, n, 64, 1, false, false);
+}
+
+static SD_UNUSED __attribute__((noinline)) void sd_ternary_find_16_ranges(struct sd_ternary_burst *b,
+                                                                          const struct sd_ternary *t, uint32_t n)
+{
+    sd_ternary_find_burst(b, t, n, 64, 1, true, false);
+}
+
+static SD_UNUSED __attribute__((noinline)) void sd_ternary_find_any(struct sd_ternary_burst *b,
+                                                                    const struct sd_ternary *t, uint32_t n)
+{
+    sd_ternary_find_burst(b, t, n, t->layout.record_bytes, t->layout.n_chunks, true, t->layout.n_late > 0);
+}
+
+_Static_assert(sizeof(struct sd_ternary_record) + 32 <= 64, "a rule with a short key takes one line");
+
+/* Of `n` keys, each `stride` bytes behind the one before, the slots of the best rules, or SD_NO_SLOT. */
+SD_ALWAYS_INLINE void sd_ternary_lookup_burst(const struct sd_ternary *t, const void *keys, size_t stride,
+                                              uint32_t key_bytes, uint32_t n, uint32_t *slots)
+{
+    const struct sd_ternary_layout *l = &t->layout;
+    const uint8_t *key = keys;
+    if (l->is_wide) {
+        for (uint32_t i = 0; i < n; i++)
+            slots[i] = sd_ternary_lookup(t, key + i * stride, key_bytes);
+        return;
+    }
+    struct sd_ternary_burst burst;
+    while (n > 0) {
+        uint32_t n_now = n < SD_TERNARY_BURST ? n : SD_TERNARY_BURST;
+        for (uint32_t i = 0; i < n_now; i++)
+            sd_ternary_arrange(l, key + i * stride, key_bytes, burst.keys + (size_t)i * l->inner_bytes);
+        if (l->n_chunks > 1 || l->n_late > 0)
+            sd_ternary_find_any(&burst, t, n_now);
+        else if (l->n_ranges > 0)
+            sd_ternary_find_16_ranges(&burst, t, n_now);
+        else
+            sd_ternary_find_16(&burst, t, n_now);
+        memcpy(slots, burst.slots, n_now * sizeof *slots);
+        slots += n_now;
+        key += n_now * stride;
+        n -= n_now;
+    }
+}
 
 #endif

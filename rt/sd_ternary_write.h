@@ -101,6 +101,10 @@ static SD_UNUSED struct sd_ternary_record *sd_ternary_record(const struct sd_ter
     return sd_ternary_record_at(t->plan->records, t->layout.record_bytes, i);
 }
 
+/* Where a rule is that is in no group. */
+#define SD_TERNARY_IN_BITS UINT32_MAX
+#define SD_TERNARY_IN_REST (UINT32_MAX - 1)
+
 /* Those that no reader has any more can be used again. */
 static SD_UNUSED void sd_ternary_collect(struct sd_ternary *t)
 {
@@ -113,6 +117,9 @@ static SD_UNUSED void sd_ternary_collect(struct sd_ternary *t)
         if (r->stamp > safe)
             break;
         uint32_t link = r->link;
+        /* Sorted ones stay empty: what came there would not be in order. */
+        if (r->group == SD_TERNARY_IN_BITS && r->next >= t->plan->bits.n_sorted)
+            t->plan->bits.free_positions[t->plan->bits.n_free++] = r->next;
         r->link = t->free_record;
         t->free_record = t->first_waiting;
         t->first_waiting = link;
@@ -168,15 +175,31 @@ static SD_UNUSED struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *
     if (!plan)
         return NULL;
     size_t heads_bytes = sd_round_up(n_heads * sizeof(uint64_t), SD_LINE_BYTES), records_bytes;
+    size_t n_words = sd_ternary_bits_words(masks->n_positions), n_positions = 64 * n_words;
+    size_t rows_bytes = sd_round_up(masks->n_bytes * 256 * n_words * sizeof(uint64_t), SD_LINE_BYTES);
+    /* Orders, records and free positions. */
+    size_t bits_bytes = rows_bytes + n_positions * 16;
     if (__builtin_mul_overflow((size_t)capacity + 1, t->layout.record_bytes, &records_bytes) ||
-        __builtin_add_overflow(records_bytes, heads_bytes, &plan->n_bytes))
+        __builtin_add_overflow(records_bytes, heads_bytes + bits_bytes, &plan->n_bytes))
         return free(plan), NULL;
     plan->memory = sd_map_large(plan->n_bytes);
     if (!plan->memory)
         return free(plan), NULL;
     plan->capacity = capacity;
     plan->n_groups = masks->n_groups;
-    plan->records = (uint8_t *)plan->memory + heads_bytes;
+    struct sd_ternary_bits *bits = &plan->bits;
+    uint8_t *at = (uint8_t *)plan->memory + heads_bytes;
+    bits->rows = (uint64_t *)(void *)at;
+    bits->orders = (uint64_t *)(void *)(at + rows_bytes);
+    bits->records = (uint32_t *)(void *)(bits->orders + n_positions);
+    bits->free_positions = bits->records + n_positions;
+    bits->n_words = (uint32_t)n_words;
+    bits->n_bytes = masks->n_bytes;
+    memcpy(bits->bytes, masks->bytes, sizeof bits->bytes);
+    /* The first is used first. */
+    for (uint32_t i = (uint32_t)n_positions; i-- > 0;)
+        bits->free_positions[bits->n_free++] = i;
+    plan->records = at + bits_bytes;
     struct sd_ternary_term *terms = (struct sd_ternary_term *)(void *)((uint8_t *)plan + groups_bytes);
     uint64_t *heads = plan->memory;
     for (uint32_t i = 0; i < n; i++) {
@@ -195,25 +218,65 @@ static SD_UNUSED struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *
     return plan;
 }
 
-/* The group where the rule finds the shortest list; `*length` is that, counted to SD_TERNARY_CROWD at most. */
+/* The group where the rule finds the shortest list, and that is not long, or where else there is room for it. */
 static SD_UNUSED uint32_t sd_ternary_choose_group(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
-                                                  const uint8_t *value, const uint8_t *said, uint32_t *length)
+                                                  const uint8_t *value, const uint8_t *said, uint32_t n_free)
 {
-    uint32_t n_bytes = t->layout.inner_bytes, chosen = plan->n_groups - 1;
-    *length = UINT32_MAX;
-    for (uint32_t i = 0; i < plan->n_groups && *length > 0; i++) {
+    uint32_t n_bytes = t->layout.inner_bytes, chosen = SD_TERNARY_IN_REST, length = UINT32_MAX;
+    for (uint32_t i = 0; i < plan->n_groups && length > 0; i++) {
         const struct sd_ternary_group *g = &plan->groups[i];
         if (!sd_ternary_says(g, said, n_bytes))
             continue;
         uint32_t n = 0, at = (uint32_t)g->heads[sd_ternary_hash(g, value, n_bytes) >> g->shift];
         for (; at && n < SD_TERNARY_CROWD; n++)
             at = sd_ternary_record_at(plan->records, t->layout.record_bytes, at)->next;
-        if (n < *length) {
-            *length = n;
+        if (n < length) {
+            length = n;
             chosen = i;
         }
     }
-    return chosen;
+    return length >= SD_TERNARY_CROWD && n_free > 0 ? SD_TERNARY_IN_BITS : chosen;
+}
+
+/* Sets or clears the position where the bytes of the key leave it. */
+static SD_UNUSED void sd_ternary_mark(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
+                                      const struct sd_ternary_record *r, uint32_t position, bool is_set)
+{
+    const struct sd_ternary_layout *l = &t->layout;
+    const struct sd_ternary_bits *bits = &plan->bits;
+    const uint8_t *value = sd_ternary_value(r), *mask = sd_ternary_mask(l, r);
+    uint64_t bit = UINT64_C(1) << position % 64;
+    for (uint32_t i = 0; i < bits->n_bytes; i++) {
+        uint32_t at = bits->bytes[i], low = 0, high = 255;
+        uint8_t wanted = 0, counts = 0;
+        if (l->ternary_bits[at]) {
+            wanted = value[at];
+            counts = mask[at];
+        } else {
+            sd_ternary_range_byte(l, value, mask, at, &low, &high);
+        }
+        for (uint32_t byte = low; byte <= high; byte++) {
+            if ((byte ^ wanted) & counts)
+                continue;
+            uint64_t *word = &bits->rows[(size_t)(256 * i + byte) * bits->n_words + position / 64];
+            __atomic_store_n(word, is_set ? *word | bit : *word & ~bit, __ATOMIC_RELEASE);
+        }
+    }
+}
+
+/* Gives a record a position: what readers ask of it is written before the bits. */
+static SD_UNUSED void sd_ternary_place(const struct sd_ternary *t, struct sd_ternary_plan *plan,
+                                       struct sd_ternary_record *r, uint32_t i, uint32_t position)
+{
+    struct sd_ternary_bits *bits = &plan->bits;
+    r->group = SD_TERNARY_IN_BITS;
+    r->next = position;
+    __atomic_store_n(&bits->orders[position], r->order, __ATOMIC_RELAXED);
+    __atomic_store_n(&bits->records[position], i, __ATOMIC_RELAXED);
+    if (position >= bits->n_sorted && !bits->has_unsorted)
+        __atomic_store_n(&bits->has_unsorted, 1, __ATOMIC_RELEASE);
+    sd_ternary_mark(t, plan, r, position, true);
+    bits->n_rules++;
 }
 
 /* Copies all rules into a new plan with these masks, and publishes it. */
@@ -232,17 +295,32 @@ static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_t
         return false;
     }
     /* Those that precede come later, so that each goes to the head of its list. */
+    uint32_t n_free = plan->bits.n_free, n_in_bits = 0;
     for (uint32_t i = t->n_rules; i-- > 0;) {
         const struct sd_ternary_record *from = sd_ternary_record(t, sorted[i]);
-        uint32_t at = ++plan->n_records, length;
+        uint32_t at = ++plan->n_records;
         struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, at);
         memcpy(r, from, l->record_bytes);
         r->order = r->order >> 32 << 32 | (UINT32_MAX - i);
         sd_ternary_said(l, sd_ternary_value(r), sd_ternary_mask(l, r), said);
-        r->group = sd_ternary_choose_group(t, plan, sd_ternary_value(r), said, &length);
-        struct sd_ternary_group *g = &plan->groups[r->group];
-        sd_ternary_link_first(g, r, at, sd_ternary_hash(g, sd_ternary_value(r), l->inner_bytes));
+        r->group = sd_ternary_choose_group(t, plan, sd_ternary_value(r), said, n_free - n_in_bits);
         t->places[r->slot] = at;
+        if (r->group == SD_TERNARY_IN_BITS) {
+            /* Their positions are the other way round. */
+            sorted[t->n_rules - 1 - n_in_bits++] = at;
+        } else if (r->group == SD_TERNARY_IN_REST) {
+            r->next = plan->rest;
+            plan->rest = at;
+        } else {
+            struct sd_ternary_group *g = &plan->groups[r->group];
+            sd_ternary_link_first(g, r, at, sd_ternary_hash(g, sd_ternary_value(r), l->inner_bytes));
+        }
+    }
+    plan->bits.n_sorted = n_in_bits;
+    for (uint32_t i = 0; i < n_in_bits; i++) {
+        uint32_t at = sorted[t->n_rules - n_in_bits + i];
+        struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, at);
+        sd_ternary_place(t, plan, r, at, plan->bits.free_positions[--plan->bits.n_free]);
     }
     free(sorted);
     free(said);
@@ -295,6 +373,34 @@ static SD_UNUSED bool sd_ternary_init(struct sd_ternary *t, const struct sd_key_
     return true;
 }
 
+/* Puts a record into the list of its group, or that of the rest. */
+static SD_UNUSED void sd_ternary_link(struct sd_ternary *t, struct sd_ternary_record *r, uint32_t i)
+{
+    struct sd_ternary_group *g = r->group == SD_TERNARY_IN_REST ? NULL : &t->plan->groups[r->group];
+    uint32_t hash = g ? sd_ternary_hash(g, sd_ternary_value(r), t->layout.inner_bytes) : 0;
+    uint64_t *head = g ? &g->heads[hash >> g->shift] : NULL;
+    struct sd_ternary_record *before = NULL;
+    uint32_t at = g ? (uint32_t)*head : t->plan->rest;
+    while (at && sd_ternary_record(t, at)->order > r->order) {
+        before = sd_ternary_record(t, at);
+        at = before->next;
+    }
+    if (!before && g) {
+        sd_ternary_link_first(g, r, i, hash);
+        return;
+    }
+    r->next = at;
+    if (!before) {
+        __atomic_store_n(&t->plan->rest, i, __ATOMIC_RELEASE);
+        return;
+    }
+    __atomic_store_n(&before->next, i, __ATOMIC_RELEASE);
+    if (g) {
+        __atomic_store_n(head, *head | (uint64_t)sd_ternary_bit(hash, g->shift) << 32, __ATOMIC_RELEASE);
+        g->n_rules++;
+    }
+}
+
 /*
  * A rule with this value and mask, as sd_entry_view has them, under a slot that has none. Of ranks the larger
  * precedes, then the rule that was inserted first. SD_NO_MEMORY leaves the table as it was.
@@ -323,61 +429,68 @@ static SD_UNUSED uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t 
     sd_ternary_inner(l, value, inner);
     sd_ternary_inner(l, mask, sd_ternary_mask(l, r));
     sd_ternary_said(l, inner, sd_ternary_mask(l, r), said);
-    uint32_t length;
     r->order = (uint64_t)rank << 32 | t->age--;
     r->slot = slot;
-    r->group = sd_ternary_choose_group(t, t->plan, inner, said, &length);
-    struct sd_ternary_group *g = &t->plan->groups[r->group];
-    uint32_t hash = sd_ternary_hash(g, inner, l->inner_bytes);
-    uint64_t *head = &g->heads[hash >> g->shift];
-    struct sd_ternary_record *before = NULL;
-    for (uint32_t at = (uint32_t)*head; at;) {
-        struct sd_ternary_record *other = sd_ternary_record(t, at);
-        if (other->order < r->order)
-            break;
-        before = other;
-        at = other->next;
-    }
-    if (before) {
-        r->next = before->next;
-        __atomic_store_n(&before->next, i, __ATOMIC_RELEASE);
-        uint64_t bits = *head | (uint64_t)sd_ternary_bit(hash, g->shift) << 32;
-        __atomic_store_n(head, bits, __ATOMIC_RELEASE);
-        g->n_rules++;
-    } else {
-        sd_ternary_link_first(g, r, i, hash);
-    }
+    struct sd_ternary_bits *bits = &t->plan->bits;
+    if (bits->n_free == 0)
+        sd_ternary_collect(t);
+    r->group = sd_ternary_choose_group(t, t->plan, inner, said, bits->n_free);
+    t->n_crowded += r->group >= SD_TERNARY_IN_REST;
+    if (r->group == SD_TERNARY_IN_BITS)
+        sd_ternary_place(t, t->plan, r, i, bits->free_positions[--bits->n_free]);
+    else
+        sd_ternary_link(t, r, i);
     t->places[slot] = i;
     t->n_rules++;
     t->n_changes++;
-    t->n_crowded += length >= SD_TERNARY_CROWD;
     return SD_OK;
 }
 
-/* Of the rule in this slot, if there is one. */
-static SD_UNUSED uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
+/* Takes a record out of its list. */
+static SD_UNUSED void sd_ternary_unlink(struct sd_ternary *t, const struct sd_ternary_record *r, uint32_t i)
 {
-    const struct sd_ternary_layout *l = &t->layout;
-    uint32_t i = slot < t->places_capacity ? t->places[slot] : 0;
-    if (!i)
-        return SD_NOT_FOUND;
-    struct sd_ternary_record *r = sd_ternary_record(t, i), *before = NULL;
-    struct sd_ternary_group *g = &t->plan->groups[r->group];
-    uint64_t *head = &g->heads[sd_ternary_hash(g, sd_ternary_value(r), l->inner_bytes) >> g->shift];
-    uint64_t bits = 0;
-    for (uint32_t at = (uint32_t)*head; at;) {
+    struct sd_ternary_group *g = r->group == SD_TERNARY_IN_REST ? NULL : &t->plan->groups[r->group];
+    uint32_t n_bytes = t->layout.inner_bytes, first = t->plan->rest;
+    uint64_t *head = NULL, bits = 0;
+    if (g) {
+        head = &g->heads[sd_ternary_hash(g, sd_ternary_value(r), n_bytes) >> g->shift];
+        first = (uint32_t)*head;
+    }
+    struct sd_ternary_record *before = NULL;
+    for (uint32_t at = first; at;) {
         struct sd_ternary_record *other = sd_ternary_record(t, at);
-        if (at != i)
-            bits |= sd_ternary_bit(sd_ternary_hash(g, sd_ternary_value(other), l->inner_bytes), g->shift);
+        if (g && at != i)
+            bits |= sd_ternary_bit(sd_ternary_hash(g, sd_ternary_value(other), n_bytes), g->shift);
         if (other->next == i)
             before = other;
         at = other->next;
     }
     if (before)
         __atomic_store_n(&before->next, r->next, __ATOMIC_RELEASE);
-    uint32_t first = before ? (uint32_t)*head : r->next;
+    else
+        first = r->next;
+    if (!g) {
+        __atomic_store_n(&t->plan->rest, first, __ATOMIC_RELEASE);
+        return;
+    }
     __atomic_store_n(head, bits << 32 | first, __ATOMIC_RELEASE);
     g->n_rules--;
+}
+
+/* Of the rule in this slot, if there is one. */
+static SD_UNUSED uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
+{
+    uint32_t i = slot < t->places_capacity ? t->places[slot] : 0;
+    if (!i)
+        return SD_NOT_FOUND;
+    struct sd_ternary_record *r = sd_ternary_record(t, i);
+    if (r->group == SD_TERNARY_IN_BITS) {
+        __atomic_store_n(&t->plan->bits.orders[r->next], 0, __ATOMIC_RELAXED);
+        sd_ternary_mark(t, t->plan, r, r->next, false);
+        t->plan->bits.n_rules--;
+    } else {
+        sd_ternary_unlink(t, r, i);
+    }
     r->link = 0;
     r->stamp = sd_epoch_stamp(t->epochs);
     if (t->first_waiting)

@@ -4,11 +4,12 @@
  * What ClassBench (Taylor, Turner, "ClassBench: a packet classification benchmark", 2005) found in filter sets of
  * providers and vendors is imitated: prefixes nest in few networks, whose popularity is skewed; lengths come from a
  * distribution for each kind of set; source ports are mostly left out, destination ports mostly single ones; of the
- * ranges 1024-65535 and 0-1023 are frequent. Three kinds of set:
+ * ranges 1024-65535 and 0-1023 are frequent. Kinds of set:
  *
  *   acl  access lists: nearly all rules say both addresses, many to the last bit
  *   fw   firewalls: one address is often left out, ports are ranges more often
  *   ipc  between the two
+ *   any  random prefixes that hardly nest, as bench/peers/rte_acl.c has them: what tries are made for
  *
  * The same seed gives the same rules everywhere. No two rules agree in all fields. Longer prefixes get larger
  * priorities, so that most rules can be hit; priorities differ.
@@ -20,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum acl_kind { ACL_KIND_ACL, ACL_KIND_FW, ACL_KIND_IPC, ACL_N_KINDS };
+enum acl_kind { ACL_KIND_ACL, ACL_KIND_FW, ACL_KIND_IPC, ACL_KIND_ANY, ACL_N_KINDS };
 
-static const char *const acl_kind_names[] = {"acl", "fw", "ipc"};
+static const char *const acl_kind_names[] = {"acl", "fw", "ipc", "any"};
 
 /* Host byte order. */
 struct acl_rule {
@@ -65,7 +66,7 @@ struct acl_weight {
     uint8_t weight;
 };
 
-static const struct acl_weight acl_lengths[ACL_N_KINDS][2][12] = {
+static const struct acl_weight acl_lengths[ACL_KIND_ANY][2][12] = {
     /* acl */
     {{{0, 4}, {8, 2}, {12, 1}, {16, 8}, {20, 4}, {22, 5}, {24, 22}, {27, 6}, {28, 8}, {30, 8}, {32, 32}, {0, 0}},
      {{0, 2}, {8, 1}, {14, 2}, {16, 5}, {20, 4}, {22, 6}, {24, 22}, {26, 6}, {28, 8}, {30, 6}, {32, 38}, {0, 0}}},
@@ -78,14 +79,14 @@ static const struct acl_weight acl_lengths[ACL_N_KINDS][2][12] = {
 };
 
 /* Of any, 1024-65535, 0-1023, an arbitrary range, a single port: in hundredths. */
-static const uint8_t acl_ports[ACL_N_KINDS][2][5] = {
+static const uint8_t acl_ports[ACL_KIND_ANY][2][5] = {
     {{94, 2, 0, 1, 3}, {32, 6, 1, 8, 53}},
     {{70, 14, 1, 3, 12}, {24, 10, 2, 14, 50}},
     {{76, 6, 1, 4, 13}, {52, 6, 1, 7, 34}},
 };
 
 /* Of tcp, udp, icmp, gre, any. */
-static const uint8_t acl_protocols[ACL_N_KINDS][5] = {
+static const uint8_t acl_protocols[ACL_KIND_ANY][5] = {
     {76, 12, 3, 1, 8}, {58, 24, 4, 2, 12}, {56, 26, 4, 2, 12},
 };
 
@@ -175,6 +176,38 @@ static inline uint64_t acl_rule_hash(const struct acl_rule *r)
     return acl_random(&state);
 }
 
+/* One of ten. */
+static inline uint32_t acl_pick(uint64_t *state, const uint8_t *values)
+{
+    return values[acl_below(state, 10)];
+}
+
+static inline void acl_any_ports(uint64_t *state, uint32_t len, uint16_t *low, uint16_t *high)
+{
+    uint16_t mask = (uint16_t)(acl_prefix_mask(len) >> 16);
+    *low = (uint16_t)acl_random(state) & mask;
+    *high = *low | (uint16_t)~mask;
+}
+
+/* Each outranks those after it, and has the probabilities of the peer's rules. */
+static inline void acl_any_rule(uint64_t *state, struct acl_rule *r)
+{
+    static const uint8_t src[] = {0, 8, 16, 16, 24, 24, 24, 32, 32, 32};
+    static const uint8_t dst[] = {16, 16, 24, 24, 24, 24, 28, 32, 32, 32};
+    static const uint8_t sport[] = {0, 0, 0, 0, 0, 0, 0, 0, 16, 16};
+    static const uint8_t dport[] = {0, 0, 6, 10, 16, 16, 16, 16, 16, 16};
+    static const uint8_t protocols[] = {6, 6, 6, 6, 6, 6, 17, 17, 17, 1};
+    r->src_len = (uint8_t)acl_pick(state, src);
+    r->dst_len = (uint8_t)acl_pick(state, dst);
+    uint32_t sport_len = acl_pick(state, sport), dport_len = acl_pick(state, dport);
+    r->proto_mask = acl_below(state, 10) == 0 ? 0 : 0xff;
+    r->src = (uint32_t)acl_random(state) & acl_prefix_mask(r->src_len);
+    r->dst = (uint32_t)acl_random(state) & acl_prefix_mask(r->dst_len);
+    acl_any_ports(state, sport_len, &r->sport_low, &r->sport_high);
+    acl_any_ports(state, dport_len, &r->dport_low, &r->dport_high);
+    r->proto = (uint8_t)acl_pick(state, protocols) & r->proto_mask;
+}
+
 /* `n` rules in an order that says nothing. Gives NULL where memory is short. */
 static inline struct acl_rule *acl_rules(enum acl_kind kind, uint32_t n, uint64_t seed)
 {
@@ -187,6 +220,12 @@ static inline struct acl_rule *acl_rules(enum acl_kind kind, uint32_t n, uint64_
     for (uint32_t i = 0; rules && cells && i < n;) {
         struct acl_rule r;
         memset(&r, 0, sizeof r);
+        if (kind == ACL_KIND_ANY) {
+            acl_any_rule(&state, &r);
+            r.priority = (int32_t)(n - i);
+            rules[i++] = r;
+            continue;
+        }
         r.src_len = (uint8_t)acl_weighted(&state, acl_lengths[kind][0]);
         r.dst_len = (uint8_t)acl_weighted(&state, acl_lengths[kind][1]);
         r.src = acl_address(&state, seed * 2 + 1, n) & acl_prefix_mask(r.src_len);
