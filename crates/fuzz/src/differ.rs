@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--p4c DIR] [--jobs N] \
                      [--artifacts DIR] [--native none|one|all] [--print INDEX]";
 
-/// After so long without a sign of life a worker hangs. Making a case smaller is quicker.
+/// After so long on a processor without a sign of life a worker hangs. Making a case smaller is quicker.
 const HANGS_AFTER: Duration = Duration::from_secs(180);
+/// After so long in all it does, too: on a busy machine everything takes longer.
+const WAITS_FOR: Duration = Duration::from_secs(3600);
 /// Spent on making one case smaller.
 const REDUCE_FOR: Duration = Duration::from_secs(40);
 /// Crashes of workers after which nothing more is tried.
@@ -314,7 +316,28 @@ struct Worker {
     child: Child,
     index: u64,
     heard: Instant,
+    /// When it was heard.
+    had_run: Duration,
 }
+
+impl Worker {
+    /// Time on a processor since it was heard.
+    fn ran(&self) -> Option<Duration> {
+        processor_time(&self.child).map(|time| time.saturating_sub(self.had_run))
+    }
+}
+
+/// Of the process alone: compilers that it waits for have a limit of their own. `None` where nobody knows.
+fn processor_time(child: &Child) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    // The name before these fields may contain anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = |field: usize| fields.split_whitespace().nth(field)?.parse::<u64>().ok();
+    Some(Duration::from_millis((ticks(11)? + ticks(12)?) * MS_PER_TICK))
+}
+
+/// The unit of /proc.
+const MS_PER_TICK: u64 = 10;
 
 enum Heard {
     Line(u64, String),
@@ -335,6 +358,7 @@ fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
             && let Some(worker) = workers.get_mut(job)
         {
             worker.heard = Instant::now();
+            worker.had_run = processor_time(&worker.child).unwrap_or_default();
             match line.split_once(' ') {
                 Some(("s", at)) => worker.index = at.parse().unwrap_or(worker.index),
                 Some(("f", key)) => {
@@ -353,7 +377,8 @@ fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
         }
         let mut dead = Vec::new();
         for (job, worker) in &mut workers {
-            if worker.heard.elapsed() > HANGS_AFTER {
+            let silence = worker.heard.elapsed();
+            if silence > WAITS_FOR || silence > HANGS_AFTER && worker.ran().is_none_or(|t| t > HANGS_AFTER) {
                 // It may have ended by itself.
                 let _ = worker.child.kill();
                 dead.push((*job, "hang"));
@@ -409,5 +434,5 @@ fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Re
             let _ = send.send(Heard::End(job));
         });
     }
-    Ok(Worker { child, index: first, heard: Instant::now() })
+    Ok(Worker { child, index: first, heard: Instant::now(), had_run: Duration::ZERO })
 }

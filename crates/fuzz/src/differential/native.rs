@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
 pub type Compilation = [SubjectKind; 3];
@@ -59,6 +60,9 @@ enum Way {
 /// As many packets as a worker of the switch takes at once, at most.
 const BURST_MAX: usize = 256;
 
+/// On a busy machine.
+const COMPILES_FOR: Duration = Duration::from_secs(1800);
+
 /// Room in front of a packet: little, so that some programs need more.
 const HEADROOM_BYTES: usize = 48;
 
@@ -85,6 +89,7 @@ fn build(program: &ir::Program, compiler: &'static str, optimise: Optimise) -> R
     options.compile.compiler = Some(PathBuf::from(compiler));
     options.compile.optimise = optimise;
     options.compile.cache.dir = Some(cache_dir());
+    options.compile.time_limit = COMPILES_FOR;
     // Nobody reads them, and they take time.
     options.compile.extra_flags.push("-w".to_string());
     options.compile.program_flags = with_headers(compiler, &options.compile)
