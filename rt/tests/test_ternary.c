@@ -1,4 +1,6 @@
 /* Ternary tables against a list of rules that is asked in order of precedence, bit by bit. */
+#include <pthread.h>
+
 #include "check.h"
 #include "sd_ternary_write.h"
 
@@ -179,16 +181,22 @@ static void random_packet(uint8_t *key, uint32_t n_values)
 
 static uint64_t n_lookups, n_hits;
 
+/* One by one and together. */
 static void check_lookups(const struct sd_ternary *t, uint32_t n, uint32_t n_values)
 {
+    enum { N_MAX = 45 };
+    static uint8_t packets[N_MAX][BYTES_MAX];
+    uint32_t expected[N_MAX], slots[N_MAX];
+    CHECK(n <= N_MAX);
     for (uint32_t i = 0; i < n; i++) {
-        uint8_t key[BYTES_MAX];
-        random_packet(key, n_values);
-        uint32_t expected = listed_lookup(key);
-        CHECK(sd_ternary_lookup(t, key, key_bytes) == expected);
+        random_packet(packets[i], n_values);
+        expected[i] = listed_lookup(packets[i]);
+        CHECK(sd_ternary_lookup(t, packets[i], key_bytes) == expected[i]);
         n_lookups++;
-        n_hits += expected != SD_NO_SLOT;
+        n_hits += expected[i] != SD_NO_SLOT;
     }
+    sd_ternary_lookup_burst(t, packets, BYTES_MAX, key_bytes, n, slots);
+    CHECK(memcmp(slots, expected, n * sizeof *slots) == 0);
 }
 
 static void run(enum style style, uint32_t n_steps, uint32_t n_values)
@@ -275,9 +283,189 @@ static void test_five_tuple(void)
     }
 }
 
+/* The usual key is known when lookups are compiled. */
+static void check_constant(const struct sd_ternary *t)
+{
+    uint8_t packets[37][13];
+    uint32_t slots[37];
+    for (uint32_t i = 0; i < 37; i++) {
+        uint8_t key[BYTES_MAX];
+        random_packet(key, 40);
+        memcpy(packets[i], key, 13);
+    }
+    sd_ternary_lookup_burst(t, packets, 13, 13, 37, slots);
+    for (uint32_t i = 0; i < 37; i++) {
+        uint8_t key[BYTES_MAX] = {0};
+        memcpy(key, packets[i], 13);
+        CHECK(slots[i] == listed_lookup(key) && sd_ternary_lookup(t, packets[i], 13) == slots[i]);
+    }
+}
+
+/* --- Sets that nothing is made for --- */
+
+enum hostile { SCATTERED_BITS, ONE_KEY, NESTED, ANYTHING, PORT_RANGES, N_HOSTILE };
+
+static void hostile_rule(struct listed *e, enum hostile what, uint32_t i)
+{
+    memset(e, 0, sizeof *e);
+    memset(e->mask + 9, 0xff, 4);
+    e->rank = what == NESTED ? i : (uint32_t)below(3);
+    switch (what) {
+    case SCATTERED_BITS:
+        for (uint32_t j = 0; j < 9; j++) {
+            e->mask[j] = (uint8_t)check_random(&state);
+            e->value[j] = (uint8_t)check_random(&state) & e->mask[j];
+        }
+        break;
+    case ONE_KEY:
+        memset(e->mask, 0xff, 9);
+        memset(e->value, 7, 9);
+        e->rank = (uint32_t)check_random(&state);
+        break;
+    case NESTED:
+        set_prefix(e->mask, 72, i % 73);
+        memcpy(e->value, e->mask, 9);
+        break;
+    case ANYTHING:
+        e->rank = i % 2 ? i : UINT32_MAX - i;
+        break;
+    default:
+        memset(e->mask, 0xff, 9);
+        e->value[9] = (uint8_t)check_random(&state);
+        e->value[10] = (uint8_t)below(128);
+        e->mask[9] = (uint8_t)check_random(&state);
+        e->mask[10] = (uint8_t)(128 + below(128));
+    }
+    e->is_live = true;
+}
+
+static void test_hostile(void)
+{
+    five_tuple();
+    for (enum hostile what = SCATTERED_BITS; what < N_HOSTILE; what++) {
+        struct sd_epochs epochs;
+        struct sd_ternary t;
+        CHECK(sd_epochs_init(&epochs, 1) && sd_ternary_init(&t, keys, n_keys, key_bytes, &epochs, 1));
+        state = what;
+        for (n_listed = 0; n_listed < 3000; n_listed++) {
+            struct listed *e = &list[n_listed];
+            hostile_rule(e, what, n_listed);
+            CHECK(sd_ternary_insert(&t, e->value, e->mask, e->rank, n_listed) == SD_OK);
+        }
+        for (uint32_t left = n_listed; left > 0; left -= left < 1000 ? left : 1000) {
+            check_lookups(&t, 40, 40);
+            check_constant(&t);
+            for (uint32_t i = left; i > 0 && i + 1000 > left; i--) {
+                CHECK(sd_ternary_remove(&t, i - 1) == SD_OK);
+                list[i - 1].is_live = false;
+            }
+        }
+        CHECK(t.n_rules == 0);
+        check_constant(&t);
+        sd_ternary_free(&t);
+        sd_epochs_free(&epochs);
+    }
+}
+
+/* --- Readers that read on --- */
+
+enum { N_READERS = 2, N_FIXED = 300, N_ROUNDS = 4000 };
+
+static struct sd_epochs shared_epochs;
+static struct sd_ternary shared;
+static uint32_t is_stopping;
+
+/*
+ * Rules with even slots stay, all keys match one of them, and the others precede those: a lookup gives the one that
+ * stays, or the one above it.
+ */
+static void shared_rule(struct listed *e, uint32_t slot)
+{
+    uint32_t i = slot / 2;
+    memset(e, 0, sizeof *e);
+    memset(e->mask + 9, 0xff, 4);
+    e->value[0] = (uint8_t)i;
+    e->value[4] = (uint8_t)(i >> 8);
+    e->mask[0] = 0xff;
+    e->mask[4] = 0xff;
+    if (i % 3 == 0)
+        e->mask[8] = e->value[8] = (uint8_t)(slot % 2 ? 6 : 0);
+    if (i % 5 == 0)
+        memset(e->mask + 11, 0xff, 2);
+    e->rank = slot % 2 ? 10 + i : 5;
+}
+
+static void *read_on(void *argument)
+{
+    uint32_t reader = (uint32_t)(uintptr_t)argument;
+    uint64_t random = reader;
+    for (uint64_t n = 0; !__atomic_load_n(&is_stopping, __ATOMIC_ACQUIRE) || n < 10; n++) {
+        sd_epoch_pass(&shared_epochs, reader);
+        uint8_t packets[40][13];
+        uint32_t slots[40], i;
+        memset(packets, 0, sizeof packets);
+        for (uint32_t j = 0; j < 40; j++) {
+            i = (uint32_t)(check_random(&random) % N_FIXED);
+            packets[j][0] = (uint8_t)i;
+            packets[j][4] = (uint8_t)(i >> 8);
+            packets[j][8] = 6;
+        }
+        sd_ternary_lookup_burst(&shared, packets, 13, 13, 40, slots);
+        for (uint32_t j = 0; j < 40; j++) {
+            i = packets[j][0] | (uint32_t)packets[j][4] << 8;
+            CHECK(slots[j] / 2 == i);
+            CHECK(j % 8 || sd_ternary_lookup(&shared, packets[j], 13) / 2 == i);
+        }
+    }
+    sd_epoch_idle(&shared_epochs, reader);
+    return NULL;
+}
+
+static void test_readers(void)
+{
+    five_tuple();
+    pthread_t readers[N_READERS];
+    bool is_there[N_FIXED] = {false};
+    struct listed e;
+    CHECK(sd_epochs_init(&shared_epochs, N_READERS));
+    CHECK(sd_ternary_init(&shared, keys, n_keys, key_bytes, &shared_epochs, 1));
+    for (uint32_t i = 0; i < N_FIXED; i++) {
+        shared_rule(&e, 2 * i);
+        CHECK(sd_ternary_insert(&shared, e.value, e.mask, e.rank, 2 * i) == SD_OK);
+    }
+    for (uintptr_t i = 0; i < N_READERS; i++)
+        CHECK(pthread_create(&readers[i], NULL, read_on, (void *)i) == 0);
+    state = 5;
+    for (uint32_t round = 0; round < N_ROUNDS; round++) {
+        uint32_t i = (uint32_t)below(N_FIXED);
+        shared_rule(&e, 2 * i + 1);
+        if (is_there[i])
+            CHECK(sd_ternary_remove(&shared, 2 * i + 1) == SD_OK);
+        else
+            CHECK(sd_ternary_insert(&shared, e.value, e.mask, e.rank, 2 * i + 1) == SD_OK);
+        is_there[i] = !is_there[i];
+        if (round % 500 == 499)
+            CHECK(sd_ternary_replan(&shared));
+    }
+    __atomic_store_n(&is_stopping, 1, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < N_READERS; i++)
+        CHECK(pthread_join(readers[i], NULL) == 0);
+    sd_ternary_free(&shared);
+    sd_epochs_free(&shared_epochs);
+}
+
 int main(void)
 {
-    test_random();
-    test_five_tuple();
+#ifdef SD_TERNARY_TSAN
+    bool has_threads_only = true;
+#else
+    bool has_threads_only = false;
+#endif
+    if (!has_threads_only) {
+        test_random();
+        test_five_tuple();
+        test_hostile();
+    }
+    test_readers();
     return 0;
 }
