@@ -52,7 +52,7 @@
 #define SD_EXACT_SLOTS 15u
 #define SD_EXACT_TAGS_BYTES 32u
 /* Buckets behind its home in which a key may lie. */
-#define SD_EXACT_REACH_MAX 3u
+#define SD_EXACT_REACH_MAX 7u
 /* Keys that are looked up, or inserted, side by side. */
 #define SD_EXACT_BURST 32u
 /* Bits of the hash that the directory may use. */
@@ -192,10 +192,17 @@ SD_ALWAYS_INLINE uint64_t sd_exact_hash(const uint64_t *secrets, const uint8_t *
 
 /* Lanes are told by two bits each, as the comparison of bytes gives them: the lowest of 2 * lane. */
 #define SD_EXACT_LANES 0x3fffffffu
+#define SD_EXACT_LANES_ONCE 0x15555555u
 
 SD_ALWAYS_INLINE uint64_t sd_exact_tags(const uint8_t *bucket, uint32_t word)
 {
     return __atomic_load_n((const uint64_t *)(const void *)bucket + word, __ATOMIC_ACQUIRE);
+}
+
+/* Bits 0, 16, 32 and 48, the only ones, to bits 0, 2, 4 and 6. */
+SD_ALWAYS_INLINE uint32_t sd_exact_gather(uint64_t lanes)
+{
+    return (uint32_t)(lanes * (UINT64_C(1) << 48 | UINT64_C(1) << 34 | UINT64_C(1) << 20 | 1 << 6) >> 48 & 0x55);
 }
 
 /* The lanes whose tag is this one. */
@@ -219,12 +226,22 @@ SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
     lanes = 0;
     for (uint32_t i = 0; i < 4; i++) {
         uint64_t difference = sd_exact_tags(bucket, i) ^ ones * tag;
-        /* The highest bit of the lanes that are zero, then gathered from bits 0, 16, 32, 48 to 48, 50, 52, 54. */
+        /* The highest bit of the lanes that are zero. */
         uint64_t equal = ~(((difference & low) + low) | difference | low) >> 15;
-        uint64_t gathered = equal * (UINT64_C(1) << 48 | UINT64_C(1) << 34 | UINT64_C(1) << 20 | 1 << 6);
-        lanes |= (uint32_t)(gathered >> 48 & 0x55) << 8 * i;
+        lanes |= sd_exact_gather(equal) << 8 * i;
     }
 #endif
+    return lanes & SD_EXACT_LANES;
+}
+
+/* The lanes with an entry: theirs is the highest bit of a tag. */
+SD_ALWAYS_INLINE uint32_t sd_exact_used(const uint8_t *bucket)
+{
+    uint32_t lanes = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t used = sd_exact_tags(bucket, i) >> 15 & UINT64_C(0x0001000100010001);
+        lanes |= sd_exact_gather(used) << 8 * i;
+    }
     return lanes & SD_EXACT_LANES;
 }
 
@@ -254,13 +271,14 @@ SD_ALWAYS_INLINE uint16_t sd_exact_tag(const uint8_t *bucket, uint32_t lane)
 }
 
 /*
- * About the keys at home: how many buckets further some lie, how many of them lie elsewhere, and how often one
- * of them has moved. Moves cannot come round while a reader looks: each leaves a slot that waits for it.
+ * About the keys at home: how many buckets further some lie (3 bits), how many lie elsewhere (6), and how often one
+ * of them has moved (7). Moves cannot come round while a reader looks: each leaves a slot that waits for it.
  */
-#define SD_EXACT_HOME_REACH(home) ((home)&3u)
-#define SD_EXACT_HOME_AWAY (1u << 2)
-#define SD_EXACT_HOME_N_AWAY(home) ((home) >> 2 & 63u)
-#define SD_EXACT_HOME_MOVES (1u << 8)
+#define SD_EXACT_HOME_REACH(home) ((home) & 7u)
+#define SD_EXACT_HOME_AWAY (1u << 3)
+#define SD_EXACT_HOME_N_AWAY(home) ((home) >> 3 & 63u)
+#define SD_EXACT_N_AWAY_MAX 63u
+#define SD_EXACT_HOME_MOVES (1u << 9)
 
 SD_ALWAYS_INLINE uint16_t sd_exact_home(const uint8_t *bucket)
 {
@@ -343,11 +361,12 @@ static SD_UNUSED __attribute__((noinline)) uint8_t *sd_exact_search(const struct
     do {
         before = home;
         for (uint32_t i = 0; i <= SD_EXACT_HOME_REACH(home); i++) {
-            uint8_t *bucket = buckets + (size_t)(index + i < n_buckets ? index + i : index + i - n_buckets) * t->bucket_bytes;
+            uint32_t at = index + i < n_buckets ? index + i : index + i - n_buckets;
+            uint8_t *bucket = buckets + (size_t)at * t->bucket_bytes;
             uint8_t *entry = sd_exact_find_in(shape, bucket, key, hash);
             if (entry) {
-                uint32_t at = (uint32_t)(entry - bucket) - SD_EXACT_TAGS_BYTES;
-                *place = (struct sd_exact_place){home_bucket, bucket, at / sd_exact_entry_bytes(shape)};
+                uint32_t lane = ((uint32_t)(entry - bucket) - SD_EXACT_TAGS_BYTES) / sd_exact_entry_bytes(shape);
+                *place = (struct sd_exact_place){home_bucket, bucket, lane};
                 return entry;
             }
         }

@@ -14,6 +14,13 @@
 
 /* --- Memory of segments --- */
 
+/* How large segments get: what is copied at once. */
+#ifndef SD_EXACT_BASE_BYTES
+#define SD_EXACT_BASE_BYTES ((size_t)96 << 10)
+#endif
+#define SD_EXACT_BASE_BUCKETS_MAX 256u
+#define SD_EXACT_N_BUCKETS_MAX (2 * SD_EXACT_BASE_BUCKETS_MAX)
+
 SD_INLINE size_t sd_exact_segment_bytes(const struct sd_exact *t, uint32_t n_buckets)
 {
     return sizeof(struct sd_exact_segment) + sd_round_up((size_t)n_buckets * t->bucket_bytes, SD_LINE_BYTES);
@@ -38,7 +45,7 @@ static SD_UNUSED void *sd_exact_chunk_take(struct sd_exact *t, size_t n_bytes)
             return NULL;
         t->chunks = chunks;
         /* As the table grows; in huge pages as soon as that is not wasteful. */
-        size_t wanted = t->n_chunks_bytes / 4;
+        size_t wanted = t->n_chunks_bytes / 8;
         if (wanted > SD_EXACT_CHUNK_BYTES_MAX)
             wanted = SD_EXACT_CHUNK_BYTES_MAX;
         if (wanted < SD_EXACT_CHUNK_BYTES_MIN)
@@ -186,51 +193,98 @@ SD_ALWAYS_INLINE bool sd_exact_slot(uint8_t *buckets, uint32_t n_buckets, uint32
             *distance = i;
             return true;
         }
+        if (i == 0 && SD_EXACT_HOME_N_AWAY(sd_exact_home(place->home)) == SD_EXACT_N_AWAY_MAX)
+            return false;
     }
     return false;
+}
+
+/* One more key is so far from its home. */
+SD_INLINE void sd_exact_count_away(struct sd_exact_segment *segment, uint8_t *home_bucket, uint32_t distance)
+{
+    uint32_t home = sd_exact_home(home_bucket) + SD_EXACT_HOME_AWAY;
+    if (SD_EXACT_HOME_REACH(home) < distance)
+        home = home - SD_EXACT_HOME_REACH(home) + distance;
+    sd_exact_set_home(home_bucket, home);
+    segment->n_displaced++;
 }
 
 /* Publishes the entry that was written to this place, `distance` buckets from home. */
 SD_ALWAYS_INLINE void sd_exact_publish(struct sd_exact_segment *segment, const struct sd_exact_place *place,
                                        uint32_t distance, uint64_t hash)
 {
-    if (SD_UNLIKELY(distance > 0)) {
-        uint32_t home = sd_exact_home(place->home) + SD_EXACT_HOME_AWAY;
-        if (SD_EXACT_HOME_REACH(home) < distance)
-            home = home - SD_EXACT_HOME_REACH(home) + distance;
-        sd_exact_set_home(place->home, home);
-        segment->n_displaced++;
-    }
+    if (SD_UNLIKELY(distance > 0))
+        sd_exact_count_away(segment, place->home, distance);
     sd_exact_set_tag(place->bucket, place->lane, (uint16_t)hash);
 }
 
 /* --- Growth --- */
 
-/* Copies all entries of a segment to others of `depth`, which nobody sees yet; false when they do not fit. */
-static SD_UNUSED bool sd_exact_copy(const struct sd_exact *t, struct sd_exact_shape shape,
-                                    struct sd_exact_segment *from, struct sd_exact_segment *const to[2],
-                                    uint32_t depth)
+/* A segment that nobody sees yet, and how many entries are in each bucket. */
+struct sd_exact_filling {
+    struct sd_exact_segment *segment;
+    uint8_t n_in[SD_EXACT_N_BUCKETS_MAX];
+};
+
+/* False when the key finds no place in reach. */
+SD_ALWAYS_INLINE bool sd_exact_fill(const struct sd_exact *t, struct sd_exact_shape shape,
+                                    struct sd_exact_filling *filling, const uint8_t *entry, uint64_t hash)
 {
-    uint32_t entry_bytes = sd_exact_entry_bytes(shape);
-    uint8_t *bucket = (uint8_t *)(from + 1);
+    uint32_t n_buckets = filling->segment->n_buckets, distance = 0;
+    uint32_t index = sd_exact_home_index(hash, n_buckets), at = index;
+    uint8_t *buckets = (uint8_t *)(filling->segment + 1);
+    while (SD_UNLIKELY(filling->n_in[at] == SD_EXACT_SLOTS)) {
+        uint8_t *home_bucket = buckets + (size_t)index * t->bucket_bytes;
+        if (++distance > SD_EXACT_REACH_MAX || distance == n_buckets ||
+            SD_EXACT_HOME_N_AWAY(sd_exact_home(home_bucket)) == SD_EXACT_N_AWAY_MAX)
+            return false;
+        at = at + 1 < n_buckets ? at + 1 : 0;
+    }
+    uint8_t *bucket = buckets + (size_t)at * t->bucket_bytes;
+    uint32_t lane = filling->n_in[at]++, n = sd_exact_entry_bytes(shape);
+    uint8_t *to = sd_exact_entry(shape, bucket, lane);
+    /* In words, because the size is often not a constant here. */
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        memcpy(to + i, entry + i, 8);
+    if (i < n)
+        memcpy(to + i, entry + i, 4);
+    ((uint16_t *)(void *)bucket)[lane] = (uint16_t)hash;
+    if (SD_UNLIKELY(distance > 0))
+        sd_exact_count_away(filling->segment, buckets + (size_t)index * t->bucket_bytes, distance);
+    return true;
+}
+
+/* Copies all entries of a segment to one or two of `depth`, which nobody sees yet; false when they do not fit. */
+SD_ALWAYS_INLINE bool sd_exact_copy_shaped(const struct sd_exact *t, struct sd_exact_shape shape,
+                                           const struct sd_exact_segment *from, struct sd_exact_filling *to,
+                                           uint32_t depth)
+{
+    uint8_t *bucket = (uint8_t *)(uintptr_t)(from + 1);
     for (uint32_t i = 0; i < from->n_buckets; i++, bucket += t->bucket_bytes) {
-        for (uint32_t lane = 0; lane < SD_EXACT_SLOTS; lane++) {
-            if (sd_exact_tag(bucket, lane) <= SD_EXACT_REMOVED)
-                continue;
+        uint32_t lanes = sd_exact_used(bucket);
+        while (lanes) {
+            uint32_t lane = sd_exact_lane(lanes);
+            lanes = sd_exact_without(lanes, lane);
             const uint8_t *entry = sd_exact_entry(shape, bucket, lane);
             uint64_t hash = sd_exact_hash(t->secrets, entry, shape.key_bytes);
-            struct sd_exact_segment *segment = to[depth ? hash >> (64 - depth) & 1 : 0];
-            struct sd_exact_place place;
-            uint32_t distance;
-            uint32_t index = sd_exact_home_index(hash, segment->n_buckets);
-            if (!sd_exact_slot((uint8_t *)(segment + 1), segment->n_buckets, t->bucket_bytes, index, &place,
-                               &distance))
+            if (!sd_exact_fill(t, shape, to + (depth ? hash >> (64 - depth) & 1 : 0), entry, hash))
                 return false;
-            memcpy(sd_exact_entry(shape, place.bucket, place.lane), entry, entry_bytes);
-            sd_exact_publish(segment, &place, distance, hash);
         }
     }
     return true;
+}
+
+static SD_UNUSED bool sd_exact_copy(const struct sd_exact *t, struct sd_exact_shape shape,
+                                    const struct sd_exact_segment *from, struct sd_exact_segment *const to[2],
+                                    uint32_t depth)
+{
+    struct sd_exact_filling filling[2];
+    for (uint32_t i = 0; i < 2 && to[i]; i++) {
+        filling[i].segment = to[i];
+        memset(filling[i].n_in, 0, to[i]->n_buckets);
+    }
+    return sd_exact_copy_shaped(t, shape, from, filling, depth);
 }
 
 SD_INLINE uint32_t sd_exact_depth(const struct sd_exact *t)
@@ -281,10 +335,8 @@ static SD_UNUSED void sd_exact_count(const struct sd_exact *t, const struct sd_e
     const uint8_t *bucket = (const uint8_t *)(segment + 1);
     *n_entries = *n_removed = 0;
     for (uint32_t i = 0; i < segment->n_buckets; i++, bucket += t->bucket_bytes) {
-        for (uint32_t lane = 0; lane < SD_EXACT_SLOTS; lane++) {
-            *n_entries += sd_exact_tag(bucket, lane) > SD_EXACT_REMOVED;
-            *n_removed += sd_exact_tag(bucket, lane) == SD_EXACT_REMOVED;
-        }
+        *n_entries += (uint32_t)__builtin_popcount(sd_exact_used(bucket) & SD_EXACT_LANES_ONCE);
+        *n_removed += (uint32_t)__builtin_popcount(sd_exact_match(bucket, SD_EXACT_REMOVED) & SD_EXACT_LANES_ONCE);
     }
 }
 

@@ -28,7 +28,7 @@ struct sd_exact_seen {
 };
 
 /* So many entries may be at home in one bucket. */
-#define SD_EXACT_SCAN_MIN (SD_EXACT_SLOTS * (SD_EXACT_REACH_MAX + 1))
+#define SD_EXACT_SCAN_MIN (SD_EXACT_SLOTS + SD_EXACT_N_AWAY_MAX)
 
 /* The entries that are at home in this bucket, from the hash bits `from` on. */
 static SD_UNUSED uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t cell,
@@ -48,7 +48,8 @@ static SD_UNUSED uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd
                     continue;
                 const uint8_t *key = sd_exact_entry(shape, bucket, lane);
                 uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
-                if (sd_exact_home_index(hash, n_buckets) == index && (uint32_t)(hash >> 8) >= from && n < SD_EXACT_SCAN_MIN)
+                if (sd_exact_home_index(hash, n_buckets) == index && (uint32_t)(hash >> 8) >= from &&
+                    n < SD_EXACT_SCAN_MIN)
                     seen[n++] = (struct sd_exact_seen){key, key + sd_exact_value_at(shape)};
             }
         }

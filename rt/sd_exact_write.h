@@ -29,12 +29,6 @@ static SD_UNUSED void sd_exact_free(struct sd_exact *t)
     memset(t, 0, sizeof *t);
 }
 
-/* How large segments get: what is copied at once. */
-#ifndef SD_EXACT_BASE_BYTES
-#define SD_EXACT_BASE_BYTES ((size_t)96 << 10)
-#endif
-#define SD_EXACT_BASE_BUCKETS_MAX 256u
-
 /* `epochs` are those of its readers, NULL when the writer alone reads. False when memory is short. */
 static SD_UNUSED bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uint64_t seed,
                                     uint64_t n_entries_max, struct sd_epochs *epochs)
@@ -235,7 +229,7 @@ static SD_UNUSED uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_s
     /* Making room may have moved it. */
     sd_exact_search(t, shape, key, hash, &place);
     sd_exact_put(shape, &room, key, value, hash);
-    sd_exact_set_home(place.home, (sd_exact_home(place.home) + SD_EXACT_HOME_MOVES) & 0x3fff);
+    sd_exact_set_home(place.home, sd_exact_home(place.home) + SD_EXACT_HOME_MOVES);
     sd_exact_take_out(t, &place);
     if (place.bucket != place.home)
         sd_exact_came_home(t, hash, place.home);

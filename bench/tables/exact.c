@@ -1,0 +1,270 @@
+/*
+ * How fast exact tables are: lookups in bursts, inserts, replacing and removing, the longest pause, memory.
+ *
+ *     cc -std=gnu11 -O3 -march=native -I rt -I bench/peers bench/tables/exact.c -o exact && ./exact [--quick] [--size N]
+ *
+ * One JSON object per line, with the keys of bench/peers; keys are those of bench/peers/rte_hash.c, 16 bytes, with 8
+ * bytes of data. Works: "lookup" (32 keys lying one after another, all hit, sd_exact_find_bulk), "lookup-steps" (the
+ * same through start, approach and finish with an array of pointers to keys, as generated code does), "lookup-miss",
+ * "lookup-one" (the next key depends on what was found), "insert" (batches of 1,000 into an empty table that grows),
+ * "insert-reserved" (with room made before), "insert-one" (one at a time; `pause_us`: the longest of them),
+ * "insert-miss" (a bulk of 32 that are looked up, then inserted), "replace", "remove". Memory: `bytes_per_entry` as the
+ * table counts, `resident_per_entry` as the system does.
+ */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "sd_exact_write.h"
+
+#include "workload.h"
+
+#define BURSTS_PER_SLICE 64
+#define BATCH 1000
+
+struct key {
+    uint64_t words[2];
+};
+
+static const struct sd_exact_shape shape = {16, 8, true};
+
+static struct key key_at(uint64_t i)
+{
+    uint64_t state = 0x51d1 + i * 2;
+    struct key k;
+    k.words[0] = peer_random(&state);
+    k.words[1] = peer_random(&state);
+    return k;
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static bool make(struct sd_exact *t, struct sd_epochs *epochs)
+{
+    return sd_exact_init(t, shape, 7, UINT64_MAX, epochs);
+}
+
+/* --- Lookups --- */
+
+enum how { BULK, STEPS, ONE };
+
+/* One pass over `order`; cycles per lookup, or a negative number where the number of hits is not as it should be. */
+static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum how how, const struct key *order,
+                                                size_t n_order, bool is_hit)
+{
+    static struct peer_slices slices;
+    slices.n = 0;
+    for (size_t at = 0; at < n_order; at += (size_t)BURSTS_PER_SLICE * PEER_BURST) {
+        uint64_t n_found = 0, last = 0, begin = peer_tsc();
+        for (size_t burst = 0; burst < BURSTS_PER_SLICE; burst++) {
+            const struct key *keys = &order[at + burst * PEER_BURST];
+            uint8_t *values[PEER_BURST];
+            switch (how) {
+            case BULK:
+                n_found += sd_exact_find_bulk(t, shape, keys, sizeof *keys, PEER_BURST, values);
+                __asm__ volatile("" : : "r"(values) : "memory");
+                break;
+            case STEPS: {
+                const struct key *pointers[PEER_BURST];
+                struct sd_exact_probe probes[PEER_BURST];
+                for (size_t i = 0; i < PEER_BURST; i++)
+                    pointers[i] = &keys[i];
+                __asm__ volatile("" : : "r"(pointers) : "memory");
+                for (size_t i = 0; i < PEER_BURST; i++)
+                    probes[i] = sd_exact_start(t, shape, pointers[i]);
+                for (size_t i = 0; i < PEER_BURST; i++)
+                    sd_exact_approach(shape, &probes[i]);
+                for (size_t i = 0; i < PEER_BURST; i++)
+                    n_found += sd_exact_finish(t, shape, pointers[i], &probes[i]) != NULL;
+                break;
+            }
+            case ONE:
+                for (size_t i = 0; i < PEER_BURST; i++) {
+                    struct key k = keys[i];
+                    /* Zero, which the processor does not know. */
+                    k.words[0] += last >> 63;
+                    const uint8_t *value = sd_exact_find(t, shape, &k);
+                    if (value) {
+                        memcpy(&last, value, 8);
+                        n_found++;
+                    }
+                }
+                break;
+            }
+        }
+        peer_slice_add(&slices, begin, peer_tsc(), (size_t)BURSTS_PER_SLICE * PEER_BURST);
+        if (n_found != (is_hit ? (uint64_t)BURSTS_PER_SLICE * PEER_BURST : 0))
+            return -1;
+    }
+    return peer_median(slices.values, slices.n);
+}
+
+/* --- Writes --- */
+
+enum write { INSERT, INSERT_RESERVED, INSERT_ONE, INSERT_MISS, REPLACE, REMOVE };
+
+#define PIECE 64000
+
+/* All keys from 0 to `n`; cycles each, or a negative number. */
+static double write_all(struct sd_exact *t, enum write write, uint64_t n, uint64_t *pause_cycles)
+{
+    static struct key keys[PIECE];
+    static uint64_t values[PIECE];
+    double cycles = 0;
+    if (write == INSERT_RESERVED) {
+        double begin = peer_thread_cycles();
+        if (sd_exact_reserve(t, shape, n) != SD_OK)
+            return -1;
+        cycles += peer_thread_cycles() - begin;
+    }
+    for (uint64_t from = 0; from < n; from += PIECE) {
+        uint32_t n_piece = n - from < PIECE ? (uint32_t)(n - from) : PIECE, n_done = 0;
+        for (uint32_t i = 0; i < n_piece; i++) {
+            keys[i] = key_at(from + i);
+            values[i] = from + i;
+        }
+        double begin = peer_thread_cycles();
+        for (uint32_t at = 0; at < n_piece; at += BATCH) {
+            uint32_t n_batch = n_piece - at < BATCH ? n_piece - at : BATCH;
+            switch (write) {
+            case INSERT:
+            case INSERT_RESERVED: {
+                uint8_t statuses[BATCH];
+                n_done += sd_exact_insert_batch(t, shape, &keys[at], 16, &values[at], 8, n_batch, statuses);
+                break;
+            }
+            case INSERT_ONE:
+                for (uint32_t i = at; i < at + n_batch; i++) {
+                    uint64_t tsc = peer_tsc();
+                    n_done += sd_exact_insert(t, shape, &keys[i], &values[i]) == SD_OK;
+                    tsc = peer_tsc() - tsc;
+                    if (tsc > *pause_cycles)
+                        *pause_cycles = tsc;
+                }
+                break;
+            case INSERT_MISS:
+                for (uint32_t i = at; i < at + n_batch; i += PEER_BURST) {
+                    uint32_t n_burst = at + n_batch - i < PEER_BURST ? at + n_batch - i : PEER_BURST;
+                    uint8_t *found[PEER_BURST];
+                    if (sd_exact_find_bulk(t, shape, &keys[i], 16, n_burst, found) != 0)
+                        return -1;
+                    n_done += sd_exact_insert_batch(t, shape, &keys[i], 16, &values[i], 8, n_burst, NULL);
+                }
+                break;
+            case REPLACE:
+                for (uint32_t i = at; i < at + n_batch; i++)
+                    n_done += sd_exact_replace(t, shape, &keys[i], &values[i]) == SD_OK;
+                break;
+            case REMOVE:
+                for (uint32_t i = at; i < at + n_batch; i++)
+                    n_done += sd_exact_remove(t, shape, &keys[i]) == SD_OK;
+                break;
+            }
+        }
+        cycles += peer_thread_cycles() - begin;
+        if (n_done != n_piece)
+            return -1;
+    }
+    return cycles / (double)n;
+}
+
+static int measure(uint64_t n_entries, size_t n_runs)
+{
+    size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 64;
+    while (n_order < 2 * n_entries && n_order < ((size_t)4 << 20))
+        n_order *= 2;
+    struct key *order = malloc(n_order * sizeof *order), *absent = malloc(n_order * sizeof *absent);
+    struct sd_epochs epochs;
+    struct sd_exact t;
+    uint64_t state = 7;
+    double runs[PEER_RUNS];
+    char extra[200];
+    if (!order || !absent || !sd_epochs_init(&epochs, 1))
+        return 1;
+    for (size_t i = 0; i < n_order; i++) {
+        order[i] = key_at(peer_random_below(&state, (uint32_t)n_entries));
+        absent[i] = key_at(n_entries + peer_random_below(&state, (uint32_t)n_entries));
+    }
+    static const struct {
+        enum write write;
+        const char *name;
+    } fills[] = {{INSERT_RESERVED, "insert-reserved"}, {INSERT_ONE, "insert-one"}, {INSERT_MISS, "insert-miss"},
+                 {INSERT, "insert"}};
+    size_t n_fills = n_entries > 2000000 && n_runs > 3 ? 3 : n_runs;
+    memset(&t, 0, sizeof t);
+    for (size_t f = 0; f < SD_ARRAY_LEN(fills); f++) {
+        uint64_t pauses[PEER_RUNS] = {0}, pause = UINT64_MAX, resident = 0;
+        for (size_t run = 0; run < n_fills; run++) {
+            sd_exact_free(&t);
+            resident = resident_bytes();
+            if (!make(&t, &epochs) || (runs[run] = write_all(&t, fills[f].write, n_entries, &pauses[run])) < 0)
+                goto failed;
+            resident = resident_bytes() - resident;
+            /* Of several runs the least: the longest pause of a run is often the machine's. */
+            pause = pauses[run] < pause ? pauses[run] : pause;
+        }
+        int n = snprintf(extra, sizeof extra, "\"unit\":\"insert\",\"key_bytes\":16,\"bytes_per_entry\":%.1f",
+                         (double)sd_exact_bytes(&t) / (double)n_entries);
+        if (fills[f].write == INSERT_ONE)
+            snprintf(extra + n, sizeof extra - (size_t)n, ",\"pause_us\":%.1f", (double)pause / peer_tsc_ghz() / 1e3);
+        else if (n_entries >= 100000)
+            snprintf(extra + n, sizeof extra - (size_t)n, ",\"resident_per_entry\":%.1f",
+                     (double)resident / (double)n_entries);
+        peer_print("siding", "0", fills[f].name, n_entries, runs, n_fills, extra);
+    }
+    static const struct {
+        enum how how;
+        bool is_hit;
+        const char *name;
+    } lookups[] = {{BULK, true, "lookup"}, {STEPS, true, "lookup-steps"}, {BULK, false, "lookup-miss"},
+                   {ONE, true, "lookup-one"}};
+    for (size_t l = 0; l < SD_ARRAY_LEN(lookups); l++) {
+        const struct key *keys = lookups[l].is_hit ? order : absent;
+        look_up(&t, lookups[l].how, keys, n_order, lookups[l].is_hit);
+        for (size_t run = 0; run < n_runs; run++)
+            if ((runs[run] = look_up(&t, lookups[l].how, keys, n_order, lookups[l].is_hit)) < 0)
+                goto failed;
+        snprintf(extra, sizeof extra, "\"unit\":\"lookup\",\"key_bytes\":16,\"burst\":%d,\"bytes_per_entry\":%.1f",
+                 PEER_BURST, (double)sd_exact_bytes(&t) / (double)n_entries);
+        peer_print("siding", "0", lookups[l].name, n_entries, runs, n_runs, extra);
+    }
+    /* Once, for afterwards nothing is left. */
+    static const char *const changes[] = {"replace", "remove"};
+    for (size_t c = 0; c < SD_ARRAY_LEN(changes); c++) {
+        if ((runs[0] = write_all(&t, c ? REMOVE : REPLACE, n_entries, NULL)) < 0)
+            goto failed;
+        peer_print("siding", "0", changes[c], n_entries, runs, 1, "\"unit\":\"entry\",\"key_bytes\":16");
+    }
+    sd_exact_free(&t);
+    sd_epochs_free(&epochs);
+    free(order);
+    free(absent);
+    return 0;
+failed:
+    fprintf(stderr, "exact: %" PRIu64 " entries do not fit or are not found\n", n_entries);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t sizes[] = {10, 1000, 100000, 1000000, 10000000, 50000000};
+    int quick = peer_flag(argc, argv, "--quick");
+    uint64_t only = strtoull(peer_option(argc, argv, "--size", "0"), NULL, 10);
+    size_t n_runs = quick ? 5 : PEER_RUNS;
+    if (only > 1000000000)
+        return 1;
+    if (only != 0)
+        return measure(only, n_runs);
+    for (size_t i = 0; i < SD_ARRAY_LEN(sizes) && sizes[i] <= (quick ? 1000000 : 50000000); i++)
+        if (measure(sizes[i], n_runs) != 0)
+            return 1;
+    return 0;
+}
