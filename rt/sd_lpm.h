@@ -106,7 +106,8 @@ struct sd_lpm {
     /* Words of the prefixes that are no longer than the top's bits: at 1 << length | bits; 0: there is none.
        NULL before the first prefix. */
     uint32_t *shorts;
-    size_t n_shorts_bytes;
+    /* A bit for each of these. */
+    uint64_t *is_short;
     struct sd_lpm_blocks blocks;
     /* To be changed before the first prefix is added: at most so many bytes of blocks; a view from so many
        prefixes on. */
@@ -277,19 +278,48 @@ SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t 
                                          uint32_t n, uint32_t *numbers)
 {
     const struct sd_lpm_root *root = sd_lpm_root_of(t);
+    const uint32_t *root_words = root->words;
+    uint32_t shift = root->shift;
     for (uint32_t from = 0; from < n; from += SD_LPM_BURST) {
         uint32_t n_here = n - from < SD_LPM_BURST ? n - from : SD_LPM_BURST;
         const uint64_t *here = keys + (size_t)from * n_limbs;
-        uint32_t words[SD_LPM_BURST];
+        uint32_t words[SD_LPM_BURST], *found = numbers + from;
+        /* Those that are not ready, one more in each pass of a loop: no branch has to be predicted. */
+        uint8_t pending[SD_LPM_BURST];
+        uint32_t n_pending = 0, at = root->n_bits;
         for (uint32_t i = 0; i < n_here; i++)
-            __builtin_prefetch(sd_lpm_root_word(root, here + (size_t)i * n_limbs));
+            __builtin_prefetch(&root_words[here[(size_t)i * n_limbs] >> shift]);
         for (uint32_t i = 0; i < n_here; i++) {
-            words[i] = __atomic_load_n(sd_lpm_root_word(root, here + (size_t)i * n_limbs), __ATOMIC_ACQUIRE);
-            if (words[i] & SD_LPM_NODE)
-                __builtin_prefetch(sd_lpm_block(root, words[i]));
+            uint32_t word = __atomic_load_n(&root_words[here[(size_t)i * n_limbs] >> shift], __ATOMIC_ACQUIRE);
+            words[i] = word;
+            found[i] = word - 1;
+            pending[n_pending] = (uint8_t)i;
+            n_pending += word >> 31;
         }
-        for (uint32_t i = 0; i < n_here; i++)
-            numbers[from + i] = sd_lpm_finish_root(root, here + (size_t)i * n_limbs, n_limbs, words[i]);
+        for (uint32_t i = 0; i < n_pending; i++)
+            __builtin_prefetch(sd_lpm_block(root, words[pending[i]]));
+        /* A level of all, and then the next one. */
+        for (; n_pending > 0; at += SD_LPM_STRIDE) {
+            uint32_t n_left = 0;
+            for (uint32_t j = 0; j < n_pending; j++) {
+                uint32_t i = pending[j], word = words[i];
+                const uint64_t *key = here + (size_t)i * n_limbs;
+                if (word & SD_LPM_IS_BUCKET) {
+                    found[i] = sd_lpm_bucket_word(sd_lpm_block(root, word), key, n_limbs) - 1;
+                    continue;
+                }
+                const struct sd_lpm_node *node = sd_lpm_block(root, word);
+                uint32_t run = sd_lpm_run(node->runs, sd_lpm_slot(key, n_limbs, at));
+                word = __atomic_load_n(&node->words[run], __ATOMIC_ACQUIRE);
+                words[i] = word;
+                found[i] = word - 1;
+                pending[n_left] = (uint8_t)i;
+                n_left += word >> 31;
+                if (word & SD_LPM_NODE)
+                    __builtin_prefetch(sd_lpm_block(root, word));
+            }
+            n_pending = n_left;
+        }
     }
 }
 

@@ -180,7 +180,10 @@ static SD_UNUSED void sd_lpm_replace(const struct sd_lpm *t, uint32_t word, uint
 static SD_UNUSED void sd_lpm_replace_all(const struct sd_lpm *t, uint32_t *words, size_t n, uint32_t old,
                                          uint32_t new_word)
 {
+    const size_t ahead = 16;
     for (size_t i = 0; i < n; i++) {
+        if (i + ahead < n && words[i + ahead] & SD_LPM_NODE)
+            __builtin_prefetch(sd_lpm_at(t, words[i + ahead]), 1);
         if (words[i] == old)
             sd_lpm_store(&words[i], new_word);
         else if (words[i] & SD_LPM_NODE)
@@ -436,14 +439,28 @@ static SD_UNUSED void sd_lpm_root_retire(struct sd_lpm *t, struct sd_lpm_root *r
         (void)sd_retire(&t->limbo, t->epochs, root, sd_lpm_root_free, NULL);
 }
 
+/* Words, and their bits. */
 static SD_UNUSED size_t sd_lpm_shorts_bytes(uint32_t n_bits)
 {
-    return ((size_t)2 << n_bits) * sizeof(uint32_t);
+    return ((size_t)2 << n_bits) * sizeof(uint32_t) + sd_round_up(((size_t)2 << n_bits) / 8, 8);
+}
+
+static SD_UNUSED void sd_lpm_shorts_use(struct sd_lpm *t, uint32_t *shorts, uint32_t n_bits)
+{
+    t->shorts = shorts;
+    t->is_short = (uint64_t *)(void *)(shorts + ((size_t)2 << n_bits));
+}
+
+static SD_UNUSED void sd_lpm_short_set(struct sd_lpm *t, uint64_t at, uint32_t word)
+{
+    t->shorts[at] = word;
+    t->is_short[at / 64] &= ~(UINT64_C(1) << at % 64);
+    t->is_short[at / 64] |= (uint64_t)(word != 0) << at % 64;
 }
 
 /* Of the root with `n_bits` the next one; the word stands for the root's index `at`. */
 static SD_UNUSED void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, uint64_t at, uint32_t word,
-                                            uint32_t *words, uint32_t *shorts)
+                                            uint32_t *words)
 {
     struct sd_lpm_open o;
     if (!(word & SD_LPM_NODE)) {
@@ -466,11 +483,11 @@ static SD_UNUSED void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, u
         uint32_t i = (uint32_t)__builtin_ctzll(rest);
         uint32_t n_more = 31 - (uint32_t)__builtin_clz(i);
         uint64_t above = (UINT64_C(1) << n_bits | at) << n_more;
-        shorts[above | (i & ((1u << n_more) - 1))] = o.of_inner[i];
+        sd_lpm_short_set(t, above | (i & ((1u << n_more) - 1)), o.of_inner[i]);
     }
     for (uint64_t rest = o.full; rest; rest &= rest - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(rest);
-        shorts[(UINT64_C(1) << n_bits | at) << SD_LPM_STRIDE | i] = o.of_full[i];
+        sd_lpm_short_set(t, (UINT64_C(1) << n_bits | at) << SD_LPM_STRIDE | i, o.of_full[i]);
     }
 }
 
@@ -495,11 +512,14 @@ static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
         sd_unmap_large(shorts, sd_lpm_shorts_bytes(n_bits));
         return;
     }
-    memcpy(shorts, t->shorts, sd_lpm_shorts_bytes(old->n_bits));
+    uint32_t *old_shorts = t->shorts;
+    sd_lpm_shorts_use(t, shorts, n_bits);
+    for (size_t i = 1; i < (size_t)2 << old->n_bits; i++)
+        if (old_shorts[i])
+            sd_lpm_short_set(t, i, old_shorts[i]);
+    sd_unmap_large(old_shorts, sd_lpm_shorts_bytes(old->n_bits));
     for (size_t i = 0; i < n_old; i++)
-        sd_lpm_root_grow_word(t, old->n_bits, i, old->words[i], root->words + (i << SD_LPM_STRIDE), shorts);
-    sd_unmap_large(t->shorts, sd_lpm_shorts_bytes(old->n_bits));
-    t->shorts = shorts;
+        sd_lpm_root_grow_word(t, old->n_bits, i, old->words[i], root->words + (i << SD_LPM_STRIDE));
     struct sd_lpm_root *view = t->root;
     t->top = root;
     __atomic_store_n(&t->root, root, __ATOMIC_RELEASE);
@@ -517,33 +537,25 @@ static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
 static SD_UNUSED void sd_lpm_view_refresh(const struct sd_lpm *t, const struct sd_lpm_root *view, size_t at,
                                           uint32_t slot, uint32_t n)
 {
-    uint32_t words[SD_LPM_SLOTS], word = t->top->words[at];
-    uint32_t *to = view->words + (at << SD_LPM_STRIDE);
-    if ((word & (SD_LPM_NODE | SD_LPM_IS_BUCKET)) == SD_LPM_NODE) {
-        sd_lpm_open_words(sd_lpm_at(t, word), words);
-    } else {
-        /* A bucket knows whole prefixes, and can be found at any bit. */
-        for (uint32_t i = slot; i < slot + n; i++)
-            words[i] = word;
+    uint32_t word = t->top->words[at], *to = view->words + (at << SD_LPM_STRIDE);
+    /* A bucket knows whole prefixes, and can be found at any bit. */
+    bool is_node = (word & (SD_LPM_NODE | SD_LPM_IS_BUCKET)) == SD_LPM_NODE;
+    const struct sd_lpm_node *node = is_node ? sd_lpm_at(t, word) : NULL;
+    for (uint32_t i = slot; i < slot + n; i++) {
+        uint32_t wanted = is_node ? node->words[sd_lpm_run(node->runs, i)] : word;
+        if (to[i] != wanted)
+            sd_lpm_store(&to[i], wanted);
     }
-    for (uint32_t i = slot; i < slot + n; i++)
-        if (to[i] != words[i])
-            sd_lpm_store(&to[i], words[i]);
 }
 
-/* After a change of a prefix; `old` was the word of the top that it is under, if it is longer than the top's bits. */
+/* After a change of a prefix that is longer than the top's bits; `old` was the top's word. */
 static SD_UNUSED void sd_lpm_view_update(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                          uint32_t old)
 {
     uint32_t n_bits = t->top->n_bits;
     size_t at = prefix[0] >> t->top->shift;
-    if (length <= n_bits) {
-        for (size_t end = at + ((size_t)1 << (n_bits - length)); at < end; at++)
-            sd_lpm_view_refresh(t, t->root, at, 0, SD_LPM_SLOTS);
-        return;
-    }
-    uint32_t both = old & t->top->words[at], any = old | t->top->words[at];
-    if (!(both & SD_LPM_NODE) || any & SD_LPM_IS_BUCKET) {
+    uint32_t word = t->top->words[at];
+    if (!(old & word & SD_LPM_NODE) || (old | word) & SD_LPM_IS_BUCKET) {
         sd_lpm_view_refresh(t, t->root, at, 0, SD_LPM_SLOTS);
         return;
     }
@@ -625,7 +637,7 @@ static SD_UNUSED bool sd_lpm_begin_memory(struct sd_lpm *t)
         sd_unmap_large(shorts, sd_lpm_shorts_bytes(n_bits));
         return false;
     }
-    t->shorts = shorts;
+    sd_lpm_shorts_use(t, shorts, n_bits);
     t->top = root;
     __atomic_store_n(&t->root, root, __ATOMIC_RELEASE);
     return true;
@@ -666,12 +678,18 @@ static SD_UNUSED uint32_t sd_lpm_bucket_find(const struct sd_lpm *t, const struc
     return bucket->n;
 }
 
-/* Of the prefixes in the root's array the longest that covers this one and has at most `length` bits. */
+SD_INLINE uint64_t sd_lpm_short_at(const uint64_t *prefix, uint32_t length)
+{
+    return UINT64_C(1) << length | (length ? prefix[0] >> (64 - length) : 0);
+}
+
+/* Of the prefixes in the top's array the longest that covers this one and has at most `length` bits. */
 SD_INLINE uint32_t sd_lpm_short_above(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
 {
-    uint64_t at = UINT64_C(1) << length | (length ? prefix[0] >> (64 - length) : 0);
+    uint64_t at = sd_lpm_short_at(prefix, length);
+    /* Bits: those of 18 levels are in the first cache. */
     for (; at > 0; at >>= 1)
-        if (t->shorts[at])
+        if (t->is_short[at / 64] >> at % 64 & 1)
             return t->shorts[at];
     return 0;
 }
@@ -698,7 +716,8 @@ struct sd_lpm_way {
     uint32_t n_links;
     /* Bits in front of what the last link stands for. */
     uint32_t at;
-    /* The word of the longest prefix that covers this one and that is not in what the last link leads to. */
+    /* The word of the longest prefix in a node that covers this one and that is not in what the last link leads to;
+       0: there is none in a node. */
     uint32_t above;
 };
 
@@ -730,13 +749,12 @@ static SD_UNUSED void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, 
         at += SD_LPM_STRIDE;
     }
     way->at = at;
-    if (way->above == 0)
-        way->above = sd_lpm_short_above(t, prefix, t->top->n_bits);
 }
 
-SD_INLINE uint32_t *sd_lpm_short(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+/* The word of the longest prefix that covers this one and that is not in what the way ends at. */
+SD_INLINE uint32_t sd_lpm_way_above(const struct sd_lpm *t, const struct sd_lpm_way *way, const uint64_t *prefix)
 {
-    return &t->shorts[UINT64_C(1) << length | (length ? prefix[0] >> (64 - length) : 0)];
+    return way->above ? way->above : sd_lpm_short_above(t, prefix, t->top->n_bits);
 }
 
 /* The number of exactly this prefix. */
@@ -745,7 +763,7 @@ static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *pr
     if (length > t->width_bits || !t->shorts)
         return SD_LPM_NONE;
     if (length <= t->top->n_bits)
-        return *sd_lpm_short(t, prefix, length) - 1;
+        return t->shorts[sd_lpm_short_at(prefix, length)] - 1;
     uint32_t at = t->top->n_bits, word = t->top->words[prefix[0] >> t->top->shift];
     while (word & SD_LPM_NODE) {
         if (word & SD_LPM_IS_BUCKET) {
@@ -773,16 +791,30 @@ static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *pr
 
 /* --- Adding --- */
 
+/* In all that is under a prefix of the top's array. */
+static SD_UNUSED void sd_lpm_replace_short(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+                                           uint32_t old, uint32_t new_word)
+{
+    size_t n = (size_t)1 << (t->top->n_bits - length);
+    sd_lpm_replace_all(t, &t->top->words[prefix[0] >> t->top->shift], n, old, new_word);
+    if (t->root == t->top)
+        return;
+    /* What the view leads to are the same nodes. */
+    uint32_t *words = &t->root->words[prefix[0] >> t->root->shift];
+    for (size_t i = 0; i < n << SD_LPM_STRIDE; i++)
+        if (words[i] == old)
+            sd_lpm_store(&words[i], new_word);
+}
+
 static SD_UNUSED uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                            uint32_t word)
 {
-    uint32_t *there = sd_lpm_short(t, prefix, length);
-    if (*there)
+    uint64_t at = sd_lpm_short_at(prefix, length);
+    if (t->shorts[at])
         return SD_EXISTS;
     uint32_t above = length ? sd_lpm_short_above(t, prefix, length - 1) : 0;
-    *there = word;
-    size_t n = (size_t)1 << (t->top->n_bits - length);
-    sd_lpm_replace_all(t, &t->top->words[prefix[0] >> t->top->shift], n, above, word);
+    sd_lpm_short_set(t, at, word);
+    sd_lpm_replace_short(t, prefix, length, above, word);
     return SD_OK;
 }
 
@@ -803,28 +835,95 @@ static SD_UNUSED uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd
     return SD_OK;
 }
 
+/*
+ * A node like `old_word`'s where in `n` slots from `slot` on the words that are `old` are `new_word`; what these slots
+ * lead to is changed too. Of the tail `word` is put in front of `word_at`, unless that is NULL.
+ */
+static SD_UNUSED uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, uint32_t slot, uint32_t n,
+                                           uint32_t old, uint32_t new_word, const uint32_t *word_at, uint32_t word)
+{
+    struct sd_lpm_node *node = sd_lpm_at(t, old_word);
+    const struct sd_lpm_tail *tail = sd_lpm_tail(node);
+    uint64_t cuts = node->runs | UINT64_C(1) << slot;
+    if (slot + n < SD_LPM_SLOTS)
+        cuts |= UINT64_C(1) << (slot + n);
+    uint32_t words[SD_LPM_SLOTS + 1], n_words = 0, last = 0;
+    uint64_t runs = 0;
+    for (uint64_t rest = cuts; rest; rest &= rest - 1) {
+        uint32_t at = (uint32_t)__builtin_ctzll(rest);
+        uint32_t here = node->words[sd_lpm_run(node->runs, at)];
+        bool is_covered = at - slot < n;
+        if (SD_UNLIKELY(is_covered && here & SD_LPM_NODE))
+            sd_lpm_replace(t, here, old, new_word);
+        here = is_covered && here == old ? new_word : here;
+        bool is_run = here != last || at == 0;
+        last = here;
+        words[n_words] = here;
+        n_words += is_run;
+        /* Where it was no run it is overwritten by the next one. */
+        runs |= (uint64_t)is_run << at;
+    }
+    uint32_t n_tail = tail->n_words + (word_at != NULL);
+    size_t tail_at = sd_lpm_tail_offset(n_words);
+    size_t bytes = tail_at + offsetof(struct sd_lpm_tail, words) + n_tail * sizeof(uint32_t);
+    uint32_t n_lines = (uint32_t)((bytes + SD_LINE_BYTES - 1) / SD_LINE_BYTES);
+    uint32_t at = sd_lpm_block_new(t, n_lines);
+    struct sd_lpm_node *made = sd_lpm_at(t, at);
+    made->runs = runs;
+    for (uint32_t i = 0; i < n_words; i++)
+        made->words[i] = words[i];
+    struct sd_lpm_tail *made_tail = (struct sd_lpm_tail *)(void *)((uint8_t *)made + tail_at);
+    made_tail->full = tail->full;
+    made_tail->inner = tail->inner;
+    made_tail->n_lines = (uint16_t)n_lines;
+    made_tail->n_words = (uint16_t)n_tail;
+    uint32_t n_before = word_at ? (uint32_t)(word_at - tail->words) : tail->n_words;
+    for (uint32_t i = 0; i < n_before; i++)
+        made_tail->words[i] = tail->words[i];
+    if (word_at)
+        made_tail->words[n_before] = word;
+    for (uint32_t i = n_before; i < tail->n_words; i++)
+        made_tail->words[i + 1] = tail->words[i];
+    return SD_LPM_NODE | at;
+}
+
 /* Into the node that the way ends at: as one of its own prefixes, or in a slot that leads nowhere yet. */
 static SD_UNUSED uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *way,
                                              const struct sd_lpm_item *item)
 {
-    uint32_t *link = way->links[way->n_links - 1], old = *link, at = way->at;
+    uint32_t *link = way->links[way->n_links - 1], old = *link, at = way->at, made;
     uint32_t slot = sd_lpm_slot(item->bits, t->n_limbs, at);
-    struct sd_lpm_open o;
+    struct sd_lpm_node *node = sd_lpm_at(t, old);
+    struct sd_lpm_tail *tail = sd_lpm_tail(node);
+    uint32_t of_slot = node->words[sd_lpm_run(node->runs, slot)];
+    bool is_full = tail->full >> slot & 1;
     if (item->length > at + SD_LPM_STRIDE) {
-        sd_lpm_open(t, old, &o);
-        o.words[slot] = sd_lpm_make(t, item, 1, at + SD_LPM_STRIDE, o.words[slot]);
-    } else {
-        uint32_t n_bits = item->length - at, value = slot >> (SD_LPM_STRIDE - n_bits);
-        const struct sd_lpm_tail *tail = sd_lpm_tail(sd_lpm_at(t, old));
-        if (n_bits == SD_LPM_STRIDE ? tail->full >> slot & 1 : tail->inner >> (1u << n_bits | value) & 1)
+        /* The word of a full prefix of the slot was the slot's own. */
+        uint32_t *word_at = is_full ? sd_lpm_full_word(node, slot) : NULL;
+        uint32_t below = sd_lpm_make(t, item, 1, at + SD_LPM_STRIDE, of_slot);
+        made = sd_lpm_node_like(t, old, slot, 1, of_slot, below, word_at, of_slot);
+    } else if (item->length == at + SD_LPM_STRIDE) {
+        if (is_full)
             return SD_EXISTS;
-        sd_lpm_open(t, old, &o);
-        uint32_t inner = sd_lpm_inner_above(o.inner, 1u << n_bits | value);
-        sd_lpm_replace_all(t, o.words + slot, SD_LPM_SLOTS >> n_bits, inner ? o.of_inner[inner] : way->above,
-                           item->word);
-        sd_lpm_open_note(&o, n_bits, value, item->word);
+        uint32_t *word_at = NULL, above = of_slot;
+        if (of_slot & SD_LPM_NODE) {
+            uint32_t inner = sd_lpm_inner_above(tail->inner, SD_LPM_SLOTS | slot);
+            above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_way_above(t, way, item->bits);
+            word_at = sd_lpm_full_word(node, slot);
+        }
+        made = sd_lpm_node_like(t, old, slot, 1, above, item->word, word_at, item->word);
+        sd_lpm_tail(sd_lpm_at(t, made))->full |= UINT64_C(1) << slot;
+    } else {
+        uint32_t n_rest = at + SD_LPM_STRIDE - item->length, bit = (SD_LPM_SLOTS | slot) >> n_rest;
+        if (tail->inner >> bit & 1)
+            return SD_EXISTS;
+        uint32_t inner = sd_lpm_inner_above(tail->inner, bit);
+        uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_way_above(t, way, item->bits);
+        made = sd_lpm_node_like(t, old, slot, 1u << n_rest, above, item->word, sd_lpm_inner_word(tail, bit),
+                                item->word);
+        sd_lpm_tail(sd_lpm_at(t, made))->inner |= UINT64_C(1) << bit;
     }
-    sd_lpm_store(link, sd_lpm_close(t, &o));
+    sd_lpm_store(link, made);
     sd_lpm_retire(t, old);
     return SD_OK;
 }
@@ -858,7 +957,7 @@ static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, u
     }
     if (status != SD_OK)
         return status;
-    if (t->root != t->top)
+    if (t->root != t->top && length > t->top->n_bits)
         sd_lpm_view_update(t, prefix, length, of_top);
     t->n_prefixes++;
     uint32_t n_bits = t->top->n_bits;
@@ -931,13 +1030,13 @@ static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, str
 
 static SD_UNUSED uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
 {
-    uint32_t *there = sd_lpm_short(t, prefix, length), old = *there;
+    uint64_t at = sd_lpm_short_at(prefix, length);
+    uint32_t old = t->shorts[at];
     if (!old)
         return SD_NOT_FOUND;
-    *there = 0;
-    size_t n = (size_t)1 << (t->top->n_bits - length);
     uint32_t above = length ? sd_lpm_short_above(t, prefix, length - 1) : 0;
-    sd_lpm_replace_all(t, &t->top->words[prefix[0] >> t->top->shift], n, old, above);
+    sd_lpm_short_set(t, at, 0);
+    sd_lpm_replace_short(t, prefix, length, old, above);
     return SD_OK;
 }
 
@@ -970,7 +1069,7 @@ static SD_UNUSED uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct
     uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, way->at), n_bits = length - way->at;
     uint32_t at = (SD_LPM_SLOTS | slot) >> (SD_LPM_STRIDE - n_bits);
     uint32_t inner = sd_lpm_inner_above(tail->inner, at);
-    uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : way->above;
+    uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_way_above(t, way, prefix);
     uint32_t first = sd_lpm_run(node->runs, slot), old;
     if (n_bits == SD_LPM_STRIDE) {
         if (!(tail->full >> slot & 1))
@@ -1024,7 +1123,7 @@ static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix
     }
     if (status != SD_OK)
         return status;
-    if (t->root != t->top)
+    if (t->root != t->top && length > t->top->n_bits)
         sd_lpm_view_update(t, prefix, length, of_top);
     t->n_prefixes--;
     return SD_OK;
