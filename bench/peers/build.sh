@@ -48,26 +48,32 @@ build_swx_programs() {
     done
 }
 
-# Links BMv2's own switch class from a tree that was built in place or in its folder build/, as static archives.
+# Links BMv2's libraries, built in place or in the tree's folder build/ as static archives, with its own switch class.
 build_bmv2() {
-    local tree="$bmv2" archive jsoncpp
+    local tree="$bmv2" archive source jsoncpp libs
     [ -d "$bmv2/build" ] && tree="$bmv2/build"
-    local archives=("$tree/targets/simple_switch/.libs/libsimpleswitch.a" "$tree/src/bm_sim/.libs/libbmsim.a"
-        "$tree/src/BMI/.libs/libbmi.a")
+    local archives=("$tree/src/bm_sim/.libs/libbmsim.a" "$tree/src/BMI/.libs/libbmi.a")
+    local switch="$bmv2/targets/simple_switch"
     for archive in "${archives[@]}"; do
         if [ ! -f "$archive" ]; then
             echo "skipped bmv2: no $archive (README.md says how to build BMv2)"
             return
         fi
     done
-    read -ra jsoncpp <<<"$(pkg-config --cflags --libs jsoncpp)"
+    read -ra jsoncpp <<<"$(pkg-config --cflags jsoncpp)"
+    read -ra libs <<<"$(pkg-config --libs jsoncpp)"
     mkdir -p "$out/peers"
     "$here/bmv2_l2_json.py" >"$out/peers/l2.json"
-    # BMv2's headers are not ours to warn about.
-    "${CXX:-c++}" -std=c++17 -D_GNU_SOURCE -O3 -DNDEBUG -Wall -Wextra -DBMV2_VERSION="\"$(cat "$bmv2/VERSION")\"" \
-        -isystem "$bmv2/include" -isystem "$tree/include" -isystem "$bmv2/targets/simple_switch" \
-        -isystem "$bmv2/third_party/spdlog" "$here/bmv2.cpp" -o "$out/peer-bmv2" "${archives[@]}" "${jsoncpp[@]}" \
-        -lboost_program_options -lthrift -lpcap -lgmp -lxxhash -ldl -lpthread
+    # BMv2's headers and sources are not ours to warn about.
+    local common=(-std=c++17 -D_GNU_SOURCE -DHAVE_CONFIG_H -O3 -DNDEBUG -isystem "$bmv2/include" -isystem "$tree/include"
+        -isystem "$switch" -isystem "$bmv2/third_party/spdlog" "${jsoncpp[@]}")
+    for source in simple_switch primitives; do
+        "${CXX:-c++}" "${common[@]}" -w -c "$switch/$source.cpp" -o "$out/peers/$source.o"
+    done
+    "${CXX:-c++}" "${common[@]}" -Wall -Wextra -DBMV2_VERSION="\"$(cat "$bmv2/VERSION")\"" "$here/bmv2.cpp" \
+        "$out/peers/simple_switch.o" "$out/peers/primitives.o" -o "$out/peer-bmv2" \
+        -Wl,--whole-archive "${archives[@]}" -Wl,--no-whole-archive "${libs[@]}" \
+        -lboost_program_options -lpcap -lgmp -lxxhash -ldl -lpthread
     echo "built $out/peer-bmv2"
 }
 
