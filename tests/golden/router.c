@@ -122,6 +122,57 @@ struct p4_Router__next_hops__key {
     uint16_t meta__next_hop; /* meta.next_hop: exact */
 } __attribute__((packed));
 
+/* What a packet keeps while it waits for Router.routes. */
+struct p4_at_0 {
+    struct p4_Router__routes__key key;
+    uint64_t asked;
+    uint64_t headers_ethernet_destination;
+    uint64_t headers_ethernet_source;
+    uint32_t headers_ethernet_sd_at;
+    uint32_t headers_ipv4_sd_at;
+    uint32_t headers_ports_sd_at;
+    uint16_t headers_ipv4_checksum;
+    uint16_t meta_next_hop;
+    uint16_t standard_egress_spec;
+    uint8_t headers_ethernet_sd_valid;
+    uint8_t headers_ipv4_sd_valid;
+    uint8_t headers_ipv4_ttl;
+    uint8_t headers_ports_sd_valid;
+};
+
+/* What a packet keeps while it waits for Router.next_hops. */
+struct p4_at_1 {
+    struct p4_Router__next_hops__key key;
+    uint64_t asked;
+    uint64_t headers_ethernet_destination;
+    uint64_t headers_ethernet_source;
+    uint32_t headers_ethernet_sd_at;
+    uint32_t headers_ipv4_sd_at;
+    uint32_t headers_ports_sd_at;
+    uint16_t headers_ipv4_checksum;
+    uint8_t headers_ethernet_sd_valid;
+    uint8_t headers_ipv4_sd_valid;
+    uint8_t headers_ipv4_ttl;
+    uint8_t headers_ports_sd_valid;
+};
+
+/* A packet that waits is at one point at a time. */
+struct p4_context {
+    union {
+        struct p4_at_0 at_0;
+        struct p4_at_1 at_1;
+    };
+    struct sd_kept kept;
+} __attribute__((aligned(SD_LINE_BYTES)));
+
+struct p4_burst {
+    struct p4_context contexts[SD_BURST];
+    /* Of packets that go on at the host. */
+    struct sd_kept left[SD_BURST];
+};
+
+
+static const struct sd_table_type p4_tables[3];
 
 /* Whether header Ethernet can be extracted: an error code, or 0. */
 SD_INLINE uint32_t p4_Ethernet__check(const struct sd_packet *p)
@@ -259,7 +310,7 @@ SD_INLINE void p4_Ports__emit(struct sd_worker *w, const struct sd_packet *p, co
 }
 
 /* parser RouterParser */
-static uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
     uint32_t tmp_error = 0;
 #line 35 "router.p4"
@@ -323,9 +374,9 @@ n9:;
     return SD_END_REJECTED + tmp_error;
 }
 
-#line 327 "router.c"
+#line 378 "router.c"
 /* control VerifyIpv4 */
-static uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 69 "router.p4"
     if (s->headers.ipv4.sd_valid) {
@@ -350,39 +401,39 @@ static uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p
     return SD_END_DONE;
 }
 
-#line 354 "router.c"
-static void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s);
+#line 405 "router.c"
+SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s);
 
 /* action Router.drop (router.p4:95) */
 #line 95 "router.p4"
-static void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 96 "router.p4"
     s->standard.egress_spec = 0x1ff;
     s->standard.mcast_grp = 0;
 }
 
-#line 366 "router.c"
+#line 417 "router.c"
 /* action Router.permit (router.p4:99) */
 #line 99 "router.p4"
-static void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 }
 
-#line 373 "router.c"
+#line 424 "router.c"
 /* action Router.set_next_hop (router.p4:105) */
 #line 105 "router.p4"
-static void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t next_hop)
+SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t next_hop)
 {
 #line 106 "router.p4"
     s->meta.next_hop = next_hop;
     /* The direct counter counts with every hit. */
 }
 
-#line 383 "router.c"
+#line 434 "router.c"
 /* action Router.forward (router.p4:110) */
 #line 110 "router.p4"
-static void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t port, uint64_t source, uint64_t destination)
+SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t port, uint64_t source, uint64_t destination)
 {
 #line 111 "router.p4"
     s->standard.egress_spec = port;
@@ -391,10 +442,10 @@ static void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct 
     s->headers.ipv4.ttl = (uint8_t)(s->headers.ipv4.ttl - 1);
 }
 
-#line 395 "router.c"
+#line 446 "router.c"
 /* Runs the action that table Router.access_list has found. */
 #line 117 "router.p4"
-static void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
+SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
 {
     switch (found->action) {
     case 0: { /* Router.permit */
@@ -410,10 +461,10 @@ static void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p
     }
 }
 
-#line 414 "router.c"
+#line 465 "router.c"
 /* Runs the action that table Router.routes has found. */
 #line 132 "router.p4"
-static void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
+SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
 {
     switch (found->action) {
     case 0: { /* Router.set_next_hop */
@@ -430,10 +481,10 @@ static void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, str
     }
 }
 
-#line 434 "router.c"
+#line 485 "router.c"
 /* Runs the action that table Router.next_hops has found. */
 #line 145 "router.p4"
-static void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
+SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
 {
     switch (found->action) {
     case 0: { /* Router.forward */
@@ -450,9 +501,9 @@ static void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, 
     }
 }
 
-#line 454 "router.c"
+#line 505 "router.c"
 /* control Router */
-static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -474,7 +525,7 @@ static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_st
                 key.destination = s->headers.ipv4.destination;
                 key.protocol = s->headers.ipv4.protocol;
                 key.destination_port = s->meta.destination_port;
-                const struct sd_found found = sd_table_lookup(w, p, 0, &key, sizeof key, 0);
+                const struct sd_found found = sd_table_lookup(w, p, 0, &p4_tables[0], &key, sizeof key, 0);
                 tmp_0 = found.action;
                 p4_Router__access_list__run(w, p, s, &found);
             }
@@ -485,7 +536,7 @@ static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_st
                 {
                     struct p4_Router__routes__key key;
                     key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    const struct sd_found found = sd_table_lookup(w, p, 1, &key, sizeof key, 0);
+                    const struct sd_found found = sd_table_lookup(w, p, 1, &p4_tables[1], &key, sizeof key, 0);
                     tmp_1 = found.hit;
                     p4_Router__routes__run(w, p, s, &found);
                 }
@@ -495,7 +546,7 @@ static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_st
                     {
                         struct p4_Router__next_hops__key key;
                         key.meta__next_hop = s->meta.next_hop;
-                        const struct sd_found found = sd_table_lookup(w, p, 2, &key, sizeof key, 0);
+                        const struct sd_found found = sd_table_lookup(w, p, 2, &p4_tables[2], &key, sizeof key, 0);
                         p4_Router__next_hops__run(w, p, s, &found);
                     }
                 }
@@ -510,9 +561,174 @@ static uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_st
     return SD_END_DONE;
 }
 
-#line 514 "router.c"
+#line 565 "router.c"
+/* p4_Router up to where packets wait */
+SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+{
+    uint32_t tmp_0 = 0;
+    uint8_t tmp_1 = 0;
+#line 158 "router.p4"
+    sd_counter_count(w, 0, s->standard.ingress_port, 1, p->length_bytes);
+    if ((s->standard.parser_error != 0u) || (s->standard.checksum_error == 1)) {
+        p4_Router__drop(w, p, s);
+    } else {
+#line 161 "router.p4"
+        if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
+#line 102 "router.p4"
+            s->standard.egress_spec = 0x3f;
+        } else {
+#line 164 "router.p4"
+            /* Router.access_list.apply() */
+            {
+                struct p4_Router__access_list__key key;
+                key.source = s->headers.ipv4.source;
+                key.destination = s->headers.ipv4.destination;
+                key.protocol = s->headers.ipv4.protocol;
+                key.destination_port = s->meta.destination_port;
+                const struct sd_found found = sd_table_lookup(w, p, 0, &p4_tables[0], &key, sizeof key, 0);
+                tmp_0 = found.action;
+                p4_Router__access_list__run(w, p, s, &found);
+            }
+            switch (tmp_0) {
+            case 0: {
+#line 166 "router.p4"
+                /* Router.routes.apply(): waits for memory */
+                {
+                    c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
+                    c->at_0.asked = sd_table_ask(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key);
+                    c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
+                    c->at_0.headers_ethernet_source = s->headers.ethernet.source;
+                    c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
+                    c->at_0.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
+                    c->at_0.headers_ports_sd_at = s->headers.ports.sd_at;
+                    c->at_0.headers_ipv4_checksum = s->headers.ipv4.checksum;
+                    c->at_0.meta_next_hop = s->meta.next_hop;
+                    c->at_0.standard_egress_spec = s->standard.egress_spec;
+                    c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
+                    c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
+                    c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
+                    c->at_0.headers_ports_sd_valid = s->headers.ports.sd_valid;
+                    sd_keep(w, &c->kept);
+                    return SD_END_WAITS + 0;
+                }
+                break;
+            }
+            default:
+                break;
+            }
+        }
+    }
+#line 213 "router.p4"
+    return SD_END_DONE;
+}
+
+#line 626 "router.c"
+/* p4_Router after the wait for Router.routes */
+SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+{
+    uint32_t tmp_0 = 0;
+    uint8_t tmp_1 = 0;
+    s->headers.ethernet.destination = c->at_0.headers_ethernet_destination;
+    s->headers.ethernet.source = c->at_0.headers_ethernet_source;
+    s->headers.ethernet.sd_at = c->at_0.headers_ethernet_sd_at;
+    s->headers.ipv4.sd_at = c->at_0.headers_ipv4_sd_at;
+    s->headers.ports.sd_at = c->at_0.headers_ports_sd_at;
+    s->headers.ipv4.checksum = c->at_0.headers_ipv4_checksum;
+    s->meta.next_hop = c->at_0.meta_next_hop;
+    s->standard.egress_spec = c->at_0.standard_egress_spec;
+    s->headers.ethernet.sd_valid = c->at_0.headers_ethernet_sd_valid;
+    s->headers.ipv4.sd_valid = c->at_0.headers_ipv4_sd_valid;
+    s->headers.ipv4.ttl = c->at_0.headers_ipv4_ttl;
+    s->headers.ports.sd_valid = c->at_0.headers_ports_sd_valid;
+    if (s->headers.ipv4.sd_at) {
+        const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
+        s->headers.ipv4.version = at[0] >> 4;
+        s->headers.ipv4.header_words = at[0] & 0xf;
+        s->headers.ipv4.dscp = at[1] >> 2;
+        s->headers.ipv4.ecn = at[1] & 0x3;
+        s->headers.ipv4.total_bytes = sd_load_be16(at + 2);
+        s->headers.ipv4.identification = sd_load_be16(at + 4);
+        s->headers.ipv4.flags = at[6] >> 5;
+        s->headers.ipv4.fragment_offset = sd_load_be16(at + 6) & 0x1fff;
+        s->headers.ipv4.protocol = at[9];
+        s->headers.ipv4.source = sd_load_be32(at + 12);
+        s->headers.ipv4.destination = sd_load_be32(at + 16);
+    }
+#line 166 "router.p4"
+    /* Router.routes.apply() goes on */
+    {
+        const struct sd_found found = sd_table_answer(w, p, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, c->at_0.asked, 0);
+        tmp_1 = found.hit;
+        p4_Router__routes__run(w, p, s, &found);
+    }
+    if (tmp_1) {
+#line 167 "router.p4"
+        /* Router.next_hops.apply(): waits for memory */
+        {
+            c->at_1.key.meta__next_hop = s->meta.next_hop;
+            c->at_1.asked = sd_table_ask(w, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key);
+            c->at_1.headers_ethernet_destination = s->headers.ethernet.destination;
+            c->at_1.headers_ethernet_source = s->headers.ethernet.source;
+            c->at_1.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
+            c->at_1.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
+            c->at_1.headers_ports_sd_at = s->headers.ports.sd_at;
+            c->at_1.headers_ipv4_checksum = s->headers.ipv4.checksum;
+            c->at_1.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
+            c->at_1.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
+            c->at_1.headers_ipv4_ttl = s->headers.ipv4.ttl;
+            c->at_1.headers_ports_sd_valid = s->headers.ports.sd_valid;
+            sd_keep(w, &c->kept);
+            return SD_END_WAITS + 1;
+        }
+    } else {
+#line 213 "router.p4"
+        return SD_END_DONE;
+    }
+}
+
+#line 690 "router.c"
+/* p4_Router after the wait for Router.next_hops */
+SD_ALWAYS_INLINE uint32_t p4_Router__after_1(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+{
+    uint32_t tmp_0 = 0;
+    uint8_t tmp_1 = 0;
+    s->headers.ethernet.destination = c->at_1.headers_ethernet_destination;
+    s->headers.ethernet.source = c->at_1.headers_ethernet_source;
+    s->headers.ethernet.sd_at = c->at_1.headers_ethernet_sd_at;
+    s->headers.ipv4.sd_at = c->at_1.headers_ipv4_sd_at;
+    s->headers.ports.sd_at = c->at_1.headers_ports_sd_at;
+    s->headers.ipv4.checksum = c->at_1.headers_ipv4_checksum;
+    s->headers.ethernet.sd_valid = c->at_1.headers_ethernet_sd_valid;
+    s->headers.ipv4.sd_valid = c->at_1.headers_ipv4_sd_valid;
+    s->headers.ipv4.ttl = c->at_1.headers_ipv4_ttl;
+    s->headers.ports.sd_valid = c->at_1.headers_ports_sd_valid;
+    if (s->headers.ipv4.sd_at) {
+        const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
+        s->headers.ipv4.version = at[0] >> 4;
+        s->headers.ipv4.header_words = at[0] & 0xf;
+        s->headers.ipv4.dscp = at[1] >> 2;
+        s->headers.ipv4.ecn = at[1] & 0x3;
+        s->headers.ipv4.total_bytes = sd_load_be16(at + 2);
+        s->headers.ipv4.identification = sd_load_be16(at + 4);
+        s->headers.ipv4.flags = at[6] >> 5;
+        s->headers.ipv4.fragment_offset = sd_load_be16(at + 6) & 0x1fff;
+        s->headers.ipv4.protocol = at[9];
+        s->headers.ipv4.source = sd_load_be32(at + 12);
+        s->headers.ipv4.destination = sd_load_be32(at + 16);
+    }
+#line 167 "router.p4"
+    /* Router.next_hops.apply() goes on */
+    {
+        const struct sd_found found = sd_table_answer(w, p, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key, c->at_1.asked, 0);
+        p4_Router__next_hops__run(w, p, s, &found);
+    }
+#line 213 "router.p4"
+    return SD_END_DONE;
+}
+
+#line 730 "router.c"
 /* control Sender */
-static uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 179 "router.p4"
     sd_counter_count(w, 2, s->standard.egress_port, 1, p->length_bytes);
@@ -520,9 +736,9 @@ static uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_st
     return SD_END_DONE;
 }
 
-#line 524 "router.c"
+#line 740 "router.c"
 /* control UpdateIpv4 */
-static uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 185 "router.p4"
     if (s->headers.ipv4.sd_valid) {
@@ -546,9 +762,9 @@ static uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p
     return SD_END_DONE;
 }
 
-#line 550 "router.c"
+#line 766 "router.c"
 /* deparser RouterDeparser */
-static uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 209 "router.p4"
     p4_Ethernet__emit(w, p, &s->headers.ethernet);
@@ -558,7 +774,7 @@ static uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, stru
     return SD_END_DONE;
 }
 
-#line 562 "router.c"
+#line 778 "router.c"
 /* Where the headers are those that were parsed nothing moves: changed fields are written where they lie. */
 static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)
 {
@@ -591,35 +807,25 @@ static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)
 }
 
 /* Ends of a packet's way. */
-SD_INLINE bool p4_drop(struct sd_packet *p, uint32_t reason)
+SD_INLINE uint32_t p4_drop(struct sd_packet *p, uint32_t reason)
 {
     p->verdict = SD_VERDICT_DROP;
     p->drop = reason;
-    return true;
+    return SD_ENDED;
 }
 
-SD_COLD bool p4_stopped(struct sd_packet *p, uint32_t end)
+SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)
 {
     return p4_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
 }
 
 /* A packet arrives: its headers are invalid, its metadata zeros. */
-SD_INLINE void p4_arrive(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
-{
-    memset(s, 0, sizeof *s);
-    p->cursor_bits = 0;
-    w->requests.flags = 0;
-    w->failed = 0;
-    s->standard.ingress_port = (uint16_t)((p->ingress_port) & 0x1ff);
-    s->standard.packet_length = (uint32_t)(p->length_bytes);
-    s->standard.ingress_global_timestamp = (uint64_t)((w->now_ns / 1000) & UINT64_C(0xffffffffffff));
-}
-
-/* The way of one packet, straight through. False when it goes on at the host. */
-SD_INLINE bool p4_packet(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_enter(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
     uint32_t end;
-    p4_arrive(w, p, s);
+    p->cursor_bits = 0;
+    w->failed = 0;
+    s->standard.ingress_port = (uint16_t)((p->ingress_port) & 0x1ff);
     end = p4_RouterParser(w, p, s);
     if (SD_UNLIKELY(end)) {
         if (end < SD_END_REJECTED)
@@ -629,22 +835,31 @@ SD_INLINE bool p4_packet(struct sd_worker *w, struct sd_packet *p, struct p4_sta
     end = p4_VerifyIpv4(w, p, s);
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
-    end = p4_Router(w, p, s);
+    (void)end;
+    return SD_GOES_ON;
+}
+
+/* Ingress has ended so. */
+SD_ALWAYS_INLINE uint32_t p4_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+{
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
     if (s->standard.egress_spec == 511)
         return p4_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
-    s->standard.instance_type = (uint32_t)(0);
-    s->standard.egress_rid = (uint16_t)(0);
-    s->standard.enq_timestamp = (uint32_t)(w->now_ns / 1000);
-    s->standard.enq_qdepth = (uint32_t)((0) & 0x7ffff);
-    s->standard.egress_global_timestamp = (uint64_t)((w->now_ns / 1000) & UINT64_C(0xffffffffffff));
-    s->standard.deq_timedelta = (uint32_t)(0);
-    s->standard.deq_qdepth = (uint32_t)((0) & 0x7ffff);
+    return SD_GOES_ON;
+}
+
+/* The queue was empty. */
+SD_ALWAYS_INLINE void p4_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+{
     s->standard.egress_port = (uint16_t)((p->egress_port) & 0x1ff);
     s->standard.egress_spec = (uint16_t)((512) & 0x1ff);
-    end = p4_Sender(w, p, s);
+}
+
+/* Egress has ended so: the packet departs. */
+SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+{
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
     if (s->standard.egress_spec == 511)
@@ -658,7 +873,7 @@ SD_INLINE bool p4_packet(struct sd_worker *w, struct sd_packet *p, struct p4_sta
     }
     p->verdict = SD_VERDICT_SEND;
     if (SD_LIKELY(p4_deparse_in_place(p, s)))
-        return true;
+        return SD_ENDED;
     sd_emit_begin(w);
     end = p4_RouterDeparser(w, p, s);
     if (SD_UNLIKELY(end))
@@ -667,18 +882,155 @@ SD_INLINE bool p4_packet(struct sd_worker *w, struct sd_packet *p, struct p4_sta
         w->failed = 0;
         return p4_drop(p, SD_DROP_TOO_LONG);
     }
-    if (SD_UNLIKELY(!sd_packet_rebuild(p, w)))
-        p->verdict = SD_VERDICT_NO_HEADROOM;
-    return p->verdict == SD_VERDICT_SEND;
+    if (SD_LIKELY(sd_packet_rebuild(p, w)))
+        return SD_ENDED;
+    p->verdict = SD_VERDICT_NO_HEADROOM;
+    return SD_LEAVES;
+}
+
+/* The way of one packet, straight through. */
+SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
+{
+    struct p4_state state = {}, *s = &state;
+    uint32_t next = p4_enter(w, p, s);
+    if (SD_UNLIKELY(next != SD_GOES_ON))
+        return next;
+    next = p4_after_ingress(w, p, s, p4_Router(w, p, s));
+    if (next != SD_GOES_ON)
+        return next;
+    p4_before_egress(w, p, s);
+    return p4_after_egress(w, p, s, p4_Sender(w, p, s));
+}
+
+/* A packet's way from its arrival up to its first wait. */
+SD_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+{
+    struct p4_context *c = &b->contexts[i];
+    struct p4_state state = {}, *s = &state;
+    uint32_t end, next;
+    (void)c;
+    next = p4_enter(w, p, s);
+    if (SD_UNLIKELY(next != SD_GOES_ON))
+        return next;
+    end = p4_Router__start(w, p, s, c);
+    if (end >= SD_END_WAITS)
+        return SD_WAITS + (end - SD_END_WAITS);
+    next = p4_after_ingress(w, p, s, end);
+    if (SD_UNLIKELY(next == SD_LEAVES)) {
+        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    }
+    if (next != SD_GOES_ON)
+        return next;
+    p4_before_egress(w, p, s);
+    end = p4_Sender(w, p, s);
+    next = p4_after_egress(w, p, s, end);
+    if (SD_UNLIKELY(next == SD_LEAVES)) {
+        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    }
+    return next;
+}
+
+/* From the answer of Router.routes up to the next wait. */
+SD_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+{
+    struct p4_context *c = &b->contexts[i];
+    struct p4_state state = {}, *s = &state;
+    uint32_t end, next;
+    (void)c;
+    sd_take_back(w, &c->kept);
+    end = p4_Router__after_0(w, p, s, c);
+    if (end >= SD_END_WAITS)
+        return SD_WAITS + (end - SD_END_WAITS);
+    next = p4_after_ingress(w, p, s, end);
+    if (SD_UNLIKELY(next == SD_LEAVES)) {
+        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    }
+    if (next != SD_GOES_ON)
+        return next;
+    p4_before_egress(w, p, s);
+    end = p4_Sender(w, p, s);
+    next = p4_after_egress(w, p, s, end);
+    if (SD_UNLIKELY(next == SD_LEAVES)) {
+        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    }
+    return next;
+}
+
+/* From the answer of Router.next_hops up to the next wait. */
+SD_INLINE uint32_t p4_stage_1(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+{
+    struct p4_context *c = &b->contexts[i];
+    struct p4_state state = {}, *s = &state;
+    uint32_t end, next;
+    (void)c;
+    sd_take_back(w, &c->kept);
+    end = p4_Router__after_1(w, p, s, c);
+    if (end >= SD_END_WAITS)
+        return SD_WAITS + (end - SD_END_WAITS);
+    next = p4_after_ingress(w, p, s, end);
+    if (SD_UNLIKELY(next == SD_LEAVES)) {
+        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    }
+    if (next != SD_GOES_ON)
+        return next;
+    p4_before_egress(w, p, s);
+    end = p4_Sender(w, p, s);
+    next = p4_after_egress(w, p, s, end);
+    if (SD_UNLIKELY(next == SD_LEAVES)) {
+        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    }
+    return next;
+}
+
+/* Bursts of packets, each stage for all that have come to it. */
+static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+{
+    struct p4_burst *b = w->burst;
+    uint32_t n_done = 0;
+    if (w->n_burst_left) {
+        if (sd_burst_hand_over(w, packets, n, b->left, NULL, 0, &n_done))
+            return n_done;
+    }
+    while (n_done < n) {
+        struct sd_packet *burst = packets + n_done;
+        const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
+        /* Who is where: a bit for each packet. */
+        uint64_t at[SD_WAITS + 3] = {0};
+        w->kept.length = 0;
+        for (uint32_t i = 0; i < n_burst; i++) {
+            if (i + SD_PREFETCH_PACKETS < n_burst)
+                __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
+            at[p4_stage_arrival(w, &burst[i], b, i)] |= UINT64_C(1) << i;
+        }
+        for (uint64_t set = at[SD_WAITS + 0]; set; set &= set - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(set);
+            at[p4_stage_0(w, &burst[i], b, i)] |= UINT64_C(1) << i;
+        }
+        for (uint64_t set = at[SD_WAITS + 1]; set; set &= set - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(set);
+            at[p4_stage_1(w, &burst[i], b, i)] |= UINT64_C(1) << i;
+        }
+        if (SD_UNLIKELY(at[SD_LEAVES])) {
+            uint32_t n_handed;
+            w->leaving = at[SD_LEAVES];
+            w->burst_at = 0;
+            w->n_burst_left = n_burst;
+            sd_burst_hand_over(w, burst, n_burst, b->left, NULL, 0, &n_handed);
+            return n_done + n_handed;
+        }
+        n_done += n_burst;
+    }
+    return n_done;
 }
 
 static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    struct p4_state *s = w->state;
-    const uint32_t steps = w->steps_left;
+    if (w->n_burst_left || sd_prefers_bursts(w))
+        return p4_process_segments(w, packets, n);
     for (uint32_t i = 0; i < n; i++) {
-        w->steps_left = steps;
-        if (!p4_packet(w, &packets[i], s))
+        if (i + SD_PREFETCH_PACKETS < n)
+            __builtin_prefetch(packets[i + SD_PREFETCH_PACKETS].data);
+        if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))
             return i + 1;
     }
     return n;
@@ -729,9 +1081,9 @@ static const struct sd_action_type p4_table_2__actions[] = {
     {"Router.drop", 0, NULL, 0},
 };
 static const struct sd_table_type p4_tables[] = {
-    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0},
-    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0},
-    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0},
+    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_RANKED, 0},
+    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_ENGINE_LPM, 0},
+    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_EXACT, 0},
 };
 static const struct sd_object_type p4_objects[] = {
     {"Router.received", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},
@@ -813,6 +1165,7 @@ const struct sd_pipeline sd_pipeline = {
     .program_name = "router.p4",
     .state_bytes = sizeof(struct p4_state),
     .state_align = _Alignof(struct p4_state),
+    .burst_bytes = sizeof(struct p4_burst),
     .n_tables = 3,
     .tables = p4_tables,
     .n_objects = 3,
