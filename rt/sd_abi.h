@@ -304,7 +304,7 @@ struct sd_buffer {
 
 struct sd_table_count {
     uint64_t n_lookups;
-    uint64_t n_hits;
+    uint64_t n_misses;
 };
 
 /* What one thread holds; nothing in it is shared while packets run. */

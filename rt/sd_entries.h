@@ -91,9 +91,15 @@ static SD_UNUSED bool sd_table_init(struct sd_table *t, const struct sd_table_ty
         else
             sd_prefix_mask(t->ones + value->offset, value->width_bits, value->width_bits);
     }
-    if (!sd_is_hashed(t))
+    if (t->engine == SD_ENGINE_EXACT) {
+        struct sd_exact_shape shape = sd_table_shape(type, type->key_bytes);
+        t->exact_value = calloc(1, shape.value_bytes);
+        return t->data_bytes == type->data_bytes && t->exact_value &&
+               sd_exact_init(&t->exact, shape, seed, UINT64_MAX, NULL);
+    }
+    if (t->engine != SD_ENGINE_LPM)
         return true;
-    size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
+    size_t n_lengths = (size_t)t->lpm_key->value.width_bits + 1;
     t->by_length = calloc(n_lengths, sizeof *t->by_length);
     t->prefixes = calloc(n_lengths, sizeof *t->prefixes);
     return t->by_length && t->prefixes;
@@ -114,6 +120,9 @@ static SD_UNUSED void sd_table_free(struct sd_table *t)
         free(t->chunks[i].entries);
         free(t->chunks[i].counts);
     }
+    if (t->engine == SD_ENGINE_EXACT)
+        sd_exact_free(&t->exact);
+    free(t->exact_value);
     size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
     for (size_t i = 0; t->by_length && i < n_lengths; i++) {
         if (!t->by_length[i])
@@ -175,9 +184,17 @@ static SD_UNUSED uint64_t sd_prefix_hash(const struct sd_table *t, const struct 
 static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
 {
     uint32_t n = t->type->key_bytes, slot;
-    if (sd_is_hashed(t)) {
+    if (t->engine == SD_ENGINE_EXACT) {
+        struct sd_exact_value value;
+        const uint8_t *at = sd_exact_find(&t->exact, sd_table_shape(t->type, n), view->value);
+        if (!at)
+            return NULL;
+        memcpy(&value, at, sizeof value);
+        return sd_entry_at(t, value.slot);
+    }
+    if (t->engine == SD_ENGINE_LPM) {
         uint32_t length = sd_prefix_bits(t, view->mask);
-        if (t->lpm_key && length > t->lpm_key->value.width_bits)
+        if (length > t->lpm_key->value.width_bits)
             return NULL;
         const struct sd_prefix *prefix = t->by_length[length];
         if (!prefix)
@@ -322,6 +339,9 @@ static SD_UNUSED bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
         t->ranked = ranked;
         return sd_index_reserve(&t->identities);
     }
+    /* It makes room when it inserts. */
+    if (t->engine == SD_ENGINE_EXACT)
+        return true;
     struct sd_prefix *prefix = t->by_length[prefix_bits];
     if (!prefix) {
         prefix = calloc(1, sizeof *prefix);
@@ -368,31 +388,59 @@ static SD_UNUSED uint64_t sd_ranked_position(const struct sd_table *t, const str
     return low;
 }
 
-/* Makes the entry known to its engine; there is room. */
-static SD_UNUSED void sd_engine_add(struct sd_table *t, struct sd_entry *e)
+/* What the exact engine keeps of an entry. */
+static SD_UNUSED const uint8_t *sd_exact_value_of(const struct sd_table *t, const struct sd_entry *e)
+{
+    struct sd_exact_value value = {e->slot, e->what};
+    memcpy(t->exact_value, &value, sizeof value);
+    if (t->type->data_bytes > 0)
+        memcpy(t->exact_value + sizeof value, sd_entry_data(t, e), t->type->data_bytes);
+    return t->exact_value;
+}
+
+/* The entry leads somewhere else. */
+static SD_UNUSED uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
+{
+    if (t->engine != SD_ENGINE_EXACT)
+        return SD_OK;
+    struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
+    return sd_exact_replace(&t->exact, shape, sd_entry_value(t, e), sd_exact_value_of(t, e));
+}
+
+/* Makes the entry known to its engine; what sd_table_reserve has made room for does not fail. */
+static SD_UNUSED uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
+    if (t->engine == SD_ENGINE_EXACT) {
+        struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
+        return sd_exact_insert(&t->exact, shape, value, sd_exact_value_of(t, e));
+    }
     if (t->engine == SD_ENGINE_RANKED) {
         uint64_t at = sd_ranked_position(t, e);
         memmove(t->ranked + at + 1, t->ranked + at, (t->n_ranked - at) * sizeof *t->ranked);
         t->ranked[at] = e;
         t->n_ranked++;
         sd_index_add(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
-        return;
+        return SD_OK;
     }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];
     sd_index_add(&prefix->index, sd_prefix_hash(t, prefix, value), e->slot);
     if (prefix->index.n > 1)
-        return;
+        return SD_OK;
     uint32_t at = t->n_prefixes++;
     for (; at > 0 && t->prefixes[at - 1]->prefix_bits < prefix->prefix_bits; at--)
         t->prefixes[at] = t->prefixes[at - 1];
     t->prefixes[at] = prefix;
+    return SD_OK;
 }
 
 static SD_UNUSED void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
+    if (t->engine == SD_ENGINE_EXACT) {
+        sd_exact_remove(&t->exact, sd_table_shape(t->type, t->type->key_bytes), value);
+        return;
+    }
     if (t->engine == SD_ENGINE_RANKED) {
         uint64_t at = sd_ranked_position(t, e);
         t->n_ranked--;
@@ -411,6 +459,15 @@ static SD_UNUSED void sd_engine_remove(struct sd_table *t, const struct sd_entry
     memmove(t->prefixes + at, t->prefixes + at + 1, (t->n_prefixes - at) * sizeof *t->prefixes);
 }
 
+/* Bytes of an entry that packets touch, about. */
+SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
+{
+    if (t->engine != SD_ENGINE_EXACT)
+        return t->entry_bytes;
+    uint32_t beside = sd_exact_entry_bytes(sd_table_shape(t->type, t->type->key_bytes));
+    return beside + (sd_table_uses_entries(t->type) ? t->entry_bytes : 0);
+}
+
 /* An entry with a key that the table does not have. */
 static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
                                        const struct sd_entry_view *view, bool is_const, uint64_t now_ns,
@@ -418,7 +475,7 @@ static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_t
 {
     uint32_t n = t->type->key_bytes;
     uint32_t prefix_bits = sd_prefix_bits(t, view->mask);
-    if (sd_is_hashed(t) && prefix_bits > (t->lpm_key ? t->lpm_key->value.width_bits : 0))
+    if (t->engine == SD_ENGINE_LPM && prefix_bits > t->lpm_key->value.width_bits)
         return SD_OUT_OF_RANGE;
     if (!sd_table_reserve(t, prefix_bits))
         return SD_NO_MEMORY;
@@ -441,17 +498,24 @@ static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_t
     e->last_hit_ns = now_ns;
     e->reported_ns = SD_NEVER;
     e->idle_timeout_ns = view->idle_timeout_ns;
-    t->n_timed += e->idle_timeout_ns > 0;
     memcpy(sd_entry_value(t, e), view->value, n);
     if (t->mask_at)
         memcpy((uint8_t *)e + t->mask_at, view->mask, n);
     for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
         *sd_entry_count(t, e, i) = (struct sd_count){0, 0};
     sd_target_set(t, e, view, target);
-    sd_engine_add(t, e);
+    status = sd_engine_add(t, e);
+    if (status != SD_OK) {
+        sd_target_drop(e);
+        e->slot = t->free_slot;
+        t->free_slot = slot;
+        t->next_handle--;
+        return status;
+    }
+    t->n_timed += e->idle_timeout_ns > 0;
     t->ordered[t->n_ordered++] = (struct sd_ordered){e->handle, slot};
     t->n_entries++;
-    instance->entries_bytes += t->entry_bytes;
+    instance->entries_bytes += sd_touched_bytes(t);
     *handle = e->handle;
     return SD_OK;
 }

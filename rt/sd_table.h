@@ -3,7 +3,8 @@
  *
  * Owns: struct sd_table, its entries, and the engines that find them:
  *
- *   exact   all keys exact: one index.
+ *   exact   all keys exact: sd_exact.h, with the action and its data beside the key, so that packets need no more of
+ *           an entry than what they find there, unless it counts, expires or leads to a profile.
  *   LPM     all but one LPM key are exact: an index for each prefix length that is in use, the longest first.
  *   ranked  anything else: all entries in order of precedence. Larger priorities come first; in tables without
  *           ternary, range or optional keys larger sums of prefix lengths; then what was inserted first.
@@ -17,8 +18,13 @@
 #ifndef SD_TABLE_H
 #define SD_TABLE_H
 
+#include "sd_exact_write.h"
 #include "sd_match.h"
 #include "sd_profile.h"
+
+#ifdef SD_TRACE
+#define SD_WANTS_HANDLES
+#endif
 
 struct sd_found {
     /* Action data. */
@@ -27,7 +33,7 @@ struct sd_found {
     uint32_t action;
     /* UINT32_MAX: no profile. */
     uint32_t member;
-    /* SD_DEFAULT_ENTRY on a miss. */
+    /* SD_DEFAULT_ENTRY on a miss. Only where somebody wants to know (SD_WANTS_HANDLES): it is not at hand. */
     uint64_t handle;
     bool hit;
 };
@@ -99,7 +105,12 @@ struct sd_table {
     /* Ones of each key, as the masks of exact keys are. */
     uint8_t *ones;
 
-    /* Hash: the LPM key, or NULL; by length of the prefix; those that are in use, the longest first. */
+    /* Exact. */
+    struct sd_exact exact;
+    /* Room to put together what it keeps beside a key. */
+    uint8_t *exact_value;
+
+    /* LPM: its key, or NULL; by length of the prefix; those that are in use, the longest first. */
     const struct sd_key_type *lpm_key;
     struct sd_prefix **by_length;
     struct sd_prefix **prefixes;
@@ -114,12 +125,6 @@ struct sd_table {
     struct sd_count default_count;
     struct sd_meter default_meter;
 };
-
-/* Whether entries are found by hashing their keys. */
-SD_INLINE bool sd_is_hashed(const struct sd_table *t)
-{
-    return t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_LPM;
-}
 
 /* --- Entries --- */
 
@@ -170,10 +175,17 @@ SD_ALWAYS_INLINE struct sd_entry *sd_index_find(const struct sd_table *t, const 
     return NULL;
 }
 
-SD_ALWAYS_INLINE struct sd_entry *sd_exact_lookup(const struct sd_table *t, uint64_t hash, const uint8_t *key,
-                                                  uint32_t key_bytes)
+/* What the exact engine keeps beside a key; action data follow. */
+struct sd_exact_value {
+    uint32_t slot;
+    /* Action index, member id or group id. */
+    uint32_t what;
+};
+
+SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type *type, uint32_t key_bytes)
 {
-    return t->n_prefixes ? sd_index_find(t, &t->prefixes[0]->index, hash, key, NULL, key_bytes) : NULL;
+    struct sd_exact_shape shape = {key_bytes, (uint32_t)sizeof(struct sd_exact_value) + type->data_bytes, false};
+    return shape;
 }
 
 SD_ALWAYS_INLINE struct sd_entry *sd_lpm_lookup(const struct sd_table *t, const uint8_t *key,
@@ -249,55 +261,98 @@ static SD_UNUSED struct sd_found sd_entry_target(const struct sd_entry *e, uint6
     return found;
 }
 
+/* What the first step of a lookup gives the second one. */
+struct sd_asked {
+    uint64_t hash;
+    uint8_t *bucket;
+};
+
 /*
  * A lookup in two steps, so that other packets run while the memory comes. `type` is that of the table and
- * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing. The first step gives what the second one wants.
+ * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing.
  */
-SD_ALWAYS_INLINE uint64_t sd_table_ask(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
-                                       const void *key, uint32_t key_bytes)
+SD_ALWAYS_INLINE struct sd_asked sd_table_ask(const struct sd_worker *w, uint32_t table,
+                                              const struct sd_table_type *type, const void *key, uint32_t key_bytes)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine != SD_ENGINE_EXACT)
-        return 0;
-    uint64_t hash = sd_key_hash(t->secrets, key, NULL, key_bytes);
-    if (t->n_prefixes) {
-        const struct sd_index *index = &t->prefixes[0]->index;
-        __builtin_prefetch(&index->cells[(uint32_t)hash & index->mask]);
+    struct sd_asked asked = {0, NULL};
+    if (engine == SD_ENGINE_EXACT) {
+        struct sd_exact_probe probe = sd_exact_start(&t->exact, sd_table_shape(type, key_bytes), key);
+        asked.hash = probe.hash;
+        asked.bucket = probe.bucket;
     }
-    return hash;
+    return asked;
 }
 
-/* `asked` from sd_table_ask, with the same key. */
-SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
-                                                 const struct sd_table_type *type, const void *key,
-                                                 uint32_t key_bytes, uint64_t asked, uint64_t selector_hash)
+/* Whether packets change something of an entry that they hit, or need more of it than its action. */
+SD_ALWAYS_INLINE bool sd_table_uses_entries(const struct sd_table_type *type)
+{
+    return type->has_idle_timeout || type->has_direct_counter || type->has_direct_meter ||
+           type->profile != UINT32_MAX;
+}
+
+SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t table)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    w->table_counts[table].n_misses++;
+    return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, false};
+}
+
+SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                              const struct sd_table_type *type, struct sd_entry *e,
+                                              uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
-    struct sd_table_count *count = &w->table_counts[table];
-    count->n_lookups++;
-    struct sd_entry *e = NULL;
-    uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine == SD_ENGINE_EXACT)
-        e = sd_exact_lookup(t, asked, key, key_bytes);
-    else if (engine == SD_ENGINE_LPM)
-        e = sd_lpm_lookup(t, key, key_bytes);
-    else if (engine == SD_ENGINE_RANKED)
-        e = sd_ranked_lookup(t, key, key_bytes);
-    if (!e)
-        return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, false};
-    count->n_hits++;
     sd_entry_hit(w, packet, t, table, type, e);
     if (type->profile == UINT32_MAX || SD_LIKELY(e->kind == SD_ENTRY_ACTION))
         return (struct sd_found){sd_entry_data(t, e), e->what, UINT32_MAX, e->handle, true};
     return sd_entry_target(e, selector_hash);
 }
 
+SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                 const struct sd_table_type *type, const void *key,
+                                                 uint32_t key_bytes, struct sd_asked asked, uint64_t selector_hash)
+{
+    struct sd_table *t = &w->instance->tables[table];
+    struct sd_exact_probe probe = {asked.hash, asked.bucket};
+    const uint8_t *at = sd_exact_finish(&t->exact, sd_table_shape(type, key_bytes), key, &probe);
+    if (!at)
+        return sd_table_miss(w, table);
+    struct sd_exact_value value;
+    memcpy(&value, at, sizeof value);
+    if (sd_table_uses_entries(type))
+        return sd_table_hit(w, packet, table, type, sd_entry_at(t, value.slot), selector_hash);
+    struct sd_found found = {at + sizeof value, value.what, UINT32_MAX, 0, true};
+#ifdef SD_WANTS_HANDLES
+    found.handle = sd_entry_at(t, value.slot)->handle;
+#endif
+    return found;
+}
+
+/* `asked` from sd_table_ask, with the same key. Whoever calls counts the lookup. */
+SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                 const struct sd_table_type *type, const void *key,
+                                                 uint32_t key_bytes, struct sd_asked asked, uint64_t selector_hash)
+{
+    struct sd_table *t = &w->instance->tables[table];
+    uint32_t engine = type->engine ? type->engine : t->engine;
+    if (engine == SD_ENGINE_EXACT)
+        return sd_exact_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
+    struct sd_entry *e = NULL;
+    if (engine == SD_ENGINE_LPM)
+        e = sd_lpm_lookup(t, key, key_bytes);
+    else if (engine == SD_ENGINE_RANKED)
+        e = sd_ranked_lookup(t, key, key_bytes);
+    return e ? sd_table_hit(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
+}
+
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
                                                  uint32_t key_bytes, uint64_t selector_hash)
 {
-    uint64_t asked = sd_table_ask(w, table, type, key, key_bytes);
+    struct sd_asked asked = sd_table_ask(w, table, type, key, key_bytes);
+    w->table_counts[table].n_lookups++;
     return sd_table_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
 }
 

@@ -84,7 +84,7 @@ static SD_UNUSED uint32_t sd_table_modify(struct sd_instance *instance, uint32_t
     e->last_hit_ns = now_ns;
     e->reported_ns = SD_NEVER;
     *handle = e->handle;
-    return SD_OK;
+    return sd_engine_update(t, e);
 }
 
 static SD_UNUSED uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
@@ -99,7 +99,7 @@ static SD_UNUSED uint32_t sd_table_remove(struct sd_instance *instance, uint32_t
     sd_target_drop(e);
     t->n_timed -= e->idle_timeout_ns > 0;
     t->n_entries--;
-    instance->entries_bytes -= t->entry_bytes;
+    instance->entries_bytes -= sd_touched_bytes(t);
     uint32_t slot = e->slot;
     e->slot = t->free_slot;
     t->free_slot = slot;

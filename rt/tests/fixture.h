@@ -2,6 +2,7 @@
 #ifndef SD_FIXTURE_H
 #define SD_FIXTURE_H
 
+#define SD_WANTS_HANDLES
 #include "check.h"
 #include "sd_instance.h"
 

@@ -13,6 +13,7 @@ use crate::types::size_bytes;
 use crate::{program, straight};
 use arch::BlockRole;
 use ir::layout::Leaf;
+use ir::lookup::index;
 use ir::{BlockId, NodeId, Type, VarId};
 use rustc_hash::FxHashMap;
 
@@ -24,7 +25,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line(format!("/* What a packet keeps while it waits for {}. */", comment(&table.name)));
         out.open(format!("struct p4_at_{i}"));
         out.line(format!("struct {}__key key;", cx.table_name(point.table)));
-        out.line("uint64_t asked;");
+        out.line("struct sd_asked asked;");
         if table.implementation.is_some() {
             out.line("uint64_t selector;");
         }
@@ -354,6 +355,12 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.close("");
     let is_ingress = |i: &usize| cx.program.blocks[plan.points[*i].block].role != BlockRole::Egress;
     let stage = |number: usize, name: &str, out: &mut Code| {
+        if let Some(point) = plan.points.get(number) {
+            out.line(format!(
+                "w->table_counts[{}].n_lookups += (uint64_t)__builtin_popcountll(at[SD_WAITS + {number}]);",
+                index(point.table)
+            ));
+        }
         out.open(format!("for (uint64_t set = at[SD_WAITS + {number}]; set; set &= set - 1)"));
         out.line("const uint32_t i = (uint32_t)__builtin_ctzll(set);");
         out.line(format!("at[{name}(w, &burst[i], b, i)] |= UINT64_C(1) << i;"));

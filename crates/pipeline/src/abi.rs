@@ -325,7 +325,7 @@ mirrors! {
     #[derive(PartialEq, Eq, Default)]
     struct TableCount = "sd_table_count", 16 bytes {
         n_lookups: u64,
-        n_hits: u64,
+        n_misses: u64,
     }
 
     struct Worker = "sd_worker", 224 bytes {

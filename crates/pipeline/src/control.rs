@@ -84,7 +84,7 @@ impl Control {
             let none = TableUse { n_entries: ops.table_n_entries(table), n_lookups: 0, n_hits: 0 };
             counts.fold(none, |all, count| TableUse {
                 n_lookups: all.n_lookups.wrapping_add(count.n_lookups),
-                n_hits: all.n_hits.wrapping_add(count.n_hits),
+                n_hits: all.n_hits.wrapping_add(count.n_lookups.wrapping_sub(count.n_misses)),
                 ..all
             })
         };
