@@ -196,6 +196,9 @@ pub struct RunArgs {
     /// Who runs the program
     #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
     pub engine: RunEngineArg,
+    /// Compile C that tells every step, and tell the story of each packet from it; with --engine native
+    #[arg(long, conflicts_with = "quiet")]
+    pub trace: bool,
     /// Do not tell the story of each packet
     #[arg(short = 'q', long)]
     pub quiet: bool,

@@ -10,7 +10,7 @@ use device::{Config, Device};
 use diagnostics::SourceMap;
 use interp::Interpreter;
 use ir::Program;
-use pipeline::{Native, Pipeline, native_device};
+use pipeline::{Native, Pipeline, Trace, native_device};
 use std::sync::Arc;
 
 /// How packets go through compiled code.
@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub enum Way {
     Straight,
     BlockByBlock,
+    /// The same, with every step told.
+    Told,
 }
 
 impl Way {
@@ -25,6 +27,7 @@ impl Way {
         match self {
             Way::Straight => "the straight path of compiled code",
             Way::BlockByBlock => "compiled code, block by block",
+            Way::Told => "compiled code that tells every step",
         }
     }
 }
@@ -43,6 +46,15 @@ impl Compiled {
         Ok(Compiled { program: prepared.program, pipeline })
     }
 
+    /// Code that tells every step: of the program as it was written, without passes.
+    fn telling(loaded: &Loaded, name: &str, args: &CcArgs) -> Result<Compiled, Exit> {
+        let prepared = Prepared::as_written(loaded, name);
+        let mut compiling = Compiling::new(args)?;
+        compiling.options.trace = Trace::On;
+        let text = prepared.c_text(codegen::Options { trace: true, ..Default::default() });
+        Ok(Compiled { program: prepared.program, pipeline: compiling.pipeline(&text)? })
+    }
+
     /// A switch of its own, fresh.
     pub fn device(&self, schema: &Arc<Schema>, config: &Config) -> Result<Device<Native>, Exit> {
         let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
@@ -59,15 +71,26 @@ pub struct Ready {
     pub loaded: Loaded,
     compiled: Option<Compiled>,
     engine: EngineArg,
+    /// Of the executors that are compiled code.
+    ways: &'static [Way],
 }
 
 impl Ready {
     pub fn new(loaded: Loaded, name: &str, engine: EngineArg, args: &CcArgs) -> Result<Ready, Exit> {
-        let compiled = match engine {
-            EngineArg::Interp => None,
-            EngineArg::Native | EngineArg::Both => Some(Compiled::new(&loaded, name, args)?),
+        let (compiled, ways): (_, &[Way]) = match engine {
+            EngineArg::Interp => (None, &[]),
+            EngineArg::Native => (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight]),
+            EngineArg::Both => {
+                (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight, Way::BlockByBlock])
+            }
         };
-        Ok(Ready { loaded, compiled, engine })
+        Ok(Ready { loaded, compiled, engine, ways })
+    }
+
+    /// With compiled code that tells every step, and nothing else.
+    pub fn telling(loaded: Loaded, name: &str, args: &CcArgs) -> Result<Ready, Exit> {
+        let compiled = Some(Compiled::telling(&loaded, name, args)?);
+        Ok(Ready { loaded, compiled, engine: EngineArg::Native, ways: &[Way::Told] })
     }
 }
 
@@ -83,13 +106,8 @@ pub struct Engines {
 impl Engines {
     pub fn new(ready: &Ready, args: &SwitchArgs) -> Result<Engines, Exit> {
         let Simulation { interpreter, schema, sources, config } = Simulation::of(ready.loaded.clone(), args)?;
-        let ways: &[Way] = match ready.engine {
-            EngineArg::Interp => &[],
-            EngineArg::Native => &[Way::Straight],
-            EngineArg::Both => &[Way::Straight, Way::BlockByBlock],
-        };
         let mut native = Vec::new();
-        for (way, compiled) in ways.iter().zip(ready.compiled.iter().cycle()) {
+        for (way, compiled) in ready.ways.iter().zip(ready.compiled.iter().cycle()) {
             native.push((*way, Box::new(compiled.device(&schema, &config)?)));
         }
         let interpreter = (ready.engine != EngineArg::Native).then(|| Box::new(interpreter));

@@ -8,7 +8,7 @@ use device::traffic::{Output, Totals};
 use diagnostics::SourceMap;
 use interp::Silent;
 use interp::story::Teller;
-use pipeline::{BurstPacket, Bursts, Fate, Native, Path};
+use pipeline::{BurstPacket, Bursts, Fate, Native, Observing, Path};
 use std::sync::Arc;
 
 /// Room in front of a packet, for headers that a program adds.
@@ -77,14 +77,14 @@ impl Machine {
         Ok(expected.unwrap_or_default())
     }
 
-    /// A packet arrives. Gives what leaves now; the interpreter tells the story.
+    /// A packet arrives. Gives what leaves now. The interpreter tells the story, or else compiled code that can.
     pub fn inject(
         &mut self,
         port: u32,
         bytes: &[u8],
-        teller: Option<&mut Teller<'_>>,
+        mut teller: Option<&mut Teller<'_>>,
     ) -> Result<Vec<Output>, Differs> {
-        let mut expected = self.engines.interpreter.as_mut().map(|device| match teller {
+        let mut expected = self.engines.interpreter.as_mut().map(|device| match teller.take() {
             Some(teller) => device.switch.inject(port, bytes, teller),
             None => device.switch.inject(port, bytes, &mut Silent),
         });
@@ -92,6 +92,10 @@ impl Machine {
             let found = match way {
                 Way::Straight => straight(device, &mut self.bursts, &mut self.storage, port, bytes),
                 Way::BlockByBlock => device.switch.inject(port, bytes, &mut ()),
+                Way::Told => match teller.take() {
+                    Some(teller) => device.switch.inject(port, bytes, &mut Observing(teller)),
+                    None => device.switch.inject(port, bytes, &mut ()),
+                },
             };
             match &expected {
                 Some(expected) => same(expected, &found, *way)?,

@@ -18,7 +18,7 @@ const MESSAGES_SHOWN: usize = 30;
 /// C lines shown of what a compiler refuses.
 const LINES_SHOWN: usize = 5;
 
-/// A program as C is made from it: after the passes.
+/// A program as C is made from it.
 #[derive(Clone)]
 pub struct Prepared {
     pub program: Arc<Program>,
@@ -28,6 +28,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Without passes: every step is one of the program's own.
+    pub fn as_written(loaded: &Loaded, name: &str) -> Prepared {
+        let program = Arc::new(loaded.runnable.program.clone());
+        Prepared { program, sources: Arc::clone(&loaded.sources), name: name.to_string() }
+    }
+
+    /// After the passes.
     pub fn new(loaded: &Loaded, name: &str) -> Result<Prepared, Exit> {
         let mut program = loaded.runnable.program.clone();
         ir::passes::run(&mut program, ir::passes::DEFAULT).map_err(|error| {

@@ -27,8 +27,17 @@ pub fn run(args: &RunArgs, matches: &ArgMatches) -> Exit {
 }
 
 fn run_on_engines(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
-    if args.engine == RunEngineArg::Native && args.stories.is_some() {
-        output::error_line("stories are told by the interpreter; --engine both runs compiled code, too");
+    let is_native = args.engine == RunEngineArg::Native;
+    if is_native && args.stories.is_some() && !args.trace {
+        output::error_line(
+            "compiled code tells stories with --trace; --engine both runs it beside the interpreter, which tells them",
+        );
+        return Err(Exit::Usage);
+    }
+    if args.trace && !is_native {
+        output::error_line(
+            "--trace is of compiled code: --engine native; the interpreter tells stories without it",
+        );
         return Err(Exit::Usage);
     }
     let loaded = load(&args.program, &args.front_end, matches)?;
@@ -40,7 +49,10 @@ fn run_on_engines(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         (RunEngineArg::Both, _) => EngineArg::Both,
     };
     let name = args.program.to_string_lossy();
-    let ready = Ready::new(loaded, &name, engine, &args.cc)?;
+    let ready = match args.trace {
+        true => Ready::telling(loaded, &name, &args.cc)?,
+        false => Ready::new(loaded, &name, engine, &args.cc)?,
+    };
     let engines = Engines::new(&ready, &args.switch)?;
     let Some(script) = &args.script else {
         let compiling = match args.engine {
@@ -175,7 +187,7 @@ fn captures(
         inputs.push(Input { port: *port, reader, next });
     }
     let n_stories = if args.quiet { 0 } else { args.stories.unwrap_or(STORIES_OF_CAPTURES) };
-    let n_stories = if machine.is_interpreted() { n_stories } else { 0 };
+    let n_stories = if machine.is_interpreted() || args.trace { n_stories } else { 0 };
     let sources = machine.sources();
     let mut outputs = Outputs { dir: args.out.as_deref(), writers: BTreeMap::new(), n_sent: BTreeMap::new() };
     let times = inputs.iter().filter_map(|i| i.next.as_ref()).map(|p| p.timestamp_ns);

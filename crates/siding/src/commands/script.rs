@@ -10,7 +10,7 @@ use diagnostics::{Diagnostic, SourceMap};
 use interp::Engine;
 use interp::load::Executable;
 use interp::story::{Event, Observer, Story, Teller, render as prose};
-use pipeline::Native;
+use pipeline::{Native, Observing};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -77,7 +77,7 @@ pub fn test(
         transcripts.push(("the interpreter", transcript));
     }
     for (way, device) in native {
-        let (report, transcript) = trial.run_native(way, device, &config);
+        let (report, transcript) = trial.run_native(way, device, &sources, &config, (stories, json));
         if !report.is_success() {
             output::err(&format!("{}, on {}:\n", script.display(), way.text()));
         }
@@ -123,18 +123,25 @@ impl Trial<'_> {
         stories: Stories,
         json: bool,
     ) -> (stf::Report, Vec<Step>) {
-        let n_max = match stories {
-            Stories::None => 0,
-            Stories::Told(n) => n,
-            Stories::IfFailed => usize::MAX,
-        };
-        let teller = Rc::new(RefCell::new(Storyteller::new(program, n_max)));
+        let teller = Storyteller::new(program, stories);
         let mut observer = Shared(Rc::clone(&teller));
-        let mut device = Told {
-            device: stf::Driven { device: &mut interpreter, observer: &mut observer },
-            stories: Rc::clone(&teller),
-        };
-        let (report, transcript) = self.run(&mut device);
+        self.tell(
+            &mut stf::Driven { device: &mut interpreter, observer: &mut observer },
+            &teller,
+            stories,
+            json,
+        )
+    }
+
+    /// Runs what a teller listens to, and tells its stories.
+    fn tell(
+        &mut self,
+        device: &mut dyn stf::Device,
+        teller: &Rc<RefCell<Storyteller<'_>>>,
+        stories: Stories,
+        json: bool,
+    ) -> (stf::Report, Vec<Step>) {
+        let (report, transcript) = self.run(&mut Told { device, stories: Rc::clone(teller) });
         teller.borrow_mut().next();
         if stories != Stories::IfFailed || !report.is_success() {
             tell(&teller.borrow().stories, json);
@@ -146,12 +153,25 @@ impl Trial<'_> {
         &mut self,
         way: Way,
         mut device: Box<Device<Native>>,
+        program: &SourceMap,
         config: &Config,
+        (stories, json): (Stories, bool),
     ) -> (stf::Report, Vec<Step>) {
         let mut nobody = ();
         match way {
             Way::Straight => self.run(&mut stf::Straight::new(&mut device, &mut nobody, config)),
             Way::BlockByBlock => self.run(&mut stf::Driven { device: &mut device, observer: &mut nobody }),
+            Way::Told => {
+                let teller = Storyteller::new(program, stories);
+                let mut observer = Shared(Rc::clone(&teller));
+                let mut observer = Observing(&mut observer);
+                self.tell(
+                    &mut stf::Driven { device: &mut device, observer: &mut observer },
+                    &teller,
+                    stories,
+                    json,
+                )
+            }
         }
     }
 }
@@ -259,8 +279,13 @@ struct Storyteller<'s> {
 }
 
 impl<'s> Storyteller<'s> {
-    fn new(sources: &'s SourceMap, n_max: usize) -> Storyteller<'s> {
-        Storyteller { sources, stories: Vec::new(), n_max, current: None }
+    fn new(sources: &'s SourceMap, stories: Stories) -> Rc<RefCell<Storyteller<'s>>> {
+        let n_max = match stories {
+            Stories::None => 0,
+            Stories::Told(n) => n,
+            Stories::IfFailed => usize::MAX,
+        };
+        Rc::new(RefCell::new(Storyteller { sources, stories: Vec::new(), n_max, current: None }))
     }
 
     /// The next packet begins; gives the story of the one before.
@@ -286,7 +311,7 @@ impl Observer for Storyteller<'_> {
 
 /// A device whose packets each begin a story.
 struct Told<'a, 's> {
-    device: stf::Driven<'a, 'a, Engine>,
+    device: &'a mut dyn stf::Device,
     stories: Rc<RefCell<Storyteller<'s>>>,
 }
 
