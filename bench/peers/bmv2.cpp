@@ -3,16 +3,18 @@
  *
  *     peer-bmv2 [--quick] [--size N]
  *
- * The switch is BMv2's own class, with its own threads and queues; ports are memory. Two lines per size:
+ * The switch is BMv2's own class, with its own threads and queues; ports are memory. Two lines per
+ * size:
  *
- *   "l2"         packets go in by receive() and come out of the transmit function, through all of its threads on one
- *                core. The queues to the egress threads are deep enough that nothing is dropped.
- *   "l2-inline"  no threads, no queues: each packet is made, parsed, taken through ingress and egress and deparsed in
- *                place. This is less than the switch does; it is what its pipeline alone could reach.
+ *   "l2"         packets go in by receive() and come out of the transmit function, through all of
+ * its threads on one core. The queues to the egress threads are deep enough that nothing is
+ * dropped. "l2-inline"  no threads, no queues: each packet is made, parsed, taken through ingress
+ * and egress and deparsed in place. This is less than the switch does; it is what its pipeline
+ * alone could reach.
  *
- * Cycles are processor time of the whole process. "size" is the entries of each of the two exact tables; 64-byte
- * packets draw their addresses at random from them, so that every lookup hits. Entries are added by the calls that
- * the control server makes.
+ * Cycles are processor time of the whole process. "size" is the entries of each of the two exact
+ * tables; 64-byte packets draw their addresses at random from them, so that every lookup hits.
+ * Entries are added by the calls that the control server makes.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -83,7 +85,8 @@ double process_cycles() {
 }
 
 /* Cycles per packet through the running switch, or a negative number where packets were lost. */
-double run(SimpleSwitch *sw, const std::vector<std::string> &packets, size_t n, std::atomic<uint64_t> *n_sent) {
+double run(SimpleSwitch *sw, const std::vector<std::string> &packets, size_t n,
+           std::atomic<uint64_t> *n_sent) {
     uint64_t before = n_sent->load();
     double begin = process_cycles();
     for (size_t i = 0; i < n; i++)
@@ -95,7 +98,8 @@ double run(SimpleSwitch *sw, const std::vector<std::string> &packets, size_t n, 
     return n_sent->load() - before == n ? cycles : -1;
 }
 
-/* Cycles per packet through the pipeline alone, or a negative number where a packet does not come out as it went in. */
+/* Cycles per packet through the pipeline alone, or a negative number where a packet does not come
+ * out as it went in. */
 double run_inline(SimpleSwitch *sw, const std::vector<std::string> &packets, size_t n) {
     bm::Parser *parser = sw->get_parser("parser");
     bm::Pipeline *ingress = sw->get_pipeline("ingress");
@@ -105,8 +109,8 @@ double run_inline(SimpleSwitch *sw, const std::vector<std::string> &packets, siz
     double begin = process_cycles();
     for (size_t i = 0; i < n; i++) {
         const std::string &bytes = packets[i % n_packets];
-        auto packet = sw->new_packet_ptr(0, i, packet_bytes,
-                                         bm::PacketBuffer(packet_bytes + 512, bytes.data(), packet_bytes));
+        auto packet = sw->new_packet_ptr(
+            0, i, packet_bytes, bm::PacketBuffer(packet_bytes + 512, bytes.data(), packet_bytes));
         bm::PHV *phv = packet->get_phv();
         phv->reset_metadata();
         parser->parse(packet.get());
@@ -139,8 +143,9 @@ int measure(const std::string &json, const char *version, uint32_t n_entries, bo
         return -1;
     load_s = (peer_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - load_s) / 1e9;
     snprintf(extra, sizeof(extra),
-             "\"unit\":\"packet\",\"program\":\"l2\",\"packet_bytes\":%d,\"packets\":%zu,\"load_s\":%.6f", packet_bytes,
-             n_packets, load_s);
+             "\"unit\":\"packet\",\"program\":\"l2\",\"packet_bytes\":%d,\"packets\":%zu,\"load_"
+             "s\":%.6f",
+             packet_bytes, n_packets, load_s);
     std::vector<std::string> packets = make_packets(n_entries);
 
     run_inline(sw, packets, n / 4);
@@ -173,12 +178,13 @@ void pin() {
         }
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char **argv) {
     const uint32_t sizes[] = {10, 1000, 100000};
     bool quick = peer_flag(argc, argv, "--quick");
-    uint32_t only = static_cast<uint32_t>(strtoul(peer_option(argc, argv, "--size", "0"), nullptr, 10));
+    uint32_t only =
+        static_cast<uint32_t>(strtoul(peer_option(argc, argv, "--size", "0"), nullptr, 10));
     char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

@@ -71,7 +71,12 @@ def action(name, number, parameters, primitives):
 
 
 def exact_table(name, number, field, actions, default, following):
-    names = {MAC_LEARN: "L2Ingress.mac_learn", NO_ACTION: "NoAction", FORWARD: "L2Ingress.forward", DROP: "L2Ingress.drop"}
+    names = {
+        MAC_LEARN: "L2Ingress.mac_learn",
+        NO_ACTION: "NoAction",
+        FORWARD: "L2Ingress.forward",
+        DROP: "L2Ingress.drop",
+    }
     return {
         "name": name,
         "id": number,

@@ -65,8 +65,8 @@ build_bmv2() {
     mkdir -p "$out/peers"
     "$here/bmv2_l2_json.py" >"$out/peers/l2.json"
     # BMv2's headers and sources are not ours to warn about.
-    local common=(-std=c++17 -D_GNU_SOURCE -DHAVE_CONFIG_H -O3 -DNDEBUG -isystem "$bmv2/include" -isystem "$tree/include"
-        -isystem "$switch" -isystem "$bmv2/third_party/spdlog" "${jsoncpp[@]}")
+    local common=(-std=c++17 -D_GNU_SOURCE -DHAVE_CONFIG_H -O3 -DNDEBUG "${jsoncpp[@]}" -isystem "$switch"
+        -isystem "$bmv2/include" -isystem "$tree/include" -isystem "$bmv2/third_party/spdlog")
     for source in simple_switch primitives; do
         "${CXX:-c++}" "${common[@]}" -w -c "$switch/$source.cpp" -o "$out/peers/$source.o"
     done

@@ -1,6 +1,7 @@
 /*
- * Starts DPDK's environment for one thread, without devices and without root's leftovers: on huge pages where enough
- * of them are free, on ordinary pages otherwise. Which of the two is part of every printed line ("pages").
+ * Starts DPDK's environment for one thread, without devices and without root's leftovers: on huge
+ * pages where enough of them are free, on ordinary pages otherwise. Which of the two is part of
+ * every printed line ("pages").
  */
 #ifndef PEERS_DPDK_START_H
 #define PEERS_DPDK_START_H
@@ -70,7 +71,7 @@ static inline int peer_dpdk_start(const char *program, unsigned memory_mb)
     args[n++] = (char[]){"--no-pci"};
     args[n++] = (char[]){"--no-telemetry"};
     args[n++] = (char[]){"--log-level=error"};
-    /* Libraries choose AVX-512 code only where this is allowed; processors without it ignore the option. */
+    /* Libraries choose AVX-512 code only where this is allowed, and the processor has it. */
     args[n++] = (char[]){"--force-max-simd-bitwidth=512"};
     /* Nothing is shared with other processes, so that several may run. */
     if (huge) {

@@ -1,20 +1,23 @@
 /*
- * Peer: DPDK's software switch pipeline (SWX) running l2.spec, which is l2.p4 in its own language, and wire.spec, which
- * has no table.
+ * Peer: DPDK's software switch pipeline (SWX) running l2.spec, which is l2.p4 in its own language,
+ * and wire.spec, which has no table.
  *
  *     peer-dpdk_swx [--quick] [--size N] [--packets N]
- *     peer-dpdk_swx --codegen SPEC OUT.c     writes a program's C, which build.sh compiles to SPEC's .so
+ *     peer-dpdk_swx --codegen SPEC OUT.c     writes a program's C, which build.sh compiles to
+ * SPEC's .so
  *
- * Programs run compiled, the only way that DPDK 22.11 has: l2.so and wire.so, which build.sh makes from SWX's own C, lie
- * in the folder peers/ beside the executable.
+ * Programs run compiled, the only way that DPDK 22.11 has: l2.so and wire.so, which build.sh makes
+ * from SWX's own C, lie in the folder peers/ beside the executable.
  *
- * Ports are memory: the input port hands out 64-byte packets of a fixed array one after another, without copying;
- * the output port counts. So the figure is the pipeline's own work. SWX creates its ports by type names, and the
- * compiled path gives no place to register one: this file defines the operations of the type "ring" itself, in place
- * of the library's. The dynamic linker prefers a program's own symbol.
+ * Ports are memory: the input port hands out 64-byte packets of a fixed array one after another,
+ * without copying; the output port counts. So the figure is the pipeline's own work. SWX creates
+ * its ports by type names, and the compiled path gives no place to register one: this file defines
+ * the operations of the type "ring" itself, in place of the library's. The dynamic linker prefers a
+ * program's own symbol.
  *
- * "size" is the entries of each table (0 without tables); packets draw their addresses at random from them, so that
- * every lookup hits. "packets" is the length of the array: 1024 stay in the cache, 65536 do not.
+ * "size" is the entries of each table (0 without tables); packets draw their addresses at random
+ * from them, so that every lookup hits. "packets" is the length of the array: 1024 stay in the
+ * cache, 65536 do not.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +32,8 @@
 
 #define PACKET_BYTES 64
 #define HEADROOM 128
-/* A packet buffer as DPDK lays it out: 128 bytes of bookkeeping, headroom, 2 KiB; one line more spreads the sets. */
+/* A packet buffer as DPDK lays it out: 128 bytes of bookkeeping, headroom, 2 KiB; one line more
+ * spreads the sets. */
 #define BUFFER_BYTES (128 + HEADROOM + 2048 + 64)
 #define INSTRUCTIONS_PER_SLICE 20000
 
@@ -162,7 +166,8 @@ static int make_packets(uint32_t n_packets, uint32_t n_entries)
 static int add_entry(struct rte_swx_ctl_pipeline *control, const char *table, const char *text)
 {
     int blank = 0;
-    struct rte_swx_table_entry *entry = rte_swx_ctl_pipeline_table_entry_read(control, table, text, &blank);
+    struct rte_swx_table_entry *entry =
+        rte_swx_ctl_pipeline_table_entry_read(control, table, text, &blank);
     /* The library copies the entry; this one is left to the end of the process. */
     return entry == NULL ? -1 : rte_swx_ctl_pipeline_table_entry_add(control, table, entry);
 }
@@ -189,12 +194,14 @@ static struct rte_swx_pipeline *build(const char *library)
     static unsigned serial;
     struct rte_swx_pipeline *pipeline = NULL;
     char name[32];
-    char ports[] = "port in 0 ring IN bsz 32\nport out 0 ring OUT bsz 32\nport out 1 ring DROP bsz 32\n";
+    char ports[] =
+        "port in 0 ring IN bsz 32\nport out 0 ring OUT bsz 32\nport out 1 ring DROP bsz 32\n";
     FILE *file = fmemopen(ports, strlen(ports), "r");
     int status;
 
     snprintf(name, sizeof(name), "PEER%u", serial++);
-    status = file == NULL ? -errno : rte_swx_pipeline_build_from_lib(&pipeline, name, library, file, 0);
+    status =
+        file == NULL ? -errno : rte_swx_pipeline_build_from_lib(&pipeline, name, library, file, 0);
     if (file != NULL)
         fclose(file);
     if (status == 0)
@@ -237,18 +244,21 @@ static int measure(const char *library, uint32_t n_entries, uint32_t n_packets, 
     for (size_t i = 0; i < n_runs; i++)
         if ((runs[i] = run(pipeline, 400)) < 0)
             goto done;
-    /* All packets hit: all that were received were forwarded, but for those under way (256 threads at most). */
+    /* All packets hit: all that were received were forwarded, but for those under way (256 threads
+     * at most). */
     if (memory.n_sent[DROPPED] != 0 || memory.n_received - memory.n_sent[FORWARDED] > 256)
         goto done;
     snprintf(extra, sizeof(extra),
-             "\"unit\":\"packet\",\"program\":\"%s\",\"packet_bytes\":%d,\"packets\":%u,\"load_s\":%.6f,\"pages\":\"%s\"",
+             "\"unit\":\"packet\",\"program\":\"%s\",\"packet_bytes\":%d,\"packets\":%u,\"load_s\":"
+             "%.6f,\"pages\":\"%s\"",
              n_entries ? "l2" : "wire", PACKET_BYTES, n_packets, load_s, peer_pages);
-    peer_print("swx", peer_dpdk_version(), n_entries ? "l2" : "wire",
-               n_entries, runs, n_runs, extra);
+    peer_print("swx", peer_dpdk_version(), n_entries ? "l2" : "wire", n_entries, runs, n_runs,
+               extra);
     status = 0;
 done:
     if (status != 0)
-        fprintf(stderr, "peer-dpdk_swx: %s with %u entries does not run, or loses packets\n", library, n_entries);
+        fprintf(stderr, "peer-dpdk_swx: %s with %u entries does not run, or loses packets\n",
+                library, n_entries);
     rte_swx_ctl_pipeline_free(control);
     rte_swx_pipeline_free(pipeline);
     return status;
@@ -259,7 +269,8 @@ static int generate(const char *spec, const char *code)
     FILE *in = fopen(spec, "r"), *out = fopen(code, "w");
     uint32_t line = 0;
     const char *message = "";
-    int status = in == NULL || out == NULL ? -errno : rte_swx_pipeline_codegen(in, out, &line, &message);
+    int status =
+        in == NULL || out == NULL ? -errno : rte_swx_pipeline_codegen(in, out, &line, &message);
     if (status != 0)
         fprintf(stderr, "peer-dpdk_swx: %s:%u: %s%s\n", spec, line, message, strerror(-status));
     if (in != NULL)
@@ -299,7 +310,8 @@ int main(int argc, char **argv)
                 continue;
             snprintf(library, sizeof(library), "%s/%s.so", folder, size ? "l2" : "wire");
             if (access(library, R_OK) != 0) {
-                fprintf(stderr, "peer-dpdk_swx: no %s: build.sh --dpdk-source DIR makes it\n", library);
+                fprintf(stderr, "peer-dpdk_swx: no %s: build.sh --dpdk-source DIR makes it\n",
+                        library);
                 return 1;
             }
             if (measure(library, size, n_packets, n_runs) != 0)

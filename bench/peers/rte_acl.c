@@ -1,13 +1,15 @@
 /*
- * Peer: DPDK's rte_acl, packet classification over IPv4 5-tuples: protocol, addresses, ports, each ternary.
+ * Peer: DPDK's rte_acl, packet classification over IPv4 5-tuples: protocol, addresses, ports, each
+ * ternary.
  *
  *     peer-rte_acl [--quick] [--size N] [--print N]
  *
- * Rules are random; every mask is a prefix or an exact value or "any" (see `generate`), which is what rte_acl's trie
- * is made for. Every packet matches at least one rule; the rule of the highest priority wins. Timed for "lookup":
- * rte_acl_classify on bursts of 32 pointers to 13-byte 5-tuples, in the best vector code of this processor ("alg").
- * Timed for "build": rte_acl_add_rules of all rules and rte_acl_build; its line is per rule, with the whole in
- * "build_s". rte_acl has no insert: each change is such a build. `--print N` prints the rules instead.
+ * Rules are random; every mask is a prefix or an exact value or "any" (see `generate`), which is
+ * what rte_acl's trie is made for. Every packet matches at least one rule; the rule of the highest
+ * priority wins. Timed for "lookup": rte_acl_classify on bursts of 32 pointers to 13-byte 5-tuples,
+ * in the best vector code of this processor ("alg"). Timed for "build": rte_acl_add_rules of all
+ * rules and rte_acl_build; its line is per rule, with the whole in "build_s". rte_acl has no
+ * insert: each change is such a build. `--print N` prints the rules instead.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -72,7 +74,8 @@ static void generate(struct ternary *rules, size_t n)
         r->source_mask = prefix(pick(&state, source_lengths, 10));
         r->destination_mask = prefix(pick(&state, destination_lengths, 10));
         r->source_port_mask = (uint16_t)(prefix(pick(&state, source_port_lengths, 10)) >> 16);
-        r->destination_port_mask = (uint16_t)(prefix(pick(&state, destination_port_lengths, 10)) >> 16);
+        r->destination_port_mask =
+            (uint16_t)(prefix(pick(&state, destination_port_lengths, 10)) >> 16);
         r->protocol_mask = peer_random_below(&state, 10) == 0 ? 0 : 0xff;
         r->source = (uint32_t)peer_random(&state) & r->source_mask;
         r->destination = (uint32_t)peer_random(&state) & r->destination_mask;
@@ -86,8 +89,9 @@ static void generate(struct ternary *rules, size_t n)
 static void to_acl(const struct ternary *t, size_t i, struct rule *r)
 {
     memset(r, 0, sizeof(*r));
-    r->data = (struct rte_acl_rule_data){
-        .category_mask = 1, .priority = RTE_ACL_MAX_PRIORITY - (int32_t)i, .userdata = (uint32_t)i + 1};
+    r->data = (struct rte_acl_rule_data){.category_mask = 1,
+                                         .priority = RTE_ACL_MAX_PRIORITY - (int32_t)i,
+                                         .userdata = (uint32_t)i + 1};
     r->field[PROTOCOL].value.u8 = t->protocol;
     r->field[PROTOCOL].mask_range.u8 = t->protocol_mask;
     r->field[SOURCE].value.u32 = t->source;
@@ -97,7 +101,8 @@ static void to_acl(const struct ternary *t, size_t i, struct rule *r)
     r->field[SOURCE_PORT].value.u16 = t->source_port;
     r->field[SOURCE_PORT].mask_range.u16 = t->source_port | (uint16_t)~t->source_port_mask;
     r->field[DESTINATION_PORT].value.u16 = t->destination_port;
-    r->field[DESTINATION_PORT].mask_range.u16 = t->destination_port | (uint16_t)~t->destination_port_mask;
+    r->field[DESTINATION_PORT].mask_range.u16 =
+        t->destination_port | (uint16_t)~t->destination_port_mask;
 }
 
 static int matches(const struct ternary *r, const struct tuple *p)
@@ -115,9 +120,10 @@ static struct tuple packet(const struct ternary *r, uint64_t *state)
     struct tuple p;
     p.source = htonl(r->source | ((uint32_t)peer_random(state) & ~r->source_mask));
     p.destination = htonl(r->destination | ((uint32_t)peer_random(state) & ~r->destination_mask));
-    p.source_port = htons(r->source_port | ((uint16_t)peer_random(state) & (uint16_t)~r->source_port_mask));
-    p.destination_port =
-        htons(r->destination_port | ((uint16_t)peer_random(state) & (uint16_t)~r->destination_port_mask));
+    p.source_port =
+        htons(r->source_port | ((uint16_t)peer_random(state) & (uint16_t)~r->source_port_mask));
+    p.destination_port = htons(
+        r->destination_port | ((uint16_t)peer_random(state) & (uint16_t)~r->destination_port_mask));
     p.protocol = r->protocol | ((uint8_t)peer_random(state) & (uint8_t)~r->protocol_mask);
     return p;
 }
@@ -190,7 +196,8 @@ static double classify(const struct rte_acl_ctx *context, const struct tuple *or
 }
 
 /* Compares a few packets with the first rule that matches them. */
-static int check(const struct rte_acl_ctx *context, const struct ternary *rules, const struct tuple *order)
+static int check(const struct rte_acl_ctx *context, const struct ternary *rules,
+                 const struct tuple *order)
 {
     for (size_t p = 0; p < 8 * PEER_BURST; p++) {
         const uint8_t *data = (const uint8_t *)&order[p];
@@ -210,7 +217,8 @@ static int measure(size_t n_rules, size_t n_runs, int print)
     size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 128;
     struct ternary *rules = calloc(n_rules, sizeof(*rules));
     struct rule *acl_rules = calloc(n_rules, sizeof(*acl_rules));
-    struct tuple *order = calloc(n_order + 1, sizeof(*order)); /* one more: the library reads whole words */
+    struct tuple *order =
+        calloc(n_order + 1, sizeof(*order)); /* one more: the library reads whole words */
     double builds[PEER_RUNS], lookups[PEER_RUNS];
     struct rte_acl_ctx *context = NULL;
     const char *algorithm = "";
@@ -222,9 +230,10 @@ static int measure(size_t n_rules, size_t n_runs, int print)
         goto done;
     generate(rules, n_rules);
     for (size_t i = 0; print && i < n_rules; i++)
-        printf("%08x/%08x %08x/%08x %04x/%04x %04x/%04x %02x/%02x\n", rules[i].source, rules[i].source_mask,
-               rules[i].destination, rules[i].destination_mask, rules[i].source_port, rules[i].source_port_mask,
-               rules[i].destination_port, rules[i].destination_port_mask, rules[i].protocol, rules[i].protocol_mask);
+        printf("%08x/%08x %08x/%08x %04x/%04x %04x/%04x %02x/%02x\n", rules[i].source,
+               rules[i].source_mask, rules[i].destination, rules[i].destination_mask,
+               rules[i].source_port, rules[i].source_port_mask, rules[i].destination_port,
+               rules[i].destination_port_mask, rules[i].protocol, rules[i].protocol_mask);
     if (print) {
         status = 0;
         goto done;
@@ -249,7 +258,8 @@ static int measure(size_t n_rules, size_t n_runs, int print)
         if ((lookups[run] = classify(context, order, n_order)) < 0)
             goto done;
 
-    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"burst\":%d,\"alg\":\"%s\",\"pages\":\"%s\"", PEER_BURST,
+    snprintf(extra, sizeof(extra),
+             "\"unit\":\"lookup\",\"burst\":%d,\"alg\":\"%s\",\"pages\":\"%s\"", PEER_BURST,
              algorithm, peer_pages);
     peer_print("rte_acl", peer_dpdk_version(), "lookup", n_rules, lookups, n_runs, extra);
     snprintf(extra, sizeof(extra), "\"unit\":\"rule\",\"build_s\":%.6f,\"pages\":\"%s\"",

@@ -3,10 +3,11 @@
  *
  *     peer-rte_fib [--quick] [--size N] [--print N]
  *
- * Routes are distinct and random, their lengths drawn in about the proportions of an Internet table (see `lengths`).
- * Timed for "lookup": rte_fib_lookup_bulk on bursts of 32 addresses, each inside a random route. Timed for
- * "lookup-any": the same on addresses drawn from all of IPv4. Timed for "insert": rte_fib_add, one route at a time,
- * from an empty FIB. `--print N` prints the N routes instead, as `address/length next-hop`.
+ * Routes are distinct and random, their lengths drawn in about the proportions of an Internet table
+ * (see `lengths`). Timed for "lookup": rte_fib_lookup_bulk on bursts of 32 addresses, each inside a
+ * random route. Timed for "lookup-any": the same on addresses drawn from all of IPv4. Timed for
+ * "insert": rte_fib_add, one route at a time, from an empty FIB. `--print N` prints the N routes
+ * instead, as `address/length next-hop`.
  */
 #include <inttypes.h>
 
@@ -23,10 +24,11 @@ struct route {
     uint8_t length;
 };
 
-/* Per mille of the routes that have each length, 8 to 32: about an Internet table's, with a few beyond /24. */
+/* Per mille of the routes by length: about an Internet table's, with a few beyond /24. */
 static const uint16_t lengths[33] = {
-    [8] = 1, [10] = 1, [12] = 2, [13] = 2, [14] = 3, [15] = 3, [16] = 15, [17] = 10, [18] = 15, [19] = 30,
-    [20] = 50, [21] = 55, [22] = 110, [23] = 100, [24] = 593, [26] = 2, [28] = 2, [30] = 2, [32] = 4,
+    [8] = 1,    [10] = 1,  [12] = 2,  [13] = 2,  [14] = 3,  [15] = 3,   [16] = 15,
+    [17] = 10,  [18] = 15, [19] = 30, [20] = 50, [21] = 55, [22] = 110, [23] = 100,
+    [24] = 593, [26] = 2,  [28] = 2,  [30] = 2,  [32] = 4,
 };
 
 static uint32_t mask(unsigned length)
@@ -43,7 +45,8 @@ static uint8_t random_length(uint64_t *state)
     return length;
 }
 
-/* Fills `routes` with `n` distinct routes. `table` is an open hash of indexes + 1, all 0, with `slots` a power of 2. */
+/* Fills `routes` with `n` distinct routes. `table` is an open hash of indexes + 1, all 0, with
+ * `slots` a power of 2. */
 static void generate(struct route *routes, size_t n, uint32_t *table, size_t slots)
 {
     uint64_t state = 0xf1b;
@@ -51,12 +54,14 @@ static void generate(struct route *routes, size_t n, uint32_t *table, size_t slo
         struct route r;
         r.length = random_length(&state);
         /* 1.0.0.0 to 223.255.255.255: unicast. */
-        r.address = ((uint32_t)(1 + peer_random_below(&state, 223)) << 24 | (peer_random(&state) & 0xffffff))
-                    & mask(r.length);
+        uint32_t network = 1 + peer_random_below(&state, 223);
+        r.address = (network << 24 | (uint32_t)(peer_random(&state) & 0xffffff)) & mask(r.length);
         r.next_hop = 1 + peer_random_below(&state, 0xffff);
-        size_t slot = (r.address * 0x9e3779b97f4a7c15u ^ r.length * 0xff51afd7ed558ccdu) >> 20 & (slots - 1);
-        while (table[slot] != 0 && (routes[table[slot] - 1].address != r.address
-                                    || routes[table[slot] - 1].length != r.length))
+        size_t slot =
+            (r.address * 0x9e3779b97f4a7c15u ^ r.length * 0xff51afd7ed558ccdu) >> 20 & (slots - 1);
+        while (table[slot] != 0
+               && (routes[table[slot] - 1].address != r.address
+                   || routes[table[slot] - 1].length != r.length))
             slot = (slot + 1) & (slots - 1);
         /* Short lengths run out (there are few /8): such a draw is drawn again. */
         if (table[slot] == 0) {
@@ -108,7 +113,7 @@ static double look_up(struct rte_fib *fib, uint32_t *order, size_t n_order)
     return peer_median(slices.values, slices.n);
 }
 
-/* Compares the first addresses of `order` with the longest prefix found by looking at every route. */
+/* Compares the first addresses of `order` with the longest of all routes that contain them. */
 static int check(struct rte_fib *fib, const struct route *routes, size_t n, uint32_t *order)
 {
     uint64_t found[PEER_BURST];
@@ -146,7 +151,8 @@ static int measure(size_t n_routes, size_t n_runs, int print)
     generate(routes, n_routes, table, slots);
     for (size_t i = 0; print && i < n_routes; i++)
         printf("%u.%u.%u.%u/%u %u\n", routes[i].address >> 24, routes[i].address >> 16 & 255,
-               routes[i].address >> 8 & 255, routes[i].address & 255, routes[i].length, routes[i].next_hop);
+               routes[i].address >> 8 & 255, routes[i].address & 255, routes[i].length,
+               routes[i].next_hop);
     if (print) {
         status = 0;
         goto done;
@@ -165,7 +171,8 @@ static int measure(size_t n_routes, size_t n_runs, int print)
     if (check(fib, routes, n_routes, hits) != 0 || check(fib, routes, n_routes, any) != 0)
         goto done;
 
-    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"burst\":%d,\"pages\":\"%s\"", PEER_BURST, peer_pages);
+    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"burst\":%d,\"pages\":\"%s\"", PEER_BURST,
+             peer_pages);
     look_up(fib, hits, n_order);
     for (size_t run = 0; run < n_runs; run++)
         lookups[run] = look_up(fib, hits, n_order);

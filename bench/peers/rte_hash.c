@@ -1,12 +1,14 @@
 /*
- * Peer: DPDK's rte_hash, the cuckoo hash table. 16-byte keys; bulk lookups in bursts of 32 that all hit, one writer.
+ * Peer: DPDK's rte_hash, the cuckoo hash table. 16-byte keys; bulk lookups in bursts of 32 that all
+ * hit, one writer.
  *
  *     peer-rte_hash [--quick] [--size N]
  *
- * Timed for "lookup": the 32 pointers to the keys and rte_hash_lookup_bulk. The keys lie one after another, as
- * they would in extracted headers, in random order of entries. Timed for "insert": rte_hash_add_key_data, one key
- * at a time, from an empty table to N entries. The table is created for a quarter more entries than it is given:
- * without the extendable buckets a cuckoo table may refuse its last few per cent.
+ * Timed for "lookup": the 32 pointers to the keys and rte_hash_lookup_bulk. The keys lie one after
+ * another, as they would in extracted headers, in random order of entries. Timed for "insert":
+ * rte_hash_add_key_data, one key at a time, from an empty table to N entries. The table is created
+ * for a quarter more entries than it is given: without the extendable buckets a cuckoo table may
+ * refuse its last few per cent.
  */
 #include <inttypes.h>
 
@@ -47,7 +49,7 @@ static struct rte_hash *create(uint64_t n_entries)
     return rte_hash_create(&parameters);
 }
 
-/* Fills `table` with the first `n_entries` keys; returns cycles per insert, or a negative number. */
+/* Fills `table` with all keys; returns cycles per insert, or a negative number. */
 static double fill(struct rte_hash *table, const struct key *keys, uint64_t n_entries)
 {
     double begin = peer_thread_cycles();
@@ -57,7 +59,8 @@ static double fill(struct rte_hash *table, const struct key *keys, uint64_t n_en
     return (peer_thread_cycles() - begin) / (double)n_entries;
 }
 
-/* One pass over `order`, whose length is a multiple of a slice; returns cycles per lookup, or a negative number. */
+/* One pass over `order`, whose length is a multiple of a slice; returns cycles per lookup, or a
+ * negative number. */
 static double look_up(const struct rte_hash *table, const struct key *order, size_t n_order)
 {
     static struct peer_slices slices;
@@ -83,7 +86,8 @@ static double look_up(const struct rte_hash *table, const struct key *order, siz
 
 static int measure(uint64_t n_entries, size_t n_runs)
 {
-    /* Twice the entries, so that a large table's lookups do not stay in the cache; at most 4 Mi lookups a run. */
+    /* Twice the entries, so that a large table's lookups do not stay in the cache; at most 4 Mi
+     * lookups a run. */
     size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 64;
     while (n_order < 2 * n_entries && n_order < ((size_t)4 << 20))
         n_order *= 2;
@@ -120,15 +124,18 @@ static int measure(uint64_t n_entries, size_t n_runs)
         if ((lookups[run] = look_up(table, order, n_order)) < 0)
             goto done;
 
-    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"key_bytes\":16,\"burst\":%d,\"pages\":\"%s\"", PEER_BURST,
+    snprintf(extra, sizeof(extra),
+             "\"unit\":\"lookup\",\"key_bytes\":16,\"burst\":%d,\"pages\":\"%s\"", PEER_BURST,
              peer_pages);
     peer_print("rte_hash", peer_dpdk_version(), "lookup", n_entries, lookups, n_runs, extra);
-    snprintf(extra, sizeof(extra), "\"unit\":\"insert\",\"key_bytes\":16,\"pages\":\"%s\"", peer_pages);
+    snprintf(extra, sizeof(extra), "\"unit\":\"insert\",\"key_bytes\":16,\"pages\":\"%s\"",
+             peer_pages);
     peer_print("rte_hash", peer_dpdk_version(), "insert", n_entries, inserts, n_fills, extra);
     status = 0;
 done:
     if (status != 0)
-        fprintf(stderr, "peer-rte_hash: %" PRIu64 " entries do not fit or are not found\n", n_entries);
+        fprintf(stderr, "peer-rte_hash: %" PRIu64 " entries do not fit or are not found\n",
+                n_entries);
     rte_hash_free(table);
     free(order);
     free(keys);

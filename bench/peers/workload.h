@@ -1,13 +1,14 @@
 /*
  * What every peer harness shares: the pseudo-random workload, the clock, and the line it prints.
  *
- * All workloads come from SplitMix64 with fixed seeds, so that the switch can be given the same keys, routes and
- * rules as the peer. Cycles are TSC cycles. Two clocks are used (the machine may be shared):
+ * All workloads come from SplitMix64 with fixed seeds, so that the switch can be given the same
+ * keys, routes and rules as the peer. Cycles are TSC cycles. Two clocks are used (the machine may
+ * be shared):
  *
- *   lookups  the loop is cut into slices of well under a scheduler's time slice, and a run's figure is the median
- *            of its slices: a slice in which the thread was preempted does not count;
- *   inserts  a run's figure is the thread's processor time, turned into TSC cycles: inserts differ in cost, so that
- *            a median would hide the dear ones.
+ *   lookups  the loop is cut into slices of well under a scheduler's time slice, and a run's figure
+ * is the median of its slices: a slice in which the thread was preempted does not count; inserts  a
+ * run's figure is the thread's processor time, turned into TSC cycles: inserts differ in cost, so
+ * that a median would hide the dear ones.
  */
 #ifndef PEERS_WORKLOAD_H
 #define PEERS_WORKLOAD_H
@@ -22,7 +23,7 @@
 #define PEER_RUNS 7
 #define PEER_BURST 32
 
-/* One step of SplitMix64 (Steele, Lea, Flood 2014): 64 bits of pseudo-random output from a counter. */
+/* One step of SplitMix64 (Steele, Lea, Flood 2014): 64 pseudo-random bits from a counter. */
 static inline uint64_t peer_random(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -31,7 +32,8 @@ static inline uint64_t peer_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* A pseudo-random number below `limit`, which must not be 0 (multiply-shift; the bias is below limit / 2^32). */
+/* A pseudo-random number below `limit`, which must not be 0 (multiply-shift; the bias is below
+ * limit / 2^32). */
 static inline uint32_t peer_random_below(uint64_t *state, uint32_t limit)
 {
     return (uint32_t)(((peer_random(state) >> 32) * limit) >> 32);
@@ -91,21 +93,24 @@ struct peer_slices {
     size_t n;
 };
 
-static inline void peer_slice_add(struct peer_slices *s, uint64_t tsc_begin, uint64_t tsc_end, size_t n_ops)
+static inline void peer_slice_add(struct peer_slices *s, uint64_t tsc_begin, uint64_t tsc_end,
+                                  size_t n_ops)
 {
     if (s->n < sizeof(s->values) / sizeof(s->values[0]))
         s->values[s->n++] = (double)(tsc_end - tsc_begin) / (double)n_ops;
 }
 
 /*
- * Prints one result: the median over the runs, with the least and the greatest beside it. `extra` is further JSON
- * members (`"unit":"lookup","burst":32`), without a comma at either end, never empty. Sorts `runs`.
+ * Prints one result: the median over the runs, with the least and the greatest beside it. `extra`
+ * is further JSON members (`"unit":"lookup","burst":32`), without a comma at either end, never
+ * empty. Sorts `runs`.
  */
-static inline void peer_print(const char *peer, const char *version, const char *work, uint64_t size, double *runs,
-                              size_t n_runs, const char *extra)
+static inline void peer_print(const char *peer, const char *version, const char *work,
+                              uint64_t size, double *runs, size_t n_runs, const char *extra)
 {
     double cycles = peer_median(runs, n_runs);
-    printf("{\"peer\":\"%s\",\"version\":\"%s\",\"work\":\"%s\",\"size\":%llu,\"cycles\":%.1f,\"cycles_min\":%.1f,"
+    printf("{\"peer\":\"%s\",\"version\":\"%s\",\"work\":\"%s\",\"size\":%llu,\"cycles\":%.1f,"
+           "\"cycles_min\":%.1f,"
            "\"cycles_max\":%.1f,\"mpps\":%.3f,\"runs\":%zu,\"tsc_ghz\":%.3f,%s}\n",
            peer, version, work, (unsigned long long)size, cycles, runs[0], runs[n_runs - 1],
            peer_tsc_ghz() * 1e3 / cycles, n_runs, peer_tsc_ghz(), extra);
@@ -122,7 +127,8 @@ static inline int peer_flag(int argc, char **argv, const char *flag)
 }
 
 /* The value after `--name`, or `otherwise`. */
-static inline const char *peer_option(int argc, char **argv, const char *name, const char *otherwise)
+static inline const char *peer_option(int argc, char **argv, const char *name,
+                                      const char *otherwise)
 {
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], name) == 0)
