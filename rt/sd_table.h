@@ -285,6 +285,18 @@ SD_ALWAYS_INLINE struct sd_asked sd_table_ask(const struct sd_worker *w, uint32_
     return asked;
 }
 
+/* Between the two steps, when what the first one asked for has come: asks for what it leads to. */
+SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                        uint32_t key_bytes, const struct sd_asked *asked)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    uint32_t engine = type->engine ? type->engine : t->engine;
+    if (engine == SD_ENGINE_EXACT) {
+        struct sd_exact_probe probe = {asked->hash, asked->bucket};
+        sd_exact_approach(sd_table_shape(type, key_bytes), &probe);
+    }
+}
+
 /* Whether packets change something of an entry that they hit, or need more of it than its action. */
 SD_ALWAYS_INLINE bool sd_table_uses_entries(const struct sd_table_type *type)
 {

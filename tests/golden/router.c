@@ -125,7 +125,7 @@ struct p4_Router__next_hops__key {
 /* What a packet keeps while it waits for Router.routes. */
 struct p4_at_0 {
     struct p4_Router__routes__key key;
-    uint64_t asked;
+    struct sd_asked asked;
     uint64_t headers_ethernet_destination;
     uint64_t headers_ethernet_source;
     uint32_t headers_ethernet_sd_at;
@@ -143,7 +143,7 @@ struct p4_at_0 {
 /* What a packet keeps while it waits for Router.next_hops. */
 struct p4_at_1 {
     struct p4_Router__next_hops__key key;
-    uint64_t asked;
+    struct sd_asked asked;
     uint64_t headers_ethernet_destination;
     uint64_t headers_ethernet_source;
     uint32_t headers_ethernet_sd_at;
@@ -994,25 +994,42 @@ static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packe
     while (n_done < n) {
         struct sd_packet *burst = packets + n_done;
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
-        /* Who is where: a bit for each packet. */
-        uint64_t at[SD_WAITS + 3] = {0};
+        /* Who waits where, and who goes on at the host: a bit for each packet. */
+        uint64_t leaving = 0;
+        uint64_t at_0 = 0;
+        uint64_t at_1 = 0;
         w->kept.length = 0;
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            at[p4_stage_arrival(w, &burst[i], b, i)] |= UINT64_C(1) << i;
+            const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);
+            at_0 |= (uint64_t)(next == SD_WAITS + 0) << i;
+            leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
-        for (uint64_t set = at[SD_WAITS + 0]; set; set &= set - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(set);
-            at[p4_stage_0(w, &burst[i], b, i)] |= UINT64_C(1) << i;
+        w->table_counts[1].n_lookups += (uint64_t)__builtin_popcountll(at_0);
+        for (uint64_t set = at_0; set; set &= set - 1) {
+            const struct p4_at_0 *wait = &b->contexts[__builtin_ctzll(set)].at_0;
+            sd_table_approach(w, 1, &p4_tables[1], sizeof wait->key, &wait->asked);
         }
-        for (uint64_t set = at[SD_WAITS + 1]; set; set &= set - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(set);
-            at[p4_stage_1(w, &burst[i], b, i)] |= UINT64_C(1) << i;
+        for (; at_0; at_0 &= at_0 - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
+            const uint32_t next = p4_stage_0(w, &burst[i], b, i);
+            at_1 |= (uint64_t)(next == SD_WAITS + 1) << i;
+            leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
-        if (SD_UNLIKELY(at[SD_LEAVES])) {
+        w->table_counts[2].n_lookups += (uint64_t)__builtin_popcountll(at_1);
+        for (uint64_t set = at_1; set; set &= set - 1) {
+            const struct p4_at_1 *wait = &b->contexts[__builtin_ctzll(set)].at_1;
+            sd_table_approach(w, 2, &p4_tables[2], sizeof wait->key, &wait->asked);
+        }
+        for (; at_1; at_1 &= at_1 - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(at_1);
+            const uint32_t next = p4_stage_1(w, &burst[i], b, i);
+            leaving |= (uint64_t)(next == SD_LEAVES) << i;
+        }
+        if (SD_UNLIKELY(leaving)) {
             uint32_t n_handed;
-            w->leaving = at[SD_LEAVES];
+            w->leaving = leaving;
             w->burst_at = 0;
             w->n_burst_left = n_burst;
             sd_burst_hand_over(w, burst, n_burst, b->left, NULL, 0, &n_handed);

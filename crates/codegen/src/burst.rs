@@ -342,42 +342,41 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.open("while (n_done < n)");
     out.line("struct sd_packet *burst = packets + n_done;");
     out.line("const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;");
-    out.line("/* Who is where: a bit for each packet. */");
-    out.line(format!("uint64_t at[SD_WAITS + {}] = {{0}};", plan.points.len() + 1));
-    out.line("w->kept.length = 0;");
+    out.line("/* Who waits where, and who goes on at the host: a bit for each packet. */");
+    out.line("uint64_t leaving = 0;");
+    for number in 0..plan.points.len() + usize::from(plan.queue.is_some()) {
+        out.line(format!("uint64_t {} = 0;", set_name(plan, number)));
+    }
+    if keeps_worker(cx) {
+        out.line("w->kept.length = 0;");
+    }
     out.open("for (uint32_t i = 0; i < n_burst; i++)");
     out.line("if (i + SD_PREFETCH_PACKETS < n_burst)");
     out.line("    __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);");
     if straight::has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
-    out.line("at[p4_stage_arrival(w, &burst[i], b, i)] |= UINT64_C(1) << i;");
+    out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
+    go_on(plan, 0, out);
     out.close("");
-    let is_ingress = |i: &usize| cx.program.blocks[plan.points[*i].block].role != BlockRole::Egress;
-    let stage = |number: usize, name: &str, out: &mut Code| {
-        if let Some(point) = plan.points.get(number) {
-            out.line(format!(
-                "w->table_counts[{}].n_lookups += (uint64_t)__builtin_popcountll(at[SD_WAITS + {number}]);",
-                index(point.table)
-            ));
+    for number in 0..plan.points.len() {
+        let is_egress = |i: usize| cx.program.blocks[plan.points[i].block].role == BlockRole::Egress;
+        if plan.queue.is_some() && is_egress(number) && (number == 0 || !is_egress(number - 1)) {
+            stage(plan, plan.points.len(), out);
         }
-        out.open(format!("for (uint64_t set = at[SD_WAITS + {number}]; set; set &= set - 1)"));
-        out.line("const uint32_t i = (uint32_t)__builtin_ctzll(set);");
-        out.line(format!("at[{name}(w, &burst[i], b, i)] |= UINT64_C(1) << i;"));
-        out.close("");
-    };
-    for i in (0..plan.points.len()).filter(is_ingress) {
-        stage(i, &format!("p4_stage_{i}"), out);
+        let lookups = format!("w->table_counts[{}].n_lookups", index(plan.points[number].table));
+        out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
+        approach(plan, number, out);
+        stage(plan, number, out);
     }
-    if plan.queue.is_some() {
-        stage(plan.points.len(), "p4_stage_queue", out);
+    let last_is_egress =
+        plan.points.last().is_some_and(|point| cx.program.blocks[point.block].role == BlockRole::Egress);
+    if plan.queue.is_some() && !last_is_egress {
+        stage(plan, plan.points.len(), out);
     }
-    for i in (0..plan.points.len()).filter(|i| !is_ingress(i)) {
-        stage(i, &format!("p4_stage_{i}"), out);
-    }
-    out.open("if (SD_UNLIKELY(at[SD_LEAVES]))");
+    out.open("if (SD_UNLIKELY(leaving))");
     out.line("uint32_t n_handed;");
-    out.line("w->leaving = at[SD_LEAVES];");
+    out.line("w->leaving = leaving;");
     out.line("w->burst_at = 0;");
     out.line("w->n_burst_left = n_burst;");
     out.line(format!("sd_burst_hand_over(w, burst, n_burst, b->left, {states}, {state_bytes}, &n_handed);"));
@@ -388,6 +387,39 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("return n_done;");
     out.close("");
     out.blank();
+}
+
+/// The packets that wait at a point.
+fn set_name(plan: &Plan, number: usize) -> String {
+    if number == plan.points.len() { "at_queue".to_string() } else { format!("at_{number}") }
+}
+
+/// What packets that wait at a point have asked for has come: they ask for what it leads to.
+fn approach(plan: &Plan, number: usize, out: &mut Code) {
+    let (set, table) = (set_name(plan, number), index(plan.points[number].table));
+    out.open(format!("for (uint64_t set = {set}; set; set &= set - 1)"));
+    out.line(format!("const struct p4_{set} *wait = &b->contexts[__builtin_ctzll(set)].{set};"));
+    out.line(format!("sd_table_approach(w, {table}, &p4_tables[{table}], sizeof wait->key, &wait->asked);"));
+    out.close("");
+}
+
+/// All packets that wait at a point go on.
+fn stage(plan: &Plan, number: usize, out: &mut Code) {
+    let set = set_name(plan, number);
+    let name = set.trim_start_matches("at_");
+    out.open(format!("for (; {set}; {set} &= {set} - 1)"));
+    out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
+    out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i);"));
+    go_on(plan, number + 1, out);
+    out.close("");
+}
+
+/// Where the packet `i` is now; sets in registers, for each packet changes them.
+fn go_on(plan: &Plan, from: usize, out: &mut Code) {
+    for to in plan.ways.get(from).into_iter().flatten() {
+        out.line(format!("{} |= (uint64_t)(next == SD_WAITS + {to}) << i;", set_name(plan, *to)));
+    }
+    out.line("leaving |= (uint64_t)(next == SD_LEAVES) << i;");
 }
 
 /// For the descriptor.

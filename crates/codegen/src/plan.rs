@@ -74,6 +74,9 @@ pub(crate) struct Plan {
     pub(crate) points: Vec<Waiting>,
     /// Packets wait between ingress and egress, too, with this.
     pub(crate) queue: Option<Kept>,
+    /// Where packets may come to next: from their arrival, from each point, and from the queue, the points in order;
+    /// the number of points stands for the queue.
+    pub(crate) ways: Vec<Vec<usize>>,
 }
 
 /// How much code a program is, about.
@@ -385,7 +388,44 @@ fn finish(cut: Segments, has_queue: bool) -> Option<Plan> {
     if has_queue && queue.is_none() {
         return None;
     }
-    Some(Plan { program: cut.program, points, queue })
+    let ways = ways(&cut, &points, queue.is_some());
+    Some(Plan { program: cut.program, points, queue, ways })
+}
+
+/// See [`Plan::ways`].
+fn ways(cut: &Segments, points: &[Waiting], has_queue: bool) -> Vec<Vec<usize>> {
+    let at = |block: BlockId, node: NodeId| points.iter().position(|p| p.block == block && p.node == node);
+    let ends_in = |segment: &Segment| -> Vec<usize> {
+        segment.nodes.iter().filter_map(|node| at(segment.block, *node)).collect()
+    };
+    let is_role = |segment: &Segment, role| cut.program.blocks[segment.block].role == role;
+    let start = |role| cut.segments.iter().find(|s| is_role(s, role) && s.entry == SegmentEntry::Start);
+    let in_egress = start(BlockRole::Egress).map(&ends_in).unwrap_or_default();
+    let from = |segment: &Segment| {
+        let mut found = ends_in(segment);
+        if is_role(segment, BlockRole::Ingress) && ends(cut, segment) {
+            match has_queue {
+                true => found.push(points.len()),
+                false => found.extend(&in_egress),
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    };
+    let resumed = |point: &Waiting| {
+        cut.segments.iter().find(|segment| match segment.entry {
+            SegmentEntry::Resume(i) => {
+                cut.points[i].block == point.block && cut.points[i].node == Some(point.node)
+            }
+            SegmentEntry::Start => false,
+        })
+    };
+    let arrival = start(BlockRole::Ingress).map(from).unwrap_or_default();
+    let mut ways = vec![arrival];
+    ways.extend(points.iter().map(|point| resumed(point).map(from).unwrap_or_default()));
+    ways.push(in_egress.clone());
+    ways
 }
 
 /// The values of a set that exist in C; `None` when they are too many.
