@@ -75,15 +75,17 @@ static SD_UNUSED uint32_t sd_exact_scan(const struct sd_exact *t, struct sd_exac
             cursor->is_inside = true;
             cursor->last = last;
             cursor->home = cursor->home_of_parts = 0;
-        } else if (last == cursor->last) {
-            cursor->home_of_parts = cursor->home;
         }
         uint64_t index = cursor->home * n_buckets >> 32;
         n += sd_exact_scan_home(t, shape, cell, (uint32_t)index, cursor->home, seen + n);
         /* The first bits that the next bucket is home of. */
         cursor->home = (((index + 1) << 32) + n_buckets - 1) / n_buckets;
-        if (index + 1 < n_buckets)
+        if (index + 1 < n_buckets) {
+            /* The parts that come after this one, if it is one, begin where the first of them did. */
+            if (last == cursor->last)
+                cursor->home_of_parts = cursor->home;
             continue;
+        }
         cursor->is_done = last == UINT64_MAX;
         cursor->is_inside = last != cursor->last;
         cursor->prefix = last + 1;

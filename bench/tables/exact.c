@@ -7,9 +7,11 @@
  * bytes of data. Works: "lookup" (32 keys lying one after another, all hit, sd_exact_find_bulk), "lookup-steps" (the
  * same through start, approach and finish with an array of pointers to keys, as generated code does), "lookup-miss",
  * "lookup-one" (the next key depends on what was found), "insert" (batches of 1,000 into an empty table that grows),
- * "insert-reserved" (with room made before), "insert-one" (one at a time; `pause_us`: the longest of them),
+ * "insert-reserved" (with room made before), "insert-one" (one at a time; `pause_us` and `pause_us_p90`:
+ * median and ninth decile of those that had to replace a segment, that is of those that took over 3 us),
  * "insert-miss" (a bulk of 32 that are looked up, then inserted), "replace", "remove". Memory: `bytes_per_entry` as the
- * table counts, `resident_per_entry` as the system does.
+ * table counts, `resident_per_entry` as the system does. "insert" includes getting the memory from the system, "insert-
+ * reserved" does not: `reserve` are the cycles of that for each entry.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -113,8 +115,12 @@ enum write { INSERT, INSERT_RESERVED, INSERT_ONE, INSERT_MISS, REPLACE, REMOVE }
 
 #define PIECE 64000
 
+/* Inserts that took long. */
+static struct peer_slices pauses;
+static double reserve_cycles;
+
 /* All keys from 0 to `n`; cycles each, or a negative number. */
-static double write_all(struct sd_exact *t, enum write write, uint64_t n, uint64_t *pause_cycles)
+static double write_all(struct sd_exact *t, enum write write, uint64_t n)
 {
     static struct key keys[PIECE];
     static uint64_t values[PIECE];
@@ -123,7 +129,7 @@ static double write_all(struct sd_exact *t, enum write write, uint64_t n, uint64
         double begin = peer_thread_cycles();
         if (sd_exact_reserve(t, shape, n) != SD_OK)
             return -1;
-        cycles += peer_thread_cycles() - begin;
+        reserve_cycles = (peer_thread_cycles() - begin) / (double)n;
     }
     for (uint64_t from = 0; from < n; from += PIECE) {
         uint32_t n_piece = n - from < PIECE ? (uint32_t)(n - from) : PIECE, n_done = 0;
@@ -146,8 +152,8 @@ static double write_all(struct sd_exact *t, enum write write, uint64_t n, uint64
                     uint64_t tsc = peer_tsc();
                     n_done += sd_exact_insert(t, shape, &keys[i], &values[i]) == SD_OK;
                     tsc = peer_tsc() - tsc;
-                    if (tsc > *pause_cycles)
-                        *pause_cycles = tsc;
+                    if ((double)tsc > 3e3 * peer_tsc_ghz())
+                        peer_slice_add(&pauses, 0, tsc, 1);
                 }
                 break;
             case INSERT_MISS:
@@ -201,23 +207,27 @@ static int measure(uint64_t n_entries, size_t n_runs)
     size_t n_fills = n_entries > 2000000 && n_runs > 3 ? 3 : n_runs;
     memset(&t, 0, sizeof t);
     for (size_t f = 0; f < SD_ARRAY_LEN(fills); f++) {
-        uint64_t pauses[PEER_RUNS] = {0}, pause = UINT64_MAX, resident = 0;
+        uint64_t resident = 0;
         for (size_t run = 0; run < n_fills; run++) {
             sd_exact_free(&t);
             resident = resident_bytes();
-            if (!make(&t, &epochs) || (runs[run] = write_all(&t, fills[f].write, n_entries, &pauses[run])) < 0)
+            pauses.n = 0;
+            if (!make(&t, &epochs) || (runs[run] = write_all(&t, fills[f].write, n_entries)) < 0)
                 goto failed;
             resident = resident_bytes() - resident;
-            /* Of several runs the least: the longest pause of a run is often the machine's. */
-            pause = pauses[run] < pause ? pauses[run] : pause;
         }
         int n = snprintf(extra, sizeof extra, "\"unit\":\"insert\",\"key_bytes\":16,\"bytes_per_entry\":%.1f",
                          (double)sd_exact_bytes(&t) / (double)n_entries);
-        if (fills[f].write == INSERT_ONE)
-            snprintf(extra + n, sizeof extra - (size_t)n, ",\"pause_us\":%.1f", (double)pause / peer_tsc_ghz() / 1e3);
-        else if (n_entries >= 100000)
+        if (fills[f].write == INSERT_ONE && pauses.n > 0) {
+            double us = 1 / peer_tsc_ghz() / 1e3, median = peer_median(pauses.values, pauses.n) * us;
+            snprintf(extra + n, sizeof extra - (size_t)n, ",\"pause_us\":%.1f,\"pause_us_p90\":%.1f", median,
+                     pauses.values[pauses.n * 9 / 10] * us);
+        } else if (fills[f].write == INSERT_RESERVED) {
+            snprintf(extra + n, sizeof extra - (size_t)n, ",\"reserve\":%.1f", reserve_cycles);
+        } else if (n_entries >= 100000) {
             snprintf(extra + n, sizeof extra - (size_t)n, ",\"resident_per_entry\":%.1f",
                      (double)resident / (double)n_entries);
+        }
         peer_print("siding", "0", fills[f].name, n_entries, runs, n_fills, extra);
     }
     static const struct {
@@ -239,7 +249,7 @@ static int measure(uint64_t n_entries, size_t n_runs)
     /* Once, for afterwards nothing is left. */
     static const char *const changes[] = {"replace", "remove"};
     for (size_t c = 0; c < SD_ARRAY_LEN(changes); c++) {
-        if ((runs[0] = write_all(&t, c ? REMOVE : REPLACE, n_entries, NULL)) < 0)
+        if ((runs[0] = write_all(&t, c ? REMOVE : REPLACE, n_entries)) < 0)
             goto failed;
         peer_print("siding", "0", changes[c], n_entries, runs, 1, "\"unit\":\"entry\",\"key_bytes\":16");
     }
