@@ -61,12 +61,15 @@ fn members<'p>(program: &'p Program, name: &str) -> Vec<&'p str> {
 
 /// Whether an algorithm among the arguments is, or may be, that of random numbers.
 pub(crate) fn is_random_hash(program: &Program, args: &[Arg]) -> bool {
-    let names = members(program, "HashAlgorithm");
     args.iter().any(|arg| match arg {
-        Arg::In(e) if matches!(e.ty, Type::Enum(_)) => {
-            let name = e.as_const().and_then(|value| names.get(usize::try_from(value.to_u64()?).ok()?));
-            name.is_none_or(|name| *name == "random")
-        }
+        Arg::In(e) => match e.ty {
+            Type::Enum(id) if program.enums[id].name == "HashAlgorithm" => {
+                let members = &program.enums[id].members;
+                let index = e.as_const().and_then(|value| usize::try_from(value.to_u64()?).ok());
+                index.and_then(|i| members.get(i)).is_none_or(|(name, _)| name == "random")
+            }
+            _ => false,
+        },
         _ => false,
     })
 }

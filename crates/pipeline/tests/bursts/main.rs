@@ -182,6 +182,66 @@ fn every_packet_ends_once_and_alike_on_both_paths() {
     }
 }
 
+/// Packets that wait for tables, in bursts of every size: the same leaves as from block to block.
+#[test]
+fn packets_that_wait_end_alike() {
+    let built = built_of("waits.p4");
+    let packets: Vec<[u8; 3]> = (0..600u32)
+        .map(|i| {
+            let mixed = i.wrapping_mul(2_654_435_761) >> 7;
+            [(mixed % 12) as u8, (mixed / 12 % 5) as u8, i as u8]
+        })
+        .collect();
+    let device = |path| {
+        let options = InstanceOptions { n_workers: 1, seed: 0, path, table_size: 1024 };
+        let program = Arc::new(built.runnable.program.clone());
+        let instance = Instance::new(Arc::clone(&built.pipeline), program, options).unwrap();
+        let native = Native::new(&instance, 100_000).unwrap();
+        let mut device = Device::new(native, built.schema(), config()).unwrap();
+        device.write(&group(&[2, 3])).unwrap();
+        device
+    };
+    let run = |path, n: usize, headroom: usize, way| {
+        let mut device: Device<Native> = device(path);
+        let mut bursts = Bursts::new(&config());
+        let (mut sent, mut fates) = (Sent::new(), Vec::new());
+        for chunk in packets.chunks(n) {
+            let mut storages: Vec<Vec<u8>> =
+                chunk.iter().map(|bytes| [&vec![0; headroom], &bytes[..]].concat()).collect();
+            let mut burst: Vec<BurstPacket<'_>> =
+                storages.iter_mut().map(|storage| BurstPacket::new(storage, headroom, 3, 0)).collect();
+            let mut outputs: Vec<Output> = Vec::new();
+            bursts.process(&mut device.switch, 1000, &mut burst, way, &mut (), &mut outputs);
+            for packet in &burst {
+                fates.push(packet.fate());
+                if let Fate::Sent(destination) = packet.fate() {
+                    note(&mut sent, destination, packet.bytes());
+                }
+            }
+            outputs.iter().for_each(|output| note(&mut sent, output.destination, &output.bytes));
+        }
+        sent.values_mut().for_each(|packets| packets.sort());
+        let digests = device.switch.take_digests();
+        let digests: Vec<u64> = digests.iter().map(|d| d.values[0].low_u64()).collect();
+        (sent, digests, device.switch.totals().clone(), fates)
+    };
+    let (sent, digests, totals, _) = run(BurstPath::PacketByPacket, 32, 64, Path::Slow);
+    assert!(totals.is_balanced(0), "{totals:?}");
+    assert!(!digests.is_empty() && sent.len() >= 3, "{digests:?}, {sent:?}");
+    for path in [BurstPath::PacketByPacket, BurstPath::Segments] {
+        for (n, headroom) in
+            (1..=70).map(|n| (n, 64)).chain([(127, 64), (128, 64), (200, 64), (256, 64), (64, 0), (200, 0)])
+        {
+            let what = format!("{path:?}, bursts of {n}, headroom {headroom}");
+            let (got, got_digests, got_totals, fates) = run(path, n, headroom, Path::Straight);
+            assert_eq!(got, sent, "{what}");
+            assert_eq!(got_digests, digests, "{what}");
+            assert_eq!(got_totals, totals, "{what}");
+            assert!(fates.iter().any(|fate| matches!(fate, Fate::Sent(_))), "{what}");
+        }
+    }
+}
+
 /// What a packet has asked for before it fails is not done for the next of its burst.
 #[test]
 fn dropped_packets_leave_nothing_behind() {
