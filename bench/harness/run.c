@@ -14,8 +14,6 @@
 #include "ceiling.c"
 #include "workload.h"
 
-#include <math.h>
-
 #define BURST_MAX 64
 #define HEADROOM 64
 #define SLICE_BURSTS 64
@@ -105,10 +103,11 @@ static uint64_t pick(uint64_t *state, uint64_t n, bool is_zipf)
 {
     if (!is_zipf)
         return peer_random_below(state, (uint32_t)n);
-    /* Ranks with a probability of about 1 / rank: the logarithm is uniform. */
-    double u = (double)(peer_random(state) >> 11) * 0x1p-53;
-    uint64_t rank = (uint64_t)exp(u * log((double)n + 1)) - 1;
-    return rank < n ? rank : n - 1;
+    /* Ranks with a probability of about 1 / rank: as many below each power of two as below the next. */
+    uint32_t n_powers = 64 - (uint32_t)__builtin_clzll(n);
+    uint64_t rank = UINT64_C(1) << peer_random_below(state, n_powers);
+    rank += peer_random_below(state, (uint32_t)rank) - 1;
+    return rank < n ? rank : peer_random_below(state, (uint32_t)n);
 }
 
 static bool load_make(struct load *l, uint32_t n_packets, uint64_t n_entries, bool is_zipf, bool is_imix)
