@@ -130,8 +130,7 @@ struct sd_ternary_bits {
     uint32_t n_bytes;
     /* Where the bytes that are asked are in the inner layout. */
     uint32_t bytes[16 * SD_TERNARY_CHUNKS];
-    /* By position the order and the record. */
-    uint64_t *orders;
+    /* By position the record, or 0. */
     uint32_t *records;
     uint32_t n_sorted;
     /* Whether any came later. */
@@ -171,10 +170,12 @@ struct sd_ternary {
     uint32_t n_rules;
     /* Falls with each insertion. */
     uint32_t age;
-    /* Since the plan was made: changes, and rules that went where many were. */
+    /* Since the plan was made: changes, and rules that no group took. */
     uint32_t n_changes, n_crowded;
     /* Rules when the plan was made. */
     uint32_t n_planned;
+    /* What the rule under way says. */
+    uint8_t *said;
     uint64_t random;
 };
 
@@ -342,48 +343,69 @@ SD_ALWAYS_INLINE void sd_ternary_and_words(uint64_t *words, const uint64_t *row,
 #endif
 }
 
+/* What the bytes of the key leave of `n` words. */
+SD_ALWAYS_INLINE void sd_ternary_positions(const struct sd_ternary_bits *bits, const uint8_t *key, uint32_t at,
+                                           uint32_t n, uint64_t *words)
+{
+    for (uint32_t i = 0; i < n; i++)
+        words[i] = UINT64_MAX;
+    const uint64_t *rows = bits->rows + at;
+    uint32_t n_words = n <= 2 ? n : bits->n_words;
+    for (uint32_t i = 0; i < bits->n_bytes; i++) {
+        sd_ternary_and_words(words, rows + (size_t)key[bits->bytes[i]] * n_words, n);
+        rows += (size_t)256 * n_words;
+    }
+#ifndef SD_TERNARY_TSAN
+    /* What a bit says was written before it. */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+SD_ALWAYS_INLINE const struct sd_ternary_record *
+sd_ternary_at_position(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan, uint32_t position)
+{
+    uint32_t record = __atomic_load_n(&plan->bits.records[position], __ATOMIC_RELAXED);
+    return sd_ternary_record_at(plan->records, l->record_bytes, record);
+}
+
 /* The best of the rules that came later. */
 static SD_UNUSED __attribute__((noinline)) void
 sd_ternary_find_unsorted(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan, const uint8_t *key,
-                         const uint64_t *const *rows, uint64_t *best, uint32_t *slot)
+                         uint64_t *best, uint32_t *slot)
 {
     const struct sd_ternary_bits *bits = &plan->bits;
-    for (uint32_t at = bits->n_sorted / 64; at < bits->n_words; at++) {
-        uint64_t left = at == bits->n_sorted / 64 ? UINT64_MAX << bits->n_sorted % 64 : UINT64_MAX;
-        for (uint32_t i = 0; i < bits->n_bytes && left; i++)
-            left &= __atomic_load_n(&rows[i][at], __ATOMIC_ACQUIRE);
-        for (; left; left &= left - 1) {
-            uint32_t position = 64 * at + (uint32_t)__builtin_ctzll(left);
-            if (__atomic_load_n(&bits->orders[position], __ATOMIC_RELAXED) <= *best)
-                continue;
-            uint32_t record = __atomic_load_n(&bits->records[position], __ATOMIC_RELAXED);
-            const struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, record);
-            if (!sd_ternary_rule_matches(l, key, r))
-                continue;
-            *best = r->order;
-            *slot = r->slot;
+    uint32_t n = bits->n_words < SD_TERNARY_BLOCK ? bits->n_words : SD_TERNARY_BLOCK;
+    for (uint32_t at = bits->n_sorted / 64 / n * n; at < bits->n_words; at += n) {
+        uint64_t words[SD_TERNARY_BLOCK] __attribute__((aligned(8 * SD_TERNARY_BLOCK)));
+        if (n == 1)
+            sd_ternary_positions(bits, key, at, 1, words);
+        else if (n == 2)
+            sd_ternary_positions(bits, key, at, 2, words);
+        else
+            sd_ternary_positions(bits, key, at, SD_TERNARY_BLOCK, words);
+        for (uint32_t i = 0; i < n; i++) {
+            for (uint64_t left = words[i]; left; left &= left - 1) {
+                uint32_t position = 64 * (at + i) + (uint32_t)__builtin_ctzll(left);
+                const struct sd_ternary_record *r = sd_ternary_at_position(l, plan, position);
+                if (position < bits->n_sorted || r->order <= *best || !sd_ternary_rule_matches(l, key, r))
+                    continue;
+                *best = r->order;
+                *slot = r->slot;
+            }
         }
     }
 }
 
 /*
- * Of the rules at the positions that are left of `n` words, the best; gives whether one of them was at a sorted
+ * Of the rules at the positions that are left of `n` words the best; gives whether one of them was at a sorted
  * position: no later one there precedes it.
  */
-SD_ALWAYS_INLINE bool sd_ternary_find_positions(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
-                                                const uint8_t *key, const uint64_t *const *rows, uint32_t at,
-                                                uint32_t n, uint64_t *best, uint32_t *slot)
+SD_ALWAYS_INLINE bool sd_ternary_find_sorted(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
+                                             const uint8_t *key, uint32_t at, uint32_t n, uint64_t *best,
+                                             uint32_t *slot)
 {
-    const struct sd_ternary_bits *bits = &plan->bits;
     uint64_t words[SD_TERNARY_BLOCK] __attribute__((aligned(8 * SD_TERNARY_BLOCK)));
-    for (uint32_t i = 0; i < n; i++)
-        words[i] = UINT64_MAX;
-    for (uint32_t i = 0; i < bits->n_bytes; i++)
-        sd_ternary_and_words(words, rows[i] + at, n);
-#ifndef SD_TERNARY_TSAN
-    /* What a bit says was written before it. */
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-#endif
+    sd_ternary_positions(&plan->bits, key, at, n, words);
     for (;;) {
         /* Without branches: which word it is differs from key to key. */
         uint32_t first = 0;
@@ -395,15 +417,15 @@ SD_ALWAYS_INLINE bool sd_ternary_find_positions(const struct sd_ternary_layout *
         if (left == 0)
             return false;
         uint32_t position = 64 * (at + first) + (uint32_t)__builtin_ctzll(left);
-        uint64_t order = __atomic_load_n(&bits->orders[position], __ATOMIC_RELAXED);
-        uint32_t record = __atomic_load_n(&bits->records[position], __ATOMIC_RELAXED);
-        const struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, record);
-        if (order > *best && SD_LIKELY(sd_ternary_rule_matches(l, key, r))) {
-            *best = r->order;
-            *slot = r->slot;
-        }
-        if (SD_LIKELY(order && order <= *best && position < bits->n_sorted))
+        if (position >= plan->bits.n_sorted)
             return true;
+        const struct sd_ternary_record *r = sd_ternary_at_position(l, plan, position);
+        uint64_t order = r->order;
+        if (SD_LIKELY(sd_ternary_rule_matches(l, key, r) && order)) {
+            *slot = order > *best ? r->slot : *slot;
+            *best = order > *best ? order : *best;
+            return true;
+        }
         words[first] = left & (left - 1);
     }
 }
@@ -413,28 +435,19 @@ SD_ALWAYS_INLINE void sd_ternary_find_bits(const struct sd_ternary_layout *l, co
                                            const uint8_t *key, uint64_t *best, uint32_t *slot)
 {
     const struct sd_ternary_bits *bits = &plan->bits;
-    bool has_unsorted = __atomic_load_n(&bits->has_unsorted, __ATOMIC_ACQUIRE);
     uint32_t n_sorted = bits->n_sorted;
-    if (n_sorted == 0 && !has_unsorted)
-        return;
-    const uint64_t *rows[16 * SD_TERNARY_CHUNKS];
-    for (uint32_t i = 0; i < bits->n_bytes; i++)
-        rows[i] = bits->rows + (size_t)(256 * i + key[bits->bytes[i]]) * bits->n_words;
-    if (bits->n_words <= 2) {
+    if (n_sorted > 0) {
         if (bits->n_words == 1)
-            sd_ternary_find_positions(l, plan, key, rows, 0, 1, best, slot);
+            sd_ternary_find_sorted(l, plan, key, 0, 1, best, slot);
+        else if (bits->n_words == 2)
+            sd_ternary_find_sorted(l, plan, key, 0, 2, best, slot);
         else
-            sd_ternary_find_positions(l, plan, key, rows, 0, 2, best, slot);
-        if (SD_LIKELY(!has_unsorted))
-            return;
-    } else {
-        for (uint32_t at = 0; 64 * at < n_sorted; at += SD_TERNARY_BLOCK)
-            if (sd_ternary_find_positions(l, plan, key, rows, at, SD_TERNARY_BLOCK, best, slot))
-                break;
-        if (SD_LIKELY(!has_unsorted))
-            return;
+            for (uint32_t at = 0; 64 * at < n_sorted; at += SD_TERNARY_BLOCK)
+                if (sd_ternary_find_sorted(l, plan, key, at, SD_TERNARY_BLOCK, best, slot))
+                    break;
     }
-    sd_ternary_find_unsorted(l, plan, key, rows, best, slot);
+    if (SD_UNLIKELY(__atomic_load_n(&bits->has_unsorted, __ATOMIC_ACQUIRE)))
+        sd_ternary_find_unsorted(l, plan, key, best, slot);
 }
 
 /* --- One key --- */

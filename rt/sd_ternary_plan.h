@@ -143,9 +143,9 @@ static SD_UNUSED void sd_ternary_masks_free(struct sd_ternary_masks *masks)
 #define SD_TERNARY_PROBE_COST 2.0
 #define SD_TERNARY_RULE_COST 4.0
 /* Rules and keys that a mask is tried on, and masks that are tried. */
-#define SD_TERNARY_SAMPLE 4096u
+#define SD_TERNARY_SAMPLE 2048u
 #define SD_TERNARY_SAMPLE_KEYS 256u
-#define SD_TERNARY_TRIES 4000u
+#define SD_TERNARY_TRIES 2000u
 #define SD_TERNARY_COUNT_BITS 13u
 
 struct sd_ternary_choice {
@@ -359,7 +359,7 @@ static SD_UNUSED bool sd_ternary_choice_init(struct sd_ternary_choice *c, struct
             c->keys[(size_t)i * c->n_bytes + j] = (uint8_t)((c->values[c->open[i]][j] & said[j]) | (any & ~said[j]));
         }
     }
-    uint64_t n_tries = 64 + UINT64_C(3) * n;
+    uint64_t n_tries = 32 + (uint64_t)n;
     c->n_tries_left = n_tries < SD_TERNARY_TRIES ? (uint32_t)n_tries : SD_TERNARY_TRIES;
     return true;
 }
@@ -493,10 +493,11 @@ static SD_UNUSED bool sd_ternary_choose_masks(struct sd_ternary *t, struct sd_te
     return is_done;
 }
 
-/* Whether it is time for a new plan. */
+/* Whether it is time for a new plan: never so often that a change costs more than a few rules' share of one. */
 static SD_UNUSED bool sd_ternary_wants_plan(const struct sd_ternary *t)
 {
-    return t->n_rules > 2 * t->n_planned + 16;
+    return t->n_rules > 2 * t->n_planned + 16 || t->n_crowded > t->n_planned / 8 + 32 ||
+           t->n_changes / 4 > t->n_planned + 64;
 }
 
 #endif

@@ -177,8 +177,8 @@ static SD_UNUSED struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *
     size_t heads_bytes = sd_round_up(n_heads * sizeof(uint64_t), SD_LINE_BYTES), records_bytes;
     size_t n_words = sd_ternary_bits_words(masks->n_positions), n_positions = 64 * n_words;
     size_t rows_bytes = sd_round_up(masks->n_bytes * 256 * n_words * sizeof(uint64_t), SD_LINE_BYTES);
-    /* Orders, records and free positions. */
-    size_t bits_bytes = rows_bytes + n_positions * 16;
+    /* Records and free positions. */
+    size_t bits_bytes = rows_bytes + n_positions * 8;
     if (__builtin_mul_overflow((size_t)capacity + 1, t->layout.record_bytes, &records_bytes) ||
         __builtin_add_overflow(records_bytes, heads_bytes + bits_bytes, &plan->n_bytes))
         return free(plan), NULL;
@@ -190,8 +190,7 @@ static SD_UNUSED struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *
     struct sd_ternary_bits *bits = &plan->bits;
     uint8_t *at = (uint8_t *)plan->memory + heads_bytes;
     bits->rows = (uint64_t *)(void *)at;
-    bits->orders = (uint64_t *)(void *)(at + rows_bytes);
-    bits->records = (uint32_t *)(void *)(bits->orders + n_positions);
+    bits->records = (uint32_t *)(void *)(at + rows_bytes);
     bits->free_positions = bits->records + n_positions;
     bits->n_words = (uint32_t)n_words;
     bits->n_bytes = masks->n_bytes;
@@ -271,7 +270,6 @@ static SD_UNUSED void sd_ternary_place(const struct sd_ternary *t, struct sd_ter
     struct sd_ternary_bits *bits = &plan->bits;
     r->group = SD_TERNARY_IN_BITS;
     r->next = position;
-    __atomic_store_n(&bits->orders[position], r->order, __ATOMIC_RELAXED);
     __atomic_store_n(&bits->records[position], i, __ATOMIC_RELAXED);
     if (position >= bits->n_sorted && !bits->has_unsorted)
         __atomic_store_n(&bits->has_unsorted, 1, __ATOMIC_RELEASE);
@@ -286,12 +284,10 @@ static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_t
     const struct sd_ternary_layout *l = &t->layout;
     struct sd_ternary_plan *old = t->plan;
     uint32_t *sorted = sd_ternary_sorted(t);
-    uint8_t *said = malloc(l->inner_bytes);
-    struct sd_ternary_plan *plan = sorted && said ? sd_ternary_new_plan(t, masks, capacity) : NULL;
+    struct sd_ternary_plan *plan = sorted ? sd_ternary_new_plan(t, masks, capacity) : NULL;
     if (!plan || !sd_limbo_reserve(&t->limbo, 1)) {
         sd_ternary_free_plan(plan, NULL);
         free(sorted);
-        free(said);
         return false;
     }
     /* Those that precede come later, so that each goes to the head of its list. */
@@ -302,8 +298,8 @@ static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_t
         struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, at);
         memcpy(r, from, l->record_bytes);
         r->order = r->order >> 32 << 32 | (UINT32_MAX - i);
-        sd_ternary_said(l, sd_ternary_value(r), sd_ternary_mask(l, r), said);
-        r->group = sd_ternary_choose_group(t, plan, sd_ternary_value(r), said, n_free - n_in_bits);
+        sd_ternary_said(l, sd_ternary_value(r), sd_ternary_mask(l, r), t->said);
+        r->group = sd_ternary_choose_group(t, plan, sd_ternary_value(r), t->said, n_free - n_in_bits);
         t->places[r->slot] = at;
         if (r->group == SD_TERNARY_IN_BITS) {
             /* Their positions are the other way round. */
@@ -323,7 +319,6 @@ static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_t
         sd_ternary_place(t, plan, r, at, plan->bits.free_positions[--plan->bits.n_free]);
     }
     free(sorted);
-    free(said);
     t->age = UINT32_MAX - t->n_rules;
     t->free_record = t->first_waiting = t->last_waiting = 0;
     t->n_planned = t->n_rules;
@@ -356,6 +351,7 @@ static SD_UNUSED void sd_ternary_free(struct sd_ternary *t)
     sd_ternary_free_plan(t->plan, NULL);
     sd_ternary_layout_free(&t->layout);
     free(t->places);
+    free(t->said);
     memset(t, 0, sizeof *t);
 }
 
@@ -366,7 +362,9 @@ static SD_UNUSED bool sd_ternary_init(struct sd_ternary *t, const struct sd_key_
     memset(t, 0, sizeof *t);
     t->epochs = epochs;
     sd_secrets_init(&t->random, 1, seed);
-    if (!sd_ternary_layout_init(&t->layout, keys, n_keys, key_bytes) || !sd_ternary_replan(t)) {
+    bool is_laid_out = sd_ternary_layout_init(&t->layout, keys, n_keys, key_bytes);
+    t->said = is_laid_out ? calloc(1, t->layout.inner_bytes) : NULL;
+    if (!t->said || !sd_ternary_replan(t)) {
         sd_ternary_free(t);
         return false;
     }
@@ -424,18 +422,17 @@ static SD_UNUSED uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t 
         i = sd_ternary_take_record(t);
     }
     struct sd_ternary_record *r = sd_ternary_record(t, i);
-    /* Record 0 is nobody's: there is room for what the rule says. */
-    uint8_t *inner = sd_ternary_value(r), *said = sd_ternary_value(sd_ternary_record(t, 0));
+    uint8_t *inner = sd_ternary_value(r);
     sd_ternary_inner(l, value, inner);
     sd_ternary_inner(l, mask, sd_ternary_mask(l, r));
-    sd_ternary_said(l, inner, sd_ternary_mask(l, r), said);
+    sd_ternary_said(l, inner, sd_ternary_mask(l, r), t->said);
     r->order = (uint64_t)rank << 32 | t->age--;
     r->slot = slot;
     struct sd_ternary_bits *bits = &t->plan->bits;
     if (bits->n_free == 0)
         sd_ternary_collect(t);
-    r->group = sd_ternary_choose_group(t, t->plan, inner, said, bits->n_free);
-    t->n_crowded += r->group >= SD_TERNARY_IN_REST;
+    r->group = sd_ternary_choose_group(t, t->plan, inner, t->said, bits->n_free);
+    t->n_crowded += r->group == SD_TERNARY_IN_BITS ? 1 : r->group == SD_TERNARY_IN_REST ? 4 : 0;
     if (r->group == SD_TERNARY_IN_BITS)
         sd_ternary_place(t, t->plan, r, i, bits->free_positions[--bits->n_free]);
     else
@@ -485,7 +482,7 @@ static SD_UNUSED uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
         return SD_NOT_FOUND;
     struct sd_ternary_record *r = sd_ternary_record(t, i);
     if (r->group == SD_TERNARY_IN_BITS) {
-        __atomic_store_n(&t->plan->bits.orders[r->next], 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->plan->bits.records[r->next], 0, __ATOMIC_RELAXED);
         sd_ternary_mark(t, t->plan, r, r->next, false);
         t->plan->bits.n_rules--;
     } else {
