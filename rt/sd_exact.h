@@ -383,9 +383,13 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_find_from(const struct sd_exact *t, struct sd
     uint8_t *entry = sd_exact_find_in(shape, bucket, key, hash);
     if (SD_LIKELY(entry != NULL))
         return entry + sd_exact_value_at(shape);
-    /* Words are not moved. */
-    if (shape.is_word && SD_EXACT_HOME_REACH(sd_exact_home(bucket)) == 0)
-        return NULL;
+    uint32_t home = sd_exact_home(bucket);
+    if (SD_LIKELY(SD_EXACT_HOME_REACH(home) == 0)) {
+        /* Unless it has moved meanwhile from a lane that was looked at late to one that was looked at early: then it
+           is there now, or moves have been counted. Words are not moved. */
+        if (shape.is_word || (!sd_exact_match(bucket, (uint16_t)hash) && sd_exact_home(bucket) == home))
+            return NULL;
+    }
     struct sd_exact_place place;
     entry = sd_exact_search(t, shape, key, hash, &place);
     return entry ? entry + sd_exact_value_at(shape) : NULL;

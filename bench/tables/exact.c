@@ -204,7 +204,7 @@ static int measure(uint64_t n_entries, size_t n_runs)
         const char *name;
     } fills[] = {{INSERT_RESERVED, "insert-reserved"}, {INSERT_ONE, "insert-one"}, {INSERT_MISS, "insert-miss"},
                  {INSERT, "insert"}};
-    size_t n_fills = n_entries > 2000000 && n_runs > 3 ? 3 : n_runs;
+    size_t n_fills = n_entries > 20000000 ? 1 : n_entries > 2000000 && n_runs > 3 ? 3 : n_runs;
     memset(&t, 0, sizeof t);
     for (size_t f = 0; f < SD_ARRAY_LEN(fills); f++) {
         uint64_t resident = 0;
