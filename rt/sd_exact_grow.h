@@ -297,13 +297,17 @@ SD_INLINE uint64_t *sd_exact_cells(const struct sd_exact *t)
     return (uint64_t *)(uintptr_t)(t->directory & ~UINT64_C(63));
 }
 
+/* Why a segment is replaced: a key finds no place, or keys will come. */
+enum sd_exact_need { SD_EXACT_FOR_A_KEY, SD_EXACT_AHEAD };
+
 /* Makes the directory one bit deeper; there is room in limbo for the old one. */
-static SD_UNUSED uint32_t sd_exact_deepen(struct sd_exact *t)
+static SD_UNUSED uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need need)
 {
     uint32_t depth = sd_exact_depth(t);
     /* Hashes that share many bits would lead to a directory that is larger than what it leads to. */
     uint64_t n_bytes = (uint64_t)2 * sizeof(uint64_t) << depth;
-    if (depth >= SD_EXACT_DEPTH_MAX || n_bytes > t->n_segments_bytes / 8 + SD_EXACT_CHUNK_BYTES_MIN / 8)
+    bool is_too_large = n_bytes > t->n_segments_bytes / 8 + SD_EXACT_CHUNK_BYTES_MIN / 8;
+    if (depth >= SD_EXACT_DEPTH_MAX || (is_too_large && need == SD_EXACT_FOR_A_KEY))
         return SD_FULL;
     uint64_t *old = sd_exact_cells(t), *cells = sd_alloc_lines((size_t)2 << depth, sizeof *cells);
     if (!cells)
@@ -340,9 +344,6 @@ static SD_UNUSED void sd_exact_count(const struct sd_exact *t, const struct sd_e
     }
 }
 
-/* Why a segment is replaced: a key finds no place, or keys will come. */
-enum sd_exact_need { SD_EXACT_FOR_A_KEY, SD_EXACT_AHEAD };
-
 /*
  * Replaces the segment of this hash by a larger one, or by two, or by one of the same size without lost slots.
  * SD_FULL where that would not help: more keys meet than chance lets. But for SD_OK nothing has changed that
@@ -369,7 +370,7 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_e
     } else if (n_entries * 8 < n_slots && need == SD_EXACT_FOR_A_KEY) {
         return SD_FULL;
     } else {
-        uint32_t status = depth == sd_exact_depth(t) ? sd_exact_deepen(t) : SD_OK;
+        uint32_t status = depth == sd_exact_depth(t) ? sd_exact_deepen(t, need) : SD_OK;
         if (status != SD_OK)
             return status;
         has_split = true;

@@ -260,6 +260,22 @@ static void test_batches(uint32_t n_reserved)
     sd_exact_free(&t);
 }
 
+/* Room for many, and then the many. */
+static void test_reserve(void)
+{
+    struct sd_exact_shape shape = {8, 8, true};
+    struct sd_exact t;
+    CHECK(sd_exact_init(&t, shape, 8, UINT64_MAX, NULL));
+    CHECK(sd_exact_reserve(&t, shape, 500000) == SD_OK);
+    uint64_t n_bytes = t.n_segments_bytes;
+    for (uint64_t i = 0; i < 500000; i++)
+        CHECK(sd_exact_insert(&t, shape, &i, &i) == SD_OK);
+    for (uint64_t i = 0; i < 500000; i++)
+        CHECK(sd_exact_find(&t, shape, &i) && !sd_exact_find(&t, shape, &(uint64_t){i + 500000}));
+    CHECK(t.n_segments_bytes < n_bytes * 3 / 2 && n_bytes < 500000 * 16 * 3);
+    sd_exact_free(&t);
+}
+
 /* --- Walks while the table grows --- */
 
 static void test_scan(uint32_t n_between, bool is_exactly_once)
@@ -542,6 +558,7 @@ int main(void)
     }
     test_batches(0);
     test_batches(3000);
+    test_reserve();
     for (uint32_t n_between = 0; n_between < 300; n_between = n_between * 3 + 20)
         test_scan(n_between, n_between < 60);
     /* All the same; the same home; the same directory and home; all but the tag; the same directory and tag. */
