@@ -264,12 +264,13 @@ fn after_egress(cx: &Cx<'_>, out: &mut Code) {
     out.line("return next;");
 }
 
-fn stage_head(name: &str, out: &mut Code) {
+/// A packet that has waited has of its state what it kept: nobody reads anything else.
+fn stage_head(name: &str, state: &str, out: &mut Code) {
     out.function(format!(
         "SD_INLINE uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)"
     ));
     out.line("struct p4_context *c = &b->contexts[i];");
-    out.line("struct p4_state state = {}, *s = &state;");
+    out.line(format!("struct p4_state {state}, *s = &state;"));
     out.line("uint32_t end, next;");
     out.line("(void)c;");
 }
@@ -287,7 +288,7 @@ fn take_back(cx: &Cx<'_>, out: &mut Code) {
 pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
     out.own("/* A packet's way from its arrival up to its first wait. */");
-    stage_head("p4_stage_arrival", out);
+    stage_head("p4_stage_arrival", "state = {}", out);
     out.line("next = p4_enter(w, p, s);");
     out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
     out.line("    return next;");
@@ -295,10 +296,12 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     after_ingress(cx, plan, out);
     out.close("");
     out.blank();
+    // In registers zeros cost nothing, and tell compilers that all is well.
+    let resumed = if cx.is_small { "state = {}" } else { "state" };
     for (i, point) in plan.points.iter().enumerate() {
         let table = &cx.program.tables[point.table].name;
         out.own(format!("/* From the answer of {} up to the next wait. */", comment(table)));
-        stage_head(&format!("p4_stage_{i}"), out);
+        stage_head(&format!("p4_stage_{i}"), resumed, out);
         take_back(cx, out);
         let role = cx.program.blocks[point.block].role;
         run_rest(cx, plan, role, Some(i), out);
@@ -311,7 +314,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     }
     if let Some(kept) = &plan.queue {
         out.own("/* From the queue on. */");
-        stage_head("p4_stage_queue", out);
+        stage_head("p4_stage_queue", resumed, out);
         take_back(cx, out);
         load(cx, kept, "at_queue", out);
         out.line("p4_before_egress(w, p, s);");

@@ -36,7 +36,7 @@ pub(crate) struct Cx<'p> {
     pub(crate) types: Types,
     pub(crate) homes: Homes,
     pub(crate) carried: Carried,
-    is_small: bool,
+    pub(crate) is_small: bool,
     ends: Vec<Ends>,
     blocks: Vec<String>,
     procedures: Vec<String>,
