@@ -1,10 +1,10 @@
 //! Random programs on several executors in each test run; the generator writes what it should.
 
 use fuzz::differential::cases::{Sample, Source, generated};
-use fuzz::differential::transcript::Transcript;
-use fuzz::differential::{Case, Outcome, compile, events, interpreted, run, script, transcript};
+use fuzz::differential::transcript::{Observed, Transcript};
+use fuzz::differential::{Case, Event, Outcome, compile, events, interpreted, run, script, transcript};
 use fuzz::{Corpus, oracle, runnable};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const SEED: u64 = 20;
 
@@ -111,6 +111,42 @@ fn differences_are_found() {
     let mut other = record();
     other.panic = Some(("here".to_string(), "why".to_string()));
     assert!(transcript::compare(&good, &other).unwrap().key.contains("panic"));
+}
+
+/// An executor that takes bursts tells digests and totals at the end of each.
+#[test]
+fn digests_and_totals_of_bursts_are_compared_at_their_end() {
+    let digest = |n: u32| (control::DigestId(n), control::Data::Struct(Vec::new()));
+    let totals = |n: u64| [("sent".to_string(), n)].into();
+    let alone = |n: u64, digests| Observed { digests, totals: totals(n), ..Observed::default() };
+    let within = || Observed { is_within_burst: true, ..Observed::default() };
+    let of = |observed| Transcript { observed, ..Transcript::default() };
+    let first =
+        of(vec![alone(1, vec![digest(1)]), alone(2, vec![]), alone(3, vec![digest(2)]), alone(4, vec![])]);
+    let second = |digests, n| of(vec![within(), within(), alone(n, digests), alone(4, vec![])]);
+    let compare = |digests, n| transcript::compare(&first, &second(digests, n)).map(|d| (d.key, d.event_idx));
+    assert_eq!(compare(vec![digest(1), digest(2)], 3), None);
+    let differ = |what: &str| Some((format!(" and : {what}"), Some(2)));
+    assert_eq!(compare(vec![digest(1), digest(2), digest(2)], 3), differ("digests"));
+    assert_eq!(compare(vec![digest(2)], 3), differ("digests"));
+    assert_eq!(compare(vec![digest(2), digest(1)], 3), differ("digests"));
+    assert_eq!(compare(vec![digest(1), digest(2)], 2), differ("totals"));
+}
+
+/// Cases have packets alone and in long bursts.
+#[test]
+fn bursts_have_all_lengths() {
+    let corpus = Corpus::default();
+    let source = Source { seed: SEED, n_generated: 60, files: Vec::new() };
+    let mut lengths = BTreeSet::new();
+    for index in 0..source.len() {
+        let sample = source.sample(index, &corpus).unwrap();
+        let case = source.case(index, &sample, events::Options { n_packets: 100 });
+        let is_packet = |event: &Event| matches!(event, Event::Packet { .. });
+        assert!(case.events.iter().filter(|e| is_packet(e)).count() >= 100);
+        lengths.extend(case.events.split(|event| !is_packet(event)).map(<[Event]>::len));
+    }
+    assert!(lengths.contains(&1) && lengths.last().is_some_and(|n| *n >= 100), "{lengths:?}");
 }
 
 /// What is written down as a script is what happened.
