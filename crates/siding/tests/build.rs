@@ -185,6 +185,23 @@ fn compilers_are_chosen_by_option_before_variable() {
 }
 
 #[test]
+fn compiled_code_tells_the_same_story() {
+    let workshop = Workshop::new();
+    let (program, script) = (example("router.p4"), example("router.stf"));
+    let told = |engine: &[&str]| {
+        let args = [&["run", "--Wdisable"], engine, &[program.as_str(), script.as_str()]].concat();
+        let output = workshop.siding(&args);
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let expected = told(&[]);
+    assert!(expected.contains("Table `"), "{expected}");
+    assert_eq!(told(&["--engine", "native", "--trace", "-O0"]), expected);
+    let refused = workshop.siding(&["run", "--trace", &program, &script]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn engines_do_the_same() {
     let workshop = Workshop::new();
     let (router, script) = (example("router.p4"), example("router.stf"));
