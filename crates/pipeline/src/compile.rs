@@ -149,7 +149,7 @@ fn compile_control(
 }
 
 /// Compiles `source`, a file in `work`, to `object` beside it, and makes that known.
-fn run(
+pub(crate) fn run(
     compiler: &Compiler,
     cache: &Cache,
     work: WorkDir,
@@ -204,7 +204,7 @@ impl CompileOptions {
     }
 }
 
-fn key_of(c_text: &str, compiler: &Compiler, flags: &[String], machine: Machine) -> String {
+pub(crate) fn key_of(c_text: &str, compiler: &Compiler, flags: &[String], machine: Machine) -> String {
     let mut key = Key::default();
     key.add(c_text.as_bytes());
     for (name, text) in RUNTIME {

@@ -3,6 +3,7 @@
 //! - [`abi`]: what a shared object exports and is given, as `rt/sd_abi.h` says it;
 //! - [`build()`]: from a program to a [`Pipeline`]: C text, [`compile()`]d or found as it was compiled before, loaded;
 //! - [`Instance`]: its tables and objects; [`Control`] writes and reads them, a [`Worker`] runs packets;
+//! - [`executable`]: C programs that run on their own, for benchmarks;
 //! - `trace`: code that tells every step, heard as the interpreter's [`Event`](interp::Event)s;
 //! - [`Native`]: the executor of a [`device::Device`], see [`native_device`]; [`Bursts`]: its straight path.
 //!
@@ -23,6 +24,7 @@ mod compiler;
 
 mod control;
 mod entries;
+pub mod executable;
 mod host;
 mod instance;
 pub mod layout;

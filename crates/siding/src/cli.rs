@@ -1,8 +1,13 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod bench;
 mod live;
 mod native;
 
+pub use bench::{
+    AddressesArg, BenchForwardArgs, BenchL2Args, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
+    TrafficArgs,
+};
 pub use live::{Address, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 
@@ -418,6 +423,16 @@ pub enum BenchCommand {
     Compile(BenchCompileArgs),
     /// Count packets a second through compiled code
     Native(BenchNativeArgs),
+    /// Time packets that need no table, beside hand-written code
+    Forward(BenchForwardArgs),
+    /// Time a layer-2 switch with two exact tables, beside hand-written code and other switches
+    L2(BenchL2Args),
+    /// Time lookups in exact tables, beside rte_hash
+    Exact(BenchTablesArgs),
+    /// Time inserts into exact tables and their memory, beside rte_hash
+    Table(BenchTablesArgs),
+    /// Time longest prefix match, beside rte_fib
+    Lpm(BenchTablesArgs),
 }
 
 #[derive(Debug, Args)]

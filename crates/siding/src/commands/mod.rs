@@ -3,8 +3,12 @@
 mod archive;
 mod bench;
 mod bench_compile;
+mod bench_fast;
 mod bench_interp;
+mod bench_lines;
+mod bench_measure;
 mod bench_native;
+mod bench_tables;
 mod build;
 mod carry_over;
 mod check;
@@ -58,6 +62,11 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Bench(BenchCommand::Interp(args)) => bench_interp::run(&args),
         Command::Bench(BenchCommand::Compile(args)) => bench_compile::run(&args),
         Command::Bench(BenchCommand::Native(args)) => bench_native::run(&args),
+        Command::Bench(BenchCommand::Forward(args)) => bench_fast::forward(&args),
+        Command::Bench(BenchCommand::L2(args)) => bench_fast::l2(&args),
+        Command::Bench(BenchCommand::Exact(args)) => bench_tables::exact(&args),
+        Command::Bench(BenchCommand::Table(args)) => bench_tables::table(&args),
+        Command::Bench(BenchCommand::Lpm(args)) => bench_tables::lpm(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

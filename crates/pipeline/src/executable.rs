@@ -1,0 +1,72 @@
+//! C programs that run on their own, over the runtime's headers: what benchmarks time.
+//!
+//! Compiled with the compiler and the flags that programs are compiled with, and kept in the same cache.
+
+use crate::cache::Cache;
+use crate::compile::{self, CompileError, CompileOptions};
+use crate::compiler::Compiler;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
+
+const EXECUTABLE: &str = "program";
+
+/// The texts of a program, by their paths; `main` is the one that is compiled, which may include the others and the
+/// runtime's headers.
+#[derive(Clone, Debug)]
+pub struct Texts<'t> {
+    pub main: &'t str,
+    pub files: Vec<(&'t str, &'t str)>,
+}
+
+/// A program that was compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executable {
+    pub path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("`{}` cannot be run: {source}", path.display())]
+    CannotRun { path: PathBuf, source: io::Error },
+    #[error("`{}` has failed: {messages}", path.display())]
+    Failed { path: PathBuf, messages: String },
+}
+
+/// Compiles and links a program, or finds what was compiled before.
+pub fn executable(texts: &Texts<'_>, options: &CompileOptions) -> Result<Executable, CompileError> {
+    let compiler = Compiler::find(options.compiler.as_deref())?;
+    let cache = Cache::open(&options.cache)?;
+    let flags = [options.program_flags.as_slice(), &options.flags()].concat();
+    let parts = texts.files.iter().flat_map(|(name, text)| [*name, "\0", *text, "\0"]);
+    let all: String = [texts.main, "\0"].into_iter().chain(parts).collect();
+    let key = compile::key_of(&all, &compiler, &flags, options.machine);
+    if let Some(cached) = cache.get(&key, EXECUTABLE) {
+        return Ok(Executable { path: cached.object });
+    }
+    let work = cache.work_dir()?;
+    for (name, text) in &texts.files {
+        let path = work.path.join(name);
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        fs::write(path, text)?;
+    }
+    let args: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    let places = [Path::new(texts.main), Path::new(EXECUTABLE)];
+    let cached = compile::run(&compiler, &cache, work, &key, places, args, options)?;
+    Ok(Executable { path: cached.object })
+}
+
+/// Runs a program to its end; gives the lines that it prints.
+pub fn run(path: &Path, args: &[String]) -> Result<Vec<String>, RunError> {
+    let output = Command::new(path).args(args).stdin(Stdio::null()).output();
+    let output = output.map_err(|source| RunError::CannotRun { path: path.to_owned(), source })?;
+    if !output.status.success() {
+        let messages = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let messages = if messages.is_empty() { output.status.to_string() } else { messages };
+        return Err(RunError::Failed { path: path.to_owned(), messages });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,91 @@
+//! Benchmarks of the fast path.
+
+use super::CcArgs;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What all benchmarks of the fast path take.
+#[derive(Clone, Debug, Args)]
+pub struct MeasureArgs {
+    /// Small sizes, few runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs; the median counts [default: 9, with --quick 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=101))]
+    pub runs: Option<u32>,
+    /// Draw the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FlowsArg {
+    /// Each as often as any other
+    Random,
+    /// Some much more often than others
+    Zipf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LengthsArg {
+    /// 64 bytes
+    #[value(name = "64")]
+    Short,
+    /// 64, 594 and 1518 bytes, about as in the Internet
+    Imix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AddressesArg {
+    Random,
+    /// One after the other, as a maker gives them to its devices
+    Counted,
+}
+
+/// What packets are like.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Packets")]
+pub struct TrafficArgs {
+    /// How often flows come
+    #[arg(long, value_enum, value_name = "HOW", default_value = "random")]
+    pub flows: FlowsArg,
+    /// How long packets are
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "64")]
+    pub lengths: LengthsArg,
+    /// Which addresses stations have
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "random")]
+    pub addresses: AddressesArg,
+    /// Packets of a burst
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub burst: u32,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchForwardArgs {
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchL2Args {
+    /// Entries of each table [default: 10,1000,100000,1000000,10000000, with --quick the first three]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=16_000_000))]
+    pub entries: Vec<u64>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchTablesArgs {
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
