@@ -36,6 +36,14 @@
 
 #include "sd_epoch.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define SD_LPM_FEW_ADDRESSES
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SD_LPM_FEW_ADDRESSES
+#endif
+#endif
+
 #define SD_LPM_NONE UINT32_MAX
 /* Numbers are less than this. */
 #define SD_LPM_N_NUMBERS 0x7fffffffu
@@ -85,6 +93,8 @@ static uint32_t sd_lpm_no_words[2] SD_UNUSED;
 static struct sd_lpm_root sd_lpm_no_root SD_UNUSED = {sd_lpm_no_words, NULL, 1, 63};
 
 #define SD_LPM_LINES_MAX 17u
+/* A chain of nodes over all bits; and where it ends, in three levels, what a bucket and one more prefix need. */
+#define SD_LPM_MADE_MAX (SD_LPM_LIMBS_MAX * 64 / SD_LPM_STRIDE + 24)
 
 /* Memory of nodes and buckets, in lines. */
 struct sd_lpm_blocks {
@@ -94,6 +104,13 @@ struct sd_lpm_blocks {
     /* By number of lines; 0: there is none. */
     uint32_t first_free[SD_LPM_LINES_MAX + 1];
     size_t n_free;
+    /* Blocks of the update under way, and whether one of them is lacking. */
+    struct sd_lpm_made {
+        uint32_t at;
+        uint32_t n_lines;
+    } made[SD_LPM_MADE_MAX];
+    uint32_t n_made;
+    bool is_lacking;
 };
 
 struct sd_lpm {
@@ -284,17 +301,24 @@ SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t 
         uint32_t n_here = n - from < SD_LPM_BURST ? n - from : SD_LPM_BURST;
         const uint64_t *here = keys + (size_t)from * n_limbs;
         uint32_t words[SD_LPM_BURST], *found = numbers + from;
-        /* Those that are not ready, one more in each pass of a loop: no branch has to be predicted. */
-        uint8_t pending[SD_LPM_BURST];
-        uint32_t n_pending = 0, at = root->n_bits;
+        uint32_t any = 0;
         for (uint32_t i = 0; i < n_here; i++)
             __builtin_prefetch(&root_words[here[(size_t)i * n_limbs] >> shift]);
         for (uint32_t i = 0; i < n_here; i++) {
             uint32_t word = __atomic_load_n(&root_words[here[(size_t)i * n_limbs] >> shift], __ATOMIC_ACQUIRE);
-            words[i] = word;
             found[i] = word - 1;
+            any |= word;
+        }
+        /* In most cases all are ready: so many loads at once, and nothing else. */
+        if (!(any & SD_LPM_NODE))
+            continue;
+        /* Those that are not, one more in each pass of a loop: no branch has to be predicted. */
+        uint8_t pending[SD_LPM_BURST];
+        uint32_t n_pending = 0, at = root->n_bits;
+        for (uint32_t i = 0; i < n_here; i++) {
+            words[i] = found[i] + 1;
             pending[n_pending] = (uint8_t)i;
-            n_pending += word >> 31;
+            n_pending += words[i] >> 31;
         }
         for (uint32_t i = 0; i < n_pending; i++)
             __builtin_prefetch(sd_lpm_block(root, words[pending[i]]));

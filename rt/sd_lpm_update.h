@@ -11,7 +11,8 @@
  * reverse. Numbers tell prefixes apart, so the words to replace are those that are equal to that number: all
  * others belong to longer prefixes.
  *
- * Invariant: whatever is needed for a change is there before the first word is changed.
+ * Invariant: whatever is needed for a change is there before the first word is changed; a change of which something
+ * is lacking is given up.
  */
 #ifndef SD_LPM_UPDATE_H
 #define SD_LPM_UPDATE_H
@@ -21,8 +22,12 @@
 /* --- Memory of nodes and buckets --- */
 
 #define SD_LPM_SLOTS (1u << SD_LPM_STRIDE)
-/* Virtual; tables that could use more than this many bytes have to say so. */
+/* Addresses, not memory; tables that could use more have to say so. ThreadSanitizer takes memory for them. */
+#ifdef SD_LPM_FEW_ADDRESSES
+#define SD_LPM_BLOCKS_BYTES ((size_t)256 << 20)
+#else
 #define SD_LPM_BLOCKS_BYTES ((size_t)16 << 30)
+#endif
 #define SD_LPM_COMMIT_BYTES ((size_t)64 << 10)
 
 static SD_UNUSED bool sd_lpm_blocks_init(struct sd_lpm_blocks *b, size_t n_bytes_max)
@@ -41,8 +46,8 @@ static SD_UNUSED bool sd_lpm_blocks_init(struct sd_lpm_blocks *b, size_t n_bytes
         return false;
     b->bytes = bytes;
     b->n_reserved = n;
-    /* Zero is no block. */
-    b->n_used = SD_LINE_BYTES;
+    /* Zero is no block, and what lacks a block is written to the first one. */
+    b->n_used = (1 + SD_LPM_LINES_MAX) * SD_LINE_BYTES;
     return true;
 }
 
@@ -72,19 +77,62 @@ SD_INLINE void *sd_lpm_at(const struct sd_lpm *t, uint32_t word)
     return t->blocks.bytes + (size_t)(word & SD_LPM_AT) * SD_LINE_BYTES;
 }
 
-/* There is room for it: see sd_lpm_blocks_reserve. */
+SD_INLINE void sd_lpm_block_give(struct sd_lpm *t, uint32_t at, uint32_t n_lines)
+{
+    memcpy(sd_lpm_at(t, at), &t->blocks.first_free[n_lines], sizeof at);
+    t->blocks.first_free[n_lines] = at;
+    t->blocks.n_free += n_lines * SD_LINE_BYTES;
+}
+
+SD_INLINE uint32_t sd_lpm_block_take(struct sd_lpm *t, uint32_t n_lines)
+{
+    uint32_t at = t->blocks.first_free[n_lines];
+    memcpy(&t->blocks.first_free[n_lines], sd_lpm_at(t, at), sizeof at);
+    t->blocks.n_free -= n_lines * SD_LINE_BYTES;
+    return at;
+}
+
+/* Where memory is short, a block that nothing may lead to: see sd_lpm_blocks_end. */
 static SD_UNUSED uint32_t sd_lpm_block_new(struct sd_lpm *t, uint32_t n_lines)
 {
     struct sd_lpm_blocks *b = &t->blocks;
-    uint32_t at = b->first_free[n_lines];
-    if (at) {
-        memcpy(&b->first_free[n_lines], sd_lpm_at(t, at), sizeof at);
-        b->n_free -= n_lines * SD_LINE_BYTES;
-        return at;
+    uint32_t at = 1, n_found = n_lines;
+    if (SD_LIKELY(b->first_free[n_lines] != 0)) {
+        at = sd_lpm_block_take(t, n_lines);
+    } else if (b->n_committed - b->n_used >= n_lines * SD_LINE_BYTES) {
+        at = (uint32_t)(b->n_used / SD_LINE_BYTES);
+        b->n_used += n_lines * SD_LINE_BYTES;
+    } else {
+        while (n_found <= SD_LPM_LINES_MAX && b->first_free[n_found] == 0)
+            n_found++;
+        if (n_found > SD_LPM_LINES_MAX) {
+            b->is_lacking = true;
+            return at;
+        }
+        at = sd_lpm_block_take(t, n_found);
+        sd_lpm_block_give(t, at + n_lines, n_found - n_lines);
     }
-    at = (uint32_t)(b->n_used / SD_LINE_BYTES);
-    b->n_used += n_lines * SD_LINE_BYTES;
+    if (SD_LIKELY(b->n_made < SD_LPM_MADE_MAX))
+        b->made[b->n_made++] = (struct sd_lpm_made){at, n_lines};
     return at;
+}
+
+SD_INLINE void sd_lpm_blocks_begin(struct sd_lpm *t)
+{
+    t->blocks.n_made = 0;
+    t->blocks.is_lacking = false;
+}
+
+/* Whether all blocks of an update were there; if not, nothing may lead to those that were, and they go back. */
+static SD_UNUSED bool sd_lpm_blocks_end(struct sd_lpm *t)
+{
+    if (SD_LIKELY(!t->blocks.is_lacking))
+        return true;
+    while (t->blocks.n_made > 0) {
+        struct sd_lpm_made made = t->blocks.made[--t->blocks.n_made];
+        sd_lpm_block_give(t, made.at, made.n_lines);
+    }
+    return false;
 }
 
 /* What a writer knows of a node, behind its words. */
@@ -135,9 +183,7 @@ static SD_UNUSED void sd_lpm_block_free(void *block, void *context)
     uintptr_t address = (uintptr_t)block;
     uint32_t at = (uint32_t)((address - (uintptr_t)t->blocks.bytes) / SD_LINE_BYTES);
     uint32_t n_lines = sd_lpm_n_lines(t, at | (address & 1 ? SD_LPM_IS_BUCKET : 0));
-    memcpy(sd_lpm_at(t, at), &t->blocks.first_free[n_lines], sizeof at);
-    t->blocks.first_free[n_lines] = at;
-    t->blocks.n_free += n_lines * SD_LINE_BYTES;
+    sd_lpm_block_give(t, at, n_lines);
 }
 
 /* Readers cannot find it any more; there is room in the limbo. What it leads to stays. */
@@ -254,7 +300,7 @@ SD_INLINE uint64_t sd_lpm_runs_of(const uint32_t *words)
     return runs;
 }
 
-/* A new node; there is room. */
+/* A new node. */
 static SD_UNUSED uint32_t sd_lpm_close(struct sd_lpm *t, const struct sd_lpm_open *o)
 {
     uint64_t runs = sd_lpm_runs_of(o->words);
@@ -578,7 +624,7 @@ static SD_UNUSED void sd_lpm_view_begin(struct sd_lpm *t)
 /* Bits of the top, and of the view, for so many prefixes, in memory that is in proportion. */
 SD_INLINE uint32_t sd_lpm_top_bits_wanted(uint64_t n_prefixes)
 {
-    return n_prefixes < 32 ? 6 : n_prefixes < 1024 ? 12 : 18;
+    return n_prefixes < 32 ? 6 : n_prefixes < 512 ? 12 : 18;
 }
 
 #define SD_LPM_VIEW_PREFIXES (1u << 18)
@@ -830,7 +876,10 @@ static SD_UNUSED uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd
     struct sd_lpm_item items[SD_LPM_BUCKET_ROOM + 1];
     uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
     sd_lpm_item_insert(items, n, *item);
-    sd_lpm_store(link, sd_lpm_make(t, items, n + 1, way->at, bucket->words[SD_LPM_BUCKET_ROOM]));
+    uint32_t made = sd_lpm_make(t, items, n + 1, way->at, bucket->words[SD_LPM_BUCKET_ROOM]);
+    if (!sd_lpm_blocks_end(t))
+        return SD_NO_MEMORY;
+    sd_lpm_store(link, made);
     sd_lpm_retire(t, old);
     return SD_OK;
 }
@@ -849,12 +898,12 @@ static SD_UNUSED uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, 
         cuts |= UINT64_C(1) << (slot + n);
     uint32_t words[SD_LPM_SLOTS + 1], n_words = 0, last = 0;
     uint64_t runs = 0;
+    bool is_leading = false;
     for (uint64_t rest = cuts; rest; rest &= rest - 1) {
         uint32_t at = (uint32_t)__builtin_ctzll(rest);
         uint32_t here = node->words[sd_lpm_run(node->runs, at)];
         bool is_covered = at - slot < n;
-        if (SD_UNLIKELY(is_covered && here & SD_LPM_NODE))
-            sd_lpm_replace(t, here, old, new_word);
+        is_leading |= is_covered && here & SD_LPM_NODE;
         here = is_covered && here == old ? new_word : here;
         bool is_run = here != last || at == 0;
         last = here;
@@ -868,6 +917,10 @@ static SD_UNUSED uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, 
     size_t bytes = tail_at + offsetof(struct sd_lpm_tail, words) + n_tail * sizeof(uint32_t);
     uint32_t n_lines = (uint32_t)((bytes + SD_LINE_BYTES - 1) / SD_LINE_BYTES);
     uint32_t at = sd_lpm_block_new(t, n_lines);
+    if (SD_UNLIKELY(is_leading && !t->blocks.is_lacking))
+        for (uint32_t i = slot; i < slot + n; i++)
+            if (node->words[sd_lpm_run(node->runs, i)] & SD_LPM_NODE)
+                sd_lpm_replace(t, node->words[sd_lpm_run(node->runs, i)], old, new_word);
     struct sd_lpm_node *made = sd_lpm_at(t, at);
     made->runs = runs;
     for (uint32_t i = 0; i < n_words; i++)
@@ -923,6 +976,8 @@ static SD_UNUSED uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_l
                                 item->word);
         sd_lpm_tail(sd_lpm_at(t, made))->inner |= UINT64_C(1) << bit;
     }
+    if (!sd_lpm_blocks_end(t))
+        return SD_NO_MEMORY;
     sd_lpm_store(link, made);
     sd_lpm_retire(t, old);
     return SD_OK;
@@ -935,9 +990,11 @@ static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, u
         return SD_OUT_OF_RANGE;
     if (t->limbo.n >= 64)
         sd_collect(&t->limbo, t->epochs);
-    if (!sd_lpm_begin_memory(t) || !sd_lpm_blocks_reserve(&t->blocks, t->n_lines_needed) ||
-        (t->epochs && !sd_limbo_reserve(&t->limbo, 1)))
+    if (!sd_lpm_begin_memory(t) || (t->epochs && !sd_limbo_reserve(&t->limbo, 1)))
         return SD_NO_MEMORY;
+    /* Without more of it there may be enough that was used before. */
+    (void)sd_lpm_blocks_reserve(&t->blocks, t->n_lines_needed);
+    sd_lpm_blocks_begin(t);
     struct sd_lpm_item item = {prefix, length, number + 1};
     uint32_t status, of_top = t->top->words[prefix[0] >> t->top->shift];
     if (length <= t->top->n_bits) {
@@ -951,8 +1008,10 @@ static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, u
         } else if (word & SD_LPM_NODE) {
             status = sd_lpm_add_to_node(t, &way, &item);
         } else {
-            sd_lpm_store(link, sd_lpm_make(t, &item, 1, way.at, word));
-            status = SD_OK;
+            uint32_t made = sd_lpm_make(t, &item, 1, way.at, word);
+            status = sd_lpm_blocks_end(t) ? SD_OK : SD_NO_MEMORY;
+            if (status == SD_OK)
+                sd_lpm_store(link, made);
         }
     }
     if (status != SD_OK)
@@ -988,8 +1047,9 @@ static SD_UNUSED void sd_lpm_tail_remove(struct sd_lpm_tail *tail, uint32_t *wor
     memmove(word, word + 1, (size_t)(end - word) * sizeof *word);
 }
 
-/* Nodes that are no longer needed go, from the end of a way on. */
-static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_way *way)
+/* What is no longer needed goes, from the end of a way on; a bucket there if it is `is_empty` of other prefixes. */
+static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_way *way,
+                                   bool is_empty)
 {
     uint32_t at = way->at;
     for (uint32_t i = way->n_links; i-- > 0; at -= SD_LPM_STRIDE) {
@@ -1000,7 +1060,7 @@ static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, str
             continue;
         if (old & SD_LPM_IS_BUCKET) {
             const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
-            if (bucket->n > 0)
+            if (!is_empty)
                 continue;
             word = bucket->words[SD_LPM_BUCKET_ROOM];
         } else {
@@ -1040,22 +1100,30 @@ static SD_UNUSED uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *
     return SD_OK;
 }
 
+/* The last prefix of a bucket stays in it, for the bucket goes as a whole. */
 static SD_UNUSED uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
-                                                    const uint64_t *prefix, uint32_t length)
+                                                    const uint64_t *prefix, uint32_t length, bool *is_empty)
 {
     uint32_t *link = way->links[way->n_links - 1], old = *link;
     const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
     uint32_t i = sd_lpm_bucket_find(t, bucket, prefix, length);
     if (i == bucket->n)
         return SD_NOT_FOUND;
-    uint32_t word = bucket->words[SD_LPM_BUCKET_ROOM];
-    if (!sd_lpm_blocks_reserve(&t->blocks, t->n_lines_needed) || (t->epochs && !sd_limbo_reserve(&t->limbo, 1)))
+    if (t->epochs && !sd_limbo_reserve(&t->limbo, 1))
         return SD_NO_MEMORY;
+    *is_empty = bucket->n == 1;
+    if (*is_empty)
+        return SD_OK;
+    (void)sd_lpm_blocks_reserve(&t->blocks, t->n_lines_needed);
+    sd_lpm_blocks_begin(t);
     uint64_t bits[SD_LPM_BUCKET_ROOM][SD_LPM_LIMBS_MAX];
     struct sd_lpm_item items[SD_LPM_BUCKET_ROOM];
     uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
     memmove(items + i, items + i + 1, (n - i - 1) * sizeof *items);
-    sd_lpm_store(link, sd_lpm_bucket_new(t, items, n - 1, word));
+    uint32_t made = sd_lpm_bucket_new(t, items, n - 1, bucket->words[SD_LPM_BUCKET_ROOM]);
+    if (!sd_lpm_blocks_end(t))
+        return SD_NO_MEMORY;
+    sd_lpm_store(link, made);
     sd_lpm_retire(t, old);
     return SD_OK;
 }
@@ -1110,16 +1178,17 @@ static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix
         status = sd_lpm_remove_short(t, prefix, length);
     } else {
         struct sd_lpm_way way;
+        bool is_empty = false;
         sd_lpm_go(t, prefix, length, &way);
         uint32_t word = *way.links[way.n_links - 1];
         if (!(word & SD_LPM_NODE) || (!(word & SD_LPM_IS_BUCKET) && length > way.at + SD_LPM_STRIDE))
             return SD_NOT_FOUND;
         if (word & SD_LPM_IS_BUCKET)
-            status = sd_lpm_remove_from_bucket(t, &way, prefix, length);
+            status = sd_lpm_remove_from_bucket(t, &way, prefix, length, &is_empty);
         else
             status = sd_lpm_remove_from_node(t, &way, prefix, length);
         if (status == SD_OK)
-            sd_lpm_prune(t, prefix, &way);
+            sd_lpm_prune(t, prefix, &way, is_empty);
     }
     if (status != SD_OK)
         return status;

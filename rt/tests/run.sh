@@ -18,7 +18,7 @@ declare -A modes=(
 # Programs of what is written twice, with and without vector instructions.
 vectored=" test_exact test_lpm "
 # Programs with threads, for ThreadSanitizer.
-threaded=" test_epoch test_exact test_ternary "
+threaded=" test_epoch test_exact test_ternary test_lpm_threads "
 
 tests=("$@")
 if [ ${#tests[@]} -eq 0 ]; then
