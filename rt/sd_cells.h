@@ -270,9 +270,11 @@ SD_ALWAYS_INLINE bool sd_register_write(struct sd_worker *w, uint32_t object, ui
     uint8_t *to = o->registers.memory.bytes + index * cell_bytes;
     if (cell_bytes <= 8) {
         uint8_t stored[8];
-        memcpy(stored, cell, cell_bytes);
-        sd_bytes_xor(stored, o->registers.common, cell_bytes);
-        sd_cell_store(to, stored, cell_bytes);
+        /* The condition again: without optimisation compilers take large cells to come here. */
+        const size_t n_bytes = cell_bytes <= 8 ? cell_bytes : 8;
+        memcpy(stored, cell, n_bytes);
+        sd_bytes_xor(stored, o->registers.common, n_bytes);
+        sd_cell_store(to, stored, n_bytes);
     } else {
         memcpy(to, cell, cell_bytes);
         sd_bytes_xor(to, o->registers.common, cell_bytes);
