@@ -97,6 +97,8 @@ static SD_UNUSED bool sd_table_init(struct sd_table *t, const struct sd_table_ty
         return t->data_bytes == type->data_bytes && t->exact_value &&
                sd_exact_init(&t->exact, shape, seed, UINT64_MAX, NULL);
     }
+    if (t->engine == SD_ENGINE_RANKED)
+        return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, NULL, seed);
     if (t->engine != SD_ENGINE_LPM)
         return true;
     size_t n_lengths = (size_t)t->lpm_key->value.width_bits + 1;
@@ -122,6 +124,8 @@ static SD_UNUSED void sd_table_free(struct sd_table *t)
     }
     if (t->engine == SD_ENGINE_EXACT)
         sd_exact_free(&t->exact);
+    if (t->engine == SD_ENGINE_RANKED)
+        sd_ternary_free(&t->ternary);
     free(t->exact_value);
     size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
     for (size_t i = 0; t->by_length && i < n_lengths; i++) {
@@ -137,7 +141,6 @@ static SD_UNUSED void sd_table_free(struct sd_table *t)
     free(t->ordered);
     free(t->secrets);
     free(t->ones);
-    free(t->ranked);
     free(t->identities.cells);
     free(t->default_data);
 }
@@ -332,13 +335,8 @@ static SD_UNUSED bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
 {
     if (!sd_table_reserve_slot(t))
         return false;
-    if (t->engine == SD_ENGINE_RANKED) {
-        void *ranked = sd_reserve(t->ranked, &t->ranked_capacity, t->n_ranked + 1, sizeof *t->ranked);
-        if (!ranked)
-            return false;
-        t->ranked = ranked;
+    if (t->engine == SD_ENGINE_RANKED)
         return sd_index_reserve(&t->identities);
-    }
     /* It makes room when it inserts. */
     if (t->engine == SD_ENGINE_EXACT)
         return true;
@@ -364,28 +362,15 @@ static SD_UNUSED bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
     return sd_index_reserve(&prefix->index);
 }
 
-/* Whether `a` is asked before `b`. */
-SD_INLINE bool sd_entry_precedes(const struct sd_table *t, const struct sd_entry *a, const struct sd_entry *b)
+/* What decides between ranked entries that match: of two that are alike the one that was there first wins. */
+static SD_UNUSED uint32_t sd_entry_rank(const struct sd_table *t, const struct sd_entry *e)
 {
-    if (a->priority != b->priority)
-        return a->priority > b->priority;
-    if (!t->has_priority && a->prefix_bits != b->prefix_bits)
-        return a->prefix_bits > b->prefix_bits;
-    return a->handle < b->handle;
-}
-
-/* Where the entry is among the ranked ones, or would be. */
-static SD_UNUSED uint64_t sd_ranked_position(const struct sd_table *t, const struct sd_entry *e)
-{
-    uint64_t low = 0, high = t->n_ranked;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (sd_entry_precedes(t, t->ranked[middle], e))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (t->has_priority)
+        return (uint32_t)e->priority ^ UINT32_C(0x80000000);
+    /* Entries of such tables have the priority 0; those of programs may say small ones. */
+    int32_t priority = e->priority < INT16_MIN ? INT16_MIN : e->priority > INT16_MAX ? INT16_MAX : e->priority;
+    uint32_t prefix_bits = e->prefix_bits < UINT16_MAX ? e->prefix_bits : UINT16_MAX;
+    return (uint32_t)(priority - INT16_MIN) << 16 | prefix_bits;
 }
 
 /* What the exact engine keeps of an entry. */
@@ -416,11 +401,11 @@ static SD_UNUSED uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
         return sd_exact_insert(&t->exact, shape, value, sd_exact_value_of(t, e));
     }
     if (t->engine == SD_ENGINE_RANKED) {
-        uint64_t at = sd_ranked_position(t, e);
-        memmove(t->ranked + at + 1, t->ranked + at, (t->n_ranked - at) * sizeof *t->ranked);
-        t->ranked[at] = e;
-        t->n_ranked++;
-        sd_index_add(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
+        const uint8_t *mask = sd_entry_mask(t, e);
+        uint32_t status = sd_ternary_insert(&t->ternary, value, mask, sd_entry_rank(t, e), e->slot);
+        if (status != SD_OK)
+            return status;
+        sd_index_add(&t->identities, sd_identity_hash(t, value, mask, e->priority), e->slot);
         return SD_OK;
     }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];
@@ -442,9 +427,7 @@ static SD_UNUSED void sd_engine_remove(struct sd_table *t, const struct sd_entry
         return;
     }
     if (t->engine == SD_ENGINE_RANKED) {
-        uint64_t at = sd_ranked_position(t, e);
-        t->n_ranked--;
-        memmove(t->ranked + at, t->ranked + at + 1, (t->n_ranked - at) * sizeof *t->ranked);
+        sd_ternary_remove(&t->ternary, e->slot);
         sd_index_remove(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
         return;
     }

@@ -6,8 +6,8 @@
  *   exact   all keys exact: sd_exact.h, with the action and its data beside the key, so that packets need no more of
  *           an entry than what they find there, unless it counts, expires or leads to a profile.
  *   LPM     all but one LPM key are exact: an index for each prefix length that is in use, the longest first.
- *   ranked  anything else: all entries in order of precedence. Larger priorities come first; in tables without
- *           ternary, range or optional keys larger sums of prefix lengths; then what was inserted first.
+ *   ranked  anything else: sd_ternary.h. Larger priorities come first; in tables without ternary, range or optional
+ *           keys larger sums of prefix lengths; then what was inserted first.
  *   none    without keys: no entries.
  *
  * Invariants: an entry stays where it is in memory until it is removed; its slot (chunk and position) is
@@ -21,6 +21,7 @@
 #include "sd_exact_write.h"
 #include "sd_match.h"
 #include "sd_profile.h"
+#include "sd_ternary_write.h"
 
 #ifdef SD_TRACE
 #define SD_WANTS_HANDLES
@@ -115,9 +116,8 @@ struct sd_table {
     struct sd_prefix **by_length;
     struct sd_prefix **prefixes;
     uint32_t n_prefixes;
-    /* Ranked: by precedence, and by value, mask and priority. */
-    struct sd_entry **ranked;
-    uint64_t n_ranked, ranked_capacity;
+    /* Ranked: by key, and by value, mask and priority. */
+    struct sd_ternary ternary;
     struct sd_index identities;
 
     uint32_t default_action;
@@ -204,14 +204,8 @@ SD_ALWAYS_INLINE struct sd_entry *sd_lpm_lookup(const struct sd_table *t, const 
 SD_ALWAYS_INLINE struct sd_entry *sd_ranked_lookup(const struct sd_table *t, const uint8_t *key,
                                                    uint32_t key_bytes)
 {
-    const struct sd_table_type *type = t->type;
-    for (uint64_t i = 0; i < t->n_ranked; i++) {
-        struct sd_entry *e = t->ranked[i];
-        if (sd_matches(type->keys, type->n_keys, t->has_range, key_bytes, key, sd_entry_value(t, e),
-                       sd_entry_mask(t, e)))
-            return e;
-    }
-    return NULL;
+    uint32_t slot = sd_ternary_lookup(&t->ternary, key, key_bytes);
+    return slot == SD_NO_SLOT ? NULL : sd_entry_at(t, slot);
 }
 
 /* Marks, counts and meters. */

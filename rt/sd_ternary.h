@@ -278,11 +278,14 @@ SD_ALWAYS_INLINE uint64_t sd_ternary_differs(const struct sd_ternary_layout *l, 
 }
 
 /* Any key in its layout. */
-static SD_UNUSED bool sd_ternary_rule_matches(const struct sd_ternary_layout *l, const uint8_t *key,
+SD_ALWAYS_INLINE bool sd_ternary_rule_matches(const struct sd_ternary_layout *l, const uint8_t *key,
                                               const struct sd_ternary_record *r)
 {
-    if (!l->is_wide) {
-        if (sd_ternary_differs(l, key, r, l->n_chunks, l->n_ranges > 0) != 0)
+    if (SD_LIKELY(l->n_chunks == 1)) {
+        if (sd_ternary_differs(l, key, r, 1, true) != 0)
+            return false;
+    } else if (!l->is_wide) {
+        if (sd_ternary_differs(l, key, r, l->n_chunks, true) != 0)
             return false;
     } else {
         const uint8_t *value = sd_ternary_value(r), *mask = sd_ternary_mask(l, r);
@@ -468,9 +471,10 @@ SD_ALWAYS_INLINE void sd_ternary_find_list(const struct sd_ternary_layout *l, co
     }
 }
 
-/* `key` in its layout. */
-SD_ALWAYS_INLINE uint32_t sd_ternary_find(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
-                                          const uint8_t *key, uint32_t n_bytes)
+/* `key` in its layout. Once for all tables of a program. */
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_ternary_find(const struct sd_ternary *t,
+                                                                    const struct sd_ternary_plan *plan,
+                                                                    const uint8_t *key, uint32_t n_bytes)
 {
     const struct sd_ternary_layout *l = &t->layout;
     uint32_t slot = SD_NO_SLOT;

@@ -110,7 +110,7 @@ static SD_UNUSED void sd_ternary_collect(struct sd_ternary *t)
 {
     if (!t->first_waiting && t->limbo.n == 0)
         return;
-    uint64_t safe = sd_epoch_safe(t->epochs);
+    uint64_t safe = t->epochs ? sd_epoch_safe(t->epochs) : UINT64_MAX;
     sd_collect_until(&t->limbo, safe);
     while (t->first_waiting) {
         struct sd_ternary_record *r = sd_ternary_record(t, t->first_waiting);
@@ -324,8 +324,10 @@ static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_t
     t->n_planned = t->n_rules;
     t->n_changes = t->n_crowded = 0;
     __atomic_store_n(&t->plan, plan, __ATOMIC_RELEASE);
-    if (old)
+    if (t->epochs && old)
         sd_retire(&t->limbo, t->epochs, old, sd_ternary_free_plan, NULL);
+    else
+        sd_ternary_free_plan(old, NULL);
     sd_ternary_collect(t);
     return true;
 }
@@ -355,7 +357,10 @@ static SD_UNUSED void sd_ternary_free(struct sd_ternary *t)
     memset(t, 0, sizeof *t);
 }
 
-/* False when memory is short, and then there is nothing to free. The epochs outlive the table. */
+/*
+ * False when memory is short, and then there is nothing to free. The epochs outlive the table; without them (NULL)
+ * no reader looks anything up while rules change.
+ */
 static SD_UNUSED bool sd_ternary_init(struct sd_ternary *t, const struct sd_key_type *keys, uint32_t n_keys,
                                       uint32_t key_bytes, struct sd_epochs *epochs, uint64_t seed)
 {
@@ -489,7 +494,7 @@ static SD_UNUSED uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
         sd_ternary_unlink(t, r, i);
     }
     r->link = 0;
-    r->stamp = sd_epoch_stamp(t->epochs);
+    r->stamp = t->epochs ? sd_epoch_stamp(t->epochs) : 0;
     if (t->first_waiting)
         sd_ternary_record(t, t->last_waiting)->link = i;
     else
