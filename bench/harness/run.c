@@ -7,7 +7,9 @@
  * `siding bench` puts program.c (generated), ceiling.c (one of bench/ceiling) and workload.h (bench/peers) beside this
  * file. A source fills a burst of `struct sd_packet` with packets that lie in memory, each in a buffer of its own; the
  * program runs; a sink adds up verdicts and ports. Program and ceiling get the same packets and have to give the same
- * sums. Runs go round: ceiling, program, ceiling, program and so on; one JSON object per line, keys as in bench/peers.
+ * sums. Turns go round: ceiling, program, ceiling, program and so on, each of some milliseconds, for the machine may change
+ * its pace at any time; a run is several rounds. One JSON object per line, keys as in bench/peers, and `ratio_to_ceiling`:
+ * cycles by those of the ceiling in the same round, the median over all rounds.
  */
 #include "program.c"
 
@@ -18,6 +20,8 @@
 #define HEADROOM 64
 #define SLICE_BURSTS 64
 #define RUNS_MAX 101
+#define ROUNDS 8
+#define TURN_PACKETS (1 << 16)
 #define LINES_MAX 8
 
 struct load {
@@ -37,6 +41,8 @@ struct subject {
     const struct ceiling_way *way;
     uint32_t sd_path;
     double runs[RUNS_MAX];
+    double turns[RUNS_MAX * ROUNDS];
+    double cycles;
     struct sums sums;
 };
 
@@ -143,8 +149,8 @@ static void load_free(struct load *l)
 /* Not known to the compiler, as when the host calls a shared object. */
 static uint32_t (*volatile program_process)(struct sd_worker *, struct sd_packet *, uint32_t);
 
-/* A run's figure in cycles per packet, the median of its slices; negative where a packet does not get through. */
-static double run(const struct target *t, struct subject *s, struct load *l, uint32_t n_burst, uint64_t n_target)
+/* A turn's figure in cycles per packet, the median of its slices; negative where a packet does not get through. */
+static double turn(const struct target *t, struct subject *s, struct load *l, uint32_t n_burst, uint64_t n_target)
 {
     static struct peer_slices slices;
     struct sd_packet packets[BURST_MAX];
@@ -179,22 +185,34 @@ static double run(const struct target *t, struct subject *s, struct load *l, uin
                 sums.ports += packets[i].egress_port;
             }
         }
-        peer_slice_add(&slices, begin, peer_tsc(), (size_t)SLICE_BURSTS * n_burst);
+        /* The first slice finds the caches as others have left them. */
+        if (n > 0)
+            peer_slice_add(&slices, begin, peer_tsc(), (size_t)SLICE_BURSTS * n_burst);
         n += (uint64_t)SLICE_BURSTS * n_burst;
     }
     s->sums = sums;
     return peer_median(slices.values, slices.n);
 }
 
-static void report(struct subject *s, size_t n_runs, uint64_t size, const struct load *l, uint32_t n_burst,
-                   const char *flows, const char *lengths)
+/* The median over all rounds of cycles by those of `ceiling`. */
+static double ratio(const struct subject *s, const struct subject *ceiling, size_t n_runs)
 {
-    char extra[300];
+    static double ratios[RUNS_MAX * ROUNDS];
+    for (size_t i = 0; i < n_runs * ROUNDS; i++)
+        ratios[i] = s->turns[i] / ceiling->turns[i];
+    return peer_median(ratios, n_runs * ROUNDS);
+}
+
+static void report(struct subject *s, const struct subject *ceiling, size_t n_runs, uint64_t size, const struct load *l,
+                   uint32_t n_burst, const char *flows, const char *lengths)
+{
+    char extra[400];
     double middle = peer_median(s->runs, n_runs);
     snprintf(extra, sizeof extra,
              "\"unit\":\"packet\",\"packets\":%u,\"path\":\"%s\",\"burst\":%u,\"spread\":%.3f,\"flows\":\"%s\","
-             "\"lengths\":\"%s\",\"addresses\":\"%s\"",
-             l->n_packets, s->path, n_burst, (s->runs[n_runs - 1] - s->runs[0]) / middle, flows, lengths, are_counted ? "counted" : "random");
+             "\"lengths\":\"%s\",\"addresses\":\"%s\",\"ratio_to_ceiling\":%.3f",
+             l->n_packets, s->path, n_burst, (s->runs[n_runs - 1] - s->runs[0]) / middle, flows, lengths,
+             are_counted ? "counted" : "random", ratio(s, ceiling, n_runs));
     peer_print(s->peer, "0", sd_pipeline.n_tables ? "l2" : "forward", size, s->runs, n_runs, extra);
 }
 
@@ -214,13 +232,13 @@ static bool measure(const struct target *t, uint32_t n_packets, uint64_t size, s
     if (!load_make(&l, n_packets, size, strcmp(flows, "zipf") == 0, strcmp(lengths, "imix") == 0))
         return false;
     /* The first round is for caches and branch predictors. */
-    for (size_t round = 0; round <= n_runs; round++) {
+    for (size_t round = 0; round <= n_runs * ROUNDS; round++) {
         for (size_t i = 0; i < n; i++) {
-            double cycles = run(t, &subjects[i], &l, n_burst, round ? 1 << 19 : 1 << 17);
+            double cycles = turn(t, &subjects[i], &l, n_burst, TURN_PACKETS);
             if (cycles < 0)
                 return false;
             if (round)
-                subjects[i].runs[round - 1] = cycles;
+                subjects[i].turns[round - 1] = cycles;
         }
         for (size_t i = 1; i < n; i++)
             if (subjects[i].sums.n_sent != subjects[0].sums.n_sent ||
@@ -230,8 +248,22 @@ static bool measure(const struct target *t, uint32_t n_packets, uint64_t size, s
                 return false;
             }
     }
+    const struct subject *ceiling = &subjects[0];
+    for (size_t i = 0; i < n; i++) {
+        struct subject *s = &subjects[i];
+        for (size_t r = 0; r < n_runs; r++) {
+            double turns[ROUNDS];
+            memcpy(turns, &s->turns[r * ROUNDS], sizeof turns);
+            s->runs[r] = peer_median(turns, ROUNDS);
+        }
+        double runs[RUNS_MAX];
+        memcpy(runs, s->runs, sizeof runs);
+        s->cycles = peer_median(runs, n_runs);
+        if (s->way && s->cycles < ceiling->cycles)
+            ceiling = s;
+    }
     for (size_t i = 0; i < n; i++)
-        report(&subjects[i], n_runs, size, &l, n_burst, flows, lengths);
+        report(&subjects[i], ceiling, n_runs, size, &l, n_burst, flows, lengths);
     load_free(&l);
     return true;
 }

@@ -433,6 +433,12 @@ pub enum BenchCommand {
     Table(BenchTablesArgs),
     /// Time longest prefix match, beside rte_fib
     Lpm(BenchTablesArgs),
+    /// Time ternary tables, beside rte_acl
+    Ternary(BenchTablesArgs),
+    /// Time ternary tables with access lists like real ones
+    Acl(BenchTablesArgs),
+    /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
+    Programs(BenchTablesArgs),
 }
 
 #[derive(Debug, Args)]

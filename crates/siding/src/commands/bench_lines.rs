@@ -52,19 +52,6 @@ pub fn parse(lines: &[String]) -> Result<Vec<Line>, String> {
     lines.iter().filter(|line| !line.trim().is_empty()).map(|line| Line::parse(line)).collect()
 }
 
-/// Of several ways to do the same the quickest.
-pub fn quickest<'l>(lines: impl Iterator<Item = &'l Line>) -> Option<&'l Line> {
-    lines.min_by(|a, b| a.cycles.total_cmp(&b.cycles))
-}
-
-/// The sizes that there are figures of, in ascending order.
-pub fn sizes<'l>(lines: impl Iterator<Item = &'l Line>) -> Vec<u64> {
-    let mut sizes: Vec<u64> = lines.map(|line| line.size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
-}
-
 /// Two digits behind the point: more is noise.
 pub fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
@@ -107,13 +94,6 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
 
-    fn line(peer: &str, size: u64, cycles: f64) -> Line {
-        let text = serde_json::json!({
-            "peer": peer, "work": "l2", "size": size, "cycles": cycles, "cycles_min": cycles, "packets": 64,
-        });
-        Line::parse(&text.to_string()).unwrap()
-    }
-
     #[test]
     fn lines_are_parsed() {
         let text =
@@ -137,14 +117,6 @@ mod tests {
         ] {
             assert!(Line::parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn the_quickest_counts() {
-        let lines = [line("a", 10, 3.0), line("b", 10, 2.0), line("c", 1000, 9.0)];
-        assert_eq!(quickest(lines.iter()).map(|line| line.peer.as_str()), Some("b"));
-        assert_eq!(quickest([].iter()), None);
-        assert_eq!(sizes(lines.iter()), [10, 1000]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What benchmarks of the fast path share: executables of our own, peers, and how a report is made.
 
+use super::bench_chart::{self, Chart, Series};
 use super::bench_lines::{self, Line};
 use super::native::{self, Compiling};
 use crate::cli::MeasureArgs;
@@ -190,12 +191,40 @@ impl Report {
         text
     }
 
-    pub fn show(&self, work: &str, args: &MeasureArgs) -> Result<(), Exit> {
+    /// Writes it where it is wanted; lines of a chart are one for each peer, work and word under `key`.
+    pub fn show(&self, work: &str, key: &str, args: &MeasureArgs) -> Result<(), Exit> {
         match args.json {
             true => output::out(&format!("{}\n", self.json(work, args))),
             false => output::out(&self.text()),
         }
-        Ok(())
+        let Some(path) = &args.svg else { return Ok(()) };
+        std::fs::write(path, bench_chart::svg(&self.chart(key))).map_err(|error| {
+            output::error_line(&format!("cannot write {}: {error}", path.display()));
+            Exit::Environment
+        })
+    }
+
+    fn chart(&self, key: &str) -> Chart {
+        let mut series: Vec<Series> = Vec::new();
+        for line in &self.lines {
+            let packets = match line.n_packets() {
+                0 => String::new(),
+                n => format!(", {} packets", bench_lines::short(n)),
+            };
+            let word = line.word(key);
+            let name = format!(
+                "{} {}{}{word}{packets}",
+                line.peer,
+                line.work,
+                if word.is_empty() { "" } else { ", " }
+            );
+            let point = (line.size.max(1) as f64, line.cycles);
+            match series.iter_mut().find(|s| s.name == name) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series { name, points: vec![point] }),
+            }
+        }
+        Chart { title: self.title.clone(), x: self.size_is.to_string(), y: "TSC cycles".to_string(), series }
     }
 }
 

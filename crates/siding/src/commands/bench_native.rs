@@ -218,7 +218,7 @@ fn insert(
 }
 
 /// As the system says; cores may run faster for a while.
-fn processor_mhz() -> Option<f64> {
+pub fn processor_mhz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;
     line.split_once(':')?.1.trim().parse().ok()

@@ -16,6 +16,17 @@ const LPM: Engine = Engine {
     files: &[("bench/tables/lpm.c", include_str!("../../../../bench/tables/lpm.c"))],
 };
 
+const TERNARY: Engine = Engine {
+    main: "bench/tables/ternary.c",
+    files: &[
+        ("bench/tables/ternary.c", include_str!("../../../../bench/tables/ternary.c")),
+        ("bench/tables/acl_rules.h", include_str!("../../../../bench/tables/acl_rules.h")),
+    ],
+};
+
+/// Rule sets with the character of real ones.
+const ACL_SETS: [&str; 3] = ["acl", "fw", "ipc"];
+
 /// A program that times an engine.
 struct Engine {
     main: &'static str,
@@ -109,7 +120,7 @@ fn run_exact(args: &MeasureArgs) -> Result<(), Exit> {
     report.judge("ratio_to_rte_hash", ratios, Goal::AtMost(1.0));
     let largest = figures(&report.lines, "lookup", "cycles", 50_000_000);
     report.judge("cycles_at_50m", largest, Goal::AtMost(70.0));
-    report.show("exact", args)
+    report.show("exact", "", args)
 }
 
 pub fn table(args: &BenchTablesArgs) -> Exit {
@@ -140,7 +151,7 @@ fn run_table(args: &MeasureArgs) -> Result<(), Exit> {
     report.judge("million_inserts_at_50m", rate, Goal::AtLeast(30.0));
     let bytes = figures(&report.lines, "insert", "bytes_per_entry", 100_000);
     report.judge("bytes_per_entry", bytes, Goal::AtMost(60.0));
-    report.show("table", args)
+    report.show("table", "", args)
 }
 
 pub fn lpm(args: &BenchTablesArgs) -> Exit {
@@ -165,7 +176,48 @@ fn run_lpm(args: &MeasureArgs) -> Result<(), Exit> {
     report.judge("ratio_to_rte_fib", any, Goal::AtMost(1.1));
     report.judge("ratio_to_rte_fib_hits", hits, Goal::AtMost(1.1));
     report.judge("ratio_to_rte_fib_insert", insert, Goal::AtLeast(5.0));
-    report.show("lpm", args)
+    report.show("lpm", "mix", args)
+}
+
+pub fn ternary(args: &BenchTablesArgs) -> Exit {
+    run_ternary(&args.measure).map_or_else(|exit| exit, |()| Exit::Ok)
+}
+
+fn run_ternary(args: &MeasureArgs) -> Result<(), Exit> {
+    let mut report = Report {
+        title: "Ternary tables of 5-tuples, TSC cycles on one core".to_string(),
+        size_is: "rules",
+        lines: TERNARY.measure(args, &[vec!["--set".to_string(), "any".to_string()]])?,
+        ..Report::default()
+    };
+    add_peer(&mut report, "rte_acl", args);
+    let pair = Pair { work: "lookup", peer: "rte_acl", peer_work: "lookup", only: ("set", "any") };
+    let ratios = as_slow(&report.lines, &pair);
+    report.judge("ratio_to_rte_acl", ratios, Goal::AtMost(1.5));
+    judge_inserts(&mut report);
+    report.show("ternary", "set", args)
+}
+
+/// A rule comes into a table of ten thousand.
+fn judge_inserts(report: &mut Report) {
+    let times = figures(&report.lines, "insert", "mean_us", 10_000);
+    report.judge("insert_us", times, Goal::AtMost(20.0));
+}
+
+pub fn acl(args: &BenchTablesArgs) -> Exit {
+    run_acl(&args.measure).map_or_else(|exit| exit, |()| Exit::Ok)
+}
+
+fn run_acl(args: &MeasureArgs) -> Result<(), Exit> {
+    let runs = ACL_SETS.map(|set| vec!["--set".to_string(), set.to_string()]);
+    let mut report = Report {
+        title: "Access lists like real ones in ternary tables, TSC cycles on one core".to_string(),
+        size_is: "rules",
+        lines: TERNARY.measure(args, &runs)?,
+        ..Report::default()
+    };
+    judge_inserts(&mut report);
+    report.show("acl", "set", args)
 }
 
 #[cfg(test)]

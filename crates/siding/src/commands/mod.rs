@@ -2,12 +2,15 @@
 
 mod archive;
 mod bench;
+mod bench_chart;
 mod bench_compile;
 mod bench_fast;
 mod bench_interp;
 mod bench_lines;
 mod bench_measure;
 mod bench_native;
+mod bench_programs;
+mod bench_scenes;
 mod bench_tables;
 mod build;
 mod carry_over;
@@ -67,6 +70,9 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Bench(BenchCommand::Exact(args)) => bench_tables::exact(&args),
         Command::Bench(BenchCommand::Table(args)) => bench_tables::table(&args),
         Command::Bench(BenchCommand::Lpm(args)) => bench_tables::lpm(&args),
+        Command::Bench(BenchCommand::Ternary(args)) => bench_tables::ternary(&args),
+        Command::Bench(BenchCommand::Acl(args)) => bench_tables::acl(&args),
+        Command::Bench(BenchCommand::Programs(args)) => bench_programs::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
