@@ -471,35 +471,54 @@ SD_ALWAYS_INLINE void sd_ternary_find_list(const struct sd_ternary_layout *l, co
     }
 }
 
-/* `key` in its layout. Once for all tables of a program. */
-static SD_UNUSED __attribute__((noinline)) uint32_t sd_ternary_find(const struct sd_ternary *t,
-                                                                    const struct sd_ternary_plan *plan,
-                                                                    const uint8_t *key, uint32_t n_bytes)
+/*
+ * `key` in its layout. The same for all tables of all programs, and long: programs that are compiled without the
+ * control plane (see sd_instance.h) find it there.
+ */
+#ifdef SD_CONTROL_ELSEWHERE
+__attribute__((visibility("hidden"))) uint32_t sd_ternary_find(const struct sd_ternary *t, const uint8_t *key,
+                                                               uint32_t n_bytes);
+#else
+#ifdef SD_CONTROL_ALONE
+#define SD_TERNARY_FIND __attribute__((visibility("hidden")))
+SD_TERNARY_FIND uint32_t sd_ternary_find(const struct sd_ternary *t, const uint8_t *key, uint32_t n_bytes);
+#else
+#define SD_TERNARY_FIND static SD_UNUSED __attribute__((noinline))
+#endif
+
+SD_TERNARY_FIND uint32_t sd_ternary_find(const struct sd_ternary *t, const uint8_t *key, uint32_t n_bytes)
 {
+    const struct sd_ternary_plan *plan = __atomic_load_n(&t->plan, __ATOMIC_ACQUIRE);
     const struct sd_ternary_layout *l = &t->layout;
-    uint32_t slot = SD_NO_SLOT;
+    uint32_t slot = SD_NO_SLOT, n_lists = 0;
     uint64_t best = 0;
+    /* Which groups have a list is not for a branch to guess: first all of them, then their lists. */
+    uint32_t lists[SD_TERNARY_GROUPS_MAX + 1];
     for (uint32_t i = 0; i < plan->n_groups; i++) {
         const struct sd_ternary_group *g = &plan->groups[i];
         uint32_t hash = sd_ternary_hash(g, key, n_bytes);
         uint64_t head = __atomic_load_n(&g->heads[hash >> g->shift], __ATOMIC_ACQUIRE);
-        if ((uint32_t)(head >> 32) & sd_ternary_bit(hash, g->shift))
-            sd_ternary_find_list(l, plan, key, (uint32_t)head, &best, &slot);
+        __builtin_prefetch(sd_ternary_record_at(plan->records, l->record_bytes, (uint32_t)head));
+        lists[n_lists] = (uint32_t)head;
+        n_lists += ((uint32_t)(head >> 32) & sd_ternary_bit(hash, g->shift)) != 0;
     }
+    lists[n_lists] = __atomic_load_n(&plan->rest, __ATOMIC_ACQUIRE);
+    n_lists += lists[n_lists] != 0;
+    for (uint32_t i = 0; i < n_lists; i++)
+        sd_ternary_find_list(l, plan, key, lists[i], &best, &slot);
     sd_ternary_find_bits(l, plan, key, &best, &slot);
-    sd_ternary_find_list(l, plan, key, __atomic_load_n(&plan->rest, __ATOMIC_ACQUIRE), &best, &slot);
     return slot;
 }
+#endif
 
 /* The slot of the best rule, or SD_NO_SLOT. `key_bytes` is that of the table's type. */
 SD_ALWAYS_INLINE uint32_t sd_ternary_lookup(const struct sd_ternary *t, const void *key, uint32_t key_bytes)
 {
-    const struct sd_ternary_plan *plan = __atomic_load_n(&t->plan, __ATOMIC_ACQUIRE);
     if (t->layout.is_wide)
-        return sd_ternary_find(t, plan, key, key_bytes);
+        return sd_ternary_find(t, key, key_bytes);
     uint8_t inner[16 * SD_TERNARY_CHUNKS] __attribute__((aligned(16)));
     sd_ternary_arrange(&t->layout, key, key_bytes, inner);
-    return sd_ternary_find(t, plan, inner, t->layout.inner_bytes);
+    return sd_ternary_find(t, inner, t->layout.inner_bytes);
 }
 
 /* --- Bursts --- */
