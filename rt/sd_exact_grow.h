@@ -260,17 +260,25 @@ SD_ALWAYS_INLINE bool sd_exact_copy_shaped(const struct sd_exact *t, struct sd_e
                                            const struct sd_exact_segment *from, struct sd_exact_filling *to,
                                            uint32_t depth)
 {
+    const uint64_t *secrets = t->secrets;
+    uint32_t bucket_bytes = t->bucket_bytes, n_buckets = from->n_buckets;
     uint8_t *bucket = (uint8_t *)(uintptr_t)(from + 1);
-    for (uint32_t i = 0; i < from->n_buckets; i++, bucket += t->bucket_bytes) {
-        uint32_t lanes = sd_exact_used(bucket);
-        while (lanes) {
-            uint32_t lane = sd_exact_lane(lanes);
-            lanes = sd_exact_without(lanes, lane);
-            const uint8_t *entry = sd_exact_entry(shape, bucket, lane);
-            uint64_t hash = sd_exact_hash(t->secrets, entry, shape.key_bytes);
-            if (!sd_exact_fill(t, shape, to + (depth ? hash >> (64 - depth) & 1 : 0), entry, hash))
-                return false;
+    for (uint32_t i = 0; i < n_buckets; i++, bucket += bucket_bytes) {
+        /* Segments are often in no near cache. */
+        for (uint32_t at = 0; at < bucket_bytes; at += SD_LINE_BYTES)
+            __builtin_prefetch(bucket + 2 * (size_t)bucket_bytes + at);
+        uint64_t hashes[SD_EXACT_SLOTS];
+        uint8_t lane_of[SD_EXACT_SLOTS];
+        uint32_t n = 0;
+        for (uint32_t lane = 0; lane < SD_EXACT_SLOTS; lane++) {
+            lane_of[n] = (uint8_t)lane;
+            hashes[n] = sd_exact_hash(secrets, sd_exact_entry(shape, bucket, lane), shape.key_bytes);
+            n += sd_exact_tag(bucket, lane) >> 15;
         }
+        for (uint32_t j = 0; j < n; j++)
+            if (!sd_exact_fill(t, shape, to + (depth ? hashes[j] >> (64 - depth) & 1 : 0),
+                               sd_exact_entry(shape, bucket, lane_of[j]), hashes[j]))
+                return false;
     }
     return true;
 }
