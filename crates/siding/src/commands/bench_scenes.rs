@@ -237,11 +237,12 @@ pub fn sai() -> Scene {
             "add neighbours interface:{port} neighbour:{i} set_neighbour(destination:{address:#x})\n"
         );
     }
-    for i in 0..64 {
+    // Neither a member nor a group has the number 0.
+    for i in 1..=64 {
         entries += &format!("member_add members {i} to_next_hop(next_hop:{})\n", i * 7);
     }
-    for group in 0..16 {
-        let members: Vec<String> = (0..4).map(|m| (group * 4 + m).to_string()).collect();
+    for group in 1..=16 {
+        let members: Vec<String> = (0..4).map(|m| (group * 4 - m).to_string()).collect();
         entries += &format!("group_add members {group} {}\n", members.join(" "));
         entries += &format!("add groups group:{group} group {group}\n");
     }
@@ -249,7 +250,7 @@ pub fn sai() -> Scene {
     for i in 0..ROUTES {
         let (vrf, network) = (1 + i % 4, 0x0a00_0000 + (i / 4 << 8));
         let action = match i / 4 % 4 {
-            0 => format!("route_to_group(group:{})", i % 16),
+            0 => format!("route_to_group(group:{})", 1 + i % 16),
             _ => format!("route_to_next_hop(next_hop:{})", i % NEXT_HOPS),
         };
         entries += &format!("add ipv4_routes vrf:{vrf} destination:{network:#x}/24 {action}\n");
