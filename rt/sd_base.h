@@ -28,6 +28,12 @@ __extension__ typedef __int128 sd_i128;
 #define SD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define SD_UNUSED __attribute__((unused))
 #define SD_INLINE static inline __attribute__((unused))
+/* Of functions that are no shorter than a call. Compilers that do not optimise write all that are not inline. */
+#ifdef __OPTIMIZE__
+#define SD_LOCAL static __attribute__((unused))
+#else
+#define SD_LOCAL SD_INLINE
+#endif
 #define SD_COLD static __attribute__((unused, cold, noinline))
 #define SD_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -125,7 +125,7 @@ SD_COLD uint32_t sd_leave(struct sd_worker *w, const struct sd_packet *p, struct
  * Gives the host the next packet that goes on there; false when none is left. `n_done` is how many packets of the
  * burst are done by then.
  */
-static SD_UNUSED bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
+SD_LOCAL bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
                                          const struct sd_kept *kept, const void *states, size_t state_bytes,
                                          uint32_t *n_done)
 {

@@ -284,7 +284,7 @@ SD_ALWAYS_INLINE bool sd_register_write(struct sd_worker *w, uint32_t object, ui
 
 /* --- For the control plane --- */
 
-static SD_UNUSED bool sd_cells_init(struct sd_object *o, const struct sd_object_type *type, uint32_t n_workers)
+SD_LOCAL bool sd_cells_init(struct sd_object *o, const struct sd_object_type *type, uint32_t n_workers)
 {
     o->type = type;
     size_t cells_bytes;
@@ -305,7 +305,7 @@ static SD_UNUSED bool sd_cells_init(struct sd_object *o, const struct sd_object_
     }
 }
 
-static SD_UNUSED void sd_cells_free(struct sd_object *o)
+SD_LOCAL void sd_cells_free(struct sd_object *o)
 {
     switch (o->type ? o->type->kind : SD_OBJECT_OTHER) {
     case SD_OBJECT_COUNTER:
@@ -331,7 +331,7 @@ SD_INLINE struct sd_object *sd_object_of(struct sd_instance *instance, uint32_t 
     return &instance->objects[object];
 }
 
-static SD_UNUSED uint32_t sd_counter_get(struct sd_instance *instance, uint32_t object, uint64_t index,
+SD_LOCAL uint32_t sd_counter_get(struct sd_instance *instance, uint32_t object, uint64_t index,
                                          struct sd_count *count)
 {
     const struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_COUNTER);
@@ -348,7 +348,7 @@ static SD_UNUSED uint32_t sd_counter_get(struct sd_instance *instance, uint32_t 
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_counter_set(struct sd_instance *instance, uint32_t object, uint64_t index,
+SD_LOCAL uint32_t sd_counter_set(struct sd_instance *instance, uint32_t object, uint64_t index,
                                          struct sd_count count)
 {
     struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_COUNTER);
@@ -371,7 +371,7 @@ static SD_UNUSED uint32_t sd_counter_set(struct sd_instance *instance, uint32_t 
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_meter_get_rates(struct sd_instance *instance, uint32_t object, uint64_t index,
+SD_LOCAL uint32_t sd_meter_get_rates(struct sd_instance *instance, uint32_t object, uint64_t index,
                                              struct sd_meter_rates *rates)
 {
     const struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_METER);
@@ -384,7 +384,7 @@ static SD_UNUSED uint32_t sd_meter_get_rates(struct sd_instance *instance, uint3
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_meter_set_rates(struct sd_instance *instance, uint32_t object, uint64_t index,
+SD_LOCAL uint32_t sd_meter_set_rates(struct sd_instance *instance, uint32_t object, uint64_t index,
                                              const struct sd_meter_rates *rates, uint64_t now_ns)
 {
     struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_METER);
@@ -405,7 +405,7 @@ static SD_UNUSED uint32_t sd_meter_set_rates(struct sd_instance *instance, uint3
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_register_get(struct sd_instance *instance, uint32_t object, uint64_t index,
+SD_LOCAL uint32_t sd_register_get(struct sd_instance *instance, uint32_t object, uint64_t index,
                                           uint8_t *cell)
 {
     const struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_REGISTER);
@@ -419,7 +419,7 @@ static SD_UNUSED uint32_t sd_register_get(struct sd_instance *instance, uint32_t
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_register_set(struct sd_instance *instance, uint32_t object, uint64_t index,
+SD_LOCAL uint32_t sd_register_set(struct sd_instance *instance, uint32_t object, uint64_t index,
                                           const uint8_t *cell)
 {
     struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_REGISTER);

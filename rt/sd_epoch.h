@@ -33,7 +33,7 @@ struct sd_epochs {
 };
 
 /* Readers begin idle; false when memory is short. */
-static SD_UNUSED bool sd_epochs_init(struct sd_epochs *epochs, uint32_t n_readers)
+SD_LOCAL bool sd_epochs_init(struct sd_epochs *epochs, uint32_t n_readers)
 {
     epochs->now = 1;
     epochs->n_readers = 0;
@@ -46,7 +46,7 @@ static SD_UNUSED bool sd_epochs_init(struct sd_epochs *epochs, uint32_t n_reader
     return true;
 }
 
-static SD_UNUSED void sd_epochs_free(struct sd_epochs *epochs)
+SD_LOCAL void sd_epochs_free(struct sd_epochs *epochs)
 {
     free(epochs->readers);
     epochs->readers = NULL;
@@ -90,7 +90,7 @@ SD_INLINE uint64_t sd_epoch_stamp(const struct sd_epochs *epochs)
 }
 
 /* Begins a new epoch, and gives the one that all readers have reached. */
-static SD_UNUSED uint64_t sd_epoch_safe(struct sd_epochs *epochs)
+SD_LOCAL uint64_t sd_epoch_safe(struct sd_epochs *epochs)
 {
     uint64_t safe = __atomic_add_fetch(&epochs->now, 1, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < epochs->n_readers; i++) {
@@ -117,7 +117,7 @@ struct sd_limbo {
 };
 
 /* Makes room for `n` more, so that sd_retire cannot fail; false when memory is short. */
-static SD_UNUSED bool sd_limbo_reserve(struct sd_limbo *limbo, uint64_t n)
+SD_LOCAL bool sd_limbo_reserve(struct sd_limbo *limbo, uint64_t n)
 {
     if (limbo->capacity - limbo->n >= n)
         return true;
@@ -141,7 +141,7 @@ static SD_UNUSED bool sd_limbo_reserve(struct sd_limbo *limbo, uint64_t n)
  * Frees by `free_function(pointer, context)` what no reader can find any more, once no reader has it. False, and
  * nothing happens, when there was no room and memory is short.
  */
-static SD_UNUSED bool sd_retire(struct sd_limbo *limbo, const struct sd_epochs *epochs, void *pointer,
+SD_LOCAL bool sd_retire(struct sd_limbo *limbo, const struct sd_epochs *epochs, void *pointer,
                                 sd_free_function *free_function, void *context)
 {
     if (!sd_limbo_reserve(limbo, 1))
@@ -152,7 +152,7 @@ static SD_UNUSED bool sd_retire(struct sd_limbo *limbo, const struct sd_epochs *
 }
 
 /* Frees what has a stamp of at most `safe`: see sd_epoch_safe. */
-static SD_UNUSED void sd_collect_until(struct sd_limbo *limbo, uint64_t safe)
+SD_LOCAL void sd_collect_until(struct sd_limbo *limbo, uint64_t safe)
 {
     while (limbo->n > 0 && limbo->retired[limbo->first].stamp <= safe) {
         struct sd_retired retired = limbo->retired[limbo->first];
@@ -163,14 +163,14 @@ static SD_UNUSED void sd_collect_until(struct sd_limbo *limbo, uint64_t safe)
 }
 
 /* Frees what no reader has any more. */
-static SD_UNUSED void sd_collect(struct sd_limbo *limbo, struct sd_epochs *epochs)
+SD_LOCAL void sd_collect(struct sd_limbo *limbo, struct sd_epochs *epochs)
 {
     if (limbo->n > 0)
         sd_collect_until(limbo, sd_epoch_safe(epochs));
 }
 
 /* Frees everything: there are no readers any more. */
-static SD_UNUSED void sd_limbo_free(struct sd_limbo *limbo)
+SD_LOCAL void sd_limbo_free(struct sd_limbo *limbo)
 {
     sd_collect_until(limbo, UINT64_MAX);
     free(limbo->retired);

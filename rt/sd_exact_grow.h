@@ -36,7 +36,7 @@ SD_INLINE uint32_t sd_exact_class_of(uint64_t prefix)
 #define SD_EXACT_CHUNK_BYTES_MAX ((size_t)64 << 20)
 
 /* Memory that is part of a chunk; zeros, if nothing was there before. */
-static SD_UNUSED void *sd_exact_chunk_take(struct sd_exact *t, size_t n_bytes)
+SD_LOCAL void *sd_exact_chunk_take(struct sd_exact *t, size_t n_bytes)
 {
     struct sd_exact_chunk *last = t->n_chunks ? &t->chunks[t->n_chunks - 1] : NULL;
     if (!last || last->n_bytes - t->chunk_at < n_bytes) {
@@ -74,7 +74,7 @@ SD_INLINE void sd_exact_add_bytes(struct sd_exact *t, size_t n)
 }
 
 /* Without keys; NULL when memory is short. */
-static SD_UNUSED struct sd_exact_segment *sd_exact_segment_new(struct sd_exact *t, uint64_t prefix,
+SD_LOCAL struct sd_exact_segment *sd_exact_segment_new(struct sd_exact *t, uint64_t prefix,
                                                                uint32_t depth, uint32_t n_buckets)
 {
     uint32_t size_class = sd_exact_class_of(prefix);
@@ -101,7 +101,7 @@ static SD_UNUSED struct sd_exact_segment *sd_exact_segment_new(struct sd_exact *
     return segment;
 }
 
-static SD_UNUSED void sd_exact_segment_free(void *pointer, void *context)
+SD_LOCAL void sd_exact_segment_free(void *pointer, void *context)
 {
     struct sd_exact_segment *segment = pointer;
     struct sd_exact *t = context;
@@ -113,7 +113,7 @@ static SD_UNUSED void sd_exact_segment_free(void *pointer, void *context)
     t->free_segments[segment->size_class] = segment;
 }
 
-static SD_UNUSED void sd_exact_directory_free(void *pointer, void *context)
+SD_LOCAL void sd_exact_directory_free(void *pointer, void *context)
 {
     (void)context;
     free(pointer);
@@ -122,7 +122,7 @@ static SD_UNUSED void sd_exact_directory_free(void *pointer, void *context)
 /* --- What waits for the readers --- */
 
 /* Slots that no reader looks at any more are empty; segments and directories that no reader is in are free. */
-static SD_UNUSED void sd_exact_collect(struct sd_exact *t)
+SD_LOCAL void sd_exact_collect(struct sd_exact *t)
 {
     if (t->n_removed == 0 && t->limbo.n == 0)
         return;
@@ -137,7 +137,7 @@ static SD_UNUSED void sd_exact_collect(struct sd_exact *t)
     sd_collect_until(&t->limbo, safe);
 }
 
-static SD_UNUSED bool sd_exact_reserve_removed(struct sd_exact *t)
+SD_LOCAL bool sd_exact_reserve_removed(struct sd_exact *t)
 {
     if (t->n_removed < t->removed_capacity)
         return true;
@@ -158,7 +158,7 @@ static SD_UNUSED bool sd_exact_reserve_removed(struct sd_exact *t)
 }
 
 /* Takes an entry out. Its slot is lost until the segment is replaced when memory is too short to remember it. */
-static SD_UNUSED void sd_exact_take_out(struct sd_exact *t, const struct sd_exact_place *place)
+SD_LOCAL void sd_exact_take_out(struct sd_exact *t, const struct sd_exact_place *place)
 {
     if (!t->epochs) {
         sd_exact_set_tag(place->bucket, place->lane, SD_EXACT_EMPTY);
@@ -283,7 +283,7 @@ SD_ALWAYS_INLINE bool sd_exact_copy_shaped(const struct sd_exact *t, struct sd_e
     return true;
 }
 
-static SD_UNUSED bool sd_exact_copy(const struct sd_exact *t, struct sd_exact_shape shape,
+SD_LOCAL bool sd_exact_copy(const struct sd_exact *t, struct sd_exact_shape shape,
                                     const struct sd_exact_segment *from, struct sd_exact_segment *const to[2],
                                     uint32_t depth)
 {
@@ -309,7 +309,7 @@ SD_INLINE uint64_t *sd_exact_cells(const struct sd_exact *t)
 enum sd_exact_need { SD_EXACT_FOR_A_KEY, SD_EXACT_AHEAD };
 
 /* Makes the directory one bit deeper; there is room in limbo for the old one. */
-static SD_UNUSED uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need need)
+SD_LOCAL uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need need)
 {
     uint32_t depth = sd_exact_depth(t);
     /* Hashes that share many bits would lead to a directory that is larger than what it leads to. */
@@ -331,7 +331,7 @@ static SD_UNUSED uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need
 }
 
 /* Lets a segment's cells of the directory lead to what takes its place: one segment, or two. */
-static SD_UNUSED void sd_exact_lead_to(struct sd_exact *t, uint64_t prefix, const struct sd_exact_segment *segment)
+SD_LOCAL void sd_exact_lead_to(struct sd_exact *t, uint64_t prefix, const struct sd_exact_segment *segment)
 {
     uint64_t *cells = sd_exact_cells(t);
     uint64_t cell = (uint64_t)(uintptr_t)(segment + 1) | (uint64_t)segment->n_buckets << 48;
@@ -341,7 +341,7 @@ static SD_UNUSED void sd_exact_lead_to(struct sd_exact *t, uint64_t prefix, cons
 }
 
 /* Entries of a segment, and slots that are lost or wait for readers. */
-static SD_UNUSED void sd_exact_count(const struct sd_exact *t, const struct sd_exact_segment *segment,
+SD_LOCAL void sd_exact_count(const struct sd_exact *t, const struct sd_exact_segment *segment,
                                      uint64_t *n_entries, uint64_t *n_removed)
 {
     const uint8_t *bucket = (const uint8_t *)(segment + 1);

@@ -31,7 +31,7 @@ struct sd_exact_seen {
 #define SD_EXACT_SCAN_MIN (SD_EXACT_SLOTS + SD_EXACT_N_AWAY_MAX)
 
 /* The entries that are at home in this bucket, from the hash bits `from` on. */
-static SD_UNUSED uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t cell,
+SD_LOCAL uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t cell,
                                              uint32_t index, uint64_t from, struct sd_exact_seen *seen)
 {
     uint32_t n_buckets = (uint32_t)(cell >> 48), n;
@@ -63,7 +63,7 @@ static SD_UNUSED uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd
  * is seen once; only in a segment that has become several twice while the walk was in it something may be seen
  * again. What comes or goes meanwhile may be seen. For the writer, and for readers.
  */
-static SD_UNUSED uint32_t sd_exact_scan(const struct sd_exact *t, struct sd_exact_shape shape,
+SD_LOCAL uint32_t sd_exact_scan(const struct sd_exact *t, struct sd_exact_shape shape,
                                         struct sd_exact_cursor *cursor, struct sd_exact_seen *seen, uint32_t n_max)
 {
     uint32_t n = 0;

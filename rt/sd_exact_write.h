@@ -10,7 +10,7 @@
 
 /* --- What the writer does --- */
 
-static SD_UNUSED void sd_exact_free(struct sd_exact *t)
+SD_LOCAL void sd_exact_free(struct sd_exact *t)
 {
     sd_limbo_free(&t->limbo);
     uint64_t *cells = sd_exact_cells(t);
@@ -30,7 +30,7 @@ static SD_UNUSED void sd_exact_free(struct sd_exact *t)
 }
 
 /* `epochs` are those of its readers, NULL when the writer alone reads. False when memory is short. */
-static SD_UNUSED bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uint64_t seed,
+SD_LOCAL bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uint64_t seed,
                                     uint64_t n_entries_max, struct sd_epochs *epochs)
 {
     memset(t, 0, sizeof *t);
@@ -176,7 +176,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_ex
 }
 
 /* An entry is away no longer. */
-static SD_UNUSED void sd_exact_came_home(const struct sd_exact *t, uint64_t hash, uint8_t *home_bucket)
+SD_LOCAL void sd_exact_came_home(const struct sd_exact *t, uint64_t hash, uint8_t *home_bucket)
 {
     uint32_t home = sd_exact_home(home_bucket) - SD_EXACT_HOME_AWAY;
     if (SD_EXACT_HOME_N_AWAY(home) == 0)
@@ -186,7 +186,7 @@ static SD_UNUSED void sd_exact_came_home(const struct sd_exact *t, uint64_t hash
 }
 
 /* SD_OK or SD_NOT_FOUND. */
-static SD_UNUSED uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shape, const void *key)
+SD_LOCAL uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shape, const void *key)
 {
     uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
     struct sd_exact_place place;
@@ -200,7 +200,7 @@ static SD_UNUSED uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_sh
 }
 
 /* SD_OK, SD_NOT_FOUND, SD_FULL or SD_NO_MEMORY; readers find the old value or the new one. */
-static SD_UNUSED uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
                                            const void *value)
 {
     uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
@@ -237,7 +237,7 @@ static SD_UNUSED uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_s
 }
 
 /* Room for `n` entries in all, so that inserting them copies nothing. SD_OK, SD_NO_MEMORY or SD_FULL. */
-static SD_UNUSED uint32_t sd_exact_reserve(struct sd_exact *t, struct sd_exact_shape shape, uint64_t n)
+SD_LOCAL uint32_t sd_exact_reserve(struct sd_exact *t, struct sd_exact_shape shape, uint64_t n)
 {
     uint64_t prefix = 0;
     for (;;) {
@@ -265,7 +265,7 @@ SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)
 }
 
 /* What the table takes, with what waits for readers and for segments to come. */
-static SD_UNUSED uint64_t sd_exact_bytes(const struct sd_exact *t)
+SD_LOCAL uint64_t sd_exact_bytes(const struct sd_exact *t)
 {
     uint64_t n = t->n_segments_bytes + ((uint64_t)sizeof(uint64_t) << sd_exact_depth(t));
     for (uint32_t i = 0; i < SD_EXACT_N_CLASSES; i++)

@@ -75,7 +75,7 @@ static SD_UNUSED const uint16_t sd_crc16_tables[8][256] = {
 };
 
 /* Goes on from a remainder with more bytes. */
-static SD_UNUSED uint32_t sd_crc32_go_on(uint32_t crc, const uint8_t *bytes, size_t n)
+SD_LOCAL uint32_t sd_crc32_go_on(uint32_t crc, const uint8_t *bytes, size_t n)
 {
     const uint32_t(*t)[256] = sd_crc32_tables;
     for (; n >= 8; n -= 8, bytes += 8) {
@@ -90,7 +90,7 @@ static SD_UNUSED uint32_t sd_crc32_go_on(uint32_t crc, const uint8_t *bytes, siz
     return crc;
 }
 
-static SD_UNUSED uint16_t sd_crc16_go_on(uint16_t crc, const uint8_t *bytes, size_t n)
+SD_LOCAL uint16_t sd_crc16_go_on(uint16_t crc, const uint8_t *bytes, size_t n)
 {
     const uint16_t(*t)[256] = sd_crc16_tables;
     for (; n >= 8; n -= 8, bytes += 8) {
@@ -235,7 +235,7 @@ SD_INLINE void sd_lookup3_load(uint32_t words[3], const uint8_t *a, size_t n_a, 
     } while (0)
 
 /* `hashlittle` of Bob Jenkins' lookup3 (http://burtleburtle.net/bob/c/lookup3.c, in the public domain). */
-static SD_UNUSED uint32_t sd_lookup3_from(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b,
+SD_LOCAL uint32_t sd_lookup3_from(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b,
                                           uint32_t start)
 {
     size_t n = n_a + n_b;

@@ -32,7 +32,7 @@ SD_INLINE uint64_t sd_mix64(uint64_t v)
 #define SD_N_SECRETS(key_bytes) (2 * (((size_t)(key_bytes) + 7) / 8) + 2)
 
 /* SplitMix64 (Steele, Lea, Flood 2014) from what the system gives; without that from the seed. */
-static SD_UNUSED void sd_secrets_init(uint64_t *secrets, size_t n, uint64_t seed)
+SD_LOCAL void sd_secrets_init(uint64_t *secrets, size_t n, uint64_t seed)
 {
     uint64_t state = 0;
     if (getrandom(&state, sizeof state, GRND_NONBLOCK) != (ssize_t)sizeof state)
@@ -135,7 +135,7 @@ SD_INLINE void sd_index_put(uint64_t *cells, uint32_t mask, uint64_t cell)
 }
 
 /* Makes room for one more. */
-static SD_UNUSED bool sd_index_reserve(struct sd_index *index)
+SD_LOCAL bool sd_index_reserve(struct sd_index *index)
 {
     uint64_t n_cells = index->cells ? (uint64_t)index->mask + 1 : 0;
     if (((uint64_t)index->n + 1) * 3 <= n_cells * 2)
@@ -156,14 +156,14 @@ static SD_UNUSED bool sd_index_reserve(struct sd_index *index)
 }
 
 /* There has to be room. */
-static SD_UNUSED void sd_index_add(struct sd_index *index, uint64_t hash, uint32_t slot)
+SD_LOCAL void sd_index_add(struct sd_index *index, uint64_t hash, uint32_t slot)
 {
     sd_index_put(index->cells, index->mask, hash << 32 | (slot + 1));
     index->n++;
 }
 
 /* It has to be there. */
-static SD_UNUSED void sd_index_remove(struct sd_index *index, uint64_t hash, uint32_t slot)
+SD_LOCAL void sd_index_remove(struct sd_index *index, uint64_t hash, uint32_t slot)
 {
     uint32_t mask = index->mask;
     uint32_t hole = (uint32_t)hash & mask;

@@ -40,7 +40,7 @@ extern SD_CONTROL const struct sd_control_ops sd_control_ops;
 #define SD_CONTROL static SD_UNUSED
 #endif
 
-static SD_UNUSED void sd_worker_free(struct sd_worker *w)
+SD_LOCAL void sd_worker_free(struct sd_worker *w)
 {
     if (!w)
         return;
@@ -55,7 +55,7 @@ static SD_UNUSED void sd_worker_free(struct sd_worker *w)
     free(w);
 }
 
-static SD_UNUSED struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t index, uint64_t seed)
+SD_LOCAL struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t index, uint64_t seed)
 {
     const struct sd_pipeline *pipeline = instance->pipeline;
     struct sd_worker *w = sd_alloc_lines(1, sizeof *w);
@@ -107,7 +107,7 @@ SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
 }
 
 /* Whether all parts could be made; those that are there are freed with the instance. */
-static SD_UNUSED bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
+SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
 {
     const struct sd_pipeline *pipeline = instance->pipeline;
     instance->tables = sd_alloc_lines(pipeline->n_tables, sizeof *instance->tables);
@@ -171,13 +171,13 @@ SD_CONTROL uint32_t sd_table_add_initial(struct sd_instance *instance, uint32_t 
     return sd_table_put_initial(instance, table, view);
 }
 
-static SD_UNUSED int sd_port_compare(const void *a, const void *b)
+SD_LOCAL int sd_port_compare(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-static SD_UNUSED uint32_t sd_set_ports_down(struct sd_instance *instance, const uint32_t *ports, uint32_t n)
+SD_LOCAL uint32_t sd_set_ports_down(struct sd_instance *instance, const uint32_t *ports, uint32_t n)
 {
     uint32_t *sorted = calloc(n ? n : 1, sizeof *sorted);
     if (!sorted)

@@ -21,7 +21,7 @@ SD_INLINE int sd_le_compare(const uint8_t *a, const uint8_t *b, uint32_t n_bytes
     return 0;
 }
 
-static SD_UNUSED bool sd_has_range(const struct sd_key_type *keys, uint32_t n_keys)
+SD_LOCAL bool sd_has_range(const struct sd_key_type *keys, uint32_t n_keys)
 {
     for (uint32_t i = 0; i < n_keys; i++)
         if (keys[i].match_kind == SD_MATCH_RANGE)

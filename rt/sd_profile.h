@@ -85,7 +85,7 @@ SD_INLINE bool sd_ports_have(const struct sd_ports *ports, uint32_t port)
     return low < ports->n && ports->ports[low] == port;
 }
 
-static SD_UNUSED void sd_choices_update(struct sd_choices *choices, const struct sd_ports *ports_down)
+SD_LOCAL void sd_choices_update(struct sd_choices *choices, const struct sd_ports *ports_down)
 {
     choices->total = 0;
     choices->is_watching = 0;
@@ -142,7 +142,7 @@ SD_INLINE void *sd_by_id_get(const struct sd_by_id *by_id, uint32_t id)
 }
 
 /* Takes hold of the item where it gives true. */
-static SD_UNUSED bool sd_by_id_add(struct sd_by_id *by_id, struct sd_named *item)
+SD_LOCAL bool sd_by_id_add(struct sd_by_id *by_id, struct sd_named *item)
 {
     void *items = sd_reserve(by_id->items, &by_id->capacity, by_id->n + 1, sizeof *by_id->items);
     if (!items)
@@ -155,7 +155,7 @@ static SD_UNUSED bool sd_by_id_add(struct sd_by_id *by_id, struct sd_named *item
     return true;
 }
 
-static SD_UNUSED void sd_by_id_remove(struct sd_by_id *by_id, uint32_t id)
+SD_LOCAL void sd_by_id_remove(struct sd_by_id *by_id, uint32_t id)
 {
     uint64_t at = sd_by_id_position(by_id, id);
     by_id->n--;
@@ -163,7 +163,7 @@ static SD_UNUSED void sd_by_id_remove(struct sd_by_id *by_id, uint32_t id)
 }
 
 /* The smallest id that is at least `*id`. */
-static SD_UNUSED uint32_t sd_by_id_next(const struct sd_by_id *by_id, uint32_t *id)
+SD_LOCAL uint32_t sd_by_id_next(const struct sd_by_id *by_id, uint32_t *id)
 {
     uint64_t at = sd_by_id_position(by_id, *id);
     if (at >= by_id->n)
@@ -175,7 +175,7 @@ static SD_UNUSED uint32_t sd_by_id_next(const struct sd_by_id *by_id, uint32_t *
 /* --- One-shots --- */
 
 /* NULL when memory is short. The actions have to be of the table. */
-static SD_UNUSED struct sd_one_shot *sd_one_shot_new(const struct sd_weighted *weighted, uint32_t n,
+SD_LOCAL struct sd_one_shot *sd_one_shot_new(const struct sd_weighted *weighted, uint32_t n,
                                                      const struct sd_action_type *actions, uint32_t data_bytes,
                                                      const struct sd_ports *ports_down)
 {
@@ -208,7 +208,7 @@ static SD_UNUSED struct sd_one_shot *sd_one_shot_new(const struct sd_weighted *w
 
 /* --- Profiles --- */
 
-static SD_UNUSED struct sd_profile *sd_profile_of(struct sd_instance *instance, uint32_t object)
+SD_LOCAL struct sd_profile *sd_profile_of(struct sd_instance *instance, uint32_t object)
 {
     struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_ACTION_PROFILE);
     if (!o)
@@ -216,7 +216,7 @@ static SD_UNUSED struct sd_profile *sd_profile_of(struct sd_instance *instance, 
     return o ? o->profile : NULL;
 }
 
-static SD_UNUSED bool sd_profile_init(struct sd_object *o, const struct sd_object_type *type)
+SD_LOCAL bool sd_profile_init(struct sd_object *o, const struct sd_object_type *type)
 {
     o->type = type;
     o->profile = calloc(1, sizeof *o->profile);
@@ -228,7 +228,7 @@ static SD_UNUSED bool sd_profile_init(struct sd_object *o, const struct sd_objec
 }
 
 /* Of a table that uses it. */
-static SD_UNUSED void sd_profile_set_actions(struct sd_profile *profile, const struct sd_table_type *table)
+SD_LOCAL void sd_profile_set_actions(struct sd_profile *profile, const struct sd_table_type *table)
 {
     profile->n_actions = table->n_actions;
     profile->actions = table->actions;
@@ -237,7 +237,7 @@ static SD_UNUSED void sd_profile_set_actions(struct sd_profile *profile, const s
             profile->data_bytes = table->actions[i].data_bytes;
 }
 
-static SD_UNUSED void sd_group_free(struct sd_group *group)
+SD_LOCAL void sd_group_free(struct sd_group *group)
 {
     free(group->choices.weighted);
     free(group->choices.until);
@@ -245,7 +245,7 @@ static SD_UNUSED void sd_group_free(struct sd_group *group)
     free(group);
 }
 
-static SD_UNUSED void sd_profile_free(struct sd_profile *profile)
+SD_LOCAL void sd_profile_free(struct sd_profile *profile)
 {
     if (!profile)
         return;
@@ -258,7 +258,7 @@ static SD_UNUSED void sd_profile_free(struct sd_profile *profile)
     free(profile);
 }
 
-static SD_UNUSED void sd_profile_update_ports(struct sd_profile *profile, const struct sd_ports *ports_down)
+SD_LOCAL void sd_profile_update_ports(struct sd_profile *profile, const struct sd_ports *ports_down)
 {
     for (uint64_t i = 0; i < profile->groups.n; i++) {
         struct sd_group *group = (struct sd_group *)(void *)profile->groups.items[i];
@@ -268,7 +268,7 @@ static SD_UNUSED void sd_profile_update_ports(struct sd_profile *profile, const 
 }
 
 /* Data that may be what is there already: callers give back what they were shown. */
-static SD_UNUSED void sd_data_assign(uint8_t *to, uint32_t room_bytes, const uint8_t *data, uint32_t n_bytes)
+SD_LOCAL void sd_data_assign(uint8_t *to, uint32_t room_bytes, const uint8_t *data, uint32_t n_bytes)
 {
     if (n_bytes)
         memmove(to, data, n_bytes);
@@ -277,7 +277,7 @@ static SD_UNUSED void sd_data_assign(uint8_t *to, uint32_t room_bytes, const uin
 
 /* --- For the control plane --- */
 
-static SD_UNUSED void sd_member_assign(const struct sd_profile *profile, struct sd_member *member,
+SD_LOCAL void sd_member_assign(const struct sd_profile *profile, struct sd_member *member,
                                        uint32_t action, const uint8_t *data)
 {
     uint32_t n_data = profile->actions[action].data_bytes;
@@ -285,7 +285,7 @@ static SD_UNUSED void sd_member_assign(const struct sd_profile *profile, struct 
     sd_data_assign(member->data, profile->data_bytes, data, n_data);
 }
 
-static SD_UNUSED uint32_t sd_member_insert(struct sd_instance *instance, uint32_t object, uint32_t id,
+SD_LOCAL uint32_t sd_member_insert(struct sd_instance *instance, uint32_t object, uint32_t id,
                                            uint32_t action, const uint8_t *data)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
@@ -309,7 +309,7 @@ static SD_UNUSED uint32_t sd_member_insert(struct sd_instance *instance, uint32_
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_member_modify(struct sd_instance *instance, uint32_t object, uint32_t id,
+SD_LOCAL uint32_t sd_member_modify(struct sd_instance *instance, uint32_t object, uint32_t id,
                                            uint32_t action, const uint8_t *data)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
@@ -322,7 +322,7 @@ static SD_UNUSED uint32_t sd_member_modify(struct sd_instance *instance, uint32_
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_member_remove(struct sd_instance *instance, uint32_t object, uint32_t id)
+SD_LOCAL uint32_t sd_member_remove(struct sd_instance *instance, uint32_t object, uint32_t id)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
     struct sd_member *member = profile ? sd_by_id_get(&profile->members, id) : NULL;
@@ -335,7 +335,7 @@ static SD_UNUSED uint32_t sd_member_remove(struct sd_instance *instance, uint32_
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_member_get(struct sd_instance *instance, uint32_t object, uint32_t id,
+SD_LOCAL uint32_t sd_member_get(struct sd_instance *instance, uint32_t object, uint32_t id,
                                         uint32_t *action, const uint8_t **data)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
@@ -347,14 +347,14 @@ static SD_UNUSED uint32_t sd_member_get(struct sd_instance *instance, uint32_t o
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_member_next(struct sd_instance *instance, uint32_t object, uint32_t *id)
+SD_LOCAL uint32_t sd_member_next(struct sd_instance *instance, uint32_t object, uint32_t *id)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
     return profile ? sd_by_id_next(&profile->members, id) : SD_NOT_FOUND;
 }
 
 /* Copies of the choices, and the members that they name: what a group is to hold. */
-static SD_UNUSED uint32_t sd_group_fill(struct sd_instance *instance, struct sd_profile *profile,
+SD_LOCAL uint32_t sd_group_fill(struct sd_instance *instance, struct sd_profile *profile,
                                         struct sd_group *group, const struct sd_weighted *weighted, uint32_t n)
 {
     group->choices.n = n;
@@ -375,7 +375,7 @@ static SD_UNUSED uint32_t sd_group_fill(struct sd_instance *instance, struct sd_
 }
 
 /* Inserts the group, or replaces what it holds. */
-static SD_UNUSED uint32_t sd_group_set(struct sd_instance *instance, uint32_t object, uint32_t id,
+SD_LOCAL uint32_t sd_group_set(struct sd_instance *instance, uint32_t object, uint32_t id,
                                        uint32_t max_size, const struct sd_weighted *weighted,
                                        uint32_t n_weighted)
 {
@@ -412,7 +412,7 @@ static SD_UNUSED uint32_t sd_group_set(struct sd_instance *instance, uint32_t ob
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_group_remove(struct sd_instance *instance, uint32_t object, uint32_t id)
+SD_LOCAL uint32_t sd_group_remove(struct sd_instance *instance, uint32_t object, uint32_t id)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
     struct sd_group *group = profile ? sd_by_id_get(&profile->groups, id) : NULL;
@@ -427,7 +427,7 @@ static SD_UNUSED uint32_t sd_group_remove(struct sd_instance *instance, uint32_t
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_group_get(struct sd_instance *instance, uint32_t object, uint32_t id,
+SD_LOCAL uint32_t sd_group_get(struct sd_instance *instance, uint32_t object, uint32_t id,
                                        uint32_t *max_size, const struct sd_weighted **weighted,
                                        uint32_t *n_weighted)
 {
@@ -441,7 +441,7 @@ static SD_UNUSED uint32_t sd_group_get(struct sd_instance *instance, uint32_t ob
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_group_next(struct sd_instance *instance, uint32_t object, uint32_t *id)
+SD_LOCAL uint32_t sd_group_next(struct sd_instance *instance, uint32_t object, uint32_t *id)
 {
     struct sd_profile *profile = sd_profile_of(instance, object);
     return profile ? sd_by_id_next(&profile->groups, id) : SD_NOT_FOUND;

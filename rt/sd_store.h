@@ -46,7 +46,7 @@ SD_INLINE size_t sd_round_up(size_t n, size_t to)
 }
 
 /* Zeros, at the beginning of a cache line; free() takes them back. NULL for sizes that cannot be. */
-static SD_UNUSED void *sd_alloc_lines(size_t n, size_t each_bytes)
+SD_LOCAL void *sd_alloc_lines(size_t n, size_t each_bytes)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, each_bytes, &bytes) || bytes > PTRDIFF_MAX - SD_LINE_BYTES)
@@ -59,7 +59,7 @@ static SD_UNUSED void *sd_alloc_lines(size_t n, size_t each_bytes)
 }
 
 /* Room for `n` items, at least one; NULL where there is none, and then `items` stay as they are. */
-static SD_UNUSED void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, size_t item_bytes)
+SD_LOCAL void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, size_t item_bytes)
 {
     if (n <= *capacity)
         return items;
@@ -82,7 +82,7 @@ static SD_UNUSED void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, s
  * looked up in at random, and misses of the TLB would cost as much as those of the cache. Begins on a huge page if
  * it is that large. NULL when memory is short. sd_unmap_large takes it back.
  */
-static SD_UNUSED void *sd_map_large(size_t n_bytes)
+SD_LOCAL void *sd_map_large(size_t n_bytes)
 {
     if (n_bytes > PTRDIFF_MAX - SD_HUGE_BYTES)
         return NULL;
@@ -107,7 +107,7 @@ static SD_UNUSED void *sd_map_large(size_t n_bytes)
     return mapped;
 }
 
-static SD_UNUSED void sd_unmap_large(void *memory, size_t n_bytes)
+SD_LOCAL void sd_unmap_large(void *memory, size_t n_bytes)
 {
     if (memory)
         munmap(memory, n_bytes ? n_bytes : 1);
@@ -119,7 +119,7 @@ struct sd_lazy {
     size_t n_bytes;
 };
 
-static SD_UNUSED bool sd_lazy_init(struct sd_lazy *lazy, uint64_t n, size_t each_bytes)
+SD_LOCAL bool sd_lazy_init(struct sd_lazy *lazy, uint64_t n, size_t each_bytes)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, each_bytes, &bytes) || bytes > PTRDIFF_MAX)
@@ -133,7 +133,7 @@ static SD_UNUSED bool sd_lazy_init(struct sd_lazy *lazy, uint64_t n, size_t each
     return true;
 }
 
-static SD_UNUSED void sd_lazy_free(struct sd_lazy *lazy)
+SD_LOCAL void sd_lazy_free(struct sd_lazy *lazy)
 {
     if (lazy->bytes)
         munmap(lazy->bytes, lazy->n_bytes);
@@ -141,7 +141,7 @@ static SD_UNUSED void sd_lazy_free(struct sd_lazy *lazy)
 }
 
 /* Zeros again, in the time that it takes to give back what was written. */
-static SD_UNUSED bool sd_lazy_clear(struct sd_lazy *lazy)
+SD_LOCAL bool sd_lazy_clear(struct sd_lazy *lazy)
 {
     if (madvise(lazy->bytes, lazy->n_bytes, MADV_DONTNEED) == 0)
         return true;

@@ -14,7 +14,7 @@ SD_INLINE struct sd_table *sd_table_of(struct sd_instance *instance, uint32_t ta
     return table < instance->pipeline->n_tables ? &instance->tables[table] : NULL;
 }
 
-static SD_UNUSED void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
+SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
                                     struct sd_entry_view *view)
 {
     *view = (struct sd_entry_view){
@@ -37,7 +37,7 @@ static SD_UNUSED void sd_entry_show(const struct sd_table *t, const struct sd_en
     }
 }
 
-static SD_UNUSED uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
+SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -53,7 +53,7 @@ static SD_UNUSED uint32_t sd_table_insert(struct sd_instance *instance, uint32_t
 }
 
 /* Of the program: not counted against the size; of two with one key and priority the first stays. */
-static SD_UNUSED uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table,
+SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table,
                                                const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -65,7 +65,7 @@ static SD_UNUSED uint32_t sd_table_put_initial(struct sd_instance *instance, uin
     return sd_entry_find(t, view) ? SD_OK : sd_table_add(instance, t, view, view->is_const, 0, &handle);
 }
 
-static SD_UNUSED uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
+SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -87,7 +87,7 @@ static SD_UNUSED uint32_t sd_table_modify(struct sd_instance *instance, uint32_t
     return sd_engine_update(t, e);
 }
 
-static SD_UNUSED uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
+SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -106,7 +106,7 @@ static SD_UNUSED uint32_t sd_table_remove(struct sd_instance *instance, uint32_t
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_table_find(struct sd_instance *instance, uint32_t table,
+SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table,
                                         const struct sd_entry_view *key, struct sd_entry_view *found)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -117,7 +117,7 @@ static SD_UNUSED uint32_t sd_table_find(struct sd_instance *instance, uint32_t t
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle,
+SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                        struct sd_entry_view *found)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -128,7 +128,7 @@ static SD_UNUSED uint32_t sd_table_get(struct sd_instance *instance, uint32_t ta
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, uint64_t *after,
+SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, uint64_t *after,
                                         struct sd_entry_view *found)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -144,13 +144,13 @@ static SD_UNUSED uint32_t sd_table_next(struct sd_instance *instance, uint32_t t
     return SD_NOT_FOUND;
 }
 
-static SD_UNUSED uint64_t sd_table_n_entries(struct sd_instance *instance, uint32_t table)
+SD_LOCAL uint64_t sd_table_n_entries(struct sd_instance *instance, uint32_t table)
 {
     const struct sd_table *t = sd_table_of(instance, table);
     return t ? t->n_entries : 0;
 }
 
-static SD_UNUSED uint32_t sd_table_set_default(struct sd_instance *instance, uint32_t table, uint32_t action,
+SD_LOCAL uint32_t sd_table_set_default(struct sd_instance *instance, uint32_t table, uint32_t action,
                                                const uint8_t *data)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -163,7 +163,7 @@ static SD_UNUSED uint32_t sd_table_set_default(struct sd_instance *instance, uin
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_table_default(struct sd_instance *instance, uint32_t table, const uint8_t **data)
+SD_LOCAL uint32_t sd_table_default(struct sd_instance *instance, uint32_t table, const uint8_t **data)
 {
     const struct sd_table *t = sd_table_of(instance, table);
     if (!t)
@@ -173,7 +173,7 @@ static SD_UNUSED uint32_t sd_table_default(struct sd_instance *instance, uint32_
 }
 
 /* Where direct cells are; a miss counts nowhere, but the default entry has cells that can be written and read. */
-static SD_UNUSED uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, uint64_t handle,
+SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                           struct sd_table **t, struct sd_entry **e)
 {
     *t = sd_table_of(instance, table);
@@ -186,7 +186,7 @@ static SD_UNUSED uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t
     return *e ? SD_OK : SD_NOT_FOUND;
 }
 
-static SD_UNUSED uint32_t sd_direct_count(struct sd_instance *instance, uint32_t table, uint64_t handle,
+SD_LOCAL uint32_t sd_direct_count(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                           struct sd_count *count)
 {
     struct sd_table *t;
@@ -201,7 +201,7 @@ static SD_UNUSED uint32_t sd_direct_count(struct sd_instance *instance, uint32_t
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_set_direct_count(struct sd_instance *instance, uint32_t table, uint64_t handle,
+SD_LOCAL uint32_t sd_set_direct_count(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                               struct sd_count count)
 {
     struct sd_table *t;
@@ -215,7 +215,7 @@ static SD_UNUSED uint32_t sd_set_direct_count(struct sd_instance *instance, uint
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_direct_rates(struct sd_instance *instance, uint32_t table, uint64_t handle,
+SD_LOCAL uint32_t sd_direct_rates(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                           struct sd_meter_rates *rates)
 {
     struct sd_table *t;
@@ -226,7 +226,7 @@ static SD_UNUSED uint32_t sd_direct_rates(struct sd_instance *instance, uint32_t
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_set_direct_rates(struct sd_instance *instance, uint32_t table, uint64_t handle,
+SD_LOCAL uint32_t sd_set_direct_rates(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                               const struct sd_meter_rates *rates, uint64_t now_ns)
 {
     struct sd_table *t;
@@ -237,7 +237,7 @@ static SD_UNUSED uint32_t sd_set_direct_rates(struct sd_instance *instance, uint
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t table, uint64_t now_ns,
+SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t table, uint64_t now_ns,
                                                 uint64_t *handles, uint32_t n_max)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -259,7 +259,7 @@ static SD_UNUSED uint32_t sd_table_take_expired(struct sd_instance *instance, ui
 }
 
 /* Ports went down or came up: what one-shots choose from. */
-static SD_UNUSED void sd_table_update_ports(struct sd_table *t, const struct sd_ports *ports_down)
+SD_LOCAL void sd_table_update_ports(struct sd_table *t, const struct sd_ports *ports_down)
 {
     for (uint64_t i = 0; t->type->profile != UINT32_MAX && i < t->n_ordered; i++) {
         if (t->ordered[i].slot == SD_NO_SLOT)

@@ -36,19 +36,19 @@ struct sd_ternary_masks {
     uint32_t bytes[16 * SD_TERNARY_CHUNKS];
 };
 
-static SD_UNUSED uint64_t sd_ternary_random(struct sd_ternary *t)
+SD_LOCAL uint64_t sd_ternary_random(struct sd_ternary *t)
 {
     return sd_mix64(t->random += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-static SD_UNUSED struct sd_ternary_term sd_ternary_make_term(struct sd_ternary *t, uint32_t word, uint32_t mask)
+SD_LOCAL struct sd_ternary_term sd_ternary_make_term(struct sd_ternary *t, uint32_t word, uint32_t mask)
 {
     uint64_t factors = sd_ternary_random(t);
     return (struct sd_ternary_term){word, mask & 0xffff, mask >> 16, (uint32_t)factors, (uint32_t)(factors >> 32)};
 }
 
 /* The bits that a rule says: those of its mask, and of ranges those in front in which both ends agree. */
-static SD_UNUSED void sd_ternary_said(const struct sd_ternary_layout *l, const uint8_t *value, const uint8_t *mask,
+SD_LOCAL void sd_ternary_said(const struct sd_ternary_layout *l, const uint8_t *value, const uint8_t *mask,
                                       uint8_t *said)
 {
     for (uint32_t i = 0; i < l->inner_bytes; i++)
@@ -69,7 +69,7 @@ static SD_UNUSED void sd_ternary_said(const struct sd_ternary_layout *l, const u
  * The bytes that a range leaves at one of its places: exact where all bytes in front agree and none behind counts,
  * else more than that.
  */
-static SD_UNUSED void sd_ternary_range_byte(const struct sd_ternary_layout *l, const uint8_t *value,
+SD_LOCAL void sd_ternary_range_byte(const struct sd_ternary_layout *l, const uint8_t *value,
                                             const uint8_t *mask, uint32_t at, uint32_t *low, uint32_t *high)
 {
     *low = 0;
@@ -87,7 +87,7 @@ static SD_UNUSED void sd_ternary_range_byte(const struct sd_ternary_layout *l, c
 }
 
 /* Whether a rule that says this can be in the group. */
-static SD_UNUSED bool sd_ternary_says(const struct sd_ternary_group *g, const uint8_t *said, uint32_t n_bytes)
+SD_LOCAL bool sd_ternary_says(const struct sd_ternary_group *g, const uint8_t *said, uint32_t n_bytes)
 {
     uint32_t lacks = 0;
     for (uint32_t i = 0; i < g->n_terms; i++) {
@@ -109,7 +109,7 @@ static int sd_ternary_compare_orders(const void *a, const void *b)
 }
 
 /* The records of all rules, those that precede first; NULL when memory is short. */
-static SD_UNUSED uint32_t *sd_ternary_sorted(const struct sd_ternary *t)
+SD_LOCAL uint32_t *sd_ternary_sorted(const struct sd_ternary *t)
 {
     uint32_t *sorted = calloc((size_t)t->n_rules + 1, sizeof *sorted);
     struct sd_ternary_sort *items = calloc((size_t)t->n_rules + 1, sizeof *items);
@@ -132,7 +132,7 @@ static SD_UNUSED uint32_t *sd_ternary_sorted(const struct sd_ternary *t)
     return sorted;
 }
 
-static SD_UNUSED void sd_ternary_masks_free(struct sd_ternary_masks *masks)
+SD_LOCAL void sd_ternary_masks_free(struct sd_ternary_masks *masks)
 {
     free(masks->groups);
 }
@@ -165,14 +165,14 @@ struct sd_ternary_choice {
     uint64_t random;
 };
 
-static SD_UNUSED uint32_t sd_ternary_below(struct sd_ternary_choice *c, uint32_t n)
+SD_LOCAL uint32_t sd_ternary_below(struct sd_ternary_choice *c, uint32_t n)
 {
     c->random += UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)((sd_mix64(c->random) >> 32) * n >> 32);
 }
 
 /* The words of `from` that are not zero, as many as a mask may have. */
-static SD_UNUSED void sd_ternary_mask_of(struct sd_ternary_mask *mask, const uint8_t *from, uint32_t n_words)
+SD_LOCAL void sd_ternary_mask_of(struct sd_ternary_mask *mask, const uint8_t *from, uint32_t n_words)
 {
     mask->n_terms = 0;
     for (uint32_t i = 0; i < n_words && mask->n_terms < SD_TERNARY_TERMS_MAX; i++) {
@@ -202,7 +202,7 @@ SD_INLINE bool sd_ternary_try_hash(const struct sd_ternary_mask *mask, const uin
 }
 
 /* What a lookup pays for the mask, for each rule that it takes; of no use: infinity. */
-static SD_UNUSED double sd_ternary_try_mask(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask)
+SD_LOCAL double sd_ternary_try_mask(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask)
 {
     uint32_t hash, n_taken = 0;
     double scale = (double)c->n_open / c->n_sample, visits = 0;
@@ -229,7 +229,7 @@ static SD_UNUSED double sd_ternary_try_mask(struct sd_ternary_choice *c, const s
 }
 
 /* Tries `mask` without the bits that are not in `keep`; it becomes `best` if it is better. */
-static SD_UNUSED void sd_ternary_try_less(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask,
+SD_LOCAL void sd_ternary_try_less(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask,
                                           const uint8_t *keep, uint32_t drop_word, uint32_t drop_bits,
                                           struct sd_ternary_mask *best, double *best_cost)
 {
@@ -257,7 +257,7 @@ static SD_UNUSED void sd_ternary_try_less(struct sd_ternary_choice *c, const str
 }
 
 /* From what a rule says to a mask for many. */
-static SD_UNUSED double sd_ternary_grow_mask(struct sd_ternary_choice *c, uint32_t rule, struct sd_ternary_mask *mask)
+SD_LOCAL double sd_ternary_grow_mask(struct sd_ternary_choice *c, uint32_t rule, struct sd_ternary_mask *mask)
 {
     sd_ternary_mask_of(mask, c->said + (size_t)rule * c->n_bytes, c->n_words);
     double cost = sd_ternary_try_mask(c, mask);
@@ -288,7 +288,7 @@ static SD_UNUSED double sd_ternary_grow_mask(struct sd_ternary_choice *c, uint32
 }
 
 /* Rules whose list under the mask is short are taken; gives how many. */
-static SD_UNUSED uint32_t sd_ternary_take(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask,
+SD_LOCAL uint32_t sd_ternary_take(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask,
                                           uint32_t *lists, uint32_t n_list_bits)
 {
     uint32_t n = 0, hash;
@@ -311,7 +311,7 @@ static SD_UNUSED uint32_t sd_ternary_take(struct sd_ternary_choice *c, const str
     return n_taken;
 }
 
-static SD_UNUSED void sd_ternary_choice_free(struct sd_ternary_choice *c)
+SD_LOCAL void sd_ternary_choice_free(struct sd_ternary_choice *c)
 {
     free(c->values);
     free(c->said);
@@ -320,7 +320,7 @@ static SD_UNUSED void sd_ternary_choice_free(struct sd_ternary_choice *c)
     free(c->counts);
 }
 
-static SD_UNUSED bool sd_ternary_choice_init(struct sd_ternary_choice *c, struct sd_ternary *t)
+SD_LOCAL bool sd_ternary_choice_init(struct sd_ternary_choice *c, struct sd_ternary *t)
 {
     const struct sd_ternary_layout *l = &t->layout;
     uint32_t n = t->n_rules;
@@ -389,7 +389,7 @@ SD_INLINE uint32_t sd_ternary_positions_for(uint32_t n_rules)
     return n_rules + n_rules / 4 + 8;
 }
 
-static SD_UNUSED bool sd_ternary_bits_fit(const struct sd_ternary_layout *l, uint32_t n_rules)
+SD_LOCAL bool sd_ternary_bits_fit(const struct sd_ternary_layout *l, uint32_t n_rules)
 {
     uint32_t n = sd_ternary_positions_for(n_rules);
     return !l->is_wide && n <= SD_TERNARY_POSITIONS_MAX &&
@@ -397,7 +397,7 @@ static SD_UNUSED bool sd_ternary_bits_fit(const struct sd_ternary_layout *l, uin
 }
 
 /* What a lookup pays for bit vectors with so many rules. */
-static SD_UNUSED double sd_ternary_bits_cost(const struct sd_ternary_layout *l, uint32_t n_rules)
+SD_LOCAL double sd_ternary_bits_cost(const struct sd_ternary_layout *l, uint32_t n_rules)
 {
     if (n_rules == 0)
         return 0;
@@ -408,7 +408,7 @@ static SD_UNUSED double sd_ternary_bits_cost(const struct sd_ternary_layout *l, 
 }
 
 /* The bytes that tell something of the rules that no group has taken; without rules all. */
-static SD_UNUSED void sd_ternary_choose_bytes(const struct sd_ternary_choice *c, struct sd_ternary_masks *masks)
+SD_LOCAL void sd_ternary_choose_bytes(const struct sd_ternary_choice *c, struct sd_ternary_masks *masks)
 {
     const struct sd_ternary_layout *l = c->layout;
     for (uint32_t i = 0; i < c->n_bytes; i++) {
@@ -425,7 +425,7 @@ static SD_UNUSED void sd_ternary_choose_bytes(const struct sd_ternary_choice *c,
 }
 
 /* Masks for the rules that there are; false when memory is short. */
-static SD_UNUSED bool sd_ternary_choose_masks(struct sd_ternary *t, struct sd_ternary_masks *masks)
+SD_LOCAL bool sd_ternary_choose_masks(struct sd_ternary *t, struct sd_ternary_masks *masks)
 {
     struct sd_ternary_choice c;
     memset(masks, 0, sizeof *masks);
@@ -494,7 +494,7 @@ static SD_UNUSED bool sd_ternary_choose_masks(struct sd_ternary *t, struct sd_te
 }
 
 /* Whether it is time for a new plan: never so often that a change costs more than a few rules' share of one. */
-static SD_UNUSED bool sd_ternary_wants_plan(const struct sd_ternary *t)
+SD_LOCAL bool sd_ternary_wants_plan(const struct sd_ternary *t)
 {
     return t->n_rules > 2 * t->n_planned + 16 || t->n_crowded > t->n_planned / 8 + 32 ||
            t->n_changes / 4 > t->n_planned + 64;

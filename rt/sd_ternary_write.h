@@ -17,7 +17,7 @@
 /* --- Layout --- */
 
 /* Where the elements come to lie; false when memory is short. */
-static SD_UNUSED bool sd_ternary_layout_init(struct sd_ternary_layout *l, const struct sd_key_type *keys,
+SD_LOCAL bool sd_ternary_layout_init(struct sd_ternary_layout *l, const struct sd_key_type *keys,
                                              uint32_t n_keys, uint32_t key_bytes)
 {
     memset(l, 0, sizeof *l);
@@ -77,7 +77,7 @@ static SD_UNUSED bool sd_ternary_layout_init(struct sd_ternary_layout *l, const 
     return true;
 }
 
-static SD_UNUSED void sd_ternary_layout_free(struct sd_ternary_layout *l)
+SD_LOCAL void sd_ternary_layout_free(struct sd_ternary_layout *l)
 {
     free(l->ranges);
     free(l->runs);
@@ -85,7 +85,7 @@ static SD_UNUSED void sd_ternary_layout_free(struct sd_ternary_layout *l)
 }
 
 /* Any key, value or mask into the inner layout, with zeros behind. */
-static SD_UNUSED void sd_ternary_inner(const struct sd_ternary_layout *l, const uint8_t *from, uint8_t *to)
+SD_LOCAL void sd_ternary_inner(const struct sd_ternary_layout *l, const uint8_t *from, uint8_t *to)
 {
     memset(to, 0, l->inner_bytes);
     if (l->is_identity)
@@ -96,7 +96,7 @@ static SD_UNUSED void sd_ternary_inner(const struct sd_ternary_layout *l, const 
 
 /* --- Records --- */
 
-static SD_UNUSED struct sd_ternary_record *sd_ternary_record(const struct sd_ternary *t, uint32_t i)
+SD_LOCAL struct sd_ternary_record *sd_ternary_record(const struct sd_ternary *t, uint32_t i)
 {
     return sd_ternary_record_at(t->plan->records, t->layout.record_bytes, i);
 }
@@ -106,7 +106,7 @@ static SD_UNUSED struct sd_ternary_record *sd_ternary_record(const struct sd_ter
 #define SD_TERNARY_IN_REST (UINT32_MAX - 1)
 
 /* Those that no reader has any more can be used again. */
-static SD_UNUSED void sd_ternary_collect(struct sd_ternary *t)
+SD_LOCAL void sd_ternary_collect(struct sd_ternary *t)
 {
     if (!t->first_waiting && t->limbo.n == 0)
         return;
@@ -127,7 +127,7 @@ static SD_UNUSED void sd_ternary_collect(struct sd_ternary *t)
 }
 
 /* 0 when there is none. */
-static SD_UNUSED uint32_t sd_ternary_take_record(struct sd_ternary *t)
+SD_LOCAL uint32_t sd_ternary_take_record(struct sd_ternary *t)
 {
     if (!t->free_record && t->plan->n_records == t->plan->capacity)
         sd_ternary_collect(t);
@@ -162,7 +162,7 @@ SD_INLINE void sd_ternary_link_first(struct sd_ternary_group *g, struct sd_terna
 }
 
 /* What a plan is made of: room for `capacity` records, and the masks. NULL when memory is short. */
-static SD_UNUSED struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *t, const struct sd_ternary_masks *masks,
+SD_LOCAL struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *t, const struct sd_ternary_masks *masks,
                                                              uint32_t capacity)
 {
     size_t n_terms = 0, n_heads = 0, n = masks->n_groups;
@@ -218,7 +218,7 @@ static SD_UNUSED struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *
 }
 
 /* The group where the rule finds the shortest list, and that is not long, or where else there is room for it. */
-static SD_UNUSED uint32_t sd_ternary_choose_group(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
+SD_LOCAL uint32_t sd_ternary_choose_group(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
                                                   const uint8_t *value, const uint8_t *said, uint32_t n_free)
 {
     uint32_t n_bytes = t->layout.inner_bytes, chosen = SD_TERNARY_IN_REST, length = UINT32_MAX;
@@ -238,7 +238,7 @@ static SD_UNUSED uint32_t sd_ternary_choose_group(const struct sd_ternary *t, co
 }
 
 /* Sets or clears the position where the bytes of the key leave it. */
-static SD_UNUSED void sd_ternary_mark(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
+SD_LOCAL void sd_ternary_mark(const struct sd_ternary *t, const struct sd_ternary_plan *plan,
                                       const struct sd_ternary_record *r, uint32_t position, bool is_set)
 {
     const struct sd_ternary_layout *l = &t->layout;
@@ -264,7 +264,7 @@ static SD_UNUSED void sd_ternary_mark(const struct sd_ternary *t, const struct s
 }
 
 /* Gives a record a position: what readers ask of it is written before the bits. */
-static SD_UNUSED void sd_ternary_place(const struct sd_ternary *t, struct sd_ternary_plan *plan,
+SD_LOCAL void sd_ternary_place(const struct sd_ternary *t, struct sd_ternary_plan *plan,
                                        struct sd_ternary_record *r, uint32_t i, uint32_t position)
 {
     struct sd_ternary_bits *bits = &plan->bits;
@@ -278,7 +278,7 @@ static SD_UNUSED void sd_ternary_place(const struct sd_ternary *t, struct sd_ter
 }
 
 /* Copies all rules into a new plan with these masks, and publishes it. */
-static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_ternary_masks *masks,
+SD_LOCAL bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_ternary_masks *masks,
                                          uint32_t capacity)
 {
     const struct sd_ternary_layout *l = &t->layout;
@@ -333,7 +333,7 @@ static SD_UNUSED bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_t
 }
 
 /* New masks for the rules that there are. */
-static SD_UNUSED bool sd_ternary_replan(struct sd_ternary *t)
+SD_LOCAL bool sd_ternary_replan(struct sd_ternary *t)
 {
     struct sd_ternary_masks masks;
     uint64_t capacity = (uint64_t)t->n_rules * 2 + 64;
@@ -347,7 +347,7 @@ static SD_UNUSED bool sd_ternary_replan(struct sd_ternary *t)
 /* --- Tables --- */
 
 /* No reader has the table any more. */
-static SD_UNUSED void sd_ternary_free(struct sd_ternary *t)
+SD_LOCAL void sd_ternary_free(struct sd_ternary *t)
 {
     sd_limbo_free(&t->limbo);
     sd_ternary_free_plan(t->plan, NULL);
@@ -361,7 +361,7 @@ static SD_UNUSED void sd_ternary_free(struct sd_ternary *t)
  * False when memory is short, and then there is nothing to free. The epochs outlive the table; without them (NULL)
  * no reader looks anything up while rules change.
  */
-static SD_UNUSED bool sd_ternary_init(struct sd_ternary *t, const struct sd_key_type *keys, uint32_t n_keys,
+SD_LOCAL bool sd_ternary_init(struct sd_ternary *t, const struct sd_key_type *keys, uint32_t n_keys,
                                       uint32_t key_bytes, struct sd_epochs *epochs, uint64_t seed)
 {
     memset(t, 0, sizeof *t);
@@ -377,7 +377,7 @@ static SD_UNUSED bool sd_ternary_init(struct sd_ternary *t, const struct sd_key_
 }
 
 /* Puts a record into the list of its group, or that of the rest. */
-static SD_UNUSED void sd_ternary_link(struct sd_ternary *t, struct sd_ternary_record *r, uint32_t i)
+SD_LOCAL void sd_ternary_link(struct sd_ternary *t, struct sd_ternary_record *r, uint32_t i)
 {
     struct sd_ternary_group *g = r->group == SD_TERNARY_IN_REST ? NULL : &t->plan->groups[r->group];
     uint32_t hash = g ? sd_ternary_hash(g, sd_ternary_value(r), t->layout.inner_bytes) : 0;
@@ -408,7 +408,7 @@ static SD_UNUSED void sd_ternary_link(struct sd_ternary *t, struct sd_ternary_re
  * A rule with this value and mask, as sd_entry_view has them, under a slot that has none. Of ranks the larger
  * precedes, then the rule that was inserted first. SD_NO_MEMORY leaves the table as it was.
  */
-static SD_UNUSED uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, const uint8_t *mask,
+SD_LOCAL uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, const uint8_t *mask,
                                             uint32_t rank, uint32_t slot)
 {
     const struct sd_ternary_layout *l = &t->layout;
@@ -449,7 +449,7 @@ static SD_UNUSED uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t 
 }
 
 /* Takes a record out of its list. */
-static SD_UNUSED void sd_ternary_unlink(struct sd_ternary *t, const struct sd_ternary_record *r, uint32_t i)
+SD_LOCAL void sd_ternary_unlink(struct sd_ternary *t, const struct sd_ternary_record *r, uint32_t i)
 {
     struct sd_ternary_group *g = r->group == SD_TERNARY_IN_REST ? NULL : &t->plan->groups[r->group];
     uint32_t n_bytes = t->layout.inner_bytes, first = t->plan->rest;
@@ -480,7 +480,7 @@ static SD_UNUSED void sd_ternary_unlink(struct sd_ternary *t, const struct sd_te
 }
 
 /* Of the rule in this slot, if there is one. */
-static SD_UNUSED uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
+SD_LOCAL uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
 {
     uint32_t i = slot < t->places_capacity ? t->places[slot] : 0;
     if (!i)

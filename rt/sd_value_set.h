@@ -30,19 +30,19 @@ SD_ALWAYS_INLINE bool sd_value_set_contains(const struct sd_worker *w, uint32_t 
     return false;
 }
 
-static SD_UNUSED void sd_value_set_init(struct sd_value_set *set, const struct sd_value_set_type *type)
+SD_LOCAL void sd_value_set_init(struct sd_value_set *set, const struct sd_value_set_type *type)
 {
     set->type = type;
     set->has_range = sd_has_range(type->fields, type->n_fields);
 }
 
-static SD_UNUSED void sd_value_set_free(struct sd_value_set *set)
+SD_LOCAL void sd_value_set_free(struct sd_value_set *set)
 {
     free(set->values);
     free(set->masks);
 }
 
-static SD_UNUSED uint32_t sd_value_set_write(struct sd_instance *instance, uint32_t value_set,
+SD_LOCAL uint32_t sd_value_set_write(struct sd_instance *instance, uint32_t value_set,
                                              const uint8_t *values, const uint8_t *masks, uint32_t n)
 {
     if (value_set >= instance->pipeline->n_value_sets)
@@ -69,7 +69,7 @@ static SD_UNUSED uint32_t sd_value_set_write(struct sd_instance *instance, uint3
     return SD_OK;
 }
 
-static SD_UNUSED uint32_t sd_value_set_read(struct sd_instance *instance, uint32_t value_set,
+SD_LOCAL uint32_t sd_value_set_read(struct sd_instance *instance, uint32_t value_set,
                                             const uint8_t **values, const uint8_t **masks)
 {
     if (value_set >= instance->pipeline->n_value_sets)

@@ -347,7 +347,7 @@ SD_INLINE void sd_wide_mul(uint64_t *to, const uint64_t *a, const uint64_t *b, u
  * Unsigned; both are zero where the divisor is. `quotient` and `remainder` may be NULL. Long division in digits
  * of 32 bits (Knuth, The Art of Computer Programming, volume 2, section 4.3.1, algorithm D).
  */
-static SD_UNUSED void sd_wide_div_mod(uint64_t *quotient, uint64_t *remainder, const uint64_t *a,
+SD_LOCAL void sd_wide_div_mod(uint64_t *quotient, uint64_t *remainder, const uint64_t *a,
                                       const uint64_t *b, unsigned width)
 {
     unsigned n_digits = SD_LIMBS(width) * 2;
