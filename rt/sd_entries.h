@@ -15,13 +15,13 @@
 /* --- Making and freeing tables --- */
 
 /* Sets the `n` highest of the bits of a value. */
-static SD_UNUSED void sd_prefix_mask(uint8_t *value, uint32_t width_bits, uint32_t n)
+SD_LOCAL void sd_prefix_mask(uint8_t *value, uint32_t width_bits, uint32_t n)
 {
     for (uint32_t i = width_bits - n; i < width_bits; i++)
         value[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
-static SD_UNUSED void sd_table_choose_engine(struct sd_table *t)
+SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
 {
     const struct sd_table_type *type = t->type;
     uint32_t n_lpm = 0;
@@ -64,7 +64,7 @@ static SD_UNUSED void sd_table_choose_engine(struct sd_table *t)
     t->entry_bytes = (uint32_t)at;
 }
 
-static SD_UNUSED bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, uint32_t n_workers,
+SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, uint32_t n_workers,
                                     uint64_t seed)
 {
     t->type = type;
@@ -101,13 +101,15 @@ static SD_UNUSED bool sd_table_init(struct sd_table *t, const struct sd_table_ty
         return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, NULL, seed);
     if (t->engine != SD_ENGINE_LPM)
         return true;
+    if (sd_lpm_is_alone(type))
+        return sd_lpm_init(&t->lpm, t->lpm_key->value.width_bits, NULL);
     size_t n_lengths = (size_t)t->lpm_key->value.width_bits + 1;
     t->by_length = calloc(n_lengths, sizeof *t->by_length);
     t->prefixes = calloc(n_lengths, sizeof *t->prefixes);
     return t->by_length && t->prefixes;
 }
 
-static SD_UNUSED void sd_table_free(struct sd_table *t)
+SD_LOCAL void sd_table_free(struct sd_table *t)
 {
     if (!t->type)
         return;
@@ -124,6 +126,7 @@ static SD_UNUSED void sd_table_free(struct sd_table *t)
     }
     if (t->engine == SD_ENGINE_EXACT)
         sd_exact_free(&t->exact);
+    sd_lpm_free(&t->lpm);
     if (t->engine == SD_ENGINE_RANKED)
         sd_ternary_free(&t->ternary);
     free(t->exact_value);
@@ -147,7 +150,7 @@ static SD_UNUSED void sd_table_free(struct sd_table *t)
 
 /* --- Finding entries by identity and by handle --- */
 
-static SD_UNUSED uint32_t sd_count_ones(const uint8_t *bytes, uint32_t n_bytes)
+SD_LOCAL uint32_t sd_count_ones(const uint8_t *bytes, uint32_t n_bytes)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_bytes; i++)
@@ -156,7 +159,7 @@ static SD_UNUSED uint32_t sd_count_ones(const uint8_t *bytes, uint32_t n_bytes)
 }
 
 /* Sum of the prefix lengths that a mask says. */
-static SD_UNUSED uint32_t sd_prefix_bits(const struct sd_table *t, const uint8_t *mask)
+SD_LOCAL uint32_t sd_prefix_bits(const struct sd_table *t, const uint8_t *mask)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->type->n_keys; i++) {
@@ -168,7 +171,7 @@ static SD_UNUSED uint32_t sd_prefix_bits(const struct sd_table *t, const uint8_t
 }
 
 /* Of ranked tables. */
-static SD_UNUSED uint64_t sd_identity_hash(const struct sd_table *t, const uint8_t *value, const uint8_t *mask,
+SD_LOCAL uint64_t sd_identity_hash(const struct sd_table *t, const uint8_t *value, const uint8_t *mask,
                                            int32_t priority)
 {
     uint32_t n = t->type->key_bytes;
@@ -177,14 +180,14 @@ static SD_UNUSED uint64_t sd_identity_hash(const struct sd_table *t, const uint8
     return sd_mix64(of_value + 3 * of_mask + (uint64_t)(uint32_t)priority);
 }
 
-static SD_UNUSED uint64_t sd_prefix_hash(const struct sd_table *t, const struct sd_prefix *prefix,
+SD_LOCAL uint64_t sd_prefix_hash(const struct sd_table *t, const struct sd_prefix *prefix,
                                          const uint8_t *value)
 {
     return sd_key_hash(t->secrets, value, prefix->mask, t->type->key_bytes);
 }
 
 /* The entry with this value, mask and priority. */
-static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
+SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
 {
     uint32_t n = t->type->key_bytes, slot;
     if (t->engine == SD_ENGINE_EXACT) {
@@ -199,6 +202,13 @@ static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const 
         uint32_t length = sd_prefix_bits(t, view->mask);
         if (length > t->lpm_key->value.width_bits)
             return NULL;
+        if (sd_lpm_is_alone(t->type)) {
+            uint64_t limbs[SD_LPM_LIMBS_MAX];
+            sd_lpm_limbs(t->type, view->value, n, limbs);
+            slot = sd_lpm_find(&t->lpm, limbs, length);
+            /* Such entries have no priority; if a program says one, it tells no entries apart. */
+            return slot == SD_LPM_NONE ? NULL : sd_entry_at(t, slot);
+        }
         const struct sd_prefix *prefix = t->by_length[length];
         if (!prefix)
             return NULL;
@@ -224,7 +234,7 @@ static SD_UNUSED struct sd_entry *sd_entry_find(const struct sd_table *t, const 
 }
 
 /* The first in the order of handles whose handle is at least this one; removed ones too. */
-static SD_UNUSED uint64_t sd_ordered_position(const struct sd_table *t, uint64_t handle)
+SD_LOCAL uint64_t sd_ordered_position(const struct sd_table *t, uint64_t handle)
 {
     uint64_t low = 0, high = t->n_ordered;
     while (low < high) {
@@ -237,7 +247,7 @@ static SD_UNUSED uint64_t sd_ordered_position(const struct sd_table *t, uint64_t
     return low;
 }
 
-static SD_UNUSED struct sd_entry *sd_entry_get(const struct sd_table *t, uint64_t handle)
+SD_LOCAL struct sd_entry *sd_entry_get(const struct sd_table *t, uint64_t handle)
 {
     uint64_t at = sd_ordered_position(t, handle);
     if (at >= t->n_ordered || t->ordered[at].handle != handle || t->ordered[at].slot == SD_NO_SLOT)
@@ -248,7 +258,7 @@ static SD_UNUSED struct sd_entry *sd_entry_get(const struct sd_table *t, uint64_
 /* --- What entries lead to --- */
 
 /* What a view leads to: the member, group or a new one-shot. */
-static SD_UNUSED uint32_t sd_target_make(struct sd_instance *instance, const struct sd_table *t,
+SD_LOCAL uint32_t sd_target_make(struct sd_instance *instance, const struct sd_table *t,
                                          const struct sd_entry_view *view, void **target)
 {
     *target = NULL;
@@ -277,7 +287,7 @@ static SD_UNUSED uint32_t sd_target_make(struct sd_instance *instance, const str
 }
 
 /* Gives up what the entry led to. */
-static SD_UNUSED void sd_target_drop(struct sd_entry *e)
+SD_LOCAL void sd_target_drop(struct sd_entry *e)
 {
     if (e->kind == SD_ENTRY_MEMBER)
         ((struct sd_member *)e->target)->n_uses--;
@@ -287,7 +297,7 @@ static SD_UNUSED void sd_target_drop(struct sd_entry *e)
         free(e->target);
 }
 
-static SD_UNUSED void sd_target_set(const struct sd_table *t, struct sd_entry *e,
+SD_LOCAL void sd_target_set(const struct sd_table *t, struct sd_entry *e,
                                     const struct sd_entry_view *view, void *target)
 {
     e->kind = view->kind;
@@ -305,7 +315,7 @@ static SD_UNUSED void sd_target_set(const struct sd_table *t, struct sd_entry *e
 /* --- Adding and removing --- */
 
 /* Makes room for one more in all that knows entries; what fails leaves nothing but room. */
-static SD_UNUSED bool sd_table_reserve_slot(struct sd_table *t)
+SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
 {
     if (t->free_slot == SD_NO_SLOT && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
         if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS)
@@ -331,14 +341,14 @@ static SD_UNUSED bool sd_table_reserve_slot(struct sd_table *t)
     return true;
 }
 
-static SD_UNUSED bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
+SD_LOCAL bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
 {
     if (!sd_table_reserve_slot(t))
         return false;
     if (t->engine == SD_ENGINE_RANKED)
         return sd_index_reserve(&t->identities);
-    /* It makes room when it inserts. */
-    if (t->engine == SD_ENGINE_EXACT)
+    /* They make room when they insert. */
+    if (t->engine == SD_ENGINE_EXACT || sd_lpm_is_alone(t->type))
         return true;
     struct sd_prefix *prefix = t->by_length[prefix_bits];
     if (!prefix) {
@@ -363,7 +373,7 @@ static SD_UNUSED bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
 }
 
 /* What decides between ranked entries that match: of two that are alike the one that was there first wins. */
-static SD_UNUSED uint32_t sd_entry_rank(const struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL uint32_t sd_entry_rank(const struct sd_table *t, const struct sd_entry *e)
 {
     if (t->has_priority)
         return (uint32_t)e->priority ^ UINT32_C(0x80000000);
@@ -374,7 +384,7 @@ static SD_UNUSED uint32_t sd_entry_rank(const struct sd_table *t, const struct s
 }
 
 /* What the exact engine keeps of an entry. */
-static SD_UNUSED const uint8_t *sd_exact_value_of(const struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL const uint8_t *sd_exact_value_of(const struct sd_table *t, const struct sd_entry *e)
 {
     struct sd_exact_value value = {e->slot, e->what};
     memcpy(t->exact_value, &value, sizeof value);
@@ -384,7 +394,7 @@ static SD_UNUSED const uint8_t *sd_exact_value_of(const struct sd_table *t, cons
 }
 
 /* The entry leads somewhere else. */
-static SD_UNUSED uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
 {
     if (t->engine != SD_ENGINE_EXACT)
         return SD_OK;
@@ -393,7 +403,7 @@ static SD_UNUSED uint32_t sd_engine_update(struct sd_table *t, const struct sd_e
 }
 
 /* Makes the entry known to its engine; what sd_table_reserve has made room for does not fail. */
-static SD_UNUSED uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
+SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
     if (t->engine == SD_ENGINE_EXACT) {
@@ -408,6 +418,11 @@ static SD_UNUSED uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
         sd_index_add(&t->identities, sd_identity_hash(t, value, mask, e->priority), e->slot);
         return SD_OK;
     }
+    if (sd_lpm_is_alone(t->type)) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX];
+        sd_lpm_limbs(t->type, value, t->type->key_bytes, limbs);
+        return sd_lpm_add(&t->lpm, limbs, e->prefix_bits, e->slot);
+    }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];
     sd_index_add(&prefix->index, sd_prefix_hash(t, prefix, value), e->slot);
     if (prefix->index.n > 1)
@@ -419,7 +434,7 @@ static SD_UNUSED uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
     return SD_OK;
 }
 
-static SD_UNUSED void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
     if (t->engine == SD_ENGINE_EXACT) {
@@ -429,6 +444,13 @@ static SD_UNUSED void sd_engine_remove(struct sd_table *t, const struct sd_entry
     if (t->engine == SD_ENGINE_RANKED) {
         sd_ternary_remove(&t->ternary, e->slot);
         sd_index_remove(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
+        return;
+    }
+    if (sd_lpm_is_alone(t->type)) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX];
+        sd_lpm_limbs(t->type, value, t->type->key_bytes, limbs);
+        /* It is there, and nobody reads. */
+        (void)sd_lpm_remove(&t->lpm, limbs, e->prefix_bits);
         return;
     }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];
@@ -452,7 +474,7 @@ SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
 }
 
 /* An entry with a key that the table does not have. */
-static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
+SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
                                        const struct sd_entry_view *view, bool is_const, uint64_t now_ns,
                                        uint64_t *handle)
 {
@@ -504,7 +526,7 @@ static SD_UNUSED uint32_t sd_table_add(struct sd_instance *instance, struct sd_t
 }
 
 /* Removed ones go when they are the most, so that the order is never twice as long as it has to be. */
-static SD_UNUSED void sd_ordered_remove(struct sd_table *t, uint64_t handle)
+SD_LOCAL void sd_ordered_remove(struct sd_table *t, uint64_t handle)
 {
     t->ordered[sd_ordered_position(t, handle)].slot = SD_NO_SLOT;
     if (++t->n_removed * 2 <= t->n_ordered)

@@ -30,7 +30,7 @@
 #endif
 #define SD_LPM_COMMIT_BYTES ((size_t)64 << 10)
 
-static SD_UNUSED bool sd_lpm_blocks_init(struct sd_lpm_blocks *b, size_t n_bytes_max)
+SD_LOCAL bool sd_lpm_blocks_init(struct sd_lpm_blocks *b, size_t n_bytes_max)
 {
     size_t n = n_bytes_max & ~(SD_HUGE_BYTES - 1);
     if (n < SD_HUGE_BYTES)
@@ -52,7 +52,7 @@ static SD_UNUSED bool sd_lpm_blocks_init(struct sd_lpm_blocks *b, size_t n_bytes
 }
 
 /* Makes sure of blocks of so many lines together. */
-static SD_UNUSED bool sd_lpm_blocks_reserve(struct sd_lpm_blocks *b, size_t n_lines)
+SD_LOCAL bool sd_lpm_blocks_reserve(struct sd_lpm_blocks *b, size_t n_lines)
 {
     size_t wanted = b->n_used + n_lines * SD_LINE_BYTES;
     if (SD_LIKELY(wanted <= b->n_committed))
@@ -93,7 +93,7 @@ SD_INLINE uint32_t sd_lpm_block_take(struct sd_lpm *t, uint32_t n_lines)
 }
 
 /* Where memory is short, a block that nothing may lead to: see sd_lpm_blocks_end. */
-static SD_UNUSED uint32_t sd_lpm_block_new(struct sd_lpm *t, uint32_t n_lines)
+SD_LOCAL uint32_t sd_lpm_block_new(struct sd_lpm *t, uint32_t n_lines)
 {
     struct sd_lpm_blocks *b = &t->blocks;
     uint32_t at = 1, n_found = n_lines;
@@ -124,7 +124,7 @@ SD_INLINE void sd_lpm_blocks_begin(struct sd_lpm *t)
 }
 
 /* Whether all blocks of an update were there; if not, nothing may lead to those that were, and they go back. */
-static SD_UNUSED bool sd_lpm_blocks_end(struct sd_lpm *t)
+SD_LOCAL bool sd_lpm_blocks_end(struct sd_lpm *t)
 {
     if (SD_LIKELY(!t->blocks.is_lacking))
         return true;
@@ -176,7 +176,7 @@ SD_INLINE uint32_t sd_lpm_n_lines(const struct sd_lpm *t, uint32_t word)
     return sd_lpm_tail(sd_lpm_at(t, word))->n_lines;
 }
 
-static SD_UNUSED void sd_lpm_block_free(void *block, void *context)
+SD_LOCAL void sd_lpm_block_free(void *block, void *context)
 {
     struct sd_lpm *t = context;
     /* The kind is what is left of an address of a line. */
@@ -187,7 +187,7 @@ static SD_UNUSED void sd_lpm_block_free(void *block, void *context)
 }
 
 /* Readers cannot find it any more; there is room in the limbo. What it leads to stays. */
-static SD_UNUSED void sd_lpm_retire(struct sd_lpm *t, uint32_t word)
+SD_LOCAL void sd_lpm_retire(struct sd_lpm *t, uint32_t word)
 {
     uint8_t *block = (uint8_t *)sd_lpm_at(t, word) + (word & SD_LPM_IS_BUCKET ? 1 : 0);
     if (!t->epochs)
@@ -204,7 +204,7 @@ SD_INLINE void sd_lpm_store(uint32_t *to, uint32_t word)
 /* --- Replacing numbers --- */
 
 /* In all that a word leads to. */
-static SD_UNUSED void sd_lpm_replace(const struct sd_lpm *t, uint32_t word, uint32_t old, uint32_t new_word)
+SD_LOCAL void sd_lpm_replace(const struct sd_lpm *t, uint32_t word, uint32_t old, uint32_t new_word)
 {
     if (word & SD_LPM_IS_BUCKET) {
         struct sd_lpm_bucket *bucket = sd_lpm_at(t, word);
@@ -223,7 +223,7 @@ static SD_UNUSED void sd_lpm_replace(const struct sd_lpm *t, uint32_t word, uint
 }
 
 /* In `n` words and all they lead to. */
-static SD_UNUSED void sd_lpm_replace_all(const struct sd_lpm *t, uint32_t *words, size_t n, uint32_t old,
+SD_LOCAL void sd_lpm_replace_all(const struct sd_lpm *t, uint32_t *words, size_t n, uint32_t old,
                                          uint32_t new_word)
 {
     const size_t ahead = 16;
@@ -247,7 +247,7 @@ struct sd_lpm_open {
     uint32_t of_inner[SD_LPM_SLOTS];
 };
 
-static SD_UNUSED void sd_lpm_open_words(const struct sd_lpm_node *node, uint32_t *words)
+SD_LOCAL void sd_lpm_open_words(const struct sd_lpm_node *node, uint32_t *words)
 {
     const uint32_t *next = node->words;
     uint32_t slot = 0;
@@ -262,7 +262,7 @@ static SD_UNUSED void sd_lpm_open_words(const struct sd_lpm_node *node, uint32_t
     }
 }
 
-static SD_UNUSED void sd_lpm_open(const struct sd_lpm *t, uint32_t word, struct sd_lpm_open *o)
+SD_LOCAL void sd_lpm_open(const struct sd_lpm *t, uint32_t word, struct sd_lpm_open *o)
 {
     struct sd_lpm_node *node = sd_lpm_at(t, word);
     const struct sd_lpm_tail *tail = sd_lpm_tail(node);
@@ -301,7 +301,7 @@ SD_INLINE uint64_t sd_lpm_runs_of(const uint32_t *words)
 }
 
 /* A new node. */
-static SD_UNUSED uint32_t sd_lpm_close(struct sd_lpm *t, const struct sd_lpm_open *o)
+SD_LOCAL uint32_t sd_lpm_close(struct sd_lpm *t, const struct sd_lpm_open *o)
 {
     uint64_t runs = sd_lpm_runs_of(o->words);
     uint32_t n_words = (uint32_t)__builtin_popcountll(o->inner);
@@ -362,7 +362,7 @@ struct sd_lpm_item {
 };
 
 /* The items of a bucket, the longest first; `bits` is room for their limbs. */
-static SD_UNUSED uint32_t sd_lpm_bucket_items(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
+SD_LOCAL uint32_t sd_lpm_bucket_items(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
                                               struct sd_lpm_item *items,
                                               uint64_t (*bits)[SD_LPM_LIMBS_MAX])
 {
@@ -384,7 +384,7 @@ SD_INLINE void sd_lpm_item_insert(struct sd_lpm_item *items, uint32_t n, struct 
 }
 
 /* At most as many as there is room for, the longest first. */
-static SD_UNUSED uint32_t sd_lpm_bucket_new(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n,
+SD_LOCAL uint32_t sd_lpm_bucket_new(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n,
                                             uint32_t outside)
 {
     uint32_t n_more = items[0].length > 64 ? (items[0].length - 1) / 64 : 0;
@@ -409,11 +409,11 @@ SD_INLINE bool sd_lpm_has_buckets(const struct sd_lpm *t, uint32_t at)
     return t->width_bits > at + 14;
 }
 
-static SD_UNUSED uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
+SD_LOCAL uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
                                       uint32_t outside);
 
 /* A node for keys whose first `at` bits are those of all the items, the longest first. */
-static SD_UNUSED void sd_lpm_make_open(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
+SD_LOCAL void sd_lpm_make_open(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
                                        uint32_t outside, struct sd_lpm_open *o)
 {
     for (uint32_t i = 0; i < SD_LPM_SLOTS; i++)
@@ -443,7 +443,7 @@ static SD_UNUSED void sd_lpm_make_open(struct sd_lpm *t, const struct sd_lpm_ite
 }
 
 /* What stands for such keys: a bucket, or a node; at most one item more than a bucket has room for. */
-static SD_UNUSED uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
+SD_LOCAL uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
                                       uint32_t outside)
 {
     if (n <= SD_LPM_BUCKET_ROOM && sd_lpm_has_buckets(t, at))
@@ -455,7 +455,7 @@ static SD_UNUSED uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item
 
 /* --- The root --- */
 
-static SD_UNUSED struct sd_lpm_root *sd_lpm_root_new(const struct sd_lpm *t, uint32_t n_bits)
+SD_LOCAL struct sd_lpm_root *sd_lpm_root_new(const struct sd_lpm *t, uint32_t n_bits)
 {
     struct sd_lpm_root *root = calloc(1, sizeof *root);
     uint32_t *words = sd_map_large(((size_t)1 << n_bits) * sizeof *words);
@@ -468,7 +468,7 @@ static SD_UNUSED struct sd_lpm_root *sd_lpm_root_new(const struct sd_lpm *t, uin
     return root;
 }
 
-static SD_UNUSED void sd_lpm_root_free(void *pointer, void *context)
+SD_LOCAL void sd_lpm_root_free(void *pointer, void *context)
 {
     struct sd_lpm_root *root = pointer;
     (void)context;
@@ -477,7 +477,7 @@ static SD_UNUSED void sd_lpm_root_free(void *pointer, void *context)
 }
 
 /* There is room in the limbo. */
-static SD_UNUSED void sd_lpm_root_retire(struct sd_lpm *t, struct sd_lpm_root *root)
+SD_LOCAL void sd_lpm_root_retire(struct sd_lpm *t, struct sd_lpm_root *root)
 {
     if (!t->epochs)
         sd_lpm_root_free(root, NULL);
@@ -486,18 +486,18 @@ static SD_UNUSED void sd_lpm_root_retire(struct sd_lpm *t, struct sd_lpm_root *r
 }
 
 /* Words, and their bits. */
-static SD_UNUSED size_t sd_lpm_shorts_bytes(uint32_t n_bits)
+SD_LOCAL size_t sd_lpm_shorts_bytes(uint32_t n_bits)
 {
     return ((size_t)2 << n_bits) * sizeof(uint32_t) + sd_round_up(((size_t)2 << n_bits) / 8, 8);
 }
 
-static SD_UNUSED void sd_lpm_shorts_use(struct sd_lpm *t, uint32_t *shorts, uint32_t n_bits)
+SD_LOCAL void sd_lpm_shorts_use(struct sd_lpm *t, uint32_t *shorts, uint32_t n_bits)
 {
     t->shorts = shorts;
     t->is_short = (uint64_t *)(void *)(shorts + ((size_t)2 << n_bits));
 }
 
-static SD_UNUSED void sd_lpm_short_set(struct sd_lpm *t, uint64_t at, uint32_t word)
+SD_LOCAL void sd_lpm_short_set(struct sd_lpm *t, uint64_t at, uint32_t word)
 {
     t->shorts[at] = word;
     t->is_short[at / 64] &= ~(UINT64_C(1) << at % 64);
@@ -505,7 +505,7 @@ static SD_UNUSED void sd_lpm_short_set(struct sd_lpm *t, uint64_t at, uint32_t w
 }
 
 /* Of the root with `n_bits` the next one; the word stands for the root's index `at`. */
-static SD_UNUSED void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, uint64_t at, uint32_t word,
+SD_LOCAL void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, uint64_t at, uint32_t word,
                                             uint32_t *words)
 {
     struct sd_lpm_open o;
@@ -538,7 +538,7 @@ static SD_UNUSED void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, u
 }
 
 /* A root of SD_LPM_STRIDE bits more. Without memory everything stays as it is, and works. */
-static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
+SD_LOCAL void sd_lpm_root_grow(struct sd_lpm *t)
 {
     struct sd_lpm_root *old = t->top;
     uint32_t n_bits = old->n_bits + SD_LPM_STRIDE;
@@ -580,7 +580,7 @@ static SD_UNUSED void sd_lpm_root_grow(struct sd_lpm *t)
 /* --- The view --- */
 
 /* What the slots from `slot` on of the top's word `at` are, where it can be that they have changed. */
-static SD_UNUSED void sd_lpm_view_refresh(const struct sd_lpm *t, const struct sd_lpm_root *view, size_t at,
+SD_LOCAL void sd_lpm_view_refresh(const struct sd_lpm *t, const struct sd_lpm_root *view, size_t at,
                                           uint32_t slot, uint32_t n)
 {
     uint32_t word = t->top->words[at], *to = view->words + (at << SD_LPM_STRIDE);
@@ -595,7 +595,7 @@ static SD_UNUSED void sd_lpm_view_refresh(const struct sd_lpm *t, const struct s
 }
 
 /* After a change of a prefix that is longer than the top's bits; `old` was the top's word. */
-static SD_UNUSED void sd_lpm_view_update(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+SD_LOCAL void sd_lpm_view_update(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                          uint32_t old)
 {
     uint32_t n_bits = t->top->n_bits;
@@ -611,7 +611,7 @@ static SD_UNUSED void sd_lpm_view_update(const struct sd_lpm *t, const uint64_t 
 }
 
 /* Without memory for it lookups go on to begin at the top. */
-static SD_UNUSED void sd_lpm_view_begin(struct sd_lpm *t)
+SD_LOCAL void sd_lpm_view_begin(struct sd_lpm *t)
 {
     struct sd_lpm_root *view = sd_lpm_root_new(t, t->top->n_bits + SD_LPM_STRIDE);
     if (!view)
@@ -632,7 +632,7 @@ SD_INLINE uint32_t sd_lpm_top_bits_wanted(uint64_t n_prefixes)
 /* --- Making and freeing --- */
 
 /* False for widths that are none, or too many. */
-static SD_UNUSED bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct sd_epochs *epochs)
+SD_LOCAL bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct sd_epochs *epochs)
 {
     *t = (struct sd_lpm){
         .root = &sd_lpm_no_root,
@@ -651,7 +651,7 @@ static SD_UNUSED bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct 
 }
 
 /* Nobody reads any more. */
-static SD_UNUSED void sd_lpm_free(struct sd_lpm *t)
+SD_LOCAL void sd_lpm_free(struct sd_lpm *t)
 {
     sd_limbo_free(&t->limbo);
     if (t->shorts) {
@@ -668,7 +668,7 @@ static SD_UNUSED void sd_lpm_free(struct sd_lpm *t)
 }
 
 /* The first memory of a table. */
-static SD_UNUSED bool sd_lpm_begin_memory(struct sd_lpm *t)
+SD_LOCAL bool sd_lpm_begin_memory(struct sd_lpm *t)
 {
     if (t->shorts)
         return true;
@@ -690,7 +690,7 @@ static SD_UNUSED bool sd_lpm_begin_memory(struct sd_lpm *t)
 }
 
 /* Bytes that are in use, without what waits to be used again. */
-static SD_UNUSED size_t sd_lpm_n_bytes(const struct sd_lpm *t)
+SD_LOCAL size_t sd_lpm_n_bytes(const struct sd_lpm *t)
 {
     if (!t->shorts)
         return sizeof *t;
@@ -711,7 +711,7 @@ SD_INLINE bool sd_lpm_prefix_equal(const uint64_t *a, const uint64_t *b, uint32_
 }
 
 /* Where a prefix is in a bucket; `n` where it is not. */
-static SD_UNUSED uint32_t sd_lpm_bucket_find(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
+SD_LOCAL uint32_t sd_lpm_bucket_find(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
                                              const uint64_t *prefix, uint32_t length)
 {
     for (uint32_t i = 0; i < bucket->n; i++) {
@@ -741,7 +741,7 @@ SD_INLINE uint32_t sd_lpm_short_above(const struct sd_lpm *t, const uint64_t *pr
 }
 
 /* Where a node has the word of a full prefix that is not the slot's own. */
-static SD_UNUSED uint32_t *sd_lpm_full_word(struct sd_lpm_node *node, uint32_t slot)
+SD_LOCAL uint32_t *sd_lpm_full_word(struct sd_lpm_node *node, uint32_t slot)
 {
     struct sd_lpm_tail *tail = sd_lpm_tail(node);
     uint32_t i = (uint32_t)__builtin_popcountll(tail->inner);
@@ -768,7 +768,7 @@ struct sd_lpm_way {
 };
 
 /* For prefixes that are longer than the root's bits. */
-static SD_UNUSED void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+SD_LOCAL void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                 struct sd_lpm_way *way)
 {
     uint32_t at = t->top->n_bits;
@@ -804,7 +804,7 @@ SD_INLINE uint32_t sd_lpm_way_above(const struct sd_lpm *t, const struct sd_lpm_
 }
 
 /* The number of exactly this prefix. */
-static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+SD_LOCAL uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
 {
     if (length > t->width_bits || !t->shorts)
         return SD_LPM_NONE;
@@ -838,7 +838,7 @@ static SD_UNUSED uint32_t sd_lpm_find(const struct sd_lpm *t, const uint64_t *pr
 /* --- Adding --- */
 
 /* In all that is under a prefix of the top's array. */
-static SD_UNUSED void sd_lpm_replace_short(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+SD_LOCAL void sd_lpm_replace_short(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                            uint32_t old, uint32_t new_word)
 {
     size_t n = (size_t)1 << (t->top->n_bits - length);
@@ -852,7 +852,7 @@ static SD_UNUSED void sd_lpm_replace_short(const struct sd_lpm *t, const uint64_
             sd_lpm_store(&words[i], new_word);
 }
 
-static SD_UNUSED uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
+SD_LOCAL uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
                                            uint32_t word)
 {
     uint64_t at = sd_lpm_short_at(prefix, length);
@@ -865,7 +865,7 @@ static SD_UNUSED uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *pre
 }
 
 /* Into the bucket that the way ends at. */
-static SD_UNUSED uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
+SD_LOCAL uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
                                                const struct sd_lpm_item *item)
 {
     uint32_t *link = way->links[way->n_links - 1], old = *link;
@@ -888,7 +888,7 @@ static SD_UNUSED uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd
  * A node like `old_word`'s where in `n` slots from `slot` on the words that are `old` are `new_word`; what these slots
  * lead to is changed too. Of the tail `word` is put in front of `word_at`, unless that is NULL.
  */
-static SD_UNUSED uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, uint32_t slot, uint32_t n,
+SD_LOCAL uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, uint32_t slot, uint32_t n,
                                            uint32_t old, uint32_t new_word, const uint32_t *word_at, uint32_t word)
 {
     struct sd_lpm_node *node = sd_lpm_at(t, old_word);
@@ -941,7 +941,7 @@ static SD_UNUSED uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, 
 }
 
 /* Into the node that the way ends at: as one of its own prefixes, or in a slot that leads nowhere yet. */
-static SD_UNUSED uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *way,
+SD_LOCAL uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *way,
                                              const struct sd_lpm_item *item)
 {
     uint32_t *link = way->links[way->n_links - 1], old = *link, at = way->at, made;
@@ -984,7 +984,7 @@ static SD_UNUSED uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_l
 }
 
 /* SD_EXISTS where the prefix is there, whatever its number. */
-static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t length, uint32_t number)
+SD_LOCAL uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t length, uint32_t number)
 {
     if (length > t->width_bits || number >= SD_LPM_N_NUMBERS)
         return SD_OUT_OF_RANGE;
@@ -1031,7 +1031,7 @@ static SD_UNUSED uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, u
 /* --- Removing --- */
 
 /* Of the slots of a node those that lead to a node or a bucket. */
-static SD_UNUSED uint64_t sd_lpm_leading(const struct sd_lpm_node *node)
+SD_LOCAL uint64_t sd_lpm_leading(const struct sd_lpm_node *node)
 {
     uint64_t leading = 0;
     const uint32_t *word = node->words;
@@ -1041,14 +1041,14 @@ static SD_UNUSED uint64_t sd_lpm_leading(const struct sd_lpm_node *node)
 }
 
 /* Takes one of the words from a tail. */
-static SD_UNUSED void sd_lpm_tail_remove(struct sd_lpm_tail *tail, uint32_t *word)
+SD_LOCAL void sd_lpm_tail_remove(struct sd_lpm_tail *tail, uint32_t *word)
 {
     uint32_t *end = tail->words + --tail->n_words;
     memmove(word, word + 1, (size_t)(end - word) * sizeof *word);
 }
 
 /* What is no longer needed goes, from the end of a way on; a bucket there if it is `is_empty` of other prefixes. */
-static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_way *way,
+SD_LOCAL void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_way *way,
                                    bool is_empty)
 {
     uint32_t at = way->at;
@@ -1088,7 +1088,7 @@ static SD_UNUSED void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, str
     }
 }
 
-static SD_UNUSED uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+SD_LOCAL uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
 {
     uint64_t at = sd_lpm_short_at(prefix, length);
     uint32_t old = t->shorts[at];
@@ -1100,8 +1100,20 @@ static SD_UNUSED uint32_t sd_lpm_remove_short(struct sd_lpm *t, const uint64_t *
     return SD_OK;
 }
 
+SD_LOCAL void sd_lpm_bucket_cut(struct sd_lpm_bucket *bucket, uint32_t i)
+{
+    bucket->n--;
+    for (; i < bucket->n; i++) {
+        bucket->high[i] = bucket->high[i + 1];
+        bucket->lengths[i] = bucket->lengths[i + 1];
+        bucket->words[i] = bucket->words[i + 1];
+        for (uint32_t limb = 0; limb < bucket->n_more; limb++)
+            bucket->more[limb][i] = bucket->more[limb][i + 1];
+    }
+}
+
 /* The last prefix of a bucket stays in it, for the bucket goes as a whole. */
-static SD_UNUSED uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
+SD_LOCAL uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
                                                     const uint64_t *prefix, uint32_t length, bool *is_empty)
 {
     uint32_t *link = way->links[way->n_links - 1], old = *link;
@@ -1121,15 +1133,20 @@ static SD_UNUSED uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const stru
     uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
     memmove(items + i, items + i + 1, (n - i - 1) * sizeof *items);
     uint32_t made = sd_lpm_bucket_new(t, items, n - 1, bucket->words[SD_LPM_BUCKET_ROOM]);
-    if (!sd_lpm_blocks_end(t))
-        return SD_NO_MEMORY;
+    if (!sd_lpm_blocks_end(t)) {
+        if (t->epochs)
+            return SD_NO_MEMORY;
+        /* Nobody reads: it can be changed where it is. */
+        sd_lpm_bucket_cut(sd_lpm_at(t, old), i);
+        return SD_OK;
+    }
     sd_lpm_store(link, made);
     sd_lpm_retire(t, old);
     return SD_OK;
 }
 
 /* In place: what readers see are single words. */
-static SD_UNUSED uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct sd_lpm_way *way,
+SD_LOCAL uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct sd_lpm_way *way,
                                                   const uint64_t *prefix, uint32_t length)
 {
     struct sd_lpm_node *node = sd_lpm_at(t, *way->links[way->n_links - 1]);
@@ -1166,8 +1183,8 @@ static SD_UNUSED uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct
     return SD_OK;
 }
 
-/* SD_NO_MEMORY: nothing is changed; a later time there may be memory again. */
-static SD_UNUSED uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
+/* SD_NO_MEMORY, which is only where there are readers: nothing is changed; later there may be memory again. */
+SD_LOCAL uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
 {
     if (length > t->width_bits || !t->shorts)
         return SD_NOT_FOUND;

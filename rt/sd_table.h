@@ -5,7 +5,8 @@
  *
  *   exact   all keys exact: sd_exact.h, with the action and its data beside the key, so that packets need no more of
  *           an entry than what they find there, unless it counts, expires or leads to a profile.
- *   LPM     all but one LPM key are exact: an index for each prefix length that is in use, the longest first.
+ *   LPM     one LPM key: sd_lpm.h. With exact keys beside it an index for each prefix length that is in use, the
+ *           longest first.
  *   ranked  anything else: sd_ternary.h. Larger priorities come first; in tables without ternary, range or optional
  *           keys larger sums of prefix lengths; then what was inserted first.
  *   none    without keys: no entries.
@@ -19,6 +20,7 @@
 #define SD_TABLE_H
 
 #include "sd_exact_write.h"
+#include "sd_lpm.h"
 #include "sd_match.h"
 #include "sd_profile.h"
 #include "sd_ternary_write.h"
@@ -111,8 +113,10 @@ struct sd_table {
     /* Room to put together what it keeps beside a key. */
     uint8_t *exact_value;
 
-    /* LPM: its key, or NULL; by length of the prefix; those that are in use, the longest first. */
+    /* LPM: its key, or NULL. Alone: by prefix the slot. */
     const struct sd_key_type *lpm_key;
+    struct sd_lpm lpm;
+    /* Beside exact keys: by length of the prefix; those that are in use, the longest first. */
     struct sd_prefix **by_length;
     struct sd_prefix **prefixes;
     uint32_t n_prefixes;
@@ -188,8 +192,40 @@ SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type
     return shape;
 }
 
-SD_ALWAYS_INLINE struct sd_entry *sd_lpm_lookup(const struct sd_table *t, const uint8_t *key,
-                                                uint32_t key_bytes)
+/* Whether the key of a table with the LPM engine is that element and nothing else. */
+SD_ALWAYS_INLINE bool sd_lpm_is_alone(const struct sd_table_type *type)
+{
+    const struct sd_value_type *value = &type->keys[0].value;
+    uint32_t n_limbs = (type->key_bytes + 7) / 8;
+    return type->n_keys == 1 && value->offset == 0 && (value->width_bits + 63) / 64 == n_limbs &&
+           n_limbs <= SD_LPM_LIMBS_MAX;
+}
+
+/* Such a key as sd_lpm.h wants it; gives the number of limbs. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_limbs(const struct sd_table_type *type, const void *key, uint32_t key_bytes,
+                                       uint64_t *limbs)
+{
+    uint32_t n = (key_bytes + 7) / 8, shift = n * 64 - type->keys[0].value.width_bits;
+    uint64_t below = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t word = sd_key_word(key, key_bytes, 8 * i);
+        limbs[n - 1 - i] = word << shift | below;
+        below = shift ? word >> (64 - shift) : 0;
+    }
+    return n;
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_lpm_entry(const struct sd_table *t, const struct sd_table_type *type,
+                                               const void *key, uint32_t key_bytes)
+{
+    uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
+    uint32_t n_limbs = sd_lpm_limbs(type, key, key_bytes, limbs);
+    uint32_t slot = sd_lpm_lookup(&t->lpm, limbs, n_limbs);
+    return slot == SD_LPM_NONE ? NULL : sd_entry_at(t, slot);
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_prefix_lookup(const struct sd_table *t, const uint8_t *key,
+                                                   uint32_t key_bytes)
 {
     for (uint32_t i = 0; i < t->n_prefixes; i++) {
         const struct sd_prefix *prefix = t->prefixes[i];
@@ -228,7 +264,7 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
 }
 
 /* What an entry of a table with a profile says. */
-static SD_UNUSED struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t selector_hash)
+SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t selector_hash)
 {
     struct sd_found found = {NULL, UINT32_MAX, UINT32_MAX, e->handle, true};
     const struct sd_member *member = NULL;
@@ -258,6 +294,7 @@ static SD_UNUSED struct sd_found sd_entry_target(const struct sd_entry *e, uint6
 /* What the first step of a lookup gives the second one. */
 struct sd_asked {
     uint64_t hash;
+    /* Of LPM a word of the root. */
     uint8_t *bucket;
 };
 
@@ -275,6 +312,11 @@ SD_ALWAYS_INLINE struct sd_asked sd_table_ask(const struct sd_worker *w, uint32_
         struct sd_exact_probe probe = sd_exact_start(&t->exact, sd_table_shape(type, key_bytes), key);
         asked.hash = probe.hash;
         asked.bucket = probe.bucket;
+    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_alone(type)) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
+        sd_lpm_limbs(type, key, key_bytes, limbs);
+        asked.bucket = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
+        __builtin_prefetch(asked.bucket);
     }
     return asked;
 }
@@ -288,6 +330,10 @@ SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t tabl
     if (engine == SD_ENGINE_EXACT) {
         struct sd_exact_probe probe = {asked->hash, asked->bucket};
         sd_exact_approach(sd_table_shape(type, key_bytes), &probe);
+    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_alone(type)) {
+        uint32_t word = __atomic_load_n((const uint32_t *)(const void *)asked->bucket, __ATOMIC_ACQUIRE);
+        if (word & SD_LPM_NODE)
+            __builtin_prefetch(sd_lpm_block(sd_lpm_root_of(&t->lpm), word));
     }
 }
 
@@ -347,7 +393,7 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
         return sd_exact_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
     struct sd_entry *e = NULL;
     if (engine == SD_ENGINE_LPM)
-        e = sd_lpm_lookup(t, key, key_bytes);
+        e = sd_lpm_is_alone(type) ? sd_lpm_entry(t, type, key, key_bytes) : sd_prefix_lookup(t, key, key_bytes);
     else if (engine == SD_ENGINE_RANKED)
         e = sd_ranked_lookup(t, key, key_bytes);
     return e ? sd_table_hit(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
