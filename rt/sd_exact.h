@@ -1,8 +1,8 @@
 /*
  * The engine of exact tables: a hash table that grows a piece at a time while workers look things up.
  *
- * Owns: struct sd_exact and lookups in it; sd_exact_write.h changes it, sd_exact_scan.h goes through it. Where to start:
- * sd_exact_find.
+ * Owns: struct sd_exact and lookups in it; sd_exact_write.h changes it, sd_exact_scan.h goes through it. Where to
+ * start: sd_exact_find.
  *
  * A directory, indexed by the high bits of the hash, leads to segments (extendible hashing: Fagin et al. 1979).
  * A segment is an array of buckets; the bits of the hash behind those of the directory, times the number of

@@ -1,7 +1,8 @@
 /*
  * How fast exact tables are: lookups in bursts, inserts, replacing and removing, the longest pause, memory.
  *
- *     cc -std=gnu11 -O3 -march=native -I rt -I bench/peers bench/tables/exact.c -o exact && ./exact [--quick] [--size N]
+ *     cc -std=gnu11 -O3 -march=native -I rt -I bench/peers bench/tables/exact.c -o exact
+ *     ./exact [--quick] [--size N]
  *
  * One JSON object per line, with the keys of bench/peers; keys are those of bench/peers/rte_hash.c, 16 bytes, with 8
  * bytes of data. Works: "lookup" (32 keys lying one after another, all hit, sd_exact_find_bulk), "lookup-steps" (the
