@@ -59,7 +59,12 @@ pub fn run_peer(name: &str, args: &[String]) -> Result<Vec<Line>, String> {
             path.display()
         ));
     }
-    let lines = executable::run(&path, args).map_err(|error| format!("{name} is not measured: {error}"))?;
+    // Of what it says the end: there is the reason.
+    let reason = |error: executable::RunError| {
+        let text = error.to_string();
+        format!("{name} is not measured: {}", text.lines().last().unwrap_or_default())
+    };
+    let lines = executable::run(&path, args).map_err(reason)?;
     bench_lines::parse(&lines).map_err(|error| format!("{name} is not measured: {error}"))
 }
 

@@ -18,9 +18,9 @@ impl Random {
     fn below(&mut self, limit: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ z >> 31) >> 32) * u64::from(limit) >> 32) as u32
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((((z ^ (z >> 31)) >> 32) * u64::from(limit)) >> 32) as u32
     }
 }
 
@@ -248,7 +248,7 @@ pub fn sai() -> Scene {
     }
     // A quarter of the networks in each of the virtual routers.
     for i in 0..ROUTES {
-        let (vrf, network) = (1 + i % 4, 0x0a00_0000 + (i / 4 << 8));
+        let (vrf, network) = (1 + i % 4, 0x0a00_0000 + ((i / 4) << 8));
         let action = match i / 4 % 4 {
             0 => format!("route_to_group(group:{})", 1 + i % 16),
             _ => format!("route_to_next_hop(next_hop:{})", i % NEXT_HOPS),

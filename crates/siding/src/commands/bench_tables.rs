@@ -102,6 +102,18 @@ fn add_peer(report: &mut Report, name: &str, args: &MeasureArgs) {
     }
 }
 
+/// Sizes of a quick look; otherwise the engine's own list.
+const QUICK_LOOKUPS: [u64; 3] = [10, 1_000, 100_000];
+const QUICK_INSERTS: [u64; 2] = [100_000, 1_000_000];
+
+/// Arguments of each run.
+fn exact_sizes(args: &MeasureArgs, quick: &[u64]) -> Vec<Vec<String>> {
+    match args.quick {
+        true => quick.iter().map(|size| vec!["--size".to_string(), size.to_string()]).collect(),
+        false => vec![Vec::new()],
+    }
+}
+
 pub fn exact(args: &BenchTablesArgs) -> Exit {
     run_exact(&args.measure).map_or_else(|exit| exit, |()| Exit::Ok)
 }
@@ -110,7 +122,7 @@ fn run_exact(args: &MeasureArgs) -> Result<(), Exit> {
     let mut report = Report {
         title: "Lookups in exact tables, 16-byte keys, TSC cycles per lookup on one core".to_string(),
         size_is: "entries",
-        lines: EXACT.measure(args, &[Vec::new()])?,
+        lines: EXACT.measure(args, &exact_sizes(args, &QUICK_LOOKUPS))?,
         ..Report::default()
     };
     add_peer(&mut report, "rte_hash", args);
@@ -128,18 +140,12 @@ pub fn table(args: &BenchTablesArgs) -> Exit {
 }
 
 fn run_table(args: &MeasureArgs) -> Result<(), Exit> {
-    let sizes: &[&str] = match args.quick {
-        true => &["100000", "1000000"],
-        false => &["100000", "1000000", "10000000", "50000000"],
-    };
-    let runs: Vec<Vec<String>> =
-        sizes.iter().map(|size| vec!["--size".to_string(), size.to_string()]).collect();
     let mut report = Report {
         title:
             "Inserts into exact tables, 16-byte keys and 8 bytes of data, one writer, TSC cycles per insert"
                 .to_string(),
         size_is: "entries",
-        lines: EXACT.measure(args, &runs)?,
+        lines: EXACT.measure(args, &exact_sizes(args, &QUICK_INSERTS))?,
         ..Report::default()
     };
     add_peer(&mut report, "rte_hash", args);
