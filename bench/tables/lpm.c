@@ -6,7 +6,7 @@
  * One JSON object per line, with the keys of bench/peers; the IPv4 routes of the mix `backbone` are those that
  * bench/peers/rte_fib.c has. Works: "lookup" (addresses inside routes), "lookup-any" (any addresses), "lookup-one"
  * (the next address depends on what was found), "insert" and "remove" (single routes, with a reader's epochs),
- * "insert-half" and "remove-half" (a route of one bit over a table of so many: cycles of the one update).
+ * "insert-half" and "remove-half" (a route of one bit over a table of so many: cycles of the one update). The peer "ceiling" is one load per lookup, see below.
  */
 #include "sd_lpm.h"
 
@@ -235,14 +235,14 @@ static bool measure(const struct mix *mix, size_t n, size_t n_runs)
         if (!sd_lpm_init(&t, mix->width_bits, &epochs) || (inserts[run] = fill(&t, routes, n)) < 0)
             goto done;
         const uint64_t *most = mix->width_bits == 32 ? half : quarter;
-        uint64_t begin = peer_tsc();
+        double begin = peer_thread_cycles();
         if (sd_lpm_add(&t, most, 1, (uint32_t)n) != SD_OK)
             goto done;
-        halves[run] = (double)(peer_tsc() - begin);
-        begin = peer_tsc();
+        halves[run] = peer_thread_cycles() - begin;
+        begin = peer_thread_cycles();
         if (sd_lpm_remove(&t, most, 1) != SD_OK)
             goto done;
-        less[run] = (double)(peer_tsc() - begin);
+        less[run] = peer_thread_cycles() - begin;
         if ((removals[run] = drain(&t, routes, n)) < 0)
             goto done;
         sd_lpm_free(&t);
