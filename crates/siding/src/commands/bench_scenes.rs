@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(a.packets, b.packets);
             assert_eq!(a.entries, b.entries);
             assert_eq!(a.packets.len(), PACKETS as usize);
-            assert!(a.packets.iter().all(|(_, packet)| (64..=128).contains(&packet.len())));
+            assert!(a.packets.iter().all(|(_, packet)| (64..=160).contains(&packet.len())));
         }
     }
 }
