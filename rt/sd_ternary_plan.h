@@ -493,11 +493,17 @@ SD_LOCAL bool sd_ternary_choose_masks(struct sd_ternary *t, struct sd_ternary_ma
     return is_done;
 }
 
-/* Whether it is time for a new plan: never so often that a change costs more than a few rules' share of one. */
-SD_LOCAL bool sd_ternary_wants_plan(const struct sd_ternary *t)
+#define SD_TERNARY_MANY_IN_BITS 1000u
+
+/*
+ * Whether it is time for a new plan: when what came since costs lookups much. Where the last one found no groups for
+ * most rules, the next one may not either, and takes its time.
+ */
+static SD_UNUSED bool sd_ternary_wants_plan(const struct sd_ternary *t)
 {
-    return t->n_rules > 2 * t->n_planned + 16 || t->n_crowded > t->n_planned / 8 + 32 ||
-           t->n_changes / 4 > t->n_planned + 64;
+    uint32_t n = t->n_planned, n_in_bits = t->plan->bits.n_sorted;
+    uint32_t n_crowded_max = n / 16 + 8 + (n_in_bits > SD_TERNARY_MANY_IN_BITS ? n_in_bits / 2 : 0);
+    return t->n_rules > n + n / 2 + 16 || t->n_crowded > n_crowded_max || t->n_changes / 4 > n + 64;
 }
 
 #endif

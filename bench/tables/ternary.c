@@ -5,7 +5,8 @@
  *
  * Sets are those of acl_rules.h; `any` is like the peer's. Packets match a random rule each. Lines:
  *
- *   lookup   bursts of 32 keys, as the peer has them
+ *   lookup   bursts of 32 keys, as the peer has them, when all rules were inserted one after the other
+ *   planned  the same right after a new plan
  *   one      one key at a time, as generated code without bursts does
  *   insert   of a table that is full to the size, one rule goes and comes back: "cycles" is the median over stretches
  *            of 64 such inserts of their mean; "mean_us" has new plans in it, "worst_us" is the longest
@@ -120,7 +121,7 @@ static void print(const char *work, const char *set, uint32_t n, double *runs, s
 static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
 {
     struct acl_rule *rules = acl_rules(kind, n, 1);
-    double looked_up[PEER_RUNS], single[PEER_RUNS], inserted[PEER_RUNS], removed[PEER_RUNS], loaded[PEER_RUNS];
+    double looked_up[PEER_RUNS], planned[PEER_RUNS], single[PEER_RUNS], inserted[PEER_RUNS], removed[PEER_RUNS], loaded[PEER_RUNS];
     double bytes = 0, load_s = 0;
     struct changes last = {0, 0, 0, 0};
     uint64_t state = 99;
@@ -150,6 +151,10 @@ static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
                 exit(1);
         single[run] = single_lookups(&t);
         bytes = (double)t.plan->n_bytes / n;
+        if (!sd_ternary_replan(&t))
+            exit(1);
+        lookups(&t);
+        planned[run] = lookups(&t);
         last = change(&t, &epochs, rules, n, &state, n_runs < PEER_RUNS ? 2000 : 20000);
         inserted[run] = last.inserts;
         removed[run] = last.removes;
@@ -160,6 +165,7 @@ static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
     const char *set = acl_kind_names[kind];
     snprintf(more, sizeof more, "\"unit\":\"lookup\",\"burst\":32,\"bytes_per_entry\":%.0f", bytes);
     print("lookup", set, n, looked_up, n_runs, more);
+    print("planned", set, n, planned, n_runs, "\"unit\":\"lookup\",\"burst\":32");
     print("one", set, n, single, n_runs, "\"unit\":\"lookup\",\"burst\":1");
     snprintf(more, sizeof more, "\"unit\":\"rule\",\"mean_us\":%.2f,\"worst_us\":%.0f", last.mean_us, last.worst_us);
     print("insert", set, n, inserted, n_runs, more);
