@@ -27,6 +27,18 @@ if [ ${#tests[@]} -eq 0 ]; then
     done
 fi
 
+# Flags of a mode are several words.
+run_one() {
+    local compiler=$1 test=$2 mode=$3 start=$SECONDS
+    shift 3
+    "$compiler" "$@" -o "$out/$test-$compiler-$mode" || return 255
+    "$out/$test-$compiler-$mode" || { echo "$test ($compiler, $mode): FAILED"; return 255; }
+    echo "$test ($compiler, $mode): ok, $((SECONDS - start)) s with its compilation"
+}
+export -f run_one
+export out
+
+jobs=()
 n_compilers=0
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
@@ -36,12 +48,7 @@ for compiler in gcc clang; do
             [[ $mode != vectors || $vectored == *" $test "* ]] || continue
             [[ $mode != scalar || $vectored == *" $test "* ]] || continue
             [[ $mode != threads || $threaded == *" $test "* ]] || continue
-            # Flags of a mode are several words.
-            # shellcheck disable=SC2086
-            "$compiler" "${flags[@]}" ${modes[$mode]} "$here/$test.c" -o "$out/$test"
-            start=$SECONDS
-            "$out/$test" || { echo "$test ($compiler, $mode): FAILED"; exit 1; }
-            echo "$test ($compiler, $mode): ok, $((SECONDS - start)) s"
+            jobs+=("$compiler $test $mode ${flags[*]} ${modes[$mode]} $here/$test.c")
         done
     done
 done
@@ -49,3 +56,5 @@ if [ "$n_compilers" -eq 0 ]; then
     echo "neither gcc nor clang is there" >&2
     exit 1
 fi
+# The first that fails ends all.
+printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -L 1 bash -c 'run_one "$@"' run_one
