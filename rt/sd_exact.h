@@ -31,6 +31,7 @@
 
 #include "sd_epoch.h"
 #include "sd_index.h"
+#include "sd_vector.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define SD_EXACT_ATOMIC_TAGS 1
@@ -42,9 +43,10 @@
 
 /* SD_SCALAR: without vectors, for tests and other processors. */
 #if defined(__SSE2__) && !defined(SD_SCALAR)
-#include <immintrin.h>
+#include <emmintrin.h>
 #define SD_EXACT_SSE2 1
 #ifdef __AES__
+#include <wmmintrin.h>
 #define SD_EXACT_AES 1
 #endif
 #endif
@@ -210,9 +212,9 @@ SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
 {
     uint32_t lanes;
 #if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
-#ifdef __AVX2__
-    __m256i tags = _mm256_load_si256((const __m256i *)(const void *)bucket);
-    lanes = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi16(tags, _mm256_set1_epi16((int16_t)tag)));
+#if SD_AVX2
+    sd_u16x16 tags = *(const sd_u16x16 *)(const void *)bucket;
+    lanes = sd_bytes_mask((sd_u16x16)(tags == tag));
 #else
     const __m128i *tags = (const __m128i *)(const void *)bucket;
     __m128i wanted = _mm_set1_epi16((int16_t)tag);

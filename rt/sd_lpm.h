@@ -27,14 +27,8 @@
 #ifndef SD_LPM_H
 #define SD_LPM_H
 
-#if defined(__AVX2__) && !defined(SD_SCALAR)
-#include <immintrin.h>
-#define SD_LPM_AVX2 1
-#else
-#define SD_LPM_AVX2 0
-#endif
-
 #include "sd_epoch.h"
+#include "sd_vector.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define SD_LPM_FEW_ADDRESSES
@@ -182,13 +176,11 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_bucket_word(const struct sd_lpm_bucket *bucket,
 {
     /* One bit for each prefix that the key has, as far as the first limb says. */
     uint32_t matches = 0;
-#if SD_LPM_AVX2
-    __m256i differs = _mm256_xor_si256(_mm256_load_si256((const __m256i *)(const void *)bucket->high),
-                                       _mm256_set1_epi64x((long long)key[0]));
-    __m128i lengths = _mm_loadl_epi64((const __m128i *)(const void *)bucket->lengths);
-    __m256i beyond = _mm256_cvtepu16_epi64(_mm_subs_epu16(_mm_set1_epi16(64), lengths));
-    __m256i equal = _mm256_cmpeq_epi64(_mm256_srlv_epi64(differs, beyond), _mm256_setzero_si256());
-    matches = (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(equal));
+#if SD_AVX2
+    sd_u64x4 differs = *(const sd_u64x4 *)(const void *)bucket->high ^ key[0];
+    sd_u64x4 lengths = __builtin_convertvector(*(const sd_u16x4 *)(const void *)bucket->lengths, sd_u64x4);
+    sd_u64x4 beyond = (64 - lengths) & (sd_u64x4)(lengths <= 64);
+    matches = sd_u64x4_mask((sd_u64x4)(sd_u64x4_shift_right(differs, beyond) == 0));
 #else
     for (uint32_t i = 0; i < SD_LPM_BUCKET_ROOM; i++) {
         uint32_t beyond = bucket->lengths[i] < 64 ? 64u - bucket->lengths[i] : 0;

@@ -282,13 +282,13 @@ SD_LOCAL void sd_lpm_open(const struct sd_lpm *t, uint32_t word, struct sd_lpm_o
 SD_INLINE uint64_t sd_lpm_runs_of(const uint32_t *words)
 {
     uint64_t runs = 1;
-#if SD_LPM_AVX2
+#if SD_AVX2
     uint64_t equal = 0;
     for (uint32_t i = 1; i < SD_LPM_SLOTS - 7; i += 8) {
-        __m256i before = _mm256_loadu_si256((const __m256i *)(const void *)(words + i - 1));
-        __m256i here = _mm256_loadu_si256((const __m256i *)(const void *)(words + i));
-        __m256 same = _mm256_castsi256_ps(_mm256_cmpeq_epi32(before, here));
-        equal |= (uint64_t)(uint32_t)_mm256_movemask_ps(same) << i;
+        sd_u32x8 before, here;
+        memcpy(&before, words + i - 1, sizeof before);
+        memcpy(&here, words + i, sizeof here);
+        equal |= (uint64_t)sd_u32x8_mask((sd_u32x8)(before == here)) << i;
     }
     runs |= ~equal & (SD_MASK64(SD_LPM_SLOTS - 8) << 1);
     for (uint32_t i = SD_LPM_SLOTS - 7; i < SD_LPM_SLOTS; i++)
