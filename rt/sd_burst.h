@@ -17,7 +17,10 @@
 /* Packets of a burst, as many as a set has bits. */
 #define SD_BURST 64u
 
-/* Entries up to this many bytes together stay in a cache near the core, where waiting costs more than it saves. */
+/*
+ * Entries up to this many bytes for each point stay in caches from where they come sooner than a packet can wait: the
+ * more often packets wait, the more that costs.
+ */
 #define SD_NEAR_BYTES (UINT64_C(256) << 10)
 
 /* How far ahead of a packet's turn its bytes are asked for. */
@@ -49,11 +52,11 @@ struct sd_kept {
     uint32_t n_bytes;
 };
 
-SD_INLINE bool sd_prefers_bursts(const struct sd_worker *w)
+SD_INLINE bool sd_prefers_bursts(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
     if (instance->path == SD_PATH_AUTO)
-        return instance->entries_bytes > SD_NEAR_BYTES;
+        return instance->entries_bytes > n_points * SD_NEAR_BYTES;
     return instance->path == SD_PATH_BURSTS;
 }
 

@@ -101,8 +101,8 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
         return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, NULL, seed);
     if (t->engine != SD_ENGINE_LPM)
         return true;
-    if (sd_lpm_is_alone(type))
-        return sd_lpm_init(&t->lpm, t->lpm_key->value.width_bits, NULL);
+    if (sd_lpm_is_joined(type))
+        return sd_lpm_init(&t->lpm, sd_lpm_exact_bits(type) + t->lpm_key->value.width_bits, NULL);
     size_t n_lengths = (size_t)t->lpm_key->value.width_bits + 1;
     t->by_length = calloc(n_lengths, sizeof *t->by_length);
     t->prefixes = calloc(n_lengths, sizeof *t->prefixes);
@@ -202,10 +202,10 @@ SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct s
         uint32_t length = sd_prefix_bits(t, view->mask);
         if (length > t->lpm_key->value.width_bits)
             return NULL;
-        if (sd_lpm_is_alone(t->type)) {
-            uint64_t limbs[SD_LPM_LIMBS_MAX];
+        if (sd_lpm_is_joined(t->type)) {
+            uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
             sd_lpm_limbs(t->type, view->value, n, limbs);
-            slot = sd_lpm_find(&t->lpm, limbs, length);
+            slot = sd_lpm_find(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + length);
             /* Such entries have no priority; if a program says one, it tells no entries apart. */
             return slot == SD_LPM_NONE ? NULL : sd_entry_at(t, slot);
         }
@@ -348,7 +348,7 @@ SD_LOCAL bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
     if (t->engine == SD_ENGINE_RANKED)
         return sd_index_reserve(&t->identities);
     /* They make room when they insert. */
-    if (t->engine == SD_ENGINE_EXACT || sd_lpm_is_alone(t->type))
+    if (t->engine == SD_ENGINE_EXACT || sd_lpm_is_joined(t->type))
         return true;
     struct sd_prefix *prefix = t->by_length[prefix_bits];
     if (!prefix) {
@@ -418,10 +418,10 @@ SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
         sd_index_add(&t->identities, sd_identity_hash(t, value, mask, e->priority), e->slot);
         return SD_OK;
     }
-    if (sd_lpm_is_alone(t->type)) {
-        uint64_t limbs[SD_LPM_LIMBS_MAX];
+    if (sd_lpm_is_joined(t->type)) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(t->type, value, t->type->key_bytes, limbs);
-        return sd_lpm_add(&t->lpm, limbs, e->prefix_bits, e->slot);
+        return sd_lpm_add(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + e->prefix_bits, e->slot);
     }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];
     sd_index_add(&prefix->index, sd_prefix_hash(t, prefix, value), e->slot);
@@ -446,11 +446,11 @@ SD_LOCAL void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
         sd_index_remove(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
         return;
     }
-    if (sd_lpm_is_alone(t->type)) {
-        uint64_t limbs[SD_LPM_LIMBS_MAX];
+    if (sd_lpm_is_joined(t->type)) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(t->type, value, t->type->key_bytes, limbs);
         /* It is there, and nobody reads. */
-        (void)sd_lpm_remove(&t->lpm, limbs, e->prefix_bits);
+        (void)sd_lpm_remove(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + e->prefix_bits);
         return;
     }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];

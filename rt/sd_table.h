@@ -5,8 +5,8 @@
  *
  *   exact   all keys exact: sd_exact.h, with the action and its data beside the key, so that packets need no more of
  *           an entry than what they find there, unless it counts, expires or leads to a profile.
- *   LPM     one LPM key: sd_lpm.h. With exact keys beside it an index for each prefix length that is in use, the
- *           longest first.
+ *   LPM     one LPM key, with exact ones in front of it: sd_lpm.h. Where they are too wide together an index for
+ *           each prefix length that is in use, the longest first.
  *   ranked  anything else: sd_ternary.h. Larger priorities come first; in tables without ternary, range or optional
  *           keys larger sums of prefix lengths; then what was inserted first.
  *   none    without keys: no entries.
@@ -192,27 +192,66 @@ SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type
     return shape;
 }
 
-/* Whether the key of a table with the LPM engine is that element and nothing else. */
-SD_ALWAYS_INLINE bool sd_lpm_is_alone(const struct sd_table_type *type)
+/* Bits of the exact elements of a key that stand in front of its LPM element. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_exact_bits(const struct sd_table_type *type)
 {
-    const struct sd_value_type *value = &type->keys[0].value;
-    uint32_t n_limbs = (type->key_bytes + 7) / 8;
-    return type->n_keys == 1 && value->offset == 0 && (value->width_bits + 63) / 64 == n_limbs &&
-           n_limbs <= SD_LPM_LIMBS_MAX;
+    uint32_t n_bits = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++)
+        n_bits += type->keys[i].match_kind == SD_MATCH_LPM ? 0 : type->keys[i].value.width_bits;
+    return n_bits;
 }
 
-/* Such a key as sd_lpm.h wants it; gives the number of limbs. */
-SD_ALWAYS_INLINE uint32_t sd_lpm_limbs(const struct sd_table_type *type, const void *key, uint32_t key_bytes,
+/* Whether all elements of the key together are one prefix for sd_lpm.h: the exact ones, then the LPM element. */
+SD_ALWAYS_INLINE bool sd_lpm_is_joined(const struct sd_table_type *type)
+{
+    uint32_t n_bits = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        if (type->keys[i].value.is_varbit || type->keys[i].value.width_bits > SD_LPM_LIMBS_MAX * 64)
+            return false;
+        n_bits += type->keys[i].value.width_bits;
+    }
+    return n_bits > 0 && n_bits <= SD_LPM_LIMBS_MAX * 64;
+}
+
+/* Appends a value of a key, the highest bits first. */
+SD_ALWAYS_INLINE void sd_lpm_append(uint64_t *limbs, uint32_t *n_bits, const uint8_t *key, uint32_t key_bytes,
+                                    const struct sd_value_type *value)
+{
+    uint32_t width_bits = value->width_bits, n_words = (width_bits + 63) / 64;
+    for (uint32_t i = n_words; i-- > 0;) {
+        uint32_t width = i + 1 < n_words ? 64 : width_bits - 64 * (n_words - 1);
+        uint32_t at = value->offset + 8 * i, n_bytes = (width + 7) / 8;
+        /* Always so; compilers that do not know the type see it here. */
+        if (at >= key_bytes || n_bytes > key_bytes - at)
+            return;
+        uint64_t word = 0;
+        memcpy(&word, key + at, n_bytes);
+        word <<= 64 - width;
+        uint32_t skip = *n_bits % 64;
+        limbs[*n_bits / 64] |= word >> skip;
+        if (skip + width > 64)
+            limbs[*n_bits / 64 + 1] |= word << (64 - skip);
+        *n_bits += width;
+    }
+}
+
+/* Such a key as sd_lpm.h wants it, into zeros; gives the number of limbs. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_limbs(const struct sd_table_type *type, const uint8_t *key, uint32_t key_bytes,
                                        uint64_t *limbs)
 {
-    uint32_t n = (key_bytes + 7) / 8, shift = n * 64 - type->keys[0].value.width_bits;
-    uint64_t below = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t word = sd_key_word(key, key_bytes, 8 * i);
-        limbs[n - 1 - i] = word << shift | below;
-        below = shift ? word >> (64 - shift) : 0;
+    uint32_t n_bits = 0;
+    const struct sd_value_type *lpm = NULL;
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        const struct sd_value_type *value = &type->keys[i].value;
+        if (type->keys[i].match_kind == SD_MATCH_LPM)
+            lpm = value;
+        else
+            sd_lpm_append(limbs, &n_bits, key, key_bytes, value);
     }
-    return n;
+    if (lpm)
+        sd_lpm_append(limbs, &n_bits, key, key_bytes, lpm);
+    return (n_bits + 63) / 64;
 }
 
 SD_ALWAYS_INLINE struct sd_entry *sd_lpm_entry(const struct sd_table *t, const struct sd_table_type *type,
@@ -312,7 +351,7 @@ SD_ALWAYS_INLINE struct sd_asked sd_table_ask(const struct sd_worker *w, uint32_
         struct sd_exact_probe probe = sd_exact_start(&t->exact, sd_table_shape(type, key_bytes), key);
         asked.hash = probe.hash;
         asked.bucket = probe.bucket;
-    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_alone(type)) {
+    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(type, key, key_bytes, limbs);
         asked.bucket = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
@@ -330,7 +369,7 @@ SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t tabl
     if (engine == SD_ENGINE_EXACT) {
         struct sd_exact_probe probe = {asked->hash, asked->bucket};
         sd_exact_approach(sd_table_shape(type, key_bytes), &probe);
-    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_alone(type)) {
+    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
         uint32_t word = __atomic_load_n((const uint32_t *)(const void *)asked->bucket, __ATOMIC_ACQUIRE);
         if (word & SD_LPM_NODE)
             __builtin_prefetch(sd_lpm_block(sd_lpm_root_of(&t->lpm), word));
@@ -393,7 +432,7 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
         return sd_exact_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
     struct sd_entry *e = NULL;
     if (engine == SD_ENGINE_LPM)
-        e = sd_lpm_is_alone(type) ? sd_lpm_entry(t, type, key, key_bytes) : sd_prefix_lookup(t, key, key_bytes);
+        e = sd_lpm_is_joined(type) ? sd_lpm_entry(t, type, key, key_bytes) : sd_prefix_lookup(t, key, key_bytes);
     else if (engine == SD_ENGINE_RANKED)
         e = sd_ranked_lookup(t, key, key_bytes);
     return e ? sd_table_hit(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);

@@ -1042,7 +1042,7 @@ static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packe
 
 static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    if (w->n_burst_left || sd_prefers_bursts(w))
+    if (w->n_burst_left || sd_prefers_bursts(w, 2))
         return p4_process_segments(w, packets, n);
     for (uint32_t i = 0; i < n; i++) {
         if (i + SD_PREFETCH_PACKETS < n)

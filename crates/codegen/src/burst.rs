@@ -6,7 +6,7 @@
 use crate::code::{Code, comment};
 use crate::cx::Cx;
 use crate::func::Func;
-use crate::homes::Owner;
+use crate::homes::{Home, Owner};
 use crate::names::{Unique, identifier};
 use crate::plan::{Kept, Origin, Plan};
 use crate::types::size_bytes;
@@ -37,7 +37,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line("/* What a packet keeps between ingress and egress. */");
         out.open("struct p4_at_queue");
         members(cx, kept, out);
-        if kept.values.is_empty() && kept.origins.is_empty() {
+        if named(cx, kept).is_empty() {
             out.line("uint8_t nothing;");
         }
         out.close(";");
@@ -65,7 +65,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.line("struct p4_context contexts[SD_BURST];");
     out.line("/* Of packets that go on at the host. */");
     out.line("struct sd_kept left[SD_BURST];");
-    if straight::may_leave(cx.program) {
+    if straight::may_leave(cx.program) || !cx.is_small {
         out.line("struct p4_state states[SD_BURST];");
     }
     out.close(";");
@@ -92,12 +92,14 @@ fn named(cx: &Cx<'_>, kept: &Kept) -> Vec<Member> {
         let name = unique.take(identifier(&text.collect::<String>()));
         Member { name, place: format!("{}{path}", cx.homes.path(var)), c_type, size_bytes }
     };
+    // The states of packets of a large program stay where they are: in memory, all of them.
+    let is_kept = |var: VarId| cx.is_small || *cx.homes.home(var) != Home::State;
     let mut found = Vec::new();
-    for (var, leaf) in &kept.values {
+    for (var, leaf) in kept.values.iter().filter(|(var, _)| is_kept(*var)) {
         let path = crate::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
         found.push(member(*var, &path, cx.types.c_type(&leaf.ty), size_bytes(&leaf.ty)));
     }
-    for origin in &kept.origins {
+    for origin in kept.origins.iter().filter(|origin| is_kept(origin.var)) {
         let path = origin_path(cx, origin);
         found.push(member(origin.var, &format!("{path}.sd_at"), "uint32_t".to_string(), 4));
     }
@@ -133,7 +135,8 @@ fn load(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
     for member in named(cx, kept) {
         out.line(format!("{} = c->{context}.{};", member.place, member.name));
     }
-    for origin in kept.origins.iter().filter(|origin| !origin.fields.is_empty()) {
+    let reloaded = kept.origins.iter().filter(|origin| cx.is_small && !origin.fields.is_empty());
+    for origin in reloaded {
         let header = format!("{}{}", cx.homes.path(origin.var), origin_path(cx, origin));
         out.open(format!("if ({header}.sd_at)"));
         out.line(format!("const uint8_t *at = p->data + {header}.sd_at - 1;"));
@@ -229,7 +232,7 @@ fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out:
 /// A packet goes on at the host with its state.
 fn leave(cx: &Cx<'_>, out: &mut Code) {
     out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
-    if straight::may_leave(cx.program) {
+    if straight::may_leave(cx.program) && cx.is_small {
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4_state copy = state;");
         out.line("return sd_leave(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
@@ -265,12 +268,16 @@ fn after_egress(cx: &Cx<'_>, out: &mut Code) {
 }
 
 /// A packet that has waited has of its state what it kept: nobody reads anything else.
-fn stage_head(name: &str, state: &str, out: &mut Code) {
+fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.function(format!(
         "SD_INLINE uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)"
     ));
     out.line("struct p4_context *c = &b->contexts[i];");
-    out.line(format!("struct p4_state {state}, *s = &state;"));
+    out.line(if cx.is_small {
+        "struct p4_state state = {}, *s = &state;"
+    } else {
+        "struct p4_state *s = &b->states[i];"
+    });
     out.line("uint32_t end, next;");
     out.line("(void)c;");
 }
@@ -288,7 +295,10 @@ fn take_back(cx: &Cx<'_>, out: &mut Code) {
 pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
     out.own("/* A packet's way from its arrival up to its first wait. */");
-    stage_head("p4_stage_arrival", "state = {}", out);
+    stage_head(cx, "p4_stage_arrival", out);
+    if !cx.is_small {
+        out.line("memset(s, 0, sizeof *s);");
+    }
     out.line("next = p4_enter(w, p, s);");
     out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
     out.line("    return next;");
@@ -296,12 +306,10 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     after_ingress(cx, plan, out);
     out.close("");
     out.blank();
-    // In registers zeros cost nothing, and tell compilers that all is well.
-    let resumed = if cx.is_small { "state = {}" } else { "state" };
     for (i, point) in plan.points.iter().enumerate() {
         let table = &cx.program.tables[point.table].name;
         out.own(format!("/* From the answer of {} up to the next wait. */", comment(table)));
-        stage_head(&format!("p4_stage_{i}"), resumed, out);
+        stage_head(cx, &format!("p4_stage_{i}"), out);
         take_back(cx, out);
         let role = cx.program.blocks[point.block].role;
         run_rest(cx, plan, role, Some(i), out);
@@ -314,7 +322,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     }
     if let Some(kept) = &plan.queue {
         out.own("/* From the queue on. */");
-        stage_head("p4_stage_queue", resumed, out);
+        stage_head(cx, "p4_stage_queue", out);
         take_back(cx, out);
         load(cx, kept, "at_queue", out);
         out.line("p4_before_egress(w, p, s);");

@@ -246,8 +246,9 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
 
 fn process(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
-    if cx.plan.is_some() {
-        out.line("if (w->n_burst_left || sd_prefers_bursts(w))");
+    if let Some(plan) = cx.plan {
+        let n_points = plan.points.len() + usize::from(plan.queue.is_some());
+        out.line(format!("if (w->n_burst_left || sd_prefers_bursts(w, {n_points}))"));
         out.line("    return p4_process_segments(w, packets, n);");
     }
     if has_loops(cx) {
