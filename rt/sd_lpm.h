@@ -339,6 +339,4 @@ SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t 
     }
 }
 
-#include "sd_lpm_update.h"
-
 #endif

@@ -20,7 +20,7 @@
 #define SD_TABLE_H
 
 #include "sd_exact_write.h"
-#include "sd_lpm.h"
+#include "sd_lpm_update.h"
 #include "sd_match.h"
 #include "sd_profile.h"
 #include "sd_ternary_write.h"

@@ -16,30 +16,7 @@ static bool is_refused(void)
     return n_until > 0 && --n_until == 0 && (n_until = 1);
 }
 
-static void *short_calloc(size_t n, size_t each)
-{
-    return is_refused() ? NULL : calloc(n, each);
-}
-
-static void *short_realloc(void *p, size_t n)
-{
-    return is_refused() ? NULL : realloc(p, n);
-}
-
-static void *short_aligned_alloc(size_t align, size_t n)
-{
-    return is_refused() ? NULL : aligned_alloc(align, n);
-}
-
-static void *short_mmap(void *at, size_t n, int protection, int flags, int file, off_t offset)
-{
-    return is_refused() ? MAP_FAILED : mmap(at, n, protection, flags, file, offset);
-}
-
-#define calloc short_calloc
-#define realloc short_realloc
-#define aligned_alloc short_aligned_alloc
-#define mmap short_mmap
+#include "refuse.h"
 
 /* Bits that all hashes have: with many of them hashes meet. */
 static uint64_t hash_ones;
