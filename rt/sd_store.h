@@ -15,7 +15,12 @@
 
 #include "sd_abi.h"
 
+/* Where nothing is optimised, code that is inlined is only more code. */
+#ifdef __OPTIMIZE__
 #define SD_ALWAYS_INLINE static inline __attribute__((unused, always_inline))
+#else
+#define SD_ALWAYS_INLINE SD_INLINE
+#endif
 
 /* Members of groups that watch one of these are left out: in ascending order. */
 struct sd_ports {

@@ -44,7 +44,10 @@ pub const CLANG_O3: Compilation = compilation!("clang-O3", "clang", Optimise::Mo
 pub const ALL: &[Compilation] = &[GCC_O0, CLANG_O3, GCC_O3, CLANG_O0];
 
 /// In turns: more often what compiles sooner.
-pub const TURNS: &[Compilation] = &[GCC_O0, CLANG_O0, GCC_O3, CLANG_O0, GCC_O0, CLANG_O3, GCC_O0, CLANG_O0];
+pub const TURNS: &[Compilation] = &[
+    GCC_O0, CLANG_O0, GCC_O0, CLANG_O0, GCC_O3, CLANG_O0, GCC_O0, CLANG_O0, //
+    GCC_O0, CLANG_O0, GCC_O0, CLANG_O0, CLANG_O3, CLANG_O0, GCC_O0, CLANG_O0,
+];
 
 /// How packets go through compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
