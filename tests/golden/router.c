@@ -188,8 +188,8 @@ SD_INLINE void p4_Ethernet__load(struct sd_packet *p, struct p4_Ethernet *h)
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
-    h->destination = sd_load_be(at, 6);
-    h->source = sd_load_be(at + 6, 6);
+    h->destination = sd_load_be64(at) >> 16;
+    h->source = sd_load_be64(at + 6) >> 16;
     h->ether_type = sd_load_be16(at + 12);
     p->cursor_bits += 112;
 }
@@ -1045,8 +1045,7 @@ static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint3
     if (w->n_burst_left || sd_prefers_bursts(w, 2))
         return p4_process_segments(w, packets, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (i + SD_PREFETCH_PACKETS < n)
-            __builtin_prefetch(packets[i + SD_PREFETCH_PACKETS].data);
+        __builtin_prefetch(packets[i + SD_PREFETCH_PACKETS < n ? i + SD_PREFETCH_PACKETS : i].data);
         if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))
             return i + 1;
     }

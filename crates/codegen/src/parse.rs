@@ -48,10 +48,10 @@ pub(crate) fn varbit_of(program: &Program, id: StructId) -> Option<u32> {
     })
 }
 
-/// `width` bits, `offset` bits from the byte at `at`: constants both.
-fn load_at(at: &str, offset: u64, width: u32) -> String {
-    let (byte, skip) = (offset / 8, (offset % 8) as u32);
-    let n_bytes = (skip + width).div_ceil(8);
+/// `width` bits, `offset` bits from the byte at `at`: constants both. As many bytes as `n_readable` can be read there.
+fn load_at(at: &str, offset: u64, width: u32, n_readable: u64) -> String {
+    let (byte, n_bytes) = window(offset, width, n_readable);
+    let skip = (offset - byte * 8) as u32;
     let from = if byte == 0 { at.to_string() } else { format!("{at} + {byte}") };
     if n_bytes > 8 {
         return if width <= 64 {
@@ -74,6 +74,17 @@ fn load_at(at: &str, offset: u64, width: u32) -> String {
         (_, 0) => format!("{whole} >> {excess}"),
         (_, _) => format!("{whole} >> {excess} & {}", mask_text(width)),
     }
+}
+
+/// The bytes to load for bits that lie there: where one load has them all, with others beside them, rather that.
+fn window(offset: u64, width: u32, n_readable: u64) -> (u64, u32) {
+    let byte = offset / 8;
+    let n_bytes = (offset % 8 + u64::from(width)).div_ceil(8);
+    let n_whole = n_bytes.next_power_of_two();
+    if n_whole == n_bytes || n_whole > 8 || n_whole > n_readable {
+        return (byte, n_bytes as u32);
+    }
+    (byte.min(n_readable - n_whole), n_whole as u32)
 }
 
 /// The functions that extract headers of a type: `check` says whether it can be done, `load` does it.
@@ -141,7 +152,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
             Some(Repr::Int(_)) if width == 0 => {}
             Some(Repr::Int(bits)) => {
                 let text = if constant_at && !after_varbit {
-                    load_at("at", offset, width)
+                    load_at("at", offset, width, fixed / 8)
                 } else if bits <= 64 {
                     format!("sd_read_bits(p->data, {}, {width})", bit_at(after_varbit, offset))
                 } else {
@@ -178,6 +189,7 @@ fn narrowed(text: String, bits: u32) -> String {
 /// Fields of a header of a fixed size, of up to 128 bits each, that begins at the byte `at`: their paths and values.
 pub(crate) fn loads(cx: &Cx<'_>, id: StructId, fields: &[u32]) -> Vec<(String, String)> {
     let ty = Type::Struct(id);
+    let n_readable = width_bits(cx.program, id) / 8;
     let mut found = Vec::new();
     let mut offset = 0u64;
     for leaf in leaves(cx.program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
@@ -187,7 +199,7 @@ pub(crate) fn loads(cx: &Cx<'_>, id: StructId, fields: &[u32]) -> Vec<(String, S
             && fields.contains(&first_field(leaf))
         {
             let path = leaf_path(cx, &ty, leaf).trim_start_matches('.').to_string();
-            found.push((path, narrowed(load_at("at", offset, width), bits)));
+            found.push((path, narrowed(load_at("at", offset, width, n_readable), bits)));
         }
         offset += u64::from(width);
     }

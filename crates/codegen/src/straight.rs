@@ -255,8 +255,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("const uint32_t steps = w->steps_left;");
     }
     out.open("for (uint32_t i = 0; i < n; i++)");
-    out.line("if (i + SD_PREFETCH_PACKETS < n)");
-    out.line("    __builtin_prefetch(packets[i + SD_PREFETCH_PACKETS].data);");
+    out.line("__builtin_prefetch(packets[i + SD_PREFETCH_PACKETS < n ? i + SD_PREFETCH_PACKETS : i].data);");
     if has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
