@@ -13,7 +13,7 @@
 
 #include "sd_base.h"
 
-#define SD_ABI_VERSION 2u
+#define SD_ABI_VERSION 3u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -401,6 +401,10 @@ struct sd_meter_rates {
 struct sd_control_ops {
     uint32_t (*table_insert)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,
                              uint64_t now_ns, uint64_t *handle);
+    /* As table_insert for each of `n`, one after the other: gives how many there are more, of each the status (of enum
+       sd_status) and, where that is SD_OK, the handle. */
+    uint32_t (*table_insert_batch)(struct sd_instance *, uint32_t table, const struct sd_entry_view *, uint32_t n,
+                                   uint64_t now_ns, uint64_t *handles, uint8_t *statuses);
     /* Of the entry with this key and priority the action and the idle timeout. */
     uint32_t (*table_modify)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,
                              uint64_t now_ns, uint64_t *handle);

@@ -93,6 +93,7 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
     }
     if (t->engine == SD_ENGINE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, type->key_bytes);
+        t->is_lean = sd_table_can_be_lean(type);
         t->exact_value = calloc(1, shape.value_bytes);
         return t->data_bytes == type->data_bytes && t->exact_value &&
                sd_exact_init(&t->exact, shape, seed, UINT64_MAX, NULL);
@@ -113,10 +114,9 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
 {
     if (!t->type)
         return;
-    for (uint64_t i = 0; i < t->n_ordered; i++) {
-        if (t->ordered[i].slot == SD_NO_SLOT)
-            continue;
-        struct sd_entry *e = sd_entry_at(t, t->ordered[i].slot);
+    bool has_targets = t->type->profile != UINT32_MAX;
+    for (struct sd_order_at at = sd_order_from(&t->order, 0); has_targets && at.entry; sd_order_next(&t->order, &at)) {
+        struct sd_entry *e = sd_entry_ordered(t, at.entry);
         if (e->kind == SD_ENTRY_ONE_SHOT)
             free(e->target);
     }
@@ -141,7 +141,7 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
     free(t->by_length);
     free(t->prefixes);
     free(t->chunks);
-    free(t->ordered);
+    sd_order_free(&t->order);
     free(t->secrets);
     free(t->ones);
     free(t->identities.cells);
@@ -233,26 +233,10 @@ SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct s
     return NULL;
 }
 
-/* The first in the order of handles whose handle is at least this one; removed ones too. */
-SD_LOCAL uint64_t sd_ordered_position(const struct sd_table *t, uint64_t handle)
-{
-    uint64_t low = 0, high = t->n_ordered;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (t->ordered[middle].handle < handle)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 SD_LOCAL struct sd_entry *sd_entry_get(const struct sd_table *t, uint64_t handle)
 {
-    uint64_t at = sd_ordered_position(t, handle);
-    if (at >= t->n_ordered || t->ordered[at].handle != handle || t->ordered[at].slot == SD_NO_SLOT)
-        return NULL;
-    return sd_entry_at(t, t->ordered[at].slot);
+    uint64_t entry = sd_order_get(&t->order, handle);
+    return entry ? sd_entry_ordered(t, entry) : NULL;
 }
 
 /* --- What entries lead to --- */
@@ -334,11 +318,7 @@ SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
         }
         t->chunks[t->n_chunks++] = chunk;
     }
-    void *ordered = sd_reserve(t->ordered, &t->ordered_capacity, t->n_ordered + 1, sizeof *t->ordered);
-    if (!ordered)
-        return false;
-    t->ordered = ordered;
-    return true;
+    return sd_order_reserve(&t->order, t->next_handle);
 }
 
 SD_LOCAL bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
@@ -518,25 +498,11 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
         return status;
     }
     t->n_timed += e->idle_timeout_ns > 0;
-    t->ordered[t->n_ordered++] = (struct sd_ordered){e->handle, slot};
+    sd_order_add(&t->order, e->handle, (uint64_t)slot + 1);
     t->n_entries++;
     instance->entries_bytes += sd_touched_bytes(t);
     *handle = e->handle;
     return SD_OK;
-}
-
-/* Removed ones go when they are the most, so that the order is never twice as long as it has to be. */
-SD_LOCAL void sd_ordered_remove(struct sd_table *t, uint64_t handle)
-{
-    t->ordered[sd_ordered_position(t, handle)].slot = SD_NO_SLOT;
-    if (++t->n_removed * 2 <= t->n_ordered)
-        return;
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < t->n_ordered; i++)
-        if (t->ordered[i].slot != SD_NO_SLOT)
-            t->ordered[n++] = t->ordered[i];
-    t->n_ordered = n;
-    t->n_removed = 0;
 }
 
 #endif

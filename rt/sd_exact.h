@@ -397,6 +397,29 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_find_from(const struct sd_exact *t, struct sd
     return entry ? entry + sd_exact_value_at(shape) : NULL;
 }
 
+/* The entry with this hash whose value begins with a word that agrees with `word` where `mask` has ones; or NULL. */
+SD_LOCAL uint8_t *sd_exact_find_word(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash,
+                                     uint64_t word, uint64_t mask)
+{
+    uint64_t cell = sd_exact_cell(t, hash);
+    uint32_t n_buckets = (uint32_t)(cell >> 48), index = sd_exact_home_index(hash, n_buckets);
+    uint8_t *buckets = sd_exact_buckets(cell);
+    uint32_t reach = SD_EXACT_HOME_REACH(sd_exact_home(buckets + (size_t)index * t->bucket_bytes));
+    for (uint32_t i = 0; i <= reach; i++) {
+        uint32_t at = index + i < n_buckets ? index + i : index + i - n_buckets;
+        uint8_t *bucket = buckets + (size_t)at * t->bucket_bytes;
+        for (uint32_t lanes = sd_exact_match(bucket, (uint16_t)hash); lanes;
+             lanes = sd_exact_without(lanes, sd_exact_lane(lanes))) {
+            uint8_t *entry = sd_exact_entry(shape, bucket, sd_exact_lane(lanes));
+            uint64_t found;
+            memcpy(&found, entry + sd_exact_value_at(shape), sizeof found);
+            if (((found ^ word) & mask) == 0)
+                return entry;
+        }
+    }
+    return NULL;
+}
+
 /*
  * A lookup in steps, so that those of other keys run while memory comes: the first gives what the later ones
  * want. sd_exact_approach may be left out; it pays where the table is larger than the caches.

@@ -113,17 +113,22 @@ SD_ALWAYS_INLINE void sd_exact_put(struct sd_exact_shape shape, const struct sd_
     sd_exact_publish(room->segment, &room->place, room->distance, hash);
 }
 
-SD_ALWAYS_INLINE uint32_t sd_exact_insert_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
-                                                 const void *value, uint64_t hash)
+/* The writer's own lookup: nothing moves meanwhile. The entry, or NULL. */
+SD_ALWAYS_INLINE uint8_t *sd_exact_find_hashed(const struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                               uint64_t hash)
 {
     uint8_t *home = sd_exact_home_of(t, shape, hash);
-    if (SD_UNLIKELY(sd_exact_find_in(shape, home, key, hash) != NULL))
-        return SD_EXISTS;
-    if (SD_UNLIKELY(SD_EXACT_HOME_REACH(sd_exact_home(home)) > 0)) {
-        struct sd_exact_place place;
-        if (sd_exact_search(t, shape, key, hash, &place))
-            return SD_EXISTS;
-    }
+    uint8_t *entry = sd_exact_find_in(shape, home, key, hash);
+    struct sd_exact_place place;
+    if (SD_LIKELY(entry != NULL || SD_EXACT_HOME_REACH(sd_exact_home(home)) == 0))
+        return entry;
+    return sd_exact_search(t, shape, key, hash, &place);
+}
+
+/* Of a key that is not there. SD_OK, SD_FULL or SD_NO_MEMORY; but for SD_OK the table is as it was. */
+SD_ALWAYS_INLINE uint32_t sd_exact_add_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                              const void *value, uint64_t hash)
+{
     if (t->n_entries >= t->n_entries_max)
         return SD_FULL;
     struct sd_exact_room room;
@@ -135,11 +140,41 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_hashed(struct sd_exact *t, struct sd_e
     return SD_OK;
 }
 
+SD_ALWAYS_INLINE uint32_t sd_exact_insert_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                                 const void *value, uint64_t hash)
+{
+    if (SD_UNLIKELY(sd_exact_find_hashed(t, shape, key, hash) != NULL))
+        return SD_EXISTS;
+    return sd_exact_add_hashed(t, shape, key, value, hash);
+}
+
 /* SD_OK, SD_EXISTS, SD_FULL or SD_NO_MEMORY; but for SD_OK the table is as it was. */
 SD_ALWAYS_INLINE uint32_t sd_exact_insert(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
                                           const void *value)
 {
     return sd_exact_insert_hashed(t, shape, key, value, sd_exact_hash(t->secrets, key, shape.key_bytes));
+}
+
+/*
+ * An insert in steps, as lookups are made in steps: the hash, and memory that is asked for; then what that leads to;
+ * then sd_exact_insert_hashed.
+ */
+SD_ALWAYS_INLINE struct sd_exact_probe sd_exact_start_insert(const struct sd_exact *t, struct sd_exact_shape shape,
+                                                             const void *key)
+{
+    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
+    struct sd_exact_probe probe = {hash, sd_exact_home_of(t, shape, hash)};
+    __builtin_prefetch(probe.bucket, 1);
+    return probe;
+}
+
+SD_ALWAYS_INLINE void sd_exact_approach_insert(struct sd_exact_shape shape, const struct sd_exact_probe *probe)
+{
+    uint32_t lanes = sd_exact_match(probe->bucket, SD_EXACT_EMPTY);
+    uint8_t *entry = sd_exact_entry(shape, probe->bucket, sd_exact_lane(lanes | 1u << 28));
+    __builtin_prefetch(entry, 1);
+    if (sd_exact_entry_bytes(shape) > 8)
+        __builtin_prefetch(entry + sd_exact_entry_bytes(shape) - 1, 1);
 }
 
 /* As sd_exact_insert for each of `n`; of two with one key the first. `statuses` (enum sd_status) may be NULL. Gives
@@ -153,18 +188,10 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_ex
     for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
         struct sd_exact_probe probes[SD_EXACT_BURST];
         uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
-        for (uint32_t i = 0; i < n_burst; i++) {
-            probes[i].hash = sd_exact_hash(t->secrets, key + i * key_stride, shape.key_bytes);
-            probes[i].bucket = sd_exact_home_of(t, shape, probes[i].hash);
-            __builtin_prefetch(probes[i].bucket, 1);
-        }
-        for (uint32_t i = 0; i < n_burst; i++) {
-            uint32_t lanes = sd_exact_match(probes[i].bucket, SD_EXACT_EMPTY);
-            uint8_t *entry = sd_exact_entry(shape, probes[i].bucket, sd_exact_lane(lanes | 1u << 28));
-            __builtin_prefetch(entry, 1);
-            if (sd_exact_entry_bytes(shape) > 8)
-                __builtin_prefetch(entry + sd_exact_entry_bytes(shape) - 1, 1);
-        }
+        for (uint32_t i = 0; i < n_burst; i++)
+            probes[i] = sd_exact_start_insert(t, shape, key + i * key_stride);
+        for (uint32_t i = 0; i < n_burst; i++)
+            sd_exact_approach_insert(shape, &probes[i]);
         for (uint32_t i = 0; i < n_burst; i++, key += key_stride, value += value_stride) {
             uint32_t status = sd_exact_insert_hashed(t, shape, key, value, probes[i].hash);
             n_inserted += status == SD_OK;

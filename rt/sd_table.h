@@ -4,15 +4,16 @@
  * Owns: struct sd_table, its entries, and the engines that find them:
  *
  *   exact   all keys exact: sd_exact.h, with the action and its data beside the key, so that packets need no more of
- *           an entry than what they find there, unless it counts, expires or leads to a profile.
+ *           an entry than what they find there, unless it counts, expires or leads to a profile. Where none does
+ *           that, the table is *lean*: what the engine keeps is the entry, and there is no other.
  *   LPM     one LPM key, with exact ones in front of it: sd_lpm.h. Where they are too wide together an index for
  *           each prefix length that is in use, the longest first.
  *   ranked  anything else: sd_ternary.h. Larger priorities come first; in tables without ternary, range or optional
  *           keys larger sums of prefix lengths; then what was inserted first.
  *   none    without keys: no entries.
  *
- * Invariants: an entry stays where it is in memory until it is removed; its slot (chunk and position) is
- * then used again, its handle never is. Value, mask and priority are an entry's identity. Packets change
+ * Invariants: an entry of a table that is not lean stays where it is in memory until it is removed; its slot (chunk
+ * and position) is then used again. No handle ever is. Value, mask and priority are an entry's identity. Packets change
  * nothing of an entry but its marks (last hit, reported), the cells of the direct counter, of which each
  * worker has its own, and the direct meter, which is locked.
  */
@@ -23,6 +24,7 @@
 #include "sd_lpm_update.h"
 #include "sd_match.h"
 #include "sd_profile.h"
+#include "sd_table_order.h"
 #include "sd_ternary_write.h"
 
 #ifdef SD_TRACE
@@ -81,12 +83,6 @@ struct sd_chunk {
     struct sd_count *counts;
 };
 
-/* An entry in the order of handles; SD_NO_SLOT of removed ones. */
-struct sd_ordered {
-    uint64_t handle;
-    uint32_t slot;
-};
-
 struct sd_table {
     const struct sd_table_type *type;
     uint32_t engine;
@@ -102,13 +98,14 @@ struct sd_table {
     uint32_t n_slots, free_slot;
     uint64_t n_entries, n_timed;
     uint64_t next_handle;
-    struct sd_ordered *ordered;
-    uint64_t n_ordered, n_removed, ordered_capacity;
+    /* Of each entry the slot + 1; of lean tables the hash of the key. */
+    struct sd_order order;
     uint64_t *secrets;
     /* Ones of each key, as the masks of exact keys are. */
     uint8_t *ones;
 
     /* Exact. */
+    bool is_lean;
     struct sd_exact exact;
     /* Room to put together what it keeps beside a key. */
     uint8_t *exact_value;
@@ -136,6 +133,12 @@ SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t
 {
     uint8_t *entries = t->chunks[slot >> SD_CHUNK_BITS].entries;
     return (struct sd_entry *)(void *)(entries + (size_t)(slot & (SD_CHUNK_SLOTS - 1)) * t->entry_bytes);
+}
+
+/* As the order of entries has it, in tables that are not lean. */
+SD_INLINE struct sd_entry *sd_entry_ordered(const struct sd_table *t, uint64_t ordered)
+{
+    return sd_entry_at(t, (uint32_t)(ordered - 1));
 }
 
 SD_ALWAYS_INLINE uint8_t *sd_entry_value(const struct sd_table *t, const struct sd_entry *e)
@@ -185,6 +188,36 @@ struct sd_exact_value {
     /* Action index, member id or group id. */
     uint32_t what;
 };
+
+/* What it keeps instead in lean tables: the action, whether the entry is constant, and the handle. */
+struct sd_lean_value {
+    uint64_t word;
+};
+
+_Static_assert(sizeof(struct sd_lean_value) == sizeof(struct sd_exact_value), "both are in front of the data");
+
+#define SD_LEAN_ACTION_BITS 12u
+#define SD_LEAN_IS_CONST (UINT64_C(1) << SD_LEAN_ACTION_BITS)
+#define SD_LEAN_HANDLE_SHIFT (SD_LEAN_ACTION_BITS + 1)
+#define SD_LEAN_HANDLE_MAX (UINT64_MAX >> SD_LEAN_HANDLE_SHIFT)
+
+SD_ALWAYS_INLINE uint32_t sd_lean_action(uint64_t word)
+{
+    return (uint32_t)word & ((1u << SD_LEAN_ACTION_BITS) - 1);
+}
+
+/* Whether packets change something of an entry that they hit, or need more of it than its action. */
+SD_ALWAYS_INLINE bool sd_table_uses_entries(const struct sd_table_type *type)
+{
+    return type->has_idle_timeout || type->has_direct_counter || type->has_direct_meter ||
+           type->profile != UINT32_MAX;
+}
+
+/* Of tables with exact keys alone. */
+SD_ALWAYS_INLINE bool sd_table_can_be_lean(const struct sd_table_type *type)
+{
+    return !sd_table_uses_entries(type) && type->n_actions <= 1u << SD_LEAN_ACTION_BITS;
+}
 
 SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type *type, uint32_t key_bytes)
 {
@@ -376,13 +409,6 @@ SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t tabl
     }
 }
 
-/* Whether packets change something of an entry that they hit, or need more of it than its action. */
-SD_ALWAYS_INLINE bool sd_table_uses_entries(const struct sd_table_type *type)
-{
-    return type->has_idle_timeout || type->has_direct_counter || type->has_direct_meter ||
-           type->profile != UINT32_MAX;
-}
-
 SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t table)
 {
     const struct sd_table *t = &w->instance->tables[table];
@@ -410,13 +436,16 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_
     const uint8_t *at = sd_exact_finish(&t->exact, sd_table_shape(type, key_bytes), key, &probe);
     if (!at)
         return sd_table_miss(w, table);
-    struct sd_exact_value value;
-    memcpy(&value, at, sizeof value);
-    if (sd_table_uses_entries(type))
+    if (!sd_table_can_be_lean(type)) {
+        struct sd_exact_value value;
+        memcpy(&value, at, sizeof value);
         return sd_table_hit(w, packet, table, type, sd_entry_at(t, value.slot), selector_hash);
-    struct sd_found found = {at + sizeof value, value.what, UINT32_MAX, 0, true};
+    }
+    struct sd_lean_value value;
+    memcpy(&value, at, sizeof value);
+    struct sd_found found = {at + sizeof value, sd_lean_action(value.word), UINT32_MAX, 0, true};
 #ifdef SD_WANTS_HANDLES
-    found.handle = sd_entry_at(t, value.slot)->handle;
+    found.handle = value.word >> SD_LEAN_HANDLE_SHIFT;
 #endif
     return found;
 }

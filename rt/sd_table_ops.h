@@ -7,7 +7,7 @@
 #ifndef SD_TABLE_OPS_H
 #define SD_TABLE_OPS_H
 
-#include "sd_entries.h"
+#include "sd_table_lean.h"
 
 SD_INLINE struct sd_table *sd_table_of(struct sd_instance *instance, uint32_t table)
 {
@@ -37,14 +37,16 @@ SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
     }
 }
 
-SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
-                                          const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+/* Whether the table can have entries at all. */
+SD_INLINE uint32_t sd_table_check(const struct sd_table *t)
 {
-    struct sd_table *t = sd_table_of(instance, table);
-    if (!t)
-        return SD_NOT_FOUND;
-    if (t->engine == SD_ENGINE_NONE)
-        return SD_OUT_OF_RANGE;
+    return !t ? SD_NOT_FOUND : t->engine == SD_ENGINE_NONE ? SD_OUT_OF_RANGE : SD_OK;
+}
+
+/* Of a table that can have entries. */
+SD_LOCAL uint32_t sd_table_insert_one(struct sd_instance *instance, struct sd_table *t,
+                                      const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+{
     if (sd_entry_find(t, view))
         return SD_EXISTS;
     if (t->n_entries >= t->type->size)
@@ -52,16 +54,65 @@ SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
     return sd_table_add(instance, t, view, false, now_ns, handle);
 }
 
+SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
+                                          const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+{
+    struct sd_table *t = sd_table_of(instance, table);
+    uint32_t status = sd_table_check(t);
+    if (status != SD_OK)
+        return status;
+    if (t->is_lean)
+        return sd_lean_insert(instance, t, view, SD_LEAN_BY_CONTROLLER, sd_lean_hash(t, view->value), handle);
+    return sd_table_insert_one(instance, t, view, now_ns, handle);
+}
+
+SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t table,
+                                        const struct sd_entry_view *views, uint32_t n, uint64_t now_ns,
+                                        uint64_t *handles, uint8_t *statuses)
+{
+    struct sd_table *t = sd_table_of(instance, table);
+    uint32_t n_inserted = 0, status = sd_table_check(t);
+    if (status != SD_OK) {
+        memset(statuses, (int)status, n);
+        return 0;
+    }
+    struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
+    for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
+        struct sd_exact_probe probes[SD_EXACT_BURST];
+        const struct sd_entry_view *view = views + from;
+        uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
+        if (t->engine == SD_ENGINE_EXACT) {
+            for (uint32_t i = 0; i < n_burst; i++)
+                probes[i] = sd_exact_start_insert(&t->exact, shape, view[i].value);
+            for (uint32_t i = 0; i < n_burst; i++)
+                sd_exact_approach_insert(shape, &probes[i]);
+        }
+        for (uint32_t i = 0; i < n_burst; i++) {
+            uint64_t *handle = &handles[from + i];
+            if (t->is_lean)
+                status = sd_lean_insert(instance, t, &view[i], SD_LEAN_BY_CONTROLLER, probes[i].hash, handle);
+            else
+                status = sd_table_insert_one(instance, t, &view[i], now_ns, handle);
+            statuses[from + i] = (uint8_t)status;
+            n_inserted += status == SD_OK;
+        }
+    }
+    return n_inserted;
+}
+
 /* Of the program: not counted against the size; of two with one key and priority the first stays. */
 SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table,
                                                const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    if (!t)
-        return SD_NOT_FOUND;
-    if (t->engine == SD_ENGINE_NONE)
-        return SD_OUT_OF_RANGE;
+    uint32_t status = sd_table_check(t);
+    if (status != SD_OK)
+        return status;
     uint64_t handle;
+    if (t->is_lean) {
+        status = sd_lean_insert(instance, t, view, SD_LEAN_BY_PROGRAM, sd_lean_hash(t, view->value), &handle);
+        return status == SD_EXISTS ? SD_OK : status;
+    }
     return sd_entry_find(t, view) ? SD_OK : sd_table_add(instance, t, view, view->is_const, 0, &handle);
 }
 
@@ -69,6 +120,8 @@ SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
 {
     struct sd_table *t = sd_table_of(instance, table);
+    if (t && t->is_lean)
+        return sd_lean_modify(t, view, handle);
     struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
     if (!e)
         return SD_NOT_FOUND;
@@ -91,11 +144,13 @@ SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
+    if (t && t->is_lean)
+        return sd_lean_remove(instance, t, view);
     struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
     if (!e)
         return SD_NOT_FOUND;
     sd_engine_remove(t, e);
-    sd_ordered_remove(t, e->handle);
+    sd_order_remove(&t->order, e->handle);
     sd_target_drop(e);
     t->n_timed -= e->idle_timeout_ns > 0;
     t->n_entries--;
@@ -110,6 +165,8 @@ SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table,
                                         const struct sd_entry_view *key, struct sd_entry_view *found)
 {
     struct sd_table *t = sd_table_of(instance, table);
+    if (t && t->is_lean)
+        return sd_lean_show(t, sd_lean_find(t, key->value), found);
     const struct sd_entry *e = t ? sd_entry_find(t, key) : NULL;
     if (!e)
         return SD_NOT_FOUND;
@@ -117,15 +174,23 @@ SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table,
     return SD_OK;
 }
 
+/* What the order of entries has under a handle; 0: nothing. */
+SD_LOCAL uint32_t sd_ordered_show(const struct sd_table *t, uint64_t handle, uint64_t ordered,
+                                  struct sd_entry_view *found)
+{
+    if (!ordered)
+        return SD_NOT_FOUND;
+    if (t->is_lean)
+        return sd_lean_show(t, sd_lean_at(t, handle, ordered), found);
+    sd_entry_show(t, sd_entry_ordered(t, ordered), found);
+    return SD_OK;
+}
+
 SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                        struct sd_entry_view *found)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    const struct sd_entry *e = t ? sd_entry_get(t, handle) : NULL;
-    if (!e)
-        return SD_NOT_FOUND;
-    sd_entry_show(t, e, found);
-    return SD_OK;
+    return t ? sd_ordered_show(t, handle, sd_order_get(&t->order, handle), found) : SD_NOT_FOUND;
 }
 
 SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, uint64_t *after,
@@ -134,14 +199,10 @@ SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, ui
     struct sd_table *t = sd_table_of(instance, table);
     if (!t)
         return SD_NOT_FOUND;
-    for (uint64_t at = sd_ordered_position(t, *after + 1); at < t->n_ordered; at++) {
-        if (t->ordered[at].slot == SD_NO_SLOT)
-            continue;
-        *after = t->ordered[at].handle;
-        sd_entry_show(t, sd_entry_at(t, t->ordered[at].slot), found);
-        return SD_OK;
-    }
-    return SD_NOT_FOUND;
+    struct sd_order_at at = sd_order_from(&t->order, *after + 1);
+    if (at.entry)
+        *after = at.handle;
+    return sd_ordered_show(t, at.handle, at.entry, found);
 }
 
 SD_LOCAL uint64_t sd_table_n_entries(struct sd_instance *instance, uint32_t table)
@@ -182,7 +243,8 @@ SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, 
         return SD_NOT_FOUND;
     if (handle == SD_DEFAULT_ENTRY)
         return SD_OK;
-    *e = sd_entry_get(*t, handle);
+    /* Lean tables have no such cells. */
+    *e = (*t)->is_lean ? NULL : sd_entry_get(*t, handle);
     return *e ? SD_OK : SD_NOT_FOUND;
 }
 
@@ -244,10 +306,8 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
     uint32_t n = 0;
     if (!t || t->n_timed == 0)
         return 0;
-    for (uint64_t i = 0; i < t->n_ordered && n < n_max; i++) {
-        if (t->ordered[i].slot == SD_NO_SLOT)
-            continue;
-        struct sd_entry *e = sd_entry_at(t, t->ordered[i].slot);
+    for (struct sd_order_at at = sd_order_from(&t->order, 0); at.entry && n < n_max; sd_order_next(&t->order, &at)) {
+        struct sd_entry *e = sd_entry_ordered(t, at.entry);
         uint64_t since = e->reported_ns != SD_NEVER ? e->reported_ns : e->last_hit_ns;
         uint64_t idle_ns = now_ns > since ? now_ns - since : 0;
         if (e->idle_timeout_ns == 0 || idle_ns < e->idle_timeout_ns)
@@ -261,10 +321,10 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
 /* Ports went down or came up: what one-shots choose from. */
 SD_LOCAL void sd_table_update_ports(struct sd_table *t, const struct sd_ports *ports_down)
 {
-    for (uint64_t i = 0; t->type->profile != UINT32_MAX && i < t->n_ordered; i++) {
-        if (t->ordered[i].slot == SD_NO_SLOT)
-            continue;
-        struct sd_entry *e = sd_entry_at(t, t->ordered[i].slot);
+    if (t->type->profile == UINT32_MAX)
+        return;
+    for (struct sd_order_at at = sd_order_from(&t->order, 0); at.entry; sd_order_next(&t->order, &at)) {
+        struct sd_entry *e = sd_entry_ordered(t, at.entry);
         if (e->kind == SD_ENTRY_ONE_SHOT && ((struct sd_one_shot *)e->target)->choices.is_watching)
             sd_choices_update(&((struct sd_one_shot *)e->target)->choices, ports_down);
     }

@@ -223,20 +223,41 @@ impl TableAccess<'_> {
         }
     }
 
-    fn insert(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+    /// What may be inserted, if C has room for it and not its key; with its action.
+    fn prepare(&self, entry: NewEntry) -> Result<(RawEntry, EntryAction), TableError> {
         self.check_action(&entry.action)?;
         let matches = self.shape().check_insert(&entry.matches, entry.priority)?;
         let entry = NewEntry { matches, ..entry };
-        let raw = encode_entry(self.layout, &entry);
-        if self.ops.table_find(self.id, &raw).is_some() {
-            return Err(TableError::Exists);
-        }
-        if self.ops.table_n_entries(self.id) >= self.shape().size {
-            return Err(TableError::Full { size: self.shape().size });
-        }
+        Ok((encode_entry(self.layout, &entry), entry.action))
+    }
+
+    fn insert(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        let (raw, action) = self.prepare(entry)?;
         let handle = self.ops.table_insert(self.id, &raw, now_ns).map_err(|status| self.error(status))?;
-        self.begin_use(&entry.action);
+        self.begin_use(&action);
         Ok(handle_of(handle))
+    }
+
+    /// As [`insert`](Self::insert) for each.
+    fn insert_many(&mut self, entries: Vec<NewEntry>, now_ns: u64) -> Vec<Result<EntryHandle, TableError>> {
+        let (mut raw, mut actions) = (Vec::new(), Vec::new());
+        let checked: Vec<Result<(), TableError>> = (entries.into_iter())
+            .map(|entry| {
+                let (entry, action) = self.prepare(entry)?;
+                raw.push(entry);
+                actions.push(action);
+                Ok(())
+            })
+            .collect();
+        let mut inserted = self.ops.table_insert_batch(self.id, &raw, now_ns).into_iter().zip(actions);
+        let answer = |checked: Result<(), TableError>| {
+            checked?;
+            let (handle, action) = inserted.next().ok_or(TableError::UnknownTable)?;
+            let handle = handle.map_err(|status| self.error(status))?;
+            self.begin_use(&action);
+            Ok(handle_of(handle))
+        };
+        checked.into_iter().map(answer).collect()
     }
 
     fn modify(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
@@ -352,6 +373,17 @@ impl Store for Control {
 
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
         self.with_table(table, |mut table| table.insert(entry, now_ns)).ok_or(TableError::UnknownTable)?
+    }
+
+    fn insert_many(
+        &mut self,
+        table: TableId,
+        entries: Vec<NewEntry>,
+        now_ns: u64,
+    ) -> Vec<Result<EntryHandle, TableError>> {
+        let n = entries.len();
+        let inserted = self.with_table(table, |mut table| table.insert_many(entries, now_ns));
+        inserted.unwrap_or_else(|| (0..n).map(|_| Err(TableError::UnknownTable)).collect())
     }
 
     fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {

@@ -39,6 +39,11 @@ pass_on! {
     }
     write {
         fn insert(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
+        fn insert_many(
+            table: TableId,
+            entries: Vec<NewEntry>,
+            now_ns: u64
+        ) -> Vec<Result<EntryHandle, TableError>>;
         fn modify(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
         fn delete(table: TableId, matches: &Matches, priority: i32) -> Result<EntryHandle, TableError>;
         fn set_default_action(table: TableId, action: Option<Action>) -> Result<(), TableError>;

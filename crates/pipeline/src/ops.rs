@@ -18,6 +18,9 @@ fn done(status: u32) -> Done<()> {
     if status == status::OK { Ok(()) } else { Err(Status(status)) }
 }
 
+/// As many as C's number of entries in a batch surely holds.
+const N_IN_BATCH: usize = 1 << 20;
+
 const NOT_FOUND: Status = Status(status::NOT_FOUND);
 
 /// An entry as C has it.
@@ -146,6 +149,35 @@ impl Ops<'_> {
         // SAFETY: see above.
         done(unsafe { (self.control.table_insert)(self.raw, table, &view, now_ns, &mut handle) })?;
         Ok(handle)
+    }
+
+    /// As [`table_insert`](Self::table_insert) for each, one after the other.
+    pub(crate) fn table_insert_batch(
+        &mut self,
+        table: u32,
+        entries: &[RawEntry],
+        now_ns: u64,
+    ) -> Vec<Done<u64>> {
+        let weighted: Vec<_> = entries.iter().map(|entry| weighted(&entry.one_shot)).collect();
+        let views = entries.iter().zip(&weighted).map(|(entry, weighted)| self.view(table, entry, weighted));
+        let views: Vec<_> = match views.collect() {
+            Ok(views) => views,
+            Err(status) => return vec![Err(status); entries.len()],
+        };
+        let (mut handles, mut statuses) = (vec![0; views.len()], vec![0_u8; views.len()]);
+        for ((views, handles), statuses) in
+            views.chunks(N_IN_BATCH).zip(handles.chunks_mut(N_IN_BATCH)).zip(statuses.chunks_mut(N_IN_BATCH))
+        {
+            let (handles, statuses) = (handles.as_mut_ptr(), statuses.as_mut_ptr());
+            // SAFETY: see above; there are as many handles and statuses as views.
+            unsafe {
+                let n = views.len() as u32;
+                let insert = self.control.table_insert_batch;
+                insert(self.raw, table, views.as_ptr(), n, now_ns, handles, statuses);
+            }
+        }
+        let answers = statuses.iter().zip(handles);
+        answers.map(|(status, handle)| done(u32::from(*status)).map(|()| handle)).collect()
     }
 
     pub(crate) fn table_modify(&mut self, table: u32, entry: &RawEntry, now_ns: u64) -> Done<u64> {

@@ -37,6 +37,16 @@ pub trait Store {
     /// Adds an entry; `now_ns` is when its idle time begins.
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
 
+    /// Adds entries of one table, one after the other: what becomes of each.
+    fn insert_many(
+        &mut self,
+        table: TableId,
+        entries: Vec<NewEntry>,
+        now_ns: u64,
+    ) -> Vec<Result<EntryHandle, TableError>> {
+        entries.into_iter().map(|entry| self.insert(table, entry, now_ns)).collect()
+    }
+
     /// Replaces action and idle timeout. Its direct counter goes on.
     fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
 
