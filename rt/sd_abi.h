@@ -264,13 +264,14 @@ enum sd_drop {
 };
 
 struct sd_packet {
-    /* The first byte. In front of it `headroom` bytes may be overwritten. */
+    /* The first byte. In front of it `headroom_bytes` may be overwritten, and behind the last one `tailroom_bytes`. */
     uint8_t *data;
     uint32_t length_bytes;
     uint32_t headroom_bytes;
+    uint32_t tailroom_bytes;
+    uint32_t ingress_port;
     /* How far the parser has read. */
     uint64_t cursor_bits;
-    uint32_t ingress_port;
     /* Results of `process`. */
     uint32_t egress_port;
     uint32_t verdict;

@@ -168,6 +168,7 @@ static double turn(const struct target *t, struct subject *s, struct load *l, ui
                 packets[i].data = l->memory + l->at * l->stride + HEADROOM;
                 packets[i].length_bytes = l->lengths[l->at];
                 packets[i].headroom_bytes = HEADROOM;
+                packets[i].tailroom_bytes = (uint32_t)(l->stride - HEADROOM - l->lengths[l->at]);
                 packets[i].ingress_port = 1;
                 if (++l->at == l->n_packets)
                     l->at = 0;

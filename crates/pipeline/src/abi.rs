@@ -294,12 +294,13 @@ mirrors! {
         truncate_bytes: u32,
     }
 
-    struct Packet = "sd_packet", 48 bytes {
+    struct Packet = "sd_packet", 56 bytes {
         data: *mut u8,
         length_bytes: u32,
         headroom_bytes: u32,
-        cursor_bits: u64,
+        tailroom_bytes: u32,
         ingress_port: u32,
+        cursor_bits: u64,
         egress_port: u32,
         verdict: u32,
         drop: u32,

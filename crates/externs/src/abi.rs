@@ -1,0 +1,141 @@
+//! Mirrors of `rt/siding_extern.h`, where the meaning of every field is written.
+
+use std::ffi::{c_char, c_void};
+
+/// Twin of `SIDING_EXTERN_ABI_VERSION`.
+pub const VERSION: u32 = 1;
+
+/// What a library exports.
+pub const SYMBOL: &[u8] = b"siding_extern_library\0";
+
+/// `SIDING_IN` and so on.
+pub mod direction {
+    pub const IN: u32 = 0;
+    pub const INOUT: u32 = 1;
+    pub const TEXT: u32 = 2;
+    pub const ABSENT: u32 = 3;
+}
+
+/// `enum siding_status`
+pub mod status {
+    pub const OK: u32 = 0;
+    pub const DROP: u32 = 1;
+}
+
+/// `enum siding_packet_use`
+pub mod packet_use {
+    pub const UNUSED: u32 = 0;
+    pub const READ: u32 = 1;
+    pub const CHANGED: u32 = 2;
+}
+
+pub const NO_OBJECT: u32 = u32::MAX;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Value {
+    pub offset: u32,
+    pub size_bytes: u32,
+    pub width_bits: u32,
+    pub is_varbit: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Arg {
+    pub direction: u32,
+    pub n_values: u32,
+    pub values: *const Value,
+    pub text: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    pub name: *const c_char,
+    pub object: u32,
+    pub n_args: u32,
+    pub args: *const Arg,
+    pub args_bytes: u32,
+    pub result: Value,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub data: *mut u8,
+    pub length_bytes: u32,
+    pub headroom_bytes: u32,
+    pub tailroom_bytes: u32,
+    pub payload_at: u32,
+    pub ingress_port: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub state: *mut c_void,
+    pub args: *mut u8,
+    pub result: *mut u8,
+    pub packet: *mut Packet,
+    pub signature: *const Signature,
+    pub now_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    pub signature: *const Signature,
+    pub option: *const c_char,
+    pub message: *mut c_char,
+    pub message_bytes: u32,
+    pub thread: u32,
+}
+
+pub type Open = unsafe extern "C" fn(*const Opening) -> *mut c_void;
+pub type Close = unsafe extern "C" fn(*mut c_void);
+pub type Run = unsafe extern "C" fn(*mut Call) -> u32;
+pub type RunBatch = unsafe extern "C" fn(*mut Call, *mut u32, u32);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Extern {
+    pub name: *const c_char,
+    pub declaration: *const c_char,
+    pub packet: u32,
+    pub reserved: u32,
+    pub open: Option<Open>,
+    pub close: Option<Close>,
+    pub run: Option<Run>,
+    pub run_batch: Option<RunBatch>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExternLibrary {
+    pub abi_version: u32,
+    pub n_externs: u32,
+    pub externs: *const Extern,
+}
+
+/// Each struct with its size and the offset of its last field, for a test against C compilers.
+pub const LAYOUTS: &[(&str, usize, &str, usize)] = &[
+    ("siding_value", size_of::<Value>(), "is_varbit", std::mem::offset_of!(Value, is_varbit)),
+    ("siding_arg", size_of::<Arg>(), "text", std::mem::offset_of!(Arg, text)),
+    ("siding_signature", size_of::<Signature>(), "result", std::mem::offset_of!(Signature, result)),
+    ("siding_packet", size_of::<Packet>(), "ingress_port", std::mem::offset_of!(Packet, ingress_port)),
+    ("siding_call", size_of::<Call>(), "now_ns", std::mem::offset_of!(Call, now_ns)),
+    ("siding_opening", size_of::<Opening>(), "thread", std::mem::offset_of!(Opening, thread)),
+    ("siding_extern", size_of::<Extern>(), "run_batch", std::mem::offset_of!(Extern, run_batch)),
+    (
+        "siding_extern_library",
+        size_of::<ExternLibrary>(),
+        "externs",
+        std::mem::offset_of!(ExternLibrary, externs),
+    ),
+];
+
+const _: () = assert!(size_of::<Value>() == 16 && size_of::<Arg>() == 24 && size_of::<Signature>() == 48);
+const _: () = assert!(size_of::<Packet>() == 32 && size_of::<Call>() == 48 && size_of::<Opening>() == 32);
+const _: () = assert!(size_of::<Extern>() == 56 && size_of::<ExternLibrary>() == 16);

@@ -1,0 +1,32 @@
+//! Extern functions and methods behind one interface, that of `rt/siding_extern.h`: built-in ones in Rust, and those of
+//! users' libraries, which look the same.
+//!
+//! - [`abi`]: mirrors of the C structs;
+//! - [`Library`]: a table of externs; [`Library::built_in`] is ours, `pipeline` loads users';
+//! - [`Declaration`]: what an extern was written for, compared with how a program calls it;
+//! - [`ExternSet`]: libraries with their options; [`ExternSet::bind`] finds the functions for a program's calls;
+//! - [`Session`]: one thread's states of bound externs; [`Session::call`] calls;
+//! - `dummy`, ...: one module for each kind of built-in extern.
+//!
+//! Invariants: a call allocates nothing. What a function leaves of a packet is checked before anybody uses it. Headers
+//! that the program has parsed stay what they are in a packet, whatever a function writes.
+//!
+//! Non-goals: loading shared objects (crate `pipeline`); where and when calls run.
+//!
+//! Start reading at [`ExternSet`], then [`Session::call`].
+
+pub mod abi;
+mod declaration;
+mod dummy;
+mod library;
+mod packet;
+mod session;
+mod set;
+mod signature;
+
+pub use declaration::Declaration;
+pub use library::{Extern, Library, LibraryError};
+pub use packet::{PacketFault, PacketView};
+pub use session::{Ended, OpenError, Session};
+pub use set::{BindError, Bound, ExternSet};
+pub use signature::{Arg, Signature, Value};

@@ -1,0 +1,192 @@
+//! Tables of externs: ours, and those of loaded libraries.
+
+use crate::abi::{self, packet_use};
+use crate::declaration::Declaration;
+use crate::dummy;
+use smol_str::SmolStr;
+use std::any::Any;
+use std::ffi::{CStr, c_char};
+use std::sync::{Arc, LazyLock};
+
+/// More is taken for garbage.
+const N_EXTERNS_MAX: u32 = 4096;
+
+/// Externs of one origin.
+pub struct Library {
+    /// A path, for messages; empty of ours.
+    origin: String,
+    externs: Vec<Extern>,
+    /// What has to live as long as the functions can be called.
+    _keep: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// A function that does the work of an extern, with what is known of it.
+#[derive(Clone, Debug)]
+pub struct Extern {
+    pub name: SmolStr,
+    /// As it is written, and read; `None`: any.
+    pub declaration: Option<(String, Declaration)>,
+    pub(crate) packet: PacketUse,
+    pub(crate) open: Option<abi::Open>,
+    pub(crate) close: Option<abi::Close>,
+    pub(crate) run: abi::Run,
+    pub(crate) run_batch: Option<abi::RunBatch>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum PacketUse {
+    Unused,
+    Read,
+    Changed,
+}
+
+/// Why a library's table cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LibraryError {
+    #[error("it is built for version {found} of `siding_extern.h`, and this is version {}", abi::VERSION)]
+    OtherAbi { found: u32 },
+    #[error("its table is damaged: {0}")]
+    Malformed(&'static str),
+    #[error("its extern number {number} (from 0) has no name")]
+    NoName { number: usize },
+    #[error("its extern `{name}` has no function: `run` is NULL")]
+    NoFunction { name: SmolStr },
+    #[error("its extern `{name}` says {packet} of `packet`, which is none of `enum siding_packet_use`")]
+    PacketUse { name: SmolStr, packet: u32 },
+    #[error("its extern `{name}` has a declaration that cannot be read, `{text}`: {message}")]
+    Declaration { name: SmolStr, text: String, message: String },
+    #[error("it has the extern `{name}` twice")]
+    Twice { name: SmolStr },
+}
+
+impl Library {
+    /// Those that are always there.
+    pub fn built_in() -> &'static Arc<Library> {
+        static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| {
+            let externs = [dummy::EXTERNS].concat().iter().map(BuiltIn::to_extern).collect();
+            Arc::new(Library { origin: String::new(), externs, _keep: None })
+        });
+        &BUILT_IN
+    }
+
+    /// The table that a library exports; `keep` keeps the library loaded.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is the address of something that begins with the version of its ABI, and when that is ours, of a
+    /// `struct siding_extern_library`, whose functions do what the header demands of them; all of it stays as it is
+    /// while `keep` lives.
+    #[expect(unsafe_code, reason = "memory and functions of C")]
+    pub unsafe fn from_raw(
+        origin: String,
+        raw: *const abi::ExternLibrary,
+        keep: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Library, LibraryError> {
+        if raw.is_null() || !raw.is_aligned() {
+            return Err(LibraryError::Malformed("it has no address"));
+        }
+        // SAFETY: the caller's promise: the first field can be read.
+        let found = unsafe { (&raw const (*raw).abi_version).read() };
+        if found != abi::VERSION {
+            return Err(LibraryError::OtherAbi { found });
+        }
+        // SAFETY: the version is ours, so the struct is, too.
+        let raw = unsafe { &*raw };
+        if raw.n_externs > N_EXTERNS_MAX {
+            return Err(LibraryError::Malformed("it says that it has more than 4096 externs"));
+        }
+        if raw.n_externs > 0 && (raw.externs.is_null() || !raw.externs.is_aligned()) {
+            return Err(LibraryError::Malformed("its externs have no address"));
+        }
+        let mut externs: Vec<Extern> = Vec::new();
+        for number in 0..raw.n_externs as usize {
+            // SAFETY: the caller's promise: so many are there.
+            let raw = unsafe { &*raw.externs.add(number) };
+            // SAFETY: the caller's promise: names and declarations are strings, or NULL.
+            let (name, declaration) = unsafe { (text(raw.name), text(raw.declaration)) };
+            let name: SmolStr =
+                name.filter(|name| !name.is_empty()).ok_or(LibraryError::NoName { number })?.into();
+            let declaration = match declaration {
+                None => None,
+                Some(text) => match Declaration::parse(&text) {
+                    Ok(declaration) => Some((text, declaration)),
+                    Err(message) => return Err(LibraryError::Declaration { name, text, message }),
+                },
+            };
+            let packet = match raw.packet {
+                packet_use::UNUSED => PacketUse::Unused,
+                packet_use::READ => PacketUse::Read,
+                packet_use::CHANGED => PacketUse::Changed,
+                packet => return Err(LibraryError::PacketUse { name, packet }),
+            };
+            let run = raw.run.ok_or_else(|| LibraryError::NoFunction { name: name.clone() })?;
+            if externs.iter().any(|e| e.name == name) {
+                return Err(LibraryError::Twice { name });
+            }
+            let (open, close, run_batch) = (raw.open, raw.close, raw.run_batch);
+            externs.push(Extern { name, declaration, packet, open, close, run, run_batch });
+        }
+        Ok(Library { origin, externs, _keep: Some(keep) })
+    }
+
+    /// Where it comes from; empty of built-in externs.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    pub fn externs(&self) -> &[Extern] {
+        &self.externs
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Extern> {
+        self.externs.iter().find(|e| e.name == name)
+    }
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Library").field("origin", &self.origin).field("externs", &self.externs).finish()
+    }
+}
+
+impl Extern {
+    /// Whether several calls can be handed over at once.
+    pub fn has_batch(&self) -> bool {
+        self.run_batch.is_some()
+    }
+}
+
+/// A line of a table in Rust.
+#[derive(Clone, Copy)]
+pub(crate) struct BuiltIn {
+    /// With its name.
+    pub(crate) declaration: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) packet: PacketUse,
+    pub(crate) open: Option<abi::Open>,
+    pub(crate) close: Option<abi::Close>,
+    pub(crate) run: abi::Run,
+    pub(crate) run_batch: Option<abi::RunBatch>,
+}
+
+impl BuiltIn {
+    fn to_extern(&self) -> Extern {
+        let BuiltIn { declaration: text, name, packet, open, close, run, run_batch } = *self;
+        let declaration = Declaration::parse(text);
+        debug_assert!(declaration.is_ok(), "{text}: {declaration:?}");
+        let declaration = declaration.ok().map(|declaration| (text.to_owned(), declaration));
+        Extern { name: name.into(), declaration, packet, open, close, run, run_batch }
+    }
+}
+
+/// # Safety
+///
+/// The address of a string with a 0 at its end, or null.
+#[expect(unsafe_code, reason = "memory of C")]
+unsafe fn text(first: *const c_char) -> Option<String> {
+    if first.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    Some(unsafe { CStr::from_ptr(first) }.to_string_lossy().into_owned())
+}

@@ -1,0 +1,66 @@
+//! A packet as a function of an extern is given it, and what the function has left of it.
+
+use crate::abi;
+
+/// A packet within its buffer.
+#[derive(Debug)]
+pub struct PacketView<'a> {
+    pub storage: &'a mut [u8],
+    /// Where it begins in the buffer.
+    pub start: usize,
+    pub length: usize,
+    /// How many of its bytes are headers that the program has parsed.
+    pub payload_at: usize,
+    pub ingress_port: u32,
+}
+
+/// What a function has left is no packet within its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a function has put the packet outside of its buffer")]
+pub struct PacketFault;
+
+impl PacketView<'_> {
+    pub fn bytes(&self) -> &[u8] {
+        self.storage.get(self.start..self.start.saturating_add(self.length)).unwrap_or_default()
+    }
+
+    /// Whether it lies in its buffer, and sizes fit the C struct.
+    pub(crate) fn is_whole(&self) -> bool {
+        let end = self.start.checked_add(self.length);
+        self.payload_at <= self.length
+            && end.is_some_and(|end| end <= self.storage.len())
+            && u32::try_from(self.storage.len()).is_ok()
+    }
+
+    /// Good for a packet that [is whole](Self::is_whole); points into the buffer, all of which may be used.
+    pub(crate) fn raw(&mut self) -> abi::Packet {
+        abi::Packet {
+            data: self.storage.as_mut_ptr().wrapping_add(self.start),
+            length_bytes: self.length as u32,
+            headroom_bytes: self.start as u32,
+            tailroom_bytes: (self.storage.len() - self.start - self.length) as u32,
+            payload_at: self.payload_at as u32,
+            ingress_port: self.ingress_port,
+            reserved: 0,
+        }
+    }
+
+    /// Takes over what a function has left, with the headers as they were in front of the payload.
+    pub(crate) fn take(&mut self, left: &abi::Packet, headers: &[u8]) -> Result<(), PacketFault> {
+        let start = (left.data as usize).checked_sub(self.storage.as_ptr() as usize).ok_or(PacketFault)?;
+        let (length, payload_at) = (left.length_bytes as usize, left.payload_at as usize);
+        let end = start.checked_add(length).filter(|end| *end <= self.storage.len()).ok_or(PacketFault)?;
+        if headers.is_empty() {
+            (self.start, self.length) = (start, length);
+            return Ok(());
+        }
+        if payload_at > length {
+            return Err(PacketFault);
+        }
+        let payload = start + payload_at;
+        let start = payload.checked_sub(headers.len()).ok_or(PacketFault)?;
+        self.storage[start..payload].copy_from_slice(headers);
+        (self.start, self.length, self.payload_at) = (start, end - start, headers.len());
+        Ok(())
+    }
+}
