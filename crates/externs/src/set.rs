@@ -19,8 +19,8 @@ pub struct ExternSet {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
     #[error(
-        "the program and `{origin}` differ about the extern `{}`\n  the program calls: {call}\n  {origin} has:{} {has}",
-        call.name, " ".repeat("the program calls:".len().saturating_sub(origin.len() + " has:".len()))
+        "the program and {origin} differ about the extern `{}`\n  {}{call}\n  {}{has}",
+        call.name, column("", origin), column(origin, origin)
     )]
     Differs { call: Box<Signature>, origin: String, has: String },
     #[error("no library has the extern `{}`, which the program calls: {call}\n  {known}", call.name)]
@@ -55,6 +55,14 @@ unsafe impl Send for BoundCall {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "raw pointers make it neither")]
 unsafe impl Sync for BoundCall {}
+
+/// What stands in front of the program's call, or of what the library has where `text` is the library: equally wide.
+fn column(text: &str, origin: &str) -> String {
+    let library = format!("{origin} has:");
+    let program = "the program calls:";
+    let width = library.chars().count().max(program.chars().count()) + 1;
+    format!("{:width$}", if text == origin { &library } else { program })
+}
 
 impl ExternSet {
     /// The built-in ones only.
@@ -92,8 +100,8 @@ impl ExternSet {
             .or_else(|| Library::built_in().get(name).map(|e| (Library::built_in(), e)))
     }
 
-    /// Finds the functions for calls, which keep their numbers. A name that nobody has is left out, unless there are
-    /// libraries of the user, among whose externs it was to be.
+    /// Finds the functions for calls, which keep their numbers. A name that nobody has is left out: see
+    /// [`check_complete`](Self::check_complete).
     pub fn bind(&self, calls: &[Signature]) -> Result<Bound, BindError> {
         let mut bound = Bound { calls: Vec::new(), states: Vec::new() };
         for (number, call) in calls.iter().enumerate() {
@@ -106,7 +114,7 @@ impl ExternSet {
             {
                 let origin = match library.origin() {
                     "" => "Siding".to_owned(),
-                    path => path.to_owned(),
+                    path => format!("`{path}`"),
                 };
                 return Err(BindError::Differs { call: Box::new(call.clone()), origin, has: text.clone() });
             }
@@ -124,13 +132,16 @@ impl ExternSet {
         Ok(bound)
     }
 
-    /// As [`bind`](Self::bind) for calls of externs that are not the architecture's: when there are libraries of the
-    /// user, all have to be found.
-    pub fn check_complete(&self, calls: &[Signature]) -> Result<(), BindError> {
+    /// Where there are libraries of the user, all calls have to be found. `calls` are those that are not the
+    /// architecture's.
+    pub fn check_complete<'c>(
+        &self,
+        calls: impl IntoIterator<Item = &'c Signature>,
+    ) -> Result<(), BindError> {
         if self.libraries.is_empty() {
             return Ok(());
         }
-        match calls.iter().find(|call| self.find(&call.name).is_none()) {
+        match calls.into_iter().find(|call| self.find(&call.name).is_none()) {
             None => Ok(()),
             Some(call) => {
                 let of = |library: &Arc<Library>| {

@@ -2,15 +2,19 @@
 
 use crate::compile::{CompileError, CompileOptions, compile};
 use crate::load::{LoadError, Pipeline};
+use arch::ExternOp;
 use diagnostics::SourceMap;
+use externs::{BindError, ExternSet};
 use ir::Program;
 use std::sync::Arc;
 
 /// How a program becomes a pipeline.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
     pub generate: codegen::Options,
     pub compile: CompileOptions,
+    /// Who supplies extern functions and methods that are not the architecture's.
+    pub externs: ExternSet,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +23,8 @@ pub enum BuildError {
     Compile(#[from] CompileError),
     #[error(transparent)]
     Load(#[from] LoadError),
+    #[error(transparent)]
+    Externs(#[from] BindError),
 }
 
 /// Generates C for a valid program, compiles it or finds what was compiled before, and loads it.
@@ -28,17 +34,28 @@ pub fn build(
     options: &BuildOptions,
 ) -> Result<Arc<Pipeline>, BuildError> {
     let text = codegen::generate(program, sources, &options.generate);
-    build_text(&text, &options.compile)
+    let mut pipeline = load_text(&text, &options.compile)?;
+    let calls = pipeline.signatures();
+    let is_user = |name: &str| ExternOp::of_function(program.architecture, name) == ExternOp::User;
+    options.externs.check_complete(calls.iter().filter(|call| is_user(&call.name)))?;
+    pipeline.set_externs(options.externs.bind(&calls)?);
+    Ok(Arc::new(pipeline))
 }
 
-/// The same for C text.
+/// The same for C text, with the built-in externs.
 pub fn build_text(text: &str, options: &CompileOptions) -> Result<Arc<Pipeline>, BuildError> {
+    let mut pipeline = load_text(text, options)?;
+    pipeline.set_externs(ExternSet::new().bind(&pipeline.signatures())?);
+    Ok(Arc::new(pipeline))
+}
+
+fn load_text(text: &str, options: &CompileOptions) -> Result<Pipeline, BuildError> {
     let cached = compile(text, options)?;
     match Pipeline::load(&cached) {
         // Somebody has emptied the cache meanwhile: once more.
         Err(LoadError::CannotLoad { object, .. }) if !object.exists() => {
-            Ok(Arc::new(Pipeline::load(&compile(text, options)?)?))
+            Ok(Pipeline::load(&compile(text, options)?)?)
         }
-        loaded => Ok(Arc::new(loaded?)),
+        loaded => Ok(loaded?),
     }
 }

@@ -73,8 +73,9 @@ impl<'a> BurstPacket<'a> {
             data: self.storage.as_mut_ptr().wrapping_add(self.start),
             length_bytes: self.len as u32,
             headroom_bytes: u32::try_from(self.start).unwrap_or(u32::MAX),
-            cursor_bits: 0,
+            tailroom_bytes: u32::try_from(self.storage.len() - self.start - self.len).unwrap_or(u32::MAX),
             ingress_port: self.ingress_port,
+            cursor_bits: 0,
             egress_port: abi::NO_PORT,
             verdict: verdict::DROP,
             drop: 0,
@@ -248,12 +249,14 @@ impl Bursts {
     fn elsewhere(
         &self,
         switch: &mut Switch<Native>,
-        packet: &BurstPacket<'_>,
+        packet: &mut BurstPacket<'_>,
         view: &abi::Packet,
         listener: &mut (dyn Listener + '_),
         totals: &mut Totals,
         outputs: &mut Vec<Output>,
     ) -> Fate {
+        // Externs may have changed how long it is.
+        packet.move_to(view);
         if view.verdict == verdict::NO_HEADROOM {
             let from = usize::try_from(view.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX);
             let payload = packet.bytes().get(from..).unwrap_or_default();

@@ -7,6 +7,7 @@ use crate::trace::Tracing;
 use crate::values::{decode, encode};
 use arch::{Architecture, ExternOp};
 use device::{DigestMessage, ExternArgs, ExternEnd, StopReason, UserExtern};
+use externs::{Ended, PacketView, Session};
 use ir::Bits;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -23,6 +24,8 @@ pub(crate) struct HostContext {
     pub(crate) pipeline: Arc<Pipeline>,
     architecture: Architecture,
     pub(crate) user: FxHashMap<SmolStr, UserExtern>,
+    /// Functions behind the C interface.
+    pub(crate) externs: Session,
     pub(crate) now_ns: u64,
     /// Why users' externs have stopped packets, in order.
     pub(crate) stopped: VecDeque<StopReason>,
@@ -39,10 +42,50 @@ impl HostContext {
             pipeline,
             architecture,
             user,
+            externs: Session::none(),
             now_ns: 0,
             stopped: VecDeque::new(),
             messages: Vec::new(),
             tracing: None,
+        }
+    }
+
+    /// An extern behind the C interface; `None` when there is none for the call.
+    ///
+    /// # Safety
+    ///
+    /// The packet lies in a buffer with the room that it says, which nobody else uses; so do arguments and result.
+    #[expect(unsafe_code, reason = "memory of C")]
+    unsafe fn call_extern(
+        &mut self,
+        index: u32,
+        packet: &mut abi::Packet,
+        args: &mut [u8],
+        result: &mut [u8],
+    ) -> Option<u32> {
+        let (headroom, length) = (packet.headroom_bytes as usize, packet.length_bytes as usize);
+        let n_bytes = headroom + length + packet.tailroom_bytes as usize;
+        let first = packet.data.wrapping_sub(headroom);
+        // SAFETY: the caller's promise.
+        let storage = unsafe { bytes(first, n_bytes) };
+        let parsed = (packet.cursor_bits.div_ceil(8) as usize).min(length);
+        let mut view = PacketView {
+            storage,
+            start: headroom,
+            length,
+            payload_at: parsed,
+            ingress_port: packet.ingress_port,
+        };
+        let ended = self.externs.call(index as usize, args, result, &mut view, self.now_ns);
+        // Positions in the buffer, which is no larger than numbers of the packet can tell.
+        let (start, length) = (view.start, view.length);
+        packet.tailroom_bytes = (n_bytes - start - length) as u32;
+        (packet.headroom_bytes, packet.length_bytes) = (start as u32, length as u32);
+        packet.data = first.wrapping_add(start);
+        match ended {
+            Ended::Next => Some(abi::end::DONE),
+            Ended::Stop(name) => Some(self.stop(StopReason::Extern(name))),
+            Ended::NotBound => None,
         }
     }
 
@@ -96,8 +139,15 @@ pub(crate) unsafe extern "C" fn call(
     let Some(call) = context.pipeline.layout().calls.get(index as usize) else { return abi::end::DONE };
     let (n_args, n_result) = (call.args_bytes, call.result.map_or(0, |result| result.size));
     // SAFETY: the caller's promise.
-    let (args, result, packet_length) =
-        unsafe { (bytes(args, n_args), bytes(result, n_result), (*packet).length_bytes) };
+    let (args, result, packet) = unsafe { (bytes(args, n_args), bytes(result, n_result), &mut *packet) };
+    let packet_length = packet.length_bytes;
+    let is_supplied = !context.user.is_empty() && context.user.contains_key(&call.name);
+    if !is_supplied && context.externs.bound().has(index as usize) {
+        // SAFETY: the packet is the one that runs, which C has for itself (rt/sd_abi.h).
+        if let Some(end) = unsafe { context.call_extern(index, packet, args, result) } {
+            return end;
+        }
+    }
     context.call(index, args, result, u64::from(packet_length))
 }
 
@@ -218,7 +268,7 @@ mod tests {
 
     fn call(args: Vec<ArgLayout>, args_bytes: usize) -> CallLayout {
         let result = Some(ValueLayout { offset: 0, size: 2, width: Some(12) });
-        CallLayout { name: "f".into(), args, args_bytes, result }
+        CallLayout { name: "f".into(), object: None, args, args_bytes, result }
     }
 
     #[test]

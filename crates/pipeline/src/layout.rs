@@ -1,6 +1,7 @@
 //! Where everything lies in a compiled program's memory: what it exports, checked, as safe data.
 
 use crate::values::VARBIT_LENGTH_BYTES;
+use externs::{Arg, Signature, Value};
 use ir::MatchKind;
 use smol_str::SmolStr;
 use std::ops::Range;
@@ -104,10 +105,38 @@ pub enum ArgLayout {
 pub struct CallLayout {
     /// Of the function, or `type.method`.
     pub name: SmolStr,
+    /// Of a method: the number of its object.
+    pub object: Option<u32>,
     pub args: Vec<ArgLayout>,
     /// Bytes that the arguments take together.
     pub args_bytes: usize,
     pub result: Option<ValueLayout>,
+}
+
+impl CallLayout {
+    /// The same as externs see it.
+    pub fn signature(&self) -> Signature {
+        let value = |value: &ValueLayout| Value {
+            offset: value.offset as u32,
+            size_bytes: value.size as u32,
+            width_bits: value.width.unwrap_or((value.size.saturating_sub(VARBIT_LENGTH_BYTES) * 8) as u32),
+            is_varbit: value.width.is_none(),
+        };
+        let args = self.args.iter().map(|arg| match arg {
+            ArgLayout::In(one) => Arg::In(vec![value(one)]),
+            ArgLayout::Fields(leaves) => Arg::In(leaves.iter().map(value).collect()),
+            ArgLayout::Ref(leaves) => Arg::InOut(leaves.iter().map(value).collect()),
+            ArgLayout::Str(text) => Arg::Text(text.clone()),
+            ArgLayout::Absent => Arg::Absent,
+        });
+        Signature {
+            name: self.name.clone(),
+            object: self.object,
+            args: args.collect(),
+            args_bytes: self.args_bytes as u32,
+            result: self.result.as_ref().map(value),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,13 @@ use crate::layout::{
     ActionLayout, ArgLayout, CallLayout, FieldListLayout, KeyLayout, Layout, ObjectKind, ObjectLayout,
     SlotLayout, TableLayout, TraceLayout, ValueLayout, ValueSetLayout,
 };
+use externs::{Bound, Signature};
 use ir::MatchKind;
 use smol_str::SmolStr;
 use std::ffi::{CStr, c_char};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Metadata fields have fewer roles than this.
 const N_ROLES_MAX: u32 = 256;
@@ -45,6 +47,8 @@ pub struct Pipeline {
     source: PathBuf,
     /// Warnings of the compiler.
     messages: String,
+    /// Functions for the calls of externs.
+    externs: Arc<Bound>,
     /// After all that points into it.
     _library: libloading::Library,
 }
@@ -85,12 +89,27 @@ impl Pipeline {
             functions,
             source: cached.source.clone(),
             messages: cached.messages.clone(),
+            externs: Arc::new(Bound::none()),
             _library: library,
         })
     }
 
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The calls that the host sees, by their numbers.
+    pub fn signatures(&self) -> Vec<Signature> {
+        self.layout.calls.iter().map(CallLayout::signature).collect()
+    }
+
+    /// Who is called for them.
+    pub fn externs(&self) -> &Arc<Bound> {
+        &self.externs
+    }
+
+    pub(crate) fn set_externs(&mut self, externs: Bound) {
+        self.externs = Arc::new(externs);
     }
 
     /// The C text that it was made from, for inspection.
@@ -361,5 +380,6 @@ fn call(raw: &abi::CallType) -> Checked<CallLayout> {
         })
     };
     let args = array(raw.args, raw.n_args)?.iter().map(arg).collect::<Checked<_>>()?;
-    Ok(CallLayout { name: string(raw.name), args, args_bytes, result })
+    let object = (raw.object != abi::NO_OBJECT).then_some(raw.object);
+    Ok(CallLayout { name: string(raw.name), object, args, args_bytes, result })
 }

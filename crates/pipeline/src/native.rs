@@ -72,6 +72,8 @@ pub enum NativeError {
     #[error("all workers of the instance are in use")]
     NoWorker,
     #[error(transparent)]
+    Extern(#[from] externs::OpenError),
+    #[error(transparent)]
     Unrunnable(#[from] Unrunnable),
     /// Its steps cannot be told.
     #[error(transparent)]
@@ -100,6 +102,7 @@ impl Native {
     /// With the next worker that is free.
     pub fn new(instance: &Arc<Instance>, step_budget: u32) -> Result<Native, NativeError> {
         let mut worker = instance.take_worker().ok_or(NativeError::NoWorker)?;
+        worker.open_externs()?;
         let tracing = Tracing::new(instance, step_budget)?;
         let exe = tracing.as_ref().map(|tracing| Arc::clone(tracing.executable()));
         if let Some(tracing) = tracing {
@@ -311,6 +314,10 @@ impl Executor for Native {
         if let Some(block) = block {
             self.worker.context_mut().begin_trace(block, packet.state.bytes(), observer.observer());
         }
+        let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
+        packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
+        let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
+        packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
         let how = self.worker.run_block(block_number(role), packet, now_ns);
         if role == BlockRole::Deparser {
             packet.emitted.clear();

@@ -6,12 +6,20 @@ use crate::state::State;
 /// In front of the bytes, for headers that are added.
 const HEADROOM_BYTES: usize = 256;
 
+/// Behind the bytes, for what externs add.
+const TAILROOM_BYTES: usize = 256;
+
 /// The bytes of a packet, and what the program remembers of it.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Headroom and the bytes that arrived.
+    /// Room, the bytes, and room again.
     buffer: Vec<u8>,
+    /// Where the bytes are in it.
+    start: usize,
+    length: usize,
     pub(crate) state: State,
+    /// As externs see it.
+    pub(crate) ingress_port: u32,
     /// How far the parser has read.
     pub(crate) cursor_bits: u64,
     /// What the deparser wrote.
@@ -22,20 +30,41 @@ pub struct Packet {
 
 impl Packet {
     pub(crate) fn new(bytes: &[u8], state: State, steps_left: u32) -> Packet {
-        let mut packet =
-            Packet { buffer: Vec::new(), state, cursor_bits: 0, emitted: Vec::new(), steps_left };
+        let mut packet = Packet {
+            buffer: Vec::new(),
+            start: 0,
+            length: 0,
+            state,
+            ingress_port: 0,
+            cursor_bits: 0,
+            emitted: Vec::new(),
+            steps_left,
+        };
         packet.set_bytes(bytes);
         packet
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.buffer.get(HEADROOM_BYTES..).unwrap_or_default()
+        self.buffer.get(self.start..self.start + self.length).unwrap_or_default()
     }
 
     pub(crate) fn set_bytes(&mut self, bytes: &[u8]) {
         self.buffer.clear();
         self.buffer.resize(HEADROOM_BYTES, 0);
         self.buffer.extend_from_slice(bytes);
+        (self.start, self.length) = (HEADROOM_BYTES, bytes.len());
+        self.buffer.resize(HEADROOM_BYTES + bytes.len() + TAILROOM_BYTES, 0);
+    }
+
+    /// Takes over where the compiled program has put the bytes.
+    pub(crate) fn move_to(&mut self, view: &abi::Packet) {
+        let start = (view.data as usize).wrapping_sub(self.buffer.as_ptr() as usize);
+        let length = view.length_bytes as usize;
+        let fits = start.checked_add(length).is_some_and(|end| end <= self.buffer.len());
+        debug_assert!(fits, "the program has put a packet outside of its buffer");
+        if fits {
+            (self.start, self.length) = (start, length);
+        }
     }
 
     pub(crate) fn restart(&mut self) {
@@ -52,14 +81,15 @@ impl Packet {
 
     /// For a call of the compiled program; points into the packet.
     pub(crate) fn view(&mut self) -> abi::Packet {
-        let length = self.bytes().len();
+        let room = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         abi::Packet {
-            // Of the whole buffer: the program may write in front of the bytes.
-            data: self.buffer.as_mut_ptr().wrapping_add(HEADROOM_BYTES),
-            length_bytes: u32::try_from(length).unwrap_or(u32::MAX),
-            headroom_bytes: HEADROOM_BYTES as u32,
+            // Of the whole buffer: the program may write around the bytes.
+            data: self.buffer.as_mut_ptr().wrapping_add(self.start),
+            length_bytes: room(self.length),
+            headroom_bytes: room(self.start),
+            tailroom_bytes: room(self.buffer.len() - self.start - self.length),
+            ingress_port: self.ingress_port,
             cursor_bits: self.cursor_bits,
-            ingress_port: 0,
             egress_port: abi::NO_PORT,
             verdict: abi::verdict::SEND,
             drop: 0,

@@ -7,6 +7,7 @@ use crate::packet::Packet;
 use crate::state::State;
 use crate::trace::Tracing;
 use device::UserExtern;
+use externs::{OpenError, Session};
 use smol_str::SmolStr;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -62,6 +63,14 @@ impl Worker {
     /// What users supply for extern functions and methods (`type.method`), by name.
     pub fn supply(&mut self, name: impl Into<SmolStr>, function: UserExtern) {
         self.context_mut().user.insert(name.into(), function);
+    }
+
+    /// Opens what externs of the program need in this worker.
+    pub(crate) fn open_externs(&mut self) -> Result<(), OpenError> {
+        let bound = Arc::clone(self.instance.pipeline().externs());
+        let number = self.number;
+        self.context_mut().externs = Session::open(bound, number)?;
+        Ok(())
     }
 
     pub(crate) fn raw(&self) -> &abi::Worker {
@@ -162,6 +171,7 @@ impl Worker {
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let end = unsafe { run_block(role, self.raw.as_ptr(), &mut view, state) };
         drop(entered);
+        packet.move_to(&view);
         packet.cursor_bits = view.cursor_bits;
         packet.steps_left = self.raw().steps_left;
         end
