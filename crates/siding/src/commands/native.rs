@@ -146,6 +146,10 @@ pub fn show(error: &BuildError, compiling: &Compiling) -> Exit {
             output::error_line(&error.to_string());
             Exit::Environment
         }
+        BuildError::Externs(error) => {
+            output::error_line(&error.to_string());
+            Exit::CompileError
+        }
     }
 }
 
