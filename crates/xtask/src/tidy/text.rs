@@ -17,6 +17,7 @@ const PURE: &[&str] = &[
     "device",
     "interp",
     "codegen",
+    "hazard",
 ];
 
 /// Not part of what these crates do for users.

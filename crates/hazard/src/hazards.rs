@@ -1,0 +1,153 @@
+//! What happens without locks: how often a packet enters the action pipeline too early.
+
+use crate::config::Action;
+use std::collections::VecDeque;
+
+/// What a packet met in the pipeline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// A packet whose read-modify-write had not ended.
+    pub any: bool,
+    /// Such a packet with the same key.
+    pub same_key: bool,
+}
+
+/// Counts packets that enter the pipeline while the read-modify-write of another one is under way.
+///
+/// Nobody waits: a packet enters in the cycle in which it has arrived. One that entered in cycle `e` and locks for
+/// `n` cycles would be met in the cycles `e .. e + n`. Packets that only read neither meet nor are met.
+#[derive(Clone, Debug, Default)]
+pub struct Hazards {
+    /// When the last of all read-modify-writes so far ends.
+    all_end_at: u64,
+    /// Ends and keys of those that may not have ended, in the order in which they entered.
+    under_way: VecDeque<(u64, u64)>,
+    n_packets: u64,
+    n_any: u64,
+    n_same_key: u64,
+}
+
+impl Hazards {
+    pub fn new() -> Hazards {
+        Hazards::default()
+    }
+
+    /// A packet that has arrived. Cycles ascend.
+    #[inline]
+    pub fn enter(&mut self, cycle: u64, key: u64, action: Action) -> Met {
+        self.n_packets += 1;
+        if action.lock_cycles == 0 {
+            return Met::default();
+        }
+        let met = Met { any: self.all_end_at > cycle, same_key: self.meets_same_key(cycle, key) };
+        let end = cycle + u64::from(action.lock_cycles);
+        self.all_end_at = self.all_end_at.max(end);
+        self.under_way.push_back((end, key));
+        self.n_any += u64::from(met.any);
+        self.n_same_key += u64::from(met.same_key);
+        met
+    }
+
+    #[inline]
+    fn meets_same_key(&mut self, cycle: u64, key: u64) -> bool {
+        // Where actions differ a long one in front keeps short ones behind it that have ended: at most as many as
+        // the longest has cycles, because one packet enters in a cycle.
+        while self.under_way.front().is_some_and(|(end, _)| *end <= cycle) {
+            self.under_way.pop_front();
+        }
+        self.under_way.iter().rev().any(|(end, other)| *other == key && *end > cycle)
+    }
+
+    /// `cycles` is how long the input took.
+    pub fn result(&self, cycles: u64) -> HazardResult {
+        HazardResult { n_packets: self.n_packets, cycles, n_any: self.n_any, n_same_key: self.n_same_key }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HazardResult {
+    pub n_packets: u64,
+    pub cycles: u64,
+    /// Packets that met another one.
+    pub n_any: u64,
+    /// Packets that met one of the same key.
+    pub n_same_key: u64,
+}
+
+impl HazardResult {
+    /// Share of the clock cycles in which a hazard happens, which is what the published figures show. At most one
+    /// packet enters in a cycle; so where packets are long, it cannot be large.
+    pub fn share_of_cycles(&self) -> f64 {
+        ratio(self.n_any, self.cycles)
+    }
+
+    pub fn share_of_packets(&self) -> f64 {
+        ratio(self.n_any, self.n_packets)
+    }
+
+    pub fn same_key_share_of_cycles(&self) -> f64 {
+        ratio(self.n_same_key, self.cycles)
+    }
+
+    pub fn same_key_share_of_packets(&self) -> f64 {
+        ratio(self.n_same_key, self.n_packets)
+    }
+}
+
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of packets with arrival and key: which met any, and which met their own kind.
+    fn met(actions: &[Action], packets: &[(u64, u64)]) -> [Vec<bool>; 2] {
+        let mut hazards = Hazards::new();
+        let each = packets.iter().zip(actions.iter().cycle());
+        let met: Vec<Met> = each.map(|((cycle, key), action)| hazards.enter(*cycle, *key, *action)).collect();
+        [met.iter().map(|m| m.any).collect(), met.iter().map(|m| m.same_key).collect()]
+    }
+
+    #[test]
+    fn an_action_of_one_cycle_is_safe() {
+        let [any, same] = met(&[Action::new(1)], &[(1, 7), (2, 7), (3, 7)]);
+        assert_eq!((any, same), (vec![false; 3], vec![false; 3]));
+    }
+
+    #[test]
+    fn two_cycles_are_met_in_the_next_one() {
+        // In the pipeline in cycles 1 and 2; 2 and 3; 4 and 5.
+        let [any, same] = met(&[Action::new(2)], &[(1, 7), (2, 8), (4, 8), (5, 8)]);
+        assert_eq!(any, [false, true, false, true]);
+        assert_eq!(same, [false, false, false, true]);
+    }
+
+    #[test]
+    fn a_long_action_is_met_behind_a_short_one() {
+        // 5 cycles from 1 on, 1 cycle from 2 on, then 5 from 4 on: the first is still there.
+        let [any, same] = met(&[Action::new(5), Action::new(1)], &[(1, 7), (2, 9), (4, 7)]);
+        assert_eq!((any, same), (vec![false, true, true], vec![false, false, true]));
+    }
+
+    #[test]
+    fn readers_are_not_met() {
+        let [any, _] = met(&[Action::read_only(9), Action::new(9)], &[(1, 7), (2, 7), (3, 7), (4, 7)]);
+        assert_eq!(any, [false, false, false, true]);
+    }
+
+    #[test]
+    fn only_the_time_until_the_write_counts() {
+        let late = Action { cycles: 9, lock_cycles: 2 };
+        let [any, _] = met(&[late], &[(1, 7), (3, 7), (4, 7)]);
+        assert_eq!(any, [false, false, true]);
+    }
+
+    #[test]
+    fn shares_are_of_cycles_and_of_packets() {
+        let result = HazardResult { n_packets: 10, cycles: 100, n_any: 5, n_same_key: 1 };
+        assert_eq!((result.share_of_cycles(), result.share_of_packets()), (0.05, 0.5));
+        assert_eq!(result.same_key_share_of_packets(), 0.1);
+    }
+}

@@ -1,0 +1,36 @@
+//! Stateful actions that take many cycles: when they are safe without locks, and what locks cost.
+//!
+//! A switch whose pipeline takes a packet in every cycle can read, change and write state in one cycle only, or two
+//! packets may work on the same value at once: a *hazard*. But a packet of 1500 bytes takes many cycles to arrive,
+//! and in these nothing else comes. The models here run traffic through such a switch and count.
+//!
+//! - [`Timeline`]: when packets have arrived at a store-and-forward switch;
+//! - [`Hazards`]: without locks, how often a packet enters while another one's read-modify-write is under way;
+//! - [`Lock`]: one packet at a time; [`Scheduler`]: queues and locks by hashes of keys;
+//! - [`traffic`]: packets of profiles, of distributions, of captures; keys;
+//! - [`reference`]: the same models cycle by cycle, for comparison.
+//!
+//! Invariants: every model takes packets one after the other in the order of their arrival and keeps a bounded
+//! amount of memory (the scheduler what fits into its queues). The same input gives the same output. Event for
+//! event, models do what the reference does.
+//!
+//! Non-goals: what packets contain beyond the fields of keys; how long a real chip's wires are; files, clocks,
+//! threads: whoever calls reads captures and divides work.
+//!
+//! Start reading at [`Timeline`], then [`Scheduler`].
+
+pub mod config;
+mod hazards;
+mod histogram;
+mod lock;
+mod queues;
+pub mod reference;
+mod timeline;
+pub mod traffic;
+
+pub use config::{Action, Actions, ConfigError, Queues, Switch};
+pub use hazards::{HazardResult, Hazards, Met};
+pub use histogram::Histogram;
+pub use lock::{Lock, LockResult, Passed};
+pub use queues::{Arrival, Event, QueueResult, Scheduler};
+pub use timeline::{Alpha, LEN_BYTES_MIN, Pace, Timeline, check_utilisation};

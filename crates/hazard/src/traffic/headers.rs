@@ -1,0 +1,182 @@
+//! What a packet's headers say of its flow.
+
+/// The fields that keys are made of; 0 where the packet has no such header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowFields {
+    pub source: u128,
+    pub destination: u128,
+    /// 32 or 128; 0 when the packet is not IP.
+    pub address_bits: u32,
+    pub protocol: u8,
+    /// Of TCP, UDP, SCTP; not of fragments but the first.
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub ethernet_source: u64,
+    pub ethernet_destination: u64,
+    /// Behind VLAN tags.
+    pub ether_type: u16,
+    /// Of the outer tag.
+    pub vlan: u16,
+    pub differentiated_services: u8,
+}
+
+const VLAN_TAGS_MAX: usize = 4;
+const IPV6_EXTENSIONS_MAX: usize = 8;
+
+/// Reads a frame as far as it goes: what was not captured counts as absent.
+///
+/// `link_type` is that of the capture: 1 is Ethernet; 101, 228 and 229 are raw IP. Others have no fields.
+pub fn flow_fields(frame: &[u8], link_type: u16) -> FlowFields {
+    let mut fields = FlowFields::default();
+    let _ = match link_type {
+        1 => ethernet(frame, &mut fields),
+        101 | 228 | 229 => match frame.first().map(|byte| byte >> 4) {
+            Some(4) => ipv4(frame, &mut fields),
+            Some(6) => ipv6(frame, &mut fields),
+            _ => None,
+        },
+        _ => None,
+    };
+    fields
+}
+
+/// Big-endian bytes as a number, if they are there.
+fn number(bytes: &[u8], at: usize, n: usize) -> Option<u128> {
+    let bytes = bytes.get(at..at.checked_add(n)?)?;
+    Some(bytes.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)))
+}
+
+fn ethernet(frame: &[u8], fields: &mut FlowFields) -> Option<()> {
+    fields.ethernet_destination = number(frame, 0, 6)? as u64;
+    fields.ethernet_source = number(frame, 6, 6)? as u64;
+    let mut at = 12;
+    let mut ether_type = number(frame, at, 2)? as u16;
+    for tag in 0..VLAN_TAGS_MAX {
+        // IEEE 802.1Q: customer and service tags.
+        if !matches!(ether_type, 0x8100 | 0x88a8) {
+            break;
+        }
+        let vlan = number(frame, at + 2, 2)? as u16 & 0xfff;
+        if tag == 0 {
+            fields.vlan = vlan;
+        }
+        at += 4;
+        ether_type = number(frame, at, 2)? as u16;
+    }
+    fields.ether_type = ether_type;
+    let packet = frame.get(at + 2..)?;
+    match ether_type {
+        0x0800 => ipv4(packet, fields),
+        0x86dd => ipv6(packet, fields),
+        _ => None,
+    }
+}
+
+/// RFC 791.
+fn ipv4(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
+    let header_bytes = usize::from(*packet.first()? & 0xf) * 4;
+    fields.differentiated_services = *packet.get(1)?;
+    fields.source = number(packet, 12, 4)?;
+    fields.destination = number(packet, 16, 4)?;
+    fields.address_bits = 32;
+    fields.protocol = *packet.get(9)?;
+    let fragment_offset = number(packet, 6, 2)? & 0x1fff;
+    if fragment_offset == 0 && header_bytes >= 20 {
+        ports(packet.get(header_bytes..)?, fields)?;
+    }
+    Some(())
+}
+
+/// RFC 8200.
+fn ipv6(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
+    fields.differentiated_services = (number(packet, 0, 2)? >> 4) as u8;
+    fields.source = number(packet, 8, 16)?;
+    fields.destination = number(packet, 24, 16)?;
+    fields.address_bits = 128;
+    let mut next_header = *packet.get(6)?;
+    let mut at = 40;
+    for _ in 0..IPV6_EXTENSIONS_MAX {
+        match next_header {
+            // Hop-by-hop options, routing, destination options.
+            0 | 43 | 60 => {
+                next_header = *packet.get(at)?;
+                at += (usize::from(*packet.get(at + 1)?) + 1) * 8;
+            }
+            // Fragment.
+            44 => {
+                next_header = *packet.get(at)?;
+                if number(packet, at + 2, 2)? >> 3 != 0 {
+                    fields.protocol = next_header;
+                    return Some(());
+                }
+                at += 8;
+            }
+            _ => break,
+        }
+        fields.protocol = next_header;
+    }
+    fields.protocol = next_header;
+    ports(packet.get(at..)?, fields)
+}
+
+fn ports(segment: &[u8], fields: &mut FlowFields) -> Option<()> {
+    if matches!(fields.protocol, 6 | 17 | 132) {
+        let both = number(segment, 0, 4)? as u32;
+        (fields.source_port, fields.destination_port) = ((both >> 16) as u16, both as u16);
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: Vec<u32> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
+        digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
+    }
+
+    const ETHERNET: &str = "020000000002 020000000001";
+    const IPV4_UDP: &str = "45b8 001c 0000 0000 40 11 0000 0a000001 c0a80102 1234 0035 0008 0000";
+
+    #[test]
+    fn ipv4_and_udp_behind_a_tag() {
+        let fields = flow_fields(&bytes(&format!("{ETHERNET} 8100 0064 0800 {IPV4_UDP}")), 1);
+        assert_eq!((fields.source, fields.destination, fields.address_bits), (0x0a000001, 0xc0a80102, 32));
+        assert_eq!((fields.protocol, fields.source_port, fields.destination_port), (17, 0x1234, 53));
+        assert_eq!((fields.vlan, fields.ether_type, fields.differentiated_services), (100, 0x800, 0xb8));
+        assert_eq!(fields.ethernet_source, 0x020000000001);
+        // The same without Ethernet.
+        let raw = flow_fields(&bytes(IPV4_UDP), 101);
+        assert_eq!((raw.source, raw.source_port, raw.ethernet_source), (0x0a000001, 0x1234, 0));
+    }
+
+    #[test]
+    fn later_fragments_have_no_ports() {
+        let fragment = "4500 001c 0000 0010 40 11 0000 0a000001 c0a80102 1234 0035 0008 0000";
+        let fields = flow_fields(&bytes(fragment), 101);
+        assert_eq!((fields.protocol, fields.source_port), (17, 0));
+    }
+
+    #[test]
+    fn ipv6_behind_options() {
+        let packet = format!(
+            "6ab00000 0014 00 40 {:032x} {:032x} 0600 0000 0000 0000 01bb c000 0000 0000 0000 0000",
+            0x2001_0db8_0000_0001u128, 7
+        );
+        let fields = flow_fields(&bytes(&packet), 229);
+        assert_eq!((fields.source, fields.destination, fields.address_bits), (0x2001_0db8_0000_0001, 7, 128));
+        assert_eq!((fields.protocol, fields.source_port, fields.destination_port), (6, 443, 0xc000));
+        assert_eq!(fields.differentiated_services, 0xab);
+    }
+
+    #[test]
+    fn frames_that_end_early_do_no_harm() {
+        let whole = bytes(&format!("{ETHERNET} 8100 0064 0800 {IPV4_UDP}"));
+        for n in 0..whole.len() {
+            let fields = flow_fields(&whole[..n], 1);
+            assert!(fields.source_port == 0 || n >= 42, "{n}");
+        }
+        assert_eq!(flow_fields(&whole, 147), FlowFields::default());
+    }
+}
