@@ -7,6 +7,7 @@
 //! - [`Timeline`]: when packets have arrived at a store-and-forward switch;
 //! - [`Hazards`]: without locks, how often a packet enters while another one's read-modify-write is under way;
 //! - [`Lock`]: one packet at a time; [`Scheduler`]: queues and locks by hashes of keys;
+//! - [`Simulation`]: any of these, fed with batches of packets;
 //! - [`traffic`]: packets of profiles, of distributions, of captures; keys;
 //! - [`reference`]: the same models cycle by cycle, for comparison.
 //!
@@ -25,6 +26,7 @@ mod histogram;
 mod lock;
 mod queues;
 pub mod reference;
+mod simulation;
 mod timeline;
 pub mod traffic;
 
@@ -33,4 +35,5 @@ pub use hazards::{HazardResult, Hazards, Met};
 pub use histogram::Histogram;
 pub use lock::{Lock, LockResult, Passed};
 pub use queues::{Arrival, Event, QueueResult, Scheduler};
+pub use simulation::{Finished, Outcome, Policy, Setup, Simulation};
 pub use timeline::{Alpha, LEN_BYTES_MIN, Pace, Timeline, check_utilisation};
