@@ -3,6 +3,7 @@
 mod bench;
 mod live;
 mod native;
+mod sim;
 
 pub use bench::{
     AddressesArg, BenchForwardArgs, BenchL2Args, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
@@ -10,6 +11,7 @@ pub use bench::{
 };
 pub use live::{Address, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
+pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 use crate::output::{ColorChoice, ErrorFormat};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -49,6 +51,8 @@ pub enum Command {
     Stf(Box<StfArgs>),
     /// Print the intermediate representation of a program
     Ir(Box<IrArgs>),
+    /// Simulate stateful actions that take many cycles: hazards, and what locks cost
+    Sim(Box<SimArgs>),
     /// Draw a parser, a control or its tables, or say what survives where packets wait
     Graph(Box<GraphArgs>),
     /// Format programs
@@ -439,6 +443,8 @@ pub enum BenchCommand {
     Acl(BenchTablesArgs),
     /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
     Programs(BenchTablesArgs),
+    /// Count simulated packets a second through the models of `siding sim`
+    Sim(BenchSimArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! How long packets are.
 
 use super::{Alias, Chance};
-use crate::timeline::Alpha;
+use crate::timeline::{Alpha, Timeline};
 use std::fmt;
 
 /// The longest packet that is told apart.
@@ -174,6 +174,11 @@ impl SizeCounts {
     pub fn mean_bytes(&self) -> f64 {
         let sum: f64 = self.counts.iter().enumerate().map(|(len, n)| len as f64 * *n as f64).sum();
         sum / (self.n.max(1)) as f64
+    }
+
+    /// How long all of them are on a line.
+    pub fn line_cycles(&self, line: &Timeline) -> u64 {
+        self.counts.iter().enumerate().map(|(len, n)| n * line.cycles_of(len as u32)).sum()
     }
 
     /// Lengths with the share of packets that are not longer, after scaling: ascending, the last share 1. At most

@@ -1,4 +1,4 @@
-//! Line charts as SVG: sizes across on a logarithmic scale, figures upwards.
+//! Line charts as SVG: figures upwards, and across sizes on a logarithmic scale, or numbers on a linear one.
 
 use std::fmt::Write;
 
@@ -8,6 +8,16 @@ pub struct Chart {
     pub x: String,
     pub y: String,
     pub series: Vec<Series>,
+    pub across: Across,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Across {
+    /// With a mark at every point.
+    #[default]
+    Logarithmic,
+    /// From 0, with round marks.
+    Linear,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,13 +35,20 @@ const BOTTOM: f64 = 60.0;
 /// With the names of the series.
 const RIGHT: f64 = 290.0;
 
+/// Points of a line that are drawn one by one.
+const DOTS_MAX: usize = 40;
+
 /// Told apart by people with any colour vision (Okabe, Ito).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"];
 
 /// Figures up to here; a step that people count in.
 fn top_of(chart: &Chart) -> (f64, f64) {
-    let most = chart.series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(1.0, f64::max);
+    round_steps(chart.series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(1.0, f64::max))
+}
+
+/// The next multiple of a step that people count in, and the step.
+fn round_steps(most: f64) -> (f64, f64) {
     let power = 10f64.powf(most.log10().floor());
     let step = [0.2, 0.5, 1.0, 2.0].map(|s| s * power).into_iter().find(|s| most / s <= 8.0).unwrap_or(power);
     ((most / step).ceil() * step, step)
@@ -47,12 +64,22 @@ fn text(svg: &mut String, [x, y]: [f64; 2], anchor: &str, words: &str) {
 }
 
 pub fn svg(chart: &Chart) -> String {
-    let xs = || chart.series.iter().flat_map(|s| &s.points).map(|p| p.0.max(1.0).log10());
-    let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
+    let scaled = |x: f64| match chart.across {
+        Across::Logarithmic => x.max(1.0).log10(),
+        Across::Linear => x,
+    };
+    let xs = || chart.series.iter().flat_map(|s| &s.points).map(|p| p.0);
+    let (right, right_step) = round_steps(xs().fold(1.0, f64::max));
+    let (first, last) = match chart.across {
+        Across::Logarithmic => {
+            (xs().map(scaled).fold(f64::INFINITY, f64::min), xs().map(scaled).fold(0.0, f64::max))
+        }
+        Across::Linear => (0.0, right),
+    };
     let first = if first.is_finite() { first } else { 0.0 };
     let (top, step) = top_of(chart);
     let across = |x: f64| {
-        let part = if last > first { (x.max(1.0).log10() - first) / (last - first) } else { 0.5 };
+        let part = if last > first { (scaled(x) - first) / (last - first) } else { 0.5 };
         LEFT + part * (WIDTH - LEFT - RIGHT)
     };
     let up = |y: f64| HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM);
@@ -70,7 +97,12 @@ pub fn svg(chart: &Chart) -> String {
         text(&mut svg, [LEFT - 8.0, at + 4.0], "end", &format!("{}", (y * 100.0).round() / 100.0));
         y += step;
     }
-    let mut marks: Vec<u64> = chart.series.iter().flat_map(|s| &s.points).map(|p| p.0 as u64).collect();
+    let mut marks: Vec<u64> = match chart.across {
+        Across::Logarithmic => xs().map(|x| x as u64).collect(),
+        Across::Linear => {
+            (0..=(right / right_step).round() as u64).map(|i| (i as f64 * right_step) as u64).collect()
+        }
+    };
     marks.sort_unstable();
     marks.dedup();
     for mark in marks {
@@ -87,7 +119,9 @@ pub fn svg(chart: &Chart) -> String {
             svg,
             "<polyline points=\"{joined}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>"
         );
-        for (x, y) in &series.points {
+        // Lines of many points would be nothing but points.
+        let is_dotted = series.points.len() <= DOTS_MAX;
+        for (x, y) in series.points.iter().filter(|_| is_dotted) {
             let (x, y) = (across(*x), up(*y));
             let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
         }
@@ -126,6 +160,16 @@ mod tests {
         assert_eq!(of(4.0), (4.0, 0.5));
         assert_eq!(of(37.0), (40.0, 5.0));
         assert_eq!(of(99.0), (100.0, 20.0));
+    }
+
+    #[test]
+    fn numbers_can_be_equally_far_apart() {
+        let points = vec![(5.0, 1.0), (10.0, 1.0)];
+        let series = vec![Series { name: String::new(), points }];
+        let svg = svg(&Chart { series, across: Across::Linear, ..Chart::default() });
+        // The middle and the right edge.
+        assert!(svg.contains("points=\"340.0,50.0 610.0,50.0\""), "{svg}");
+        assert!(svg.contains(">0<") && svg.contains(">2<") && svg.contains(">10<"), "{svg}");
     }
 
     #[test]

@@ -229,7 +229,8 @@ impl Report {
                 None => series.push(Series { name, points: vec![point] }),
             }
         }
-        Chart { title: self.title.clone(), x: self.size_is.to_string(), y: "TSC cycles".to_string(), series }
+        let (title, x, y) = (self.title.clone(), self.size_is.to_string(), "TSC cycles".to_string());
+        Chart { title, x, y, series, ..Chart::default() }
     }
 }
 

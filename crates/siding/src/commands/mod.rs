@@ -11,6 +11,7 @@ mod bench_measure;
 mod bench_native;
 mod bench_programs;
 mod bench_scenes;
+mod bench_sim;
 mod bench_tables;
 mod build;
 mod carry_over;
@@ -34,6 +35,12 @@ mod p4info;
 mod run;
 mod script;
 mod shorthand;
+mod sim;
+mod sim_figure;
+mod sim_grid;
+mod sim_output;
+mod sim_sweep;
+mod sim_traffic;
 mod stf;
 mod switch;
 mod tools;
@@ -57,6 +64,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Trace(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
+        Command::Sim(args) => sim::run(&args, matches),
         Command::Graph(args) => graph::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -73,6 +81,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Bench(BenchCommand::Ternary(args)) => bench_tables::ternary(&args),
         Command::Bench(BenchCommand::Acl(args)) => bench_tables::acl(&args),
         Command::Bench(BenchCommand::Programs(args)) => bench_programs::run(&args),
+        Command::Bench(BenchCommand::Sim(args)) => bench_sim::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

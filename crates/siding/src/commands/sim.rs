@@ -1,0 +1,69 @@
+//! `siding sim`.
+
+use super::bench_chart;
+use super::sim_figure::figure;
+use super::sim_grid::{Frame, grid};
+use super::sim_output::{heading, points_json, run_json, tables};
+use super::sim_sweep::Sweep;
+use super::sim_traffic::{Problem, Traffic};
+use crate::cli::SimArgs;
+use crate::output::{self, Exit};
+use clap::ArgMatches;
+use hazard::traffic::Key;
+use serde_json::Value;
+
+/// Packets of a run, and of a point of a figure.
+const PACKETS: u64 = 1_000_000;
+const FIGURE_PACKETS: u64 = 200_000;
+
+pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
+    match simulate(args, matches) {
+        Ok(()) => Exit::Ok,
+        Err((message, exit)) => {
+            if !message.is_empty() {
+                output::error_line(&message);
+            }
+            exit
+        }
+    }
+}
+
+fn simulate(args: &SimArgs, _matches: &ArgMatches) -> Result<(), Problem> {
+    let frame = Frame::new(args)?;
+    let traffic = Traffic::new(args, if args.figure.is_some() { FIGURE_PACKETS } else { PACKETS })?;
+    let survey = traffic.survey()?;
+    let sweep = Sweep {
+        traffic: &traffic,
+        survey: &survey,
+        frame: &frame,
+        jobs: args.jobs,
+        state: args.state.as_deref(),
+        is_quiet: args.quiet,
+    };
+    if let Some(which) = args.figure {
+        let figure = figure(which, args, &traffic, &survey, &frame, &sweep)?;
+        show(args, &figure.json, &figure.text);
+        return draw(args, &figure.chart);
+    }
+    let cycles: Vec<u32> = (1..=30).collect();
+    let points = grid(args, &cycles, &Key::five_tuple())?;
+    let results = sweep.run(&points)?;
+    let mut value = run_json(&traffic, &survey, &frame);
+    value["points"] = Value::Array(points_json(&points, &results));
+    show(args, &value, &(heading(&traffic, &survey, &frame) + &tables(&points, &results)));
+    Ok(())
+}
+
+fn show(args: &SimArgs, value: &Value, text: &str) {
+    if args.json {
+        output::out(&format!("{value}\n"));
+    } else {
+        output::out(text);
+    }
+}
+
+fn draw(args: &SimArgs, chart: &bench_chart::Chart) -> Result<(), Problem> {
+    let Some(path) = &args.svg else { return Ok(()) };
+    std::fs::write(path, bench_chart::svg(chart))
+        .map_err(|error| (format!("{}: {error}", path.display()), Exit::Environment))
+}

@@ -1,0 +1,233 @@
+//! The published figures of `siding sim`.
+
+use super::bench_chart::{Across, Chart, Series};
+use super::sim_grid::{Frame, Point, QUEUE_CAPACITY, alphas, mixes};
+use super::sim_output::{heading, number, points_json, run_json};
+use super::sim_sweep::Sweep;
+use super::sim_traffic::{Problem, Survey, Traffic};
+use crate::cli::{FigureArg, MetricArg, PolicyArg, SimArgs};
+use hazard::traffic::Key;
+use hazard::{Alpha, Queues};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+const CYCLES_MAX: u32 = 30;
+const CDF_POINTS: usize = 200;
+
+/// What a figure is made of.
+pub struct Figure {
+    pub chart: Chart,
+    pub json: Value,
+    pub text: String,
+}
+
+pub fn figure(
+    which: FigureArg,
+    args: &SimArgs,
+    traffic: &Traffic,
+    survey: &Survey,
+    frame: &Frame,
+    sweep: &Sweep,
+) -> Result<Figure, Problem> {
+    let mut chart = match which {
+        FigureArg::Sizes => sizes(args, survey)?,
+        FigureArg::Hazards | FigureArg::Lock | FigureArg::Flow => Chart::default(),
+    };
+    let mut json = run_json(traffic, survey, frame);
+    if which != FigureArg::Sizes {
+        let curves = match which {
+            FigureArg::Sizes | FigureArg::Hazards => of_alphas(args, PolicyArg::None)?,
+            FigureArg::Lock => of_alphas(args, PolicyArg::GlobalLock)?,
+            FigureArg::Flow => of_keys(args)?,
+        };
+        let points: Vec<Point> = curves.iter().flat_map(|(_, points)| points.clone()).collect();
+        let results = sweep.run(&points)?;
+        let mut left = results.as_slice();
+        let (value, scale) = metric(which, args.metric);
+        for (name, points) in curves {
+            let (mine, rest) = left.split_at(points.len());
+            left = rest;
+            let points = points.iter().zip(mine);
+            let points =
+                points.map(|(point, r)| (f64::from(point.cycles()), number(r, value) * scale)).collect();
+            chart.series.push(Series { name, points });
+        }
+        json["points"] = Value::Array(points_json(&points, &results));
+    }
+    let (title, x, y) = words(which, args.metric);
+    (chart.title, chart.x, chart.y) = (format!("{title}: {}", traffic.name()), x.to_string(), y.to_string());
+    chart.across = Across::Linear;
+    json["figure"] = json!(figure_name(which));
+    json["title"] = json!(chart.title);
+    json["x"] = json!(x);
+    json["y"] = json!(y);
+    let series = chart.series.iter().map(|s| json!({ "name": s.name, "points": s.points }));
+    json["series"] = series.collect();
+    let text = heading(traffic, survey, frame) + &lines(which, &chart);
+    Ok(Figure { chart, json, text })
+}
+
+fn figure_name(which: FigureArg) -> &'static str {
+    match which {
+        FigureArg::Sizes => "1a",
+        FigureArg::Hazards => "1b",
+        FigureArg::Lock => "1c",
+        FigureArg::Flow => "flow",
+    }
+}
+
+fn words(which: FigureArg, metric: MetricArg) -> (&'static str, &'static str, &'static str) {
+    const CYCLES: &str = "cycles of the action";
+    match (which, metric) {
+        (FigureArg::Sizes, _) => ("Sizes of packets", "bytes", "share of packets that are not longer"),
+        (FigureArg::Hazards, _) => ("Hazards without locks", CYCLES, "cycles with a hazard, in percent"),
+        (FigureArg::Lock, _) => ("Throughput behind one lock", CYCLES, "share of the offered load"),
+        (FigureArg::Flow, MetricArg::Throughput) => {
+            ("Throughput with locks for flows", CYCLES, "share of the offered packets")
+        }
+        (FigureArg::Flow, MetricArg::Latency) => {
+            ("Latency with locks for flows", CYCLES, "99th percentile, in cycles")
+        }
+        (FigureArg::Flow, MetricArg::Queue) => {
+            ("Queues with locks for flows", CYCLES, "most packets in a queue")
+        }
+        (FigureArg::Flow, MetricArg::Drops) => ("Drops with locks for flows", CYCLES, "packets, in percent"),
+    }
+}
+
+/// The number of a result that a figure shows, and what it is multiplied by.
+fn metric(which: FigureArg, metric: MetricArg) -> (&'static str, f64) {
+    match (which, metric) {
+        (FigureArg::Sizes | FigureArg::Hazards, _) => ("hazards_share_of_cycles", 100.0),
+        (FigureArg::Lock, _) | (FigureArg::Flow, MetricArg::Throughput) => ("throughput", 1.0),
+        (FigureArg::Flow, MetricArg::Latency) => ("latency_cycles_p99", 1.0),
+        (FigureArg::Flow, MetricArg::Queue) => ("queue_packets_max", 1.0),
+        (FigureArg::Flow, MetricArg::Drops) => ("drop_fraction", 100.0),
+    }
+}
+
+fn sizes(args: &SimArgs, survey: &Survey) -> Result<Chart, Problem> {
+    let mut chart = Chart::default();
+    for alpha in alphas(args, &ALPHAS) {
+        let scaled = Alpha::new(alpha).map_err(super::sim_grid::usage)?;
+        let points = survey.sizes.cdf(scaled, CDF_POINTS);
+        let points = points.into_iter().map(|(len, share)| (f64::from(len), share)).collect();
+        chart.series.push(Series { name: format!("alpha = {alpha}"), points });
+    }
+    Ok(chart)
+}
+
+/// Points of one line of a figure.
+type Curve = (String, Vec<Point>);
+
+fn of_alphas(args: &SimArgs, policy: PolicyArg) -> Result<Vec<Curve>, Problem> {
+    let cycles: Vec<u32> = (1..=CYCLES_MAX).collect();
+    let mixes = mixes(args, &cycles)?;
+    let mut curves = Vec::new();
+    for alpha in alphas(args, &ALPHAS) {
+        let points = mixes.iter().map(|mix| {
+            let mut point = Point::new(1, alpha, policy);
+            point.mix = mix.clone();
+            point.utilisation = args.traffic.utilisation.first().copied().unwrap_or(1.0);
+            if let Some(key) = args.switch.key.first() {
+                (point.key, point.lookup) = (key.clone(), key.clone());
+            }
+            point
+        });
+        curves.push((format!("alpha = {alpha}"), points.collect()));
+    }
+    Ok(curves)
+}
+
+/// A global lock, then each key with the queues and locks that the options say.
+fn of_keys(args: &SimArgs) -> Result<Vec<Curve>, Problem> {
+    let cycles: Vec<u32> = (1..=CYCLES_MAX).collect();
+    let mixes = mixes(args, &cycles)?;
+    let switch = &args.switch;
+    let keys = match switch.key.as_slice() {
+        [] => ["5-tuple", "dst", "dst/16"].iter().filter_map(|text| Key::parse(text).ok()).collect(),
+        given => given.to_vec(),
+    };
+    let numbers = |given: &Option<crate::cli::LengthList>, default: &[u32]| {
+        given.as_ref().map_or_else(|| default.to_vec(), |list| list.0.clone())
+    };
+    let rooms = numbers(&switch.queue_capacity, &[QUEUE_CAPACITY]);
+    let mut curves: Vec<Curve> = Vec::new();
+    for alpha in alphas(args, &[1.0]) {
+        for queue_packets_max in &rooms {
+            let mut add = |name: String, key: &Key, lookup: &Key, queues: Queues| {
+                let points = mixes.iter().map(|mix| Point {
+                    alpha,
+                    utilisation: args.traffic.utilisation.first().copied().unwrap_or(1.0),
+                    mix: mix.clone(),
+                    policy: PolicyArg::PerFlowLock,
+                    key: key.clone(),
+                    lookup: lookup.clone(),
+                    queues,
+                });
+                let of_alpha = if alpha == 1.0 { String::new() } else { format!(", alpha = {alpha}") };
+                let of_room =
+                    if rooms.len() == 1 { String::new() } else { format!(", room {queue_packets_max}") };
+                curves.push((name + &of_alpha + &of_room, points.collect()));
+            };
+            add("global lock".into(), &Key::global(), &Key::global(), Queues::global(*queue_packets_max));
+            for key in &keys {
+                for n_locks in numbers(&switch.locks, &[16]) {
+                    for n_queues in numbers(&switch.queues, &[1, 4, 16]) {
+                        let queues = Queues { n_queues, n_locks, queue_packets_max: *queue_packets_max };
+                        let lookup = switch.lookup_key.as_ref().unwrap_or(key);
+                        add(format!("{key}, Q = {n_queues}, W = {n_locks}"), key, lookup, queues);
+                    }
+                }
+            }
+        }
+    }
+    Ok(curves)
+}
+
+/// The figure in numbers: a line for each number across.
+fn lines(which: FigureArg, chart: &Chart) -> String {
+    let mut text = format!("\n{}\n{} by {}\n", chart.title, chart.y, chart.x);
+    for (i, series) in chart.series.iter().enumerate() {
+        let _ = writeln!(text, "  {}: {}", letter(i), series.name);
+    }
+    let _ = write!(text, "\n{:>6}", chart.x.split(' ').next().unwrap_or(""));
+    chart.series.iter().enumerate().for_each(|(i, _)| {
+        let _ = write!(text, "  {:>8}", letter(i));
+    });
+    text.push('\n');
+    let across: Vec<f64> = match which {
+        FigureArg::Sizes => {
+            [64, 80, 160, 320, 400, 576, 800, 1024, 1280, 1440, 1500, 1518, 9000].map(f64::from).to_vec()
+        }
+        FigureArg::Hazards | FigureArg::Lock | FigureArg::Flow => {
+            chart.series.first().map_or(Vec::new(), |s| s.points.iter().map(|p| p.0).collect())
+        }
+    };
+    for (row, x) in across.iter().enumerate() {
+        let _ = write!(text, "{x:>6}");
+        for series in &chart.series {
+            let y = match which {
+                // The share up to here: of the last point that is not beyond.
+                FigureArg::Sizes => series.points.iter().rev().find(|p| p.0 <= *x).map_or(0.0, |p| p.1),
+                FigureArg::Hazards | FigureArg::Lock | FigureArg::Flow => {
+                    series.points.get(row).map_or(0.0, |p| p.1)
+                }
+            };
+            let _ = write!(text, "  {y:>8.4}");
+        }
+        text.push('\n');
+        if which == FigureArg::Sizes && chart.series.iter().all(|s| s.points.last().is_none_or(|p| p.0 <= *x))
+        {
+            break;
+        }
+    }
+    text
+}
+
+/// `a`, `b`, ..., `z`, `a1`, ...
+fn letter(i: usize) -> String {
+    let letter = char::from(b'a' + (i % 26) as u8);
+    if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
+}

@@ -1,0 +1,158 @@
+//! What `siding sim` says: as JSON and as lines for people.
+
+use super::sim_grid::{Frame, Point};
+use super::sim_traffic::{Survey, Traffic};
+use crate::cli::PolicyArg;
+use hazard::{Alpha, Finished, Outcome, Pace, Timeline};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+pub fn result_json(finished: &Finished, frame: &Frame) -> Value {
+    let ns = |cycles: u64| cycles as f64 / frame.switch.clock_ghz;
+    let mut value = match &finished.outcome {
+        Outcome::Hazards(r) => json!({
+            "hazards": r.n_any,
+            "hazards_share_of_cycles": r.share_of_cycles(),
+            "hazards_share_of_packets": r.share_of_packets(),
+            "same_key_hazards": r.n_same_key,
+            "same_key_share_of_cycles": r.same_key_share_of_cycles(),
+            "same_key_share_of_packets": r.same_key_share_of_packets(),
+        }),
+        Outcome::Lock(r) => json!({
+            "throughput": r.throughput,
+            "latency_cycles_mean": r.latency_mean_cycles,
+            "latency_cycles_p50": r.latency_p50_cycles,
+            "latency_cycles_p99": r.latency_p99_cycles,
+            "latency_cycles_max": r.latency_max_cycles,
+            "latency_ns_p99": ns(r.latency_p99_cycles),
+            "wait_cycles_max": r.wait_cycles_max,
+        }),
+        Outcome::Queues(r) => json!({
+            "throughput": r.throughput,
+            "throughput_bytes": r.throughput_bytes,
+            "dropped": r.n_dropped,
+            "drop_fraction": r.drop_fraction,
+            "latency_cycles_mean": r.latency_mean_cycles,
+            "latency_cycles_p50": r.latency_p50_cycles,
+            "latency_cycles_p99": r.latency_p99_cycles,
+            "latency_cycles_max": r.latency_max_cycles,
+            "latency_ns_p99": ns(r.latency_p99_cycles),
+            "queue_packets_max": r.queue_packets_max,
+            "all_queues_packets_max": r.all_queues_packets_max,
+        }),
+    };
+    value["packets"] = json!(finished.n_packets);
+    value["input_cycles"] = json!(finished.cycles);
+    value["line_busy"] = json!(finished.line_cycles as f64 / (finished.cycles.max(1)) as f64);
+    value
+}
+
+/// A number of a result; 0 where there is none of that name.
+pub fn number(result: &Value, name: &str) -> f64 {
+    result.get(name).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+pub fn run_json(traffic: &Traffic, survey: &Survey, frame: &Frame) -> Value {
+    json!({
+        "version": 1,
+        "siding": env!("CARGO_PKG_VERSION"),
+        "traffic": traffic.json(survey),
+        "switch": {
+            "chunk_bytes": frame.switch.chunk_bytes,
+            "clock_ghz": frame.switch.clock_ghz,
+            "line_rate_gbps": frame.switch.line_rate_gbps(),
+        },
+    })
+}
+
+pub fn points_json(points: &[Point], results: &[Value]) -> Vec<Value> {
+    let each = points.iter().zip(results);
+    each.map(|(point, result)| json!({ "point": point.json(), "result": result })).collect()
+}
+
+pub fn heading(traffic: &Traffic, survey: &Survey, frame: &Frame) -> String {
+    let line = Timeline::new(&frame.switch, Alpha::ONE, Pace::BackToBack);
+    let cycles = line.map_or(0, |line| survey.sizes.line_cycles(&line)) as f64;
+    let mut text = format!(
+        "{}: {} packets, {:.0} bytes and {:.2} cycles each\n{} bytes per cycle at {} GHz: {:.0} Gb/s\n",
+        traffic.name(),
+        survey.sizes.n(),
+        survey.sizes.mean_bytes(),
+        cycles / survey.sizes.n() as f64,
+        frame.switch.chunk_bytes,
+        frame.switch.clock_ghz,
+        frame.switch.line_rate_gbps(),
+    );
+    if survey.n_other > 0 {
+        let _ =
+            writeln!(text, "{} packets are not IP: keys of IP fields are the same for them", survey.n_other);
+    }
+    text
+}
+
+/// A table for each policy.
+pub fn tables(points: &[Point], results: &[Value]) -> String {
+    let mut text = String::new();
+    for policy in [PolicyArg::None, PolicyArg::GlobalLock, PolicyArg::PerFlowLock] {
+        let rows: Vec<_> = points.iter().zip(results).filter(|(point, _)| point.policy == policy).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        text.push_str(match policy {
+            PolicyArg::None => {
+                "\nno locks: hazards (a packet enters while another one's read-modify-write is under way)\n\
+                 \x20alpha  load  cycles  key            of cycles  of packets  same key, of packets\n"
+            }
+            PolicyArg::GlobalLock => {
+                "\nglobal lock: one packet at a time, room for all that wait\n\
+                 \x20alpha  load  cycles  throughput  latency p50     p99     max cycles\n"
+            }
+            PolicyArg::PerFlowLock => {
+                "\nlocks for groups of flows\n\
+                 \x20alpha  load  cycles  key            queues  locks  room  throughput    dropped  latency p99  queue max\n"
+            }
+        });
+        for (point, result) in rows {
+            let percent = |name: &str| format!("{:.3} %", number(result, name) * 100.0);
+            let start = format!(" {:5}  {:4}  {:6}", point.alpha, point.utilisation, actions(point));
+            let _ = match policy {
+                PolicyArg::None => writeln!(
+                    text,
+                    "{start}  {:13}  {:>9}  {:>10}  {:>20}",
+                    point.key.to_string(),
+                    percent("hazards_share_of_cycles"),
+                    percent("hazards_share_of_packets"),
+                    percent("same_key_share_of_packets"),
+                ),
+                PolicyArg::GlobalLock => writeln!(
+                    text,
+                    "{start}  {:10.4}  {:11}  {:6}  {:6}",
+                    number(result, "throughput"),
+                    number(result, "latency_cycles_p50"),
+                    number(result, "latency_cycles_p99"),
+                    number(result, "latency_cycles_max"),
+                ),
+                PolicyArg::PerFlowLock => writeln!(
+                    text,
+                    "{start}  {:13}  {:6}  {:5}  {:4}  {:10.4}  {:>9}  {:11}  {:9}",
+                    point.key.to_string(),
+                    point.queues.n_queues,
+                    point.queues.n_locks,
+                    point.queues.queue_packets_max,
+                    number(result, "throughput"),
+                    percent("drop_fraction"),
+                    number(result, "latency_cycles_p99"),
+                    number(result, "queue_packets_max"),
+                ),
+            };
+        }
+    }
+    text
+}
+
+/// `5`, or `3+10` of a mix.
+fn actions(point: &Point) -> String {
+    let mut cycles: Vec<String> = point.mix.iter().map(|(action, _)| action.cycles.to_string()).collect();
+    cycles.dedup();
+    cycles.join("+")
+}
