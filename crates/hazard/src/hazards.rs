@@ -16,15 +16,36 @@ pub struct Met {
 ///
 /// Nobody waits: a packet enters in the cycle in which it has arrived. One that entered in cycle `e` and locks for
 /// `n` cycles would be met in the cycles `e .. e + n`. Packets that only read neither meet nor are met.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Hazards {
     /// When the last of all read-modify-writes so far ends.
     all_end_at: u64,
     /// Ends and keys of those that may not have ended, in the order in which they entered.
     under_way: VecDeque<(u64, u64)>,
+    /// How many of these there are by the low bits of their keys: mostly none, and then nobody need look.
+    n_by_key: Vec<u32>,
     n_packets: u64,
     n_any: u64,
     n_same_key: u64,
+}
+
+const KEY_SLOTS: usize = 1024;
+
+impl Default for Hazards {
+    fn default() -> Hazards {
+        Hazards {
+            all_end_at: 0,
+            under_way: VecDeque::new(),
+            n_by_key: vec![0; KEY_SLOTS],
+            n_packets: 0,
+            n_any: 0,
+            n_same_key: 0,
+        }
+    }
+}
+
+fn slot(key: u64) -> usize {
+    key as usize % KEY_SLOTS
 }
 
 impl Hazards {
@@ -43,6 +64,7 @@ impl Hazards {
         let end = cycle + u64::from(action.lock_cycles);
         self.all_end_at = self.all_end_at.max(end);
         self.under_way.push_back((end, key));
+        self.n_by_key[slot(key)] += 1;
         self.n_any += u64::from(met.any);
         self.n_same_key += u64::from(met.same_key);
         met
@@ -52,10 +74,14 @@ impl Hazards {
     fn meets_same_key(&mut self, cycle: u64, key: u64) -> bool {
         // Where actions differ a long one in front keeps short ones behind it that have ended: at most as many as
         // the longest has cycles, because one packet enters in a cycle.
-        while self.under_way.front().is_some_and(|(end, _)| *end <= cycle) {
+        while let Some((end, ended)) = self.under_way.front()
+            && *end <= cycle
+        {
+            self.n_by_key[slot(*ended)] -= 1;
             self.under_way.pop_front();
         }
-        self.under_way.iter().rev().any(|(end, other)| *other == key && *end > cycle)
+        self.n_by_key[slot(key)] > 0
+            && self.under_way.iter().rev().any(|(end, other)| *other == key && *end > cycle)
     }
 
     /// `cycles` is how long the input took.

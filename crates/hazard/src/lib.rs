@@ -9,6 +9,7 @@
 //! - [`Lock`]: one packet at a time; [`Scheduler`]: queues and locks by hashes of keys;
 //! - [`Simulation`]: any of these, fed with batches of packets;
 //! - [`traffic`]: packets of profiles, of distributions, of captures; keys;
+//! - [`program`]: from a P4 program to its actions: what they lock, and for how many cycles;
 //! - [`reference`]: the same models cycle by cycle, for comparison.
 //!
 //! Invariants: every model takes packets one after the other in the order of their arrival and keeps a bounded
@@ -24,6 +25,7 @@ pub mod config;
 mod hazards;
 mod histogram;
 mod lock;
+pub mod program;
 mod queues;
 pub mod reference;
 mod simulation;

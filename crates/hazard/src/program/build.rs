@@ -1,0 +1,687 @@
+//! From graphs with branches to operations without.
+
+use super::codelet::{Codelet, codelets};
+use super::costs::Costs;
+use super::fields::known_field;
+use super::operations::{Kind, Operation, OperationId, Operations, State};
+use crate::traffic::Field;
+use arch::ExternOp;
+use diagnostics::Span;
+use ir::lookup::{get, index};
+use ir::text::Printer;
+use ir::{
+    Arg, BlockId, Graph, NodeId, ObjectId, Place, ProcedureId, Program, Step, Stmt, StmtKind, TableId,
+    TerminatorKind, VarId,
+};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Operations of one program; programs that are called again and again are written out each time.
+const OPERATIONS_MAX: usize = 100_000;
+
+/// A program whose operations, written out, are too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the program has more than {OPERATIONS_MAX} operations when its calls are written out")
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// The stateful actions of a program.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    pub operations: Operations,
+    /// In the order in which a packet comes to them.
+    pub codelets: Vec<Codelet>,
+    /// Whether some code repeats: one round of it is what was looked at.
+    pub has_loops: bool,
+    /// Externs that are not known, each once.
+    pub unknown_externs: Vec<SmolStr>,
+}
+
+/// Finds what a program reads and writes for the packets after.
+pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
+    let mut builder = Builder {
+        program,
+        costs: *costs,
+        operations: Operations::default(),
+        known: FxHashMap::default(),
+        fields: FxHashMap::default(),
+        values: Values::new(),
+        last_write: FxHashMap::default(),
+        has_loops: false,
+        unknown_externs: Vec::new(),
+        is_too_large: false,
+    };
+    let mut shared = Values::new();
+    for (_, block) in &program.pipeline {
+        builder.values = std::mem::take(&mut shared);
+        shared = builder.block(*block);
+        // What a block alone knows is gone.
+        shared.retain(|(var, _), _| {
+            get(&program.variables, *var).is_some_and(|v| matches!(v.scope, ir::Scope::Pipeline(_)))
+        });
+        if builder.is_too_large {
+            return Err(TooLarge);
+        }
+    }
+    let known = |id: OperationId| builder.known.get(&id).copied();
+    let codelets = codelets(program, &builder.operations, costs, &known);
+    Ok(Analysis {
+        codelets,
+        operations: builder.operations,
+        has_loops: builder.has_loops,
+        unknown_externs: builder.unknown_externs,
+    })
+}
+
+/// A part of a variable, as far as its path is known.
+type Part = (VarId, Vec<u32>);
+
+/// What each part was last given: operations, of which there are several where it is put together.
+type Values = BTreeMap<Part, Vec<OperationId>>;
+
+/// A condition that led here, and which way it went.
+type Condition = (Vec<OperationId>, usize);
+
+/// Where control is: what is known of values, and what had to be the case.
+#[derive(Clone, Debug)]
+struct Here {
+    values: Values,
+    conditions: Vec<Condition>,
+}
+
+pub(super) struct Builder<'p> {
+    program: &'p Program,
+    pub(super) costs: Costs,
+    operations: Operations,
+    known: FxHashMap<OperationId, Field>,
+    fields: FxHashMap<SmolStr, OperationId>,
+    values: Values,
+    last_write: FxHashMap<State, OperationId>,
+    has_loops: bool,
+    unknown_externs: Vec<SmolStr>,
+    is_too_large: bool,
+}
+
+/// How the graph of a procedure ends.
+struct Ends {
+    returned: Vec<Here>,
+    exited: Vec<Here>,
+}
+
+impl Builder<'_> {
+    pub(super) fn add(
+        &mut self,
+        kind: Kind,
+        cycles: u32,
+        operands: Vec<OperationId>,
+        span: Span,
+    ) -> OperationId {
+        if self.operations.all.len() >= OPERATIONS_MAX {
+            self.is_too_large = true;
+            return 0;
+        }
+        self.operations.all.push(Operation {
+            kind,
+            cycles,
+            operands,
+            conditions: Vec::new(),
+            index: Vec::new(),
+            name: SmolStr::default(),
+            span,
+        });
+        self.operations.all.len() - 1
+    }
+
+    pub(super) fn field_named(&mut self, name: &str, span: Span) -> OperationId {
+        if let Some(known) = self.fields.get(name) {
+            return *known;
+        }
+        let id = self.add(Kind::Field, 0, Vec::new(), span);
+        if let Some(operation) = self.operations.all.get_mut(id) {
+            operation.name = name.into();
+        }
+        self.fields.insert(name.into(), id);
+        id
+    }
+
+    /// The value that the packet came with.
+    fn field(&mut self, place: &Place, span: Span) -> OperationId {
+        let id = self.field_named(&Printer::new(self.program).place(place), span);
+        if let Some(field) = known_field(self.program, place) {
+            self.known.insert(id, field);
+        }
+        id
+    }
+
+    /// What is read from a place: what was last written to it, to parts of it, or to what it is a part of.
+    pub(super) fn read_place(&mut self, place: &Place, span: Span) -> Vec<OperationId> {
+        let mut all = Vec::new();
+        for step in &place.path {
+            if let Step::Index(e) | Step::SliceAt { lo: e, .. } = step {
+                all.extend(self.value(e, span));
+            }
+        }
+        let part = part_of(place);
+        let mut is_covered = false;
+        let of_var = (part.0, Vec::new())..;
+        for ((var, path), made_of) in self.values.range(of_var) {
+            if *var != part.0 {
+                break;
+            }
+            if part.1.starts_with(path) {
+                is_covered = true;
+                all.extend(made_of);
+            } else if path.starts_with(&part.1) {
+                all.extend(made_of);
+            }
+        }
+        // A variable of the program holds zeros before; what blocks share came with the packet.
+        let is_shared = get(&self.program.variables, part.0)
+            .is_some_and(|variable| matches!(variable.scope, ir::Scope::Pipeline(_)));
+        if !is_covered && is_shared {
+            let id = self.field(place, span);
+            all.push(id);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn write_place(&mut self, place: &Place, made_of: Vec<OperationId>, span: Span) {
+        let part = part_of(place);
+        let is_whole = place.is_static() && !matches!(place.path.last(), Some(Step::Slice { .. }));
+        let mut made_of = made_of;
+        if is_whole {
+            self.values.retain(|(var, path), _| *var != part.0 || !path.starts_with(&part.1));
+        } else {
+            // A part of it changes, which one is not known: the rest stays.
+            made_of.extend(self.read_place(&Place { var: part.0, path: static_path(place) }, span));
+            made_of.sort_unstable();
+            made_of.dedup();
+        }
+        self.values.insert(part, made_of);
+    }
+
+    fn block(&mut self, id: BlockId) -> Values {
+        let program = self.program;
+        let Some(block) = get(&program.blocks, id) else { return Values::new() };
+        let here = Here { values: std::mem::take(&mut self.values), conditions: Vec::new() };
+        let ends = self.graph(&block.graph, here);
+        let all = ends.returned.into_iter().chain(ends.exited).collect();
+        self.join(all, Span::NONE).map_or(Values::new(), |here| here.values)
+    }
+
+    /// Follows a graph from its beginning; code that repeats is followed once.
+    fn graph(&mut self, graph: &Graph, start: Here) -> Ends {
+        let order = self.order(graph);
+        let mut arriving: FxHashMap<NodeId, Vec<Here>> = FxHashMap::default();
+        arriving.insert(graph.entry, vec![start]);
+        let mut ends = Ends { returned: Vec::new(), exited: Vec::new() };
+        for id in order {
+            let (Some(node), Some(from)) = (get(&graph.nodes, id), arriving.remove(&id)) else { continue };
+            if self.is_too_large {
+                break;
+            }
+            let Some(here) = self.join(from, node.terminator.span) else { continue };
+            self.values = here.values;
+            for stmt in &node.stmts {
+                self.stmt(stmt, &here.conditions);
+            }
+            let span = node.terminator.span;
+            let mut go = |values: Values, conditions: Vec<Condition>, to: NodeId| {
+                arriving.entry(to).or_default().push(Here { values, conditions });
+            };
+            match &node.terminator.kind {
+                TerminatorKind::Call { procedure, then, exit } => {
+                    let called = self.call(*procedure, &here.conditions);
+                    for (ends, to) in [(called.returned, *then), (called.exited, *exit)] {
+                        if let Some(after) = self.join(ends, span) {
+                            go(after.values, after.conditions, to);
+                        }
+                    }
+                }
+                TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
+                    let operands = self.values(&keys.iter().collect::<Vec<_>>(), span);
+                    let called = self.apply(*table, operands, [hit, action], &here.conditions, span);
+                    for (ends, to) in [(called.returned, *then), (called.exited, *exit)] {
+                        if let Some(after) = self.join(ends, span) {
+                            go(after.values, after.conditions, to);
+                        }
+                    }
+                }
+                TerminatorKind::Return => {
+                    let values = std::mem::take(&mut self.values);
+                    ends.returned.push(Here { values, conditions: here.conditions });
+                }
+                TerminatorKind::Exit | TerminatorKind::Accept | TerminatorKind::Reject => {
+                    let values = std::mem::take(&mut self.values);
+                    ends.exited.push(Here { values, conditions: here.conditions });
+                }
+                branching => {
+                    let mut condition = Vec::new();
+                    match branching {
+                        TerminatorKind::Branch { condition: e, .. }
+                        | TerminatorKind::Switch { subject: e, .. }
+                        | TerminatorKind::Advance { bits: e, .. } => condition = self.value(e, span),
+                        TerminatorKind::Select { keys, .. } => {
+                            condition = self.values(&keys.iter().collect::<Vec<_>>(), span);
+                        }
+                        // What is extracted came with the packet.
+                        TerminatorKind::Extract { place, .. } | TerminatorKind::Lookahead { place, .. } => {
+                            let part = part_of(place);
+                            self.values.retain(|(var, path), _| *var != part.0 || !path.starts_with(&part.1));
+                        }
+                        _ => {}
+                    }
+                    for (way, to) in branching.successors().into_iter().enumerate() {
+                        let mut conditions = here.conditions.clone();
+                        if !condition.is_empty() {
+                            conditions.push((condition.clone(), way));
+                        }
+                        go(self.values.clone(), conditions, to);
+                    }
+                }
+            }
+        }
+        ends
+    }
+
+    /// Nodes so that each comes after those that lead to it, but for ways back.
+    fn order(&mut self, graph: &Graph) -> Vec<NodeId> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Seen {
+            No,
+            Open,
+            Done,
+        }
+        let mut seen = vec![Seen::No; graph.nodes.len()];
+        let mut order = Vec::new();
+        let mut left = vec![(graph.entry, false)];
+        while let Some((id, is_leaving)) = left.pop() {
+            let Some(node) = get(&graph.nodes, id) else { continue };
+            if is_leaving {
+                seen[index(id)] = Seen::Done;
+                order.push(id);
+                continue;
+            }
+            match seen[index(id)] {
+                Seen::No => {}
+                Seen::Open | Seen::Done => continue,
+            }
+            seen[index(id)] = Seen::Open;
+            left.push((id, true));
+            for to in node.terminator.kind.successors() {
+                match seen.get(index(to)) {
+                    Some(Seen::No) => left.push((to, false)),
+                    Some(Seen::Open) => self.has_loops = true,
+                    Some(Seen::Done) | None => {}
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// Where several ways meet: values that differ are selected by what told the ways apart.
+    fn join(&mut self, mut ways: Vec<Here>, span: Span) -> Option<Here> {
+        if ways.len() <= 1 {
+            return ways.pop();
+        }
+        let first = ways.first()?;
+        let common: Vec<Condition> = first
+            .conditions
+            .iter()
+            .filter(|condition| ways.iter().all(|way| way.conditions.contains(condition)))
+            .cloned()
+            .collect();
+        let mut deciding: Vec<OperationId> = ways
+            .iter()
+            .flat_map(|way| way.conditions.iter().filter(|c| !common.contains(c)))
+            .flat_map(|(operations, _)| operations.iter().copied())
+            .collect();
+        deciding.sort_unstable();
+        deciding.dedup();
+        let mut parts: Vec<Part> = ways.iter().flat_map(|way| way.values.keys().cloned()).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let mut values = Values::new();
+        for part in parts {
+            let each: Vec<Option<&Vec<OperationId>>> = ways.iter().map(|way| way.values.get(&part)).collect();
+            if let Some(Some(same)) = each.first()
+                && each.iter().all(|other| *other == Some(*same))
+            {
+                values.insert(part, (*same).clone());
+                continue;
+            }
+            let is_missing = each.iter().any(Option::is_none);
+            let mut operands: Vec<_> = each.into_iter().flatten().flatten().copied().collect();
+            if is_missing && let Some(place) = place_of(self.program, &part) {
+                // What it held before the ways parted: some part of them says it, or the packet.
+                let covering = ways.iter().filter(|way| !way.values.contains_key(&part));
+                for way in covering.map(|way| way.values.clone()).collect::<Vec<_>>() {
+                    let kept = std::mem::replace(&mut self.values, way);
+                    operands.extend(self.read_place(&place, span));
+                    self.values = kept;
+                }
+            }
+            operands.extend(&deciding);
+            operands.sort_unstable();
+            operands.dedup();
+            let made_of = if operands.is_empty() {
+                operands
+            } else {
+                let cycles = self.costs.select;
+                vec![self.add(Kind::Select, cycles, operands, span)]
+            };
+            values.insert(part, made_of);
+        }
+        Some(Here { values, conditions: common })
+    }
+
+    fn call(&mut self, procedure: ProcedureId, conditions: &[Condition]) -> Ends {
+        let program = self.program;
+        let here = Here { values: std::mem::take(&mut self.values), conditions: conditions.to_vec() };
+        match get(&program.procedures, procedure) {
+            Some(procedure) if !self.is_too_large => self.graph(&procedure.graph, here),
+            _ => Ends { returned: vec![here], exited: Vec::new() },
+        }
+    }
+
+    fn apply(
+        &mut self,
+        id: TableId,
+        operands: Vec<OperationId>,
+        results: [&Option<Place>; 2],
+        conditions: &[Condition],
+        span: Span,
+    ) -> Ends {
+        let program = self.program;
+        let here = |values: &Values| Here { values: values.clone(), conditions: conditions.to_vec() };
+        let Some(table) = get(&program.tables, id) else {
+            return Ends { returned: vec![here(&self.values)], exited: Vec::new() };
+        };
+        // Without a key there is one outcome, which the control plane chooses.
+        let found = match operands.is_empty() {
+            true => Vec::new(),
+            false => {
+                let cycles = self.costs.table;
+                vec![self.add(Kind::Table(id), cycles, operands, table.span)]
+            }
+        };
+        for place in results.into_iter().flatten() {
+            self.write_place(place, found.clone(), span);
+        }
+        for object in [table.direct_counter, table.direct_meter].into_iter().flatten() {
+            self.direct(object, &found, conditions, table.span);
+        }
+        let before = std::mem::take(&mut self.values);
+        let mut ends = Ends { returned: Vec::new(), exited: Vec::new() };
+        for (way, action) in table.actions.iter().enumerate() {
+            let Some(procedure) = get(&program.procedures, action.procedure) else { continue };
+            self.values = before.clone();
+            for param in &procedure.params {
+                self.write_place(&Place::var(*param), found.clone(), span);
+            }
+            let mut conditions = conditions.to_vec();
+            if !found.is_empty() {
+                conditions.push((found.clone(), way));
+            }
+            let called = self.call(action.procedure, &conditions);
+            ends.returned.extend(called.returned);
+            ends.exited.extend(called.exited);
+        }
+        if table.actions.is_empty() {
+            ends.returned.push(here(&before));
+        }
+        ends
+    }
+
+    /// A counter or meter with a cell for each entry of a table.
+    fn direct(&mut self, object: ObjectId, found: &[OperationId], conditions: &[Condition], span: Span) {
+        let state = State::Object(object);
+        if !self.last_write.contains_key(&state) {
+            let is_meter = get(&self.program.objects, object).is_some_and(|o| o.type_name.contains("meter"));
+            self.update(state, is_meter, found.to_vec(), conditions, span);
+        }
+    }
+
+    fn update(
+        &mut self,
+        state: State,
+        is_meter: bool,
+        index: Vec<OperationId>,
+        conditions: &[Condition],
+        span: Span,
+    ) -> OperationId {
+        let cycles = if is_meter { self.costs.meter } else { self.costs.counter };
+        let before = self.last_write.get(&state).copied();
+        let id = self.add(Kind::Update(state), cycles, before.into_iter().collect(), span);
+        self.last_write.insert(state, id);
+        self.guard(id, index, conditions);
+        id
+    }
+
+    fn guard(&mut self, id: OperationId, index: Vec<OperationId>, conditions: &[Condition]) {
+        let Some(operation) = self.operations.all.get_mut(id) else { return };
+        operation.index = index;
+        let mut conditions: Vec<_> =
+            conditions.iter().flat_map(|(operations, _)| operations).copied().collect();
+        conditions.sort_unstable();
+        conditions.dedup();
+        operation.conditions = conditions;
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, conditions: &[Condition]) {
+        match &stmt.kind {
+            StmtKind::Assign { place, value } => self.assign(place, value, stmt.span),
+            StmtKind::Emit(_) => {}
+            StmtKind::Extern { op, name, object, args, result } => {
+                self.call_extern(*op, name, *object, args, result.as_ref(), conditions, stmt.span);
+            }
+        }
+    }
+
+    /// Copies of whole structs keep apart what their parts are made of.
+    fn assign(&mut self, to: &Place, value: &ir::Expr, span: Span) {
+        if let ir::ExprKind::Read(from) = &value.kind
+            && value.ty.width_bits().is_none()
+            && from.is_static()
+            && to.is_static()
+        {
+            let (source, target) = (part_of(from), part_of(to));
+            let parts: Vec<(Part, Vec<OperationId>)> = self
+                .values
+                .iter()
+                .filter(|((var, path), _)| *var == source.0 && path.starts_with(&source.1))
+                .map(|((_, path), made_of)| {
+                    let path = target.1.iter().chain(&path[source.1.len()..]).copied().collect();
+                    ((target.0, path), made_of.clone())
+                })
+                .collect();
+            if !parts.is_empty() {
+                self.values.retain(|(var, path), _| *var != target.0 || !path.starts_with(&target.1));
+                self.values.extend(parts);
+                return;
+            }
+        }
+        let made_of = self.value(value, span);
+        self.write_place(to, made_of, span);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a statement")]
+    fn call_extern(
+        &mut self,
+        op: ExternOp,
+        name: &SmolStr,
+        object: Option<ObjectId>,
+        args: &[Arg],
+        result: Option<&Place>,
+        conditions: &[Condition],
+        span: Span,
+    ) {
+        let state = object.map(State::Object);
+        let input = |builder: &mut Self, arg: Option<&Arg>| match arg {
+            Some(Arg::In(e)) => builder.value(e, span),
+            Some(Arg::Fields(fields)) => builder.values(&fields.iter().collect::<Vec<_>>(), span),
+            Some(Arg::Ref(_) | Arg::Str(_) | Arg::Absent) | None => Vec::new(),
+        };
+        let output = |arg: Option<&Arg>| match arg {
+            Some(Arg::Ref(place)) => Some(place.clone()),
+            _ => None,
+        };
+        match (op, state) {
+            (ExternOp::RegisterRead, Some(state)) => {
+                let index = input(self, args.get(1));
+                let id = self.read_state(state, index, span);
+                if let Some(place) = output(args.first()) {
+                    self.write_place(&place, vec![id], span);
+                }
+            }
+            (ExternOp::RegisterGet, Some(state)) => {
+                let index = input(self, args.first());
+                let id = self.read_state(state, index, span);
+                if let Some(place) = result {
+                    self.write_place(place, vec![id], span);
+                }
+            }
+            (ExternOp::RegisterWrite, Some(state)) => {
+                let index = input(self, args.first());
+                let operands = input(self, args.get(1));
+                let cycles = self.costs.memory_write;
+                let id = self.add(Kind::Write(state), cycles, operands, span);
+                self.guard(id, index, conditions);
+                self.last_write.insert(state, id);
+            }
+            (ExternOp::CounterCount | ExternOp::CounterAdd, Some(state)) => {
+                let index = input(self, args.first());
+                self.update(state, false, index, conditions, span);
+            }
+            // Of a table's entry: what its key is made of is known where the table is applied.
+            (ExternOp::DirectCounterCount, Some(_)) => {}
+            (ExternOp::MeterExecute, Some(state)) => {
+                let index = input(self, args.first());
+                let id = self.update(state, true, index, conditions, span);
+                if let Some(place) = args.iter().find_map(|arg| output(Some(arg))) {
+                    self.write_place(&place, vec![id], span);
+                }
+            }
+            (ExternOp::DirectMeterRead, Some(state)) => {
+                let id = self.last_write.get(&state).copied();
+                if let Some(place) = args.iter().find_map(|arg| output(Some(arg))) {
+                    self.write_place(&place, id.into_iter().collect(), span);
+                }
+            }
+            _ => self.compute(op, name, args, result, span),
+        }
+    }
+
+    fn read_state(&mut self, state: State, index: Vec<OperationId>, span: Span) -> OperationId {
+        // After a write of the same packet it is that which is read.
+        let before = self.last_write.get(&state).copied();
+        let id = self.add(Kind::Read(state), self.costs.memory_read, before.into_iter().collect(), span);
+        self.guard(id, index, &[]);
+        id
+    }
+
+    /// Externs that leave nothing behind, or of which that is not known.
+    fn compute(&mut self, op: ExternOp, name: &SmolStr, args: &[Arg], result: Option<&Place>, span: Span) {
+        let kind = match op {
+            ExternOp::Hash
+            | ExternOp::HashRaw
+            | ExternOp::Checksum16Get
+            | ExternOp::ChecksumReplace2
+            | ExternOp::ChecksumReplace4
+            | ExternOp::Ipv4Checksum
+            | ExternOp::VerifyChecksum
+            | ExternOp::UpdateChecksum
+            | ExternOp::VerifyChecksumWithPayload
+            | ExternOp::UpdateChecksumWithPayload => Kind::Hash,
+            ExternOp::Random => Kind::Random,
+            ExternOp::TimeNanoseconds => Kind::Field,
+            ExternOp::User => {
+                if !self.unknown_externs.contains(name) {
+                    self.unknown_externs.push(name.clone());
+                }
+                Kind::Call
+            }
+            // Verdicts and messages: nothing that is computed with.
+            _ => Kind::Wire,
+        };
+        if kind == Kind::Wire {
+            return;
+        }
+        let mut operands = Vec::new();
+        let mut outputs: Vec<Place> = result.cloned().into_iter().collect();
+        for arg in args {
+            match arg {
+                Arg::In(e) => operands.extend(self.value(e, span)),
+                Arg::Fields(fields) => {
+                    operands.extend(self.values(&fields.iter().collect::<Vec<_>>(), span));
+                }
+                Arg::Ref(place) => {
+                    // The result of a known function is only written.
+                    if kind == Kind::Call {
+                        operands.extend(self.read_place(place, span));
+                    }
+                    outputs.push(place.clone());
+                }
+                Arg::Str(_) | Arg::Absent => {}
+            }
+        }
+        operands.sort_unstable();
+        operands.dedup();
+        if outputs.is_empty() {
+            return;
+        }
+        let id = match kind {
+            Kind::Field => self.field_named(name, span),
+            _ => self.add(kind, self.cycles_of(kind), operands, span),
+        };
+        outputs.iter().for_each(|place| self.write_place(place, vec![id], span));
+    }
+}
+
+/// A place up to where its path is computed, or goes into bits.
+fn static_path(place: &Place) -> Vec<Step> {
+    let is_known =
+        |step: &&Step| matches!(step, Step::Field(_) | Step::Element(_) | Step::Valid | Step::NextIndex);
+    place.path.iter().take_while(is_known).cloned().collect()
+}
+
+const VALID: u32 = u32::MAX;
+const NEXT_INDEX: u32 = u32::MAX - 1;
+
+fn part_of(place: &Place) -> Part {
+    let number = |step: &Step| match step {
+        Step::Field(i) | Step::Element(i) => Some(*i),
+        Step::Valid => Some(VALID),
+        Step::NextIndex => Some(NEXT_INDEX),
+        Step::Index(_) | Step::Slice { .. } | Step::SliceAt { .. } => None,
+    };
+    (place.var, place.path.iter().map_while(number).collect())
+}
+
+/// The place of a part; `None` when the program has no such place.
+fn place_of(program: &Program, (var, path): &Part) -> Option<Place> {
+    let mut place = Place::var(*var);
+    let mut ty = get(&program.variables, *var)?.ty.clone();
+    for number in path {
+        let step = match (*number, &ty) {
+            (VALID, _) => Step::Valid,
+            (NEXT_INDEX, _) => Step::NextIndex,
+            (i, ir::Type::Stack { .. } | ir::Type::Array { .. }) => Step::Element(i),
+            (i, _) => Step::Field(i),
+        };
+        ty = program.step_type(&ty, &step)?;
+        place = place.then(step);
+    }
+    Some(place)
+}

@@ -1,0 +1,219 @@
+//! What has to happen between a read and a write of state.
+
+use super::atom::{Atom, NoAtom};
+use super::costs::Costs;
+use super::fields::KeySource;
+use super::operations::{Kind, OperationId, Operations, State};
+use crate::config::Action;
+use crate::traffic::Field;
+use diagnostics::Span;
+use ir::lookup::get;
+use ir::{ObjectId, Program};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+
+/// Operations that have to be one action: the next packet of the same state must not come between them.
+#[derive(Clone, Debug)]
+pub struct Codelet {
+    pub kind: CodeletKind,
+    /// What it reads and writes: extern objects, by name.
+    pub objects: Vec<(ObjectId, SmolStr)>,
+    /// Everything in it, in the order of the program.
+    pub operations: Vec<OperationId>,
+    /// The longest way from a read to a write.
+    pub steps: Vec<Step>,
+    /// From a read to the last write: at least 1.
+    pub cycles: u32,
+    pub key: KeySource,
+    /// The smallest atom of a pipeline with one stateful operation per stage that does it.
+    pub atom: Result<Atom, NoAtom>,
+    /// Of the first read or write.
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeletKind {
+    /// Nobody writes: no packet need wait.
+    ReadOnly,
+    /// Nobody reads: the last one wins.
+    WriteOnly,
+    ReadModifyWrite,
+    /// A counter or a meter of the architecture.
+    BuiltIn,
+}
+
+/// An operation on the longest way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub operation: OperationId,
+    pub cycles: u32,
+}
+
+impl Codelet {
+    /// What a packet does in the pipeline.
+    pub fn action(&self) -> Action {
+        match self.kind {
+            CodeletKind::ReadOnly => Action::read_only(self.cycles),
+            CodeletKind::WriteOnly | CodeletKind::ReadModifyWrite | CodeletKind::BuiltIn => {
+                Action::new(self.cycles)
+            }
+        }
+    }
+}
+
+pub(super) fn codelets(
+    program: &Program,
+    operations: &Operations,
+    costs: &Costs,
+    known: &dyn Fn(OperationId) -> Option<Field>,
+) -> Vec<Codelet> {
+    let circles = circles(operations);
+    let mut found = Vec::new();
+    for circle in circles {
+        let stateful: Vec<OperationId> =
+            circle.iter().copied().filter(|id| operations.all[*id].kind.state().is_some()).collect();
+        let Some(first) = stateful.first() else { continue };
+        let mut objects: Vec<(ObjectId, SmolStr)> = stateful
+            .iter()
+            .filter_map(|id| operations.all[*id].kind.state())
+            .map(|State::Object(id)| (id, get(&program.objects, id).map_or("?".into(), |o| o.name.clone())))
+            .collect();
+        objects.sort_unstable_by_key(|(id, _)| ir::lookup::index(*id));
+        objects.dedup();
+        let has = |wanted: fn(Kind) -> bool| stateful.iter().any(|id| wanted(operations.all[*id].kind));
+        let kind = if has(|kind| matches!(kind, Kind::Update(_))) {
+            CodeletKind::BuiltIn
+        } else {
+            match (has(|k| matches!(k, Kind::Read(_))), has(|k| matches!(k, Kind::Write(_)))) {
+                (true, false) => CodeletKind::ReadOnly,
+                (false, _) => CodeletKind::WriteOnly,
+                (true, true) => CodeletKind::ReadModifyWrite,
+            }
+        };
+        let (steps, cycles) = longest(operations, &circle);
+        let span = operations.all[*first].span;
+        found.push(Codelet {
+            kind,
+            atom: Atom::of(operations, &circle, objects.len(), costs),
+            key: shared_key(operations, known, &stateful),
+            cycles: cycles.max(1),
+            objects,
+            operations: circle,
+            steps,
+            span,
+        });
+    }
+    found
+}
+
+/// Operations that depend on each other, through the state of the next packet: strongly connected components, by
+/// Tarjan's algorithm without recursion. Each is in ascending order, and they come in the order of their first.
+fn circles(operations: &Operations) -> Vec<Vec<OperationId>> {
+    let n = operations.all.len();
+    // What reads and what writes the same state belongs together: each has an arrow to the others.
+    let mut of_state: FxHashMap<State, Vec<OperationId>> = FxHashMap::default();
+    for (id, operation) in operations.all.iter().enumerate() {
+        if let Some(state) = operation.kind.state() {
+            of_state.entry(state).or_default().push(id);
+        }
+    }
+    let mut arrows: Vec<Vec<OperationId>> = (0..n).map(|id| operations.needs(id).collect()).collect();
+    for together in of_state.values() {
+        for pair in together.windows(2) {
+            if let [one, other] = *pair {
+                arrows[one].push(other);
+                arrows[other].push(one);
+            }
+        }
+    }
+    const UNSEEN: usize = usize::MAX;
+    let (mut number, mut lowest) = (vec![UNSEEN; n], vec![0; n]);
+    let (mut on_stack, mut stack, mut found) = (vec![false; n], Vec::new(), Vec::new());
+    let mut next_number = 0;
+    for root in 0..n {
+        if number[root] != UNSEEN {
+            continue;
+        }
+        let mut calls = vec![(root, 0)];
+        while let Some((id, at)) = calls.pop() {
+            if at == 0 {
+                (number[id], lowest[id]) = (next_number, next_number);
+                next_number += 1;
+                on_stack[id] = true;
+                stack.push(id);
+            }
+            if let Some(&to) = arrows[id].get(at) {
+                calls.push((id, at + 1));
+                if number[to] == UNSEEN {
+                    calls.push((to, 0));
+                } else if on_stack[to] {
+                    lowest[id] = lowest[id].min(number[to]);
+                }
+                continue;
+            }
+            if lowest[id] == number[id] {
+                let mut circle = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    circle.push(member);
+                    if member == id {
+                        break;
+                    }
+                }
+                circle.sort_unstable();
+                found.push(circle);
+            }
+            if let Some((caller, _)) = calls.last() {
+                lowest[*caller] = lowest[*caller].min(lowest[id]);
+            }
+        }
+    }
+    found.sort_unstable_by_key(|circle| circle.first().copied());
+    found
+}
+
+/// The dearest way through the operations of a circle, in the order of the program; what comes from outside is
+/// ready before.
+fn longest(operations: &Operations, circle: &[OperationId]) -> (Vec<Step>, u32) {
+    let mut best: FxHashMap<OperationId, (u32, Option<OperationId>)> = FxHashMap::default();
+    for id in circle {
+        let before = operations
+            .needs(*id)
+            .filter_map(|need| best.get(&need).map(|(cycles, _)| (*cycles, need)))
+            .max_by_key(|(cycles, need)| (*cycles, std::cmp::Reverse(*need)));
+        let cycles = operations.all[*id].cycles;
+        let (so_far, from) = before.map_or((0, None), |(so_far, need)| (so_far, Some(need)));
+        best.insert(*id, (so_far.saturating_add(cycles), from));
+    }
+    let Some((last, (cycles, _))) =
+        best.iter().max_by_key(|(id, (cycles, _))| (*cycles, **id)).map(|(id, b)| (*id, *b))
+    else {
+        return (Vec::new(), 0);
+    };
+    let mut steps = Vec::new();
+    let mut at = Some(last);
+    while let Some(id) = at {
+        steps.push(Step { operation: id, cycles: operations.all[id].cycles });
+        at = best.get(&id).and_then(|(_, from)| *from);
+    }
+    steps.reverse();
+    (steps, cycles)
+}
+
+/// What all accesses have in common: a lock has to keep apart whatever may meet in any of them.
+fn shared_key(
+    operations: &Operations,
+    known: &dyn Fn(OperationId) -> Option<Field>,
+    stateful: &[OperationId],
+) -> KeySource {
+    let mut all = stateful.iter().map(|id| KeySource::of(operations, known, &operations.all[*id].index));
+    let mut shared = all.next().unwrap_or_default();
+    for other in all {
+        shared.fields.retain(|field| other.fields.contains(field));
+        shared.names.retain(|name| other.names.contains(name));
+        shared.unknown.retain(|name| other.unknown.contains(name));
+        shared.is_hashed |= other.is_hashed;
+        shared.is_looked_up |= other.is_looked_up;
+    }
+    shared
+}

@@ -1,0 +1,155 @@
+//! Where keys come from: fields of headers that traffic has, too.
+
+use super::operations::{Kind, OperationId, Operations};
+use crate::traffic::{Field, Key};
+use ir::lookup::get;
+use ir::{Place, Program, Step, StructKind, Type};
+use smol_str::SmolStr;
+
+/// What the index of some state is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeySource {
+    /// The fields that captures and generated traffic have.
+    pub fields: Vec<Field>,
+    /// As the program spells all of them.
+    pub names: Vec<SmolStr>,
+    /// Those that traffic does not have: without them more packets share state than in truth.
+    pub unknown: Vec<SmolStr>,
+    /// Whether it goes through a hash: different values may share state.
+    pub is_hashed: bool,
+    /// Whether it is the result of a table: entries with the same data share state.
+    pub is_looked_up: bool,
+}
+
+impl KeySource {
+    pub fn key(&self) -> Key {
+        Key::of_fields(&self.fields)
+    }
+
+    /// The same state always.
+    pub fn is_constant(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Everything that these operations are made of.
+    pub(crate) fn of(
+        operations: &Operations,
+        known: &dyn Fn(OperationId) -> Option<Field>,
+        roots: &[OperationId],
+    ) -> KeySource {
+        let mut source = KeySource::default();
+        let mut seen = vec![false; operations.all.len()];
+        let mut left = roots.to_vec();
+        while let Some(id) = left.pop() {
+            let (Some(operation), Some(seen @ false)) = (operations.get(id), seen.get_mut(id)) else {
+                continue;
+            };
+            *seen = true;
+            match operation.kind {
+                Kind::Field => {
+                    source.names.push(operation.name.clone());
+                    match known(id) {
+                        Some(field) => source.fields.push(field),
+                        None => source.unknown.push(operation.name.clone()),
+                    }
+                }
+                Kind::Hash => source.is_hashed = true,
+                Kind::Table(_) => source.is_looked_up = true,
+                _ => {}
+            }
+            left.extend(&operation.operands);
+            left.extend(&operation.index);
+        }
+        for names in [&mut source.names, &mut source.unknown] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        source.fields.sort_unstable();
+        source.fields.dedup();
+        source
+    }
+}
+
+/// The field of traffic that a place is, by the layout of its header: a header of 160 bits whose bits 96 to 127 are
+/// a field is IPv4, whatever the program calls it.
+pub fn known_field(program: &Program, place: &Place) -> Option<Field> {
+    let mut ty = get(&program.variables, place.var)?.ty.clone();
+    for step in &place.path {
+        if let (Step::Field(index), Type::Struct(id)) = (step, &ty) {
+            let header = get(&program.structs, *id)?;
+            if header.kind == StructKind::Header {
+                let widths: Option<Vec<u32>> = header.fields.iter().map(|f| fixed_bits(&f.ty)).collect();
+                return by_layout(&widths?, *index as usize);
+            }
+        }
+        ty = program.step_type(&ty, step)?;
+    }
+    None
+}
+
+/// The width, 0 of what varies.
+fn fixed_bits(ty: &Type) -> Option<u32> {
+    match ty {
+        Type::Varbit(_) => Some(0),
+        other => other.width_bits(),
+    }
+}
+
+fn by_layout(widths: &[u32], index: usize) -> Option<Field> {
+    let offset: u32 = widths.get(..index)?.iter().sum();
+    let width = *widths.get(index)?;
+    let total: u32 = widths.iter().sum();
+    // Whether some field begins there and is as wide.
+    let has = |at: u32, wide: u32| {
+        let mut offset = 0;
+        widths.iter().any(|w| {
+            let is_it = offset == at && *w == wide;
+            offset += w;
+            is_it
+        })
+    };
+    let known: &[(u32, u32, Field)] = match total {
+        112 if has(0, 48) && has(48, 48) => &[
+            (0, 48, Field::EthernetDestination),
+            (48, 48, Field::EthernetSource),
+            (96, 16, Field::EtherType),
+        ],
+        // RFC 791; RFC 9293 has ports first.
+        160 if has(96, 32) && has(128, 32) => &[
+            (8, 8, Field::DifferentiatedServices),
+            (72, 8, Field::Protocol),
+            (96, 32, Field::Source),
+            (128, 32, Field::Destination),
+        ],
+        320 if has(64, 128) && has(192, 128) => {
+            &[(48, 8, Field::Protocol), (64, 128, Field::Source), (192, 128, Field::Destination)]
+        }
+        160 | 64 if has(0, 16) && has(16, 16) => {
+            &[(0, 16, Field::SourcePort), (16, 16, Field::DestinationPort)]
+        }
+        32 if has(20, 12) || has(4, 12) => &[(4, 12, Field::Vlan)],
+        _ => &[],
+    };
+    known.iter().find(|(at, wide, _)| *at == offset && *wide == width).map(|(_, _, field)| *field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_known_by_their_layout() {
+        let ipv4 = [4, 4, 8, 16, 16, 3, 13, 8, 8, 16, 32, 32];
+        let of = |index| by_layout(&ipv4, index);
+        assert_eq!([of(2), of(8)], [Some(Field::DifferentiatedServices), Some(Field::Protocol)]);
+        assert_eq!([of(10), of(11), of(9)], [Some(Field::Source), Some(Field::Destination), None]);
+        let tcp = [16, 16, 32, 32, 4, 3, 9, 16, 16, 16];
+        assert_eq!(by_layout(&tcp, 1), Some(Field::DestinationPort));
+        assert_eq!(by_layout(&[16; 4], 0), Some(Field::SourcePort));
+        assert_eq!(by_layout(&[48, 48, 16], 1), Some(Field::EthernetSource));
+        assert_eq!(by_layout(&[4, 8, 20, 16, 8, 8, 128, 128], 7), Some(Field::Destination));
+        assert_eq!(by_layout(&[3, 1, 12, 16], 2), Some(Field::Vlan));
+        // As long as UDP, but something else.
+        assert_eq!(by_layout(&[32, 32], 0), None);
+    }
+}

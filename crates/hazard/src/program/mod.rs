@@ -1,0 +1,22 @@
+//! From a P4 program to its stateful actions: what they lock, and for how many cycles.
+//!
+//! The code of each block becomes a graph of operations ([`Operations`]): what a packet computes, with branches
+//! turned into selections, as a pipeline without jumps would do it. What has to happen between the read of a value
+//! and its write, for the next packet to find it, is a [`Codelet`]: operations that depend on each other in a
+//! circle through the state (Sivaraman et al., "Packet Transactions", 2016). Everything else can be done in stages
+//! before or after.
+
+mod atom;
+mod build;
+mod codelet;
+mod costs;
+mod expr;
+mod fields;
+mod operations;
+
+pub use atom::{Atom, NoAtom};
+pub use build::{Analysis, TooLarge, analyse};
+pub use codelet::{Codelet, CodeletKind, Step};
+pub use costs::{CostError, Costs};
+pub use fields::{KeySource, known_field};
+pub use operations::{Kind, Operation, OperationId, Operations};

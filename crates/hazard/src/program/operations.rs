@@ -1,0 +1,114 @@
+//! What a packet computes, as a graph.
+
+use diagnostics::Span;
+use ir::{ObjectId, TableId};
+use smol_str::SmolStr;
+
+pub type OperationId = usize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value that comes with the packet: a header field, metadata.
+    Field,
+    /// Bits of a value in another order: slices, casts, shifts by constants. Costs nothing.
+    Wire,
+    Add,
+    Compare,
+    Logic,
+    Select,
+    Shift,
+    Multiply,
+    Divide,
+    Hash,
+    Random,
+    /// The result of a lookup.
+    Table(TableId),
+    /// Of an extern that is not known.
+    Call,
+    Read(State),
+    Write(State),
+    /// Reads, changes and writes at once: counters and meters.
+    Update(State),
+}
+
+/// Something that packets leave for those after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    Object(ObjectId),
+}
+
+impl Kind {
+    pub fn state(self) -> Option<State> {
+        match self {
+            Kind::Read(state) | Kind::Write(state) | Kind::Update(state) => Some(state),
+            Kind::Field
+            | Kind::Wire
+            | Kind::Add
+            | Kind::Compare
+            | Kind::Logic
+            | Kind::Select
+            | Kind::Shift
+            | Kind::Multiply
+            | Kind::Divide
+            | Kind::Hash
+            | Kind::Random
+            | Kind::Table(_)
+            | Kind::Call => None,
+        }
+    }
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Field => "field",
+            Kind::Wire => "wires",
+            Kind::Add => "add",
+            Kind::Compare => "compare",
+            Kind::Logic => "logic",
+            Kind::Select => "select",
+            Kind::Shift => "shift",
+            Kind::Multiply => "multiply",
+            Kind::Divide => "divide",
+            Kind::Hash => "hash",
+            Kind::Random => "random",
+            Kind::Table(_) => "table",
+            Kind::Call => "extern",
+            Kind::Read(_) => "read",
+            Kind::Write(_) => "write",
+            Kind::Update(_) => "update",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub kind: Kind,
+    pub cycles: u32,
+    /// What its value is made of.
+    pub operands: Vec<OperationId>,
+    /// What decides whether it happens: conditions of branches around a write.
+    pub conditions: Vec<OperationId>,
+    /// Of reads, writes and updates: what the index is made of.
+    pub index: Vec<OperationId>,
+    /// Of fields: as the program spells it.
+    pub name: SmolStr,
+    pub span: Span,
+}
+
+/// In the order of the program: operands come before what uses them.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    pub all: Vec<Operation>,
+}
+
+impl Operations {
+    pub fn get(&self, id: OperationId) -> Option<&Operation> {
+        self.all.get(id)
+    }
+
+    /// Everything that an operation needs first.
+    pub fn needs(&self, id: OperationId) -> impl Iterator<Item = OperationId> {
+        let operation = self.all.get(id);
+        operation.into_iter().flat_map(|o| o.operands.iter().chain(&o.conditions).chain(&o.index)).copied()
+    }
+}
