@@ -124,10 +124,11 @@ fn by_layout(widths: &[u32], index: usize) -> Option<Field> {
         320 if has(64, 128) && has(192, 128) => {
             &[(48, 8, Field::Protocol), (64, 128, Field::Source), (192, 128, Field::Destination)]
         }
-        160 | 64 if has(0, 16) && has(16, 16) => {
+        // The ports of TCP or UDP, or only what the two have in common.
+        160 | 64 | 32 if has(0, 16) && has(16, 16) => {
             &[(0, 16, Field::SourcePort), (16, 16, Field::DestinationPort)]
         }
-        32 if has(20, 12) || has(4, 12) => &[(4, 12, Field::Vlan)],
+        32 if has(4, 12) => &[(4, 12, Field::Vlan)],
         _ => &[],
     };
     known.iter().find(|(at, wide, _)| *at == offset && *wide == width).map(|(_, _, field)| *field)

@@ -1,9 +1,11 @@
 //! `siding sim`.
 
 use super::bench_chart;
+use super::load::load;
 use super::sim_figure::figure;
 use super::sim_grid::{Frame, grid};
 use super::sim_output::{heading, points_json, run_json, tables};
+use super::sim_program::{Explained, costs};
 use super::sim_sweep::Sweep;
 use super::sim_traffic::{Problem, Traffic};
 use crate::cli::SimArgs;
@@ -28,8 +30,23 @@ pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
     }
 }
 
-fn simulate(args: &SimArgs, _matches: &ArgMatches) -> Result<(), Problem> {
+fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
+    let costs = costs(args)?;
+    if args.print_costs {
+        output::out(&costs.text());
+        return Ok(());
+    }
     let frame = Frame::new(args)?;
+    let loaded = match &args.program {
+        // What there is to say about it has been said.
+        Some(program) => Some(load(program, &args.front_end, matches).map_err(|exit| (String::new(), exit))?),
+        None => None,
+    };
+    let explained = loaded.as_ref().map(|loaded| Explained::new(loaded, args, costs)).transpose()?;
+    if let (Some(explained), true) = (&explained, args.explain) {
+        show(args, &explained.json(), &explained.text());
+        return Ok(());
+    }
     let traffic = Traffic::new(args, if args.figure.is_some() { FIGURE_PACKETS } else { PACKETS })?;
     let survey = traffic.survey()?;
     let sweep = Sweep {
@@ -44,6 +61,11 @@ fn simulate(args: &SimArgs, _matches: &ArgMatches) -> Result<(), Problem> {
         let figure = figure(which, args, &traffic, &survey, &frame, &sweep)?;
         show(args, &figure.json, &figure.text);
         return draw(args, &figure.chart);
+    }
+    if let Some(explained) = &explained {
+        let (value, text) = explained.simulate(args, &traffic, &survey, &frame, &sweep)?;
+        show(args, &value, &text);
+        return Ok(());
     }
     let cycles: Vec<u32> = (1..=30).collect();
     let points = grid(args, &cycles, &Key::five_tuple())?;

@@ -1,0 +1,273 @@
+//! `siding sim prog.p4`: what of a program is stateful, said in words and simulated.
+
+use super::load::Loaded;
+use super::sim_grid::{Frame, Point, grid};
+use super::sim_output::{heading, number, points_json, run_json, tables};
+use super::sim_sweep::Sweep;
+use super::sim_traffic::{Problem, Survey, Traffic};
+use crate::cli::{PolicyArg, SimArgs};
+use crate::output::Exit;
+use diagnostics::{SourceMap, Span};
+use hazard::program::{Analysis, Codelet, CodeletKind, Costs, NoAtom, OperationId, analyse};
+use hazard::traffic::Key;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// A program and what was found in it.
+pub struct Explained<'a> {
+    pub analysis: Analysis,
+    sources: &'a SourceMap,
+    program: String,
+    costs: Costs,
+}
+
+pub fn costs(args: &SimArgs) -> Result<Costs, Problem> {
+    let Some(path) = &args.costs else { return Ok(Costs::default()) };
+    let at = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|e| (at(&e), Exit::Environment))?;
+    Costs::parse(&text).map_err(|e| (at(&e), Exit::Usage))
+}
+
+impl<'a> Explained<'a> {
+    pub fn new(loaded: &'a Loaded, args: &SimArgs, costs: Costs) -> Result<Explained<'a>, Problem> {
+        let analysis =
+            analyse(&loaded.runnable.program, &costs).map_err(|e| (e.to_string(), Exit::Environment))?;
+        let program = args.program.as_ref().map_or(String::new(), |path| path.display().to_string());
+        Ok(Explained { analysis, sources: &loaded.sources, program, costs })
+    }
+
+    fn line(&self, span: Span) -> Option<u32> {
+        self.sources.locate(span).map(|location| location.line)
+    }
+
+    /// `add (line 40)`.
+    fn step(&self, id: OperationId) -> String {
+        let Some(operation) = self.analysis.operations.get(id) else { return String::new() };
+        let place = self.line(operation.span).map_or(String::new(), |line| format!(" (line {line})"));
+        let cycles =
+            if operation.cycles > 1 { format!(", {} cycles", operation.cycles) } else { String::new() };
+        format!("{}{place}{cycles}", operation.kind.name())
+    }
+
+    /// Steps that cost something.
+    fn steps(&self, codelet: &Codelet) -> Vec<String> {
+        codelet.steps.iter().filter(|step| step.cycles > 0).map(|step| self.step(step.operation)).collect()
+    }
+
+    fn no_atom(&self, reason: NoAtom) -> String {
+        match reason {
+            NoAtom::Operation { operation } => {
+                let name = self.analysis.operations.get(operation).map_or("", |o| o.kind.name());
+                format!(
+                    "{} is between the read and the write, and no atom has a `{name}`",
+                    self.step(operation)
+                )
+            }
+            NoAtom::Arithmetic { n } => {
+                format!("{n} operations in a row between the read and the write, and atoms have one")
+            }
+            NoAtom::Conditions { n } => format!("{n} conditions in a row, and atoms have two at most"),
+            NoAtom::States { n } => format!("{n} values depend on each other, and atoms have two at most"),
+        }
+    }
+
+    fn words(&self, codelet: &Codelet) -> String {
+        let names: Vec<&str> = codelet.objects.iter().map(|(_, name)| name.as_str()).collect();
+        let place = self.line(codelet.span).map_or(String::new(), |line| format!(":{line}"));
+        let mut text = format!("{} ({}{place})\n", names.join(", "), self.program);
+        let what = match codelet.kind {
+            CodeletKind::ReadOnly => "only read: packets do not meet",
+            CodeletKind::WriteOnly => "only written: the last packet wins",
+            CodeletKind::ReadModifyWrite if codelet.objects.len() > 1 => {
+                "read and written; what is written to one depends on what was read from the others, so they are one action"
+            }
+            CodeletKind::ReadModifyWrite => "read and written",
+            CodeletKind::BuiltIn => "counted or metered by the architecture, in a block of its own",
+        };
+        let _ = writeln!(text, "  state   {what}");
+        let _ = writeln!(text, "  key     {}", key_words(codelet));
+        let steps = self.steps(codelet);
+        let steps = if steps.is_empty() { "nothing but memory".to_string() } else { steps.join(", ") };
+        let plural = if codelet.cycles == 1 { "cycle" } else { "cycles" };
+        let _ = writeln!(text, "  from the read to the write: {} {plural}: {steps}", codelet.cycles);
+        let _ = writeln!(text, "  atoms   {}", self.atom_words(codelet));
+        text
+    }
+
+    fn atom_words(&self, codelet: &Codelet) -> String {
+        match (codelet.kind, codelet.atom) {
+            (CodeletKind::ReadOnly | CodeletKind::BuiltIn, _) => "runs at line rate".to_string(),
+            (_, Ok(atom)) => {
+                format!("{atom}: runs at line rate on a chip with such atoms, whatever the traffic")
+            }
+            (_, Err(reason)) => format!("none does it in a cycle: {}", self.no_atom(reason)),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        if self.analysis.codelets.is_empty() {
+            return format!(
+                "{}: nothing is left behind for other packets: it runs at line rate\n",
+                self.program
+            );
+        }
+        let mut text = String::new();
+        for codelet in &self.analysis.codelets {
+            text.push_str(&self.words(codelet));
+            text.push('\n');
+        }
+        for note in self.notes() {
+            let _ = writeln!(text, "note: {note}");
+        }
+        text
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.analysis.has_loops {
+            notes.push("a loop was followed once: what it repeats takes longer".to_string());
+        }
+        for name in &self.analysis.unknown_externs {
+            let cycles = self.costs.call;
+            notes.push(format!("the extern `{name}` is not known: taken as {cycles} cycles without state"));
+        }
+        notes
+    }
+
+    pub fn json(&self) -> Value {
+        let codelets = self.analysis.codelets.iter().map(|codelet| {
+            let steps = codelet.steps.iter().filter_map(|step| {
+                let operation = self.analysis.operations.get(step.operation)?;
+                let line = self.line(operation.span);
+                Some(json!({ "operation": operation.kind.name(), "cycles": step.cycles, "line": line }))
+            });
+            json!({
+                "state": codelet.objects.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
+                "kind": match codelet.kind {
+                    CodeletKind::ReadOnly => "read-only",
+                    CodeletKind::WriteOnly => "write-only",
+                    CodeletKind::ReadModifyWrite => "read-modify-write",
+                    CodeletKind::BuiltIn => "built-in",
+                },
+                "line": self.line(codelet.span),
+                "key": codelet.key.key().to_string(),
+                "key_fields": codelet.key.names.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+                "key_fields_not_in_traffic": codelet.key.unknown.iter().map(|n| n.as_str()).collect::<Vec<_>>(),
+                "key_is_hashed": codelet.key.is_hashed,
+                "key_is_looked_up": codelet.key.is_looked_up,
+                "cycles": codelet.cycles,
+                "steps": steps.collect::<Vec<_>>(),
+                "atom": codelet.atom.ok().map(|atom| atom.to_string()),
+                "no_atom": codelet.atom.err().map(|reason| self.no_atom(reason)),
+                "needs_lock": needs_lock(codelet),
+            })
+        });
+        json!({ "program": self.program, "actions": codelets.collect::<Vec<_>>(), "notes": self.notes() })
+    }
+
+    /// Simulates each action that takes longer than a cycle, or what the options ask for instead.
+    pub fn simulate(
+        &self,
+        args: &SimArgs,
+        traffic: &Traffic,
+        survey: &Survey,
+        frame: &Frame,
+        sweep: &Sweep,
+    ) -> Result<(Value, String), Problem> {
+        let mut value = run_json(traffic, survey, frame);
+        value["program"] = self.json();
+        let mut text = self.text();
+        let mut runs = Vec::new();
+        let mut done: Vec<(u32, Key)> = Vec::new();
+        let has_cycles = args.switch.cycles.is_some() || !args.switch.mix.is_empty();
+        for codelet in &self.analysis.codelets {
+            let action = (codelet.cycles, codelet.key.key());
+            let is_slow = codelet.cycles > 1 && codelet.kind != CodeletKind::ReadOnly;
+            if done.contains(&action) || !(is_slow || has_cycles) {
+                continue;
+            }
+            let points = grid(args, &[codelet.cycles], &action.1)?;
+            let results = sweep.run(&points)?;
+            let names: Vec<&str> = codelet.objects.iter().map(|(_, name)| name.as_str()).collect();
+            if runs.is_empty() {
+                text.push_str(&heading(traffic, survey, frame));
+            }
+            let _ = write!(
+                text,
+                "\n{}: {}{}",
+                names.join(", "),
+                verdict(codelet, &points, &results),
+                tables(&points, &results)
+            );
+            runs.push(json!({ "state": names, "points": points_json(&points, &results) }));
+            done.push(action);
+        }
+        if runs.is_empty() && !self.analysis.codelets.is_empty() {
+            text.push_str(
+                "every action is done in one cycle: no packet can come between, and nothing needs a lock\n",
+            );
+        }
+        value["runs"] = Value::Array(runs);
+        Ok((value, text))
+    }
+}
+
+fn needs_lock(codelet: &Codelet) -> bool {
+    codelet.cycles > 1 && codelet.atom.is_err() && codelet.kind != CodeletKind::ReadOnly
+}
+
+fn key_words(codelet: &Codelet) -> String {
+    let key = &codelet.key;
+    if key.is_constant() {
+        return "global: all packets share it".to_string();
+    }
+    let mut text = key.names.join(", ");
+    if key.is_hashed {
+        text.push_str(", through a hash: flows that collide share state");
+    }
+    if key.is_looked_up {
+        text.push_str(", by the entry of a table");
+    }
+    if key.unknown.is_empty() {
+        let _ = write!(text, "\n          simulated as {}", key.key());
+    } else {
+        let _ = write!(
+            text,
+            "\n          simulated as {}: traffic does not say {}, so more packets meet than in truth; --key names another",
+            key.key(),
+            key.unknown.join(", ")
+        );
+    }
+    text
+}
+
+/// In a sentence, what the simulation says of the first point of each policy.
+fn verdict(codelet: &Codelet, points: &[Point], results: &[Value]) -> String {
+    let first = |policy: PolicyArg| {
+        points.iter().zip(results).find(|(point, _)| point.policy == policy).map(|(_, result)| result)
+    };
+    let cycles = points.first().map_or(codelet.cycles, Point::cycles);
+    let mut parts = Vec::new();
+    if let Some(result) = first(PolicyArg::None) {
+        let share = number(result, "same_key_share_of_packets") * 100.0;
+        parts.push(format!(
+            "of {cycles} cycles without locks {share:.2} % of packets read what another has not yet written"
+        ));
+    }
+    if let Some(result) = first(PolicyArg::GlobalLock) {
+        parts.push(format!("one lock lets {:.2} % through", number(result, "throughput") * 100.0));
+    }
+    if let Some(result) = first(PolicyArg::PerFlowLock) {
+        parts.push(format!(
+            "locks for groups of flows let {:.2} % through, 99 % of them within {} cycles",
+            number(result, "throughput") * 100.0,
+            number(result, "latency_cycles_p99")
+        ));
+    }
+    let mut text = parts.join("; ");
+    text.push('\n');
+    if codelet.atom.is_ok() {
+        text.push_str("(on a chip with atoms, it takes one cycle and needs none of that)\n");
+    }
+    text
+}

@@ -1,0 +1,277 @@
+//! `siding sim` from outside: figures, traces, programs, errors, going on after an interruption.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn sim_in(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_siding")).arg("sim").args(args).current_dir(dir).output().unwrap()
+}
+
+fn sim(args: &[&str]) -> Output {
+    sim_in(&repository(), args)
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The figure of a series at a number of cycles.
+fn at(figure: &serde_json::Value, series: &str, x: f64) -> f64 {
+    let series = figure["series"].as_array().unwrap().iter().find(|s| s["name"] == series).unwrap();
+    let points = series["points"].as_array().unwrap();
+    points.iter().find(|point| point[0] == x).unwrap()[1].as_f64().unwrap()
+}
+
+#[test]
+fn figures_have_the_published_shape() {
+    let dir = tempfile::tempdir().unwrap();
+    let svg = dir.path().join("figure.svg");
+    let sizes = json(&sim(&["--figure", "1a", "--json"]));
+    let last = sizes["series"][5]["points"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((last[0].as_f64(), last[1].as_f64()), (Some(1500.0), Some(1.0)));
+
+    let hazards = json(&sim(&["--figure", "1b", "--json", "-n", "50000", "--svg", svg.to_str().unwrap()]));
+    assert!(at(&hazards, "alpha = 1", 19.0) <= 5.1, "{hazards}");
+    assert!(at(&hazards, "alpha = 0", 2.0) > 99.9 && at(&hazards, "alpha = 0", 30.0) > 99.9);
+    assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg "));
+
+    let lock = json(&sim(&["--figure", "1c", "--json", "-n", "50000"]));
+    assert!(at(&lock, "alpha = 1", 10.0) > 0.998 && at(&lock, "alpha = 1", 12.0) < 0.9);
+    assert!(at(&lock, "alpha = 0.2", 3.0) > 0.998 && at(&lock, "alpha = 0.2", 4.0) < 0.9);
+
+    let flow = json(&sim(&["--figure", "flow", "--json", "-n", "50000", "--cycles", "10,11,16"]));
+    assert!(at(&flow, "global lock", 10.0) >= 0.998);
+    assert!((at(&flow, "global lock", 11.0) - 0.93).abs() < 0.01, "{flow}");
+    assert!((at(&flow, "global lock", 16.0) - 0.64).abs() < 0.01);
+    assert!(at(&flow, "5-tuple, Q = 16, W = 16", 16.0) > 0.999);
+}
+
+/// A capture of TCP packets: lengths on the wire, times in ns.
+fn capture(packets: &[(u32, u64)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    file.extend(0xa1b2_3c4du32.to_le_bytes());
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]);
+    for (len_bytes, time_ns) in packets {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0];
+        frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x12, 0x34, 0, 80]);
+        frame.resize(54, 0);
+        let numbers = [(time_ns / 1_000_000_000) as u32, (time_ns % 1_000_000_000) as u32, 54, *len_bytes];
+        numbers.iter().for_each(|number| file.extend(number.to_le_bytes()));
+        file.extend(frame);
+    }
+    file
+}
+
+#[test]
+fn traces_are_simulated_by_their_lengths_and_times() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("t.pcap"), capture(&[(1500, 1000), (64, 1005), (64, 1021)])).unwrap();
+    let args = ["--trace", "t.pcap", "--cycles", "5", "--policy", "none", "--json"];
+    let result = |more: &[&str]| {
+        let all: Vec<&str> = args.iter().chain(more).copied().collect();
+        json(&sim_in(dir.path(), &all))["points"][0]["result"].clone()
+    };
+    // 19, 1 and 1 cycles on the line: arrived in cycles 19, 20, 21, of one flow.
+    let back_to_back = result(&[]);
+    assert_eq!((back_to_back["input_cycles"].as_u64(), back_to_back["hazards"].as_u64()), (Some(21), Some(2)));
+    assert_eq!(back_to_back["same_key_hazards"], 2);
+    // In their own times, of 21 ns for 21 cycles: in 19, 20 and 22.
+    let own_times = result(&["--trace-times"]);
+    assert_eq!((own_times["input_cycles"].as_u64(), own_times["hazards"].as_u64()), (Some(22), Some(2)));
+    // Half as busy, they are twice as far apart: in 19, 20 and 43.
+    let half = result(&["--trace-times", "--utilisation", "0.5"]);
+    assert_eq!((half["input_cycles"].as_u64(), half["hazards"].as_u64()), (Some(43), Some(1)));
+}
+
+#[test]
+fn damaged_traces_and_senseless_switches_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = capture(&[(100, 5000), (100, 6000)]);
+    std::fs::write(dir.path().join("cut.pcap"), &whole[..whole.len() - 1]).unwrap();
+    std::fs::write(dir.path().join("back.pcap"), capture(&[(100, 6000), (100, 5000)])).unwrap();
+    std::fs::write(dir.path().join("empty.pcap"), capture(&[])).unwrap();
+    std::fs::write(dir.path().join("noise.pcap"), [0x17; 100]).unwrap();
+    std::fs::write(dir.path().join("sizes"), "64 0.5\n1500 0.9\n").unwrap();
+    std::fs::write(dir.path().join("costs"), "multply = 3\n").unwrap();
+    std::fs::write(dir.path().join("state"), "something else\n").unwrap();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (
+            &["--trace", "cut.pcap"],
+            4,
+            "error: cut.pcap: byte 94: the file ends inside a packet: expected 70 bytes, found 69\n",
+        ),
+        (
+            &["--trace", "back.pcap"],
+            4,
+            "error: back.pcap: packet 2 is 1000 ns earlier than the one before it; a trace has to be in the order of \
+             time (`reordercap` of Wireshark sorts one)\n",
+        ),
+        (&["--trace", "empty.pcap"], 4, "error: empty.pcap: there is no packet in it\n"),
+        (
+            &["--trace", "noise.pcap"],
+            4,
+            "error: noise.pcap: byte 0: not a capture: found 17 17 17 17, expected the magic number of pcap (a1 b2 c3 \
+             d4, a1 b2 3c 4d or either reversed) or pcapng (0a 0d 0d 0a)\n",
+        ),
+        (&["--trace", "none.pcap"], 4, "error: none.pcap: byte 0: No such file or directory (os error 2)\n"),
+        (&["--cycles", "0"], 2, "error: cycles = 0: expected a number from 1 to 65536\n"),
+        (&["--cycles", "5", "--queues", "0"], 2, "error: queues = 0: expected a number from 1 to 65536\n"),
+        (&["--cycles", "5", "--locks", "0"], 2, "error: locks = 0: expected a number from 1 to 16777216\n"),
+        (
+            &["--cycles", "5", "--queue-capacity", "0"],
+            2,
+            "error: queue capacity = 0: expected a number from 1 to 4294967295\n",
+        ),
+        (&["--chunk-bytes", "0"], 2, "error: chunk = 0: expected a number from 1 to 65536\n"),
+        (
+            &["--alpha", "1.5"],
+            2,
+            "error: alpha = 1.5: expected a number from 0 (all packets minimal) to 1 (as they are)\n",
+        ),
+        (
+            &["--utilisation", "0"],
+            2,
+            "error: a utilisation of 0: expected more than 0 and at most 1\n",
+        ),
+        (&["--sizes", "sizes"], 2, "error: sizes: the last share is 0.9; expected 1 (or 100, in percent)\n"),
+        (&["--mix", "3"], 2, "error: --mix 3: expected cycles and a weight, as 3:0.7\n"),
+        (
+            &["--state", "state", "--cycles", "2"],
+            2,
+            "error: state: this is not a file of `siding sim --state`\n",
+        ),
+    ];
+    for (args, code, message) in cases {
+        let output = sim_in(dir.path(), args);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output), *message, "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    let costs = sim_in(dir.path(), &["--costs", "costs"]);
+    assert_eq!(costs.status.code(), Some(2));
+    assert!(stderr(&costs).starts_with("error: costs: line 1: `multply` is no operation; expected one of "));
+}
+
+#[test]
+fn interrupted_sweeps_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--cycles", "1..6", "-n", "5000", "--policy", "per-flow-lock", "--json", "--state", "state", "-j", "1"];
+    let first = sim_in(dir.path(), &args);
+    let state = dir.path().join("state");
+    let text = std::fs::read_to_string(&state).unwrap();
+    assert_eq!(text.lines().count(), 7);
+    // Cut within the fourth result, as an interruption may; and what is known is not simulated again.
+    let end = text.match_indices('\n').nth(3).unwrap().0;
+    let kept = text[..end + 20].replacen("\"throughput\":1.0", "\"throughput\":0.123", 1);
+    assert_ne!(kept, text[..end + 20]);
+    std::fs::write(&state, kept).unwrap();
+    let second = sim_in(dir.path(), &args);
+    let throughputs = |output: &Output| -> Vec<f64> {
+        let value = json(output);
+        let points = value["points"].as_array().unwrap().iter();
+        points.map(|point| point["result"]["throughput"].as_f64().unwrap()).collect()
+    };
+    let (first, second) = (throughputs(&first), throughputs(&second));
+    assert_eq!(first.len(), 6);
+    assert_eq!(second.iter().filter(|t| **t == 0.123).count(), 1);
+    assert_eq!(first.iter().zip(&second).filter(|(a, b)| a != b).count(), 1);
+    assert_eq!(std::fs::read_to_string(&state).unwrap().lines().count(), 7);
+    // Other packets, other results.
+    let other = sim_in(dir.path(), &["--cycles", "1..6", "-n", "6000", "--state", "state"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("of other packets or another switch"), "{}", stderr(&other));
+}
+
+#[test]
+fn readers_need_no_lock() {
+    let throughput = |read_only: &str| {
+        let args =
+            ["--cycles", "20", "--policy", "global-lock", "-n", "20000", "--json", "--read-only", read_only];
+        json(&sim(&args))["points"][0]["result"]["throughput"].as_f64().unwrap()
+    };
+    assert!(throughput("0") < 0.6 && throughput("0.9") > 0.99);
+}
+
+/// Every program of the examples, with what its slowest action is.
+#[test]
+fn examples_are_explained_and_simulated() {
+    let of = |name: &str| {
+        let path = format!("examples/stateful/{name}.p4");
+        let value = json(&sim(&[&path, "-n", "20000", "--json"]));
+        let actions = value["program"]["actions"].as_array().unwrap().clone();
+        let text = sim(&[&path, "--explain"]);
+        assert!(text.status.success() && !text.stdout.is_empty());
+        let n_runs = value["runs"].as_array().unwrap().len();
+        let mut found: Vec<(String, u64, Option<String>, String)> = actions
+            .iter()
+            .map(|action| {
+                let names: Vec<&str> =
+                    action["state"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+                let atom = action["atom"].as_str().map(str::to_string);
+                let key = action["key"].as_str().unwrap().to_string();
+                (names.join(" "), action["cycles"].as_u64().unwrap(), atom, key)
+            })
+            .collect();
+        found.sort();
+        (found, n_runs)
+    };
+    let action = |names: &str, cycles, atom: Option<&str>, key: &str| {
+        (names.to_string(), cycles, atom.map(str::to_string), key.to_string())
+    };
+    assert_eq!(
+        of("packet_counter"),
+        (vec![action("Count.counts", 1, Some("read-add-write"), "5-tuple")], 0)
+    );
+    assert_eq!(
+        of("flowlet"),
+        (
+            vec![
+                action("Balance.last_seen", 1, Some("read/write"), "5-tuple"),
+                action("Balance.ways", 1, Some("predicated read-add-write"), "5-tuple"),
+            ],
+            0
+        )
+    );
+    assert_eq!(
+        of("token_bucket"),
+        (
+            vec![
+                action("Limit.bytes_left", 6, None, "5-tuple"),
+                action("Limit.last_refill", 1, Some("read/write"), "5-tuple"),
+            ],
+            1
+        )
+    );
+    assert_eq!(of("red"), (vec![action("DropEarly.averages", 4, None, "global")], 1));
+    let (codel, n_runs) = of("codel");
+    assert_eq!(codel.len(), 1);
+    assert!(codel[0].1 > 10 && codel[0].2.is_none() && n_runs == 1, "{codel:?}");
+    // Nothing else lies there.
+    let n_programs = std::fs::read_dir(repository().join("examples/stateful"))
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|suffix| suffix == "p4"))
+        .count();
+    assert_eq!(n_programs, 5);
+}
+
+#[test]
+fn costs_can_be_edited() {
+    let dir = tempfile::tempdir().unwrap();
+    let printed = sim(&["--print-costs"]);
+    let table = String::from_utf8(printed.stdout).unwrap();
+    assert!(table.contains("multiply = 3"), "{table}");
+    let path = dir.path().join("costs");
+    std::fs::write(&path, table.replace("multiply = 3", "multiply = 9")).unwrap();
+    let program = "examples/stateful/red.p4";
+    let value = json(&sim(&[program, "--explain", "--json", "--costs", path.to_str().unwrap()]));
+    assert_eq!(value["actions"][0]["cycles"], 10);
+}
