@@ -17,7 +17,7 @@ const bit<48> INTERVAL_US = 100000;
 // Reciprocals of square roots are in 65536ths.
 const bit<64> THREE = 3 << 16;
 
-control Ingress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control Route(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = (bit<9>)headers.ipv4.destination[3:0];
     }
@@ -54,4 +54,4 @@ control ControlDelay(inout Headers headers, inout Metadata meta, inout standard_
     }
 }
 
-V1Switch(FlowParser(), NoVerify(), Ingress(), ControlDelay(), NoCompute(), FlowDeparser()) main;
+V1Switch(FlowParser(), NoVerify(), Route(), ControlDelay(), NoCompute(), FlowDeparser()) main;

@@ -16,7 +16,7 @@ const bit<32> WEIGHT = 3;
 const bit<32> LENGTH_MIN = 20 << 8;
 const bit<32> LENGTH_MAX = 80 << 8;
 
-control Ingress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control Route(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = (bit<9>)headers.ipv4.destination[3:0];
     }
@@ -41,4 +41,4 @@ control DropEarly(inout Headers headers, inout Metadata meta, inout standard_met
     }
 }
 
-V1Switch(FlowParser(), NoVerify(), Ingress(), DropEarly(), NoCompute(), FlowDeparser()) main;
+V1Switch(FlowParser(), NoVerify(), Route(), DropEarly(), NoCompute(), FlowDeparser()) main;

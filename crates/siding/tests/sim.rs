@@ -61,7 +61,8 @@ fn capture(packets: &[(u32, u64)]) -> Vec<u8> {
     file.extend(0xa1b2_3c4du32.to_le_bytes());
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0]);
     for (len_bytes, time_ns) in packets {
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0];
+        let mut frame =
+            vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0];
         frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x12, 0x34, 0, 80]);
         frame.resize(54, 0);
         let numbers = [(time_ns / 1_000_000_000) as u32, (time_ns % 1_000_000_000) as u32, 54, *len_bytes];
@@ -82,7 +83,10 @@ fn traces_are_simulated_by_their_lengths_and_times() {
     };
     // 19, 1 and 1 cycles on the line: arrived in cycles 19, 20, 21, of one flow.
     let back_to_back = result(&[]);
-    assert_eq!((back_to_back["input_cycles"].as_u64(), back_to_back["hazards"].as_u64()), (Some(21), Some(2)));
+    assert_eq!(
+        (back_to_back["input_cycles"].as_u64(), back_to_back["hazards"].as_u64()),
+        (Some(21), Some(2))
+    );
     assert_eq!(back_to_back["same_key_hazards"], 2);
     // In their own times, of 21 ns for 21 cycles: in 19, 20 and 22.
     let own_times = result(&["--trace-times"]);
@@ -137,11 +141,7 @@ fn damaged_traces_and_senseless_switches_are_refused() {
             2,
             "error: alpha = 1.5: expected a number from 0 (all packets minimal) to 1 (as they are)\n",
         ),
-        (
-            &["--utilisation", "0"],
-            2,
-            "error: a utilisation of 0: expected more than 0 and at most 1\n",
-        ),
+        (&["--utilisation", "0"], 2, "error: a utilisation of 0: expected more than 0 and at most 1\n"),
         (&["--sizes", "sizes"], 2, "error: sizes: the last share is 0.9; expected 1 (or 100, in percent)\n"),
         (&["--mix", "3"], 2, "error: --mix 3: expected cycles and a weight, as 3:0.7\n"),
         (
@@ -164,14 +164,26 @@ fn damaged_traces_and_senseless_switches_are_refused() {
 #[test]
 fn interrupted_sweeps_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    let args = ["--cycles", "1..6", "-n", "5000", "--policy", "per-flow-lock", "--json", "--state", "state", "-j", "1"];
+    let args = [
+        "--cycles",
+        "1..6",
+        "-n",
+        "5000",
+        "--policy",
+        "per-flow-lock",
+        "--json",
+        "--state",
+        "state",
+        "-j",
+        "1",
+    ];
     let first = sim_in(dir.path(), &args);
     let state = dir.path().join("state");
     let text = std::fs::read_to_string(&state).unwrap();
     assert_eq!(text.lines().count(), 7);
     // Cut within the fourth result, as an interruption may; and what is known is not simulated again.
     let end = text.match_indices('\n').nth(3).unwrap().0;
-    let kept = text[..end + 20].replacen("\"throughput\":1.0", "\"throughput\":0.123", 1);
+    let kept = text[..end + 20].replacen("\"throughput\":0.9", "\"throughput\":0.1", 1);
     assert_ne!(kept, text[..end + 20]);
     std::fs::write(&state, kept).unwrap();
     let second = sim_in(dir.path(), &args);
@@ -182,7 +194,7 @@ fn interrupted_sweeps_go_on() {
     };
     let (first, second) = (throughputs(&first), throughputs(&second));
     assert_eq!(first.len(), 6);
-    assert_eq!(second.iter().filter(|t| **t == 0.123).count(), 1);
+    assert_eq!(second.iter().filter(|t| **t < 0.2).count(), 1);
     assert_eq!(first.iter().zip(&second).filter(|(a, b)| a != b).count(), 1);
     assert_eq!(std::fs::read_to_string(&state).unwrap().lines().count(), 7);
     // Other packets, other results.
@@ -227,10 +239,7 @@ fn examples_are_explained_and_simulated() {
     let action = |names: &str, cycles, atom: Option<&str>, key: &str| {
         (names.to_string(), cycles, atom.map(str::to_string), key.to_string())
     };
-    assert_eq!(
-        of("packet_counter"),
-        (vec![action("Count.counts", 1, Some("read-add-write"), "5-tuple")], 0)
-    );
+    assert_eq!(of("packet_counter"), (vec![action("Count.counts", 1, Some("read-add-write"), "5-tuple")], 0));
     assert_eq!(
         of("flowlet"),
         (
@@ -245,7 +254,7 @@ fn examples_are_explained_and_simulated() {
         of("token_bucket"),
         (
             vec![
-                action("Limit.bytes_left", 6, None, "5-tuple"),
+                action("Limit.bytes_left", 5, None, "5-tuple"),
                 action("Limit.last_refill", 1, Some("read/write"), "5-tuple"),
             ],
             1

@@ -349,6 +349,8 @@ impl Builder<'_> {
             .collect();
         deciding.sort_unstable();
         deciding.dedup();
+        // Said to be where it is decided.
+        let span = deciding.last().and_then(|id| self.operations.get(*id)).map_or(span, |o| o.span);
         let mut parts: Vec<Part> = ways.iter().flat_map(|way| way.values.keys().cloned()).collect();
         parts.sort_unstable();
         parts.dedup();

@@ -194,8 +194,9 @@ impl<'a> Explained<'a> {
             }
             let _ = write!(
                 text,
-                "\n{}: {}{}",
+                "\n{}, {} cycles:\n{}{}",
                 names.join(", "),
+                points.first().map_or(codelet.cycles, Point::cycles),
                 verdict(codelet, &points, &results),
                 tables(&points, &results)
             );
@@ -221,53 +222,54 @@ fn key_words(codelet: &Codelet) -> String {
     if key.is_constant() {
         return "global: all packets share it".to_string();
     }
-    let mut text = key.names.join(", ");
+    let mut text = key.key().to_string();
     if key.is_hashed {
         text.push_str(", through a hash: flows that collide share state");
     }
     if key.is_looked_up {
         text.push_str(", by the entry of a table");
     }
-    if key.unknown.is_empty() {
-        let _ = write!(text, "\n          simulated as {}", key.key());
-    } else {
+    let _ = write!(text, "\n          of {}", key.names.join(", "));
+    if !key.unknown.is_empty() {
         let _ = write!(
             text,
-            "\n          simulated as {}: traffic does not say {}, so more packets meet than in truth; --key names another",
-            key.key(),
+            "\n          traffic does not say {}: more packets meet than in truth; --key names another",
             key.unknown.join(", ")
         );
     }
     text
 }
 
-/// In a sentence, what the simulation says of the first point of each policy.
+/// What the simulation says of the first point of each policy.
 fn verdict(codelet: &Codelet, points: &[Point], results: &[Value]) -> String {
-    let first = |policy: PolicyArg| {
-        points.iter().zip(results).find(|(point, _)| point.policy == policy).map(|(_, result)| result)
-    };
-    let cycles = points.first().map_or(codelet.cycles, Point::cycles);
-    let mut parts = Vec::new();
-    if let Some(result) = first(PolicyArg::None) {
-        let share = number(result, "same_key_share_of_packets") * 100.0;
-        parts.push(format!(
-            "of {cycles} cycles without locks {share:.2} % of packets read what another has not yet written"
-        ));
+    let mut text = String::new();
+    for policy in [PolicyArg::None, PolicyArg::GlobalLock, PolicyArg::PerFlowLock] {
+        let mut of_policy = points.iter().zip(results).filter(|(point, _)| point.policy == policy);
+        let Some((point, result)) = of_policy.next() else { continue };
+        let percent = |name: &str| number(result, name) * 100.0;
+        let waits = number(result, "latency_cycles_p99");
+        let through = percent("throughput");
+        let _ = match policy {
+            PolicyArg::None => writeln!(
+                text,
+                "  without locks   {:.2} % of packets find that another of their state is not done",
+                percent("same_key_share_of_packets")
+            ),
+            PolicyArg::GlobalLock => {
+                writeln!(
+                    text,
+                    "  with one lock   {through:.2} % get through, 99 % of them within {waits} cycles"
+                )
+            }
+            PolicyArg::PerFlowLock => writeln!(
+                text,
+                "  with {:<10} {through:.2} % get through, 99 % of them within {waits} cycles",
+                format!("{} locks", point.queues.n_locks)
+            ),
+        };
     }
-    if let Some(result) = first(PolicyArg::GlobalLock) {
-        parts.push(format!("one lock lets {:.2} % through", number(result, "throughput") * 100.0));
-    }
-    if let Some(result) = first(PolicyArg::PerFlowLock) {
-        parts.push(format!(
-            "locks for groups of flows let {:.2} % through, 99 % of them within {} cycles",
-            number(result, "throughput") * 100.0,
-            number(result, "latency_cycles_p99")
-        ));
-    }
-    let mut text = parts.join("; ");
-    text.push('\n');
     if codelet.atom.is_ok() {
-        text.push_str("(on a chip with atoms, it takes one cycle and needs none of that)\n");
+        text.push_str("  with atoms      it takes one cycle, and needs none of that\n");
     }
     text
 }
