@@ -37,4 +37,8 @@ control Balance(inout Headers headers, inout Metadata meta, inout standard_metad
     }
 }
 
+control NoEgress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+    apply {}
+}
+
 V1Switch(FlowParser(), NoVerify(), Balance(), NoEgress(), NoCompute(), FlowDeparser()) main;

@@ -25,4 +25,8 @@ control Count(inout Headers headers, inout Metadata meta, inout standard_metadat
     }
 }
 
+control NoEgress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+    apply {}
+}
+
 V1Switch(FlowParser(), NoVerify(), Count(), NoEgress(), NoCompute(), FlowDeparser()) main;

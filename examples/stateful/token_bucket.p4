@@ -45,4 +45,8 @@ control Limit(inout Headers headers, inout Metadata meta, inout standard_metadat
     }
 }
 
+control NoEgress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+    apply {}
+}
+
 V1Switch(FlowParser(), NoVerify(), Limit(), NoEgress(), NoCompute(), FlowDeparser()) main;

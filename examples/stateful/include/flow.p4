@@ -54,10 +54,6 @@ control NoCompute(inout Headers headers, inout Metadata meta) {
     apply {}
 }
 
-control NoEgress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
-    apply {}
-}
-
 control FlowDeparser(packet_out packet, in Headers headers) {
     apply {
         packet.emit(headers.ethernet);
