@@ -453,6 +453,16 @@ SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
     return beside + (sd_table_uses_entries(t->type) ? t->entry_bytes : 0);
 }
 
+/* What a table with exact keys takes, all of it. */
+SD_LOCAL uint64_t sd_exact_table_bytes(const struct sd_table *t)
+{
+    uint64_t chunk_bytes = (uint64_t)SD_CHUNK_SLOTS * t->entry_bytes;
+    if (t->type->has_direct_counter)
+        chunk_bytes += (uint64_t)SD_CHUNK_SLOTS * t->n_workers * sizeof(struct sd_count);
+    uint64_t n = t->n_chunks * chunk_bytes + t->chunks_capacity * sizeof *t->chunks;
+    return n + sd_exact_bytes(&t->exact) + sd_order_bytes(&t->order) + sizeof *t;
+}
+
 /* An entry with a key that the table does not have. */
 SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
                                        const struct sd_entry_view *view, bool is_const, uint64_t now_ns,

@@ -2,7 +2,7 @@
  * How fast exact tables are: lookups in bursts, inserts, replacing and removing, the longest pause, memory.
  *
  *     cc -std=gnu11 -O3 -march=native -I rt -I bench/peers bench/tables/exact.c -o exact
- *     ./exact [--quick] [--size N]
+ *     ./exact [--quick] [--size N [--tables]]
  *
  * One JSON object per line, with the keys of bench/peers; keys are those of bench/peers/rte_hash.c, 16 bytes, with 8
  * bytes of data. Works: "lookup" (32 keys lying one after another, all hit, sd_exact_find_bulk), "lookup-steps" (the
@@ -13,11 +13,16 @@
  * "insert-miss" (a bulk of 32 that are looked up, then inserted), "replace", "remove". Memory: `bytes_per_entry` as the
  * table counts, `resident_per_entry` as the system does. "insert" includes getting the memory from the system, "insert-
  * reserved" does not: `reserve` are the cycles of that for each entry.
+ *
+ * The rest goes the way of the control plane, through sd_control_ops into a table with one action: "table-insert"
+ * (batches of 1,000), "table-insert-one", and the same into a table whose entries also count packets, so that
+ * they are kept apart from what the engine keeps ("counted-insert"). What a batch is told with is in the near caches, as
+ * from somebody who has just decoded it. Their bytes are all that such a table takes.
  */
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "sd_exact_write.h"
+#include "sd_runtime.h"
 
 #include "workload.h"
 
@@ -183,6 +188,106 @@ static double write_all(struct sd_exact *t, enum write write, uint64_t n)
     return cycles / (double)n;
 }
 
+/* --- Through the control plane --- */
+
+enum table_write { TABLE_BATCHES, TABLE_ONE };
+
+static const struct sd_value_type data_leaf = {0, 8, 64, 0};
+static const struct sd_action_type set_action = {"set", 1, &data_leaf, 8};
+static const struct sd_key_type table_key = {"key", {0, 16, 128, 0}, SD_MATCH_EXACT, 0};
+
+static struct sd_instance *make_instance(struct sd_pipeline *pipeline, struct sd_table_type *type, bool is_counted)
+{
+    *type = (struct sd_table_type){
+        .name = "table",
+        .n_keys = 1,
+        .keys = &table_key,
+        .key_bytes = 16,
+        .n_actions = 1,
+        .actions = &set_action,
+        .data_bytes = 8,
+        .size = UINT64_MAX,
+        .profile = UINT32_MAX,
+        .has_direct_counter = is_counted,
+    };
+    *pipeline = (struct sd_pipeline){.state_bytes = 8, .state_align = 8, .n_tables = 1, .tables = type};
+    struct sd_config config = {.n_workers = 1, .seed = 7};
+    return sd_instance_create(pipeline, &config);
+}
+
+/* All keys from 0 to `n`; cycles each, or a negative number. */
+static double write_table(struct sd_instance *instance, enum table_write write, uint64_t n)
+{
+    static struct key keys[PIECE];
+    static uint64_t values[PIECE], handles[BATCH];
+    static struct sd_entry_view views[BATCH];
+    static const uint64_t ones[2] = {UINT64_MAX, UINT64_MAX};
+    double cycles = 0;
+    for (uint64_t from = 0; from < n; from += PIECE) {
+        uint32_t n_piece = n - from < PIECE ? (uint32_t)(n - from) : PIECE, n_done = 0;
+        for (uint32_t i = 0; i < n_piece; i++) {
+            keys[i] = key_at(from + i);
+            values[i] = from + i;
+        }
+        for (uint32_t at = 0; at < n_piece; at += BATCH) {
+            uint32_t n_batch = n_piece - at < BATCH ? n_piece - at : BATCH;
+            uint8_t statuses[BATCH];
+            for (uint32_t i = 0; i < n_batch; i++)
+                views[i] = (struct sd_entry_view){
+                    .value = (const uint8_t *)&keys[at + i],
+                    .mask = (const uint8_t *)ones,
+                    .kind = SD_ENTRY_ACTION,
+                    .data = (const uint8_t *)&values[at + i],
+                };
+            double begin = peer_thread_cycles();
+            if (write == TABLE_BATCHES)
+                n_done += sd_control_ops.table_insert_batch(instance, 0, views, n_batch, 1, handles, statuses);
+            for (uint32_t i = 0; write == TABLE_ONE && i < n_batch; i++)
+                n_done += sd_control_ops.table_insert(instance, 0, &views[i], 1, handles) == SD_OK;
+            cycles += peer_thread_cycles() - begin;
+        }
+        if (n_done != n_piece)
+            return -1;
+    }
+    return cycles / (double)n;
+}
+
+static int measure_tables(uint64_t n_entries, size_t n_runs)
+{
+    static const struct {
+        const char *name;
+        enum table_write write;
+        bool is_counted;
+    } works[] = {{"table-insert", TABLE_BATCHES, false},
+                 {"table-insert-one", TABLE_ONE, false},
+                 {"counted-insert", TABLE_BATCHES, true}};
+    /* The last two of the largest tables would take minutes. */
+    size_t n_works = n_entries > 20000000 ? 1 : SD_ARRAY_LEN(works);
+    for (size_t w = 0; w < n_works; w++) {
+        double runs[PEER_RUNS];
+        char extra[200];
+        for (size_t run = 0; run < n_runs; run++) {
+            struct sd_pipeline pipeline;
+            struct sd_table_type type;
+            uint64_t resident = resident_bytes();
+            struct sd_instance *instance = make_instance(&pipeline, &type, works[w].is_counted);
+            if (!instance || (runs[run] = write_table(instance, works[w].write, n_entries)) < 0) {
+                fprintf(stderr, "exact: no table of %" PRIu64 " entries\n", n_entries);
+                sd_instance_destroy(instance);
+                return 1;
+            }
+            double n = (double)n_entries, n_bytes = (double)sd_exact_table_bytes(&instance->tables[0]);
+            double n_resident = (double)(resident_bytes() - resident);
+            snprintf(extra, sizeof extra,
+                     "\"unit\":\"insert\",\"key_bytes\":16,\"bytes_per_entry\":%.1f,\"resident_per_entry\":%.1f",
+                     n_bytes / n, n_resident / n);
+            sd_instance_destroy(instance);
+        }
+        peer_print("siding", "0", works[w].name, n_entries, runs, n_runs, extra);
+    }
+    return 0;
+}
+
 static int measure(uint64_t n_entries, size_t n_runs)
 {
     size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 64;
@@ -261,7 +366,7 @@ static int measure(uint64_t n_entries, size_t n_runs)
     sd_epochs_free(&epochs);
     free(order);
     free(absent);
-    return 0;
+    return measure_tables(n_entries, n_fills);
 failed:
     fprintf(stderr, "exact: %" PRIu64 " entries do not fit or are not found\n", n_entries);
     return 1;
@@ -275,6 +380,8 @@ int main(int argc, char **argv)
     size_t n_runs = quick ? 5 : PEER_RUNS;
     if (only > 1000000000)
         return 1;
+    if (only != 0 && peer_flag(argc, argv, "--tables"))
+        return measure_tables(only, n_runs);
     if (only != 0)
         return measure(only, n_runs);
     for (size_t i = 0; i < SD_ARRAY_LEN(sizes) && sizes[i] <= (quick ? 1000000 : 50000000); i++)
