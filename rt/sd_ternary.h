@@ -640,28 +640,47 @@ static SD_UNUSED __attribute__((noinline)) void sd_ternary_find_any(struct sd_te
 
 _Static_assert(sizeof(struct sd_ternary_record) + 32 <= 64, "a rule with a short key takes one line");
 
+/*
+ * Keys that come one by one, and are looked up together: each is given to a burst at a position below
+ * SD_TERNARY_BURST, then all of them are found at once. Between the two steps the caller may do other work, but the
+ * table is to be the same: what is found are rules of when they are found.
+ */
+SD_ALWAYS_INLINE void sd_ternary_gather(const struct sd_ternary *t, struct sd_ternary_burst *burst, uint32_t i,
+                                        const void *key, uint32_t key_bytes)
+{
+    const struct sd_ternary_layout *l = &t->layout;
+    if (l->is_wide)
+        /* Not copied, so there is no later. */
+        burst->slots[i] = sd_ternary_find(t, key, key_bytes);
+    else
+        sd_ternary_arrange(l, key, key_bytes, burst->keys + (size_t)i * l->inner_bytes);
+}
+
+/* Of the first `n` positions the slots of the best rules, or SD_NO_SLOT, to `burst->slots`. */
+SD_INLINE void sd_ternary_find_gathered(const struct sd_ternary *t, struct sd_ternary_burst *burst, uint32_t n)
+{
+    const struct sd_ternary_layout *l = &t->layout;
+    if (l->is_wide)
+        return;
+    if (l->n_chunks > 1 || l->n_late > 0)
+        sd_ternary_find_any(burst, t, n);
+    else if (l->n_ranges > 0)
+        sd_ternary_find_16_ranges(burst, t, n);
+    else
+        sd_ternary_find_16(burst, t, n);
+}
+
 /* Of `n` keys, each `stride` bytes behind the one before, the slots of the best rules, or SD_NO_SLOT. */
 SD_ALWAYS_INLINE void sd_ternary_lookup_burst(const struct sd_ternary *t, const void *keys, size_t stride,
                                               uint32_t key_bytes, uint32_t n, uint32_t *slots)
 {
-    const struct sd_ternary_layout *l = &t->layout;
     const uint8_t *key = keys;
-    if (l->is_wide) {
-        for (uint32_t i = 0; i < n; i++)
-            slots[i] = sd_ternary_lookup(t, key + i * stride, key_bytes);
-        return;
-    }
     struct sd_ternary_burst burst;
     while (n > 0) {
         uint32_t n_now = n < SD_TERNARY_BURST ? n : SD_TERNARY_BURST;
         for (uint32_t i = 0; i < n_now; i++)
-            sd_ternary_arrange(l, key + i * stride, key_bytes, burst.keys + (size_t)i * l->inner_bytes);
-        if (l->n_chunks > 1 || l->n_late > 0)
-            sd_ternary_find_any(&burst, t, n_now);
-        else if (l->n_ranges > 0)
-            sd_ternary_find_16_ranges(&burst, t, n_now);
-        else
-            sd_ternary_find_16(&burst, t, n_now);
+            sd_ternary_gather(t, &burst, i, key + i * stride, key_bytes);
+        sd_ternary_find_gathered(t, &burst, n_now);
         memcpy(slots, burst.slots, n_now * sizeof *slots);
         slots += n_now;
         key += n_now * stride;

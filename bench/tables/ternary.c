@@ -7,6 +7,8 @@
  *
  *   lookup   bursts of 32 keys, as the peer has them, when all rules were inserted one after the other
  *   planned  the same right after a new plan
+ *   gathered keys that lie anywhere are given one after the other, and then looked up together, as packets do that come
+ *            to a table one by one
  *   one      one key at a time, as generated code without bursts does
  *   insert   of a table that is full to the size, one rule goes and comes back: "cycles" is the median over stretches
  *            of 64 such inserts of their mean; "mean_us" has new plans in it, "worst_us" is the longest
@@ -56,6 +58,35 @@ static double lookups(const struct sd_ternary *t)
         peer_slice_add(&slices, begin, peer_tsc(), (size_t)BURSTS_PER_SLICE * PEER_BURST);
     }
     return peer_median(slices.values, slices.n);
+}
+
+static double gathered_lookups(const struct sd_ternary *t)
+{
+    static struct sd_ternary_burst burst;
+    const struct tuple *scattered[PEER_BURST];
+    slices.n = 0;
+    for (uint32_t at = 0; at < N_PACKETS;) {
+        uint64_t begin = peer_tsc();
+        for (uint32_t i = 0; i < BURSTS_PER_SLICE; i++, at += PEER_BURST) {
+            for (uint32_t j = 0; j < PEER_BURST; j++)
+                scattered[j] = &packets[at + j * 7 % PEER_BURST];
+            __asm__ volatile("" : : "r"(scattered) : "memory");
+            for (uint32_t j = 0; j < PEER_BURST; j++)
+                sd_ternary_gather(t, &burst, j, scattered[j], sizeof *packets);
+            sd_ternary_find_gathered(t, &burst, PEER_BURST);
+            for (uint32_t j = 0; j < PEER_BURST; j++)
+                slots[at + j * 7 % PEER_BURST] = burst.slots[j];
+        }
+        peer_slice_add(&slices, begin, peer_tsc(), (size_t)BURSTS_PER_SLICE * PEER_BURST);
+    }
+    return peer_median(slices.values, slices.n);
+}
+
+static void check_slots(const struct sd_ternary *t)
+{
+    for (uint32_t i = 0; i < N_PACKETS; i++)
+        if (slots[i] == SD_NO_SLOT || slots[i] != sd_ternary_lookup(t, &packets[i], sizeof *packets))
+            exit(1);
 }
 
 static double single_lookups(const struct sd_ternary *t)
@@ -121,7 +152,8 @@ static void print(const char *work, const char *set, uint32_t n, double *runs, s
 static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
 {
     struct acl_rule *rules = acl_rules(kind, n, 1);
-    double looked_up[PEER_RUNS], planned[PEER_RUNS], single[PEER_RUNS], inserted[PEER_RUNS], removed[PEER_RUNS], loaded[PEER_RUNS];
+    double looked_up[PEER_RUNS], planned[PEER_RUNS], gathered[PEER_RUNS], single[PEER_RUNS];
+    double inserted[PEER_RUNS], removed[PEER_RUNS], loaded[PEER_RUNS];
     double bytes = 0, load_s = 0;
     struct changes last = {0, 0, 0, 0};
     uint64_t state = 99;
@@ -146,9 +178,10 @@ static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
         load_s = loaded[run] * n / peer_tsc_ghz() / 1e9;
         lookups(&t);
         looked_up[run] = lookups(&t);
-        for (uint32_t i = 0; i < N_PACKETS; i++)
-            if (slots[i] == SD_NO_SLOT || slots[i] != sd_ternary_lookup(&t, &packets[i], sizeof *packets))
-                exit(1);
+        check_slots(&t);
+        memset(slots, 0xff, sizeof slots);
+        gathered[run] = gathered_lookups(&t);
+        check_slots(&t);
         single[run] = single_lookups(&t);
         bytes = (double)t.plan->n_bytes / n;
         if (!sd_ternary_replan(&t))
@@ -166,6 +199,7 @@ static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
     snprintf(more, sizeof more, "\"unit\":\"lookup\",\"burst\":32,\"bytes_per_entry\":%.0f", bytes);
     print("lookup", set, n, looked_up, n_runs, more);
     print("planned", set, n, planned, n_runs, "\"unit\":\"lookup\",\"burst\":32");
+    print("gathered", set, n, gathered, n_runs, "\"unit\":\"lookup\",\"burst\":32");
     print("one", set, n, single, n_runs, "\"unit\":\"lookup\",\"burst\":1");
     snprintf(more, sizeof more, "\"unit\":\"rule\",\"mean_us\":%.2f,\"worst_us\":%.0f", last.mean_us, last.worst_us);
     print("insert", set, n, inserted, n_runs, more);

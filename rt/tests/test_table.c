@@ -1,5 +1,6 @@
 /* Every engine against a list of entries that is asked one after the other, bit by bit. */
 #include "fixture.h"
+#include "slow_match.h"
 
 enum { SIZE = 150, N_LISTED = 40000, N_WORKERS = 2, BATCH_MAX = 90 };
 
@@ -23,37 +24,6 @@ struct listed {
 static struct listed list[N_LISTED];
 static uint64_t n_listed, n_live;
 
-static bool bit_of(const uint8_t *bytes, uint32_t i)
-{
-    return bytes[i / 8] >> i % 8 & 1;
-}
-
-/* <0, 0, >0 */
-static int compare_bits(const uint8_t *a, const uint8_t *b, uint32_t width)
-{
-    for (uint32_t i = width; i-- > 0;)
-        if (bit_of(a, i) != bit_of(b, i))
-            return bit_of(a, i) ? 1 : -1;
-    return 0;
-}
-
-static bool listed_matches(const struct sd_table_type *type, const struct listed *e, const uint8_t *key)
-{
-    for (uint32_t i = 0; i < type->n_keys; i++) {
-        uint32_t at = type->keys[i].value.offset, width = type->keys[i].value.width_bits;
-        if (type->keys[i].match_kind == SD_MATCH_RANGE) {
-            if (compare_bits(key + at, e->value + at, width) < 0 ||
-                compare_bits(key + at, e->mask + at, width) > 0)
-                return false;
-            continue;
-        }
-        for (uint32_t j = 0; j < width; j++)
-            if (bit_of(e->mask + at, j) && bit_of(e->value + at, j) != bit_of(key + at, j))
-                return false;
-    }
-    return true;
-}
-
 static uint32_t listed_prefix(const struct sd_table_type *type, const struct listed *e)
 {
     uint32_t n = 0;
@@ -68,7 +38,7 @@ static struct listed *listed_lookup(const struct sd_table_type *type, bool has_p
     struct listed *best = NULL;
     for (uint64_t i = 0; i < n_listed; i++) {
         struct listed *e = &list[i];
-        if (!e->is_live || !listed_matches(type, e, key))
+        if (!e->is_live || !slow_match(type->keys, type->n_keys, e->value, e->mask, key))
             continue;
         if (!best || e->priority > best->priority ||
             (!has_priority && listed_prefix(type, e) > listed_prefix(type, best)))
@@ -152,10 +122,7 @@ static struct sd_table_type *random_table(struct fixture *f, enum mix mix, uint3
 /* Few values each, so that keys meet; in all bytes, so that every byte counts. */
 static void random_value(uint8_t *to, const struct sd_value_type *value)
 {
-    uint32_t few = (uint32_t)below(&state, 12);
-    for (uint32_t i = 0; i < value->width_bits; i++)
-        if (few * 2654435761u >> (i * 7 % 29) & 1)
-            to[i / 8] |= (uint8_t)(1u << i % 8);
+    slow_value(to, value->width_bits, below(&state, 12));
 }
 
 static void random_key(uint8_t *key, const struct sd_table_type *type)

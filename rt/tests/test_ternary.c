@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "sd_ternary_write.h"
+#include "slow_match.h"
 
 enum { FIELDS_MAX = 100, BYTES_MAX = 400, N_LISTED = 6000 };
 
@@ -26,42 +27,12 @@ static uint64_t below(uint64_t n)
 
 /* --- The list --- */
 
-static bool bit_of(const uint8_t *bytes, uint32_t i)
-{
-    return bytes[i / 8] >> i % 8 & 1;
-}
-
-/* <0, 0, >0 */
-static int compare_bits(const uint8_t *a, const uint8_t *b, uint32_t width)
-{
-    for (uint32_t i = width; i-- > 0;)
-        if (bit_of(a, i) != bit_of(b, i))
-            return bit_of(a, i) ? 1 : -1;
-    return 0;
-}
-
-static bool listed_matches(const struct listed *e, const uint8_t *key)
-{
-    for (uint32_t i = 0; i < n_keys; i++) {
-        uint32_t at = keys[i].value.offset, width = keys[i].value.width_bits;
-        if (keys[i].match_kind == SD_MATCH_RANGE) {
-            if (compare_bits(key + at, e->value + at, width) < 0 || compare_bits(key + at, e->mask + at, width) > 0)
-                return false;
-            continue;
-        }
-        for (uint32_t j = 0; j < width; j++)
-            if (bit_of(e->mask + at, j) && bit_of(e->value + at, j) != bit_of(key + at, j))
-                return false;
-    }
-    return true;
-}
-
 static uint32_t listed_lookup(const uint8_t *key)
 {
     uint32_t best = SD_NO_SLOT;
     for (uint32_t i = 0; i < n_listed; i++)
         if (list[i].is_live && (best == SD_NO_SLOT || list[i].rank > list[best].rank) &&
-            listed_matches(&list[i], key))
+            slow_match(keys, n_keys, list[i].value, list[i].mask, key))
             best = i;
     return best;
 }
@@ -94,10 +65,7 @@ static void random_keys(uint32_t n, uint32_t field_bytes_max)
 /* Few values, so that keys meet. */
 static void random_value(uint8_t *to, uint32_t width, uint32_t n_values)
 {
-    uint64_t few = below(n_values);
-    for (uint32_t i = 0; i < width; i++)
-        if (few * UINT64_C(0x9e3779b97f4a7c15) >> (i * 7 % 61) & 1)
-            to[i / 8] |= (uint8_t)(1u << i % 8);
+    slow_value(to, width, below(n_values));
 }
 
 static void random_key(uint8_t *key, uint32_t n_values)
@@ -197,6 +165,14 @@ static void check_lookups(const struct sd_ternary *t, uint32_t n, uint32_t n_val
     }
     sd_ternary_lookup_burst(t, packets, BYTES_MAX, key_bytes, n, slots);
     CHECK(memcmp(slots, expected, n * sizeof *slots) == 0);
+    /* One after the other, the last one first. */
+    static struct sd_ternary_burst burst;
+    uint32_t n_gathered = n < SD_TERNARY_BURST ? n : SD_TERNARY_BURST;
+    for (uint32_t i = 0; i < n_gathered; i++)
+        sd_ternary_gather(t, &burst, i, packets[n - 1 - i], key_bytes);
+    sd_ternary_find_gathered(t, &burst, n_gathered);
+    for (uint32_t i = 0; i < n_gathered; i++)
+        CHECK(burst.slots[i] == expected[n - 1 - i]);
 }
 
 static void run(enum style style, uint32_t n_steps, uint32_t n_values)
