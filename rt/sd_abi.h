@@ -377,6 +377,7 @@ struct sd_entry_view {
     const uint8_t *data;
     uint32_t n_weighted;
     const struct sd_weighted *weighted;
+    /* Of tables whose entries may expire; elsewhere not kept. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;
 };

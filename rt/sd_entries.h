@@ -56,12 +56,14 @@ SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
     t->value_at = (uint32_t)at;
     at = sd_round_up(at + type->key_bytes, SD_DATA_ALIGN);
     t->data_at = (uint32_t)at;
-    at = sd_round_up(at + t->data_bytes, SD_DATA_ALIGN);
+    at = sd_round_up(at + t->data_bytes, sizeof(uint64_t));
+    t->times_at = type->has_idle_timeout ? (uint32_t)at : 0;
+    at += type->has_idle_timeout ? sizeof(struct sd_entry_times) : 0;
     t->mask_at = has_masks ? (uint32_t)at : 0;
-    at = sd_round_up(at + (has_masks ? type->key_bytes : 0), SD_DATA_ALIGN);
+    at = sd_round_up(at + (has_masks ? type->key_bytes : 0), _Alignof(struct sd_meter));
     t->meter_at = type->has_direct_meter ? (uint32_t)at : 0;
     at += type->has_direct_meter ? sizeof(struct sd_meter) : 0;
-    t->entry_bytes = (uint32_t)at;
+    t->entry_bytes = (uint32_t)sd_round_up(at, SD_DATA_ALIGN);
 }
 
 SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, uint32_t n_workers,
@@ -453,6 +455,18 @@ SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
     return beside + (sd_table_uses_entries(t->type) ? t->entry_bytes : 0);
 }
 
+SD_INLINE bool sd_entry_is_timed(const struct sd_table *t, const struct sd_entry *e)
+{
+    return t->times_at && sd_entry_times(t, e)->idle_timeout_ns > 0;
+}
+
+SD_INLINE void sd_entry_set_times(const struct sd_table *t, const struct sd_entry *e,
+                                  const struct sd_entry_view *view, uint64_t now_ns)
+{
+    if (t->times_at)
+        *sd_entry_times(t, e) = (struct sd_entry_times){now_ns, SD_NEVER, view->idle_timeout_ns};
+}
+
 /* What a table with exact keys takes, all of it. */
 SD_LOCAL uint64_t sd_exact_table_bytes(const struct sd_table *t)
 {
@@ -490,9 +504,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
     e->priority = view->priority;
     e->prefix_bits = prefix_bits;
     e->is_const = is_const;
-    e->last_hit_ns = now_ns;
-    e->reported_ns = SD_NEVER;
-    e->idle_timeout_ns = view->idle_timeout_ns;
+    sd_entry_set_times(t, e, view, now_ns);
     memcpy(sd_entry_value(t, e), view->value, n);
     if (t->mask_at)
         memcpy((uint8_t *)e + t->mask_at, view->mask, n);
@@ -507,7 +519,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
         t->next_handle--;
         return status;
     }
-    t->n_timed += e->idle_timeout_ns > 0;
+    t->n_timed += sd_entry_is_timed(t, e);
     sd_order_add(&t->order, e->handle, (uint64_t)slot + 1);
     t->n_entries++;
     instance->entries_bytes += sd_touched_bytes(t);

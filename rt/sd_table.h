@@ -45,25 +45,31 @@ struct sd_found {
 
 #define SD_NEVER UINT64_MAX
 
-/* Its value, data, mask and meter follow, where the table says. */
+/* Its value, data, times, mask and meter follow, where the table says. */
 struct sd_entry {
-    uint64_t last_hit_ns;
-    /* When its expiry was reported since the last hit, or SD_NEVER. */
-    uint64_t reported_ns;
     uint64_t handle;
     /* The member, group or one-shot. */
     void *target;
-    /* enum sd_entry_kind */
-    uint32_t kind;
     /* Action index, member id or group id. */
     uint32_t what;
     /* Of a free one the next free one. */
     uint32_t slot;
     int32_t priority;
-    uint64_t idle_timeout_ns;
     /* Sum of the LPM keys' prefix lengths. */
-    uint32_t prefix_bits;
-    uint32_t is_const;
+    uint32_t prefix_bits : 28;
+    /* enum sd_entry_kind */
+    uint32_t kind : 3;
+    uint32_t is_const : 1;
+};
+
+_Static_assert(sizeof(struct sd_entry) == 32, "with a short key and little data an entry takes one line");
+
+/* Of entries that may expire. */
+struct sd_entry_times {
+    uint64_t last_hit_ns;
+    /* When its expiry was reported since the last hit, or SD_NEVER. */
+    uint64_t reported_ns;
+    uint64_t idle_timeout_ns;
 };
 
 /* Entries of one length of the LPM key's prefix. */
@@ -89,7 +95,7 @@ struct sd_table {
     uint32_t has_range;
     uint32_t has_priority;
     /* Where parts of an entry are; 0: there is none. Masks are left out where keys are all exact. */
-    uint32_t value_at, data_at, mask_at, meter_at, entry_bytes;
+    uint32_t value_at, data_at, times_at, mask_at, meter_at, entry_bytes;
     uint32_t data_bytes;
     uint32_t n_workers;
     struct sd_chunk *chunks;
@@ -149,6 +155,12 @@ SD_ALWAYS_INLINE uint8_t *sd_entry_value(const struct sd_table *t, const struct 
 SD_ALWAYS_INLINE uint8_t *sd_entry_data(const struct sd_table *t, const struct sd_entry *e)
 {
     return (uint8_t *)(uintptr_t)e + t->data_at;
+}
+
+/* Of tables whose entries may expire. */
+SD_ALWAYS_INLINE struct sd_entry_times *sd_entry_times(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (struct sd_entry_times *)(void *)((uint8_t *)(uintptr_t)e + t->times_at);
 }
 
 SD_ALWAYS_INLINE const uint8_t *sd_entry_mask(const struct sd_table *t, const struct sd_entry *e)
@@ -322,10 +334,11 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
 {
     if (type->has_idle_timeout) {
         /* All workers write the same here in most cases: a cache line that is only read is not fought over. */
-        if (__atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED) != w->now_ns)
-            __atomic_store_n(&e->last_hit_ns, w->now_ns, __ATOMIC_RELAXED);
-        if (SD_UNLIKELY(__atomic_load_n(&e->reported_ns, __ATOMIC_RELAXED) != SD_NEVER))
-            __atomic_store_n(&e->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
+        struct sd_entry_times *times = sd_entry_times(t, e);
+        if (__atomic_load_n(&times->last_hit_ns, __ATOMIC_RELAXED) != w->now_ns)
+            __atomic_store_n(&times->last_hit_ns, w->now_ns, __ATOMIC_RELAXED);
+        if (SD_UNLIKELY(__atomic_load_n(&times->reported_ns, __ATOMIC_RELAXED) != SD_NEVER))
+            __atomic_store_n(&times->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
     }
     if (type->has_direct_counter)
         sd_count_add(sd_entry_count(t, e, w->index), type->direct_counter_unit, 1, packet->length_bytes);

@@ -25,9 +25,11 @@ SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
         .kind = e->kind,
         .what = e->what,
         .is_const = e->is_const,
-        .idle_timeout_ns = e->idle_timeout_ns,
-        .last_hit_ns = e->last_hit_ns,
     };
+    if (t->times_at) {
+        view->idle_timeout_ns = sd_entry_times(t, e)->idle_timeout_ns;
+        view->last_hit_ns = sd_entry_times(t, e)->last_hit_ns;
+    }
     if (e->kind == SD_ENTRY_ACTION) {
         view->data = sd_entry_data(t, e);
     } else if (e->kind == SD_ENTRY_ONE_SHOT) {
@@ -131,11 +133,9 @@ SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
         return status;
     sd_target_drop(e);
     sd_target_set(t, e, view, target);
-    t->n_timed -= e->idle_timeout_ns > 0;
-    t->n_timed += view->idle_timeout_ns > 0;
-    e->idle_timeout_ns = view->idle_timeout_ns;
-    e->last_hit_ns = now_ns;
-    e->reported_ns = SD_NEVER;
+    t->n_timed -= sd_entry_is_timed(t, e);
+    sd_entry_set_times(t, e, view, now_ns);
+    t->n_timed += sd_entry_is_timed(t, e);
     *handle = e->handle;
     return sd_engine_update(t, e);
 }
@@ -152,7 +152,7 @@ SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
     sd_engine_remove(t, e);
     sd_order_remove(&t->order, e->handle);
     sd_target_drop(e);
-    t->n_timed -= e->idle_timeout_ns > 0;
+    t->n_timed -= sd_entry_is_timed(t, e);
     t->n_entries--;
     instance->entries_bytes -= sd_touched_bytes(t);
     uint32_t slot = e->slot;
@@ -308,11 +308,12 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
         return 0;
     for (struct sd_order_at at = sd_order_from(&t->order, 0); at.entry && n < n_max; sd_order_next(&t->order, &at)) {
         struct sd_entry *e = sd_entry_ordered(t, at.entry);
-        uint64_t since = e->reported_ns != SD_NEVER ? e->reported_ns : e->last_hit_ns;
+        struct sd_entry_times *times = sd_entry_times(t, e);
+        uint64_t since = times->reported_ns != SD_NEVER ? times->reported_ns : times->last_hit_ns;
         uint64_t idle_ns = now_ns > since ? now_ns - since : 0;
-        if (e->idle_timeout_ns == 0 || idle_ns < e->idle_timeout_ns)
+        if (times->idle_timeout_ns == 0 || idle_ns < times->idle_timeout_ns)
             continue;
-        e->reported_ns = now_ns;
+        times->reported_ns = now_ns;
         handles[n++] = e->handle;
     }
     return n;

@@ -11,7 +11,7 @@
  * "insert-reserved" (with room made before), "insert-one" (one at a time; `pause_us` and `pause_us_p90`:
  * median and ninth decile of those that had to replace a segment, that is of those that took over 3 us),
  * "insert-miss" (a bulk of 32 that are looked up, then inserted), "replace", "remove". Memory: `bytes_per_entry` as the
- * table counts, `resident_per_entry` as the system does. "insert" includes getting the memory from the system, "insert-
+ * table counts, `resident_per_entry` as the system does, `huge_share` how much of it is in huge pages. "insert" includes getting the memory from the system, "insert-
  * reserved" does not: `reserve` are the cycles of that for each entry.
  *
  * The rest goes the way of the control plane, through sd_control_ops into a table with one action: "table-insert"
@@ -53,6 +53,23 @@ static uint64_t resident_bytes(void)
     if (f)
         fclose(f);
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* How much of all anonymous memory is in huge pages. */
+static double huge_share(void)
+{
+    char line[200];
+    double anonymous = 0, huge = 0, n;
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "Anonymous: %lf", &n) == 1)
+            anonymous = n;
+        if (sscanf(line, "AnonHugePages: %lf", &n) == 1)
+            huge = n;
+    }
+    if (f)
+        fclose(f);
+    return anonymous > 0 ? huge / anonymous : 0;
 }
 
 static bool make(struct sd_exact *t, struct sd_epochs *epochs)
@@ -334,8 +351,8 @@ static int measure(uint64_t n_entries, size_t n_runs)
         } else if (fills[f].write == INSERT_RESERVED) {
             snprintf(extra + n, sizeof extra - (size_t)n, ",\"reserve\":%.1f", reserve_cycles);
         } else if (n_entries >= 100000) {
-            snprintf(extra + n, sizeof extra - (size_t)n, ",\"resident_per_entry\":%.1f",
-                     (double)resident / (double)n_entries);
+            snprintf(extra + n, sizeof extra - (size_t)n, ",\"resident_per_entry\":%.1f,\"huge_share\":%.2f",
+                     (double)resident / (double)n_entries, huge_share());
         }
         peer_print("siding", "0", fills[f].name, n_entries, runs, n_fills, extra);
     }
