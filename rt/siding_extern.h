@@ -84,7 +84,8 @@ struct siding_signature {
 struct siding_packet {
     uint8_t *data;
     uint32_t length_bytes;
-    /* Bytes in front of `data`, and behind `data + length_bytes`, that may be written. Read by the function only. */
+    /* Bytes in front of `data`, and behind `data + length_bytes`, that may be written. A packet never gets longer
+       than 9216 bytes. The function does not have to keep them up to date. */
     uint32_t headroom_bytes;
     uint32_t tailroom_bytes;
     /* What the parser has not extracted begins here; whoever moves it, moves this too. */
@@ -133,7 +134,8 @@ struct siding_extern {
     const char *name;
     /*
      * The declaration in P4 that it is written for: "void scramble(in bit<32> key)". A program that declares it otherwise
-     * is refused when it is loaded. `bit<*>` stands for any width, `_` for any type. NULL: any declaration.
+     * is refused when it is loaded. `bit<*>` stands for any width, `bit<8|16>` for either, `_` for any type. NULL: any
+     * declaration.
      */
     const char *declaration;
     /* enum siding_packet_use */

@@ -43,6 +43,9 @@ pub trait ExternArgs {
     /// The width of the result; 0 when there is none.
     fn result_width(&self) -> u32;
 
+    /// What the place of the result holds.
+    fn result(&self) -> Bits;
+
     /// Of any width: cut or extended by zeros.
     fn set_result(&mut self, value: &Bits);
 
@@ -50,4 +53,28 @@ pub trait ExternArgs {
 
     /// Bytes of the packet as it arrived.
     fn packet_length(&self) -> u64;
+
+    /// Of a method: the number of its object.
+    fn object(&self) -> Option<u32> {
+        None
+    }
+
+    /// The packet as it is; nothing where an executor does not show it.
+    fn packet(&self) -> PacketParts<'_> {
+        PacketParts::default()
+    }
+
+    /// Other bytes instead of those that the parser has not read; without effect where the packet is not shown.
+    fn set_payload(&mut self, payload: &[u8]) {
+        let _ = payload;
+    }
+}
+
+/// A packet that externs see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketParts<'a> {
+    pub bytes: &'a [u8],
+    /// What the parser has not read begins here.
+    pub payload_at: usize,
+    pub ingress_port: u32,
 }

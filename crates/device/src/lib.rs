@@ -26,7 +26,7 @@ pub mod traffic;
 pub use device::Device;
 pub use entities::Entities;
 pub use executor::{BlockEnd, Executor, PassKind, PortState, StopReason, TrafficEvent};
-pub use extern_args::{ExternArgs, ExternEnd, UserExtern};
+pub use extern_args::{ExternArgs, ExternEnd, PacketParts, UserExtern};
 pub use message::format_message;
 pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};
 pub use store::{EntryHandle, EntryRef, Store, TableError};

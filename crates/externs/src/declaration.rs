@@ -21,6 +21,8 @@ enum Shape {
     Bits(u32),
     /// `bit<*>`
     AnyBits,
+    /// `bit<A|B|...>`
+    OneOf(Vec<u32>),
     Varbit(u32),
     Text,
     /// `_`
@@ -80,7 +82,11 @@ impl Shape {
             (Shape::Any, _) => true,
             (Shape::Bits(width), [value]) => !value.is_varbit && value.width_bits == *width,
             (Shape::AnyBits, [value]) => !value.is_varbit,
-            (Shape::Varbit(width), [value]) => value.is_varbit && value.width_bits == *width,
+            (Shape::OneOf(widths), [value]) => !value.is_varbit && widths.contains(&value.width_bits),
+            // There is room for whole words.
+            (Shape::Varbit(width), [value]) => {
+                value.is_varbit && value.width_bits == width.div_ceil(8).next_multiple_of(4).max(4) * 8
+            }
             (Shape::Fields(shapes), values) => {
                 shapes.len() == values.len()
                     && shapes
@@ -88,7 +94,7 @@ impl Shape {
                         .zip(values)
                         .all(|(shape, value)| shape.accepts(std::slice::from_ref(value)))
             }
-            (Shape::Bits(_) | Shape::AnyBits | Shape::Varbit(_) | Shape::Text, _) => false,
+            (Shape::Bits(_) | Shape::AnyBits | Shape::OneOf(_) | Shape::Varbit(_) | Shape::Text, _) => false,
         }
     }
 }
@@ -130,6 +136,11 @@ impl<'a> Reader<'a> {
         Some(word)
     }
 
+    fn width(&mut self, at: &str) -> Result<u32, String> {
+        let width = self.word().and_then(|word| word.parse().ok());
+        width.ok_or_else(|| format!("expected a width at `{at}`"))
+    }
+
     fn shape(&mut self) -> Result<Shape, String> {
         if self.take("{") {
             let mut fields = Vec::new();
@@ -161,9 +172,16 @@ impl<'a> Reader<'a> {
                 let shape = if kind != "varbit" && self.take("*") {
                     Shape::AnyBits
                 } else {
-                    let width = self.word().and_then(|word| word.parse().ok());
-                    let width = width.ok_or_else(|| format!("expected a width at `{at}`"))?;
-                    if kind == "varbit" { Shape::Varbit(width) } else { Shape::Bits(width) }
+                    let width = self.width(&at)?;
+                    let mut widths = vec![width];
+                    while kind != "varbit" && self.take("|") {
+                        widths.push(self.width(&at)?);
+                    }
+                    match (kind, widths.len()) {
+                        ("varbit", _) => Shape::Varbit(width),
+                        (_, 1) => Shape::Bits(width),
+                        _ => Shape::OneOf(widths),
+                    }
                 };
                 self.want(">")?;
                 Ok(shape)
@@ -200,6 +218,8 @@ mod tests {
             ("bool f(inout int<8> a)", call(out(8), None), true),
             ("bit<2> f(inout int<8> a)", call(out(8), Some(1)), false),
             ("void f(in bit<*> a)", call(one(77), None), true),
+            ("void f(in bit<8|16> a)", call(one(16), None), true),
+            ("void f(in bit<8|16> a)", call(one(9), None), false),
             ("void f(in _ a)", call(vec![Arg::In(vec![value(7), value(9)])], None), true),
             ("void f(in {bit<7>, bit<9>} a)", call(vec![Arg::In(vec![value(7), value(9)])], None), true),
             ("void f(in {bit<7>, bit<8>} a)", call(vec![Arg::In(vec![value(7), value(9)])], None), false),

@@ -6,7 +6,8 @@
 //! - [`Declaration`]: what an extern was written for, compared with how a program calls it;
 //! - [`ExternSet`]: libraries with their options; [`ExternSet::bind`] finds the functions for a program's calls;
 //! - [`Session`]: one thread's states of bound externs; [`Session::call`] calls;
-//! - `dummy`, ...: one module for each kind of built-in extern.
+//! - [`supply`]: the same for executors that call by value;
+//! - `dummy`, `aes`, `lz4`: one module for each kind of built-in extern; [`values`]: values in memory, and those of the IR.
 //!
 //! Invariants: a call allocates nothing. What a function leaves of a packet is checked before anybody uses it. Headers
 //! that the program has parsed stay what they are in a packet, whatever a function writes.
@@ -16,17 +17,25 @@
 //! Start reading at [`ExternSet`], then [`Session::call`].
 
 pub mod abi;
+mod adapter;
+mod aes;
+mod call;
+mod calls;
 mod declaration;
 mod dummy;
 mod library;
+mod lz4;
 mod packet;
 mod session;
 mod set;
 mod signature;
+pub mod values;
 
+pub use adapter::{SupplyError, supply};
+pub use calls::calls_of;
 pub use declaration::Declaration;
 pub use library::{Extern, Library, LibraryError};
-pub use packet::{PacketFault, PacketView};
-pub use session::{Ended, OpenError, Session};
+pub use packet::{PACKET_BYTES_MAX, PacketFault, PacketView};
+pub use session::{BatchCall, Ended, OpenError, Session};
 pub use set::{BindError, Bound, ExternSet};
 pub use signature::{Arg, Signature, Value};

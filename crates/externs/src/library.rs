@@ -2,7 +2,7 @@
 
 use crate::abi::{self, packet_use};
 use crate::declaration::Declaration;
-use crate::dummy;
+use crate::{aes, dummy, lz4};
 use smol_str::SmolStr;
 use std::any::Any;
 use std::ffi::{CStr, c_char};
@@ -63,7 +63,11 @@ impl Library {
     /// Those that are always there.
     pub fn built_in() -> &'static Arc<Library> {
         static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| {
-            let externs = [dummy::EXTERNS].concat().iter().map(BuiltIn::to_extern).collect();
+            let externs = [dummy::EXTERNS, aes::EXTERNS, lz4::EXTERNS]
+                .concat()
+                .iter()
+                .map(BuiltIn::to_extern)
+                .collect();
             Arc::new(Library { origin: String::new(), externs, _keep: None })
         });
         &BUILT_IN

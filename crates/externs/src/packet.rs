@@ -2,6 +2,9 @@
 
 use crate::abi;
 
+/// A function makes no packet longer than this, whatever room there is: so it does the same in every executor.
+pub const PACKET_BYTES_MAX: usize = 9216;
+
 /// A packet within its buffer.
 #[derive(Debug)]
 pub struct PacketView<'a> {
@@ -34,11 +37,12 @@ impl PacketView<'_> {
 
     /// Good for a packet that [is whole](Self::is_whole); points into the buffer, all of which may be used.
     pub(crate) fn raw(&mut self) -> abi::Packet {
+        let room = self.storage.len() - self.start - self.length;
         abi::Packet {
             data: self.storage.as_mut_ptr().wrapping_add(self.start),
             length_bytes: self.length as u32,
             headroom_bytes: self.start as u32,
-            tailroom_bytes: (self.storage.len() - self.start - self.length) as u32,
+            tailroom_bytes: room.min(PACKET_BYTES_MAX.saturating_sub(self.length)) as u32,
             payload_at: self.payload_at as u32,
             ingress_port: self.ingress_port,
             reserved: 0,

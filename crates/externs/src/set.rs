@@ -1,7 +1,7 @@
 //! All externs that a program can call, and which of them its calls mean.
 
 use crate::abi;
-use crate::library::{Extern, Library};
+use crate::library::{Extern, Library, PacketUse};
 use crate::signature::{RawSignature, Signature};
 use smol_str::SmolStr;
 use std::ffi::CString;
@@ -179,6 +179,11 @@ impl Bound {
     /// Whether the call with this number has a function.
     pub fn has(&self, call: usize) -> bool {
         self.calls.get(call).is_some_and(Option::is_some)
+    }
+
+    /// Whether a packet may get longer.
+    pub fn changes_packets(&self) -> bool {
+        self.calls.iter().flatten().any(|call| call.function.packet == PacketUse::Changed)
     }
 
     /// Whether the function for this call takes several calls at once.

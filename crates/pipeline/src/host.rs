@@ -221,6 +221,10 @@ impl ExternArgs for CallAccess<'_> {
         self.call.result.as_ref().map_or(0, |result| decode(result, self.result).width())
     }
 
+    fn result(&self) -> Bits {
+        self.call.result.as_ref().map_or(Bits::zero(0), |result| decode(result, self.result))
+    }
+
     fn set_result(&mut self, value: &Bits) {
         if let Some(result) = &self.call.result {
             let width = decode(result, self.result).width();
@@ -234,6 +238,10 @@ impl ExternArgs for CallAccess<'_> {
 
     fn packet_length(&self) -> u64 {
         self.packet_length
+    }
+
+    fn object(&self) -> Option<u32> {
+        self.call.object
     }
 }
 

@@ -1,34 +1,12 @@
 //! Where everything lies in a compiled program's memory: what it exports, checked, as safe data.
 
-use crate::values::VARBIT_LENGTH_BYTES;
+pub use externs::values::ValueLayout;
+
+use externs::values::VARBIT_LENGTH_BYTES;
 use externs::{Arg, Signature, Value};
 use ir::MatchKind;
 use smol_str::SmolStr;
 use std::ops::Range;
-
-/// A single value within some memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ValueLayout {
-    pub offset: usize,
-    pub size: usize,
-    /// In bits; `None` of a varbit.
-    pub width: Option<u32>,
-}
-
-impl ValueLayout {
-    pub fn range(&self) -> Range<usize> {
-        self.offset..self.offset + self.size
-    }
-
-    /// Whether it lies in this many bytes, with room for its bits.
-    pub(crate) fn fits(&self, n_bytes: usize) -> bool {
-        let has_room = match self.width {
-            Some(width) => (width as usize).div_ceil(8) <= self.size,
-            None => self.size >= VARBIT_LENGTH_BYTES,
-        };
-        has_room && self.offset.checked_add(self.size).is_some_and(|end| end <= n_bytes)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyLayout {

@@ -35,8 +35,9 @@ mod ops;
 mod packet;
 mod state;
 mod trace;
-mod values;
 mod worker;
+
+pub(crate) use externs::values;
 
 pub use build::{BuildError, BuildOptions, build, build_text};
 pub use burst::{BurstPacket, Bursts, Fate, Path};

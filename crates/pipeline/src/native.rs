@@ -134,13 +134,19 @@ impl Native {
         self.worker.instance().pipeline()
     }
 
+    /// What packets need from their beginning on, for externs to make them longer.
+    fn room(&self) -> usize {
+        if self.pipeline().externs().changes_packets() { externs::PACKET_BYTES_MAX } else { 0 }
+    }
+
     fn new_state(&self) -> State {
         State::new(self.pipeline().layout().state_bytes)
     }
 
     /// A packet that has been straight through as far as the worker says.
     pub(crate) fn stopped_packet(&self, bytes: &[u8], cursor_bits: u64) -> Packet {
-        let mut packet = Packet::new(bytes, self.worker.stopped_state(), self.worker.raw().steps_left);
+        let mut packet =
+            Packet::new(bytes, self.room(), self.worker.stopped_state(), self.worker.raw().steps_left);
         packet.cursor_bits = cursor_bits;
         packet
     }
@@ -229,7 +235,7 @@ impl Executor for Native {
     }
 
     fn arrive(&mut self, bytes: &[u8]) -> Packet {
-        Packet::new(bytes, self.new_state(), self.step_budget)
+        Packet::new(bytes, self.room(), self.new_state(), self.step_budget)
     }
 
     fn restart(&mut self, packet: &mut Packet) {

@@ -6,9 +6,6 @@ use crate::state::State;
 /// In front of the bytes, for headers that are added.
 const HEADROOM_BYTES: usize = 256;
 
-/// Behind the bytes, for what externs add.
-const TAILROOM_BYTES: usize = 256;
-
 /// The bytes of a packet, and what the program remembers of it.
 #[derive(Clone, Debug)]
 pub struct Packet {
@@ -17,6 +14,8 @@ pub struct Packet {
     /// Where the bytes are in it.
     start: usize,
     length: usize,
+    /// For as many bytes from `start` on.
+    room: usize,
     pub(crate) state: State,
     /// As externs see it.
     pub(crate) ingress_port: u32,
@@ -29,11 +28,13 @@ pub struct Packet {
 }
 
 impl Packet {
-    pub(crate) fn new(bytes: &[u8], state: State, steps_left: u32) -> Packet {
+    /// `room` bytes can be from its beginning on, where that is more than there are.
+    pub(crate) fn new(bytes: &[u8], room: usize, state: State, steps_left: u32) -> Packet {
         let mut packet = Packet {
             buffer: Vec::new(),
             start: 0,
             length: 0,
+            room,
             state,
             ingress_port: 0,
             cursor_bits: 0,
@@ -53,7 +54,7 @@ impl Packet {
         self.buffer.resize(HEADROOM_BYTES, 0);
         self.buffer.extend_from_slice(bytes);
         (self.start, self.length) = (HEADROOM_BYTES, bytes.len());
-        self.buffer.resize(HEADROOM_BYTES + bytes.len() + TAILROOM_BYTES, 0);
+        self.buffer.resize(HEADROOM_BYTES + bytes.len().max(self.room), 0);
     }
 
     /// Takes over where the compiled program has put the bytes.

@@ -9,6 +9,9 @@ use pipeline::{BurstPacket, Bursts, Fate, Listener, Native, Path};
 /// Room in front of a packet: some for headers that a program adds; what needs more takes the longer way.
 const HEADROOM_BYTES: usize = 128;
 
+/// From the beginning of a packet on: what live ports have.
+const ROOM_BYTES: usize = 9216;
+
 /// A native device and who listens to what happens in it.
 pub struct Straight<'a> {
     pub device: &'a mut device::Device<Native>,
@@ -49,6 +52,7 @@ impl Device for Straight<'_> {
     fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
         let mut storage = vec![0; HEADROOM_BYTES];
         storage.extend_from_slice(bytes);
+        storage.resize(HEADROOM_BYTES + bytes.len().max(ROOM_BYTES), 0);
         let mut burst = [BurstPacket::new(&mut storage, HEADROOM_BYTES, bytes.len(), port)];
         let mut outputs = Vec::new();
         let switch = &mut self.device.switch;

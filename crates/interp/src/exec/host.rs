@@ -1,10 +1,10 @@
 //! The seam between programs and extern functions and objects.
 
 use super::{Frame, PacketState};
-use crate::load::{Executable, ExternArg, ExternCall, SlotRange};
+use crate::load::{Executable, ExternArg, ExternCall, SlotRange, index_of};
 use crate::table::{EntryRef, Tables};
 use arch::FieldRole;
-use device::{ExternArgs, ExternEnd};
+use device::{ExternArgs, ExternEnd, PacketParts};
 use ir::{Bits, TableId};
 
 /// Does what extern functions and methods do.
@@ -188,6 +188,10 @@ impl ExternArgs for Access<'_> {
         Access::result_width(self)
     }
 
+    fn result(&self) -> Bits {
+        self.call.result.map_or(Bits::zero(0), |r| self.packet.frame.get(r.first).clone())
+    }
+
     fn set_result(&mut self, value: &Bits) {
         Access::set_result(self, value);
     }
@@ -198,5 +202,24 @@ impl ExternArgs for Access<'_> {
 
     fn packet_length(&self) -> u64 {
         self.packet.bytes.len() as u64
+    }
+
+    fn object(&self) -> Option<u32> {
+        self.call.object.map(|id| index_of(id) as u32)
+    }
+
+    fn packet(&self) -> PacketParts<'_> {
+        let port = self.field(FieldRole::IngressPort).and_then(Bits::to_u64).unwrap_or(0);
+        PacketParts {
+            bytes: &self.packet.bytes,
+            payload_at: self.packet.payload_at(),
+            ingress_port: u32::try_from(port).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn set_payload(&mut self, payload: &[u8]) {
+        let from = self.packet.payload_at();
+        self.packet.bytes.truncate(from);
+        self.packet.bytes.extend_from_slice(payload);
     }
 }

@@ -84,8 +84,12 @@ impl PacketState {
 
     /// What the parser has not read, from the next whole byte on.
     pub fn payload(&self) -> &[u8] {
-        let from = usize::try_from(self.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX);
-        self.bytes.get(from..).unwrap_or(&[])
+        self.bytes.get(self.payload_at()..).unwrap_or(&[])
+    }
+
+    /// Where what the parser has not read begins.
+    pub(crate) fn payload_at(&self) -> usize {
+        usize::try_from(self.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX).min(self.bytes.len())
     }
 
     /// What the deparser wrote, and then the payload.

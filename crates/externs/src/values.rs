@@ -1,13 +1,48 @@
 //! Values in memory that C shares, and values of the IR.
 
-use crate::layout::ValueLayout;
+use crate::signature::Value;
 use ir::Bits;
+use std::ops::Range;
+
+/// A single value within some memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueLayout {
+    pub offset: usize,
+    pub size: usize,
+    /// In bits; `None` of a varbit.
+    pub width: Option<u32>,
+}
+
+impl ValueLayout {
+    pub fn range(&self) -> Range<usize> {
+        self.offset..self.offset + self.size
+    }
+
+    /// Whether it lies in this many bytes, with room for its bits.
+    pub fn fits(&self, n_bytes: usize) -> bool {
+        let has_room = match self.width {
+            Some(width) => (width as usize).div_ceil(8) <= self.size,
+            None => self.size >= VARBIT_LENGTH_BYTES,
+        };
+        has_room && self.offset.checked_add(self.size).is_some_and(|end| end <= n_bytes)
+    }
+}
+
+impl From<&Value> for ValueLayout {
+    fn from(value: &Value) -> ValueLayout {
+        ValueLayout {
+            offset: value.offset as usize,
+            size: value.size_bytes as usize,
+            width: (!value.is_varbit).then_some(value.width_bits),
+        }
+    }
+}
 
 /// A varbit begins with its length in bits.
-pub(crate) const VARBIT_LENGTH_BYTES: usize = 4;
+pub const VARBIT_LENGTH_BYTES: usize = 4;
 
 /// Reads a value from the bytes that its layout counts from.
-pub(crate) fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
+pub fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
     let Some(bytes) = bytes.get(layout.range()) else { return Bits::zero(layout.width.unwrap_or(0)) };
     match layout.width {
         Some(width) => decode_integer(width, bytes),
@@ -16,7 +51,7 @@ pub(crate) fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
 }
 
 /// Writes a value of any width, cut or extended by zeros; of a varbit what has room.
-pub(crate) fn encode(layout: &ValueLayout, value: &Bits, bytes: &mut [u8]) {
+pub fn encode(layout: &ValueLayout, value: &Bits, bytes: &mut [u8]) {
     let Some(bytes) = bytes.get_mut(layout.range()) else { return };
     match layout.width {
         Some(width) => encode_integer(&value.resize(width), bytes),
@@ -25,13 +60,13 @@ pub(crate) fn encode(layout: &ValueLayout, value: &Bits, bytes: &mut [u8]) {
 }
 
 /// A value of at most 64 bits, or the low 64 bits.
-pub(crate) fn decode_u64(layout: &ValueLayout, bytes: &[u8]) -> u64 {
+pub fn decode_u64(layout: &ValueLayout, bytes: &[u8]) -> u64 {
     let bytes = bytes.get(layout.range()).unwrap_or_default();
     bytes.iter().take(8).rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
 }
 
 /// The same, cut to the width.
-pub(crate) fn encode_u64(layout: &ValueLayout, value: u64, bytes: &mut [u8]) {
+pub fn encode_u64(layout: &ValueLayout, value: u64, bytes: &mut [u8]) {
     let Some(bytes) = bytes.get_mut(layout.range()) else { return };
     let value = match layout.width {
         Some(width) if width < 64 => value & ((1 << width) - 1),

@@ -1,0 +1,308 @@
+//! Encryption of payloads with AES: GCM (NIST SP 800-38D), CBC and CTR (SP 800-38A).
+//!
+//! Ciphers are those of RustCrypto, with the processor's instructions where it has them. Everything is done in the
+//! packet. What cannot be done, for want of room, for a length that does not fit, or because a tag is wrong, gives
+//! `false` and leaves the packet as it was.
+
+use crate::call::{CallView, State, c_function, close, open};
+use crate::library::{BuiltIn, PacketUse};
+use aes::cipher::block_padding::NoPadding;
+use aes::cipher::{BlockDecryptMut, BlockEncryptMut, InnerIvInit, KeyInit, StreamCipherCore};
+use aes::{Aes128, Aes192, Aes256};
+use aes_gcm::aead::AeadInPlace;
+use aes_gcm::aead::consts::U12;
+use aes_gcm::{AesGcm, Nonce, Tag};
+
+const TAG_BYTES: usize = 16;
+const BLOCK_BYTES: usize = 16;
+
+/// Keys whose schedules are kept for each state.
+const N_KEYS: usize = 64;
+
+macro_rules! built_in {
+    ($name:literal, $declaration:literal, $state:ty, $run:ident) => {
+        BuiltIn {
+            name: $name,
+            declaration: $declaration,
+            packet: PacketUse::Changed,
+            open: Some(open::<$state>),
+            close: Some(close::<$state>),
+            run: $run,
+            run_batch: None,
+        }
+    };
+}
+
+pub(crate) const EXTERNS: &[BuiltIn] = &[
+    built_in!(
+        "aes_gcm_encrypt",
+        "bool aes_gcm_encrypt(in bit<16> offset, in bit<128|192|256> key, in bit<96> nonce)",
+        Keys<Gcm>,
+        gcm_encrypt
+    ),
+    built_in!(
+        "aes_gcm_decrypt",
+        "bool aes_gcm_decrypt(in bit<16> offset, in bit<128|192|256> key, in bit<96> nonce)",
+        Keys<Gcm>,
+        gcm_decrypt
+    ),
+    built_in!(
+        "aes_cbc_encrypt",
+        "bool aes_cbc_encrypt(in bit<16> offset, in bit<128|192|256> key, in bit<128> iv)",
+        Keys<Plain>,
+        cbc_encrypt
+    ),
+    built_in!(
+        "aes_cbc_decrypt",
+        "bool aes_cbc_decrypt(in bit<16> offset, in bit<128|192|256> key, in bit<128> iv)",
+        Keys<Plain>,
+        cbc_decrypt
+    ),
+    built_in!(
+        "aes_ctr_encrypt",
+        "bool aes_ctr_encrypt(in bit<16> offset, in bit<128|192|256> key, in bit<128> counter)",
+        Keys<Plain>,
+        ctr_apply
+    ),
+    built_in!(
+        "aes_ctr_decrypt",
+        "bool aes_ctr_decrypt(in bit<16> offset, in bit<128|192|256> key, in bit<128> counter)",
+        Keys<Plain>,
+        ctr_apply
+    ),
+];
+
+c_function!(gcm_encrypt, Keys<Gcm>, encrypt_gcm);
+c_function!(gcm_decrypt, Keys<Gcm>, decrypt_gcm);
+c_function!(cbc_encrypt, Keys<Plain>, encrypt_cbc);
+c_function!(cbc_decrypt, Keys<Plain>, decrypt_cbc);
+c_function!(ctr_apply, Keys<Plain>, apply_ctr);
+
+/// What a key becomes before anything is encrypted with it.
+trait Schedule: Sized {
+    /// `None` for a key of any length but 16, 24 and 32 bytes.
+    fn new(key: &[u8]) -> Option<Self>;
+}
+
+/// For one mode, with what depends on the key only.
+#[expect(clippy::large_enum_variant, reason = "there are few, in one piece of memory")]
+enum Gcm {
+    Of128(AesGcm<Aes128, U12>),
+    Of192(AesGcm<Aes192, U12>),
+    Of256(AesGcm<Aes256, U12>),
+}
+
+/// For the modes that need no more than the cipher.
+enum Plain {
+    Of128(Aes128),
+    Of192(Aes192),
+    Of256(Aes256),
+}
+
+impl Schedule for Gcm {
+    fn new(key: &[u8]) -> Option<Gcm> {
+        Some(match key.len() {
+            16 => Gcm::Of128(AesGcm::new_from_slice(key).ok()?),
+            24 => Gcm::Of192(AesGcm::new_from_slice(key).ok()?),
+            32 => Gcm::Of256(AesGcm::new_from_slice(key).ok()?),
+            _ => return None,
+        })
+    }
+}
+
+impl Schedule for Plain {
+    fn new(key: &[u8]) -> Option<Plain> {
+        Some(match key.len() {
+            16 => Plain::Of128(Aes128::new_from_slice(key).ok()?),
+            24 => Plain::Of192(Aes192::new_from_slice(key).ok()?),
+            32 => Plain::Of256(Aes256::new_from_slice(key).ok()?),
+            _ => return None,
+        })
+    }
+}
+
+/// The schedules of the keys that were used last.
+struct Keys<T> {
+    kept: Vec<Kept<T>>,
+    /// Grows with every use.
+    clock: u64,
+}
+
+struct Kept<T> {
+    key: [u8; 32],
+    n_bytes: usize,
+    used: u64,
+    schedule: T,
+}
+
+impl<T: Schedule> State for Keys<T> {
+    fn open(_option: Option<&str>) -> Result<Keys<T>, String> {
+        Ok(Keys { kept: Vec::with_capacity(N_KEYS), clock: 0 })
+    }
+}
+
+impl<T: Schedule> Keys<T> {
+    /// The schedule of an argument; of the first `n_bytes` of `key`.
+    fn of(&mut self, key: &[u8; 32], n_bytes: usize) -> Option<&mut T> {
+        self.clock += 1;
+        let found = self.kept.iter().position(|kept| kept.n_bytes == n_bytes && kept.key == *key);
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let schedule = T::new(key.get(..n_bytes)?)?;
+                let kept = Kept { key: *key, n_bytes, used: 0, schedule };
+                let oldest = self.kept.iter().enumerate().min_by_key(|(_, kept)| kept.used).map(|(at, _)| at);
+                match oldest.filter(|_| self.kept.len() >= N_KEYS) {
+                    Some(at) => {
+                        self.kept[at] = kept;
+                        at
+                    }
+                    None => {
+                        self.kept.push(kept);
+                        self.kept.len() - 1
+                    }
+                }
+            }
+        };
+        let kept = self.kept.get_mut(at)?;
+        kept.used = self.clock;
+        Some(&mut kept.schedule)
+    }
+}
+
+/// Offset, key schedule and the third argument of a call.
+fn arguments<'k, T: Schedule, const N: usize>(
+    keys: &'k mut Keys<T>,
+    call: &CallView<'_>,
+) -> Option<(usize, &'k mut T, [u8; N])> {
+    let mut key = [0; 32];
+    let n_bytes = call.big_endian(1, &mut key);
+    let mut third = [0; N];
+    call.big_endian(2, &mut third);
+    Some((usize::try_from(call.number(0)).ok()?, keys.of(&key, n_bytes)?, third))
+}
+
+fn encrypt_gcm(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) {
+    let length = seal(keys, call);
+    finish(call, length);
+}
+
+fn decrypt_gcm(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) {
+    let length = unseal(keys, call);
+    finish(call, length);
+}
+
+/// `None`: nothing was done.
+fn finish(call: &mut CallView<'_>, length: Option<usize>) {
+    if let Some(length) = length {
+        call.set_payload_length(length);
+    }
+    call.set_result(u64::from(length.is_some()));
+}
+
+/// Gives the payload's length with the tag.
+fn seal(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) -> Option<usize> {
+    let (offset, gcm, nonce) = arguments::<_, 12>(keys, call)?;
+    let payload = call.payload()?;
+    let with_tag = payload.length.checked_add(TAG_BYTES)?;
+    let (authenticated, rest) = payload.room.get_mut(..with_tag)?.split_at_mut_checked(offset)?;
+    let (text, tag) = rest.split_at_mut_checked(payload.length.checked_sub(offset)?)?;
+    let nonce = Nonce::from_slice(&nonce);
+    let made: Tag = match gcm {
+        Gcm::Of128(gcm) => gcm.encrypt_in_place_detached(nonce, authenticated, text).ok()?,
+        Gcm::Of192(gcm) => gcm.encrypt_in_place_detached(nonce, authenticated, text).ok()?,
+        Gcm::Of256(gcm) => gcm.encrypt_in_place_detached(nonce, authenticated, text).ok()?,
+    };
+    tag.copy_from_slice(&made);
+    Some(with_tag)
+}
+
+/// Gives the payload's length without the tag.
+fn unseal(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) -> Option<usize> {
+    let (offset, gcm, nonce) = arguments::<_, 12>(keys, call)?;
+    let payload = call.payload()?;
+    let without_tag = payload.length.checked_sub(TAG_BYTES)?;
+    let (authenticated, rest) = payload.room.get_mut(..payload.length)?.split_at_mut_checked(offset)?;
+    let (text, tag) = rest.split_at_mut_checked(without_tag.checked_sub(offset)?)?;
+    let (nonce, tag) = (Nonce::from_slice(&nonce), Tag::from_slice(tag));
+    // The tag is looked at before anything is decrypted.
+    match gcm {
+        Gcm::Of128(gcm) => gcm.decrypt_in_place_detached(nonce, authenticated, text, tag).ok()?,
+        Gcm::Of192(gcm) => gcm.decrypt_in_place_detached(nonce, authenticated, text, tag).ok()?,
+        Gcm::Of256(gcm) => gcm.decrypt_in_place_detached(nonce, authenticated, text, tag).ok()?,
+    }
+    Some(without_tag)
+}
+
+/// The payload from `offset` on.
+fn text_at<'v>(call: &'v mut CallView<'_>, offset: usize) -> Option<&'v mut [u8]> {
+    let payload = call.payload()?;
+    payload.room.get_mut(..payload.length)?.get_mut(offset..)
+}
+
+fn encrypt_cbc(keys: &mut Keys<Plain>, call: &mut CallView<'_>) {
+    let done = cbc_in(keys, call, |plain, iv, text| {
+        let n = text.len();
+        let iv = iv.into();
+        match plain {
+            Plain::Of128(aes) => {
+                cbc::Encryptor::inner_iv_init(&*aes, iv).encrypt_padded_mut::<NoPadding>(text, n).is_ok()
+            }
+            Plain::Of192(aes) => {
+                cbc::Encryptor::inner_iv_init(&*aes, iv).encrypt_padded_mut::<NoPadding>(text, n).is_ok()
+            }
+            Plain::Of256(aes) => {
+                cbc::Encryptor::inner_iv_init(&*aes, iv).encrypt_padded_mut::<NoPadding>(text, n).is_ok()
+            }
+        }
+    });
+    call.set_result(u64::from(done == Some(true)));
+}
+
+fn decrypt_cbc(keys: &mut Keys<Plain>, call: &mut CallView<'_>) {
+    let done = cbc_in(keys, call, |plain, iv, text| {
+        let iv = iv.into();
+        match plain {
+            Plain::Of128(aes) => {
+                cbc::Decryptor::inner_iv_init(&*aes, iv).decrypt_padded_mut::<NoPadding>(text).is_ok()
+            }
+            Plain::Of192(aes) => {
+                cbc::Decryptor::inner_iv_init(&*aes, iv).decrypt_padded_mut::<NoPadding>(text).is_ok()
+            }
+            Plain::Of256(aes) => {
+                cbc::Decryptor::inner_iv_init(&*aes, iv).decrypt_padded_mut::<NoPadding>(text).is_ok()
+            }
+        }
+    });
+    call.set_result(u64::from(done == Some(true)));
+}
+
+fn cbc_in(
+    keys: &mut Keys<Plain>,
+    call: &mut CallView<'_>,
+    work: impl FnOnce(&mut Plain, &[u8; BLOCK_BYTES], &mut [u8]) -> bool,
+) -> Option<bool> {
+    let (offset, plain, iv) = arguments::<_, BLOCK_BYTES>(keys, call)?;
+    let text = text_at(call, offset)?;
+    (text.len() % BLOCK_BYTES == 0).then(|| work(plain, &iv, text))
+}
+
+fn apply_ctr(keys: &mut Keys<Plain>, call: &mut CallView<'_>) {
+    let done = ctr_in(keys, call).is_some();
+    call.set_result(u64::from(done));
+}
+
+/// The counter is all of the block, as in SP 800-38A.
+type Counted<C> = ctr::CtrCore<C, ctr::flavors::Ctr128BE>;
+
+fn ctr_in(keys: &mut Keys<Plain>, call: &mut CallView<'_>) -> Option<()> {
+    let (offset, plain, counter) = arguments::<_, BLOCK_BYTES>(keys, call)?;
+    let text = text_at(call, offset)?;
+    let (counter, text) = ((&counter).into(), text.into());
+    match plain {
+        Plain::Of128(aes) => Counted::inner_iv_init(&*aes, counter).apply_keystream_partial(text),
+        Plain::Of192(aes) => Counted::inner_iv_init(&*aes, counter).apply_keystream_partial(text),
+        Plain::Of256(aes) => Counted::inner_iv_init(&*aes, counter).apply_keystream_partial(text),
+    }
+    Some(())
+}
