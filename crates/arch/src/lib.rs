@@ -28,6 +28,7 @@ pub const INCLUDE_FILES: &[(&str, &str)] = &[
     ("ebpf_model.p4", include_str!("../p4include/ebpf_model.p4")),
     ("ubpf_model.p4", include_str!("../p4include/ubpf_model.p4")),
     ("xdp_model.p4", include_str!("../p4include/xdp_model.p4")),
+    ("siding_externs.p4", include_str!("../p4include/siding_externs.p4")),
 ];
 
 /// The text of an include file, by the name between the angle brackets.

@@ -7,7 +7,7 @@
 //! - [`ExternSet`]: libraries with their options; [`ExternSet::bind`] finds the functions for a program's calls;
 //! - [`Session`]: one thread's states of bound externs; [`Session::call`] calls;
 //! - [`supply`]: the same for executors that call by value;
-//! - `dummy`, `aes`, `lz4`: one module for each kind of built-in extern; [`values`]: values in memory, and those of the IR.
+//! - `dummy`, `aes`, `lz4`, `tree`: one module for each kind of built-in extern; [`values`]: values in memory, and those of the IR.
 //!
 //! Invariants: a call allocates nothing. What a function leaves of a packet is checked before anybody uses it. Headers
 //! that the program has parsed stay what they are in a packet, whatever a function writes.
@@ -29,6 +29,7 @@ mod packet;
 mod session;
 mod set;
 mod signature;
+mod tree;
 pub mod values;
 
 pub use adapter::{SupplyError, supply};

@@ -2,7 +2,7 @@
 
 use crate::abi::{self, packet_use};
 use crate::declaration::Declaration;
-use crate::{aes, dummy, lz4};
+use crate::{aes, dummy, lz4, tree};
 use smol_str::SmolStr;
 use std::any::Any;
 use std::ffi::{CStr, c_char};
@@ -63,7 +63,7 @@ impl Library {
     /// Those that are always there.
     pub fn built_in() -> &'static Arc<Library> {
         static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| {
-            let externs = [dummy::EXTERNS, aes::EXTERNS, lz4::EXTERNS]
+            let externs = [dummy::EXTERNS, aes::EXTERNS, lz4::EXTERNS, tree::EXTERNS]
                 .concat()
                 .iter()
                 .map(BuiltIn::to_extern)

@@ -2,7 +2,7 @@
 
 use crate::compile::{CompileError, CompileOptions, compile};
 use crate::load::{LoadError, Pipeline};
-use arch::ExternOp;
+use arch::{Architecture, ExternOp};
 use diagnostics::SourceMap;
 use externs::{BindError, ExternSet};
 use ir::Program;
@@ -34,11 +34,21 @@ pub fn build(
     options: &BuildOptions,
 ) -> Result<Arc<Pipeline>, BuildError> {
     let text = codegen::generate(program, sources, &options.generate);
-    let mut pipeline = load_text(&text, &options.compile)?;
+    build_text_with(&text, &options.compile, &options.externs, program.architecture)
+}
+
+/// The same for C text that was generated for a program of this architecture.
+pub fn build_text_with(
+    text: &str,
+    compile: &CompileOptions,
+    externs: &ExternSet,
+    architecture: Architecture,
+) -> Result<Arc<Pipeline>, BuildError> {
+    let mut pipeline = load_text(text, compile)?;
     let calls = pipeline.signatures();
-    let is_user = |name: &str| ExternOp::of_function(program.architecture, name) == ExternOp::User;
-    options.externs.check_complete(calls.iter().filter(|call| is_user(&call.name)))?;
-    pipeline.set_externs(options.externs.bind(&calls)?);
+    let is_user = |name: &str| ExternOp::of_function(architecture, name) == ExternOp::User;
+    externs.check_complete(calls.iter().filter(|call| is_user(&call.name)))?;
+    pipeline.set_externs(externs.bind(&calls)?);
     Ok(Arc::new(pipeline))
 }
 

@@ -4,6 +4,7 @@
 //! - [`build()`]: from a program to a [`Pipeline`]: C text, [`compile()`]d or found as it was compiled before, loaded;
 //! - [`Instance`]: its tables and objects; [`Control`] writes and reads them, a [`Worker`] runs packets;
 //! - [`executable`]: C programs that run on their own, for benchmarks;
+//! - [`load_extern_library`]: users' externs;
 //! - `trace`: code that tells every step, heard as the interpreter's [`Event`](interp::Event)s;
 //! - [`Native`]: the executor of a [`device::Device`], see [`native_device`]; [`Bursts`]: its straight path.
 //!
@@ -25,6 +26,7 @@ mod compiler;
 mod control;
 mod entries;
 pub mod executable;
+mod extern_library;
 mod host;
 mod instance;
 pub mod layout;
@@ -39,12 +41,13 @@ mod worker;
 
 pub(crate) use externs::values;
 
-pub use build::{BuildError, BuildOptions, build, build_text};
+pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};
 pub use burst::{BurstPacket, Bursts, Fate, Path};
 pub use cache::{CacheOptions, Cached};
 pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
 pub use compiler::CompilerError;
 pub use control::{Control, TableUse};
+pub use extern_library::{ExternLibraryError, load_extern_library};
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};

@@ -187,6 +187,18 @@ pub struct SwitchArgs {
     pub cpu_port: Option<u32>,
 }
 
+/// Who supplies extern functions and methods that no architecture has.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Externs")]
+pub struct ExternArgs {
+    /// A library of extern functions and methods (repeatable); docs/externs.md says how to write one
+    #[arg(long = "extern", value_name = "FILE.so")]
+    pub libraries: Vec<PathBuf>,
+    /// What an extern is opened with, such as the file of its model (repeatable)
+    #[arg(long = "extern-option", value_name = "NAME=TEXT", value_parser = parse_option)]
+    pub options: Vec<(String, String)>,
+}
+
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A program; `-` is standard input
@@ -220,6 +232,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub cc: CcArgs,
     #[command(flatten)]
+    pub externs: ExternArgs,
+    #[command(flatten)]
     pub front_end: FrontEndArgs,
 }
 
@@ -238,6 +252,8 @@ pub struct TraceArgs {
     /// The story as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub externs: ExternArgs,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
 }
@@ -262,7 +278,17 @@ pub struct StfArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub externs: ExternArgs,
+    #[command(flatten)]
     pub front_end: FrontEndArgs,
+}
+
+/// `name=text`
+fn parse_option(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=TEXT, with the name of an extern".to_string()),
+    }
 }
 
 /// `3=in.pcap`, or `in.pcap` for port 0.

@@ -1,6 +1,6 @@
 //! Commands around a switch on live traffic. Flags that BMv2's users type by habit keep BMv2's spelling.
 
-use super::{CcArgs, FrontEndArgs};
+use super::{CcArgs, ExternArgs, FrontEndArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -64,6 +64,8 @@ pub struct LiveArgs {
     pub json: bool,
     #[command(flatten)]
     pub habits: Habits,
+    #[command(flatten)]
+    pub externs: ExternArgs,
     #[command(flatten)]
     pub cc: CcArgs,
     #[command(flatten)]

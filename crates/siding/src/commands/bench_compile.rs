@@ -10,6 +10,7 @@ use crate::cli::{BenchCompileArgs, CcArgs};
 use crate::output::{self, Exit};
 use conformance::Corpus;
 use driver::{FileLoader, Options, Source};
+use externs::ExternSet;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,8 +102,13 @@ fn to_c(source: &Source, loader: &dyn Loader) -> Option<(Steps, String)> {
     let start = Instant::now();
     let runnable = driver::runnable(&mut checked, None)?;
     steps.elaborate = start.elapsed();
-    let loaded =
-        Loaded { runnable, sources: Arc::new(checked.sources), includes: Vec::new(), macros: Vec::new() };
+    let loaded = Loaded {
+        runnable,
+        sources: Arc::new(checked.sources),
+        includes: Vec::new(),
+        macros: Vec::new(),
+        externs: ExternSet::new(),
+    };
     let start = Instant::now();
     let prepared = Prepared::new(&loaded, &source.name).ok()?;
     steps.passes = start.elapsed();

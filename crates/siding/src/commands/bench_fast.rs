@@ -9,6 +9,7 @@ use crate::cli::{
 };
 use crate::output::{self, Exit};
 use driver::{FileLoader, Options, Source};
+use externs::ExternSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ impl Benchmark {
             table.size = Some(1 << 24);
         }
         let sources = Arc::new(checked.sources);
-        let loaded = Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new() };
+        let loaded =
+            Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
         let text = Prepared::new(&loaded, self.name)?.c_text(codegen::Options::default());
         let files = [
             ("bench/harness/run.c", HARNESS),

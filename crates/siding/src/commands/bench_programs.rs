@@ -11,6 +11,7 @@ use crate::output::{self, Exit};
 use control::{Schema, Target};
 use device::{Config, Device};
 use driver::{FileLoader, Options, Source};
+use externs::ExternSet;
 use pipeline::{BurstPacket, Bursts, Fate, Native, Path};
 use std::sync::Arc;
 use std::time::Instant;
@@ -70,7 +71,13 @@ impl Benchmark {
         let mut checked = driver::check(&source, &Beside, &Options::default());
         let runnable = driver::runnable(&mut checked, None)
             .ok_or_else(|| bug(&format!("{}.p4 cannot be compiled", self.name)))?;
-        Ok(Loaded { runnable, sources: Arc::new(checked.sources), includes: Vec::new(), macros: Vec::new() })
+        Ok(Loaded {
+            runnable,
+            sources: Arc::new(checked.sources),
+            includes: Vec::new(),
+            macros: Vec::new(),
+            externs: ExternSet::new(),
+        })
     }
 
     fn measure(&self, args: &MeasureArgs) -> Result<Line, Exit> {

@@ -52,7 +52,8 @@ impl Compiled {
         let mut compiling = Compiling::new(args)?;
         compiling.options.trace = Trace::On;
         let text = prepared.c_text(codegen::Options { trace: true, ..Default::default() });
-        Ok(Compiled { program: prepared.program, pipeline: compiling.pipeline(&text)? })
+        let pipeline = prepared.pipeline_of(&text, &compiling)?;
+        Ok(Compiled { program: prepared.program, pipeline })
     }
 
     /// A switch of its own, fresh.

@@ -3,6 +3,7 @@
 use super::load::Loaded;
 use crate::output::{self, Exit};
 use driver::{FileLoader, Options, Source};
+use externs::ExternSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +35,13 @@ impl Example {
             output::error_line(&format!("internal bug: {} cannot be compiled", self.name));
             Exit::Bug
         })?;
-        Ok(Loaded { runnable, sources: Arc::new(checked.sources), includes: Vec::new(), macros: Vec::new() })
+        Ok(Loaded {
+            runnable,
+            sources: Arc::new(checked.sources),
+            includes: Vec::new(),
+            macros: Vec::new(),
+            externs: ExternSet::new(),
+        })
     }
 
     /// As files in a directory; gives the path of the program.

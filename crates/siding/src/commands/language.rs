@@ -10,6 +10,7 @@ use control::{Data, DigestId, Entity, Fault, Query, Schema, Target, Update};
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
 use driver::{Architecture, FileLoader, Runnable};
+use externs::ExternSet;
 use serde_json::{Value as Json, json};
 use siding::{Options, WarningPolicy};
 use std::path::Path;
@@ -24,13 +25,15 @@ pub struct Compiler {
     policy: WarningPolicy,
     architecture: Option<Architecture>,
     compiling: Compiling,
+    externs: ExternSet,
 }
 
 impl Compiler {
     pub fn new(args: &LiveArgs, matches: &ArgMatches) -> Result<Compiler, Exit> {
         let FrontEnd { loader, options, policy, .. } = FrontEnd::new(&args.front_end, matches);
         let compiling = Compiling::new(&args.cc)?;
-        Ok(Compiler { loader, options, policy, architecture: args.front_end.arch, compiling })
+        let externs = super::externs::load(&args.externs)?;
+        Ok(Compiler { loader, options, policy, architecture: args.front_end.arch, compiling, externs })
     }
 
     /// From a program that was elaborated.
@@ -47,8 +50,12 @@ impl Compiler {
         let mut program = runnable.program.clone();
         ir::passes::run(&mut program, ir::passes::DEFAULT)
             .map_err(|error| bug(format!("internal bug: {error}")))?;
-        let prepared =
-            Prepared { program: Arc::new(program), sources: Arc::clone(sources), name: stem(path) };
+        let prepared = Prepared {
+            program: Arc::new(program),
+            sources: Arc::clone(sources),
+            name: stem(path),
+            externs: self.externs.clone(),
+        };
         let schema = Schema::new(&runnable.control_plane.p4info)
             .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?;
         let pipeline = prepared.pipeline(&self.compiling)?;

@@ -7,6 +7,7 @@ use crate::output::{self, Exit};
 use clap::ArgMatches;
 use diagnostics::SourceMap;
 use driver::Runnable;
+use externs::ExternSet;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct Loaded {
     pub includes: Vec<Include>,
     /// Of the command line.
     pub macros: Vec<MacroOption>,
+    /// Who supplies what it calls; the built-in ones unless somebody sets others.
+    pub externs: ExternSet,
 }
 
 /// Reads, checks and elaborates a program, and shows what there is to say about it. Of an archive that
@@ -59,6 +62,7 @@ pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Lo
             sources,
             includes: loader.includes.into_inner(),
             macros: front_end.options.syntax.macros,
+            externs: ExternSet::new(),
         }),
         None => Err(Exit::CompileError),
     }

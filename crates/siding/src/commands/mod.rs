@@ -22,6 +22,7 @@ mod doctor;
 mod engines;
 mod examples;
 mod explain;
+mod externs;
 mod fmt;
 mod graph;
 mod ir;

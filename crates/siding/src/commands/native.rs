@@ -4,6 +4,7 @@ use super::load::Loaded;
 use crate::cli::CcArgs;
 use crate::output::{self, Exit};
 use diagnostics::SourceMap;
+use externs::ExternSet;
 use ir::Program;
 use pipeline::{
     BuildError, CacheOptions, Cached, CompileError, CompileOptions, Machine, Optimise, Pipeline, Refused,
@@ -25,13 +26,15 @@ pub struct Prepared {
     pub sources: Arc<SourceMap>,
     /// What the program is called.
     pub name: String,
+    pub externs: ExternSet,
 }
 
 impl Prepared {
     /// Without passes: every step is one of the program's own.
     pub fn as_written(loaded: &Loaded, name: &str) -> Prepared {
         let program = Arc::new(loaded.runnable.program.clone());
-        Prepared { program, sources: Arc::clone(&loaded.sources), name: name.to_string() }
+        let externs = loaded.externs.clone();
+        Prepared { program, sources: Arc::clone(&loaded.sources), name: name.to_string(), externs }
     }
 
     /// After the passes.
@@ -42,7 +45,8 @@ impl Prepared {
             Exit::Bug
         })?;
         let sources = Arc::clone(&loaded.sources);
-        Ok(Prepared { program: Arc::new(program), sources, name: name.to_string() })
+        let externs = loaded.externs.clone();
+        Ok(Prepared { program: Arc::new(program), sources, name: name.to_string(), externs })
     }
 
     pub fn c_text(&self, options: codegen::Options) -> String {
@@ -52,7 +56,13 @@ impl Prepared {
 
     /// Compiles and loads it.
     pub fn pipeline(&self, compiling: &Compiling) -> Result<Arc<Pipeline>, Exit> {
-        compiling.pipeline(&self.c_text(codegen::Options::default()))
+        self.pipeline_of(&self.c_text(codegen::Options::default()), compiling)
+    }
+
+    /// The same of C text that was generated for it.
+    pub fn pipeline_of(&self, text: &str, compiling: &Compiling) -> Result<Arc<Pipeline>, Exit> {
+        pipeline::build_text_with(text, &compiling.options, &self.externs, self.program.architecture)
+            .map_err(|error| show(&error, compiling))
     }
 }
 

@@ -40,7 +40,8 @@ fn run_on_engines(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         );
         return Err(Exit::Usage);
     }
-    let loaded = load(&args.program, &args.front_end, matches)?;
+    let mut loaded = load(&args.program, &args.front_end, matches)?;
+    loaded.externs = super::externs::load(&args.externs)?;
     let engine = match (args.engine, &args.script) {
         (RunEngineArg::Interp, _) | (RunEngineArg::Auto, None) => EngineArg::Interp,
         (RunEngineArg::Native, _) => EngineArg::Native,

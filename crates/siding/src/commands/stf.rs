@@ -18,6 +18,10 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
+    let externs = match super::externs::load(&args.externs) {
+        Ok(externs) => externs,
+        Err(exit) => return exit,
+    };
     let start = Instant::now();
     let (mut exit, mut n_passed) = (Exit::Ok, 0);
     let defaults = SwitchArgs { entries: Vec::new(), seed: 0, cpu_port: None };
@@ -26,7 +30,8 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
     for (program, script) in &tests {
         let stories = if args.story { Stories::IfFailed } else { Stories::None };
         let ready = programs.entry(program).or_insert_with(|| {
-            let loaded = load(program, &args.front_end, matches)?;
+            let mut loaded = load(program, &args.front_end, matches)?;
+            loaded.externs = externs.clone();
             Ready::new(loaded, &program.to_string_lossy(), args.engine, &args.cc)
         });
         let engines = ready.as_ref().map_err(|exit| *exit).and_then(|r| Engines::new(r, &defaults));

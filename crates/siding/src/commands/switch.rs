@@ -1,7 +1,7 @@
 //! A program in the interpreter, with the entries that the command line names.
 
 use super::load::{Loaded, load};
-use crate::cli::{FrontEndArgs, SwitchArgs};
+use crate::cli::{ExternArgs, FrontEndArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use control::{Schema, Target, Writer};
@@ -24,10 +24,13 @@ impl Simulation {
     pub fn new(
         program: &Path,
         args: &SwitchArgs,
+        externs: &ExternArgs,
         front_end: &FrontEndArgs,
         matches: &ArgMatches,
     ) -> Result<Simulation, Exit> {
-        let mut simulation = Simulation::of(load(program, front_end, matches)?, args)?;
+        let mut loaded = load(program, front_end, matches)?;
+        loaded.externs = super::externs::load(externs)?;
+        let mut simulation = Simulation::of(loaded, args)?;
         for path in &args.entries {
             write_entries(&simulation.schema, &mut simulation.interpreter, path)?;
         }
@@ -36,16 +39,23 @@ impl Simulation {
 
     /// With a switch of its own, fresh, for a program that is loaded.
     pub fn of(loaded: Loaded, args: &SwitchArgs) -> Result<Simulation, Exit> {
-        let Loaded { runnable, sources, .. } = loaded;
+        let Loaded { runnable, sources, externs, .. } = loaded;
         let schema = Schema::new(&runnable.control_plane.p4info).map_err(|error| {
             output::error_line(&format!("the program's P4Info makes no sense: {error}"));
             Exit::Bug
         })?;
         let schema = Arc::new(schema);
         let config = Config { seed: args.seed, cpu_port: args.cpu_port, ..Config::default() };
-        let interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), config.clone())
+        let mut interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), config.clone())
             .map_err(|error| {
                 output::error_line(&format!("the program cannot be run: {error}"));
+                Exit::CompileError
+            })?;
+        let engine = &mut interpreter.switch.executor;
+        let program = Arc::clone(&engine.executable().program);
+        externs::supply(&externs, &program, &mut |name, function| engine.externs.supply(name, function))
+            .map_err(|error| {
+                output::error_line(&error.to_string());
                 Exit::CompileError
             })?;
         Ok(Simulation { interpreter, schema, sources, config })

@@ -14,10 +14,11 @@ pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
-    let mut simulation = match Simulation::new(&args.program, &args.switch, &args.front_end, matches) {
-        Ok(simulation) => simulation,
-        Err(exit) => return exit,
-    };
+    let mut simulation =
+        match Simulation::new(&args.program, &args.switch, &args.externs, &args.front_end, matches) {
+            Ok(simulation) => simulation,
+            Err(exit) => return exit,
+        };
     let mut teller = Teller::new(Some(&simulation.sources));
     simulation.interpreter.switch.inject(args.port, &packet, &mut teller);
     let story = teller.finish();

@@ -1,0 +1,47 @@
+//! Users' libraries of externs: shared objects that export a table (`rt/siding_extern.h`).
+
+use externs::{Library, LibraryError, abi};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+/// Why a file is no library of externs.
+#[derive(Debug, thiserror::Error)]
+pub enum ExternLibraryError {
+    #[error("cannot read the extern library {}: {source}", path.display())]
+    CannotRead { path: PathBuf, source: io::Error },
+    #[error("`{}` is no shared object that can be loaded here: {source}", path.display())]
+    CannotLoad { path: PathBuf, source: libloading::Error },
+    #[error(
+        "`{}` is no library of externs: it does not export `siding_extern_library`; see docs/externs.md",
+        path.display()
+    )]
+    NoTable { path: PathBuf },
+    #[error("the extern library `{}` cannot be used: {source}", path.display())]
+    Table { path: PathBuf, source: LibraryError },
+}
+
+/// Loads a library; it stays loaded as long as its externs can be called. Its initialisers run.
+pub fn load_extern_library(path: &Path) -> Result<Library, ExternLibraryError> {
+    let path = path.to_owned();
+    // A name without a directory would be looked for elsewhere.
+    let found = match fs::canonicalize(&path) {
+        Ok(found) => found,
+        Err(source) => return Err(ExternLibraryError::CannotRead { path, source }),
+    };
+    // SAFETY: that the code in it may run is what the user says by naming it.
+    #[expect(unsafe_code, reason = "loading is what this crate is for")]
+    let library = unsafe { libloading::Library::new(&found) };
+    let library = match library {
+        Ok(library) => library,
+        Err(source) => return Err(ExternLibraryError::CannotLoad { path, source }),
+    };
+    // SAFETY: the symbol is the address of a table, whose first field is the version of its type.
+    #[expect(unsafe_code, reason = "the type of a symbol cannot be checked")]
+    let raw = unsafe { library.get::<*const abi::ExternLibrary>(abi::SYMBOL) }.map(|symbol| *symbol);
+    let Ok(raw) = raw else { return Err(ExternLibraryError::NoTable { path }) };
+    // SAFETY: a constant of a library that stays loaded as long as the last argument lives.
+    #[expect(unsafe_code, reason = "memory of the shared object")]
+    let table = unsafe { Library::from_raw(path.display().to_string(), raw, Arc::new(library)) };
+    table.map_err(|source| ExternLibraryError::Table { path, source })
+}
