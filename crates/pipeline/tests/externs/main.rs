@@ -252,7 +252,8 @@ fn several_calls_are_handed_over_together() {
     let mut result = [0u8; 4];
     let mut none = [];
     let mut packet = PacketView { storage: &mut none, start: 0, length: 0, payload_at: 0, ingress_port: 0 };
-    assert_eq!(session.call(told, &mut [], &mut result, &mut packet, 0), Ended::Next);
+    let mut args = vec![0; built.pipeline.signatures()[told].args_bytes as usize];
+    assert_eq!(session.call(told, &mut args, &mut result, &mut packet, 0), Ended::Next);
     assert_eq!(u32::from_le_bytes(result), 1 << 16 | 5);
 }
 
