@@ -7,7 +7,9 @@ pub const CYCLES_MAX: u32 = 1 << 16;
 /// Queues of a scheduler.
 pub const QUEUES_MAX: u32 = 1 << 16;
 /// Locks of a scheduler.
-pub const LOCKS_MAX: u32 = 1 << 24;
+pub const LOCKS_MAX: u32 = 1 << 20;
+/// Packets that all queues of a scheduler together have room for.
+pub const ROOM_PACKETS_MAX: u64 = 1 << 24;
 /// Bytes that the input takes in one cycle.
 pub const CHUNK_BYTES_MAX: u32 = 1 << 16;
 /// Different actions in one pipeline.
@@ -153,7 +155,8 @@ impl Queues {
     pub fn check(&self) -> Result<(), ConfigError> {
         in_range("queues", u64::from(self.n_queues), u64::from(QUEUES_MAX))?;
         in_range("locks", u64::from(self.n_locks), u64::from(LOCKS_MAX))?;
-        in_range("queue capacity", u64::from(self.queue_packets_max), u64::from(u32::MAX))
+        let room = ROOM_PACKETS_MAX / u64::from(self.n_queues);
+        in_range("queue capacity", u64::from(self.queue_packets_max), room)
     }
 }
 

@@ -5,6 +5,9 @@ use crate::config::{ConfigError, Switch};
 /// The shortest Ethernet frame; what alpha = 0 makes of every packet.
 pub const LEN_BYTES_MIN: u32 = 64;
 
+/// Times are cut here, so that sums of them are times.
+const CYCLE_MAX: u64 = 1 << 62;
+
 /// How much of a packet's length beyond the minimum is kept: 1 all of it, 0 nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpha {
@@ -100,10 +103,13 @@ impl Timeline {
         let cycles = self.cycles_of(len_bytes);
         let start = match self.pace {
             Pace::BackToBack => self.free_at,
-            Pace::Even { utilisation } => self.free_at.max((self.line_cycles as f64 / utilisation) as u64),
+            Pace::Even { utilisation } => {
+                self.free_at.max(((self.line_cycles as f64 / utilisation) as u64).min(CYCLE_MAX))
+            }
             Pace::Trace { cycles_per_ns } => {
                 let first = *self.first_ns.get_or_insert(time_ns);
-                self.free_at.max((time_ns.saturating_sub(first) as f64 * cycles_per_ns) as u64)
+                let cycle = (time_ns.saturating_sub(first) as f64 * cycles_per_ns) as u64;
+                self.free_at.max(cycle.min(CYCLE_MAX))
             }
         };
         self.line_cycles += cycles;
@@ -156,6 +162,15 @@ mod tests {
         // 21 cycles of line in 21 ns, to be busy for a quarter of the time.
         assert_eq!(Pace::of_trace(21, 21, 0.25), Ok(Pace::Trace { cycles_per_ns: 4.0 }));
         assert!(Pace::of_trace(21, 21, 0.0).is_err() && Pace::of_trace(21, 21, 1.5).is_err());
+    }
+
+    #[test]
+    fn times_beyond_all_bounds_are_cut() {
+        let packets = [(64, 0), (64, u64::MAX), (64, u64::MAX)];
+        for pace in [Pace::Trace { cycles_per_ns: f64::MAX }, Pace::Even { utilisation: 1e-300 }] {
+            let arrivals = arrivals(1.0, pace, &packets);
+            assert!(arrivals.is_sorted_by(|a, b| a < b) && arrivals[2] <= CYCLE_MAX + 3, "{arrivals:?}");
+        }
     }
 
     #[test]

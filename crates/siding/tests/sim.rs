@@ -44,6 +44,10 @@ fn figures_have_the_published_shape() {
     assert!(at(&hazards, "alpha = 0", 2.0) > 99.9 && at(&hazards, "alpha = 0", 30.0) > 99.9);
     assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg "));
 
+    let args = ["--figure", "1b", "--json", "-n", "50000", "--key", "5-tuple", "--cycles", "20"];
+    let same = at(&json(&sim(&args)), "alpha = 1", 20.0);
+    assert!(same > 0.4 && same < 1.0, "{same}");
+
     let lock = json(&sim(&["--figure", "1c", "--json", "-n", "50000"]));
     assert!(at(&lock, "alpha = 1", 10.0) > 0.998 && at(&lock, "alpha = 1", 12.0) < 0.9);
     assert!(at(&lock, "alpha = 0.2", 3.0) > 0.998 && at(&lock, "alpha = 0.2", 4.0) < 0.9);
@@ -129,11 +133,11 @@ fn damaged_traces_and_senseless_switches_are_refused() {
         (&["--trace", "none.pcap"], 4, "error: none.pcap: byte 0: No such file or directory (os error 2)\n"),
         (&["--cycles", "0"], 2, "error: cycles = 0: expected a number from 1 to 65536\n"),
         (&["--cycles", "5", "--queues", "0"], 2, "error: queues = 0: expected a number from 1 to 65536\n"),
-        (&["--cycles", "5", "--locks", "0"], 2, "error: locks = 0: expected a number from 1 to 16777216\n"),
+        (&["--cycles", "5", "--locks", "0"], 2, "error: locks = 0: expected a number from 1 to 1048576\n"),
         (
             &["--cycles", "5", "--queue-capacity", "0"],
             2,
-            "error: queue capacity = 0: expected a number from 1 to 4294967295\n",
+            "error: queue capacity = 0: expected a number from 1 to 1048576\n",
         ),
         (&["--chunk-bytes", "0"], 2, "error: chunk = 0: expected a number from 1 to 65536\n"),
         (
@@ -283,4 +287,16 @@ fn costs_can_be_edited() {
     let program = "examples/stateful/red.p4";
     let value = json(&sim(&[program, "--explain", "--json", "--costs", path.to_str().unwrap()]));
     assert_eq!(value["actions"][0]["cycles"], 10);
+}
+
+#[test]
+fn the_models_are_timed() {
+    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["bench", "sim", "-n", "10000", "--runs", "1", "--json"])
+        .output()
+        .unwrap();
+    let value = json(&output);
+    let rows = value["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 12);
+    assert!(rows.iter().all(|row| row["packets_per_second"].as_f64().unwrap() > 10_000.0), "{value}");
 }

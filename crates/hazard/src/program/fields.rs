@@ -96,15 +96,16 @@ fn fixed_bits(ty: &Type) -> Option<u32> {
 }
 
 fn by_layout(widths: &[u32], index: usize) -> Option<Field> {
-    let offset: u32 = widths.get(..index)?.iter().sum();
+    let sum = |widths: &[u32]| widths.iter().fold(0, |sum: u32, width| sum.saturating_add(*width));
+    let offset = sum(widths.get(..index)?);
     let width = *widths.get(index)?;
-    let total: u32 = widths.iter().sum();
+    let total = sum(widths);
     // Whether some field begins there and is as wide.
     let has = |at: u32, wide: u32| {
-        let mut offset = 0;
+        let mut offset: u32 = 0;
         widths.iter().any(|w| {
             let is_it = offset == at && *w == wide;
-            offset += w;
+            offset = offset.saturating_add(*w);
             is_it
         })
     };

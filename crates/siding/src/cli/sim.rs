@@ -164,7 +164,7 @@ pub struct SimArgs {
 #[derive(Debug, Args)]
 pub struct BenchSimArgs {
     /// Packets of a run
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub packets: u64,
     /// Runs; the median counts
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=101))]

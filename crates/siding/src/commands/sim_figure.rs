@@ -44,7 +44,7 @@ pub fn figure(
         let points: Vec<Point> = curves.iter().flat_map(|(_, points)| points.clone()).collect();
         let results = sweep.run(&points)?;
         let mut left = results.as_slice();
-        let (value, scale) = metric(which, args.metric);
+        let (value, scale) = metric(which, args);
         for (name, points) in curves {
             let (mine, rest) = left.split_at(points.len());
             left = rest;
@@ -55,7 +55,7 @@ pub fn figure(
         }
         json["points"] = Value::Array(points_json(&points, &results));
     }
-    let (title, x, y) = words(which, args.metric);
+    let (title, x, y) = words(which, args);
     (chart.title, chart.x, chart.y) = (format!("{title}: {}", traffic.name()), x.to_string(), y.to_string());
     chart.across = Across::Linear;
     json["figure"] = json!(figure_name(which));
@@ -77,10 +77,13 @@ fn figure_name(which: FigureArg) -> &'static str {
     }
 }
 
-fn words(which: FigureArg, metric: MetricArg) -> (&'static str, &'static str, &'static str) {
+fn words(which: FigureArg, args: &SimArgs) -> (&'static str, &'static str, &'static str) {
     const CYCLES: &str = "cycles of the action";
-    match (which, metric) {
+    match (which, args.metric) {
         (FigureArg::Sizes, _) => ("Sizes of packets", "bytes", "share of packets that are not longer"),
+        (FigureArg::Hazards, _) if !args.switch.key.is_empty() => {
+            ("Hazards of the same key without locks", CYCLES, "cycles with a hazard, in percent")
+        }
         (FigureArg::Hazards, _) => ("Hazards without locks", CYCLES, "cycles with a hazard, in percent"),
         (FigureArg::Lock, _) => ("Throughput behind one lock", CYCLES, "share of the offered load"),
         (FigureArg::Flow, MetricArg::Throughput) => {
@@ -97,8 +100,9 @@ fn words(which: FigureArg, metric: MetricArg) -> (&'static str, &'static str, &'
 }
 
 /// The number of a result that a figure shows, and what it is multiplied by.
-fn metric(which: FigureArg, metric: MetricArg) -> (&'static str, f64) {
-    match (which, metric) {
+fn metric(which: FigureArg, args: &SimArgs) -> (&'static str, f64) {
+    match (which, args.metric) {
+        (FigureArg::Hazards, _) if !args.switch.key.is_empty() => ("same_key_share_of_cycles", 100.0),
         (FigureArg::Sizes | FigureArg::Hazards, _) => ("hazards_share_of_cycles", 100.0),
         (FigureArg::Lock, _) | (FigureArg::Flow, MetricArg::Throughput) => ("throughput", 1.0),
         (FigureArg::Flow, MetricArg::Latency) => ("latency_cycles_p99", 1.0),
