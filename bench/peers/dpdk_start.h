@@ -16,6 +16,8 @@
 #include <rte_errno.h>
 #include <rte_version.h>
 
+#include "workload.h"
+
 static const char *peer_pages = "4k";
 
 /* "22.11.11" from "DPDK 22.11.11". */
@@ -49,6 +51,15 @@ static inline int peer_core(void)
             if (CPU_ISSET(i, &allowed))
                 core = i;
     return core;
+}
+
+/* peer_print for a library of DPDK: version and pages are known. */
+static inline void peer_dpdk_print(const char *peer, const char *work, uint64_t size, double *runs,
+                                   size_t n_runs, const char *extra)
+{
+    char more[200];
+    snprintf(more, sizeof(more), "%s,\"pages\":\"%s\"", extra, peer_pages);
+    peer_print(peer, peer_dpdk_version(), work, size, runs, n_runs, more);
 }
 
 /* Returns 0, or -1 after a sentence on standard error. `program` is argv[0]. */
@@ -86,6 +97,51 @@ static inline int peer_dpdk_start(const char *program, unsigned memory_mb)
         fprintf(stderr, "%s: DPDK does not start: %s\n", name, rte_strerror(rte_errno));
         return -1;
     }
+    return 0;
+}
+
+/* A program that measures a library at several sizes. */
+struct peer_program {
+    const char *name;
+    /* What a size counts. */
+    const char *what;
+    size_t sizes[8];
+    /* The largest one of a quick look, and the largest one that may be asked for. */
+    size_t quick_max, size_max;
+    /* DPDK's memory: so much, and a MiB for so many of what is counted. */
+    unsigned memory_mb;
+    size_t n_per_mb;
+    /* 0, or a sentence was printed. */
+    int (*measure)(size_t size, size_t n_runs);
+    /* Prints the workload instead; may be NULL. */
+    int (*print)(size_t size);
+};
+
+/* What main gives back: all sizes, those of --quick, that of --size, or the workload of --print. */
+static inline int peer_main(int argc, char **argv, const struct peer_program *program)
+{
+    int quick = peer_flag(argc, argv, "--quick");
+    size_t print = strtoul(peer_option(argc, argv, "--print", "0"), NULL, 10);
+    size_t only = strtoul(peer_option(argc, argv, "--size", "0"), NULL, 10);
+    size_t n_runs = quick ? 3 : PEER_RUNS, largest = only;
+
+    if (only > program->size_max || print > program->size_max) {
+        fprintf(stderr, "peer-%s: at most %zu %s\n", program->name, program->size_max,
+                program->what);
+        return 2;
+    }
+    if (print != 0 && program->print != NULL)
+        return program->print(print) != 0;
+    for (size_t i = 0; only == 0 && program->sizes[i] != 0; i++)
+        if (!quick || program->sizes[i] <= program->quick_max)
+            largest = program->sizes[i];
+    if (peer_dpdk_start(argv[0], program->memory_mb + (unsigned)(largest / program->n_per_mb)) != 0)
+        return 1;
+    if (only != 0)
+        return program->measure(only, n_runs) != 0;
+    for (size_t i = 0; program->sizes[i] != 0 && program->sizes[i] <= largest; i++)
+        if (program->measure(program->sizes[i], n_runs) != 0)
+            return 1;
     return 0;
 }
 

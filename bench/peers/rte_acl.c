@@ -18,7 +18,6 @@
 #include <rte_acl.h>
 
 #include "dpdk_start.h"
-#include "workload.h"
 
 #define BURSTS_PER_SLICE 32
 
@@ -213,7 +212,22 @@ static int check(const struct rte_acl_ctx *context, const struct ternary *rules,
     return 0;
 }
 
-static int measure(size_t n_rules, size_t n_runs, int print)
+static int print(size_t n_rules)
+{
+    struct ternary *rules = calloc(n_rules, sizeof(*rules));
+    if (rules == NULL)
+        return -1;
+    generate(rules, n_rules);
+    for (size_t i = 0; i < n_rules; i++)
+        printf("%08x/%08x %08x/%08x %04x/%04x %04x/%04x %02x/%02x\n", rules[i].source,
+               rules[i].source_mask, rules[i].destination, rules[i].destination_mask,
+               rules[i].source_port, rules[i].source_port_mask, rules[i].destination_port,
+               rules[i].destination_port_mask, rules[i].protocol, rules[i].protocol_mask);
+    free(rules);
+    return 0;
+}
+
+static int measure(size_t n_rules, size_t n_runs)
 {
     size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 128;
     struct ternary *rules = calloc(n_rules, sizeof(*rules));
@@ -230,15 +244,6 @@ static int measure(size_t n_rules, size_t n_runs, int print)
     if (rules == NULL || acl_rules == NULL || order == NULL)
         goto done;
     generate(rules, n_rules);
-    for (size_t i = 0; print && i < n_rules; i++)
-        printf("%08x/%08x %08x/%08x %04x/%04x %04x/%04x %02x/%02x\n", rules[i].source,
-               rules[i].source_mask, rules[i].destination, rules[i].destination_mask,
-               rules[i].source_port, rules[i].source_port_mask, rules[i].destination_port,
-               rules[i].destination_port_mask, rules[i].protocol, rules[i].protocol_mask);
-    if (print) {
-        status = 0;
-        goto done;
-    }
     for (size_t i = 0; i < n_rules; i++)
         to_acl(&rules[i], i, &acl_rules[i]);
     for (size_t i = 0; i < n_order; i++)
@@ -259,13 +264,12 @@ static int measure(size_t n_rules, size_t n_runs, int print)
         if ((lookups[run] = classify(context, order, n_order)) < 0)
             goto done;
 
-    snprintf(extra, sizeof(extra),
-             "\"unit\":\"lookup\",\"burst\":%d,\"alg\":\"%s\",\"pages\":\"%s\"", PEER_BURST,
-             algorithm, peer_pages);
-    peer_print("rte_acl", peer_dpdk_version(), "lookup", n_rules, lookups, n_runs, extra);
-    snprintf(extra, sizeof(extra), "\"unit\":\"rule\",\"build_s\":%.6f,\"pages\":\"%s\"",
-             peer_median(builds, n_runs) * (double)n_rules / peer_tsc_ghz() / 1e9, peer_pages);
-    peer_print("rte_acl", peer_dpdk_version(), "build", n_rules, builds, n_runs, extra);
+    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"burst\":%d,\"alg\":\"%s\"", PEER_BURST,
+             algorithm);
+    peer_dpdk_print("rte_acl", "lookup", n_rules, lookups, n_runs, extra);
+    snprintf(extra, sizeof(extra), "\"unit\":\"rule\",\"build_s\":%.6f",
+             peer_median(builds, n_runs) * (double)n_rules / peer_tsc_ghz() / 1e9);
+    peer_dpdk_print("rte_acl", "build", n_rules, builds, n_runs, extra);
     status = 0;
 done:
     if (status != 0)
@@ -279,24 +283,16 @@ done:
 
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = {100, 1000, 10000};
-    int quick = peer_flag(argc, argv, "--quick");
-    size_t print = strtoul(peer_option(argc, argv, "--print", "0"), NULL, 10);
-    size_t only = strtoul(peer_option(argc, argv, "--size", "0"), NULL, 10);
-    size_t n_runs = quick ? 3 : PEER_RUNS;
-
-    if (only > 1000000 || print > 1000000) {
-        fprintf(stderr, "peer-rte_acl: at most 1000000 rules\n");
-        return 2;
-    }
-    if (print != 0)
-        return measure(print, 0, 1) != 0;
-    if (peer_dpdk_start(argv[0], 1024) != 0)
-        return 1;
-    if (only != 0)
-        return measure(only, n_runs, 0) != 0;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if ((!quick || sizes[i] <= 1000) && measure(sizes[i], n_runs, 0) != 0)
-            return 1;
-    return 0;
+    static const struct peer_program program = {
+        .name = "rte_acl",
+        .what = "rules",
+        .sizes = {100, 1000, 10000},
+        .quick_max = 1000,
+        .size_max = 1000000,
+        .memory_mb = 1024,
+        .n_per_mb = 1000000,
+        .measure = measure,
+        .print = print,
+    };
+    return peer_main(argc, argv, &program);
 }

@@ -14,7 +14,6 @@
 #include <rte_fib.h>
 
 #include "dpdk_start.h"
-#include "workload.h"
 
 #define BURSTS_PER_SLICE 128
 
@@ -130,14 +129,39 @@ static int check(struct rte_fib *fib, const struct route *routes, size_t n, uint
     return 0;
 }
 
-static int measure(size_t n_routes, size_t n_runs, int print)
+/* All routes, or NULL when memory is short. */
+static struct route *make_routes(size_t n)
 {
     size_t slots = 1024;
-    while (slots < 2 * n_routes)
+    while (slots < 2 * n)
         slots *= 2;
-    size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 256;
-    struct route *routes = calloc(n_routes, sizeof(*routes));
+    struct route *routes = calloc(n, sizeof(*routes));
     uint32_t *table = calloc(slots, sizeof(*table));
+    if (routes != NULL && table != NULL) {
+        generate(routes, n, table, slots);
+    } else {
+        free(routes);
+        routes = NULL;
+    }
+    free(table);
+    return routes;
+}
+
+static int print(size_t n)
+{
+    struct route *routes = make_routes(n);
+    for (size_t i = 0; routes != NULL && i < n; i++)
+        printf("%u.%u.%u.%u/%u %u\n", routes[i].address >> 24, routes[i].address >> 16 & 255,
+               routes[i].address >> 8 & 255, routes[i].address & 255, routes[i].length,
+               routes[i].next_hop);
+    free(routes);
+    return routes == NULL ? -1 : 0;
+}
+
+static int measure(size_t n_routes, size_t n_runs)
+{
+    size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 256;
+    struct route *routes = make_routes(n_routes);
     uint32_t *hits = malloc(n_order * sizeof(*hits));
     uint32_t *any = malloc(n_order * sizeof(*any));
     double inserts[PEER_RUNS], lookups[PEER_RUNS];
@@ -146,17 +170,8 @@ static int measure(size_t n_routes, size_t n_runs, int print)
     char extra[160];
     int status = -1;
 
-    if (routes == NULL || table == NULL || hits == NULL || any == NULL)
+    if (routes == NULL || hits == NULL || any == NULL)
         goto done;
-    generate(routes, n_routes, table, slots);
-    for (size_t i = 0; print && i < n_routes; i++)
-        printf("%u.%u.%u.%u/%u %u\n", routes[i].address >> 24, routes[i].address >> 16 & 255,
-               routes[i].address >> 8 & 255, routes[i].address & 255, routes[i].length,
-               routes[i].next_hop);
-    if (print) {
-        status = 0;
-        goto done;
-    }
     for (size_t i = 0; i < n_order; i++) {
         const struct route *r = &routes[peer_random_below(&state, (uint32_t)n_routes)];
         any[i] = (uint32_t)peer_random(&state);
@@ -171,17 +186,15 @@ static int measure(size_t n_routes, size_t n_runs, int print)
     if (check(fib, routes, n_routes, hits) != 0 || check(fib, routes, n_routes, any) != 0)
         goto done;
 
-    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"burst\":%d,\"pages\":\"%s\"", PEER_BURST,
-             peer_pages);
+    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"burst\":%d", PEER_BURST);
     look_up(fib, hits, n_order);
     for (size_t run = 0; run < n_runs; run++)
         lookups[run] = look_up(fib, hits, n_order);
-    peer_print("rte_fib", peer_dpdk_version(), "lookup", n_routes, lookups, n_runs, extra);
+    peer_dpdk_print("rte_fib", "lookup", n_routes, lookups, n_runs, extra);
     for (size_t run = 0; run < n_runs; run++)
         lookups[run] = look_up(fib, any, n_order);
-    peer_print("rte_fib", peer_dpdk_version(), "lookup-any", n_routes, lookups, n_runs, extra);
-    snprintf(extra, sizeof(extra), "\"unit\":\"insert\",\"pages\":\"%s\"", peer_pages);
-    peer_print("rte_fib", peer_dpdk_version(), "insert", n_routes, inserts, n_runs, extra);
+    peer_dpdk_print("rte_fib", "lookup-any", n_routes, lookups, n_runs, extra);
+    peer_dpdk_print("rte_fib", "insert", n_routes, inserts, n_runs, "\"unit\":\"insert\"");
     status = 0;
 done:
     if (status != 0)
@@ -189,31 +202,22 @@ done:
     rte_fib_free(fib);
     free(any);
     free(hits);
-    free(table);
     free(routes);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = {1000, 100000, 1000000};
-    int quick = peer_flag(argc, argv, "--quick");
-    size_t print = strtoul(peer_option(argc, argv, "--print", "0"), NULL, 10);
-    size_t only = strtoul(peer_option(argc, argv, "--size", "0"), NULL, 10);
-    size_t n_runs = quick ? 3 : PEER_RUNS;
-
-    if (only > 4000000 || print > 4000000) {
-        fprintf(stderr, "peer-rte_fib: at most 4000000 routes\n");
-        return 2;
-    }
-    if (print != 0)
-        return measure(print, 0, 1) != 0;
-    if (peer_dpdk_start(argv[0], (unsigned)(300 + (only != 0 ? only : 1000000) / 4000)) != 0)
-        return 1;
-    if (only != 0)
-        return measure(only, n_runs, 0) != 0;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if ((!quick || sizes[i] <= 100000) && measure(sizes[i], n_runs, 0) != 0)
-            return 1;
-    return 0;
+    static const struct peer_program program = {
+        .name = "rte_fib",
+        .what = "routes",
+        .sizes = {1000, 100000, 1000000},
+        .quick_max = 100000,
+        .size_max = 4000000,
+        .memory_mb = 300,
+        .n_per_mb = 4000,
+        .measure = measure,
+        .print = print,
+    };
+    return peer_main(argc, argv, &program);
 }

@@ -10,29 +10,14 @@
  * for a quarter more entries than it is given: without the extendable buckets a cuckoo table may
  * refuse its last few per cent.
  */
-#include <inttypes.h>
-
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
 
 #include "dpdk_start.h"
-#include "workload.h"
 
 #define BURSTS_PER_SLICE 64
 
-struct key {
-    uint64_t words[2];
-};
-_Static_assert(sizeof(struct key) == 16, "the workload is a 16-byte key");
-
-static struct key key_at(uint64_t i)
-{
-    uint64_t state = 0x51d1 + i * 2;
-    struct key k;
-    k.words[0] = peer_random(&state);
-    k.words[1] = peer_random(&state);
-    return k;
-}
+_Static_assert(sizeof(struct peer_key) == 16, "the workload is a 16-byte key");
 
 static struct rte_hash *create(uint64_t n_entries)
 {
@@ -42,7 +27,7 @@ static struct rte_hash *create(uint64_t n_entries)
     struct rte_hash_parameters parameters = {
         .name = name,
         .entries = (uint32_t)(n_entries + n_entries / 4 + 16),
-        .key_len = sizeof(struct key),
+        .key_len = sizeof(struct peer_key),
         .hash_func = rte_hash_crc,
         .socket_id = 0,
     };
@@ -50,7 +35,7 @@ static struct rte_hash *create(uint64_t n_entries)
 }
 
 /* Fills `table` with all keys; returns cycles per insert, or a negative number. */
-static double fill(struct rte_hash *table, const struct key *keys, uint64_t n_entries)
+static double fill(struct rte_hash *table, const struct peer_key *keys, uint64_t n_entries)
 {
     double begin = peer_thread_cycles();
     for (uint64_t i = 0; i < n_entries; i++)
@@ -61,7 +46,7 @@ static double fill(struct rte_hash *table, const struct key *keys, uint64_t n_en
 
 /* One pass over `order`, whose length is a multiple of a slice; returns cycles per lookup, or a
  * negative number. */
-static double look_up(const struct rte_hash *table, const struct key *order, size_t n_order)
+static double look_up(const struct rte_hash *table, const struct peer_key *order, size_t n_order)
 {
     static struct peer_slices slices;
     slices.n = 0;
@@ -84,15 +69,15 @@ static double look_up(const struct rte_hash *table, const struct key *order, siz
     return peer_median(slices.values, slices.n);
 }
 
-static int measure(uint64_t n_entries, size_t n_runs)
+static int measure(size_t n_entries, size_t n_runs)
 {
     /* Twice the entries, so that a large table's lookups do not stay in the cache; at most 4 Mi
      * lookups a run. */
     size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 64;
     while (n_order < 2 * n_entries && n_order < ((size_t)4 << 20))
         n_order *= 2;
-    struct key *keys = malloc(n_entries * sizeof(*keys));
-    struct key *order = malloc(n_order * sizeof(*order));
+    struct peer_key *keys = malloc(n_entries * sizeof(*keys));
+    struct peer_key *order = malloc(n_order * sizeof(*order));
     double inserts[PEER_RUNS], lookups[PEER_RUNS];
     struct rte_hash *table = NULL;
     uint64_t state = 7;
@@ -102,7 +87,7 @@ static int measure(uint64_t n_entries, size_t n_runs)
     if (keys == NULL || order == NULL)
         goto done;
     for (uint64_t i = 0; i < n_entries; i++)
-        keys[i] = key_at(i);
+        keys[i] = peer_key_at(i);
     for (size_t i = 0; i < n_order; i++)
         order[i] = keys[peer_random_below(&state, (uint32_t)n_entries)];
 
@@ -124,18 +109,14 @@ static int measure(uint64_t n_entries, size_t n_runs)
         if ((lookups[run] = look_up(table, order, n_order)) < 0)
             goto done;
 
-    snprintf(extra, sizeof(extra),
-             "\"unit\":\"lookup\",\"key_bytes\":16,\"burst\":%d,\"pages\":\"%s\"", PEER_BURST,
-             peer_pages);
-    peer_print("rte_hash", peer_dpdk_version(), "lookup", n_entries, lookups, n_runs, extra);
-    snprintf(extra, sizeof(extra), "\"unit\":\"insert\",\"key_bytes\":16,\"pages\":\"%s\"",
-             peer_pages);
-    peer_print("rte_hash", peer_dpdk_version(), "insert", n_entries, inserts, n_fills, extra);
+    snprintf(extra, sizeof(extra), "\"unit\":\"lookup\",\"key_bytes\":16,\"burst\":%d", PEER_BURST);
+    peer_dpdk_print("rte_hash", "lookup", n_entries, lookups, n_runs, extra);
+    peer_dpdk_print("rte_hash", "insert", n_entries, inserts, n_fills,
+                    "\"unit\":\"insert\",\"key_bytes\":16");
     status = 0;
 done:
     if (status != 0)
-        fprintf(stderr, "peer-rte_hash: %" PRIu64 " entries do not fit or are not found\n",
-                n_entries);
+        fprintf(stderr, "peer-rte_hash: %zu entries do not fit or are not found\n", n_entries);
     rte_hash_free(table);
     free(order);
     free(keys);
@@ -144,17 +125,15 @@ done:
 
 int main(int argc, char **argv)
 {
-    static const uint64_t sizes[] = {10, 1000, 100000, 1000000, 10000000};
-    int quick = peer_flag(argc, argv, "--quick");
-    uint64_t only = strtoull(peer_option(argc, argv, "--size", "0"), NULL, 10);
-    uint64_t largest = only != 0 ? only : quick ? 100000 : 10000000;
-
-    if (largest > 100000000 || peer_dpdk_start(argv[0], (unsigned)(64 + largest / 7000)) != 0)
-        return 1;
-    if (only != 0)
-        return measure(only, quick ? 3 : PEER_RUNS) != 0;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && sizes[i] <= largest; i++)
-        if (measure(sizes[i], quick ? 3 : PEER_RUNS) != 0)
-            return 1;
-    return 0;
+    static const struct peer_program program = {
+        .name = "rte_hash",
+        .what = "entries",
+        .sizes = {10, 1000, 100000, 1000000, 10000000},
+        .quick_max = 100000,
+        .size_max = 100000000,
+        .memory_mb = 64,
+        .n_per_mb = 7000,
+        .measure = measure,
+    };
+    return peer_main(argc, argv, &program);
 }

@@ -39,6 +39,20 @@ static inline uint32_t peer_random_below(uint64_t *state, uint32_t limit)
     return (uint32_t)(((peer_random(state) >> 32) * limit) >> 32);
 }
 
+/* Entry `i` of the workload of exact tables. */
+struct peer_key {
+    uint64_t words[2];
+};
+
+static inline struct peer_key peer_key_at(uint64_t i)
+{
+    uint64_t state = 0x51d1 + i * 2;
+    struct peer_key k;
+    k.words[0] = peer_random(&state);
+    k.words[1] = peer_random(&state);
+    return k;
+}
+
 static inline uint64_t peer_tsc(void)
 {
     unsigned int cpu;

@@ -11,8 +11,8 @@
  * "insert-reserved" (with room made before), "insert-one" (one at a time; `pause_us` and `pause_us_p90`:
  * median and ninth decile of those that had to replace a segment, that is of those that took over 3 us),
  * "insert-miss" (a bulk of 32 that are looked up, then inserted), "replace", "remove". Memory: `bytes_per_entry` as the
- * table counts, `resident_per_entry` as the system does, `huge_share` how much of it is in huge pages. "insert" includes getting the memory from the system, "insert-
- * reserved" does not: `reserve` are the cycles of that for each entry.
+ * table counts, `resident_per_entry` as the system does, `huge_share` how much of it is in huge pages. "insert" includes
+ * getting the memory from the system, "insert-reserved" does not: `reserve` are the cycles of that for each entry.
  *
  * The rest goes the way of the control plane, through sd_control_ops into a table with one action: "table-insert"
  * (batches of 1,000), "table-insert-one", and the same into a table whose entries also count packets, so that
@@ -29,20 +29,7 @@
 #define BURSTS_PER_SLICE 64
 #define BATCH 1000
 
-struct key {
-    uint64_t words[2];
-};
-
 static const struct sd_exact_shape shape = {16, 8, true};
-
-static struct key key_at(uint64_t i)
-{
-    uint64_t state = 0x51d1 + i * 2;
-    struct key k;
-    k.words[0] = peer_random(&state);
-    k.words[1] = peer_random(&state);
-    return k;
-}
 
 static uint64_t resident_bytes(void)
 {
@@ -82,7 +69,7 @@ static bool make(struct sd_exact *t, struct sd_epochs *epochs)
 enum how { BULK, STEPS, ONE };
 
 /* One pass over `order`; cycles per lookup, or a negative number where the number of hits is not as it should be. */
-static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum how how, const struct key *order,
+static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum how how, const struct peer_key *order,
                                                 size_t n_order, bool is_hit)
 {
     static struct peer_slices slices;
@@ -90,7 +77,7 @@ static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum h
     for (size_t at = 0; at < n_order; at += (size_t)BURSTS_PER_SLICE * PEER_BURST) {
         uint64_t n_found = 0, last = 0, begin = peer_tsc();
         for (size_t burst = 0; burst < BURSTS_PER_SLICE; burst++) {
-            const struct key *keys = &order[at + burst * PEER_BURST];
+            const struct peer_key *keys = &order[at + burst * PEER_BURST];
             uint8_t *values[PEER_BURST];
             switch (how) {
             case BULK:
@@ -98,7 +85,7 @@ static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum h
                 __asm__ volatile("" : : "r"(values) : "memory");
                 break;
             case STEPS: {
-                const struct key *pointers[PEER_BURST];
+                const struct peer_key *pointers[PEER_BURST];
                 struct sd_exact_probe probes[PEER_BURST];
                 for (size_t i = 0; i < PEER_BURST; i++)
                     pointers[i] = &keys[i];
@@ -113,7 +100,7 @@ static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum h
             }
             case ONE:
                 for (size_t i = 0; i < PEER_BURST; i++) {
-                    struct key k = keys[i];
+                    struct peer_key k = keys[i];
                     /* Zero, which the processor does not know. */
                     k.words[0] += last >> 63;
                     const uint8_t *value = sd_exact_find(t, shape, &k);
@@ -145,7 +132,7 @@ static double reserve_cycles;
 /* All keys from 0 to `n`; cycles each, or a negative number. */
 static double write_all(struct sd_exact *t, enum write write, uint64_t n)
 {
-    static struct key keys[PIECE];
+    static struct peer_key keys[PIECE];
     static uint64_t values[PIECE];
     double cycles = 0;
     if (write == INSERT_RESERVED) {
@@ -157,7 +144,7 @@ static double write_all(struct sd_exact *t, enum write write, uint64_t n)
     for (uint64_t from = 0; from < n; from += PIECE) {
         uint32_t n_piece = n - from < PIECE ? (uint32_t)(n - from) : PIECE, n_done = 0;
         for (uint32_t i = 0; i < n_piece; i++) {
-            keys[i] = key_at(from + i);
+            keys[i] = peer_key_at(from + i);
             values[i] = from + i;
         }
         double begin = peer_thread_cycles();
@@ -235,7 +222,7 @@ static struct sd_instance *make_instance(struct sd_pipeline *pipeline, struct sd
 /* All keys from 0 to `n`; cycles each, or a negative number. */
 static double write_table(struct sd_instance *instance, enum table_write write, uint64_t n)
 {
-    static struct key keys[PIECE];
+    static struct peer_key keys[PIECE];
     static uint64_t values[PIECE], handles[BATCH];
     static struct sd_entry_view views[BATCH];
     static const uint64_t ones[2] = {UINT64_MAX, UINT64_MAX};
@@ -243,7 +230,7 @@ static double write_table(struct sd_instance *instance, enum table_write write, 
     for (uint64_t from = 0; from < n; from += PIECE) {
         uint32_t n_piece = n - from < PIECE ? (uint32_t)(n - from) : PIECE, n_done = 0;
         for (uint32_t i = 0; i < n_piece; i++) {
-            keys[i] = key_at(from + i);
+            keys[i] = peer_key_at(from + i);
             values[i] = from + i;
         }
         for (uint32_t at = 0; at < n_piece; at += BATCH) {
@@ -310,7 +297,7 @@ static int measure(uint64_t n_entries, size_t n_runs)
     size_t n_order = (size_t)BURSTS_PER_SLICE * PEER_BURST * 64;
     while (n_order < 2 * n_entries && n_order < ((size_t)4 << 20))
         n_order *= 2;
-    struct key *order = malloc(n_order * sizeof *order), *absent = malloc(n_order * sizeof *absent);
+    struct peer_key *order = malloc(n_order * sizeof *order), *absent = malloc(n_order * sizeof *absent);
     struct sd_epochs epochs;
     struct sd_exact t;
     uint64_t state = 7;
@@ -319,8 +306,8 @@ static int measure(uint64_t n_entries, size_t n_runs)
     if (!order || !absent || !sd_epochs_init(&epochs, 1))
         return 1;
     for (size_t i = 0; i < n_order; i++) {
-        order[i] = key_at(peer_random_below(&state, (uint32_t)n_entries));
-        absent[i] = key_at(n_entries + peer_random_below(&state, (uint32_t)n_entries));
+        order[i] = peer_key_at(peer_random_below(&state, (uint32_t)n_entries));
+        absent[i] = peer_key_at(n_entries + peer_random_below(&state, (uint32_t)n_entries));
     }
     static const struct {
         enum write write;
@@ -363,7 +350,7 @@ static int measure(uint64_t n_entries, size_t n_runs)
     } lookups[] = {{BULK, true, "lookup"}, {STEPS, true, "lookup-steps"}, {BULK, false, "lookup-miss"},
                    {ONE, true, "lookup-one"}};
     for (size_t l = 0; l < SD_ARRAY_LEN(lookups); l++) {
-        const struct key *keys = lookups[l].is_hit ? order : absent;
+        const struct peer_key *keys = lookups[l].is_hit ? order : absent;
         look_up(&t, lookups[l].how, keys, n_order, lookups[l].is_hit);
         for (size_t run = 0; run < n_runs; run++)
             if ((runs[run] = look_up(&t, lookups[l].how, keys, n_order, lookups[l].is_hit)) < 0)
