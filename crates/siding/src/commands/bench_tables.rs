@@ -157,6 +157,12 @@ fn run_table(args: &MeasureArgs) -> Result<(), Exit> {
     report.judge("million_inserts_at_50m", rate, Goal::AtLeast(30.0));
     let bytes = figures(&report.lines, "insert", "bytes_per_entry", 100_000);
     report.judge("bytes_per_entry", bytes, Goal::AtMost(60.0));
+    // The way of the control plane, with all that a table keeps.
+    let pair = Pair { work: "table-insert", ..pair };
+    let ratios = as_fast(&report.lines, &pair);
+    report.judge("ratio_to_rte_hash_of_tables", ratios, Goal::AtLeast(4.0));
+    let bytes = figures(&report.lines, "table-insert", "bytes_per_entry", 100_000);
+    report.judge("bytes_per_entry_of_tables", bytes, Goal::AtMost(60.0));
     report.show("table", "", args)
 }
 
