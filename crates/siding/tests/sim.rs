@@ -276,6 +276,44 @@ fn examples_are_explained_and_simulated() {
     assert_eq!(n_programs, 5);
 }
 
+/// What only one of several ways does is not counted twice; what one way does twice is.
+#[test]
+fn ways_that_exclude_each_other_do_not_add_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = |code: &str| {
+        format!(
+            "#include <core.p4>\n#include <v1model.p4>\nheader H {{ bit<32> a; bit<32> b; }}\nstruct Hs {{ H h; }}\nstruct M {{}}\n\
+             parser P(packet_in p, out Hs hs, inout M m, inout standard_metadata_t s) {{\n\
+             state start {{ p.extract(hs.h); transition accept; }} }}\n\
+             control V(inout Hs hs, inout M m) {{ apply {{}} }}\n\
+             control I(inout Hs hs, inout M m, inout standard_metadata_t s) {{\n\
+             register<bit<32>>(1) r; counter(1, CounterType.packets) c; bit<32> x;\n\
+             action add(bit<32> n) {{ r.read(x, 0); r.write(0, x + n); c.count(0); }}\n\
+             apply {{ {code} }} }}\n\
+             control E(inout Hs hs, inout M m, inout standard_metadata_t s) {{ apply {{}} }}\n\
+             control D(packet_out p, in Hs hs) {{ apply {{ p.emit(hs.h); }} }}\n\
+             V1Switch(P(), V(), I(), E(), V(), D()) main;\n"
+        )
+    };
+    let cycles = |code: &str| {
+        std::fs::write(dir.path().join("p.p4"), program(code)).unwrap();
+        let value = json(&sim_in(dir.path(), &["p.p4", "--explain", "--json"]));
+        let actions = value["actions"].as_array().unwrap().clone();
+        let mut all: Vec<u64> = actions.iter().map(|action| action["cycles"].as_u64().unwrap()).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(cycles("add(hs.h.a);"), [1, 1]);
+    assert_eq!(cycles("if (hs.h.b == 1) { add(hs.h.a); } else { add(hs.h.b); }"), [1, 1]);
+    assert_eq!(cycles("add(hs.h.a); add(hs.h.b);"), [2, 2]);
+    // A condition on what was read is part of the circle, one on the packet is not.
+    assert_eq!(cycles("r.read(x, 0); if (x < hs.h.a) { r.write(0, hs.h.a); }"), [1]);
+    assert_eq!(cycles("r.read(x, 0); if (hs.h.b < hs.h.a) { x = x + 1; } r.write(0, x);"), [2]);
+    assert_eq!(cycles("r.read(x, 0); r.write(0, x * hs.h.a);"), [3]);
+    assert_eq!(cycles("r.read(x, 0); r.write(0, x * 8);"), [1]);
+    assert_eq!(cycles("hs.h.a = hs.h.b;"), [0; 0]);
+}
+
 #[test]
 fn costs_can_be_edited() {
     let dir = tempfile::tempdir().unwrap();

@@ -54,7 +54,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         known: FxHashMap::default(),
         fields: FxHashMap::default(),
         values: Values::new(),
-        last_write: FxHashMap::default(),
+        written: Written::default(),
         has_loops: false,
         unknown_externs: Vec::new(),
         is_too_large: false,
@@ -87,6 +87,9 @@ type Part = (VarId, Vec<u32>);
 /// What each part was last given: operations, of which there are several where it is put together.
 type Values = BTreeMap<Part, Vec<OperationId>>;
 
+/// What may have written each state last, of this packet.
+type Written = FxHashMap<State, Vec<OperationId>>;
+
 /// A condition that led here, and which way it went.
 type Condition = (Vec<OperationId>, usize);
 
@@ -94,6 +97,7 @@ type Condition = (Vec<OperationId>, usize);
 #[derive(Clone, Debug)]
 struct Here {
     values: Values,
+    written: Written,
     conditions: Vec<Condition>,
 }
 
@@ -104,7 +108,7 @@ pub(super) struct Builder<'p> {
     known: FxHashMap<OperationId, Field>,
     fields: FxHashMap<SmolStr, OperationId>,
     values: Values,
-    last_write: FxHashMap<State, OperationId>,
+    written: Written,
     has_loops: bool,
     unknown_externs: Vec<SmolStr>,
     is_too_large: bool,
@@ -213,10 +217,21 @@ impl Builder<'_> {
     fn block(&mut self, id: BlockId) -> Values {
         let program = self.program;
         let Some(block) = get(&program.blocks, id) else { return Values::new() };
-        let here = Here { values: std::mem::take(&mut self.values), conditions: Vec::new() };
+        let here = self.leave(&[]);
         let ends = self.graph(&block.graph, here);
         let all = ends.returned.into_iter().chain(ends.exited).collect();
-        self.join(all, Span::NONE).map_or(Values::new(), |here| here.values)
+        let Some(here) = self.join(all, Span::NONE) else { return Values::new() };
+        self.written = here.written;
+        here.values
+    }
+
+    /// Where control is now; nothing of it is kept.
+    fn leave(&mut self, conditions: &[Condition]) -> Here {
+        Here {
+            values: std::mem::take(&mut self.values),
+            written: std::mem::take(&mut self.written),
+            conditions: conditions.to_vec(),
+        }
     }
 
     /// Follows a graph from its beginning; code that repeats is followed once.
@@ -231,20 +246,18 @@ impl Builder<'_> {
                 break;
             }
             let Some(here) = self.join(from, node.terminator.span) else { continue };
-            self.values = here.values;
+            (self.values, self.written) = (here.values, here.written);
             for stmt in &node.stmts {
                 self.stmt(stmt, &here.conditions);
             }
             let span = node.terminator.span;
-            let mut go = |values: Values, conditions: Vec<Condition>, to: NodeId| {
-                arriving.entry(to).or_default().push(Here { values, conditions });
-            };
+            let mut go = |here: Here, to: NodeId| arriving.entry(to).or_default().push(here);
             match &node.terminator.kind {
                 TerminatorKind::Call { procedure, then, exit } => {
                     let called = self.call(*procedure, &here.conditions);
                     for (ends, to) in [(called.returned, *then), (called.exited, *exit)] {
                         if let Some(after) = self.join(ends, span) {
-                            go(after.values, after.conditions, to);
+                            go(after, to);
                         }
                     }
                 }
@@ -253,17 +266,17 @@ impl Builder<'_> {
                     let called = self.apply(*table, operands, [hit, action], &here.conditions, span);
                     for (ends, to) in [(called.returned, *then), (called.exited, *exit)] {
                         if let Some(after) = self.join(ends, span) {
-                            go(after.values, after.conditions, to);
+                            go(after, to);
                         }
                     }
                 }
                 TerminatorKind::Return => {
-                    let values = std::mem::take(&mut self.values);
-                    ends.returned.push(Here { values, conditions: here.conditions });
+                    let end = self.leave(&here.conditions);
+                    ends.returned.push(end);
                 }
                 TerminatorKind::Exit | TerminatorKind::Accept | TerminatorKind::Reject => {
-                    let values = std::mem::take(&mut self.values);
-                    ends.exited.push(Here { values, conditions: here.conditions });
+                    let end = self.leave(&here.conditions);
+                    ends.exited.push(end);
                 }
                 branching => {
                     let mut condition = Vec::new();
@@ -286,7 +299,8 @@ impl Builder<'_> {
                         if !condition.is_empty() {
                             conditions.push((condition.clone(), way));
                         }
-                        go(self.values.clone(), conditions, to);
+                        let (values, written) = (self.values.clone(), self.written.clone());
+                        go(Here { values, written, conditions }, to);
                     }
                 }
             }
@@ -385,12 +399,19 @@ impl Builder<'_> {
             };
             values.insert(part, made_of);
         }
-        Some(Here { values, conditions: common })
+        let mut written = Written::default();
+        for (state, writers) in ways.iter().flat_map(|way| &way.written) {
+            let all: &mut Vec<OperationId> = written.entry(*state).or_default();
+            all.extend(writers);
+            all.sort_unstable();
+            all.dedup();
+        }
+        Some(Here { values, written, conditions: common })
     }
 
     fn call(&mut self, procedure: ProcedureId, conditions: &[Condition]) -> Ends {
         let program = self.program;
-        let here = Here { values: std::mem::take(&mut self.values), conditions: conditions.to_vec() };
+        let here = self.leave(conditions);
         match get(&program.procedures, procedure) {
             Some(procedure) if !self.is_too_large => self.graph(&procedure.graph, here),
             _ => Ends { returned: vec![here], exited: Vec::new() },
@@ -406,9 +427,8 @@ impl Builder<'_> {
         span: Span,
     ) -> Ends {
         let program = self.program;
-        let here = |values: &Values| Here { values: values.clone(), conditions: conditions.to_vec() };
         let Some(table) = get(&program.tables, id) else {
-            return Ends { returned: vec![here(&self.values)], exited: Vec::new() };
+            return Ends { returned: vec![self.leave(conditions)], exited: Vec::new() };
         };
         // Without a key there is one outcome, which the control plane chooses.
         let found = match operands.is_empty() {
@@ -424,11 +444,11 @@ impl Builder<'_> {
         for object in [table.direct_counter, table.direct_meter].into_iter().flatten() {
             self.direct(object, &found, conditions, table.span);
         }
-        let before = std::mem::take(&mut self.values);
+        let before = self.leave(conditions);
         let mut ends = Ends { returned: Vec::new(), exited: Vec::new() };
         for (way, action) in table.actions.iter().enumerate() {
             let Some(procedure) = get(&program.procedures, action.procedure) else { continue };
-            self.values = before.clone();
+            (self.values, self.written) = (before.values.clone(), before.written.clone());
             for param in &procedure.params {
                 self.write_place(&Place::var(*param), found.clone(), span);
             }
@@ -441,7 +461,7 @@ impl Builder<'_> {
             ends.exited.extend(called.exited);
         }
         if table.actions.is_empty() {
-            ends.returned.push(here(&before));
+            ends.returned.push(before);
         }
         ends
     }
@@ -449,7 +469,7 @@ impl Builder<'_> {
     /// A counter or meter with a cell for each entry of a table.
     fn direct(&mut self, object: ObjectId, found: &[OperationId], conditions: &[Condition], span: Span) {
         let state = State::Object(object);
-        if !self.last_write.contains_key(&state) {
+        if !self.written.contains_key(&state) {
             let is_meter = get(&self.program.objects, object).is_some_and(|o| o.type_name.contains("meter"));
             self.update(state, is_meter, found.to_vec(), conditions, span);
         }
@@ -464,9 +484,9 @@ impl Builder<'_> {
         span: Span,
     ) -> OperationId {
         let cycles = if is_meter { self.costs.meter } else { self.costs.counter };
-        let before = self.last_write.get(&state).copied();
-        let id = self.add(Kind::Update(state), cycles, before.into_iter().collect(), span);
-        self.last_write.insert(state, id);
+        let before = self.written.get(&state).cloned().unwrap_or_default();
+        let id = self.add(Kind::Update(state), cycles, before, span);
+        self.written.insert(state, vec![id]);
         self.guard(id, index, conditions);
         id
     }
@@ -560,7 +580,7 @@ impl Builder<'_> {
                 let cycles = self.costs.memory_write;
                 let id = self.add(Kind::Write(state), cycles, operands, span);
                 self.guard(id, index, conditions);
-                self.last_write.insert(state, id);
+                self.written.insert(state, vec![id]);
             }
             (ExternOp::CounterCount | ExternOp::CounterAdd, Some(state)) => {
                 let index = input(self, args.first());
@@ -576,9 +596,9 @@ impl Builder<'_> {
                 }
             }
             (ExternOp::DirectMeterRead, Some(state)) => {
-                let id = self.last_write.get(&state).copied();
+                let made_of = self.written.get(&state).cloned().unwrap_or_default();
                 if let Some(place) = args.iter().find_map(|arg| output(Some(arg))) {
-                    self.write_place(&place, id.into_iter().collect(), span);
+                    self.write_place(&place, made_of, span);
                 }
             }
             _ => self.compute(op, name, args, result, span),
@@ -587,8 +607,8 @@ impl Builder<'_> {
 
     fn read_state(&mut self, state: State, index: Vec<OperationId>, span: Span) -> OperationId {
         // After a write of the same packet it is that which is read.
-        let before = self.last_write.get(&state).copied();
-        let id = self.add(Kind::Read(state), self.costs.memory_read, before.into_iter().collect(), span);
+        let before = self.written.get(&state).cloned().unwrap_or_default();
+        let id = self.add(Kind::Read(state), self.costs.memory_read, before, span);
         self.guard(id, index, &[]);
         id
     }
