@@ -1,6 +1,7 @@
 //! Mirrors of `rt/siding_extern.h`, where the meaning of every field is written.
 
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 
 /// Twin of `SIDING_EXTERN_ABI_VERSION`.
 pub const VERSION: u32 = 1;
@@ -119,22 +120,25 @@ pub struct ExternLibrary {
     pub externs: *const Extern,
 }
 
-/// Each struct with its size and the offset of its last field, for a test against C compilers.
-pub const LAYOUTS: &[(&str, usize, &str, usize)] = &[
-    ("siding_value", size_of::<Value>(), "is_varbit", std::mem::offset_of!(Value, is_varbit)),
-    ("siding_arg", size_of::<Arg>(), "text", std::mem::offset_of!(Arg, text)),
-    ("siding_signature", size_of::<Signature>(), "result", std::mem::offset_of!(Signature, result)),
-    ("siding_packet", size_of::<Packet>(), "ingress_port", std::mem::offset_of!(Packet, ingress_port)),
-    ("siding_call", size_of::<Call>(), "now_ns", std::mem::offset_of!(Call, now_ns)),
-    ("siding_opening", size_of::<Opening>(), "thread", std::mem::offset_of!(Opening, thread)),
-    ("siding_extern", size_of::<Extern>(), "run_batch", std::mem::offset_of!(Extern, run_batch)),
-    (
-        "siding_extern_library",
-        size_of::<ExternLibrary>(),
-        "externs",
-        std::mem::offset_of!(ExternLibrary, externs),
-    ),
-];
+macro_rules! layouts {
+    ($($c:literal $name:ident { $($field:ident),* })*) => {
+        /// Of every mirror: its name in C, its size, the offsets of its fields.
+        pub const LAYOUTS: &[(&str, usize, &[(&str, usize)])] = &[
+            $(($c, size_of::<$name>(), &[$((stringify!($field), offset_of!($name, $field))),*]),)*
+        ];
+    };
+}
+
+layouts! {
+    "siding_value" Value { offset, size_bytes, width_bits, is_varbit }
+    "siding_arg" Arg { direction, n_values, values, text }
+    "siding_signature" Signature { name, object, n_args, args, args_bytes, result }
+    "siding_packet" Packet { data, length_bytes, headroom_bytes, tailroom_bytes, payload_at, ingress_port, reserved }
+    "siding_call" Call { state, args, result, packet, signature, now_ns }
+    "siding_opening" Opening { signature, option, message, message_bytes, thread }
+    "siding_extern" Extern { name, declaration, packet, reserved, open, close, run, run_batch }
+    "siding_extern_library" ExternLibrary { abi_version, n_externs, externs }
+}
 
 const _: () = assert!(size_of::<Value>() == 16 && size_of::<Arg>() == 24 && size_of::<Signature>() == 48);
 const _: () = assert!(size_of::<Packet>() == 32 && size_of::<Call>() == 48 && size_of::<Opening>() == 32);

@@ -85,7 +85,6 @@ trait Schedule: Sized {
 }
 
 /// For one mode, with what depends on the key only.
-#[expect(clippy::large_enum_variant, reason = "there are few, in one piece of memory")]
 enum Gcm {
     Of128(AesGcm<Aes128, U12>),
     Of192(AesGcm<Aes192, U12>),

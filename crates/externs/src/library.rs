@@ -65,8 +65,8 @@ impl Library {
         static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| {
             let externs = [dummy::EXTERNS, aes::EXTERNS, lz4::EXTERNS, tree::EXTERNS]
                 .concat()
-                .iter()
-                .map(BuiltIn::to_extern)
+                .into_iter()
+                .map(BuiltIn::described)
                 .collect();
             Arc::new(Library { origin: String::new(), externs, _keep: None })
         });
@@ -174,8 +174,8 @@ pub(crate) struct BuiltIn {
 }
 
 impl BuiltIn {
-    fn to_extern(&self) -> Extern {
-        let BuiltIn { declaration: text, name, packet, open, close, run, run_batch } = *self;
+    fn described(self) -> Extern {
+        let BuiltIn { declaration: text, name, packet, open, close, run, run_batch } = self;
         let declaration = Declaration::parse(text);
         debug_assert!(declaration.is_ok(), "{text}: {declaration:?}");
         let declaration = declaration.ok().map(|declaration| (text.to_owned(), declaration));

@@ -57,8 +57,7 @@ fn built(text: &str, externs: ExternSet, dir: &TestDir) -> Result<Built, BuildEr
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable =
         driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let options =
-        BuildOptions { compile: dir.options(), externs: externs.clone(), ..Default::default() };
+    let options = BuildOptions { compile: dir.options(), externs: externs.clone(), ..Default::default() };
     let pipeline = build(&runnable.program, &checked.sources, &options)?;
     Ok(Built { runnable, pipeline, externs })
 }
@@ -95,7 +94,9 @@ fn run(device: &mut Device<Native>, bytes: &[u8], way: Path) -> (Option<Vec<u8>>
     bursts.process(&mut device.switch, 0, &mut packets, way, &mut (), &mut outputs);
     let left = match packets[0].fate() {
         pipeline::Fate::Sent(_) => Some(packets[0].bytes().to_vec()),
-        pipeline::Fate::Dropped | pipeline::Fate::Elsewhere => outputs.first().map(|output| output.bytes.clone()),
+        pipeline::Fate::Dropped | pipeline::Fate::Elsewhere => {
+            outputs.first().map(|output| output.bytes.clone())
+        }
     };
     (left, new_reasons(&before, device.switch.totals()))
 }
