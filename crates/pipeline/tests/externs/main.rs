@@ -149,7 +149,7 @@ fn what_a_function_leaves_of_a_packet_is_the_packet() {
     let sent = |way, amount, result: u16, more, rest: &[u8]| {
         Some([&[way, 0, amount], &result.to_be_bytes()[..], &[more], rest].concat())
     };
-    let cases: Vec<(u8, u8, u8, Option<Vec<u8>>, &str)> = vec![
+    let cases = [
         (0, 0, 0, sent(0, 0, 4, 0, &payload), ""),
         (1, 2, 0, sent(1, 2, 4, 0, &[1, 2, 3, 4, 0xaa, 0xaa]), ""),
         (1, 1, 1, sent(1, 1, 4, 1, &[0xe0, 0xe1, 0xe2, 0xe3, 1, 2, 3, 4, 0xaa]), ""),
