@@ -39,6 +39,7 @@ enum sd_end {
     SD_END_STOPPED_BY_EXTERN = 5,
     /* What it emits, hashes or sends as a digest found no room: see sd_buffer.h. */
     SD_END_TOO_LONG = 6,
+    SD_END_ASYNC_FULL = 7,
     SD_END_REJECTED = 16
 };
 
@@ -246,7 +247,9 @@ enum sd_verdict {
     SD_VERDICT_AFTER_INGRESS,
     SD_VERDICT_AFTER_EGRESS,
     /* Deparsed, but what was emitted does not fit in front of the payload: it is in the worker's buffer. */
-    SD_VERDICT_NO_HEADROOM
+    SD_VERDICT_NO_HEADROOM,
+    /* Waits for an executor: its buffer is not the host's until `resume` gives it back. */
+    SD_VERDICT_SUSPENDED
 };
 
 enum sd_drop {
@@ -260,6 +263,8 @@ enum sd_drop {
     SD_DROP_EXTERN_NOT_SUPPLIED,
     SD_DROP_STOPPED_BY_EXTERN,
     SD_DROP_TOO_LONG,
+    /* Too many packets are at an asynchronous block. */
+    SD_DROP_ASYNC_FULL,
     SD_N_DROPS
 };
 
@@ -277,6 +282,8 @@ struct sd_packet {
     uint32_t verdict;
     uint32_t drop;
     uint64_t arrived_ns;
+    /* The host's: which of its packets this is. */
+    uint64_t token;
 };
 
 struct sd_worker;
@@ -344,6 +351,74 @@ struct sd_worker {
     uint64_t leaving;
     uint32_t burst_at;
     uint32_t n_burst_left;
+    /* Of each asynchronous block. */
+    struct sd_async_way *async;
+    /* Whether packets may wait for executors: only those that go straight through. */
+    uint32_t may_suspend;
+    /* The packet that is about to wait. */
+    struct sd_suspended *suspended;
+};
+
+/* --- Asynchronous blocks: see sd_async.h. --- */
+
+enum sd_async_mode {
+    /* The worker runs the block itself. */
+    SD_ASYNC_INLINE,
+    /* An executor runs it while the worker waits. */
+    SD_ASYNC_WAIT,
+    /* An executor runs it while the worker goes on with other packets. */
+    SD_ASYNC_SUSPEND
+};
+
+/* What becomes of a packet when as many are under way as may be. */
+enum sd_async_full {
+    SD_ASYNC_FULL_DROP,
+    SD_ASYNC_FULL_INLINE
+};
+
+#define SD_ASYNC_BUCKETS 40u
+
+struct sd_channel;
+
+/* How one worker treats one asynchronous block, and what it has counted. The host sets the first five between bursts,
+   `channel` and `capacity` only while nothing is under way. */
+struct sd_async_way {
+    struct sd_channel *channel;
+    uint32_t mode;
+    uint32_t full;
+    uint32_t capacity;
+    uint32_t n_in_flight;
+    /* Sent when a burst ends, or when there are SD_ASYNC_BURST. */
+    uint32_t n_waiting;
+    void *waiting[32];
+    /* Blocks run by the worker: as it was told, for want of headroom, because too many were under way. */
+    uint64_t n_here;
+    uint64_t n_no_room;
+    uint64_t n_full;
+    uint64_t n_sent;
+    /* Of those: the worker waited for them. */
+    uint64_t n_waited;
+    uint64_t n_done;
+    /* Because too many were under way. */
+    uint64_t n_dropped;
+    uint64_t waited_cycles;
+    /* By the power of two above the cycles. */
+    uint64_t waited[SD_ASYNC_BUCKETS];
+    /* At executors: blocks run, and cycles for them. */
+    uint64_t n_served;
+    uint64_t served_cycles;
+    uint64_t served[SD_ASYNC_BUCKETS];
+};
+
+struct sd_async_type {
+    /* Of the block. */
+    const char *name;
+    /* As the program has written them: `mode=wait capacity=100`. */
+    const char *settings;
+    /* What a packet keeps before the block runs and after it: the larger of the two. */
+    uint32_t context_bytes;
+    /* Of the buffer's head in front of that. */
+    uint32_t head_bytes;
 };
 
 /* --- Tables: see sd_table.h for what they do. --- */
@@ -517,6 +592,20 @@ struct sd_pipeline {
      * run already. NULL where the architecture has no straight path.
      */
     uint32_t (*process)(struct sd_worker *, struct sd_packet *packets, uint32_t n);
+
+    /* Asynchronous blocks; without any, what follows is 0. */
+    uint32_t n_async;
+    const struct sd_async_type *asyncs;
+    struct sd_channel *(*channel_create)(uint32_t capacity);
+    void (*channel_destroy)(struct sd_channel *);
+    /*
+     * Goes on with packets that are back, up to `n`: gives them with their verdicts, as `process` does. Stops after one
+     * that has to go on at the host, which is the last one then. Packets that wait again are not among them.
+     */
+    uint32_t (*resume)(struct sd_worker *, struct sd_packet *packets, uint32_t n);
+    /* Runs the blocks of packets that have come through these channels, on a worker that is an executor; gives how
+       many. */
+    uint32_t (*serve)(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels);
 };
 
 #endif

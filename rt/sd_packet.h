@@ -62,4 +62,15 @@ SD_INLINE bool sd_packet_rebuild(struct sd_packet *p, const struct sd_worker *w)
     return true;
 }
 
+/* The same in the middle of a packet's way: the payload stays the payload. */
+SD_INLINE bool sd_packet_put_back(struct sd_packet *p, struct sd_worker *w)
+{
+    if (!sd_packet_rebuild(p, w))
+        return false;
+    p->cursor_bits = (uint64_t)w->emitted.length * 8;
+    w->emitted.length = 0;
+    w->emitted_tail_bits = 0;
+    return true;
+}
+
 #endif

@@ -15,6 +15,7 @@
 #include "sd_cells.h"
 #include "sd_instance.h"
 #include "sd_burst.h"
+#include "sd_async.h"
 #include "sd_trace.h"
 
 #endif

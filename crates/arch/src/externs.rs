@@ -80,6 +80,16 @@ operations! {
     PerfEventOutput = "perf_event_output",
     /// An extern that is not the architecture's: someone has to supply it.
     User = "user",
+    /// `(settings)`: what comes up to the end with the same name may run on another core, while this one goes on with
+    /// other packets.
+    AsyncBegin = "async_begin",
+    AsyncEnd = "async_end",
+    /// What is emitted from here on is put together anew.
+    EmitBegin = "emit_begin",
+    /// Puts what was emitted in front of what the parser has not read.
+    Rebuild = "rebuild",
+    /// The parser begins again at the packet's first byte.
+    Rewind = "rewind",
 }
 
 impl ExternOp {

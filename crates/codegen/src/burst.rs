@@ -29,15 +29,15 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         if table.implementation.is_some() {
             out.line("uint64_t selector;");
         }
-        members(cx, &point.kept, out);
+        members(cx, &point.kept, false, out);
         out.close(";");
         out.blank();
     }
     if let Some(kept) = &plan.queue {
         out.line("/* What a packet keeps between ingress and egress. */");
         out.open("struct p4_at_queue");
-        members(cx, kept, out);
-        if named(cx, kept).is_empty() {
+        members(cx, kept, false, out);
+        if named(cx, kept, false).is_empty() {
             out.line("uint8_t nothing;");
         }
         out.close(";");
@@ -81,7 +81,7 @@ struct Member {
 }
 
 /// The widest first, so that nothing lies between them.
-fn named(cx: &Cx<'_>, kept: &Kept) -> Vec<Member> {
+fn named(cx: &Cx<'_>, kept: &Kept, keeps_all: bool) -> Vec<Member> {
     let mut unique = Unique::default();
     for taken in ["key", "asked", "selector", "nothing"] {
         unique.take(taken.to_string());
@@ -92,8 +92,8 @@ fn named(cx: &Cx<'_>, kept: &Kept) -> Vec<Member> {
         let name = unique.take(identifier(&text.collect::<String>()));
         Member { name, place: format!("{}{path}", cx.homes.path(var)), c_type, size_bytes }
     };
-    // The states of packets of a large program stay where they are: in memory, all of them.
-    let is_kept = |var: VarId| cx.is_small || *cx.homes.home(var) != Home::State;
+    // The states of packets of a large program stay where they are while they are in a burst: in memory, all of them.
+    let is_kept = |var: VarId| keeps_all || cx.is_small || *cx.homes.home(var) != Home::State;
     let mut found = Vec::new();
     for (var, leaf) in kept.values.iter().filter(|(var, _)| is_kept(*var)) {
         let path = crate::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
@@ -113,16 +113,20 @@ fn origin_path(cx: &Cx<'_>, origin: &Origin) -> String {
     crate::parse::leaf_path(cx, &cx.program.variables[origin.var].ty, &leaf)
 }
 
-fn members(cx: &Cx<'_>, kept: &Kept, out: &mut Code) {
-    for member in named(cx, kept) {
+pub(crate) fn members(cx: &Cx<'_>, kept: &Kept, keeps_all: bool, out: &mut Code) {
+    for member in named(cx, kept, keeps_all) {
         out.line(format!("{} {};", member.c_type, member.name));
     }
 }
 
-fn store(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
-    for member in named(cx, kept) {
+pub(crate) fn store(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out: &mut Code) {
+    for member in named(cx, kept, keeps_all) {
         out.line(format!("c->{context}.{} = {};", member.name, member.place));
     }
+}
+
+fn store_in_burst(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
+    store(cx, kept, context, false, out);
     if keeps_worker(cx) {
         out.line("sd_keep(w, &c->kept);");
     }
@@ -131,8 +135,8 @@ fn store(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
     }
 }
 
-fn load(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
-    for member in named(cx, kept) {
+pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out: &mut Code) {
+    for member in named(cx, kept, keeps_all) {
         out.line(format!("{} = c->{context}.{};", member.place, member.name));
     }
     let reloaded = kept.origins.iter().filter(|origin| cx.is_small && !origin.fields.is_empty());
@@ -149,7 +153,7 @@ fn load(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
 
 /// Before a packet waits at a point.
 pub(crate) fn keep(cx: &Cx<'_>, kept: &Kept, point: usize, out: &mut Code) {
-    store(cx, kept, &format!("at_{point}"), out);
+    store_in_burst(cx, kept, &format!("at_{point}"), out);
 }
 
 /// Whether requests or buffers of the worker may matter after a wait.
@@ -189,7 +193,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         ));
         program::variables_of_block(cx, block, out);
         if let Some(i) = start {
-            load(cx, &plan.points[i].kept, &format!("at_{i}"), out);
+            load(cx, &plan.points[i].kept, &format!("at_{i}"), false, out);
         }
         let mut func = Func::new(cx, Owner::Block(block));
         func.code.indent();
@@ -250,7 +254,7 @@ fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("    return next;");
     match &plan.queue {
         Some(kept) => {
-            store(cx, kept, "at_queue", out);
+            store_in_burst(cx, kept, "at_queue", out);
             out.line(format!("return SD_WAITS + {};", plan.points.len()));
         }
         None => {
@@ -324,7 +328,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         out.own("/* From the queue on. */");
         stage_head(cx, "p4_stage_queue", out);
         take_back(cx, out);
-        load(cx, kept, "at_queue", out);
+        load(cx, kept, "at_queue", false, out);
         out.line("p4_before_egress(w, p, s);");
         run_rest(cx, plan, BlockRole::Egress, None, out);
         after_egress(cx, out);

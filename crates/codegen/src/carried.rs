@@ -5,7 +5,7 @@
 //! is carried that no expression, assignment or extern names. A header that is emitted begins as a copy of its
 //! origin, or as zeros, and gets the fields that the program may have changed.
 
-use arch::ParamRole;
+use arch::{ExternOp, ParamRole};
 use ir::lookup::index;
 use ir::visit::Access;
 use ir::{Place, Program, Scope, Step, StructId, StructKind, TerminatorKind, Type};
@@ -27,7 +27,10 @@ impl Carried {
     /// With `keep_all` nothing is carried: every field is loaded.
     pub(crate) fn new(program: &Program, keep_all: bool) -> Carried {
         let mut found = Carried { is_aligned: is_aligned(program), ..Carried::default() };
-        let is_possible = found.is_aligned && crate::emit::emits_whole_bytes(program) && !keep_all;
+        let is_possible = found.is_aligned
+            && crate::emit::emits_whole_bytes(program)
+            && !keep_all
+            && !changes_bytes(program);
         found.has_origin = vec![is_possible; program.structs.len()];
         for (id, decl) in program.structs.iter() {
             let is_fixed = decl.fields.iter().all(|f| f.ty.width_bits().is_some());
@@ -115,6 +118,18 @@ impl Carried {
     pub(crate) fn is_dirty(&self, id: StructId, field: u32) -> bool {
         !self.has_origin(id) || self.dirty.contains(&(index(id), field))
     }
+}
+
+/// Whether bytes may change that headers were extracted from: by externs of users, or where a packet is put together
+/// in the middle of its way.
+fn changes_bytes(program: &Program) -> bool {
+    let changes = |stmt: &ir::Stmt| {
+        matches!(
+            stmt.kind,
+            ir::StmtKind::Extern { op: ExternOp::User | ExternOp::Rebuild | ExternOp::Rewind, .. }
+        )
+    };
+    program.graphs().flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts).any(changes)
 }
 
 /// Of the fields of a fixed size.

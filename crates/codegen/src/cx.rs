@@ -1,6 +1,7 @@
 //! What all parts of the generator know of a program.
 
 use crate::Options;
+use crate::asynchronous::AsyncPlan;
 use crate::carried::Carried;
 use crate::homes::{Homes, Owner};
 use crate::names::{Unique, path};
@@ -33,6 +34,8 @@ pub(crate) struct Cx<'p> {
     pub(crate) options: &'p Options,
     /// Where packets of a burst wait.
     pub(crate) plan: Option<&'p Plan>,
+    /// Where they wait for other cores.
+    pub(crate) asynchronous: Option<&'p AsyncPlan>,
     pub(crate) types: Types,
     pub(crate) homes: Homes,
     pub(crate) carried: Carried,
@@ -46,7 +49,12 @@ pub(crate) struct Cx<'p> {
 }
 
 impl<'p> Cx<'p> {
-    pub(crate) fn new(program: &'p Program, options: &'p Options, plan: Option<&'p Plan>) -> Cx<'p> {
+    pub(crate) fn new(
+        program: &'p Program,
+        options: &'p Options,
+        plan: Option<&'p Plan>,
+        asynchronous: Option<&'p AsyncPlan>,
+    ) -> Cx<'p> {
         let mut unique = Unique::default();
         for taken in [
             "p4_state",
@@ -66,6 +74,12 @@ impl<'p> Cx<'p> {
             "p4_context",
             "p4_burst",
             "p4_process_segments",
+            "p4_resume",
+            "p4_serve",
+            "p4_wait",
+            "p4_rests",
+            "p4_bodies",
+            "p4_asyncs",
             "p4_tables",
             "p4_objects",
             "p4_value_sets",
@@ -93,6 +107,7 @@ impl<'p> Cx<'p> {
             program,
             options,
             plan,
+            asynchronous,
         }
     }
 
@@ -197,5 +212,8 @@ fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
 
 /// Whether a packet may end at such a call.
 pub(crate) fn can_stop(op: ExternOp) -> bool {
-    matches!(op, ExternOp::Assert | ExternOp::Assume | ExternOp::User)
+    matches!(
+        op,
+        ExternOp::Assert | ExternOp::Assume | ExternOp::User | ExternOp::Rebuild | ExternOp::AsyncBegin
+    )
 }

@@ -2,6 +2,7 @@
 //!
 //! The text is initialisers of the structs of `rt/sd_abi.h`, in the order of their members.
 
+use crate::asynchronous;
 use crate::code::{Code, escape};
 use crate::cx::Cx;
 use crate::externs::{HostArg, cell_leaves, packed};
@@ -23,6 +24,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     let (value_sets, fields) = (value_sets(cx, out), fields(cx, out));
     let (field_lists, calls) = (field_lists(cx, out), calls(cx, out));
     let metadata = metadata(cx, out);
+    asynchronous::types(cx, out);
     let accept = cx.program.shared_variable(ParamRole::Accept).map_or("{0, 0, 0, 0}".to_string(), |var| {
         value_type(&format!("offsetof(struct p4_state, {})", cx.homes.name(var)), &Type::Bool)
     });
@@ -72,6 +74,14 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     line("worker", "sd_instance_worker");
     line("run_block", "p4_run_block");
     line("process", process);
+    if let Some(plan) = cx.asynchronous.filter(|_| has_straight_path) {
+        line("n_async", &plan.blocks.len().to_string());
+        line("asyncs", "p4_asyncs");
+        line("channel_create", "sd_channel_create");
+        line("channel_destroy", "sd_channel_destroy");
+        line("resume", "p4_resume");
+        line("serve", "p4_serve");
+    }
     out.line("};");
 }
 
@@ -322,7 +332,7 @@ pub(crate) fn value_type(offset: &str, ty: &Type) -> String {
     format!("{{{offset}, {}, {}, {is_varbit}}}", size_bytes(ty).max(1), ty.width_bits().unwrap_or(0))
 }
 
-fn string(text: &str) -> String {
+pub(crate) fn string(text: &str) -> String {
     format!("\"{}\"", escape(text))
 }
 

@@ -245,6 +245,14 @@ impl<'p> Func<'_, 'p> {
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
             ExternOp::User => self.call_user(name, object, args, result),
+            ExternOp::AsyncBegin => self.async_begin(args),
+            ExternOp::AsyncEnd => self.async_end(args),
+            ExternOp::EmitBegin => self.code.line("sd_emit_begin(w);"),
+            ExternOp::Rebuild => {
+                self.code.line("if (SD_UNLIKELY(w->failed || !sd_packet_put_back(p, w)))");
+                self.code.line("    return SD_END_TOO_LONG;");
+            }
+            ExternOp::Rewind => self.code.line("p->cursor_bits = 0;"),
         }
     }
 

@@ -14,11 +14,21 @@ pub(crate) struct Func<'c, 'p> {
     pub(crate) jumps: HashSet<String>,
     /// Of the statement that is written, where the host is told of it.
     pub(crate) stmt_point: Option<u32>,
+    /// The asynchronous block that an executor runs with this function.
+    pub(crate) body_of: Option<usize>,
 }
 
 impl<'c, 'p> Func<'c, 'p> {
     pub(crate) fn new(cx: &'c Cx<'p>, owner: Owner) -> Func<'c, 'p> {
-        Func { cx, owner, code: Code::new(), n_temps: 0, jumps: HashSet::new(), stmt_point: None }
+        Func {
+            cx,
+            owner,
+            code: Code::new(),
+            n_temps: 0,
+            jumps: HashSet::new(),
+            stmt_point: None,
+            body_of: None,
+        }
     }
 
     /// A name that nothing else in the function has.

@@ -6,6 +6,7 @@
 use crate::expr::{Scalar, is_simple, width_of};
 use crate::func::Func;
 use crate::homes::Owner;
+use arch::ExternOp;
 use diagnostics::Span;
 use ir::lookup::index;
 use ir::{
@@ -164,11 +165,33 @@ impl<'p> Func<'_, 'p> {
         self.write(graph, points, from);
     }
 
+    /// What runs from a node on: to the end, or to that of the asynchronous block.
+    pub(crate) fn graph_from(&mut self, graph: &'p Graph, entry: NodeId) {
+        self.write_from(graph, FxHashMap::default(), None, entry);
+    }
+
     fn write(&mut self, graph: &'p Graph, points: FxHashMap<NodeId, usize>, resumed: Option<NodeId>) {
+        self.write_from(graph, points, resumed, resumed.unwrap_or(graph.entry));
+    }
+
+    fn ends_body(&self, graph: &Graph, node: NodeId) -> bool {
+        let last = graph.node(node).stmts.last().map(|stmt| &stmt.kind);
+        matches!(last, Some(StmtKind::Extern { op: ExternOp::AsyncEnd, args, .. })
+            if self.body_of.is_some() && crate::asynchronous::number(args) == self.body_of)
+    }
+
+    fn write_from(
+        &mut self,
+        graph: &'p Graph,
+        points: FxHashMap<NodeId, usize>,
+        resumed: Option<NodeId>,
+        entry: NodeId,
+    ) {
         let cx = self.cx;
         let edges = |node: NodeId| -> Vec<NodeId> {
             let kind = &graph.node(node).terminator.kind;
             match kind {
+                _ if self.ends_body(graph, node) => Vec::new(),
                 _ if points.contains_key(&node) && resumed != Some(node) => Vec::new(),
                 // What never exits has no such successor.
                 TerminatorKind::Call { procedure, then, .. } if !cx.ends(*procedure).exits => vec![*then],
@@ -176,7 +199,6 @@ impl<'p> Func<'_, 'p> {
                 _ => successors(kind),
             }
         };
-        let entry = resumed.unwrap_or(graph.entry);
         let shape = Shape::new(graph, entry, &edges);
         self.node(&Writing { graph, shape, points, resumed }, entry, None);
     }
@@ -215,7 +237,9 @@ impl<'p> Func<'_, 'p> {
         let next = meetings.first().copied().or(follow);
         self.code.at(content.terminator.span);
         let n_stmts = content.stmts.len() as u32;
-        self.terminator(writing, node, next, trace.map(|p| p + 1 + n_stmts));
+        if !self.ends_body(writing.graph, node) {
+            self.terminator(writing, node, next, trace.map(|p| p + 1 + n_stmts));
+        }
         for (i, meeting) in meetings.iter().enumerate() {
             let next = meetings.get(i + 1).copied().or(follow);
             self.node(writing, *meeting, next);

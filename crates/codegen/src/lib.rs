@@ -5,6 +5,7 @@
 //! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
 //! - `parse`, `emit`, `tables`, `externs`: what packets, tables and extern objects need;
 //! - `straight`: from arrival to a verdict; `plan`: where packets wait for memory; `burst`: the code between;
+//! - `asynchronous`: blocks that other cores run;
 //! - `program`: the file as a whole; `descriptors`: what a host reads.
 //!
 //! The file includes `sd_runtime.h` (folder `rt`) and exports what `rt/sd_abi.h` says. Names are those of the P4
@@ -19,6 +20,7 @@
 //!
 //! Start reading at [`generate`], then `program`.
 
+mod asynchronous;
 mod burst;
 mod carried;
 mod code;
@@ -72,9 +74,12 @@ impl Default for Options {
 
 /// The C text of a valid program.
 pub fn generate(program: &Program, sources: &SourceMap, options: &Options) -> String {
-    let plan = if options.trace { None } else { plan::plan(program) };
+    // Packets of a program with asynchronous blocks wait there, not for tables.
+    let asynchronous = if options.trace { None } else { asynchronous::plan(program) };
+    let program = asynchronous.as_ref().map_or(program, |plan| &plan.program);
+    let plan = if options.trace || asynchronous.is_some() { None } else { plan::plan(program) };
     let program = plan.as_ref().map_or(program, |plan| &plan.program);
-    let cx = cx::Cx::new(program, options, plan.as_ref());
+    let cx = cx::Cx::new(program, options, plan.as_ref(), asynchronous.as_ref());
     let code = program::write(&cx, sources);
     code.render(options.line_directives.then_some(sources), &options.file_name)
 }

@@ -429,7 +429,7 @@ fn ways(cut: &Segments, points: &[Waiting], has_queue: bool) -> Vec<Vec<usize>> 
 }
 
 /// The values of a set that exist in C; `None` when they are too many.
-fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<Kept> {
+pub(crate) fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<Kept> {
     let program = &cut.program;
     let mut known: FxHashMap<usize, Vec<Leaf>> = FxHashMap::default();
     let mut out = Kept::default();

@@ -7,7 +7,7 @@ use crate::externs::{cell_leaves, packed_member};
 use crate::func::Func;
 use crate::homes::{Home, Owner, is_called};
 use crate::types::repr;
-use crate::{burst, descriptors, emit, graph, parse, straight, tables};
+use crate::{asynchronous, burst, descriptors, emit, graph, parse, straight, tables};
 use arch::BlockRole;
 use diagnostics::SourceMap;
 use ir::lookup::{get, index};
@@ -106,6 +106,7 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
         tables::key_struct(cx, id, out);
     }
     burst::context_structs(cx, out);
+    asynchronous::context_structs(cx, out);
     for (id, set) in program.value_sets.iter() {
         out.line(format!("/* Members of {}. */", comment(&set.name)));
         out.open(format!("struct p4_value_set_{}__key", index(id)));
@@ -262,6 +263,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     out.close("");
     out.blank();
     burst::segments(cx, id, out);
+    asynchronous::functions(cx, id, out);
 }
 
 /// The variables of a block, with zeros.

@@ -2,12 +2,12 @@
 //!
 //! What happens is what crate `device` does for any executor: the steps come in the same order and set the same fields.
 
-use crate::burst;
 use crate::code::Code;
 use crate::cx::Cx;
 use crate::emit;
 use crate::func::Func;
 use crate::homes::Owner;
+use crate::{asynchronous, burst};
 use arch::{BlockRole, ExternOp, FieldRole};
 use ir::visit::Access;
 use ir::{BlockId, Program, StmtKind, Type};
@@ -105,6 +105,7 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     before_egress(cx, drop_port, out);
     after_egress(cx, &spec, drop_port, in_place, out);
     packet(cx, out);
+    asynchronous::way_back(cx, out);
     burst::process(cx, out);
     process(cx, out);
     true
@@ -221,6 +222,22 @@ fn after_egress(cx: &Cx<'_>, spec: &str, drop_port: u32, in_place: bool, out: &m
 fn packet(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of one packet, straight through. */");
     out.function("SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)");
+    fresh_state(cx, out);
+    out.line("uint32_t next = p4_enter(w, p, s), end;");
+    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
+    out.line("    return next;");
+    match cx.program.block(BlockRole::Ingress) {
+        Some(id) => out.line(format!("end = {}(w, p, s);", cx.block_name(id))),
+        None => out.line("end = SD_END_DONE;"),
+    }
+    asynchronous::check_wait(cx, BlockRole::Ingress, out);
+    rest(cx, BlockRole::Ingress, out);
+    out.close("");
+    out.blank();
+}
+
+/// The state of a packet, zeros.
+pub(crate) fn fresh_state(cx: &Cx<'_>, out: &mut Code) {
     if may_leave(cx.program) {
         out.line("/* The host may go on with it. */");
         out.line("struct p4_state *s = w->state;");
@@ -228,20 +245,24 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
     } else {
         out.line("struct p4_state state = {}, *s = &state;");
     }
-    out.line("uint32_t next = p4_enter(w, p, s);");
-    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
-    out.line("    return next;");
-    let call = |role| match cx.program.block(role) {
-        Some(id) => format!("{}(w, p, s)", cx.block_name(id)),
-        None => "SD_END_DONE".to_string(),
-    };
-    out.line(format!("next = p4_after_ingress(w, p, s, {});", call(BlockRole::Ingress)));
-    out.line("if (next != SD_GOES_ON)");
-    out.line("    return next;");
-    out.line("p4_before_egress(w, p, s);");
-    out.line(format!("return p4_after_egress(w, p, s, {});", call(BlockRole::Egress)));
-    out.close("");
-    out.blank();
+}
+
+/// What comes when ingress or egress has ended in `end`.
+pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+    if role != BlockRole::Egress {
+        out.line("next = p4_after_ingress(w, p, s, end);");
+        out.line("if (next != SD_GOES_ON)");
+        out.line("    return next;");
+        out.line("p4_before_egress(w, p, s);");
+        match cx.program.block(BlockRole::Egress) {
+            Some(id) => out.line(format!("end = {}(w, p, s);", cx.block_name(id))),
+            None => out.line("end = SD_END_DONE;"),
+        }
+        asynchronous::check_wait(cx, BlockRole::Egress, out);
+    } else {
+        out.line("(void)next;");
+    }
+    out.line("return p4_after_egress(w, p, s, end);");
 }
 
 fn process(cx: &Cx<'_>, out: &mut Code) {
@@ -254,6 +275,9 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     if has_loops(cx) {
         out.line("const uint32_t steps = w->steps_left;");
     }
+    if cx.asynchronous.is_some() {
+        out.line("w->may_suspend = 1;");
+    }
     out.open("for (uint32_t i = 0; i < n; i++)");
     out.line("__builtin_prefetch(packets[i + SD_PREFETCH_PACKETS < n ? i + SD_PREFETCH_PACKETS : i].data);");
     if has_loops(cx) {
@@ -262,9 +286,23 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     if has_colours(cx) {
         out.line("sd_direct_colours_reset(w);");
     }
-    out.line("if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))");
-    out.line("    return i + 1;");
+    if cx.asynchronous.is_some() {
+        out.line("uint32_t next = p4_packet(w, &packets[i]);");
+        out.line("if (SD_UNLIKELY(next == SD_WAITS))");
+        out.line("    next = p4_wait(w, &packets[i]);");
+        out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
+        out.line("n = i + 1;");
+        out.line("break;");
+        out.close("");
+    } else {
+        out.line("if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))");
+        out.line("    return i + 1;");
+    }
     out.close("");
+    if cx.asynchronous.is_some() {
+        out.line("sd_async_flush(w);");
+        out.line("w->may_suspend = 0;");
+    }
     out.line("return n;");
     out.close("");
     out.blank();

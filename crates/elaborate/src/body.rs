@@ -35,6 +35,8 @@ pub struct Body<'e, 'p> {
     pub at: NodeId,
     /// Targets of `break` and `continue`, innermost last.
     pub loops: Vec<Loop>,
+    /// In a block that may run on another core: how many loops there are around it.
+    pub asynchronous: Option<usize>,
     /// Where the value of `return` goes.
     pub result: Option<Place>,
     /// Variables that are never written, by type.
@@ -71,6 +73,7 @@ impl<'e, 'p> Body<'e, 'p> {
             entry,
             at: entry,
             loops: Vec::new(),
+            asynchronous: None,
             result: None,
             zeros: FxHashMap::default(),
             leave: None,

@@ -150,6 +150,10 @@ impl<'p> Body<'_, 'p> {
             copy_out.extend(target.map(|t| (t, place)));
         }
         let then = self.new_node();
+        if self.e.exits.contains(&procedure) {
+            let name = self.e.out.procedures[procedure].name.clone();
+            self.refuse_to_leave(&name, span);
+        }
         let exit = if !self.e.exits.contains(&procedure) {
             // Never taken.
             then

@@ -4,7 +4,7 @@ use diagnostics::{Code, CodeInfo};
 
 /// All codes of this crate.
 pub static ALL: &[Code] =
-    &[&NO_PIPELINE, &MATCH_KIND, &ENTRY_KEY, &NOT_CONSTANT, &VALUE_TOO_LARGE, &PROGRAM_TOO_LARGE];
+    &[&NO_PIPELINE, &MATCH_KIND, &ENTRY_KEY, &NOT_CONSTANT, &ASYNC, &VALUE_TOO_LARGE, &PROGRAM_TOO_LARGE];
 
 /// The package of `main` belongs to no architecture that programs can be run on.
 pub static NO_PIPELINE: CodeInfo = CodeInfo {
@@ -35,6 +35,14 @@ pub static NOT_CONSTANT: CodeInfo = CodeInfo {
     id: "P2312",
     name: "entry-not-constant",
     summary: "a part of an entry or default action is not known at compile time",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// A block marked `@async` that cannot run on another core.
+pub static ASYNC: CodeInfo = CodeInfo {
+    id: "P2320",
+    name: "async-block",
+    summary: "a block marked `@async` cannot run asynchronously",
     default_severity: diagnostics::Severity::Error,
 };
 

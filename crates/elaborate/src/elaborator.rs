@@ -46,6 +46,8 @@ pub struct Elaborator<'p> {
     pub n_written: u64,
     /// Procedures that can end in [`Exit`](ir::TerminatorKind::Exit).
     pub exits: FxHashSet<ProcedureId>,
+    /// Asynchronous blocks that have no name of their own.
+    pub n_asynchronous: u32,
 }
 
 impl Elaborator<'_> {
@@ -102,4 +104,6 @@ pub enum ProcedureKey {
     Function(BlockId, checked::FunctionId, Vec<Ty>, Values),
     /// The implementation of an abstract method in an extern object.
     Method(BlockId, NodeId, checked::FunctionId, Values),
+    /// A parser (true) or deparser, by its number, that an asynchronous block names.
+    Representation(BlockId, bool, usize),
 }

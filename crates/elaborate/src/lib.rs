@@ -24,6 +24,7 @@
 //! Start reading at [`elaborate()`].
 
 mod assign;
+mod asynchronous;
 pub mod body;
 mod call;
 pub mod codes;

@@ -146,6 +146,7 @@ impl<'p> Elaborator<'p> {
             params: FxHashMap::default(),
             results: FxHashMap::default(),
             exits: FxHashSet::default(),
+            n_asynchronous: 0,
             sizes: Vec::new(),
             n_written: 0,
         }

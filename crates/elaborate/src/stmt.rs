@@ -42,11 +42,17 @@ impl<'p> Body<'_, 'p> {
                     self.expr(e);
                 }
             },
-            StmtKind::Block(block) => self.statements(&block.stmts),
+            StmtKind::Block(block) => match check::program::annotation(&block.annotations, "async") {
+                Some(mark) => self.asynchronous(mark, block),
+                None => self.statements(&block.stmts),
+            },
             StmtKind::If { condition, then, otherwise, .. } => {
                 self.if_statement(condition, then, otherwise.as_deref(), span);
             }
             StmtKind::Return(value) => {
+                if self.refuse_to_leave("return", span) {
+                    return;
+                }
                 if let (Some(value), Some(result)) = (value, self.result.clone()) {
                     let ty = self.e.out.place_type(&result).unwrap_or(Type::Bool);
                     self.assign_expr(&result, &ty, value);
@@ -56,13 +62,23 @@ impl<'p> Body<'_, 'p> {
                     BodyKind::Parser => self.reject(span),
                 }
             }
-            StmtKind::Exit => self.exit(span),
+            StmtKind::Exit => {
+                if !self.refuse_to_leave("exit", span) {
+                    self.exit(span);
+                }
+            }
             StmtKind::Break => {
+                if self.is_last_loop_outside() && self.refuse_to_leave("break", span) {
+                    return;
+                }
                 if let Some(innermost) = self.loops.last().copied() {
                     self.goto(innermost.on_break, span);
                 }
             }
             StmtKind::Continue => {
+                if self.is_last_loop_outside() && self.refuse_to_leave("continue", span) {
+                    return;
+                }
                 if let Some(innermost) = self.loops.last().copied() {
                     self.goto(innermost.on_continue, span);
                 }

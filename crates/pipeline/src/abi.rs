@@ -34,6 +34,7 @@ pub mod end {
     pub const EXTERN_NOT_SUPPLIED: u32 = 4;
     pub const STOPPED_BY_EXTERN: u32 = 5;
     pub const TOO_LONG: u32 = 6;
+    pub const ASYNC_FULL: u32 = 7;
     /// And above: error codes.
     pub const REJECTED: u32 = 16;
 }
@@ -45,6 +46,7 @@ pub mod verdict {
     pub const AFTER_INGRESS: u32 = 2;
     pub const AFTER_EGRESS: u32 = 3;
     pub const NO_HEADROOM: u32 = 4;
+    pub const SUSPENDED: u32 = 5;
 }
 
 /// `SD_BLOCK_*`
@@ -116,7 +118,7 @@ pub mod arg {
 }
 
 /// `SD_DROP_*`: names as in statistics, by number.
-pub const DROP_REASONS: [&str; 10] = [
+pub const DROP_REASONS: [&str; 11] = [
     "ingress_drop",
     "egress_drop",
     "parser_rejected",
@@ -127,6 +129,7 @@ pub const DROP_REASONS: [&str; 10] = [
     "extern_not_supplied",
     "stopped_by_extern",
     "too_long",
+    "async_full",
 ];
 
 /// `SD_DROP_STOPPED_BY_EXTERN`
@@ -143,6 +146,28 @@ pub const ALL_CELLS: u64 = u64::MAX;
 #[repr(C)]
 pub struct Instance {
     opaque: [u8; 0],
+}
+
+/// A channel between a worker and an executor, known to C only.
+#[repr(C)]
+pub struct Channel {
+    opaque: [u8; 0],
+}
+
+/// `SD_ASYNC_BUCKETS`
+pub const ASYNC_BUCKETS: usize = 40;
+
+/// `enum sd_async_mode`
+pub mod async_mode {
+    pub const INLINE: u32 = 0;
+    pub const WAIT: u32 = 1;
+    pub const SUSPEND: u32 = 2;
+}
+
+/// `enum sd_async_full`
+pub mod async_full {
+    pub const DROP: u32 = 0;
+    pub const INLINE: u32 = 1;
 }
 
 /// A struct's size and the offsets of its fields, under their names in C.
@@ -305,6 +330,7 @@ mirrors! {
         verdict: u32,
         drop: u32,
         arrived_ns: u64,
+        token: u64,
     }
 
     struct Host = "sd_host", 24 bytes {
@@ -329,7 +355,7 @@ mirrors! {
         n_misses: u64,
     }
 
-    struct Worker = "sd_worker", 224 bytes {
+    struct Worker = "sd_worker", 248 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -351,6 +377,38 @@ mirrors! {
         leaving: u64,
         burst_at: u32,
         n_burst_left: u32,
+        r#async: *mut AsyncWay,
+        may_suspend: u32,
+        suspended: *mut c_void,
+    }
+
+    struct AsyncWay = "sd_async_way", 1008 bytes {
+        channel: *mut Channel,
+        mode: u32,
+        full: u32,
+        capacity: u32,
+        n_in_flight: u32,
+        n_waiting: u32,
+        waiting: [*mut c_void; 32],
+        n_here: u64,
+        n_no_room: u64,
+        n_full: u64,
+        n_sent: u64,
+        n_waited: u64,
+        n_done: u64,
+        n_dropped: u64,
+        waited_cycles: u64,
+        waited: [u64; ASYNC_BUCKETS],
+        n_served: u64,
+        served_cycles: u64,
+        served: [u64; ASYNC_BUCKETS],
+    }
+
+    struct AsyncType = "sd_async_type", 24 bytes {
+        name: *const c_char,
+        settings: *const c_char,
+        context_bytes: u32,
+        head_bytes: u32,
     }
 
     struct Weighted = "sd_weighted", 24 bytes {
@@ -441,7 +499,7 @@ mirrors! {
         seed: u64,
     }
 
-    struct Pipeline = "sd_pipeline", 184 bytes {
+    struct Pipeline = "sd_pipeline", 232 bytes {
         abi_version: u32,
         abi_size: u32,
         program_name: *const c_char,
@@ -470,6 +528,12 @@ mirrors! {
         worker: Option<unsafe extern "C" fn(*mut Instance, u32) -> *mut Worker>,
         run_block: Option<unsafe extern "C" fn(u32, *mut Worker, *mut Packet, *mut c_void) -> u32>,
         process: Option<unsafe extern "C" fn(*mut Worker, *mut Packet, u32) -> u32>,
+        n_async: u32,
+        asyncs: *const AsyncType,
+        channel_create: Option<unsafe extern "C" fn(u32) -> *mut Channel>,
+        channel_destroy: Option<unsafe extern "C" fn(*mut Channel)>,
+        resume: Option<unsafe extern "C" fn(*mut Worker, *mut Packet, u32) -> u32>,
+        serve: Option<unsafe extern "C" fn(*mut Worker, *const *mut Channel, u32) -> u32>,
     }
 
     struct TraceEvent = "sd_trace_event", 56 bytes {

@@ -27,6 +27,21 @@ pub enum Fate {
     Dropped,
     /// What left, if anything, is among the outputs.
     Elsewhere,
+    /// Waits for an executor: [`Bursts::resume`] tells what becomes of it. Until then its buffer must not be used.
+    Suspended,
+}
+
+/// A packet that is back from an executor, and has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// As [`BurstPacket::with_token`] was told.
+    pub token: u64,
+    /// Where its bytes are in its buffer.
+    pub start: usize,
+    pub len: usize,
+    /// Never [`Fate::Suspended`].
+    pub fate: Fate,
+    pub n_outputs: usize,
 }
 
 /// A packet of a burst: bytes within a buffer that has room in front of them.
@@ -36,6 +51,7 @@ pub struct BurstPacket<'a> {
     start: usize,
     len: usize,
     ingress_port: u32,
+    token: u64,
     fate: Fate,
     n_outputs: usize,
 }
@@ -45,7 +61,12 @@ impl<'a> BurstPacket<'a> {
     pub fn new(storage: &'a mut [u8], start: usize, len: usize, ingress_port: u32) -> BurstPacket<'a> {
         let start = start.min(storage.len());
         let len = len.min(storage.len() - start).min(u32::MAX as usize);
-        BurstPacket { storage, start, len, ingress_port, fate: Fate::Elsewhere, n_outputs: 0 }
+        BurstPacket { storage, start, len, ingress_port, token: 0, fate: Fate::Elsewhere, n_outputs: 0 }
+    }
+
+    /// What it is known by when it comes back from an executor.
+    pub fn with_token(self, token: u64) -> BurstPacket<'a> {
+        BurstPacket { token, ..self }
     }
 
     pub fn fate(&self) -> Fate {
@@ -67,7 +88,7 @@ impl<'a> BurstPacket<'a> {
     }
 
     /// For a call of the compiled program; points into the buffer.
-    fn view(&mut self, now_ns: u64) -> abi::Packet {
+    fn view(&mut self, now_ns: u64, slot: u32) -> abi::Packet {
         abi::Packet {
             // Of the whole buffer: the program may write in front of the bytes.
             data: self.storage.as_mut_ptr().wrapping_add(self.start),
@@ -80,6 +101,7 @@ impl<'a> BurstPacket<'a> {
             verdict: verdict::DROP,
             drop: 0,
             arrived_ns: now_ns,
+            token: u64::from(slot),
         }
     }
 
@@ -95,14 +117,38 @@ impl<'a> BurstPacket<'a> {
     }
 }
 
+/// Whether the host goes on with such a packet.
+fn is_elsewhere(how: u32) -> bool {
+    matches!(how, verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM)
+}
+
 /// Runs bursts; keeps its memory between them.
 #[derive(Debug)]
 pub struct Bursts {
     config: Config,
     /// Empty between bursts.
     views: Views,
+    /// Packets of a burst or at executors, by what C knows them by.
+    waiting: Vec<Waiting>,
+    /// Places in it that are free.
+    free: Vec<u32>,
     dropped: [u64; abi::DROP_REASONS.len()],
 }
+
+/// The buffer of a packet that may be at an executor.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    storage: *mut u8,
+    n_bytes: usize,
+    token: u64,
+}
+
+// SAFETY: buffers of packets that `Executor::connect` promises to keep; nothing about them belongs to a thread.
+#[expect(unsafe_code, reason = "raw pointers make it none")]
+unsafe impl Send for Waiting {}
+
+/// Packets that are taken back at once.
+const RESUMED_MAX: usize = 64;
 
 /// Groups and sessions as they were with the tables that packets have seen, see [`Control::publish`](crate::Control).
 fn refresh(switch: &mut Switch<Native>) {
@@ -126,7 +172,13 @@ unsafe impl Send for Views {}
 impl Bursts {
     /// `config` is that of the switch.
     pub fn new(config: &Config) -> Bursts {
-        Bursts { config: config.clone(), views: Views::default(), dropped: Default::default() }
+        Bursts {
+            config: config.clone(),
+            views: Views::default(),
+            waiting: Vec::new(),
+            free: Vec::new(),
+            dropped: Default::default(),
+        }
     }
 
     /// Packets arrive. Each gets its fate; what leaves otherwise, and waiting packets whose time has come, are added
@@ -163,7 +215,8 @@ impl Bursts {
         for (position, packet) in packets.iter_mut().enumerate() {
             let port = packet.ingress_port;
             if self.config.cpu_port == Some(port) || self.config.ports.contains(port) {
-                self.views.packets.push(packet.view(now_ns));
+                let slot = self.slot_for(packet);
+                self.views.packets.push(packet.view(now_ns, slot));
                 self.views.positions.push(position);
             } else {
                 totals.n_received += 1;
@@ -188,26 +241,135 @@ impl Bursts {
                 let packet = &mut packets[self.views.positions[i]];
                 let how = if n == 0 { verdict::DROP } else { view.verdict };
                 let n_outputs = outputs.len();
+                let is_last = i + 1 == last;
                 packet.fate = match how {
-                    verdict::SEND => self.sent(packet, &view, &mut totals),
-                    verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM
-                        if i + 1 == last =>
-                    {
-                        self.elsewhere(switch, packet, &view, listener, &mut totals, outputs)
+                    verdict::SUSPENDED => Fate::Suspended,
+                    _ => {
+                        self.free.push(view.token as u32);
+                        self.ended(switch, packet, (&view, how, is_last), listener, &mut totals, outputs)
                     }
-                    _ => self.dropped(&mut switch.executor, &view, &mut totals),
                 };
                 packet.n_outputs = outputs.len() - n_outputs;
             }
             first = last;
         }
         self.views.packets.clear();
+        self.add_dropped(&mut totals);
+        switch.add_totals(&totals);
+    }
+
+    /// Takes back packets that waited for executors, and goes on with them. What has ended is added to `resumed`; the
+    /// rest is as in [`process`](Self::process). Gives how many ended.
+    pub fn resume(
+        &mut self,
+        switch: &mut Switch<Native>,
+        now_ns: u64,
+        listener: &mut (dyn Listener + '_),
+        resumed: &mut Vec<Resumed>,
+        outputs: &mut Vec<Output>,
+    ) -> usize {
+        let passed_ns = now_ns.saturating_sub(switch.now_ns());
+        if passed_ns > 0 {
+            outputs.extend(switch.advance_clock(passed_ns, listener));
+        }
+        let mut totals = Totals::default();
+        let mut n_resumed = 0;
+        loop {
+            let now_ns = switch.now_ns();
+            let budget = switch.executor.step_budget();
+            switch.executor.begin_pass();
+            let empty = abi::Packet {
+                data: std::ptr::null_mut(),
+                length_bytes: 0,
+                headroom_bytes: 0,
+                cursor_bits: 0,
+                ingress_port: 0,
+                egress_port: abi::NO_PORT,
+                verdict: verdict::DROP,
+                drop: 0,
+                arrived_ns: 0,
+                token: 0,
+            };
+            let mut views = [empty; RESUMED_MAX];
+            let n = switch.executor.worker.resume(&mut views, budget, now_ns);
+            switch.executor.tell_messages(listener);
+            refresh(switch);
+            for (i, view) in views.iter().take(n).enumerate() {
+                let Some(waiting) = self.waiting.get(view.token as usize).copied() else { continue };
+                self.free.push(view.token as u32);
+                // SAFETY: the buffer of a packet that waited and no longer does: it has stayed where it was, and nobody
+                // uses it (`Executor::connect`) until this call tells of it.
+                #[expect(unsafe_code, reason = "a buffer that somebody keeps")]
+                let storage = unsafe { std::slice::from_raw_parts_mut(waiting.storage, waiting.n_bytes) };
+                let start = (view.data as usize).wrapping_sub(waiting.storage as usize);
+                let mut packet =
+                    BurstPacket::new(storage, start, view.length_bytes as usize, view.ingress_port);
+                let n_outputs = outputs.len();
+                let how = (view, view.verdict, i + 1 == n);
+                let fate = self.ended(switch, &mut packet, how, listener, &mut totals, outputs);
+                let n_outputs = outputs.len() - n_outputs;
+                resumed.push(Resumed {
+                    token: waiting.token,
+                    start: packet.start,
+                    len: packet.len,
+                    fate,
+                    n_outputs,
+                });
+            }
+            n_resumed += n;
+            // One that goes on here ends a call early.
+            let left_early = views[..n].last().is_some_and(|view| is_elsewhere(view.verdict));
+            if n < views.len() && !left_early {
+                break;
+            }
+        }
+        self.add_dropped(&mut totals);
+        switch.add_totals(&totals);
+        n_resumed
+    }
+
+    fn add_dropped(&mut self, totals: &mut Totals) {
         for (n, reason) in self.dropped.iter_mut().zip(abi::DROP_REASONS) {
             if *n > 0 {
                 *totals.n_dropped.entry(reason.to_owned()).or_default() += std::mem::take(n);
             }
         }
-        switch.add_totals(&totals);
+    }
+
+    /// A place among those that wait.
+    fn slot_for(&mut self, packet: &mut BurstPacket<'_>) -> u32 {
+        let (storage, n_bytes) = (packet.storage.as_mut_ptr(), packet.storage.len());
+        let waiting = Waiting { storage, n_bytes, token: packet.token };
+        match self.free.pop() {
+            Some(slot) => {
+                self.waiting[slot as usize] = waiting;
+                slot
+            }
+            None => {
+                self.waiting.push(waiting);
+                self.waiting.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A packet has a verdict, which is that of its view unless the program took none.
+    fn ended(
+        &mut self,
+        switch: &mut Switch<Native>,
+        packet: &mut BurstPacket<'_>,
+        (view, how, is_last): (&abi::Packet, u32, bool),
+        listener: &mut (dyn Listener + '_),
+        totals: &mut Totals,
+        outputs: &mut Vec<Output>,
+    ) -> Fate {
+        match how {
+            verdict::SEND => self.sent(packet, view, totals),
+            _ if is_elsewhere(how) && is_last => {
+                packet.move_to(view);
+                self.elsewhere(switch, packet, view, listener, totals, outputs)
+            }
+            _ => self.dropped(&mut switch.executor, view, totals),
+        }
     }
 
     /// Where packets to a port leave; `None` when there is no such port.

@@ -25,6 +25,8 @@ pub struct Instance {
     pipeline: Arc<Pipeline>,
     program: Arc<Program>,
     gate: RwLock<ControlState>,
+    /// The same for executors. A worker that waits for one holds its own gate; so theirs is another one, closed after it.
+    executors: RwLock<()>,
     /// Workers that somebody has.
     taken: Vec<AtomicBool>,
 }
@@ -117,7 +119,14 @@ impl Instance {
         let raw = unsafe { (pipeline.functions().create)(&config) };
         let raw = NonNull::new(raw).ok_or(InstanceError::NoMemory)?;
         let taken = (0..options.n_workers).map(|_| AtomicBool::new(false)).collect();
-        Ok(Arc::new(Instance { raw, pipeline, program, gate: RwLock::new(state), taken }))
+        Ok(Arc::new(Instance {
+            raw,
+            pipeline,
+            program,
+            gate: RwLock::new(state),
+            executors: RwLock::new(()),
+            taken,
+        }))
     }
 
     pub fn pipeline(&self) -> &Arc<Pipeline> {
@@ -157,7 +166,14 @@ impl Instance {
 
     /// No worker is within a burst while the guard lives.
     pub(crate) fn close(&self) -> Exclusive<'_> {
-        Exclusive { state: self.gate.write().unwrap_or_else(PoisonError::into_inner), instance: self }
+        let state = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let executors = self.executors.write().unwrap_or_else(PoisonError::into_inner);
+        Exclusive { state, _executors: executors, instance: self }
+    }
+
+    /// The same as [`enter`](Self::enter) for executors.
+    pub(crate) fn enter_as_executor(&self) -> RwLockReadGuard<'_, ()> {
+        self.executors.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -174,6 +190,7 @@ impl Drop for Instance {
 /// The instance for the control plane alone.
 pub(crate) struct Exclusive<'a> {
     pub(crate) state: RwLockWriteGuard<'a, ControlState>,
+    _executors: RwLockWriteGuard<'a, ()>,
     instance: &'a Instance,
 }
 

@@ -143,8 +143,20 @@ pub struct Layout {
     pub accept: Option<ValueLayout>,
     /// Packets can go straight through.
     pub has_straight_path: bool,
+    pub asyncs: Vec<AsyncLayout>,
     /// Of code that is compiled to tell every step.
     pub trace: Option<TraceLayout>,
+}
+
+/// An asynchronous block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AsyncLayout {
+    pub name: SmolStr,
+    /// As the program has written them: `mode=wait capacity=100`.
+    pub settings: String,
+    /// What a packet keeps of the program while it waits, and what is in front of that in its headroom.
+    pub context_bytes: u32,
+    pub head_bytes: u32,
 }
 
 /// Where the variables of the program lie, part by part.

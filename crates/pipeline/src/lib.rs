@@ -17,6 +17,7 @@
 //! Start reading at [`build()`], then [`Native`]; `rt/README.md` says what the C side is.
 
 pub mod abi;
+mod asynchronous;
 mod build;
 mod burst;
 mod cache;
@@ -41,8 +42,11 @@ mod worker;
 
 pub(crate) use externs::values;
 
+pub use asynchronous::{
+    AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Executor, Times, Way, WhenFull,
+};
 pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};
-pub use burst::{BurstPacket, Bursts, Fate, Path};
+pub use burst::{BurstPacket, Bursts, Fate, Path, Resumed};
 pub use cache::{CacheOptions, Cached};
 pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile};
 pub use compiler::CompilerError;

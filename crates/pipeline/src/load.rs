@@ -7,8 +7,8 @@
 use crate::abi;
 use crate::cache::Cached;
 use crate::layout::{
-    ActionLayout, ArgLayout, CallLayout, FieldListLayout, KeyLayout, Layout, ObjectKind, ObjectLayout,
-    SlotLayout, TableLayout, TraceLayout, ValueLayout, ValueSetLayout,
+    ActionLayout, ArgLayout, AsyncLayout, CallLayout, FieldListLayout, KeyLayout, Layout, ObjectKind,
+    ObjectLayout, SlotLayout, TableLayout, TraceLayout, ValueLayout, ValueSetLayout,
 };
 use externs::{Bound, Signature};
 use ir::MatchKind;
@@ -62,7 +62,18 @@ pub(crate) struct Functions {
     pub(crate) run_block:
         unsafe extern "C" fn(u32, *mut abi::Worker, *mut abi::Packet, *mut std::ffi::c_void) -> u32,
     pub(crate) process: Option<unsafe extern "C" fn(*mut abi::Worker, *mut abi::Packet, u32) -> u32>,
+    /// Of programs with asynchronous blocks.
+    pub(crate) asynchronous: Option<AsyncFunctions>,
     pub(crate) control: abi::ControlOps,
+}
+
+/// What packets that wait for other cores need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsyncFunctions {
+    pub(crate) channel_create: unsafe extern "C" fn(u32) -> *mut abi::Channel,
+    pub(crate) channel_destroy: unsafe extern "C" fn(*mut abi::Channel),
+    pub(crate) resume: unsafe extern "C" fn(*mut abi::Worker, *mut abi::Packet, u32) -> u32,
+    pub(crate) serve: unsafe extern "C" fn(*mut abi::Worker, *const *mut abi::Channel, u32) -> u32,
 }
 
 impl Pipeline {
@@ -203,7 +214,18 @@ fn functions(raw: &abi::Pipeline) -> Option<Functions> {
         worker: raw.worker?,
         run_block: raw.run_block?,
         process: raw.process,
+        asynchronous: asynchronous(raw),
         control,
+    })
+}
+
+fn asynchronous(raw: &abi::Pipeline) -> Option<AsyncFunctions> {
+    (raw.n_async > 0).then_some(())?;
+    Some(AsyncFunctions {
+        channel_create: raw.channel_create?,
+        channel_destroy: raw.channel_destroy?,
+        resume: raw.resume?,
+        serve: raw.serve?,
     })
 }
 
@@ -265,7 +287,14 @@ fn layout(raw: &abi::Pipeline) -> Checked<Layout> {
         0 => None,
         _ => Some(value(&raw.accept, state_bytes)?),
     };
+    let asyncs = array(raw.asyncs, raw.n_async)?.iter().map(|block| AsyncLayout {
+        name: string(block.name),
+        settings: string(block.settings).to_string(),
+        context_bytes: block.context_bytes,
+        head_bytes: block.head_bytes,
+    });
     Ok(Layout {
+        asyncs: asyncs.collect(),
         program_name: string(raw.program_name).to_string(),
         state_bytes,
         state_align,

@@ -126,6 +126,11 @@ impl Native {
         self.worker.supply(name, function);
     }
 
+    /// The worker, to connect it to executors.
+    pub fn worker_mut(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
     pub(crate) fn step_budget(&self) -> u32 {
         self.step_budget
     }

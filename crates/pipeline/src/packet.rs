@@ -95,6 +95,7 @@ impl Packet {
             verdict: abi::verdict::SEND,
             drop: 0,
             arrived_ns: 0,
+            token: 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What one thread runs packets with.
 
 use crate::abi;
+use crate::asynchronous::Channel;
 use crate::host::HostContext;
 use crate::instance::{ControlState, Instance, Published};
 use crate::packet::Packet;
@@ -25,6 +26,8 @@ pub struct Worker {
     /// has been taken.
     newer: Option<Arc<Published>>,
     seen_version: u64,
+    /// To executors; `raw` has their addresses.
+    pub(crate) channels: Vec<Arc<Channel>>,
 }
 
 // SAFETY: whoever has a Worker has alone what its pointers lead to; nothing there belongs to a thread: the functions
@@ -47,7 +50,16 @@ impl Worker {
             trace: None,
         });
         let host = NonNull::from(Box::leak(host));
-        let mut worker = Worker { raw, number, instance, host, context, newer: None, seen_version: 0 };
+        let mut worker = Worker {
+            raw,
+            number,
+            instance,
+            host,
+            context,
+            newer: None,
+            seen_version: 0,
+            channels: Vec::new(),
+        };
         worker.raw_mut().host = host.as_ptr();
         worker
     }
@@ -109,7 +121,21 @@ impl Worker {
         }
     }
 
-    fn note(&mut self, state: &ControlState) {
+    pub(crate) fn raw_ptr(&self) -> *mut abi::Worker {
+        self.raw.as_ptr()
+    }
+
+    /// What C wants to be set before it runs packets.
+    pub(crate) fn prepare(&mut self, step_budget: u32, now_ns: u64) {
+        let context = self.context_mut();
+        context.now_ns = now_ns;
+        context.stopped.clear();
+        let raw = self.raw_mut();
+        raw.now_ns = now_ns;
+        raw.steps_left = step_budget;
+    }
+
+    pub(crate) fn note(&mut self, state: &ControlState) {
         if let Some(published) = state.published.as_ref().filter(|p| p.version != self.seen_version) {
             self.seen_version = published.version;
             self.newer = Some(Arc::clone(published));
@@ -180,12 +206,7 @@ impl Worker {
     /// Packets straight through; gives how many of them have a verdict.
     pub(crate) fn process(&mut self, packets: &mut [abi::Packet], step_budget: u32, now_ns: u64) -> usize {
         let Some(process) = self.instance.pipeline().functions().process else { return 0 };
-        let context = self.context_mut();
-        context.now_ns = now_ns;
-        context.stopped.clear();
-        let raw = self.raw_mut();
-        raw.now_ns = now_ns;
-        raw.steps_left = step_budget;
+        self.prepare(step_budget, now_ns);
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
         let instance = Arc::clone(&self.instance);
         let entered = instance.enter();
@@ -231,6 +252,7 @@ fn bytes_of(buffer: &abi::Buffer) -> &[u8] {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.disconnect();
         self.raw_mut().host = ptr::null();
         // SAFETY: leaked from boxes in `new`; the worker no longer points to the host, and nobody else to the context.
         #[expect(unsafe_code, reason = "C had pointers to them")]

@@ -92,6 +92,13 @@ impl PacketState {
         usize::try_from(self.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX).min(self.bytes.len())
     }
 
+    /// The packet is now what was emitted, and then the payload, which begins where it did.
+    pub(crate) fn rebuild(&mut self) {
+        self.bytes = self.departing();
+        self.cursor_bits = self.emitted.bytes().len() as u64 * 8;
+        self.emitted.clear();
+    }
+
     /// What the deparser wrote, and then the payload.
     pub fn departing(&self) -> Vec<u8> {
         let mut bytes = self.emitted.bytes().to_vec();

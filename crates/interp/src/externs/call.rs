@@ -135,6 +135,11 @@ impl Externs {
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
             ExternOp::User => return self.call_user(call, access),
+            // Here packets run one after the other.
+            ExternOp::AsyncBegin | ExternOp::AsyncEnd => {}
+            ExternOp::EmitBegin => access.packet.emitted.clear(),
+            ExternOp::Rebuild => access.packet.rebuild(),
+            ExternOp::Rewind => access.packet.cursor_bits = 0,
         }
         ExternEnd::Next
     }

@@ -71,6 +71,8 @@ impl<'p> Validator<'p> {
         let exist = terminator.kind.successors().iter().all(|id| get(&graph.nodes, *id).is_some());
         self.require(exist, "a successor does not exist");
         let in_parser = self.role(code) == Some(BlockRole::Parser);
+        // Other blocks may call sub-parsers: then they have an error, too.
+        let has_error = get(&self.program.blocks, code.block()).is_some_and(|b| b.error.is_some());
         let of_parser = "only parsers do that";
         match &terminator.kind {
             TerminatorKind::Goto(_) => {}
@@ -91,7 +93,7 @@ impl<'p> Validator<'p> {
                 }
             }
             TerminatorKind::Select { keys, cases, otherwise: _ } => {
-                self.require(in_parser, of_parser);
+                self.require(in_parser || has_error, of_parser);
                 for key in keys {
                     self.expr(key, code);
                     self.require(key.ty.width_bits().is_some(), "a key is no single value");
@@ -113,15 +115,15 @@ impl<'p> Validator<'p> {
                 }
             }
             TerminatorKind::Extract { place, to_next, size_bits, then: _, fail: _ } => {
-                self.require(in_parser, of_parser);
+                self.require(in_parser || has_error, of_parser);
                 self.extract(place, *to_next, size_bits.as_ref(), code);
             }
             TerminatorKind::Advance { bits, then: _, fail: _ } => {
-                self.require(in_parser, of_parser);
+                self.require(in_parser || has_error, of_parser);
                 self.expr_of(bits, &Type::Bit(32), "the distance", code);
             }
             TerminatorKind::Lookahead { place, then: _, fail: _ } => {
-                self.require(in_parser, of_parser);
+                self.require(in_parser || has_error, of_parser);
                 if let Some(ty) = self.place(place, code) {
                     let leaves = layout::leaves(self.program, &ty);
                     let is_fixed = leaves.iter().all(|leaf| leaf.ty.width_bits().is_some());

@@ -186,7 +186,7 @@ impl<'p> Validator<'p> {
         self.require(block.is_some(), "its block does not exist");
         let in_parser = block.is_some_and(|b| b.role == BlockRole::Parser);
         let fits = match procedure.kind {
-            ProcedureKind::Parser => in_parser,
+            ProcedureKind::Parser => block.is_some_and(|b| b.error.is_some()),
             ProcedureKind::Action | ProcedureKind::Control => !in_parser,
             ProcedureKind::Function => true,
         };
@@ -206,7 +206,8 @@ impl<'p> Validator<'p> {
             self.require(fits, "a parameter is not shared by the pipeline");
         }
         let error = block.error.and_then(|id| get(&self.program.variables, id));
-        if block.role == BlockRole::Parser {
+        // Others have one where they call a sub-parser.
+        if block.role == BlockRole::Parser || block.error.is_some() {
             let visible = error.is_some_and(|v| match v.scope {
                 Scope::Pipeline(_) => true,
                 Scope::Block(owner) => owner == id,
@@ -214,8 +215,6 @@ impl<'p> Validator<'p> {
             });
             let fits = visible && error.is_some_and(|v| v.ty == Type::Error);
             self.require(fits, "it has no variable for its error");
-        } else {
-            self.require(block.error.is_none(), "only parsers have an error");
         }
     }
 

@@ -1,0 +1,365 @@
+//! Asynchronous blocks: what packets keep while an executor runs a block of theirs, and the functions that do so.
+//!
+//! The markers that a block stands between cut the program as tables do in bursts: what liveness says is read again is
+//! stored in the packet's buffer. The block itself becomes a function that an executor calls on packet and context;
+//! what comes behind it one that the worker calls when the packet is back. Whether a packet goes is decided when it
+//! comes to the block; one that stays runs the same code in its place. `rt/sd_async.h` says how packets travel.
+
+use crate::burst::{load, store};
+use crate::carried::Carried;
+use crate::code::{Code, comment};
+use crate::cx::Cx;
+use crate::func::Func;
+use crate::homes::Owner;
+use crate::plan::{Kept, kept};
+use crate::{descriptors, program, straight};
+use arch::{BlockRole, ExternOp};
+use ir::leaf_set::LeafSet;
+use ir::segments::{PointKind, Segments, Wait, segments_for};
+use ir::{Arg, Bits, BlockId, Expr, ExprKind, Graph, NodeId, Program, Stmt, StmtKind, TerminatorKind, Type};
+use rustc_hash::FxHashSet;
+use smol_str::SmolStr;
+
+/// An asynchronous block.
+pub(crate) struct AsyncBlock {
+    pub(crate) name: SmolStr,
+    pub(crate) settings: SmolStr,
+    pub(crate) block: BlockId,
+    /// The first node of the block, and the one after it.
+    body: NodeId,
+    after: NodeId,
+    /// What a packet takes along to the block, and what comes back.
+    there: Kept,
+    back: Kept,
+}
+
+pub(crate) struct AsyncPlan {
+    /// The program with its points in blocks; markers of blocks that can wait have the block's number as last argument.
+    pub(crate) program: Program,
+    pub(crate) blocks: Vec<AsyncBlock>,
+}
+
+fn marker(stmt: &Stmt) -> Option<(ExternOp, &SmolStr, &[Arg])> {
+    match &stmt.kind {
+        StmtKind::Extern { op: op @ (ExternOp::AsyncBegin | ExternOp::AsyncEnd), name, args, .. } => {
+            Some((*op, name, args))
+        }
+        StmtKind::Extern { .. } | StmtKind::Assign { .. } | StmtKind::Emit(_) => None,
+    }
+}
+
+/// The number of the block that a marker belongs to, where packets can wait at it.
+pub(crate) fn number(args: &[Arg]) -> Option<usize> {
+    match args.last()? {
+        Arg::In(e) => usize::try_from(e.as_const()?.to_u64()?).ok(),
+        Arg::Fields(_) | Arg::Ref(_) | Arg::Str(_) | Arg::Absent => None,
+    }
+}
+
+/// Where the packets of a program wait for executors; `None` where they never do.
+pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
+    let has_markers = program
+        .graphs()
+        .flat_map(|graph| graph.nodes.iter())
+        .flat_map(|(_, node)| &node.stmts)
+        .any(|stmt| marker(stmt).is_some());
+    // Colours of meters are the worker's.
+    let has_colours = program.tables.iter().any(|(_, table)| table.direct_meter.is_some());
+    if !has_markers || has_colours {
+        return None;
+    }
+    let waits = |_: &Program, wait: &Wait<'_>| {
+        matches!(wait, Wait::Extern { op: ExternOp::AsyncBegin | ExternOp::AsyncEnd, .. })
+    };
+    let nothing = |_: &Program, layout: &ir::layout::Layout| LeafSet::none(layout.n_leaves());
+    let cut = segments_for(program, &waits, &nothing).ok()?;
+    let carried = Carried::new(&cut.program, false);
+    let mut blocks = Vec::new();
+    let mut numbered: Vec<(BlockId, NodeId)> = Vec::new();
+    for point in &cut.points {
+        let (PointKind::Extern { name, .. }, Some(node)) = (&point.kind, point.node) else { continue };
+        let graph = &cut.program.blocks[point.block].graph;
+        let Some((ExternOp::AsyncBegin, _, args)) = graph.node(node).stmts.last().and_then(marker) else {
+            continue;
+        };
+        let TerminatorKind::Goto(body) = graph.node(node).terminator.kind else { continue };
+        let Some(end) = only_end(graph, body) else { continue };
+        let TerminatorKind::Goto(after) = graph.node(end).terminator.kind else { continue };
+        let back = cut.points.iter().find(|p| p.block == point.block && p.node == Some(end));
+        let settings = match args.first() {
+            Some(Arg::Str(text)) => text.clone(),
+            _ => SmolStr::default(),
+        };
+        let (Some(there), Some(back)) =
+            (kept(&cut, &carried, &point.live), back.and_then(|p| kept(&cut, &carried, &p.live)))
+        else {
+            continue;
+        };
+        if sends_digests(&cut, graph, body, end) {
+            continue;
+        }
+        blocks.push(AsyncBlock {
+            name: name.clone(),
+            settings,
+            block: point.block,
+            body,
+            after,
+            there,
+            back,
+        });
+        numbered.extend([(point.block, node), (point.block, end)]);
+    }
+    if blocks.is_empty() {
+        return None;
+    }
+    let mut program = cut.program;
+    for (i, (block, node)) in numbered.into_iter().enumerate() {
+        let stmts = &mut program.blocks[block].graph.nodes[node].stmts;
+        if let Some(StmtKind::Extern { args, .. }) = stmts.last_mut().map(|stmt| &mut stmt.kind) {
+            let number = Bits::new(32, i as u128 / 2);
+            args.push(Arg::In(Expr::new(ExprKind::Const(number), Type::Bit(32))));
+        }
+    }
+    Some(AsyncPlan { program, blocks })
+}
+
+/// The nodes of a block from its first to its end, or to its ends.
+fn nodes_of_body(graph: &Graph, body: NodeId) -> (Vec<NodeId>, Vec<NodeId>) {
+    let (mut seen, mut nodes, mut ends) = (FxHashSet::default(), Vec::new(), Vec::new());
+    let mut stack = vec![body];
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = graph.node(id);
+        nodes.push(id);
+        let is_end = |stmt: &Stmt| matches!(marker(stmt), Some((ExternOp::AsyncEnd, ..)));
+        match node.stmts.last().is_some_and(is_end) {
+            true => ends.push(id),
+            false => stack.extend(node.terminator.kind.successors()),
+        }
+    }
+    (nodes, ends)
+}
+
+/// The one end of a block, unless it has several or none.
+fn only_end(graph: &Graph, body: NodeId) -> Option<NodeId> {
+    match nodes_of_body(graph, body).1.as_slice() {
+        [end] => Some(*end),
+        _ => None,
+    }
+}
+
+/// Digests would be the executor's, and lie in a buffer of its own.
+fn sends_digests(cut: &Segments, graph: &Graph, body: NodeId, end: NodeId) -> bool {
+    let sends = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Extern { op: ExternOp::Digest, .. });
+    let calls = |id: NodeId| {
+        matches!(graph.node(id).terminator.kind, TerminatorKind::Call { .. } | TerminatorKind::Apply { .. })
+    };
+    let (nodes, _) = nodes_of_body(graph, body);
+    let in_procedures = || {
+        let stmts = cut.program.procedures.iter().flat_map(|(_, p)| p.graph.nodes.iter());
+        stmts.flat_map(|(_, node)| &node.stmts).any(sends)
+    };
+    nodes.iter().any(|id| graph.node(*id).stmts.iter().any(sends))
+        || (nodes.iter().any(|id| *id != end && calls(*id)) && in_procedures())
+}
+
+// -- C ------------------------------------------------------------------------------------------------
+
+const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
+
+/// What packets keep.
+pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.asynchronous else { return };
+    for (i, block) in plan.blocks.iter().enumerate() {
+        out.line(format!("/* What a packet keeps before {} has run, and after it. */", comment(&block.name)));
+        out.open(format!("struct p4_async_{i}"));
+        out.open("union");
+        for (name, kept) in [("there", &block.there), ("back", &block.back)] {
+            out.open("struct");
+            crate::burst::members(cx, kept, true, out);
+            out.close(&format!(" {name};"));
+        }
+        out.line("uint64_t nothing[1];");
+        out.close(";");
+        out.close(";");
+        out.blank();
+    }
+}
+
+impl Func<'_, '_> {
+    /// Where an asynchronous block begins: the packet may go to an executor.
+    pub(crate) fn async_begin(&mut self, args: &[Arg]) {
+        let cx = self.cx;
+        let (Some(plan), Some(i)) = (cx.asynchronous, number(args)) else { return };
+        if self.body_of.is_some() {
+            return;
+        }
+        let Some(block) = plan.blocks.get(i) else { return };
+        let context = format!("struct p4_async_{i}");
+        self.code.line(format!("/* asynchronous block {} */", comment(&block.name)));
+        self.code.open("");
+        let how = self.temp();
+        self.code.line(format!("const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}));"));
+        self.code.open(format!("if ({how} != SD_HERE)"));
+        self.code.line(format!("if (SD_UNLIKELY({how} == SD_NOWHERE))"));
+        self.code.line("    return SD_END_ASYNC_FULL;");
+        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i});"));
+        store(cx, &block.there, "there", true, &mut self.code);
+        self.code.line("return sd_async_suspended(w, p, sizeof *c);");
+        self.code.close("");
+        self.code.close("");
+    }
+
+    /// Where one ends: at an executor the packet goes back.
+    pub(crate) fn async_end(&mut self, args: &[Arg]) {
+        let cx = self.cx;
+        let (Some(plan), Some(i)) = (cx.asynchronous, number(args)) else { return };
+        let Some(block) = plan.blocks.get(i).filter(|_| self.body_of == Some(i)) else { return };
+        store(cx, &block.back, "back", true, &mut self.code);
+        self.code.line("return SD_END_DONE;");
+    }
+}
+
+/// The functions of the asynchronous blocks of a block: their bodies, and what comes behind them.
+pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
+    let Some(plan) = cx.asynchronous else { return };
+    for (i, block) in plan.blocks.iter().enumerate().filter(|(_, block)| block.block == id) {
+        let name = comment(&block.name);
+        out.own(format!("/* {name}, at an executor. */"));
+        out.function(format!("static uint32_t p4_async_{i}__body({HEAD}, void *context)"));
+        out.line(format!("struct p4_async_{i} *c = context;"));
+        out.line("struct p4_state state = {}, *s = &state;");
+        piece(cx, block, (block.body, &block.there, "there"), Some(i), out);
+        out.own(format!("/* {} behind {name} */", comment(&cx.program.blocks[id].name)));
+        out.function(format!(
+            "static uint32_t p4_async_{i}__after({HEAD}, struct p4_state *s, struct p4_async_{i} *c)"
+        ));
+        piece(cx, block, (block.after, &block.back, "back"), None, out);
+    }
+}
+
+fn piece(
+    cx: &Cx<'_>,
+    block: &AsyncBlock,
+    (from, kept, part): (NodeId, &Kept, &str),
+    body_of: Option<usize>,
+    out: &mut Code,
+) {
+    program::variables_of_block(cx, block.block, out);
+    load(cx, kept, part, true, out);
+    let mut func = Func::new(cx, Owner::Block(block.block));
+    func.body_of = body_of;
+    func.code.indent();
+    func.graph_from(&cx.program.blocks[block.block].graph, from);
+    let jumps = std::mem::take(&mut func.jumps);
+    func.code.keep_labels(&jumps);
+    out.append(func.code);
+    out.close("");
+    out.blank();
+}
+
+/// Whether a block may end because its packet waits.
+pub(crate) fn check_wait(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+    let waits = cx
+        .asynchronous
+        .is_some_and(|plan| plan.blocks.iter().any(|block| cx.program.blocks[block.block].role == role));
+    if waits {
+        out.line("if (SD_UNLIKELY(end >= SD_END_WAITS))");
+        out.line("    return SD_WAITS;");
+    }
+}
+
+/// `p4_resume`, `p4_serve`: what goes on after `p4_packet`.
+pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.asynchronous else { return };
+    for (i, block) in plan.blocks.iter().enumerate() {
+        out.own(format!("/* The way of a packet from behind {}. */", comment(&block.name)));
+        out.function(format!("static uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"));
+        out.line("void *c = sd_async_back(w, p, suspended);");
+        straight::fresh_state(cx, out);
+        out.line("uint32_t end = suspended->end, next;");
+        out.line("if (SD_LIKELY(end == SD_END_DONE))");
+        out.line(format!("    end = p4_async_{i}__after(w, p, s, c);"));
+        let role = cx.program.blocks[block.block].role;
+        check_wait(cx, role, out);
+        straight::rest(cx, role, out);
+        out.close("");
+        out.blank();
+    }
+    out.own("/* What comes behind a block, and the blocks. */");
+    let entries = |what: &str| {
+        (0..plan.blocks.len()).map(|i| format!("p4_async_{i}__{what}")).collect::<Vec<_>>().join(", ")
+    };
+    out.line(format!(
+        "static uint32_t (*const p4_rests[])({HEAD}, struct sd_suspended *) = {{{}}};",
+        entries("rest")
+    ));
+    out.line(format!("static const sd_async_body p4_bodies[] = {{{}}};", entries("body")));
+    out.blank();
+    out.own("/* Packets that wait are sent; one that the worker has waited for goes on. */");
+    out.function(format!("SD_INLINE uint32_t p4_wait({HEAD})"));
+    out.line("uint32_t next = SD_WAITS;");
+    out.open("while (next == SD_WAITS)");
+    out.line("struct sd_suspended *suspended = w->suspended;");
+    out.line("if (!sd_async_send(w))");
+    out.line("    break;");
+    out.line("next = p4_rests[suspended->point](w, p, suspended);");
+    out.close("");
+    out.line("return next;");
+    out.close("");
+    out.blank();
+    out.own("/* Packets that are back. */");
+    out.function("static uint32_t p4_resume(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
+    out.line("uint32_t n_ended = 0;");
+    out.line("void *back[SD_ASYNC_BURST];");
+    out.line("w->may_suspend = 1;");
+    out.open("while (n_ended < n)");
+    // One at a time where the host may go on with each: it is the last one then.
+    let wanted = if straight::may_leave(cx.program) {
+        "1".to_string()
+    } else {
+        "n - n_ended < SD_ASYNC_BURST ? n - n_ended : SD_ASYNC_BURST".to_string()
+    };
+    out.line(format!("const uint32_t n_back = sd_async_receive(w, back, {wanted});"));
+    out.line("if (n_back == 0)");
+    out.line("    break;");
+    out.open("for (uint32_t i = 0; i < n_back; i++)");
+    out.line("struct sd_suspended *suspended = back[i];");
+    out.line("struct sd_packet *p = &packets[n_ended];");
+    out.line("uint32_t next = p4_rests[suspended->point](w, p, suspended);");
+    out.line("if (SD_UNLIKELY(next == SD_WAITS))");
+    out.line("    next = p4_wait(w, p);");
+    out.line("n_ended += next != SD_WAITS;");
+    out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
+    out.line("n = n_ended;");
+    out.close("");
+    out.close("");
+    out.close("");
+    out.line("sd_async_flush(w);");
+    out.line("w->may_suspend = 0;");
+    out.line("return n_ended;");
+    out.close("");
+    out.blank();
+    out.function(
+        "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
+    );
+    out.line("return sd_async_serve(executor, p4_bodies, channels, n_channels);");
+    out.close("");
+    out.blank();
+}
+
+/// What the host has to know.
+pub(crate) fn types(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.asynchronous else { return };
+    out.line("static const struct sd_async_type p4_asyncs[] = {");
+    for (i, block) in plan.blocks.iter().enumerate() {
+        out.line(format!(
+            "    {{{}, {}, sizeof(struct p4_async_{i}), sizeof(struct sd_suspended)}},",
+            descriptors::string(&block.name),
+            descriptors::string(&block.settings)
+        ));
+    }
+    out.line("};");
+}

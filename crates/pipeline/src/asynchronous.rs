@@ -1,0 +1,300 @@
+//! Asynchronous blocks: executors, the channels between them and workers, and what both have counted.
+//!
+//! What happens to a packet on its way there and back is C (`rt/sd_async.h`); here is who may do what. An
+//! [`Executor`] is a worker of the instance that runs blocks for others, on a thread of its own; it is connected to each
+//! worker, block by block, before the two go to their threads.
+
+use crate::abi;
+use crate::instance::Instance;
+use crate::load::{AsyncFunctions, Pipeline};
+use crate::worker::Worker;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// Where the block of a packet is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AsyncMode {
+    /// By the worker.
+    #[default]
+    Inline,
+    /// By an executor, while the worker waits.
+    Wait,
+    /// By an executor, while the worker goes on with other packets.
+    Suspend,
+}
+
+/// What becomes of a packet when as many are under way as may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhenFull {
+    Drop,
+    /// The worker runs the block itself. Who takes no more packets than [`Worker::async_room`] says holds back whoever
+    /// sends.
+    #[default]
+    Inline,
+}
+
+/// How a worker treats a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Way {
+    pub mode: AsyncMode,
+    pub full: WhenFull,
+}
+
+/// Packets under way from one worker to one block, unless something else is said.
+pub const CAPACITY_DEFAULT: u32 = 1000;
+
+/// What a worker has counted of one block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AsyncCounts {
+    pub n_in_flight: u32,
+    /// Blocks that the worker has run: as it was told, for want of headroom, because too many were under way.
+    pub n_inline: u64,
+    pub n_no_room: u64,
+    pub n_full: u64,
+    /// Packets that went to the executor, those among them that the worker waited for, and those that came back while
+    /// it went on.
+    pub n_sent: u64,
+    pub n_waited: u64,
+    pub n_done: u64,
+    /// Because too many were under way.
+    pub n_dropped: u64,
+    /// From being sent to going on, of those that came back.
+    pub waited: Times,
+}
+
+/// Lengths of time in cycles of the time stamp counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    pub n: u64,
+    pub cycles: u64,
+    /// Element `i` counts those of fewer than 2^i cycles and at least half of that.
+    pub buckets: [u64; abi::ASYNC_BUCKETS],
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times { n: 0, cycles: 0, buckets: [0; abi::ASYNC_BUCKETS] }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AsyncError {
+    #[error("the program has no such asynchronous block")]
+    NoBlock,
+    #[error("worker and executor belong to different instances")]
+    OtherInstance,
+    #[error("the block has an executor already")]
+    Connected,
+    #[error("there is not enough memory for a ring of so many packets")]
+    NoMemory,
+}
+
+/// Two rings; lives as long as one of its ends does.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    raw: NonNull<abi::Channel>,
+    functions: AsyncFunctions,
+    _pipeline: Arc<Pipeline>,
+}
+
+// SAFETY: rings that one thread puts into and another takes out of (`rt/sd_ring.h`): each end is used by the worker, or
+// the executor, that was connected to it, and that somebody has alone.
+#[expect(unsafe_code, reason = "a raw pointer makes it neither")]
+unsafe impl Send for Channel {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a raw pointer makes it neither")]
+unsafe impl Sync for Channel {}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // SAFETY: made by `channel_create`; neither end has it any more.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        unsafe {
+            (self.functions.channel_destroy)(self.raw.as_ptr());
+        }
+    }
+}
+
+/// Runs asynchronous blocks for workers.
+#[derive(Debug)]
+pub struct Executor {
+    worker: Worker,
+    functions: Option<AsyncFunctions>,
+    channels: Vec<Arc<Channel>>,
+    raw: Vec<*mut abi::Channel>,
+}
+
+// SAFETY: the raw pointers are those of `channels`, which are `Send`.
+#[expect(unsafe_code, reason = "raw pointers make it none")]
+unsafe impl Send for Executor {}
+
+impl Executor {
+    /// `worker` runs nothing but blocks of others from now on.
+    pub fn new(worker: Worker) -> Executor {
+        let functions = worker.instance().pipeline().functions().asynchronous;
+        Executor { worker, functions, channels: Vec::new(), raw: Vec::new() }
+    }
+
+    pub fn instance(&self) -> &Arc<Instance> {
+        self.worker.instance()
+    }
+
+    /// What users supply for externs, by name.
+    pub fn worker_mut(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
+    /// Runs block `block` of a worker's packets from now on: of `capacity` at a time. The worker still decides which go,
+    /// see [`Worker::set_way`].
+    ///
+    /// # Safety
+    ///
+    /// The buffers of packets whose fate is [`Fate::Suspended`](crate::Fate) stay where they are, and nobody uses them,
+    /// until [`Bursts::resume`](crate::Bursts::resume) gives them back, or both worker and executor are gone.
+    #[expect(unsafe_code, reason = "a promise of whoever owns the buffers")]
+    pub unsafe fn connect(
+        &mut self,
+        worker: &mut Worker,
+        block: usize,
+        capacity: u32,
+    ) -> Result<(), AsyncError> {
+        if !Arc::ptr_eq(worker.instance(), self.worker.instance()) {
+            return Err(AsyncError::OtherInstance);
+        }
+        let functions = self.functions.ok_or(AsyncError::NoBlock)?;
+        let way = worker.way_mut(block).ok_or(AsyncError::NoBlock)?;
+        if !way.channel.is_null() {
+            return Err(AsyncError::Connected);
+        }
+        // SAFETY: a function of a loaded pipeline.
+        let raw = unsafe { (functions.channel_create)(capacity) };
+        let raw = NonNull::new(raw).ok_or(AsyncError::NoMemory)?;
+        way.channel = raw.as_ptr();
+        way.capacity = capacity;
+        let channel =
+            Arc::new(Channel { raw, functions, _pipeline: Arc::clone(self.worker.instance().pipeline()) });
+        worker.channels.push(Arc::clone(&channel));
+        self.raw.push(raw.as_ptr());
+        self.channels.push(channel);
+        Ok(())
+    }
+
+    /// Runs the blocks of packets that have come; gives how many.
+    pub fn serve(&mut self, step_budget: u32, now_ns: u64) -> usize {
+        let Some(functions) = self.functions else { return 0 };
+        let n = u32::try_from(self.raw.len()).unwrap_or(u32::MAX);
+        let instance = Arc::clone(self.worker.instance());
+        self.worker.prepare(step_budget, now_ns);
+        let entered = instance.enter_as_executor();
+        // SAFETY: worker and channels are ours, the channels at this end; the executors' gate is held.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let n_served = unsafe { (functions.serve)(self.worker.raw_ptr(), self.raw.as_ptr(), n) };
+        drop(entered);
+        n_served as usize
+    }
+
+    /// Of a block: how long it ran.
+    pub fn served(&self, block: usize) -> Times {
+        self.worker.way(block).map_or(Times::default(), |way| Times {
+            n: way.n_served,
+            cycles: way.served_cycles,
+            buckets: way.served,
+        })
+    }
+}
+
+impl Worker {
+    /// As C has it; `None` when there is no such block.
+    pub(crate) fn way(&self, block: usize) -> Option<&abi::AsyncWay> {
+        let first = self.raw().r#async;
+        if first.is_null() || block >= self.instance().pipeline().layout().asyncs.len() {
+            return None;
+        }
+        // SAFETY: one for each block of the program (`sd_worker_new`), the worker's alone.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        Some(unsafe { &*first.add(block) })
+    }
+
+    pub(crate) fn way_mut(&mut self, block: usize) -> Option<&mut abi::AsyncWay> {
+        self.way(block)?;
+        // SAFETY: as above, and the worker is borrowed mutably.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        Some(unsafe { &mut *self.raw().r#async.add(block) })
+    }
+
+    /// From the next burst on. A block without executor stays where it is, whatever is said.
+    pub fn set_way(&mut self, block: usize, wanted: Way) {
+        let Some(way) = self.way_mut(block) else { return };
+        way.mode = match wanted.mode {
+            AsyncMode::Wait if !way.channel.is_null() => abi::async_mode::WAIT,
+            AsyncMode::Suspend if !way.channel.is_null() => abi::async_mode::SUSPEND,
+            AsyncMode::Inline | AsyncMode::Wait | AsyncMode::Suspend => abi::async_mode::INLINE,
+        };
+        way.full = match wanted.full {
+            WhenFull::Drop => abi::async_full::DROP,
+            WhenFull::Inline => abi::async_full::INLINE,
+        };
+    }
+
+    /// Packets that are at executors, or on their way.
+    pub fn n_suspended(&self) -> usize {
+        let n_blocks = self.instance().pipeline().layout().asyncs.len();
+        (0..n_blocks).filter_map(|block| self.way(block)).map(|way| way.n_in_flight as usize).sum()
+    }
+
+    /// How many packets the worker may take before one of its blocks has as many as may be under way.
+    pub fn async_room(&self) -> usize {
+        let n_blocks = self.instance().pipeline().layout().asyncs.len();
+        let suspending = (0..n_blocks)
+            .filter_map(|block| self.way(block))
+            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.full != abi::async_full::DROP);
+        suspending
+            .map(|way| (way.capacity - way.n_in_flight.min(way.capacity)) as usize)
+            .min()
+            .unwrap_or(usize::MAX)
+    }
+
+    pub fn async_counts(&self, block: usize) -> AsyncCounts {
+        let Some(way) = self.way(block) else { return AsyncCounts::default() };
+        AsyncCounts {
+            n_in_flight: way.n_in_flight,
+            n_inline: way.n_here,
+            n_no_room: way.n_no_room,
+            n_full: way.n_full,
+            n_sent: way.n_sent,
+            n_waited: way.n_waited,
+            n_done: way.n_done,
+            n_dropped: way.n_dropped,
+            waited: Times { n: way.n_done, cycles: way.waited_cycles, buckets: way.waited },
+        }
+    }
+
+    /// Goes on with packets that are back; gives how many have ended, in the first elements of `packets`.
+    pub(crate) fn resume(&mut self, packets: &mut [abi::Packet], step_budget: u32, now_ns: u64) -> usize {
+        let Some(functions) = self.instance().pipeline().functions().asynchronous else { return 0 };
+        let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
+        self.prepare(step_budget, now_ns);
+        let instance = Arc::clone(self.instance());
+        let entered = instance.enter();
+        self.note(&entered);
+        // SAFETY: the worker is ours alone; packets that come back lie in buffers that have stayed where they were
+        // (`Executor::connect`); the gate is held.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let n_ended = unsafe { (functions.resume)(self.raw_ptr(), packets.as_mut_ptr(), n) };
+        drop(entered);
+        (n_ended as usize).min(packets.len())
+    }
+
+    /// Executors must not be asked any more: what is under way does not come back.
+    pub(crate) fn disconnect(&mut self) {
+        for block in 0..self.instance().pipeline().layout().asyncs.len() {
+            if let Some(way) = self.way_mut(block) {
+                way.mode = abi::async_mode::INLINE;
+                way.channel = ptr::null_mut();
+                way.n_in_flight = 0;
+                way.n_waiting = 0;
+            }
+        }
+        self.channels.clear();
+    }
+}
