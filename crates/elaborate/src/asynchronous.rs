@@ -77,6 +77,10 @@ impl<'p> Body<'_, 'p> {
             self.parse_again(parser, *at);
         }
         if let Some(at) = wanted.recirculate {
+            if self.e.out.blocks[self.e.block].role != BlockRole::Ingress {
+                self.async_fault(at, "`recirculate` behind ingress", "packets start over from ingress only");
+                return;
+            }
             let data = vec![Arg::Fields(Vec::new())];
             self.marker(ExternOp::ResubmitWithData, SmolStr::new_static("resubmit"), data, at);
             self.exit(at);
@@ -139,6 +143,24 @@ impl<'p> Body<'_, 'p> {
         let fault = self.async_fault(span, title, "the packet must come to the end of the block");
         *fault = fault.clone().help("remember in a variable what is to happen, and test it behind the block");
         true
+    }
+
+    /// Reports two `out` or `inout` arguments of one call that share something: what another core has written last would
+    /// count.
+    pub fn refuse_aliases(&mut self, name: &str, written: &[Place], span: Span) {
+        if self.asynchronous.is_none() {
+            return;
+        }
+        let meet = |a: &Place, b: &Place| {
+            let n = a.path.len().min(b.path.len());
+            a.var == b.var && a.path[..n] == b.path[..n]
+        };
+        let pairs =
+            written.iter().enumerate().flat_map(|(i, a)| written[i + 1..].iter().map(move |b| (a, b)));
+        if pairs.into_iter().any(|(a, b)| meet(a, b)) {
+            let title = format!("arguments that `{name}` writes are the same");
+            self.async_fault(span, title, "two of them share what they write");
+        }
     }
 
     pub fn is_last_loop_outside(&self) -> bool {

@@ -319,7 +319,7 @@ mirrors! {
         truncate_bytes: u32,
     }
 
-    struct Packet = "sd_packet", 56 bytes {
+    struct Packet = "sd_packet", 64 bytes {
         data: *mut u8,
         length_bytes: u32,
         headroom_bytes: u32,

@@ -71,6 +71,14 @@ pub struct Times {
     pub buckets: [u64; abi::ASYNC_BUCKETS],
 }
 
+impl Times {
+    pub fn add(&mut self, other: &Times) {
+        self.n += other.n;
+        self.cycles += other.cycles;
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(sum, n)| *sum += n);
+    }
+}
+
 impl Default for Times {
     fn default() -> Times {
         Times { n: 0, cycles: 0, buckets: [0; abi::ASYNC_BUCKETS] }
@@ -130,9 +138,10 @@ unsafe impl Send for Executor {}
 
 impl Executor {
     /// `worker` runs nothing but blocks of others from now on.
-    pub fn new(worker: Worker) -> Executor {
+    pub fn new(mut worker: Worker) -> Result<Executor, externs::OpenError> {
+        worker.open_externs()?;
         let functions = worker.instance().pipeline().functions().asynchronous;
-        Executor { worker, functions, channels: Vec::new(), raw: Vec::new() }
+        Ok(Executor { worker, functions, channels: Vec::new(), raw: Vec::new() })
     }
 
     pub fn instance(&self) -> &Arc<Instance> {

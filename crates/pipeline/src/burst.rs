@@ -69,6 +69,10 @@ impl<'a> BurstPacket<'a> {
         BurstPacket { token, ..self }
     }
 
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
     pub fn fate(&self) -> Fate {
         self.fate
     }
@@ -282,6 +286,7 @@ impl Bursts {
                 data: std::ptr::null_mut(),
                 length_bytes: 0,
                 headroom_bytes: 0,
+                tailroom_bytes: 0,
                 cursor_bits: 0,
                 ingress_port: 0,
                 egress_port: abi::NO_PORT,

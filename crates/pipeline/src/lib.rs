@@ -52,6 +52,7 @@ pub use compile::{CompileError, CompileOptions, Machine, Optimise, P4Line, Refus
 pub use compiler::CompilerError;
 pub use control::{Control, TableUse};
 pub use extern_library::{ExternLibraryError, load_extern_library};
+pub use externs::OpenError;
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};

@@ -9,7 +9,7 @@ pub use bench::{
     AddressesArg, BenchForwardArgs, BenchL2Args, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
     TrafficArgs,
 };
-pub use live::{Address, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
+pub use live::{Address, AsyncModeArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 

@@ -12,17 +12,21 @@ use device::traffic::{Destination, Output, Totals};
 use device::{Config, DigestMessage, PortState};
 use packet_io::limits::BURST_MAX;
 use packet_io::{BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortError, PortId, PortStats};
-use pipeline::{BurstPacket, Bursts, Fate, Native, Path};
+use pipeline::{BurstPacket, Bursts, Fate, Native, Path, Resumed};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Packets of other workers that are sent in one turn, at most, so that ports are not kept waiting.
 const N_RING_TURN: usize = 8 * BURST_MAX;
 /// While packets wait for their time, or a port cannot be waited for.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
+/// While packets are at executors.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+/// What executors have not given back by then is lost when a program is replaced.
+const BACK_TIME: Duration = Duration::from_secs(2);
 /// Ports look now and then whether their interface is back.
 const LONG_SLEEP: Duration = Duration::from_millis(50);
 
@@ -30,11 +34,50 @@ const LONG_SLEEP: Duration = Duration::from_millis(50);
 pub(crate) struct Running {
     pub(crate) switch: device::Switch<Native>,
     bursts: Bursts,
+    waiting: Waiting,
+}
+
+/// Buffers of packets that wait for executors, by their tokens.
+#[derive(Default)]
+struct Waiting {
+    buffers: Vec<Option<PacketBuf>>,
+    free: Vec<u64>,
+    n: usize,
+}
+
+/// An executor may still write to what it has not given back.
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.buffers.drain(..).flatten().for_each(std::mem::forget);
+    }
+}
+
+impl Waiting {
+    fn token(&mut self) -> u64 {
+        self.free.pop().unwrap_or_else(|| {
+            self.buffers.push(None);
+            self.buffers.len() as u64 - 1
+        })
+    }
+
+    fn keep(&mut self, token: u64, buf: PacketBuf) {
+        if let Some(place) = self.buffers.get_mut(token as usize) {
+            *place = Some(buf);
+            self.n += 1;
+        }
+    }
+
+    fn take(&mut self, token: u64) -> Option<PacketBuf> {
+        let buf = self.buffers.get_mut(token as usize)?.take()?;
+        self.free.push(token);
+        self.n -= 1;
+        Some(buf)
+    }
 }
 
 impl Running {
     pub(crate) fn new(switch: device::Switch<Native>, config: &Config) -> Running {
-        Running { switch, bursts: Bursts::new(config) }
+        Running { switch, bursts: Bursts::new(config), waiting: Waiting::default() }
     }
 }
 
@@ -76,6 +119,7 @@ pub(crate) struct Lane {
     /// Empty between turns, as `outputs`.
     burst: Vec<PacketBuf>,
     outputs: Vec<Output>,
+    resumed: Vec<Resumed>,
     /// Of programs that ran here before, and of packets that no program has seen.
     past: Totals,
     drops: BTreeMap<&'static str, u64>,
@@ -105,6 +149,7 @@ impl Lane {
             pool: BufPool::new(BufPoolOptions::JUMBO),
             burst: Vec::with_capacity(BURST_MAX),
             outputs: Vec::new(),
+            resumed: Vec::new(),
             past: Totals::default(),
             drops: BTreeMap::new(),
             gone: PortStats::default(),
@@ -126,6 +171,7 @@ impl Lane {
     pub(crate) fn turn(&mut self) -> usize {
         let now_ns = self.clock.now_ns();
         let mut n = self.take_from_ring();
+        n += self.take_back(now_ns);
         for i in 0..self.ports.len() {
             n += self.receive(i, now_ns);
         }
@@ -142,7 +188,15 @@ impl Lane {
         if *is_broken || self.is_paused {
             return 0;
         }
-        let n = match port.rx_burst(&mut self.pool, &mut self.burst, BURST_MAX) {
+        // As many as may wait, should they all come to an asynchronous block.
+        let room = self
+            .running
+            .as_mut()
+            .map_or(BURST_MAX, |running| running.switch.executor.worker_mut().async_room().min(BURST_MAX));
+        if room == 0 {
+            return 0;
+        }
+        let n = match port.rx_burst(&mut self.pool, &mut self.burst, room) {
             Ok(n) => n,
             Err(failed) => {
                 *error = Some(failed.to_string());
@@ -188,25 +242,68 @@ impl Lane {
             std::array::from_fn(|_| BurstPacket::new(&mut [], 0, 0, 0));
         for (packet, buf) in packets.iter_mut().zip(&mut burst) {
             let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
-            *packet = BurstPacket::new(storage(buf), start, len, port);
+            let token = running.waiting.token();
+            *packet = BurstPacket::new(storage(buf), start, len, port).with_token(token);
         }
         let outputs = &mut self.outputs;
         running.bursts.process(&mut running.switch, now_ns, &mut packets[..n], path, &mut (), outputs);
         let ends: [_; BURST_MAX] = std::array::from_fn(|i| {
             let packet = &packets[i];
-            (packet.fate(), packet.start(), packet.bytes().len())
+            (packet.token(), packet.fate(), packet.start(), packet.bytes().len())
         });
-        for (mut buf, (fate, start, len)) in burst.drain(..).zip(ends) {
+        for (_, (token, fate, ..)) in burst.iter().zip(&ends) {
+            if *fate != Fate::Suspended {
+                running.waiting.free.push(*token);
+            }
+        }
+        for (mut buf, (token, fate, start, len)) in burst.drain(..).zip(ends) {
+            if fate == Fate::Suspended {
+                if let Some(running) = &mut self.running {
+                    running.waiting.keep(token, buf);
+                }
+                continue;
+            }
             // `BurstPacket` keeps packets inside of their buffers, whose lengths fit.
             let is_inside = buf.set_bounds(start as u32, len as u32);
             debug_assert!(is_inside);
             match fate {
                 Fate::Sent(destination) => self.leave(destination, buf),
-                Fate::Dropped | Fate::Elsewhere => self.pool.give_back(buf),
+                Fate::Dropped | Fate::Elsewhere | Fate::Suspended => self.pool.give_back(buf),
             }
         }
         self.burst = burst;
         self.send_outputs();
+    }
+
+    /// Goes on with packets that executors have given back; gives how many have ended.
+    fn take_back(&mut self, now_ns: u64) -> usize {
+        let Some(running) = &mut self.running else { return 0 };
+        if running.waiting.n == 0 {
+            return 0;
+        }
+        let mut resumed = std::mem::take(&mut self.resumed);
+        let Running { switch, bursts, waiting } = running;
+        let n = bursts.resume(switch, now_ns, &mut (), &mut resumed, &mut self.outputs);
+        let mut leaving = Vec::new();
+        for one in resumed.drain(..) {
+            let Some(mut buf) = waiting.take(one.token) else { continue };
+            let is_inside = buf.set_bounds(one.start as u32, one.len as u32);
+            debug_assert!(is_inside);
+            match one.fate {
+                Fate::Sent(destination) => leaving.push((destination, buf)),
+                Fate::Dropped | Fate::Elsewhere | Fate::Suspended => self.pool.give_back(buf),
+            }
+        }
+        self.resumed = resumed;
+        for (destination, buf) in leaving {
+            self.leave(destination, buf);
+        }
+        self.send_outputs();
+        n
+    }
+
+    fn n_waiting(&self) -> u64 {
+        self.running.as_ref().map_or(0, |running| running.waiting.n as u64)
     }
 
     fn send_outputs(&mut self) {
@@ -322,12 +419,16 @@ impl Lane {
         fds.clear();
         fds.push(self.mailbox.fd());
         let usable = self.ports.iter().filter(|port| !port.is_broken && !self.is_paused);
-        let mut timeout = if self.n_queued() > 0 { SHORT_SLEEP } else { LONG_SLEEP };
+        let mut timeout = match (self.n_waiting(), self.n_queued()) {
+            (0, 0) => LONG_SLEEP,
+            (0, _) => SHORT_SLEEP,
+            _ => SHORTEST_SLEEP,
+        };
         for port in usable {
             match port.port.fd() {
                 Some(fd) => fds.push(fd),
                 None if port.port.is_exhausted() || port.port.link_state() == LinkState::Gone => {}
-                None => timeout = SHORT_SLEEP,
+                None => timeout = timeout.min(SHORT_SLEEP),
             }
         }
         timeout
@@ -413,6 +514,7 @@ impl Lane {
     /// before, so that somebody else may spend the time to take it apart.
     pub(crate) fn replace(&mut self, next: Option<Running>) -> (Option<Running>, Vec<DigestMessage>) {
         let mut digests = Vec::new();
+        self.wait_for_executors();
         let mut before = self.running.take();
         if let Some(Running { switch, .. }) = &mut before {
             self.rates.keys().for_each(|port| switch.set_port_rate(*port, None));
@@ -432,6 +534,24 @@ impl Lane {
         }
         self.flush();
         (before, digests)
+    }
+
+    /// Packets that executors do not give back in time are lost, with their buffers: somebody may still write to them.
+    pub(crate) fn wait_for_executors(&mut self) {
+        let deadline = Instant::now() + BACK_TIME;
+        while self.n_waiting() > 0 && Instant::now() < deadline {
+            if self.take_back(self.clock.now_ns()) == 0 {
+                std::thread::yield_now();
+            }
+        }
+        let Some(running) = &mut self.running else { return };
+        for buf in running.waiting.buffers.iter_mut().filter_map(Option::take) {
+            self.past.n_received += 1;
+            self.past.drop_for(reason::EXECUTOR_TIMEOUT);
+            self.pool.forget();
+            std::mem::forget(buf);
+        }
+        running.waiting = Waiting::default();
     }
 
     /// A tap with a number of its own.
@@ -463,7 +583,10 @@ impl Lane {
 
     pub(crate) fn report(&mut self) -> LaneReport {
         let mut totals = self.past.clone();
-        let mut n_queued = self.mailbox.ring.len() as u64;
+        let n_waiting = self.n_waiting();
+        let mut n_queued = self.mailbox.ring.len() as u64 + n_waiting;
+        // They have been received, and are counted so when they have ended.
+        totals.n_received += n_waiting;
         if let Some(Running { switch, .. }) = &self.running {
             totals.add(switch.totals());
             n_queued += switch.n_queued();
@@ -478,7 +601,13 @@ impl Lane {
             stats: port.port.stats(),
             error: port.error.clone(),
         };
+        let asyncs = self.running.as_mut().map(|running| {
+            let worker = running.switch.executor.worker_mut();
+            let n_blocks = worker.instance().pipeline().layout().asyncs.len();
+            (0..n_blocks).map(|block| worker.async_counts(block)).collect()
+        });
         LaneReport {
+            asyncs: asyncs.unwrap_or_default(),
             totals,
             drops: self.drops.clone(),
             n_queued,

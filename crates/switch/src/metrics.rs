@@ -136,6 +136,7 @@ impl Switch {
         totals(&mut text, &report);
         ports(&mut text, &report);
         workers(&mut text, &report);
+        asyncs(&mut text, &report);
         if let Some(tables) = self.table_uses() {
             text.family("siding_table_entries", "gauge", "Entries of a table.");
             for (table, uses) in &tables {
@@ -187,6 +188,33 @@ fn ports(text: &mut Text, report: &Report) {
         text.family(&family, "counter", &format!("{} of a port.", name.replace('_', " ")));
         for (port, number) in report.ports.iter().zip(&numbers) {
             text.sample(&format!("{family}_total"), &[("port", number)], port.stats.named()[i].1);
+        }
+    }
+}
+
+fn asyncs(text: &mut Text, report: &Report) {
+    if report.asyncs.is_empty() {
+        return;
+    }
+    type Of = fn(&crate::AsyncReport) -> u64;
+    text.family("siding_async_in_flight_packets", "gauge", "Packets that wait for an executor.");
+    for block in &report.asyncs {
+        text.sample("siding_async_in_flight_packets", &[("block", &block.name)], block.n_in_flight);
+    }
+    let families: [(&str, &str, Of); 6] = [
+        ("siding_async_sent_packets", "Packets sent to an executor.", |b| b.n_sent),
+        ("siding_async_done_packets", "Packets that have come back.", |b| b.n_done + b.n_waited),
+        ("siding_async_dropped_packets", "Packets dropped because too many were under way.", |b| b.n_dropped),
+        ("siding_async_inline_packets", "Packets whose block the worker ran.", |b| {
+            b.n_inline + b.n_no_room + b.n_full
+        }),
+        ("siding_async_wait_cycles", "Cycles from being sent to going on.", |b| b.waited.cycles),
+        ("siding_async_run_cycles", "Cycles that executors ran the block.", |b| b.served.cycles),
+    ];
+    for (name, help, of) in families {
+        text.family(name, "counter", help);
+        for block in &report.asyncs {
+            text.sample(&format!("{name}_total"), &[("block", &block.name)], of(block));
         }
     }
 }

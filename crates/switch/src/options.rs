@@ -2,7 +2,7 @@
 
 use control::Schema;
 use diagnostics::SourceMap;
-use pipeline::Pipeline;
+use pipeline::{AsyncMode, Pipeline};
 use std::sync::Arc;
 
 /// A program as the compiler leaves it.
@@ -30,6 +30,12 @@ pub struct Options {
     pub drop_port: Option<u32>,
     /// Of random numbers.
     pub seed: u64,
+    /// What becomes of asynchronous blocks, whatever the program says.
+    pub async_mode: Option<AsyncMode>,
+    /// Threads for asynchronous blocks; `None`: one for each name that blocks give.
+    pub n_executors: Option<usize>,
+    /// Where they run, in turn; empty leaves it to the system.
+    pub executor_cores: Vec<usize>,
     /// Packets that one worker holds for others to send, at most.
     pub n_ring_max: usize,
     /// Packets, digests and expired entries that wait for the controller, at most, of each kind.
@@ -44,6 +50,9 @@ impl Default for Options {
             cpu_port: None,
             drop_port: None,
             seed: 0,
+            async_mode: None,
+            n_executors: None,
+            executor_cores: Vec::new(),
             n_ring_max: 1024,
             n_waiting_max: 4096,
         }

@@ -1,5 +1,6 @@
 //! The control plane's side of the program that runs.
 
+use crate::executors::{self, Executors, Wanted};
 use crate::options::{Compiled, Options};
 use control::{Entity, Fault, Query, Schema, Target, Update};
 use device::entities::{Entities, State, View};
@@ -17,6 +18,24 @@ pub(crate) struct Generation {
     pub(crate) entities: Entities,
     pub(crate) config: Config,
     instance: Arc<Instance>,
+    pub(crate) executors: Executors,
+}
+
+/// Why a program cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    #[error(transparent)]
+    Instance(#[from] pipeline::InstanceError),
+    #[error("the instance has no worker left for asynchronous blocks")]
+    NoWorker,
+    #[error(transparent)]
+    Extern(#[from] pipeline::OpenError),
+    #[error(transparent)]
+    Async(#[from] pipeline::AsyncError),
+    #[error("cannot start a thread for asynchronous blocks: {0}")]
+    Thread(std::io::Error),
 }
 
 impl Generation {
@@ -25,13 +44,16 @@ impl Generation {
         compiled: Compiled,
         options: &Options,
         ports_down: &BTreeSet<u32>,
-    ) -> Result<Generation, NativeError> {
+    ) -> Result<Generation, StartFault> {
         let config = Config { seed: options.seed, cpu_port: options.cpu_port, ..Config::default() };
+        let asyncs = compiled.pipeline.layout().asyncs.iter();
+        let blocks: Vec<Wanted> = asyncs.map(|block| Wanted::parse(&block.settings)).collect();
+        let n_executors = executors::n_wanted(&blocks, options);
         let instance = Instance::new(
             Arc::clone(&compiled.pipeline),
             Arc::clone(&compiled.program),
             InstanceOptions {
-                n_workers: u32::try_from(options.n_workers).unwrap_or(u32::MAX),
+                n_workers: u32::try_from(options.n_workers + n_executors).unwrap_or(u32::MAX),
                 seed: options.seed,
                 path: BurstPath::from_environment(),
                 table_size: config.load.table_size,
@@ -40,13 +62,15 @@ impl Generation {
         let control = Control::new(Arc::clone(&instance));
         ports_down.iter().for_each(|port| control.set_port(*port, PortState::Down));
         let entities = Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema));
-        Ok(Generation { compiled, control, pre: Pre::default(), entities, config, instance })
+        let executors = Executors::new(&instance, blocks, options, config.load.step_budget)?;
+        Ok(Generation { compiled, control, pre: Pre::default(), entities, config, instance, executors })
     }
 
     /// A worker's part of it.
-    pub(crate) fn part(&self, ports_down: &BTreeSet<u32>) -> Result<device::Switch<Native>, NativeError> {
-        let native = Native::new(&self.instance, self.config.load.step_budget)?;
-        let mut switch = device::Switch::new(native, self.config.clone())?;
+    pub(crate) fn part(&mut self, ports_down: &BTreeSet<u32>) -> Result<device::Switch<Native>, StartFault> {
+        let mut native = Native::new(&self.instance, self.config.load.step_budget)?;
+        self.executors.connect(&mut native)?;
+        let mut switch = device::Switch::new(native, self.config.clone()).map_err(NativeError::from)?;
         switch.pre = self.pre.clone();
         ports_down.iter().for_each(|port| switch.set_port(*port, PortState::Down));
         Ok(switch)

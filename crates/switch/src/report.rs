@@ -2,6 +2,7 @@
 
 use device::traffic::Totals;
 use packet_io::{LinkState, PortStats};
+use pipeline::{AsyncCounts, Times};
 use std::collections::BTreeMap;
 
 /// Names of the reasons for which a switch drops packets, beside those of [`device::traffic::reason`].
@@ -18,6 +19,8 @@ pub mod reason {
     pub const TX_RING_FULL: &str = "tx_ring_full";
     /// The worker has no buffer for a packet that the program has made.
     pub const NO_BUFFER: &str = "no_buffer";
+    /// An executor has not given it back.
+    pub const EXECUTOR_TIMEOUT: &str = "executor_timeout";
     /// The list of packets for the controller is full.
     pub const PACKET_IN_FULL: &str = "packet_in_full";
     /// The interface is down or gone, or the port is switched off.
@@ -46,6 +49,42 @@ pub struct Report {
     /// By number.
     pub ports: Vec<PortReport>,
     pub workers: Vec<WorkerReport>,
+    /// Asynchronous blocks of the program that runs.
+    pub asyncs: Vec<AsyncReport>,
+}
+
+/// An asynchronous block, at a moment: all workers and executors together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AsyncReport {
+    pub name: String,
+    pub n_in_flight: u64,
+    /// Run by workers: as they were told, for want of headroom, because too many were under way.
+    pub n_inline: u64,
+    pub n_no_room: u64,
+    pub n_full: u64,
+    /// Sent to executors; those among them that workers waited for.
+    pub n_sent: u64,
+    pub n_waited: u64,
+    pub n_done: u64,
+    pub n_dropped: u64,
+    /// From being sent to going on, and how long the block ran, in cycles of the time stamp counter. What executors say
+    /// is a little late.
+    pub waited: Times,
+    pub served: Times,
+}
+
+impl AsyncReport {
+    fn add(&mut self, counts: &AsyncCounts) {
+        self.n_in_flight += u64::from(counts.n_in_flight);
+        self.n_inline += counts.n_inline;
+        self.n_no_room += counts.n_no_room;
+        self.n_full += counts.n_full;
+        self.n_sent += counts.n_sent;
+        self.n_waited += counts.n_waited;
+        self.n_done += counts.n_done;
+        self.n_dropped += counts.n_dropped;
+        self.waited.add(&counts.waited);
+    }
 }
 
 impl Report {
@@ -60,7 +99,9 @@ impl Report {
     }
 
     pub(crate) fn add(&mut self, lane: LaneReport) {
-        let LaneReport { totals, drops, n_queued, gone, ports, worker } = lane;
+        let LaneReport { totals, drops, n_queued, gone, ports, worker, asyncs } = lane;
+        self.asyncs.resize_with(self.asyncs.len().max(asyncs.len()), AsyncReport::default);
+        self.asyncs.iter_mut().zip(&asyncs).for_each(|(all, one)| all.add(one));
         self.n_received += totals.n_received;
         self.n_copied += totals.n_copied;
         self.n_to_controller += totals.n_to_controller;
@@ -132,4 +173,5 @@ pub(crate) struct LaneReport {
     pub(crate) gone: PortStats,
     pub(crate) ports: Vec<PortReport>,
     pub(crate) worker: WorkerReport,
+    pub(crate) asyncs: Vec<AsyncCounts>,
 }

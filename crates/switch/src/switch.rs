@@ -7,7 +7,7 @@ use crate::keep::{Kept, keep};
 use crate::lane::{Lane, Place, Running};
 use crate::mailbox::Mailbox;
 use crate::options::{Compiled, Options};
-use crate::plane::{Generation, Timed};
+use crate::plane::{Generation, StartFault, Timed};
 use crate::ports::PortSpec;
 use crate::report::Report;
 use crate::worker;
@@ -15,7 +15,6 @@ use control::{Entity, Fault, Query, Schema, Target};
 use crossbeam_queue::ArrayQueue;
 use device::{DigestMessage, PortState};
 use packet_io::{LinkState, Port, PortError};
-use pipeline::NativeError;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::Path;
@@ -53,7 +52,7 @@ pub enum StartError {
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
     #[error(transparent)]
-    Program(#[from] NativeError),
+    Program(#[from] StartFault),
     #[error(transparent)]
     Port(#[from] PortError),
     #[error("port {0} exists")]
@@ -173,6 +172,7 @@ impl Switch {
     pub fn shut_down(&self) -> Result<Report, SwitchError> {
         // Nothing more comes in; what is under way between workers arrives.
         let report = self.pause().and_then(|()| {
+            self.shared.on_all(Lane::wait_for_executors)?;
             for _ in 0..N_LAST_TURNS {
                 self.shared.on_all(Lane::turn)?;
             }
@@ -424,11 +424,14 @@ impl Shared {
     }
 
     /// Lets all workers run what is ready to run.
-    fn run(&self, plane: &mut Plane, next: Generation) -> Result<(), SwitchError> {
+    fn run(&self, plane: &mut Plane, mut next: Generation) -> Result<(), SwitchError> {
         let mut parts = Vec::new();
         for _ in 0..self.mailboxes.len() {
-            parts.push(Running::new(next.part(&plane.ports_down)?, &next.config));
+            let part = next.part(&plane.ports_down)?;
+            parts.push(Running::new(part, &next.config));
         }
+        let cores = &self.options.executor_cores;
+        next.executors.start(cores, self.clock).map_err(StartFault::Thread)?;
         let mut before = Vec::new();
         for (worker, part) in parts.into_iter().enumerate() {
             let (old, digests) = self.on_lane(worker, move |lane| lane.replace(Some(part)))?;
@@ -460,6 +463,13 @@ impl Shared {
     fn report(&self) -> Result<Report, SwitchError> {
         let mut report = Report::default();
         self.on_all(Lane::report)?.into_iter().for_each(|lane| report.add(lane));
+        if let Some(generation) = &lock(&self.plane).generation {
+            let names = generation.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
+            for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
+                block.name = name.to_string();
+                block.served = generation.executors.served(i);
+            }
+        }
         Ok(report)
     }
 

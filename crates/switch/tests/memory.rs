@@ -178,6 +178,51 @@ fn entries_that_nobody_hits_are_told_of_and_stay() {
     assert_eq!(switch.n_untold(), 0);
 }
 
+/// Blocks that executors run, in every mode: nothing is lost, and what was done is counted.
+#[test]
+fn asynchronous_blocks_are_run_elsewhere() {
+    use pipeline::AsyncMode;
+    for mode in [AsyncMode::Inline, AsyncMode::Wait, AsyncMode::Suspend] {
+        let options = Options { async_mode: Some(mode), n_workers: 2, ..Options::default() };
+        let (switch, wires) = with_wires(options, 3);
+        switch.replace(compile("examples/slow_work.p4")).unwrap();
+        configure(
+            &switch,
+            "add WorkIngress.stations destination:0x020000000001 forward(port:1)
+             add WorkIngress.stations destination:0x020000000002 work_and_forward(port:2,cost:3000)",
+        );
+        for n in 0..2000 {
+            wires[0].send(&frame(1 + (n % 2) as u8, 0xaa, n));
+        }
+        until("all packets", || wires[1].n_received() == 1000 && wires[2].n_received() == 1000);
+        let report = settled(&switch);
+        assert_eq!((report.n_received, report.n_sent, report.n_queued), (2000, 2000, 0), "{mode:?}");
+        let worked: Vec<Vec<u8>> = (0..2000)
+            .filter(|n| n % 2 == 1)
+            .map(|n| {
+                let mut bytes = frame(2, 0xaa, n);
+                bytes[13] = 0xb6;
+                bytes
+            })
+            .collect();
+        assert_eq!(wires[2].take(), worked, "in order of one executor");
+        let [block] = &report.asyncs[..] else { panic!("{:?}", report.asyncs) };
+        assert_eq!(block.name, "WorkIngress.async1");
+        let n_inline = block.n_inline + block.n_full + block.n_no_room;
+        let counts = (n_inline, block.n_waited, block.n_done);
+        match mode {
+            AsyncMode::Inline => assert_eq!(counts, (1000, 0, 0)),
+            AsyncMode::Wait => assert_eq!(counts, (0, 1000, 0)),
+            AsyncMode::Suspend => assert_eq!(counts, (0, 0, 1000)),
+        }
+        let metrics = switch.metrics().unwrap();
+        let sent =
+            format!("siding_async_sent_packets_total{{block=\"WorkIngress.async1\"}} {}\n", block.n_sent);
+        assert!(metrics.contains(&sent), "{metrics}");
+        switch.shut_down().unwrap();
+    }
+}
+
 #[test]
 fn names_of_ports() {
     let spec = PortSpec::parse("3@tap:t0").unwrap();

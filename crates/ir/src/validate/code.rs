@@ -5,15 +5,27 @@ use super::{Code, Validator};
 use crate::layout;
 use crate::lookup::get;
 use crate::{
-    Arg, Expr, Graph, Keyset, Pattern, Place, ProcedureKind, Stmt, StmtKind, StructKind, Terminator,
+    Arg, BlockId, Expr, Graph, Keyset, Pattern, Place, ProcedureKind, Stmt, StmtKind, StructKind, Terminator,
     TerminatorKind, Type, ValueSetId,
 };
-use arch::BlockRole;
+use arch::{BlockRole, ExternOp};
 use rustc_hash::FxHashSet;
 
 impl<'p> Validator<'p> {
     fn role(&self, code: Code<'p>) -> Option<BlockRole> {
         get(&self.program.blocks, code.block()).map(|block| block.role)
+    }
+
+    /// Whether a block puts its packet together in the middle of the way.
+    fn rebuilds(&self, block: BlockId) -> bool {
+        let of_block = get(&self.program.blocks, block).map(|b| &b.graph);
+        let procedures =
+            self.program.procedures.iter().filter(|(_, p)| p.block == block).map(|(_, p)| &p.graph);
+        of_block.into_iter().chain(procedures).flat_map(|graph| graph.nodes.iter()).any(|(_, node)| {
+            let is_rebuild =
+                |stmt: &Stmt| matches!(stmt.kind, StmtKind::Extern { op: ExternOp::Rebuild, .. });
+            node.stmts.iter().any(is_rebuild)
+        })
     }
 
     fn struct_kind(&self, ty: &Type) -> Option<StructKind> {
@@ -31,7 +43,8 @@ impl<'p> Validator<'p> {
                 }
             }
             StmtKind::Emit(place) => {
-                self.require(self.role(code) == Some(BlockRole::Deparser), "only deparsers emit");
+                let may = self.role(code) == Some(BlockRole::Deparser) || self.rebuilds(code.block());
+                self.require(may, "only deparsers emit");
                 if let Some(ty) = self.place(place, code) {
                     let is_header = self.struct_kind(&ty) == Some(StructKind::Header);
                     self.require(is_header, "only headers are emitted");

@@ -207,7 +207,7 @@ fn packets_that_wait_end_as_those_that_do_not() {
         let instance = built.instance(3);
         let mut device = built.device(&instance);
         let mut executors: Vec<Executor> =
-            (0..2).map(|_| Executor::new(instance.take_worker().unwrap())).collect();
+            (0..2).map(|_| Executor::new(instance.take_worker().unwrap()).unwrap()).collect();
         for (i, block) in built.pipeline.layout().asyncs.iter().enumerate() {
             let worker = device.switch.executor.worker_mut();
             let capacity = if block.settings == "capacity=100" { 100 } else { pipeline::CAPACITY_DEFAULT };
@@ -265,7 +265,7 @@ fn no_more_packets_wait_than_may() {
     for full in [WhenFull::Drop, WhenFull::Inline] {
         let instance = built.instance(2);
         let mut device = built.device(&instance);
-        let mut executor = Executor::new(instance.take_worker().unwrap());
+        let mut executor = Executor::new(instance.take_worker().unwrap()).unwrap();
         executor.worker_mut().supply("mix", mix());
         let worker = device.switch.executor.worker_mut();
         assert_eq!(worker.async_room(), usize::MAX);
@@ -318,7 +318,7 @@ fn a_packet_without_headroom_stays() {
     let built = built_of("work.p4");
     let instance = built.instance(2);
     let mut device = built.device(&instance);
-    let mut executor = Executor::new(instance.take_worker().unwrap());
+    let mut executor = Executor::new(instance.take_worker().unwrap()).unwrap();
     let worker = device.switch.executor.worker_mut();
     for i in 0..5 {
         connect(&mut executor, worker, i, 8).unwrap();

@@ -38,6 +38,15 @@ pub struct LiveArgs {
     /// Keep the workers on these cores, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<usize>,
+    /// Run asynchronous blocks so, whatever the program says
+    #[arg(long = "async", value_name = "MODE", value_enum)]
+    pub async_mode: Option<AsyncModeArg>,
+    /// Threads for asynchronous blocks [default: one for each executor that the program names]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub executors: Option<u16>,
+    /// Keep them on these cores, in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub executor_cores: Vec<usize>,
     /// Serve metrics (OpenMetrics) on this address, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
     pub metrics_addr: Address,
@@ -260,6 +269,17 @@ pub enum PortCommand {
     },
 }
 
+/// What becomes of asynchronous blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AsyncModeArg {
+    /// Workers run them
+    Inline,
+    /// Workers wait while others run them
+    Wait,
+    /// Workers go on with other packets meanwhile
+    Suspend,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShowArg {
     Ports,
@@ -267,6 +287,8 @@ pub enum ShowArg {
     Entries,
     Drops,
     Workers,
+    /// Asynchronous blocks
+    Async,
     Pre,
     Counters,
     Registers,

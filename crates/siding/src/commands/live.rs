@@ -3,9 +3,10 @@
 use super::language::Compiler;
 use super::load::load;
 use super::switch::write_entries;
-use crate::cli::{Address, LiveArgs, LogLevel};
+use crate::cli::{Address, AsyncModeArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
+use pipeline::AsyncMode;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
@@ -93,6 +94,13 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         cpu_port: args.cpu_port,
         drop_port: Some(args.drop_port),
         seed: args.seed,
+        async_mode: args.async_mode.map(|mode| match mode {
+            AsyncModeArg::Inline => AsyncMode::Inline,
+            AsyncModeArg::Wait => AsyncMode::Wait,
+            AsyncModeArg::Suspend => AsyncMode::Suspend,
+        }),
+        n_executors: args.executors.map(usize::from),
+        executor_cores: args.executor_cores.clone(),
         ..Options::default()
     };
     let switch = Switch::start(options).map_err(|error| match error {

@@ -110,6 +110,7 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
     match what {
         What::Ports => Ok(show::ports(&switch.report()?)),
         What::Workers => Ok(show::workers(&switch.report()?)),
+        What::Async => Ok(show::asyncs(&switch.report()?)),
         What::Totals => Ok(show::totals(&switch.report()?)),
         What::Drops => Ok(json!(switch.report()?.n_dropped)),
         What::Program => {

@@ -116,6 +116,7 @@ pub enum What {
     Entries,
     Drops,
     Workers,
+    Async,
     Pre,
     Counters,
     Registers,

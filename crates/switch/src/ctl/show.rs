@@ -4,6 +4,7 @@ use super::words;
 use crate::report::{PortReport, Report, WorkerReport};
 use control::*;
 use packet_io::LinkState;
+use pipeline::Times;
 use serde_json::{Value as Json, json};
 
 pub(super) fn ports(report: &Report) -> Json {
@@ -25,6 +26,27 @@ fn link(state: LinkState) -> &'static str {
         LinkState::Down => "down",
         LinkState::Gone => "gone",
     }
+}
+
+/// Asynchronous blocks.
+pub(super) fn asyncs(report: &Report) -> Json {
+    let mean = |times: &Times| times.cycles.checked_div(times.n);
+    let blocks = report.asyncs.iter().map(|block| {
+        json!({
+            "block": block.name,
+            "in_flight": block.n_in_flight,
+            "inline": block.n_inline + block.n_no_room + block.n_full,
+            "no_headroom": block.n_no_room,
+            "full": block.n_full,
+            "sent": block.n_sent,
+            "waited_for": block.n_waited,
+            "done": block.n_done,
+            "dropped": block.n_dropped,
+            "wait_cycles": mean(&block.waited),
+            "run_cycles": mean(&block.served),
+        })
+    });
+    Json::Array(blocks.collect())
 }
 
 pub(super) fn workers(report: &Report) -> Json {
