@@ -1,13 +1,11 @@
 // Work that takes thousands of cycles, for some packets: another core does it, and this one goes on with the others.
+// Here it is P4 code, a loop; it could be a call of an extern as well.
 //
 //   siding stf examples/slow_work.p4 examples/slow_work.stf --engine both
 //   siding switch examples/slow_work.p4 -i 0@veth0 -i 1@veth1      asynchronous
 //   siding switch ... --async inline                                the worker does it itself
 #include <core.p4>
 #include <v1model.p4>
-
-/// Takes this many cycles of the processor. Siding has it built in.
-extern void dummy(in bit<32> cycles);
 
 header ethernet_t {
     bit<48> destination;
@@ -20,7 +18,8 @@ struct headers_t {
 }
 
 struct metadata_t {
-    bit<32> cost;
+    bit<32> rounds;
+    bit<32> mixed;
 }
 
 parser WorkParser(
@@ -44,9 +43,9 @@ control WorkIngress(inout headers_t headers, inout metadata_t meta, inout standa
         standard.egress_spec = port;
     }
 
-    action work_and_forward(bit<9> port, bit<32> cost) {
+    action work_and_forward(bit<9> port, bit<32> rounds) {
         standard.egress_spec = port;
-        meta.cost = cost;
+        meta.rounds = rounds;
     }
 
     action drop() {
@@ -68,12 +67,15 @@ control WorkIngress(inout headers_t headers, inout metadata_t meta, inout standa
 
     apply {
         stations.apply();
-        if (meta.cost != 0) {
-            // The packet waits here for its turn on another core; nothing that it needs later is lost.
+        if (meta.rounds != 0) {
+            meta.mixed = headers.ethernet.destination[31:0];
+            // The packet waits here while another core works; nothing that it needs later is lost.
             @async(capacity = 500) {
-                dummy(meta.cost);
+                for (bit<32> i in 1 .. meta.rounds) {
+                    meta.mixed = (meta.mixed << 5) + meta.mixed ^ i;
+                }
             }
-            headers.ethernet.type = 0x88b6;
+            headers.ethernet.type = meta.mixed[15:0];
         }
     }
 }

@@ -189,7 +189,7 @@ fn asynchronous_blocks_are_run_elsewhere() {
         configure(
             &switch,
             "add WorkIngress.stations destination:0x020000000001 forward(port:1)
-             add WorkIngress.stations destination:0x020000000002 work_and_forward(port:2,cost:3000)",
+             add WorkIngress.stations destination:0x020000000002 work_and_forward(port:2,rounds:500)",
         );
         for n in 0..2000 {
             wires[0].send(&frame(1 + (n % 2) as u8, 0xaa, n));
@@ -201,7 +201,8 @@ fn asynchronous_blocks_are_run_elsewhere() {
             .filter(|n| n % 2 == 1)
             .map(|n| {
                 let mut bytes = frame(2, 0xaa, n);
-                bytes[13] = 0xb6;
+                let mixed = (1..=500u32).fold(2u32, |mixed, i| mixed.wrapping_mul(33) ^ i);
+                bytes[12..14].copy_from_slice(&(mixed as u16).to_be_bytes());
                 bytes
             })
             .collect();
