@@ -892,14 +892,16 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet 
 SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4_state state = {}, *s = &state;
-    uint32_t next = p4_enter(w, p, s);
+    uint32_t next = p4_enter(w, p, s), end;
     if (SD_UNLIKELY(next != SD_GOES_ON))
         return next;
-    next = p4_after_ingress(w, p, s, p4_Router(w, p, s));
+    end = p4_Router(w, p, s);
+    next = p4_after_ingress(w, p, s, end);
     if (next != SD_GOES_ON)
         return next;
     p4_before_egress(w, p, s);
-    return p4_after_egress(w, p, s, p4_Sender(w, p, s));
+    end = p4_Sender(w, p, s);
+    return p4_after_egress(w, p, s, end);
 }
 
 /* A packet's way from its arrival up to its first wait. */

@@ -16,6 +16,12 @@ impl Checker<'_> {
     /// A block with its own scope. `declared` is the return type as written, for messages.
     pub fn block(&mut self, b: &ast::Block, declared: &ast::Type) -> Block {
         let annotations = self.annotations(&b.annotations);
+        // An asynchronous block names its parser and its deparser.
+        if let Some(mark) = annotation(&annotations, "async") {
+            for token in mark.tokens().iter().filter(|t| t.kind == ast::AnnotationTokenKind::Str) {
+                self.scopes.lookup(&token.text, true);
+            }
+        }
         self.scopes.push(FrameKind::Block);
         let stmts = b.stmts.iter().map(|s| self.stmt(s, declared)).collect();
         self.pop_block();

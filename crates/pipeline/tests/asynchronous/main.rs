@@ -225,7 +225,7 @@ fn packets_that_wait_end_as_those_that_do_not() {
                     while !is_over.load(Ordering::Acquire) {
                         // One of them is late now and then, so that packets overtake each other.
                         n_turns += 1;
-                        if i == 0 && n_turns % 64 == 0 {
+                        if i == 0 && n_turns.is_multiple_of(64) {
                             std::thread::sleep(Duration::from_micros(200));
                         }
                         if executor.serve(100_000, 1000) == 0 {
