@@ -139,7 +139,8 @@ pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out
     for member in named(cx, kept, keeps_all) {
         out.line(format!("{} = c->{context}.{};", member.place, member.name));
     }
-    let reloaded = kept.origins.iter().filter(|origin| cx.is_small && !origin.fields.is_empty());
+    let reloaded =
+        kept.origins.iter().filter(|origin| (keeps_all || cx.is_small) && !origin.fields.is_empty());
     for origin in reloaded {
         let header = format!("{}{}", cx.homes.path(origin.var), origin_path(cx, origin));
         out.open(format!("if ({header}.sd_at)"));

@@ -120,14 +120,11 @@ impl Carried {
     }
 }
 
-/// Whether bytes may change that headers were extracted from: by externs of users, or where a packet is put together
-/// in the middle of its way.
+/// Whether bytes may change that headers were extracted from: where a packet is put together, or parsed, in the middle
+/// of its way.
 fn changes_bytes(program: &Program) -> bool {
     let changes = |stmt: &ir::Stmt| {
-        matches!(
-            stmt.kind,
-            ir::StmtKind::Extern { op: ExternOp::User | ExternOp::Rebuild | ExternOp::Rewind, .. }
-        )
+        matches!(stmt.kind, ir::StmtKind::Extern { op: ExternOp::Rebuild | ExternOp::Rewind, .. })
     };
     program.graphs().flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts).any(changes)
 }

@@ -67,6 +67,10 @@ impl<'p> Body<'_, 'p> {
             self.continue_at(then);
             self.marker(ExternOp::Rebuild, deparser.clone(), Vec::new(), *at);
         }
+        // All bytes are the block's: what has been parsed is parsed again, or never looked at again.
+        if let Some(at) = wanted.parser.as_ref().map(|(_, at)| *at).or(wanted.recirculate) {
+            self.marker(ExternOp::Rewind, SmolStr::new_static("rewind"), Vec::new(), at);
+        }
         let settings = vec![Arg::Str(wanted.settings.join(" ").into())];
         self.marker(ExternOp::AsyncBegin, name.clone(), settings, span);
         self.asynchronous = Some(self.loops.len());

@@ -59,12 +59,21 @@ fn blocks_stand_between_markers() {
 fn representations_are_switched_around_the_block() {
     let text = program("apply { @async(deparser = \"D\", parser = \"P\") { work(1); } }");
     let found: Vec<ExternOp> = markers(&elaborate(&text)).into_iter().map(|(op, ..)| op).collect();
-    let expected =
-        [ExternOp::EmitBegin, ExternOp::Rebuild, ExternOp::AsyncBegin, ExternOp::AsyncEnd, ExternOp::Rewind];
+    let expected = [
+        ExternOp::EmitBegin,
+        ExternOp::Rebuild,
+        ExternOp::Rewind,
+        ExternOp::AsyncBegin,
+        ExternOp::AsyncEnd,
+        ExternOp::Rewind,
+    ];
     assert_eq!(found, expected);
     let text = program("apply { @async(recirculate = true) { work(1); } }");
     let found: Vec<ExternOp> = markers(&elaborate(&text)).into_iter().map(|(op, ..)| op).collect();
-    assert_eq!(found, [ExternOp::AsyncBegin, ExternOp::AsyncEnd, ExternOp::ResubmitWithData]);
+    assert_eq!(
+        found,
+        [ExternOp::Rewind, ExternOp::AsyncBegin, ExternOp::AsyncEnd, ExternOp::ResubmitWithData]
+    );
 }
 
 /// Inside of the ingress control, and the fault.
