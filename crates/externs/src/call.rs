@@ -156,7 +156,9 @@ pub(crate) unsafe extern "C" fn open<S: State>(opening: *const abi::Opening) -> 
     match catch_unwind(|| S::open(option.as_deref())) {
         Ok(Ok(state)) => Box::into_raw(Box::new(state)).cast(),
         Ok(Err(why)) => {
-            let n = why.len().min((unsafe { (*opening).message_bytes } as usize).saturating_sub(1));
+            // SAFETY: the caller's promise.
+            let room = unsafe { (*opening).message_bytes } as usize;
+            let n = why.len().min(room.saturating_sub(1));
             // SAFETY: the caller's promise: there is room for so many bytes, and a zero behind them.
             unsafe {
                 std::ptr::copy_nonoverlapping(why.as_ptr(), (*opening).message.cast(), n);
