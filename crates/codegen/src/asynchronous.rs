@@ -11,10 +11,9 @@ use crate::code::{Code, comment};
 use crate::cx::Cx;
 use crate::func::Func;
 use crate::homes::Owner;
-use crate::plan::{Kept, kept};
+use crate::plan::{Kept, in_packet, kept};
 use crate::{descriptors, program, straight};
 use arch::{BlockRole, ExternOp};
-use ir::leaf_set::LeafSet;
 use ir::segments::{PointKind, Segments, Wait, segments_for};
 use ir::{Arg, Bits, BlockId, Expr, ExprKind, Graph, NodeId, Program, Stmt, StmtKind, TerminatorKind, Type};
 use rustc_hash::FxHashSet;
@@ -71,8 +70,7 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
     let waits = |_: &Program, wait: &Wait<'_>| {
         matches!(wait, Wait::Extern { op: ExternOp::AsyncBegin | ExternOp::AsyncEnd, .. })
     };
-    let nothing = |_: &Program, layout: &ir::layout::Layout| LeafSet::none(layout.n_leaves());
-    let cut = segments_for(program, &waits, &nothing).ok()?;
+    let cut = segments_for(program, &waits, &in_packet).ok()?;
     let carried = Carried::new(&cut.program, false);
     let mut blocks = Vec::new();
     let mut numbered: Vec<(BlockId, NodeId)> = Vec::new();

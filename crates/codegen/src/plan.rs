@@ -144,7 +144,7 @@ fn is_worth_a_wait(program: &Program, id: TableId) -> bool {
 }
 
 /// Leaves that are emitted from the packet's bytes: fields that nobody has changed.
-fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
+pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
     let carried = Carried::new(program, false);
     let mut found = LeafSet::none(layout.n_leaves());
     for (id, variable) in program.variables.iter() {

@@ -423,12 +423,23 @@ impl<'p> Liveness<'p> {
     }
 
     fn kill(&self, access: Access, place: &Place, live: &mut LeafSet) {
-        if access == Access::Write {
+        if access == Access::Write && !self.stays_in_packet(place) {
             let extent = self.layout.place(self.program, place);
             if extent.exactness == Exactness::Exact {
                 live.remove(extent.leaves);
             }
         }
+    }
+
+    /// Whether a place is the validity of a header whose fields the executor has where they were parsed: who makes it
+    /// valid once more still needs to know where that is.
+    fn stays_in_packet(&self, place: &Place) -> bool {
+        let Some((crate::Step::Valid, path)) = place.path.split_last() else { return false };
+        if self.in_packet.is_empty() {
+            return false;
+        }
+        let header = Place { var: place.var, path: path.to_vec() };
+        self.layout.place(self.program, &header).leaves.into_iter().any(|leaf| self.in_packet.contains(leaf))
     }
 
     fn read(&self, access: Access, place: &Place, live: &mut LeafSet) {
