@@ -94,7 +94,7 @@ fn run(device: &mut Device<Native>, bytes: &[u8], way: Path) -> (Option<Vec<u8>>
     bursts.process(&mut device.switch, 0, &mut packets, way, &mut (), &mut outputs);
     let left = match packets[0].fate() {
         pipeline::Fate::Sent(_) => Some(packets[0].bytes().to_vec()),
-        pipeline::Fate::Dropped | pipeline::Fate::Elsewhere => {
+        pipeline::Fate::Dropped | pipeline::Fate::Elsewhere | pipeline::Fate::Suspended => {
             outputs.first().map(|output| output.bytes.clone())
         }
     };
