@@ -157,6 +157,12 @@ SD_LOCAL void sd_async_flush(struct sd_worker *w)
     for (uint32_t point = 0; point < w->instance->pipeline->n_async; point++) {
         struct sd_async_way *way = &w->async[point];
         uint32_t at = 0;
+        if (way->n_waiting == 0)
+            continue;
+        /* Reading the counter takes as long as the rest: once for all. */
+        uint64_t now = sd_cycles();
+        for (uint32_t i = 0; i < way->n_waiting; i++)
+            ((struct sd_suspended *)way->waiting[i])->since = now;
         /* The rings have room for all that may be under way. */
         while (at < way->n_waiting)
             at += sd_ring_push(&way->channel->requests, way->waiting + at, way->n_waiting - at);
@@ -194,7 +200,6 @@ SD_INLINE bool sd_async_send(struct sd_worker *w)
         sd_async_wait(way, s);
         return true;
     }
-    s->since = sd_cycles();
     way->n_in_flight++;
     way->waiting[way->n_waiting++] = s;
     if (way->n_waiting == SD_ASYNC_BURST)
@@ -212,10 +217,10 @@ SD_INLINE void *sd_async_back(struct sd_worker *w, struct sd_packet *p, struct s
     return s + 1;
 }
 
-SD_INLINE void sd_async_note(struct sd_worker *w, const struct sd_suspended *s)
+SD_INLINE void sd_async_note(struct sd_worker *w, const struct sd_suspended *s, uint64_t now)
 {
     struct sd_async_way *way = &w->async[s->point];
-    uint64_t waited = sd_cycles() - s->since;
+    uint64_t waited = now - s->since;
     way->n_in_flight--;
     way->n_done++;
     way->waited_cycles += waited;
@@ -231,8 +236,14 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
         if (way->n_in_flight > 0)
             n_back += sd_ring_pop(&way->channel->completions, done + n_back, n - n_back);
     }
+    if (n_back == 0)
+        return 0;
+    /* Their buffers come from another core. */
     for (uint32_t i = 0; i < n_back; i++)
-        sd_async_note(w, done[i]);
+        __builtin_prefetch(&((struct sd_suspended *)done[i])->since);
+    uint64_t now = sd_cycles();
+    for (uint32_t i = 0; i < n_back; i++)
+        sd_async_note(w, done[i], now);
     return n_back;
 }
 

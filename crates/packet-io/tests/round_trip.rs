@@ -170,7 +170,11 @@ fn ports_take_and_give_bursts() {
                     assert_eq!(n_all, 10);
                 }
             }
-            assert!(burst.iter().all(|p| p.port == PortId(1) && p.headroom() == 128));
+            assert!(
+                burst
+                    .iter()
+                    .all(|p| p.port == PortId(1) && p.headroom() == BufPoolOptions::JUMBO.headroom_bytes)
+            );
             port.tx_burst(&mut pool, &mut burst).unwrap();
         }
         assert!(port.is_exhausted());

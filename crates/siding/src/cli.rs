@@ -6,8 +6,8 @@ mod native;
 mod sim;
 
 pub use bench::{
-    AddressesArg, BenchForwardArgs, BenchL2Args, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
-    TrafficArgs,
+    AddressesArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args, BenchTablesArgs, FlowsArg,
+    LengthsArg, MeasureArgs, TrafficArgs,
 };
 pub use live::{Address, AsyncModeArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
@@ -469,6 +469,8 @@ pub enum BenchCommand {
     Acl(BenchTablesArgs),
     /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
     Programs(BenchTablesArgs),
+    /// Time packets that wait for another core, beside other ways of calling an extern
+    Async(BenchAsyncArgs),
     /// Count simulated packets a second through the models of `siding sim`
     Sim(BenchSimArgs),
 }

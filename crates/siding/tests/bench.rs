@@ -29,3 +29,22 @@ fn forwarding_is_measured_beside_hand_written_code() {
     assert!(value["absent"][0].as_str().unwrap().starts_with("dpdk_swx is not measured"), "{value}");
     assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg "));
 }
+
+#[test]
+fn waits_for_another_core_are_measured_beside_contexts_of_the_c_library() {
+    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["bench", "async", "--breakdown", "--quick", "--json", "--runs", "1"])
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    if messages.contains("no C compiler was found") {
+        return;
+    }
+    assert!(output.status.success(), "{messages}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["cycles_suspend_resume_sizes"], serde_json::json!([64, 1000]));
+    let ratios = value["ucontext_over_siding"].as_array().unwrap();
+    assert!(ratios.len() == 2 && ratios.iter().all(|ratio| ratio.as_f64().unwrap() > 1.0), "{value}");
+    let context = value["lines"][0]["context_bytes"].as_u64().unwrap();
+    assert!(context <= 64, "{context}");
+}

@@ -84,6 +84,26 @@ pub struct BenchL2Args {
     pub traffic: TrafficArgs,
 }
 
+/// Experiments of "The Price for Asynchronous Execution of Extern Functions in Programmable Software Data Planes".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AsyncFigureArg {
+    /// Packets a second over the cost of the extern, for shares of packets and ways of calling it
+    #[value(name = "3")]
+    Three,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchAsyncArgs {
+    /// What the way there and back costs (what is measured unless a figure is wanted)
+    #[arg(long, conflicts_with = "figure")]
+    pub breakdown: bool,
+    /// A figure of the paper; takes two cores
+    #[arg(long, value_enum, value_name = "N")]
+    pub figure: Option<AsyncFigureArg>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
 #[derive(Debug, Args)]
 pub struct BenchTablesArgs {
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 mod archive;
 mod bench;
+mod bench_async;
 mod bench_chart;
 mod bench_compile;
 mod bench_fast;
@@ -83,6 +84,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Bench(BenchCommand::Ternary(args)) => bench_tables::ternary(&args),
         Command::Bench(BenchCommand::Acl(args)) => bench_tables::acl(&args),
         Command::Bench(BenchCommand::Programs(args)) => bench_programs::run(&args),
+        Command::Bench(BenchCommand::Async(args)) => bench_async::run(&args),
         Command::Bench(BenchCommand::Sim(args)) => bench_sim::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {

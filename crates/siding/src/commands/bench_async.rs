@@ -1,0 +1,150 @@
+//! `siding bench async`: what a wait for another core costs a packet, and what it saves the others.
+
+use super::bench_lines::Line;
+use super::bench_measure::{self, Goal, Report};
+use super::load::Loaded;
+use super::native::{Compiling, Prepared};
+use crate::cli::{AsyncFigureArg, BenchAsyncArgs};
+use crate::output::{self, Exit};
+use driver::{FileLoader, Options, Source};
+use externs::ExternSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const NAME: &str = "async.p4";
+const P4: &str = include_str!("../../../../bench/programs/async.p4");
+const HARNESS: &str = include_str!("../../../../bench/async/run.c");
+
+/// Percentages of packets that wait, and cycles of the extern.
+const SHARES: &str = "10,50,100";
+const COSTS: &str = "50,100,250,500,1000,2000,5000,10000";
+const QUICK_SHARES: &str = "50";
+const QUICK_COSTS: &str = "100,1000,5000";
+
+/// Cycles for the way there and back, with so many packets under way.
+const CYCLES_MAX: [(u64, f64); 2] = [(64, 12.0), (1000, 30.0)];
+/// How much cheaper it is to be than a context of the C library.
+const UCONTEXT_LEAST: f64 = 70.0;
+
+fn compile(compiling: &Compiling) -> Result<PathBuf, Exit> {
+    let source = Source { name: NAME.to_string(), text: P4.into() };
+    let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
+    let runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
+        output::error_line(&format!("internal bug: {NAME} cannot be compiled"));
+        Exit::Bug
+    })?;
+    let sources = Arc::new(checked.sources);
+    let loaded =
+        Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
+    let text = Prepared::new(&loaded, NAME)?.c_text(codegen::Options::default());
+    let files = [("bench/async/run.c", HARNESS), ("bench/async/program.c", text.as_str())];
+    bench_measure::compile("bench/async/run.c", &files, compiling)
+}
+
+pub fn run(args: &BenchAsyncArgs) -> Exit {
+    measure(args).map_or_else(|exit| exit, |()| Exit::Ok)
+}
+
+fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
+    let program = compile(&Compiling::new(&args.measure.cc)?)?;
+    let runs = args.measure.n_runs().to_string();
+    match args.figure {
+        None => {
+            let lines = bench_measure::run(&program, &["--breakdown", "--runs", &runs].map(str::to_owned))?;
+            breakdown(lines).show("async", "", &args.measure)
+        }
+        Some(AsyncFigureArg::Three) => {
+            if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+                output::error_line("worker and executor need a core each, and there is one");
+                return Err(Exit::Environment);
+            }
+            let (shares, costs) =
+                if args.measure.quick { (QUICK_SHARES, QUICK_COSTS) } else { (SHARES, COSTS) };
+            let options = ["--figure", "--shares", shares, "--costs", costs, "--runs", &runs];
+            let lines = bench_measure::run(&program, &options.map(str::to_owned))?;
+            figure(lines).show("async", "path", &args.measure)
+        }
+    }
+}
+
+fn cycles(lines: &[Line], peer: &str, work: &str) -> Vec<(u64, f64)> {
+    lines.iter().filter(|l| l.peer == peer && l.work == work).map(|l| (l.size, l.cycles)).collect()
+}
+
+fn breakdown(lines: Vec<Line>) -> Report {
+    let (ours, theirs) = (cycles(&lines, "siding", "suspend"), cycles(&lines, "ucontext", "suspend"));
+    let mut report = Report {
+        title: "A packet's way to another core and back, TSC cycles on one thread that is both".to_string(),
+        size_is: "under way",
+        lines,
+        ..Report::default()
+    };
+    for (size, limit) in CYCLES_MAX {
+        let of_size: Vec<(u64, f64)> = ours.iter().copied().filter(|(n, _)| *n == size).collect();
+        report.judge(&format!("cycles_suspend_resume_{size}"), of_size, Goal::AtMost(limit));
+    }
+    let ratio = |(ours, theirs): (&(u64, f64), &(u64, f64))| (ours.0, theirs.1 / ours.1);
+    let ratios = ours.iter().zip(&theirs).map(ratio).collect();
+    report.judge("ucontext_over_siding", ratios, Goal::AtLeast(UCONTEXT_LEAST));
+    report.ratios.push(("cycles_suspend_resume".to_string(), ours));
+    report
+}
+
+fn figure(lines: Vec<Line>) -> Report {
+    let mut report = Report {
+        title: "Packets of which some wait for an extern, TSC cycles per packet of the worker".to_string(),
+        size_is: "extern's cycles",
+        ..Report::default()
+    };
+    let mut shares: Vec<String> = lines.iter().map(|line| line.work.clone()).collect();
+    shares.dedup();
+    for share in shares {
+        let way = |way: &str| -> Vec<(u64, f64)> {
+            let of = |l: &&Line| l.work == share && l.word("path") == way;
+            lines.iter().filter(of).map(|l| (l.size, l.cycles)).collect()
+        };
+        let over = |other: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
+            other.iter().zip(way("suspend")).map(|(a, b)| (a.0, a.1 / b.1)).collect()
+        };
+        let name = share.replace(' ', "_");
+        report.judge(&format!("wait_over_suspend_{name}"), over(way("wait")), Goal::AtLeast(1.0));
+        report.ratios.push((format!("inline_over_suspend_{name}"), over(way("inline"))));
+    }
+    report.lines = lines;
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(peer: &str, work: &str, size: u64, cycles: f64, path: &str) -> Line {
+        let text = serde_json::json!({
+            "peer": peer, "version": "0", "work": work, "size": size, "cycles": cycles, "cycles_min": cycles,
+            "cycles_max": cycles, "mpps": 1.0, "runs": 1, "tsc_ghz": 1.0, "unit": "packet", "path": path,
+        });
+        Line::parse(&text.to_string()).unwrap()
+    }
+
+    #[test]
+    fn ways_are_compared_size_by_size() {
+        let lines = vec![
+            line("siding", "suspend", 64, 10.0, ""),
+            line("ucontext", "suspend", 64, 900.0, ""),
+            line("siding", "inline", 64, 50.0, ""),
+            line("siding", "suspend", 1000, 40.0, ""),
+            line("ucontext", "suspend", 1000, 2000.0, ""),
+        ];
+        let report = breakdown(lines);
+        let ratio = |name: &str| report.ratios.iter().find(|(n, _)| n == name).unwrap().1.clone();
+        assert_eq!(ratio("ucontext_over_siding"), [(64, 90.0), (1000, 50.0)]);
+        assert_eq!(ratio("cycles_suspend_resume"), [(64, 10.0), (1000, 40.0)]);
+        let met: Vec<bool> = report.goals.iter().map(|goal| goal.is_met()).collect();
+        assert_eq!(met, [true, false, true, false]);
+        let lines =
+            ["wait", "inline", "suspend"].map(|way| line("siding", "50 percent", 100, way.len() as f64, way));
+        let report = figure(lines.to_vec());
+        assert_eq!(report.ratios[0], ("wait_over_suspend_50_percent".to_string(), vec![(100, 4.0 / 7.0)]));
+        assert_eq!(report.ratios[1], ("inline_over_suspend_50_percent".to_string(), vec![(100, 6.0 / 7.0)]));
+    }
+}
