@@ -213,13 +213,14 @@ impl Bursts {
             }
             return;
         }
+        let may_wait = !switch.executor.instance().pipeline().layout().asyncs.is_empty();
         let mut totals = Totals::default();
         self.views.packets.clear();
         self.views.positions.clear();
         for (position, packet) in packets.iter_mut().enumerate() {
             let port = packet.ingress_port;
             if self.config.cpu_port == Some(port) || self.config.ports.contains(port) {
-                let slot = self.slot_for(packet);
+                let slot = if may_wait { self.slot_for(packet) } else { 0 };
                 self.views.packets.push(packet.view(now_ns, slot));
                 self.views.positions.push(position);
             } else {
@@ -249,7 +250,9 @@ impl Bursts {
                 packet.fate = match how {
                     verdict::SUSPENDED => Fate::Suspended,
                     _ => {
-                        self.free.push(view.token as u32);
+                        if may_wait {
+                            self.free.push(view.token as u32);
+                        }
                         self.ended(switch, packet, (&view, how, is_last), listener, &mut totals, outputs)
                     }
                 };

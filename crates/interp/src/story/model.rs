@@ -189,6 +189,10 @@ pub enum What {
     Note {
         text: String,
     },
+    /// What an asynchronous block does with the packet as a whole.
+    Marked {
+        text: String,
+    },
     Exit,
     Stopped {
         reason: String,

@@ -163,6 +163,23 @@ impl<'s> Teller<'s> {
         if call.op == ExternOp::MarkToDrop {
             self.cause = self.at(span);
         }
+        let name = &call.name;
+        let marked = match call.op {
+            ExternOp::AsyncBegin => Some(format!("the asynchronous block `{name}` begins")),
+            ExternOp::AsyncEnd => Some(format!("the asynchronous block `{name}` ends")),
+            ExternOp::EmitBegin => {
+                Some(format!("the deparser `{name}` puts headers in front of the payload:"))
+            }
+            ExternOp::Rebuild => Some(format!("the deparser `{name}` is done")),
+            // Before the block all bytes become its own, which says nothing to a reader.
+            ExternOp::Rewind if name == "rewind" => return,
+            ExternOp::Rewind => Some(format!("the parser `{name}` begins at the first byte again")),
+            _ => None,
+        };
+        if let Some(text) = marked {
+            self.push(span, What::Marked { text });
+            return;
+        }
         let plain = Format::plain(&exe.program);
         let list = |values: &[Bits]| {
             let values: Vec<String> = values.iter().map(|v| plain.value(v)).collect();

@@ -202,6 +202,7 @@ fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
         What::Emitted { header, n_bits } => format!("emits `{header}`, {}", bytes(*n_bits)),
         What::NotEmitted { header } => format!("leaves out `{header}`, which is invalid"),
         What::Note { text } => format!("says: {text}"),
+        What::Marked { text } => text.clone(),
         What::Exit => "exits".to_string(),
         What::Stopped { reason } => match reason.as_str() {
             "step_budget" => "The program does not come to an end: the packet is given up.".to_string(),
