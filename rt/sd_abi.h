@@ -352,7 +352,7 @@ struct sd_worker {
     uint32_t burst_at;
     uint32_t n_burst_left;
     /* Of each asynchronous block. */
-    struct sd_async_way *async;
+    struct sd_async_way *async_ways;
     /* Whether packets may wait for executors: only those that go straight through. */
     uint32_t may_suspend;
     /* The packet that is about to wait. */

@@ -102,7 +102,7 @@ enum { SD_HERE, SD_THERE, SD_NOWHERE };
 /* Where the block of this packet is to run. */
 SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p, uint32_t point, uint32_t context_bytes)
 {
-    struct sd_async_way *way = &w->async[point];
+    struct sd_async_way *way = &w->async_ways[point];
     if (!w->may_suspend || way->mode == SD_ASYNC_INLINE) {
         way->n_here++;
         return SD_HERE;
@@ -155,7 +155,7 @@ SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, 
 SD_LOCAL void sd_async_flush(struct sd_worker *w)
 {
     for (uint32_t point = 0; point < w->instance->pipeline->n_async; point++) {
-        struct sd_async_way *way = &w->async[point];
+        struct sd_async_way *way = &w->async_ways[point];
         uint32_t at = 0;
         if (way->n_waiting == 0)
             continue;
@@ -193,7 +193,7 @@ SD_LOCAL void sd_async_wait(struct sd_async_way *way, struct sd_suspended *s)
 SD_INLINE bool sd_async_send(struct sd_worker *w)
 {
     struct sd_suspended *s = w->suspended;
-    struct sd_async_way *way = &w->async[s->point];
+    struct sd_async_way *way = &w->async_ways[s->point];
     way->n_sent++;
     /* A worker that has just been told to wait does so when those that it sent before are back. */
     if (way->mode == SD_ASYNC_WAIT && way->n_in_flight == 0) {
@@ -219,7 +219,7 @@ SD_INLINE void *sd_async_back(struct sd_worker *w, struct sd_packet *p, struct s
 
 SD_INLINE void sd_async_note(struct sd_worker *w, const struct sd_suspended *s, uint64_t now)
 {
-    struct sd_async_way *way = &w->async[s->point];
+    struct sd_async_way *way = &w->async_ways[s->point];
     uint64_t waited = now - s->since;
     way->n_in_flight--;
     way->n_done++;
@@ -232,7 +232,7 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 {
     uint32_t n_back = 0;
     for (uint32_t point = 0; point < w->instance->pipeline->n_async && n_back < n; point++) {
-        struct sd_async_way *way = &w->async[point];
+        struct sd_async_way *way = &w->async_ways[point];
         if (way->n_in_flight > 0)
             n_back += sd_ring_pop(&way->channel->completions, done + n_back, n - n_back);
     }
@@ -275,7 +275,7 @@ SD_LOCAL uint32_t sd_async_serve(struct sd_worker *w, const sd_async_body *bodie
         for (uint32_t i = 0; i < n; i++)
             sd_async_serve_one(w, bodies[point], burst[i]);
         uint64_t cycles = sd_cycles() - begin;
-        struct sd_async_way *way = &w->async[point];
+        struct sd_async_way *way = &w->async_ways[point];
         way->n_served += n;
         way->served_cycles += cycles;
         way->served[sd_log2_bucket(cycles / n)] += n;

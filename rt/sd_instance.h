@@ -51,7 +51,7 @@ SD_LOCAL void sd_worker_free(struct sd_worker *w)
     free(w->scratch.bytes);
     free(w->table_counts);
     free(w->burst);
-    free(w->async);
+    free(w->async_ways);
     free(w->kept.bytes);
     free(w);
 }
@@ -74,8 +74,8 @@ SD_LOCAL struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t 
         w->burst = sd_alloc_lines(1, pipeline->burst_bytes);
     bool has_burst = w->burst || !pipeline->burst_bytes;
     if (pipeline->n_async)
-        w->async = sd_alloc_lines(pipeline->n_async, sizeof *w->async);
-    bool has_async = w->async || !pipeline->n_async;
+        w->async_ways = sd_alloc_lines(pipeline->n_async, sizeof *w->async_ways);
+    bool has_async = w->async_ways || !pipeline->n_async;
     if (!w->state || !w->direct_colours || !w->table_counts || !has_burst || !has_async) {
         sd_worker_free(w);
         return NULL;

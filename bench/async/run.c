@@ -149,9 +149,9 @@ static void sink(struct source *s, const struct sd_packet *packets, uint32_t n)
 
 static void set_way(uint32_t mode, uint32_t capacity)
 {
-    worker->async[0].mode = mode;
-    worker->async[0].full = SD_ASYNC_FULL_INLINE;
-    worker->async[0].capacity = capacity;
+    worker->async_ways[0].mode = mode;
+    worker->async_ways[0].full = SD_ASYNC_FULL_INLINE;
+    worker->async_ways[0].capacity = capacity;
 }
 
 /* --- The way there and back, on one thread --- */
@@ -329,7 +329,7 @@ static double run_for(struct source *s, uint32_t mode, uint64_t cycles)
     uint32_t n_back;
     set_way(mode, CAPACITY);
     do {
-        uint32_t room = CAPACITY - worker->async[0].n_in_flight;
+        uint32_t room = CAPACITY - worker->async_ways[0].n_in_flight;
         uint32_t n_burst = mode == SD_ASYNC_SUSPEND && room < BURST ? room : BURST;
         source_fill(s, packets, n_burst);
         sd_pipeline.process(worker, packets, n_burst);
@@ -340,7 +340,7 @@ static double run_for(struct source *s, uint32_t mode, uint64_t cycles)
     } while (end - begin < cycles);
     n = s->n_sent;
     /* What is still there comes back before the next way begins. */
-    while (worker->async[0].n_in_flight > 0)
+    while (worker->async_ways[0].n_in_flight > 0)
         if ((n_back = sd_pipeline.resume(worker, packets, BURST)) > 0)
             sink(s, packets, n_back);
     return (double)(end - begin) / (double)n;
@@ -430,7 +430,7 @@ int main(int argc, char **argv)
     executor = sd_pipeline.worker(instance, 1);
     worker->host = executor->host = &plain_host;
     worker->steps_left = executor->steps_left = 10000;
-    worker->async[0].channel = channel;
+    worker->async_ways[0].channel = channel;
     bool done = peer_flag(argc, argv, "--breakdown") ? breakdown(n_runs)
                                                      : figure(shares, n_shares, costs, n_costs, n_runs, ms);
     if (!done)

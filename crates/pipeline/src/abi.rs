@@ -377,7 +377,7 @@ mirrors! {
         leaving: u64,
         burst_at: u32,
         n_burst_left: u32,
-        r#async: *mut AsyncWay,
+        async_ways: *mut AsyncWay,
         may_suspend: u32,
         suspended: *mut c_void,
     }

@@ -215,7 +215,7 @@ impl Executor {
 impl Worker {
     /// As C has it; `None` when there is no such block.
     pub(crate) fn way(&self, block: usize) -> Option<&abi::AsyncWay> {
-        let first = self.raw().r#async;
+        let first = self.raw().async_ways;
         if first.is_null() || block >= self.instance().pipeline().layout().asyncs.len() {
             return None;
         }
@@ -228,7 +228,7 @@ impl Worker {
         self.way(block)?;
         // SAFETY: as above, and the worker is borrowed mutably.
         #[expect(unsafe_code, reason = "memory of the compiled program")]
-        Some(unsafe { &mut *self.raw().r#async.add(block) })
+        Some(unsafe { &mut *self.raw().async_ways.add(block) })
     }
 
     /// From the next burst on. A block without executor stays where it is, whatever is said.
