@@ -35,10 +35,14 @@ parser WorkParser(
 }
 
 control WorkVerify(inout headers_t headers, inout metadata_t meta) {
-    apply { }
+    apply {}
 }
 
-control WorkIngress(inout headers_t headers, inout metadata_t meta, inout standard_metadata_t standard) {
+control WorkIngress(
+    inout headers_t headers,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
     action forward(bit<9> port) {
         standard.egress_spec = port;
     }
@@ -80,12 +84,16 @@ control WorkIngress(inout headers_t headers, inout metadata_t meta, inout standa
     }
 }
 
-control WorkEgress(inout headers_t headers, inout metadata_t meta, inout standard_metadata_t standard) {
-    apply { }
+control WorkEgress(
+    inout headers_t headers,
+    inout metadata_t meta,
+    inout standard_metadata_t standard
+) {
+    apply {}
 }
 
 control WorkCompute(inout headers_t headers, inout metadata_t meta) {
-    apply { }
+    apply {}
 }
 
 control WorkDeparser(packet_out packet, in headers_t headers) {
@@ -94,4 +102,11 @@ control WorkDeparser(packet_out packet, in headers_t headers) {
     }
 }
 
-V1Switch(WorkParser(), WorkVerify(), WorkIngress(), WorkEgress(), WorkCompute(), WorkDeparser()) main;
+V1Switch(
+    WorkParser(),
+    WorkVerify(),
+    WorkIngress(),
+    WorkEgress(),
+    WorkCompute(),
+    WorkDeparser()
+) main;

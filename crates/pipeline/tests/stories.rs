@@ -221,6 +221,9 @@ fn tell<E: Executor + Store>(
 fn interpreted(case: &Case, script: &Path) -> Vec<String> {
     let schema = Schema::new(&case.runnable.control_plane.p4info).unwrap();
     let mut device = interp::interpreter(case.runnable.program.clone(), schema, Config::default()).unwrap();
+    let engine = &mut device.switch.executor;
+    let mut supply = |name, function| engine.externs.supply(name, function);
+    externs::supply(&externs::ExternSet::new(), &case.runnable.program, &mut supply).unwrap();
     tell(case, script, &mut device, |device, observer, run| run(&mut stf::Driven { device, observer }))
 }
 

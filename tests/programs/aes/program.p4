@@ -31,7 +31,11 @@ parser ProbeParser(
     }
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     apply {
         bit<16> offset = headers.request.offset;
         bit<128> key = headers.request.key[255:128];
@@ -43,25 +47,61 @@ control TestIngress(inout Headers headers, inout Metadata meta, inout standard_m
         // Something that is there after the call, too.
         headers.request.result = 0x10;
         switch (headers.request.operation) {
-            0x00: { done = aes_gcm_encrypt(offset, key, short); }
-            0x01: { done = aes_gcm_decrypt(offset, key, short); }
-            0x02: { done = aes_cbc_encrypt(offset, key, nonce); }
-            0x03: { done = aes_cbc_decrypt(offset, key, nonce); }
-            0x04: { done = aes_ctr_encrypt(offset, key, nonce); }
-            0x05: { done = aes_ctr_decrypt(offset, key, nonce); }
-            0x10: { done = aes_gcm_encrypt(offset, key192, short); }
-            0x11: { done = aes_gcm_decrypt(offset, key192, short); }
-            0x12: { done = aes_cbc_encrypt(offset, key192, nonce); }
-            0x13: { done = aes_cbc_decrypt(offset, key192, nonce); }
-            0x14: { done = aes_ctr_encrypt(offset, key192, nonce); }
-            0x15: { done = aes_ctr_decrypt(offset, key192, nonce); }
-            0x20: { done = aes_gcm_encrypt(offset, key256, short); }
-            0x21: { done = aes_gcm_decrypt(offset, key256, short); }
-            0x22: { done = aes_cbc_encrypt(offset, key256, nonce); }
-            0x23: { done = aes_cbc_decrypt(offset, key256, nonce); }
-            0x24: { done = aes_ctr_encrypt(offset, key256, nonce); }
-            0x25: { done = aes_ctr_decrypt(offset, key256, nonce); }
-            default: { }
+            0x00: {
+                done = aes_gcm_encrypt(offset, key, short);
+            }
+            0x01: {
+                done = aes_gcm_decrypt(offset, key, short);
+            }
+            0x02: {
+                done = aes_cbc_encrypt(offset, key, nonce);
+            }
+            0x03: {
+                done = aes_cbc_decrypt(offset, key, nonce);
+            }
+            0x04: {
+                done = aes_ctr_encrypt(offset, key, nonce);
+            }
+            0x05: {
+                done = aes_ctr_decrypt(offset, key, nonce);
+            }
+            0x10: {
+                done = aes_gcm_encrypt(offset, key192, short);
+            }
+            0x11: {
+                done = aes_gcm_decrypt(offset, key192, short);
+            }
+            0x12: {
+                done = aes_cbc_encrypt(offset, key192, nonce);
+            }
+            0x13: {
+                done = aes_cbc_decrypt(offset, key192, nonce);
+            }
+            0x14: {
+                done = aes_ctr_encrypt(offset, key192, nonce);
+            }
+            0x15: {
+                done = aes_ctr_decrypt(offset, key192, nonce);
+            }
+            0x20: {
+                done = aes_gcm_encrypt(offset, key256, short);
+            }
+            0x21: {
+                done = aes_gcm_decrypt(offset, key256, short);
+            }
+            0x22: {
+                done = aes_cbc_encrypt(offset, key256, nonce);
+            }
+            0x23: {
+                done = aes_cbc_decrypt(offset, key256, nonce);
+            }
+            0x24: {
+                done = aes_ctr_encrypt(offset, key256, nonce);
+            }
+            0x25: {
+                done = aes_ctr_decrypt(offset, key256, nonce);
+            }
+            default: {}
         }
         if (done) {
             headers.request.result = headers.request.result + 1;

@@ -20,7 +20,12 @@ struct meta_t {
     bit<8> kept;
 }
 
-parser RepresentationParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+parser RepresentationParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout meta_t meta,
+    inout standard_metadata_t sm
+) {
     state start {
         packet.extract(hdr.outer);
         transition select(hdr.outer.kind) {
@@ -35,7 +40,7 @@ parser RepresentationParser(packet_in packet, out headers_t hdr, inout meta_t me
 }
 
 control RepresentationVerify(inout headers_t hdr, inout meta_t meta) {
-    apply { }
+    apply {}
 }
 
 control Reversed(packet_out packet, in headers_t hdr) {
@@ -45,7 +50,11 @@ control Reversed(packet_out packet, in headers_t hdr) {
     }
 }
 
-control RepresentationIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control RepresentationIngress(
+    inout headers_t hdr,
+    inout meta_t meta,
+    inout standard_metadata_t sm
+) {
     apply {
         sm.egress_spec = 1;
         meta.kept = hdr.outer.count;
@@ -89,11 +98,11 @@ control RepresentationIngress(inout headers_t hdr, inout meta_t meta, inout stan
 }
 
 control RepresentationEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
-    apply { }
+    apply {}
 }
 
 control RepresentationCompute(inout headers_t hdr, inout meta_t meta) {
-    apply { }
+    apply {}
 }
 
 control RepresentationDeparser(packet_out packet, in headers_t hdr) {

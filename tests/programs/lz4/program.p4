@@ -35,7 +35,11 @@ parser ProbeParser(
     }
 }
 
-control TestIngress(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control TestIngress(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     action note(in bit<8> mark, in bool done) {
         if (done) {
             headers.request.result = headers.request.result | mark;

@@ -20,7 +20,12 @@ struct meta_t {
     bit<8> work;
 }
 
-parser AgainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+parser AgainParser(
+    packet_in packet,
+    out headers_t hdr,
+    inout meta_t meta,
+    inout standard_metadata_t sm
+) {
     state start {
         packet.extract(hdr.kind);
         packet.extract(hdr.unused);
@@ -29,7 +34,7 @@ parser AgainParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout
 }
 
 control AgainVerify(inout headers_t hdr, inout meta_t meta) {
-    apply { }
+    apply {}
 }
 
 control AgainIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
@@ -61,7 +66,7 @@ control AgainEgress(inout headers_t hdr, inout meta_t meta, inout standard_metad
 }
 
 control AgainCompute(inout headers_t hdr, inout meta_t meta) {
-    apply { }
+    apply {}
 }
 
 control AgainDeparser(packet_out packet, in headers_t hdr) {
@@ -70,4 +75,11 @@ control AgainDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(AgainParser(), AgainVerify(), AgainIngress(), AgainEgress(), AgainCompute(), AgainDeparser()) main;
+V1Switch(
+    AgainParser(),
+    AgainVerify(),
+    AgainIngress(),
+    AgainEgress(),
+    AgainCompute(),
+    AgainDeparser()
+) main;
