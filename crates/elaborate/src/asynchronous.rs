@@ -9,6 +9,7 @@ use crate::body::Body;
 use crate::codes;
 use crate::elaborator::ProcedureKey;
 use crate::names::{Binding, Names};
+use crate::place::LValue;
 use crate::procedure::Head;
 use arch::{Architecture, BlockRole, ExternOp, FieldRole};
 use check::program::{Annotation, AnnotationBody, Block, Direction, Local, NodeKind, VarId as CheckedVar};
@@ -151,10 +152,13 @@ impl<'p> Body<'_, 'p> {
 
     /// Reports two `out` or `inout` arguments of one call that share something: what another core has written last would
     /// count.
-    pub fn refuse_aliases(&mut self, name: &str, written: &[Place], span: Span) {
-        if self.asynchronous.is_none() {
-            return;
-        }
+    pub fn refuse_aliases(&mut self, name: &str, args: &[Arg], copy_out: &[(LValue, Place)], span: Span) {
+        let references = args.iter().filter_map(|arg| match arg {
+            Arg::Ref(place) => Some(place),
+            Arg::In(_) | Arg::Fields(_) | Arg::Str(_) | Arg::Absent => None,
+        });
+        let written: Vec<&Place> =
+            references.chain(copy_out.iter().map(|(target, _)| &target.place)).collect();
         let meet = |a: &Place, b: &Place| {
             let n = a.path.len().min(b.path.len());
             a.var == b.var && a.path[..n] == b.path[..n]

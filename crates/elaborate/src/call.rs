@@ -554,13 +554,9 @@ impl<'p> Body<'_, 'p> {
                 Direction::InOut => self.extern_reference(Direction::InOut, arg, &mut copy_out),
             };
         }
-        let targets = copy_out.iter().map(|(target, _): &(LValue, Place)| &target.place);
-        let references = args.iter().filter_map(|arg| match arg {
-            Arg::Ref(place) => Some(place),
-            Arg::In(_) | Arg::Fields(_) | Arg::Str(_) | Arg::Absent => None,
-        });
-        let written: Vec<Place> = references.chain(targets).cloned().collect();
-        self.refuse_aliases(&name, &written, span);
+        if self.asynchronous.is_some() {
+            self.refuse_aliases(&name, &args, &copy_out, span);
+        }
         let result = match e.ty {
             Types::VOID => None,
             ty => {

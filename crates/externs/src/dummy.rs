@@ -1,4 +1,5 @@
-//! `dummy(cycles)`: takes so many cycles of the time stamp counter, its own costs included.
+//! `dummy(cycles)`: takes so many cycles of the time stamp counter, those of its own loop included; what the call costs
+//! comes on top.
 
 use crate::abi;
 use crate::library::{BuiltIn, PacketUse};

@@ -213,7 +213,7 @@ impl Bursts {
             }
             return;
         }
-        let may_wait = !switch.executor.instance().pipeline().layout().asyncs.is_empty();
+        let may_wait = switch.executor.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
         self.views.packets.clear();
         self.views.positions.clear();

@@ -148,6 +148,13 @@ pub struct Layout {
     pub trace: Option<TraceLayout>,
 }
 
+impl Layout {
+    /// Whether packets may wait for executors.
+    pub fn has_async(&self) -> bool {
+        !self.asyncs.is_empty()
+    }
+}
+
 /// An asynchronous block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsyncLayout {

@@ -236,13 +236,14 @@ impl Lane {
             return;
         };
         let path = if self.rates.is_empty() { Path::Straight } else { Path::Slow };
+        let may_wait = running.switch.executor.instance().pipeline().layout().has_async();
         let mut burst = std::mem::take(&mut self.burst);
         let n = burst.len().min(BURST_MAX);
         let mut packets: [BurstPacket<'_>; BURST_MAX] =
             std::array::from_fn(|_| BurstPacket::new(&mut [], 0, 0, 0));
         for (packet, buf) in packets.iter_mut().zip(&mut burst) {
             let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
-            let token = running.waiting.token();
+            let token = if may_wait { running.waiting.token() } else { 0 };
             *packet = BurstPacket::new(storage(buf), start, len, port).with_token(token);
         }
         let outputs = &mut self.outputs;
@@ -252,7 +253,7 @@ impl Lane {
             (packet.token(), packet.fate(), packet.start(), packet.bytes().len())
         });
         for (_, (token, fate, ..)) in burst.iter().zip(&ends) {
-            if *fate != Fate::Suspended {
+            if may_wait && *fate != Fate::Suspended {
                 running.waiting.free.push(*token);
             }
         }

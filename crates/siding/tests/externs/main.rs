@@ -27,7 +27,7 @@ impl Bench {
     }
 
     /// Compiles C to a library of this name; warnings are errors.
-    fn library(&self, name: &str, source: &Path) -> PathBuf {
+    fn shared_object(&self, name: &str, source: &Path) -> PathBuf {
         let library = self.path(name);
         let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
         let output = Command::new(compiler)
@@ -41,9 +41,9 @@ impl Bench {
         library
     }
 
-    fn library_of(&self, text: &str) -> PathBuf {
+    fn shared_object_of(&self, text: &str) -> PathBuf {
         let source = self.write("library.c", text);
-        self.library("library.so", &source)
+        self.shared_object("library.so", &source)
     }
 
     /// Gives the exit status and both outputs; the directory is `DIR` in them.
@@ -67,7 +67,7 @@ fn example(name: &str) -> String {
 #[test]
 fn the_example_runs_on_both_engines() {
     let bench = Bench::new();
-    let library = bench.library("scramble.so", Path::new(&example("scramble.c")));
+    let library = bench.shared_object("scramble.so", Path::new(&example("scramble.c")));
     let library = library.to_str().unwrap();
     let (program, packets) = (example("scramble.p4"), example("scramble.packets"));
     let args = ["stf", "--engine", "both", "-O", "0", "--extern", library, &program, &packets];
@@ -144,7 +144,7 @@ fn libraries_that_cannot_be_used_are_refused() {
     ];
     for (text, message) in cases {
         let bench = Bench::new();
-        let library = bench.library_of(&text);
+        let library = bench.shared_object_of(&text);
         let (code, err) = refusal(&bench, "interp", &library);
         assert_ne!(code, Some(0));
         assert_eq!(err, message);
@@ -156,7 +156,7 @@ fn both_engines_refuse_a_declaration_that_differs() {
     let bench = Bench::new();
     let text = fs::read_to_string(example("scramble.c")).unwrap();
     let text = text.replace("\"void scramble(in bit<32> key)\"", "\"void scramble(in bit<48> key)\"");
-    let library = bench.library_of(&text);
+    let library = bench.shared_object_of(&text);
     for engine in ["interp", "native"] {
         let (code, err) = refusal(&bench, engine, &library);
         assert_eq!(code, Some(3), "{err}");
@@ -186,7 +186,7 @@ fn files_that_are_no_libraries_are_refused() {
             "{err}"
         );
     }
-    let library = bench.library("scramble.so", Path::new(&example("scramble.c")));
+    let library = bench.shared_object("scramble.so", Path::new(&example("scramble.c")));
     let library = library.to_str().unwrap();
     let (program, packets) = (example("scramble.p4"), example("scramble.packets"));
     let (_, _, err) = bench.siding(&["run", &program, &packets, "--extern", library, "--extern", library]);
