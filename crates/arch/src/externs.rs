@@ -84,6 +84,10 @@ operations! {
     /// other packets.
     AsyncBegin = "async_begin",
     AsyncEnd = "async_end",
+    /// What comes up to the end is one step to all other packets (P4-16, concurrency model). Only programs that are
+    /// elaborated to be looked at have it.
+    AtomicBegin = "atomic_begin",
+    AtomicEnd = "atomic_end",
     /// What is emitted from here on is put together anew.
     EmitBegin = "emit_begin",
     /// Puts what was emitted in front of what the parser has not read.

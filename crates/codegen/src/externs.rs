@@ -247,6 +247,8 @@ impl<'p> Func<'_, 'p> {
             ExternOp::User => self.call_user(name, object, args, result),
             ExternOp::AsyncBegin => self.async_begin(args),
             ExternOp::AsyncEnd => self.async_end(args),
+            // For those who look at a program.
+            ExternOp::AtomicBegin | ExternOp::AtomicEnd => {}
             ExternOp::EmitBegin => self.code.line("sd_emit_begin(w);"),
             ExternOp::Rebuild => {
                 self.code.line("if (SD_UNLIKELY(w->failed || !sd_packet_put_back(p, w)))");

@@ -18,7 +18,7 @@ pub use arch::Architecture;
 pub use check::{Checked, Options as CheckOptions};
 pub use loader::{FileLoader, ReadError, Source, read_source};
 pub use policy::{Action, WarningPolicy};
-pub use runnable::{Runnable, runnable};
+pub use runnable::{Runnable, analysable, runnable};
 
 use diagnostics::{Diagnostics, SourceMap};
 use syntax::Loader;

@@ -42,3 +42,18 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
         }
     }
 }
+
+/// The program to be looked at and not run: with marks that do not matter to executors. `None` when it has errors; those
+/// found here are added to what was said.
+pub fn analysable(checked: &mut Checked) -> Option<ir::Program> {
+    if checked.diagnostics.has_errors() {
+        return None;
+    }
+    match elaborate::elaborate_for(&checked.program, elaborate::Purpose::Analysis) {
+        Ok(program) => Some(program),
+        Err(faults) => {
+            checked.diagnostics.extend(faults);
+            None
+        }
+    }
+}

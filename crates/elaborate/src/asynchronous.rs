@@ -92,7 +92,7 @@ impl<'p> Body<'_, 'p> {
         }
     }
 
-    fn marker(&mut self, op: ExternOp, name: SmolStr, args: Vec<Arg>, span: Span) {
+    pub fn marker(&mut self, op: ExternOp, name: SmolStr, args: Vec<Arg>, span: Span) {
         self.stmt(StmtKind::Extern { op, name, object: None, args, result: None }, span);
     }
 

@@ -1,5 +1,6 @@
 //! Writes the graph of one block or procedure.
 
+use crate::atomic::AtomicBlock;
 use crate::elaborator::Elaborator;
 use crate::names::Names;
 use diagnostics::Span;
@@ -37,6 +38,8 @@ pub struct Body<'e, 'p> {
     pub loops: Vec<Loop>,
     /// In a block that may run on another core: how many loops there are around it.
     pub asynchronous: Option<usize>,
+    /// The block marked `@atomic` that statements belong to.
+    pub atomic: Option<AtomicBlock>,
     /// Where the value of `return` goes.
     pub result: Option<Place>,
     /// Variables that are never written, by type.
@@ -74,6 +77,7 @@ impl<'e, 'p> Body<'e, 'p> {
             at: entry,
             loops: Vec::new(),
             asynchronous: None,
+            atomic: None,
             result: None,
             zeros: FxHashMap::default(),
             leave: None,

@@ -48,6 +48,18 @@ pub struct Elaborator<'p> {
     pub exits: FxHashSet<ProcedureId>,
     /// Asynchronous blocks that have no name of their own.
     pub n_asynchronous: u32,
+    /// Atomic blocks that have none.
+    pub n_atomic: u32,
+    pub purpose: Purpose,
+}
+
+/// What the IR is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be run.
+    Execution,
+    /// To be looked at: with marks that do not matter to executors, and of architectures that have none yet.
+    Analysis,
 }
 
 impl Elaborator<'_> {

@@ -25,6 +25,7 @@
 
 mod assign;
 mod asynchronous;
+mod atomic;
 pub mod body;
 mod call;
 pub mod codes;
@@ -46,11 +47,17 @@ mod values;
 
 use check::program::Program;
 use diagnostics::Diagnostic;
+pub use elaborator::Purpose;
 
 /// Elaborates a program that has no errors. Faults: no `main`, an architecture whose pipeline is not known, or
 /// what it cannot run.
 pub fn elaborate(program: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
-    let ir = pipeline::run(program)?;
+    elaborate_for(program, Purpose::Execution)
+}
+
+/// The same of what is to be looked at and not run: blocks marked `@atomic` are between markers.
+pub fn elaborate_for(program: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diagnostic>> {
+    let ir = pipeline::run(program, purpose)?;
     let faults = too_large(&ir);
     if !faults.is_empty() {
         return Err(faults);

@@ -2,7 +2,7 @@
 
 use crate::body::{Body, BodyKind};
 use crate::codes;
-use crate::elaborator::Elaborator;
+use crate::elaborator::{Elaborator, Purpose};
 use crate::names::{Binding, Names};
 use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
 use check::program::{
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use syntax::ast::{AnnotationToken, AnnotationTokenKind};
 
 /// Elaborates the package of `main`.
-pub(crate) fn run(p: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
+pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diagnostic>> {
     let Some(main) = p.main else {
         return Err(vec![
             Diagnostic::new(&codes::NO_PIPELINE, Span::NONE, "the program has no `main`, so nothing can run")
@@ -57,7 +57,7 @@ pub(crate) fn run(p: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
             .help("include the file that declares the architecture"),
         ]);
     }
-    let mut e = Elaborator::new(p, architecture);
+    let mut e = Elaborator::new(p, architecture, purpose);
     for (block, arg) in model.blocks.iter().zip(&node.args) {
         if let Some(Value::Object(object)) = arg {
             e.pipeline_block(block, *object);
@@ -102,7 +102,7 @@ const CORE_ERRORS: [&str; 7] = [
 
 impl<'p> Elaborator<'p> {
     /// Nothing elaborated yet.
-    pub fn new(p: &'p Program, architecture: Architecture) -> Elaborator<'p> {
+    pub fn new(p: &'p Program, architecture: Architecture, purpose: Purpose) -> Elaborator<'p> {
         let mut names: Vec<SmolStr> = CORE_ERRORS.iter().map(|name| SmolStr::new_static(name)).collect();
         let mut errors = Vec::with_capacity(p.errors.len());
         for member in p.errors.iter() {
@@ -147,6 +147,8 @@ impl<'p> Elaborator<'p> {
             results: FxHashMap::default(),
             exits: FxHashSet::default(),
             n_asynchronous: 0,
+            n_atomic: 0,
+            purpose,
             sizes: Vec::new(),
             n_written: 0,
         }

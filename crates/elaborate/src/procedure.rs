@@ -254,7 +254,9 @@ impl<'p> Body<'_, 'p> {
         let def = &self.e.p.controls[id];
         self.declare_locals(object, &def.locals);
         self.initialize_locals(&def.locals);
-        self.statements(&def.apply.stmts);
+        self.atomic(&def.annotations, |body| {
+            body.atomic(&def.apply.annotations, |body| body.statements(&def.apply.stmts));
+        });
     }
 
     fn parser(&mut self, object: checked::NodeId, id: ParserId) {

@@ -42,10 +42,14 @@ impl<'p> Body<'_, 'p> {
                     self.expr(e);
                 }
             },
-            StmtKind::Block(block) => match check::program::annotation(&block.annotations, "async") {
-                Some(mark) => self.asynchronous(mark, block),
-                None => self.statements(&block.stmts),
-            },
+            StmtKind::Block(block) => {
+                self.atomic(&block.annotations, |body| {
+                    match check::program::annotation(&block.annotations, "async") {
+                        Some(mark) => body.asynchronous(mark, block),
+                        None => body.statements(&block.stmts),
+                    }
+                })
+            }
             StmtKind::If { condition, then, otherwise, .. } => {
                 self.if_statement(condition, then, otherwise.as_deref(), span);
             }
@@ -57,6 +61,7 @@ impl<'p> Body<'_, 'p> {
                     let ty = self.e.out.place_type(&result).unwrap_or(Type::Bool);
                     self.assign_expr(&result, &ty, value);
                 }
+                self.leave_atomic(0, span);
                 match self.kind {
                     BodyKind::Block | BodyKind::Procedure => self.terminate(TerminatorKind::Return, span),
                     BodyKind::Parser => self.reject(span),
@@ -64,6 +69,7 @@ impl<'p> Body<'_, 'p> {
             }
             StmtKind::Exit => {
                 if !self.refuse_to_leave("exit", span) {
+                    self.leave_atomic(0, span);
                     self.exit(span);
                 }
             }
@@ -72,6 +78,7 @@ impl<'p> Body<'_, 'p> {
                     return;
                 }
                 if let Some(innermost) = self.loops.last().copied() {
+                    self.leave_atomic(self.loops.len(), span);
                     self.goto(innermost.on_break, span);
                 }
             }
@@ -80,6 +87,7 @@ impl<'p> Body<'_, 'p> {
                     return;
                 }
                 if let Some(innermost) = self.loops.last().copied() {
+                    self.leave_atomic(self.loops.len(), span);
                     self.goto(innermost.on_continue, span);
                 }
             }
@@ -216,7 +224,7 @@ impl<'p> Body<'_, 'p> {
         for (body, target) in bodies.iter().zip(&targets) {
             if let Some(block) = body {
                 self.continue_at(*target);
-                self.statements(&block.stmts);
+                self.atomic(&block.annotations, |body| body.statements(&block.stmts));
                 self.goto(end, span);
             }
         }

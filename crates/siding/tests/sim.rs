@@ -268,12 +268,20 @@ fn examples_are_explained_and_simulated() {
     let (codel, n_runs) = of("codel");
     assert_eq!(codel.len(), 1);
     assert!(codel[0].1 > 10 && codel[0].2.is_none() && n_runs == 1, "{codel:?}");
+    // What is 1 cycle of the flow and 1 of all is 2 of all.
+    assert_eq!(
+        of("largest_flow"),
+        (
+            vec![action("Count.bytes_of_flow Count.largest", 2, Some("predicated read-add-write"), "global")],
+            1
+        )
+    );
     // Nothing else lies there.
     let n_programs = std::fs::read_dir(repository().join("examples/stateful"))
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|suffix| suffix == "p4"))
         .count();
-    assert_eq!(n_programs, 5);
+    assert_eq!(n_programs, 6);
 }
 
 /// What only one of several ways does is not counted twice; what one way does twice is.

@@ -1,5 +1,6 @@
 //! Programs to elaborate.
 
+use elaborate::Purpose;
 use ir::Program;
 use syntax::{IncludeKind, LoadedFile, Loader};
 
@@ -19,12 +20,17 @@ pub fn elaborate(text: &str) -> Program {
 
 /// Elaborates a program that the checker must accept; gives the messages otherwise.
 pub fn try_elaborate(text: &str) -> Result<Program, Vec<String>> {
+    elaborate_for(text, Purpose::Execution)
+}
+
+/// The same for what the program is meant for.
+pub fn elaborate_for(text: &str, purpose: Purpose) -> Result<Program, Vec<String>> {
     let parsed = syntax::parse("test.p4", text.to_string(), &Includes, &syntax::Options::default());
     let checked = check::check(parsed, &check::Options::default());
     let errors: Vec<&str> =
         checked.diagnostics.iter().filter(|d| d.is_error()).map(|d| d.message.as_str()).collect();
     assert_eq!(errors, Vec::<&str>::new());
-    let program = elaborate::elaborate(&checked.program).map_err(|faults| {
+    let program = elaborate::elaborate_for(&checked.program, purpose).map_err(|faults| {
         faults.iter().map(|d| format!("{}: {}", d.code.id, d.message)).collect::<Vec<String>>()
     })?;
     assert_eq!(ir::validate(&program), Ok(()));

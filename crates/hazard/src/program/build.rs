@@ -43,6 +43,15 @@ pub struct Analysis {
     pub has_loops: bool,
     /// Externs that are not known, each once.
     pub unknown_externs: Vec<SmolStr>,
+    /// Blocks marked `@atomic`, as often as a packet comes to them.
+    pub atomic_blocks: Vec<AtomicBlock>,
+}
+
+/// Code that is one step to all other packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtomicBlock {
+    pub name: SmolStr,
+    pub span: Span,
 }
 
 /// Finds what a program reads and writes for the packets after.
@@ -57,6 +66,8 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         written: Written::default(),
         has_loops: false,
         unknown_externs: Vec::new(),
+        atomic: None,
+        atomic_blocks: Vec::new(),
         is_too_large: false,
     };
     let mut shared = Values::new();
@@ -78,6 +89,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         operations: builder.operations,
         has_loops: builder.has_loops,
         unknown_externs: builder.unknown_externs,
+        atomic_blocks: builder.atomic_blocks,
     })
 }
 
@@ -99,6 +111,14 @@ struct Here {
     values: Values,
     written: Written,
     conditions: Vec<Condition>,
+    atomic: Option<Atomic>,
+}
+
+/// The outermost atomic block around what is looked at, and how many are within each other there.
+#[derive(Clone, Copy, Debug)]
+struct Atomic {
+    block: usize,
+    depth: u32,
 }
 
 pub(super) struct Builder<'p> {
@@ -111,6 +131,8 @@ pub(super) struct Builder<'p> {
     written: Written,
     has_loops: bool,
     unknown_externs: Vec<SmolStr>,
+    atomic: Option<Atomic>,
+    atomic_blocks: Vec<AtomicBlock>,
     is_too_large: bool,
 }
 
@@ -139,6 +161,7 @@ impl Builder<'_> {
             conditions: Vec::new(),
             index: Vec::new(),
             name: SmolStr::default(),
+            atomic: self.atomic.map(|atomic| atomic.block),
             span,
         });
         self.operations.all.len() - 1
@@ -231,6 +254,7 @@ impl Builder<'_> {
             values: std::mem::take(&mut self.values),
             written: std::mem::take(&mut self.written),
             conditions: conditions.to_vec(),
+            atomic: self.atomic,
         }
     }
 
@@ -246,7 +270,7 @@ impl Builder<'_> {
                 break;
             }
             let Some(here) = self.join(from, node.terminator.span) else { continue };
-            (self.values, self.written) = (here.values, here.written);
+            (self.values, self.written, self.atomic) = (here.values, here.written, here.atomic);
             for stmt in &node.stmts {
                 self.stmt(stmt, &here.conditions);
             }
@@ -254,19 +278,21 @@ impl Builder<'_> {
             let mut go = |here: Here, to: NodeId| arriving.entry(to).or_default().push(here);
             match &node.terminator.kind {
                 TerminatorKind::Call { procedure, then, exit } => {
+                    let atomic = self.atomic;
                     let called = self.call(*procedure, &here.conditions);
                     for (ends, to) in [(called.returned, *then), (called.exited, *exit)] {
                         if let Some(after) = self.join(ends, span) {
-                            go(after, to);
+                            go(Here { atomic, ..after }, to);
                         }
                     }
                 }
                 TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
+                    let atomic = self.atomic;
                     let operands = self.values(&keys.iter().collect::<Vec<_>>(), span);
                     let called = self.apply(*table, operands, [hit, action], &here.conditions, span);
                     for (ends, to) in [(called.returned, *then), (called.exited, *exit)] {
                         if let Some(after) = self.join(ends, span) {
-                            go(after, to);
+                            go(Here { atomic, ..after }, to);
                         }
                     }
                 }
@@ -300,7 +326,7 @@ impl Builder<'_> {
                             conditions.push((condition.clone(), way));
                         }
                         let (values, written) = (self.values.clone(), self.written.clone());
-                        go(Here { values, written, conditions }, to);
+                        go(Here { values, written, conditions, atomic: self.atomic }, to);
                     }
                 }
             }
@@ -350,6 +376,8 @@ impl Builder<'_> {
             return ways.pop();
         }
         let first = ways.first()?;
+        // Markers are such that all ways agree.
+        let atomic = first.atomic;
         let common: Vec<Condition> = first
             .conditions
             .iter()
@@ -406,7 +434,7 @@ impl Builder<'_> {
             all.sort_unstable();
             all.dedup();
         }
-        Some(Here { values, written, conditions: common })
+        Some(Here { values, written, conditions: common, atomic })
     }
 
     fn call(&mut self, procedure: ProcedureId, conditions: &[Condition]) -> Ends {
@@ -448,7 +476,8 @@ impl Builder<'_> {
         let mut ends = Ends { returned: Vec::new(), exited: Vec::new() };
         for (way, action) in table.actions.iter().enumerate() {
             let Some(procedure) = get(&program.procedures, action.procedure) else { continue };
-            (self.values, self.written) = (before.values.clone(), before.written.clone());
+            (self.values, self.written, self.atomic) =
+                (before.values.clone(), before.written.clone(), before.atomic);
             for param in &procedure.params {
                 self.write_place(&Place::var(*param), found.clone(), span);
             }
@@ -560,6 +589,10 @@ impl Builder<'_> {
             _ => None,
         };
         match (op, state) {
+            (ExternOp::AtomicBegin, _) => self.atomic_begin(name, span),
+            (ExternOp::AtomicEnd, _) => {
+                self.atomic = self.atomic.filter(|a| a.depth > 1).map(|a| Atomic { depth: a.depth - 1, ..a });
+            }
             (ExternOp::RegisterRead, Some(state)) => {
                 let index = input(self, args.get(1));
                 let id = self.read_state(state, index, span);
@@ -603,6 +636,14 @@ impl Builder<'_> {
             }
             _ => self.compute(op, name, args, result, span),
         }
+    }
+
+    fn atomic_begin(&mut self, name: &SmolStr, span: Span) {
+        let within = self.atomic.map(|atomic| Atomic { depth: atomic.depth + 1, ..atomic });
+        self.atomic = within.or_else(|| {
+            self.atomic_blocks.push(AtomicBlock { name: name.clone(), span });
+            Some(Atomic { block: self.atomic_blocks.len() - 1, depth: 1 })
+        });
     }
 
     fn read_state(&mut self, state: State, index: Vec<OperationId>, span: Span) -> OperationId {

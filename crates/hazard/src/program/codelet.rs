@@ -26,9 +26,25 @@ pub struct Codelet {
     pub cycles: u32,
     pub key: KeySource,
     /// The smallest atom of a pipeline with one stateful operation per stage that does it.
+    /// Of what is held together, the largest atom of the parts: in a pipeline packets stay in order, so that parts one
+    /// behind the other are as good as one step.
     pub atom: Result<Atom, NoAtom>,
+    /// What it would be without blocks marked `@atomic`; empty where that makes no difference.
+    pub parts: Vec<Part>,
+    /// The blocks that hold the parts together: indexes into [`Analysis::atomic_blocks`].
+    ///
+    /// [`Analysis::atomic_blocks`]: super::Analysis::atomic_blocks
+    pub atomic: Vec<usize>,
     /// Of the first read or write.
     pub span: Span,
+}
+
+/// An action that an atomic block holds together with others.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub objects: Vec<(ObjectId, SmolStr)>,
+    pub cycles: u32,
+    pub atom: Result<Atom, NoAtom>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +83,36 @@ pub(super) fn codelets(
     costs: &Costs,
     known: &dyn Fn(OperationId) -> Option<Field>,
 ) -> Vec<Codelet> {
-    let circles = circles(operations);
+    let apart = of_circles(program, operations, costs, known, circles(operations, Together::ByValues));
+    if operations.all.iter().all(|operation| operation.atomic.is_none()) {
+        return apart;
+    }
+    let mut all = of_circles(program, operations, costs, known, circles(operations, Together::ByBlocks));
+    for codelet in &mut all {
+        let is_part = |part: &&Codelet| part.operations.iter().any(|id| codelet.operations.contains(id));
+        let parts: Vec<&Codelet> = apart.iter().filter(is_part).collect();
+        if parts.len() < 2 {
+            continue;
+        }
+        codelet.atom = parts.iter().try_fold(Atom::ReadWrite, |most, part| Ok(most.max(part.atom?)));
+        codelet.parts = parts
+            .iter()
+            .map(|part| Part { objects: part.objects.clone(), cycles: part.cycles, atom: part.atom })
+            .collect();
+        codelet.atomic = codelet.operations.iter().filter_map(|id| operations.all[*id].atomic).collect();
+        codelet.atomic.sort_unstable();
+        codelet.atomic.dedup();
+    }
+    all
+}
+
+fn of_circles(
+    program: &Program,
+    operations: &Operations,
+    costs: &Costs,
+    known: &dyn Fn(OperationId) -> Option<Field>,
+    circles: Vec<Vec<OperationId>>,
+) -> Vec<Codelet> {
     let mut found = Vec::new();
     for circle in circles {
         let stateful: Vec<OperationId> =
@@ -81,13 +126,13 @@ pub(super) fn codelets(
         objects.sort_unstable_by_key(|(id, _)| ir::lookup::index(*id));
         objects.dedup();
         let has = |wanted: fn(Kind) -> bool| stateful.iter().any(|id| wanted(operations.all[*id].kind));
-        let kind = if has(|kind| matches!(kind, Kind::Update(_))) {
+        let kind = if !has(|kind| !matches!(kind, Kind::Update(_))) {
             CodeletKind::BuiltIn
         } else {
             match (has(|k| matches!(k, Kind::Read(_))), has(|k| matches!(k, Kind::Write(_)))) {
                 (true, false) => CodeletKind::ReadOnly,
-                (false, _) => CodeletKind::WriteOnly,
-                (true, true) => CodeletKind::ReadModifyWrite,
+                (false, _) if !has(|k| matches!(k, Kind::Update(_))) => CodeletKind::WriteOnly,
+                (_, _) => CodeletKind::ReadModifyWrite,
             }
         };
         let (steps, cycles) = longest(operations, &circle);
@@ -100,15 +145,26 @@ pub(super) fn codelets(
             objects,
             operations: circle,
             steps,
+            parts: Vec::new(),
+            atomic: Vec::new(),
             span,
         });
     }
     found
 }
 
+/// What makes operations one action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Together {
+    /// That they depend on each other.
+    ByValues,
+    /// That, and blocks marked `@atomic` around them.
+    ByBlocks,
+}
+
 /// Operations that depend on each other, through the state of the next packet: strongly connected components, by
 /// Tarjan's algorithm without recursion. Each is in ascending order, and they come in the order of their first.
-fn circles(operations: &Operations) -> Vec<Vec<OperationId>> {
+fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>> {
     let n = operations.all.len();
     // What reads and what writes the same state belongs together: each has an arrow to the others.
     let mut of_state: FxHashMap<State, Vec<OperationId>> = FxHashMap::default();
@@ -117,8 +173,20 @@ fn circles(operations: &Operations) -> Vec<Vec<OperationId>> {
             of_state.entry(state).or_default().push(id);
         }
     }
+    let mut of_block: FxHashMap<usize, Vec<OperationId>> = FxHashMap::default();
+    for (id, operation) in operations.all.iter().enumerate() {
+        if let (Together::ByBlocks, Some(block), Some(state)) =
+            (together, operation.atomic, operation.kind.state())
+        {
+            let accesses = of_state.get(&state).into_iter().flatten();
+            // What nobody writes is the same before and after.
+            if accesses.into_iter().any(|id| !matches!(operations.all[*id].kind, Kind::Read(_))) {
+                of_block.entry(block).or_default().push(id);
+            }
+        }
+    }
     let mut arrows: Vec<Vec<OperationId>> = (0..n).map(|id| operations.needs(id).collect()).collect();
-    for together in of_state.values() {
+    for together in of_state.values().chain(of_block.values()) {
         for pair in together.windows(2) {
             if let [one, other] = *pair {
                 arrows[one].push(other);

@@ -15,8 +15,8 @@ mod fields;
 mod operations;
 
 pub use atom::{Atom, NoAtom};
-pub use build::{Analysis, TooLarge, analyse};
-pub use codelet::{Codelet, CodeletKind, Step};
+pub use build::{Analysis, AtomicBlock, TooLarge, analyse};
+pub use codelet::{Codelet, CodeletKind, Part, Step};
 pub use costs::{CostError, Costs};
 pub use fields::{KeySource, known_field};
 pub use operations::{Kind, Operation, OperationId, Operations};

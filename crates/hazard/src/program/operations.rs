@@ -92,6 +92,10 @@ pub struct Operation {
     pub index: Vec<OperationId>,
     /// Of fields: as the program spells it.
     pub name: SmolStr,
+    /// The outermost block marked `@atomic` around it: an index into [`Analysis::atomic_blocks`].
+    ///
+    /// [`Analysis::atomic_blocks`]: super::Analysis::atomic_blocks
+    pub atomic: Option<usize>,
     pub span: Span,
 }
 

@@ -136,7 +136,7 @@ impl Externs {
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
             ExternOp::User => return self.call_user(call, access),
             // Here packets run one after the other.
-            ExternOp::AsyncBegin | ExternOp::AsyncEnd => {}
+            ExternOp::AsyncBegin | ExternOp::AsyncEnd | ExternOp::AtomicBegin | ExternOp::AtomicEnd => {}
             ExternOp::EmitBegin => access.packet.emitted.clear(),
             ExternOp::Rebuild => access.packet.rebuild(),
             ExternOp::Rewind => access.packet.cursor_bits = 0,

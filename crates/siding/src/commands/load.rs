@@ -6,7 +6,7 @@ use crate::cli::FrontEndArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use diagnostics::SourceMap;
-use driver::Runnable;
+use driver::{Checked, Runnable};
 use externs::ExternSet;
 use std::cell::RefCell;
 use std::path::Path;
@@ -29,6 +29,42 @@ pub struct Loaded {
 /// Reads, checks and elaborates a program, and shows what there is to say about it. Of an archive that
 /// `siding build` has made, the texts in it.
 pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Loaded, Exit> {
+    let read = read(path, args, matches, |checked| driver::runnable(checked, args.arch))?;
+    Ok(Loaded {
+        runnable: read.made,
+        sources: read.sources,
+        includes: read.includes,
+        macros: read.macros,
+        externs: ExternSet::new(),
+    })
+}
+
+/// A program to be looked at, and its text for messages.
+pub struct Analysable {
+    pub program: ir::Program,
+    pub sources: Arc<SourceMap>,
+}
+
+/// The same for programs that are not to be run.
+pub fn load_for_analysis(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Analysable, Exit> {
+    let read = read(path, args, matches, driver::analysable)?;
+    Ok(Analysable { program: read.made, sources: read.sources })
+}
+
+/// What was made of a program, and from what.
+struct Read<T> {
+    made: T,
+    sources: Arc<SourceMap>,
+    includes: Vec<Include>,
+    macros: Vec<MacroOption>,
+}
+
+fn read<T>(
+    path: &Path,
+    args: &FrontEndArgs,
+    matches: &ArgMatches,
+    make: impl FnOnce(&mut Checked) -> Option<T>,
+) -> Result<Read<T>, Exit> {
     let mut front_end = FrontEnd::new(args, matches);
     let environment = |error: String| {
         output::error_line(&error);
@@ -46,7 +82,7 @@ pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Lo
     };
     let loader = Recording { loader, includes: RefCell::default() };
     let mut checked = driver::check(&source, &loader, &front_end.options);
-    let runnable = driver::runnable(&mut checked, args.arch);
+    let made = make(&mut checked);
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
     let has_errors = checked.diagnostics.has_errors();
     let sources = Arc::new(checked.sources);
@@ -56,13 +92,12 @@ pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Lo
         printer.show_shared(checked.diagnostics.into_vec(), &sources);
         printer.finish();
     }
-    match runnable.filter(|_| !has_errors) {
-        Some(runnable) => Ok(Loaded {
-            runnable,
+    match made.filter(|_| !has_errors) {
+        Some(made) => Ok(Read {
+            made,
             sources,
             includes: loader.includes.into_inner(),
             macros: front_end.options.syntax.macros,
-            externs: ExternSet::new(),
         }),
         None => Err(Exit::CompileError),
     }

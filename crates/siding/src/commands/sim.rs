@@ -1,7 +1,7 @@
 //! `siding sim`.
 
 use super::bench_chart;
-use super::load::load;
+use super::load::load_for_analysis;
 use super::sim_figure::figure;
 use super::sim_grid::{Frame, grid};
 use super::sim_output::{heading, points_json, run_json, tables};
@@ -39,7 +39,10 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
     let frame = Frame::new(args)?;
     let loaded = match &args.program {
         // What there is to say about it has been said.
-        Some(program) => Some(load(program, &args.front_end, matches).map_err(|exit| (String::new(), exit))?),
+        Some(program) => {
+            let loaded = load_for_analysis(program, &args.front_end, matches);
+            Some(loaded.map_err(|exit| (String::new(), exit))?)
+        }
         None => None,
     };
     let explained = loaded.as_ref().map(|loaded| Explained::new(loaded, args, costs)).transpose()?;

@@ -1,6 +1,6 @@
 //! `siding sim prog.p4`: what of a program is stateful, said in words and simulated.
 
-use super::load::Loaded;
+use super::load::Analysable;
 use super::sim_grid::{Frame, Point, grid};
 use super::sim_output::{heading, number, points_json, run_json, tables};
 use super::sim_sweep::Sweep;
@@ -8,7 +8,9 @@ use super::sim_traffic::{Problem, Survey, Traffic};
 use crate::cli::{PolicyArg, SimArgs};
 use crate::output::Exit;
 use diagnostics::{SourceMap, Span};
-use hazard::program::{Analysis, Codelet, CodeletKind, Costs, NoAtom, OperationId, analyse};
+use hazard::program::{
+    Analysis, AtomicBlock, Codelet, CodeletKind, Costs, NoAtom, OperationId, Part, analyse,
+};
 use hazard::traffic::Key;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -29,9 +31,8 @@ pub fn costs(args: &SimArgs) -> Result<Costs, Problem> {
 }
 
 impl<'a> Explained<'a> {
-    pub fn new(loaded: &'a Loaded, args: &SimArgs, costs: Costs) -> Result<Explained<'a>, Problem> {
-        let analysis =
-            analyse(&loaded.runnable.program, &costs).map_err(|e| (e.to_string(), Exit::Environment))?;
+    pub fn new(loaded: &'a Analysable, args: &SimArgs, costs: Costs) -> Result<Explained<'a>, Problem> {
+        let analysis = analyse(&loaded.program, &costs).map_err(|e| (e.to_string(), Exit::Environment))?;
         let program = args.program.as_ref().map_or(String::new(), |path| path.display().to_string());
         Ok(Explained { analysis, sources: &loaded.sources, program, costs })
     }
@@ -78,25 +79,60 @@ impl<'a> Explained<'a> {
         let what = match codelet.kind {
             CodeletKind::ReadOnly => "only read: packets do not meet",
             CodeletKind::WriteOnly => "only written: the last packet wins",
-            CodeletKind::ReadModifyWrite if codelet.objects.len() > 1 => {
+            CodeletKind::ReadModifyWrite if codelet.objects.len() > 1 && codelet.parts.is_empty() => {
                 "read and written; what is written to one depends on what was read from the others, so they are one action"
             }
             CodeletKind::ReadModifyWrite => "read and written",
             CodeletKind::BuiltIn => "counted or metered by the architecture, in a block of its own",
         };
         let _ = writeln!(text, "  state   {what}");
+        if !codelet.parts.is_empty() {
+            let _ = writeln!(text, "  atomic  {}", self.atomic_words(codelet));
+        }
         let _ = writeln!(text, "  key     {}", key_words(codelet));
         let steps = self.steps(codelet);
         let steps = if steps.is_empty() { "nothing but memory".to_string() } else { steps.join(", ") };
-        let plural = if codelet.cycles == 1 { "cycle" } else { "cycles" };
-        let _ = writeln!(text, "  from the read to the write: {} {plural}: {steps}", codelet.cycles);
+        let _ = writeln!(text, "  from the read to the write: {}: {steps}", plural(codelet.cycles));
         let _ = writeln!(text, "  atoms   {}", self.atom_words(codelet));
         text
+    }
+
+    fn atomic_blocks<'c>(&'c self, codelet: &'c Codelet) -> impl Iterator<Item = &'c AtomicBlock> {
+        codelet.atomic.iter().filter_map(|block| self.analysis.atomic_blocks.get(*block))
+    }
+
+    fn atomic_words(&self, codelet: &Codelet) -> String {
+        let blocks: Vec<String> = self
+            .atomic_blocks(codelet)
+            .map(|block| {
+                let place = self.line(block.span).map_or(String::new(), |line| format!(" (line {line})"));
+                format!("`{}`{place}", block.name)
+            })
+            .collect();
+        let parts: Vec<String> = codelet
+            .parts
+            .iter()
+            .map(|part| {
+                let names: Vec<&str> = part.objects.iter().map(|(_, name)| name.as_str()).collect();
+                format!("{} ({})", names.join(" and "), plural(part.cycles))
+            })
+            .collect();
+        format!(
+            "held together by `@atomic` {}, from the first read to the last write;\n          apart it would be {} \
+             actions: {}",
+            blocks.join(" and "),
+            parts.len(),
+            parts.join(", ")
+        )
     }
 
     fn atom_words(&self, codelet: &Codelet) -> String {
         match (codelet.kind, codelet.atom) {
             (CodeletKind::ReadOnly | CodeletKind::BuiltIn, _) => "runs at line rate".to_string(),
+            (_, Ok(atom)) if !codelet.parts.is_empty() => format!(
+                "{atom} for each part: runs at line rate on a chip with such atoms; packets keep their order in a \
+                 pipeline,\n          so that parts one behind the other are as good as one step"
+            ),
             (_, Ok(atom)) => {
                 format!("{atom}: runs at line rate on a chip with such atoms, whatever the traffic")
             }
@@ -160,6 +196,8 @@ impl<'a> Explained<'a> {
                 "atom": codelet.atom.ok().map(|atom| atom.to_string()),
                 "no_atom": codelet.atom.err().map(|reason| self.no_atom(reason)),
                 "needs_lock": needs_lock(codelet),
+                "atomic": self.atomic_blocks(codelet).map(|block| block.name.as_str()).collect::<Vec<_>>(),
+                "parts": codelet.parts.iter().map(part_json).collect::<Vec<_>>(),
             })
         });
         json!({ "program": self.program, "actions": codelets.collect::<Vec<_>>(), "notes": self.notes() })
@@ -211,6 +249,18 @@ impl<'a> Explained<'a> {
         value["runs"] = Value::Array(runs);
         Ok((value, text))
     }
+}
+
+fn part_json(part: &Part) -> Value {
+    json!({
+        "state": part.objects.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
+        "cycles": part.cycles,
+        "atom": part.atom.ok().map(|atom| atom.to_string()),
+    })
+}
+
+fn plural(cycles: u32) -> String {
+    format!("{cycles} {}", if cycles == 1 { "cycle" } else { "cycles" })
 }
 
 fn needs_lock(codelet: &Codelet) -> bool {
@@ -269,7 +319,8 @@ fn verdict(codelet: &Codelet, points: &[Point], results: &[Value]) -> String {
         };
     }
     if codelet.atom.is_ok() {
-        text.push_str("  with atoms      it takes one cycle, and needs none of that\n");
+        let what = if codelet.parts.is_empty() { "it takes" } else { "each part takes" };
+        let _ = writeln!(text, "  with atoms      {what} one cycle, and needs none of that");
     }
     text
 }
