@@ -2,8 +2,8 @@
 //!
 //! `@async(...) { ... }` becomes two markers around the block's statements. With `deparser = "D"` the headers are put
 //! back into the packet before the block begins, by the control `D`; with `parser = "P"` they are parsed again when it
-//! has ended; with `recirculate = true` the packet begins again at the pipeline's parser instead. Everything else that
-//! the annotation says is for whoever runs the program, and goes along as text.
+//! has ended; with `recirculate = true` the packet begins again at the pipeline's parser instead, unless it is marked to be
+//! dropped. Everything else that the annotation says is for whoever runs the program, and goes along as text.
 
 use crate::body::Body;
 use crate::codes;
@@ -17,7 +17,7 @@ use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::types::INDEX_BITS;
 use ir::{
-    Arg, Bits, Expr, ExprKind, Place, ProcedureId, ProcedureKind, Scope, StmtKind, TerminatorKind, Type,
+    Arg, BinaryOp, Bits, Expr, ExprKind, Place, ProcedureId, ProcedureKind, Scope, StmtKind, TerminatorKind, Type,
     Variable,
 };
 use smol_str::{SmolStr, format_smolstr};
@@ -86,10 +86,39 @@ impl<'p> Body<'_, 'p> {
                 self.async_fault(at, "`recirculate` behind ingress", "packets start over from ingress only");
                 return;
             }
+            self.unless_dropped(at);
             let data = vec![Arg::Fields(Vec::new())];
             self.marker(ExternOp::ResubmitWithData, SmolStr::new_static("resubmit"), data, at);
             self.exit(at);
         }
+    }
+
+    /// A packet that is marked to be dropped by now does not start over: ingress has ended with it.
+    fn unless_dropped(&mut self, span: Span) {
+        let drop_port = self.e.out.architecture.pipeline().and_then(|model| model.drop_port);
+        let (Some(drop_port), Some((place, ty))) = (drop_port, self.metadata(FieldRole::EgressSpec)) else {
+            return;
+        };
+        let dropped = Expr::bit(ty.width_bits().unwrap_or(0), u128::from(drop_port));
+        let condition = Expr::binary(BinaryOp::Eq, Expr::read(place, ty), dropped, Type::Bool);
+        let (then, otherwise) = (self.new_node(), self.new_node());
+        self.terminate(TerminatorKind::Branch { condition, then, otherwise }, span);
+        self.continue_at(then);
+        self.exit(span);
+        self.continue_at(otherwise);
+    }
+
+    /// A field of the architecture's metadata.
+    fn metadata(&self, wanted: FieldRole) -> Option<(Place, Type)> {
+        let fields = self.e.out.architecture.pipeline()?.fields;
+        fields.iter().filter(|(.., role)| *role == wanted).find_map(|(param, name, _)| {
+            let var = self.e.out.shared_variable(*param)?;
+            let Type::Struct(id) = self.e.out.variables[var].ty else { return None };
+            let fields = &self.e.out.structs[id].fields;
+            let position = fields.iter().position(|f| f.name == *name)?;
+            let place = Place::var(var).field(u32::try_from(position).ok()?);
+            Some((place, fields[position].ty.clone()))
+        })
     }
 
     pub fn marker(&mut self, op: ExternOp, name: SmolStr, args: Vec<Arg>, span: Span) {
@@ -308,14 +337,8 @@ impl<'p> Body<'_, 'p> {
         let then = self.new_node();
         self.terminate(TerminatorKind::Call { procedure, then, exit: then }, span);
         self.continue_at(then);
-        let model = self.e.out.architecture.pipeline().map(|model| model.fields).unwrap_or_default();
-        for (param, name, role) in model {
-            let Some(var) = self.e.out.shared_variable(*param) else { continue };
-            let Type::Struct(id) = self.e.out.variables[var].ty else { continue };
-            let position = self.e.out.structs[id].fields.iter().position(|f| f.name == *name);
-            if let (FieldRole::ParserError, Some(i)) = (role, position.and_then(|i| u32::try_from(i).ok())) {
-                self.assign(Place::var(var).field(i), Expr::read(Place::var(error), Type::Error), span);
-            }
+        if let Some((place, _)) = self.metadata(FieldRole::ParserError) {
+            self.assign(place, Expr::read(Place::var(error), Type::Error), span);
         }
     }
 

@@ -83,10 +83,13 @@ control RepresentationIngress(
             }
             hdr.outer.kind = meta.kept;
         } else if (hdr.outer.kind == 9) {
-            // It comes again, as something else.
+            // It comes again, as something else, unless it is dropped.
             hdr.outer.kind = 10;
             @async(deparser = "Reversed", recirculate = true) {
                 meta.kept = meta.kept + 1;
+                if (hdr.outer.count == 0xff) {
+                    mark_to_drop(sm);
+                }
             }
         } else if (hdr.outer.kind == 10) {
             hdr.outer.count = meta.kept + (bit<8>)sm.instance_type;
