@@ -7,10 +7,9 @@ mod common;
 mod net;
 
 use common::{compile, configure, settled, until};
-use net::Lab;
+use net::{Lab, PATIENCE, transfer};
 use packet_io::LinkState;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +19,6 @@ use switch::{Options, PortKind, PortSpec, Switch};
 
 const L2_SWITCH: &str = "examples/l2_switch.p4";
 const ROUTER: &str = "examples/router.p4";
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A switch in the lab's namespace, with a port for each host.
 fn switch(lab: &Lab, n_hosts: u32, options: Options, program: &str) -> Arc<Switch> {
@@ -52,39 +50,6 @@ fn ping(lab: &Lab, switch: &Switch, from: u32, to: &str) {
     if let Err(said) = lab.ping(from, to) {
         panic!("{said}\n{:#?}", switch.report());
     }
-}
-
-/// Bytes that depend on where they are.
-fn pattern(n_bytes: usize) -> Vec<u8> {
-    (0..n_bytes).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 13) as u8).collect()
-}
-
-/// Sends some MiB by TCP, which have to arrive as they are.
-fn transfer(lab: &Lab, from: u32, to: u32, to_address: &'static str, n_bytes: usize) {
-    let (ready, is_ready) = channel();
-    let receiver = Lab::inside(&lab.host(to), move || {
-        let listener = TcpListener::bind((to_address, 5001)).unwrap();
-        ready.send(()).unwrap();
-        let (mut stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).unwrap();
-        stream.write_all(b"thanks").unwrap();
-        all
-    });
-    is_ready.recv_timeout(PATIENCE).unwrap();
-    let sender = Lab::inside(&lab.host(from), move || {
-        let mut stream = TcpStream::connect((to_address, 5001)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(&pattern(n_bytes)).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    });
-    assert_eq!(sender.join().unwrap(), "thanks");
-    assert!(receiver.join().unwrap() == pattern(n_bytes), "the bytes are others");
 }
 
 /// Plays the controller: stations that the program tells of are known from then on.

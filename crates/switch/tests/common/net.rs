@@ -1,11 +1,19 @@
 //! Networks of the test's own: namespaces, and cables between them.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::env;
 use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// For answers.
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Whether networks can be made here. Prints the reason when not; with SIDING_REQUIRE_NET=1 that is a failure.
 pub fn is_possible() -> bool {
@@ -125,4 +133,37 @@ impl Drop for Lab {
             let _ = Command::new("ip").args(["netns", "del", &namespace]).output();
         }
     }
+}
+
+/// Bytes that depend on where they are.
+pub fn pattern(n_bytes: usize) -> Vec<u8> {
+    (0..n_bytes).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 13) as u8).collect()
+}
+
+/// Sends some MiB by TCP, which have to arrive as they are.
+pub fn transfer(lab: &Lab, from: u32, to: u32, to_address: &'static str, n_bytes: usize) {
+    let (ready, is_ready) = channel();
+    let receiver = Lab::inside(&lab.host(to), move || {
+        let listener = TcpListener::bind((to_address, 5001)).unwrap();
+        ready.send(()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        stream.write_all(b"thanks").unwrap();
+        all
+    });
+    is_ready.recv_timeout(PATIENCE).unwrap();
+    let sender = Lab::inside(&lab.host(from), move || {
+        let mut stream = TcpStream::connect((to_address, 5001)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&pattern(n_bytes)).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    assert_eq!(sender.join().unwrap(), "thanks");
+    assert!(receiver.join().unwrap() == pattern(n_bytes), "the bytes are others");
 }
