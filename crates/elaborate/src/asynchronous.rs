@@ -17,8 +17,8 @@ use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::types::INDEX_BITS;
 use ir::{
-    Arg, BinaryOp, Bits, Expr, ExprKind, Place, ProcedureId, ProcedureKind, Scope, StmtKind, TerminatorKind, Type,
-    Variable,
+    Arg, BinaryOp, Bits, Expr, ExprKind, Place, ProcedureId, ProcedureKind, Scope, StmtKind, TerminatorKind,
+    Type, Variable,
 };
 use smol_str::{SmolStr, format_smolstr};
 use syntax::ast::{AnnotationToken, AnnotationTokenKind};
