@@ -23,7 +23,11 @@ control Route(inout Headers headers, inout Metadata meta, inout standard_metadat
     }
 }
 
-control ControlDelay(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
+control ControlDelay(
+    inout Headers headers,
+    inout Metadata meta,
+    inout standard_metadata_t standard
+) {
     register<bit<64>>(N_PORTS) counts;
     register<bit<64>>(N_PORTS) reciprocals;
     register<bit<48>>(N_PORTS) next_drops;

@@ -78,6 +78,10 @@ operations! {
     Ipv4Checksum = "ipv4_checksum",
     /// Hands the packet to a user-space reader; a result.
     PerfEventOutput = "perf_event_output",
+    /// `(action, data, expire time profile)`: adds the entry that was looked for to the table whose action it is; a result.
+    AddEntry = "add_entry",
+    /// `(direction, from the network, from the host)`, as result.
+    SelectByDirection = "select_by_direction",
     /// An extern that is not the architecture's: someone has to supply it.
     User = "user",
     /// `(settings)`: what comes up to the end with the same name may run on another core, while this one goes on with
@@ -139,6 +143,8 @@ impl ExternOp {
             (Architecture::Xdp | Architecture::Ebpf, "ebpf_ipv4_checksum") => ExternOp::Ipv4Checksum,
             (Architecture::Xdp | Architecture::Ebpf, "BPF_PERF_EVENT_OUTPUT") => ExternOp::PerfEventOutput,
             (Architecture::Xdp | Architecture::Ebpf, "BPF_KTIME_GET_NS") => ExternOp::TimeNanoseconds,
+            (Architecture::Pna, "add_entry") => ExternOp::AddEntry,
+            (Architecture::Pna, "SelectByDirection") => ExternOp::SelectByDirection,
             _ => ExternOp::User,
         }
     }
@@ -154,7 +160,14 @@ impl ExternOp {
             (Architecture::V1Model | Architecture::Ubpf, "register" | "Register", "write") => {
                 ExternOp::RegisterWrite
             }
-            (Architecture::Ubpf, "Register", "read") => ExternOp::RegisterGet,
+            (Architecture::Ubpf | Architecture::Pna, "Register", "read") => ExternOp::RegisterGet,
+            (Architecture::Pna, "Register", "write") => ExternOp::RegisterWrite,
+            (Architecture::Pna, "Counter", "count") => ExternOp::CounterCount,
+            (Architecture::Pna, "DirectCounter", "count") => ExternOp::DirectCounterCount,
+            (Architecture::Pna, "Meter", "execute") => ExternOp::MeterExecute,
+            (Architecture::Pna, "DirectMeter", "execute") => ExternOp::DirectMeterRead,
+            (Architecture::Pna, "Hash", "get_hash") => ExternOp::HashRaw,
+            (Architecture::Pna, "Random", "read") => ExternOp::Random,
             (Architecture::V1Model, "Checksum16", "get") => ExternOp::Checksum16Get,
             (Architecture::Ebpf | Architecture::Xdp, "CounterArray", "increment") => ExternOp::CounterCount,
             (Architecture::Ebpf | Architecture::Xdp, "CounterArray", "add") => ExternOp::CounterAdd,

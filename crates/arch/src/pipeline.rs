@@ -28,6 +28,13 @@ pub enum ParamRole {
     OutputMetadata,
     /// The filter's verdict.
     Accept,
+    /// What the architecture tells a parser, when that is a struct of its own.
+    ParserInput,
+    /// Of a control in front of the parser.
+    PreHeaders,
+    PreMetadata,
+    PreInput,
+    PreOutput,
 }
 
 /// What a field of the architecture's metadata means.
@@ -78,7 +85,10 @@ const fn block(role: BlockRole, params: &'static [ParamRole]) -> BlockModel {
 }
 
 use BlockRole::{ComputeChecksum, Deparser, Egress, Ingress, Parser, VerifyChecksum};
-use ParamRole::{Accept, Headers, Metadata, OutputMetadata, Packet, StandardMetadata};
+use ParamRole::{
+    Accept, Headers, Metadata, OutputMetadata, Packet, ParserInput, PreHeaders, PreInput, PreMetadata,
+    PreOutput, StandardMetadata,
+};
 
 const V1MODEL: PipelineModel = PipelineModel {
     blocks: &[
@@ -145,7 +155,32 @@ const XDP: PipelineModel = PipelineModel {
     drop_port: None,
 };
 
+/// As far as it matters to those who look at what a program leaves behind: the control in front of the parser comes
+/// behind it here, on headers of its own.
+const PNA: PipelineModel = PipelineModel {
+    blocks: &[
+        block(Parser, &[Packet, Headers, Metadata, ParserInput]),
+        block(Ingress, &[PreHeaders, PreMetadata, PreInput, PreOutput]),
+        block(Ingress, &[Headers, Metadata, StandardMetadata, OutputMetadata]),
+        block(Deparser, &[Packet, Headers, Metadata, OutputMetadata]),
+    ],
+    fields: &[],
+    drop_port: None,
+};
+
 impl Architecture {
+    /// How its blocks hang together for who looks at a program and does not run it.
+    pub fn pipeline_to_look_at(self) -> Option<&'static PipelineModel> {
+        match self {
+            Architecture::Pna => Some(&PNA),
+            Architecture::V1Model
+            | Architecture::Ebpf
+            | Architecture::Ubpf
+            | Architecture::Xdp
+            | Architecture::Psa => self.pipeline(),
+        }
+    }
+
     /// How its blocks hang together; `None` where programs cannot be run yet.
     pub fn pipeline(self) -> Option<&'static PipelineModel> {
         match self {

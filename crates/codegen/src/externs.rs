@@ -244,7 +244,9 @@ impl<'p> Func<'_, 'p> {
             }
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
-            ExternOp::User => self.call_user(name, object, args, result),
+            ExternOp::User | ExternOp::AddEntry | ExternOp::SelectByDirection => {
+                self.call_user(name, object, args, result);
+            }
             ExternOp::AsyncBegin => self.async_begin(args),
             ExternOp::AsyncEnd => self.async_end(args),
             // For those who look at a program.

@@ -32,10 +32,14 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
         NodeKind::Package(id) => p.block_types[id].name.as_str(),
         NodeKind::Parser(_) | NodeKind::Control(_) | NodeKind::Extern(_) => "",
     };
-    let model = Architecture::of_package(package).and_then(|a| Some((a, a.pipeline()?)));
+    let pipeline = |a: Architecture| match purpose {
+        Purpose::Execution => a.pipeline(),
+        Purpose::Analysis => a.pipeline_to_look_at(),
+    };
+    let model = Architecture::of_package(package).and_then(|a| Some((a, pipeline(a)?)));
     let Some((architecture, model)) = model else {
         let known: Vec<&str> =
-            Architecture::ALL.iter().filter(|a| a.pipeline().is_some()).map(|a| a.name()).collect();
+            Architecture::ALL.iter().filter(|a| pipeline(**a).is_some()).map(|a| a.name()).collect();
         return Err(vec![
             Diagnostic::new(
                 &codes::NO_PIPELINE,
@@ -190,7 +194,12 @@ impl<'p> Elaborator<'p> {
                 | ParamRole::Metadata
                 | ParamRole::StandardMetadata
                 | ParamRole::OutputMetadata
-                | ParamRole::Accept => {
+                | ParamRole::Accept
+                | ParamRole::ParserInput
+                | ParamRole::PreHeaders
+                | ParamRole::PreMetadata
+                | ParamRole::PreInput
+                | ParamRole::PreOutput => {
                     let ty = self.ty_in(def.ty, &names);
                     let var = self.shared_variable(*role, &def.name, &ty, def.span);
                     if p.direction(*param) == Direction::Out {

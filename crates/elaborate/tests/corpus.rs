@@ -1,6 +1,7 @@
 //! All good programs of the reference compiler's checkout, when `P4C` names it: those whose architecture can run
 //! are elaborated, valid, and come back from their text form.
 
+use elaborate::Purpose;
 use std::path::{Path, PathBuf};
 use syntax::{IncludeKind, LoadedFile, Loader};
 
@@ -47,7 +48,16 @@ fn run(path: &Path, dir: &Path) -> Outcome {
     if let Some(d) = checked.diagnostics.iter().find(|d| d.is_error()) {
         return Outcome::Refused(d.message.clone());
     }
-    match elaborate::elaborate(&checked.program) {
+    let run = elaborated(&checked.program, Purpose::Execution);
+    // Whoever looks at a program has more architectures.
+    match elaborated(&checked.program, Purpose::Analysis) {
+        Outcome::Bad(why) => Outcome::Bad(format!("to be looked at: {why}")),
+        Outcome::Skipped | Outcome::Refused(_) | Outcome::Good => run,
+    }
+}
+
+fn elaborated(program: &check::program::Program, purpose: Purpose) -> Outcome {
+    match elaborate::elaborate_for(program, purpose) {
         Ok(ir) => match ir::validate(&ir) {
             Ok(()) => {
                 let text = ir::text::print(&ir);

@@ -107,6 +107,15 @@ fn damaged_traces_and_senseless_switches_are_refused() {
     std::fs::write(dir.path().join("cut.pcap"), &whole[..whole.len() - 1]).unwrap();
     std::fs::write(dir.path().join("back.pcap"), capture(&[(100, 6000), (100, 5000)])).unwrap();
     std::fs::write(dir.path().join("empty.pcap"), capture(&[])).unwrap();
+    let mut huge = whole.clone();
+    huge[94 - 62..94 - 58].copy_from_slice(&u32::MAX.to_le_bytes());
+    std::fs::write(dir.path().join("huge.pcap"), huge).unwrap();
+    // A section header of pcapng, and the beginning of a block.
+    let mut block = 28u32.to_le_bytes().to_vec();
+    block.extend(0x1a2b_3c4du32.to_le_bytes());
+    block.extend([1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 28, 0, 0, 0, 6, 0, 0, 0]);
+    let pcapng = [[0x0a, 0x0d, 0x0d, 0x0a].as_slice(), &block].concat();
+    std::fs::write(dir.path().join("cut.pcapng"), pcapng).unwrap();
     std::fs::write(dir.path().join("noise.pcap"), [0x17; 100]).unwrap();
     std::fs::write(dir.path().join("sizes"), "64 0.5\n1500 0.9\n").unwrap();
     std::fs::write(dir.path().join("costs"), "multply = 3\n").unwrap();
@@ -122,6 +131,16 @@ fn damaged_traces_and_senseless_switches_are_refused() {
             4,
             "error: back.pcap: packet 2 is 1000 ns earlier than the one before it; a trace has to be in the order of \
              time (`reordercap` of Wireshark sorts one)\n",
+        ),
+        (
+            &["--trace", "huge.pcap"],
+            4,
+            "error: huge.pcap: byte 24: a packet claims 4294967295 bytes; expected at most 1048576\n",
+        ),
+        (
+            &["--trace", "cut.pcapng"],
+            4,
+            "error: cut.pcapng: byte 28: the file ends inside the header of a block: expected 12 bytes, found 4\n",
         ),
         (&["--trace", "empty.pcap"], 4, "error: empty.pcap: there is no packet in it\n"),
         (
@@ -320,6 +339,86 @@ fn ways_that_exclude_each_other_do_not_add_up() {
     assert_eq!(cycles("r.read(x, 0); r.write(0, x * hs.h.a);"), [3]);
     assert_eq!(cycles("r.read(x, 0); r.write(0, x * 8);"), [1]);
     assert_eq!(cycles("hs.h.a = hs.h.b;"), [0; 0]);
+}
+
+/// A lookup that adds what it does not find is stateful, and its key is the table's.
+#[test]
+fn tables_that_packets_add_to_are_state() {
+    let of = |more: &[&str]| {
+        let args: Vec<&str> = ["examples/connections_pna.p4", "--json"].iter().chain(more).copied().collect();
+        json(&sim(&args))
+    };
+    let explained = of(&["--explain"]);
+    let actions = explained["actions"].as_array().unwrap();
+    assert_eq!(actions.len(), 1, "{explained}");
+    let action = &actions[0];
+    assert_eq!(action["state"], serde_json::json!(["Connections.connections"]));
+    assert_eq!((&action["kind"], &action["key"]), (&"add-on-miss".into(), &"5-tuple".into()));
+    assert_eq!((action["cycles"].as_u64(), action["needs_lock"].as_bool()), (Some(4), Some(true)));
+    assert_eq!(explained["notes"], serde_json::json!([]));
+    // Those that find their entry hold it for the lookup only.
+    let simulated = of(&["-n", "20000", "--policy", "global-lock", "--path-share", "miss=0.1,82=1"]);
+    let actions = simulated["runs"][0]["points"][0]["point"]["actions"].clone();
+    let expected = serde_json::json!([
+        { "cycles": 4, "lock_cycles": 4, "weight": 0.1 },
+        { "cycles": 2, "lock_cycles": 2, "weight": 0.9 },
+    ]);
+    assert_eq!(actions, expected);
+}
+
+/// Which way packets go decides for how long they need the state.
+#[test]
+fn mixes_come_from_the_paths_of_a_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "#include <core.p4>\n#include <v1model.p4>\nheader H { bit<32> a; bit<32> b; }\nstruct Hs { H h; }\n\
+         struct M {}\nparser P(packet_in p, out Hs hs, inout M m, inout standard_metadata_t s) {\n\
+         state start { p.extract(hs.h); transition accept; } }\n\
+         control V(inout Hs hs, inout M m) { apply {} }\n\
+         control I(inout Hs hs, inout M m, inout standard_metadata_t s) {\n\
+         register<bit<32>>(1) r; bit<32> x; apply {\n\
+         if (hs.h.b == 1) {\n\
+         r.read(x, 0); r.write(0, x * hs.h.a);\n\
+         } else if (hs.h.b == 2) {\n\
+         r.read(x, 0); hs.h.a = x;\n\
+         } } }\n\
+         control E(inout Hs hs, inout M m, inout standard_metadata_t s) { apply {} }\n\
+         control D(packet_out p, in Hs hs) { apply { p.emit(hs.h); } }\n\
+         V1Switch(P(), V(), I(), E(), V(), D()) main;\n";
+    std::fs::write(dir.path().join("p.p4"), program).unwrap();
+    let explained = json(&sim_in(dir.path(), &["p.p4", "--explain", "--json"]));
+    let paths = serde_json::json!([
+        { "ways": "11", "cycles": 3, "lock_cycles": 3 },
+        { "ways": "!11, 13", "cycles": 1, "lock_cycles": 0 },
+        { "ways": "!11, !13", "cycles": 0, "lock_cycles": 0 },
+    ]);
+    assert_eq!(explained["actions"][0]["paths"], paths);
+    let actions = |more: &[&str]| {
+        let args = ["p.p4", "--json", "-n", "1000", "--policy", "global-lock"];
+        let all: Vec<&str> = args.iter().chain(more).copied().collect();
+        let value = json(&sim_in(dir.path(), &all));
+        let actions = value["runs"][0]["points"][0]["point"]["actions"].as_array().unwrap().clone();
+        let of = |a: &serde_json::Value| (a["lock_cycles"].as_u64().unwrap(), a["weight"].as_f64().unwrap());
+        actions.iter().map(of).collect::<Vec<_>>()
+    };
+    // All are as slow as the slowest unless somebody says how many are not.
+    assert_eq!(actions(&[]), [(3, 1.0)]);
+    assert_eq!(actions(&["--mix", "program"]), [(3, 0.5), (0, 0.5)]);
+    assert_eq!(actions(&["--path-share", "11=0.125"]), [(3, 0.125), (0, 0.875)]);
+    let refused = |args: &[&str], message: &str| {
+        let output = sim_in(dir.path(), args);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(2), message), "{args:?}");
+    };
+    let expected = "error: --path-share 99: no such way; expected one of !11, !13, 11, 13\n";
+    refused(&["p.p4", "--path-share", "99=0.5"], expected);
+    refused(
+        &["p.p4", "--path-share", "11=2"],
+        "error: --path-share 11=2: expected a way and a share from 0 to 1, as 25=0.3\n",
+    );
+    refused(
+        &["p.p4", "--path-share", "11=0.5,!11=0.6"],
+        "error: --path-share: the shares of 11, !11 make 1.1\n",
+    );
+    refused(&["--mix", "program"], "error: --mix program: there is no program\n");
 }
 
 #[test]

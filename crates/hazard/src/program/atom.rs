@@ -1,7 +1,7 @@
 //! Which stateful operations hardware does in one cycle.
 
 use super::costs::Costs;
-use super::operations::{Kind, OperationId, Operations};
+use super::operations::{Kind, OperationId, Operations, State};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
@@ -32,6 +32,8 @@ pub enum NoAtom {
     Conditions { n: u32 },
     /// More values that depend on each other.
     States { n: usize },
+    /// Entries are added to a table.
+    Table,
 }
 
 impl fmt::Display for Atom {
@@ -72,6 +74,7 @@ impl Atom {
                 },
             );
             match operation.kind {
+                Kind::Read(State::Table(_)) | Kind::Write(State::Table(_)) => return Err(NoAtom::Table),
                 Kind::Field | Kind::Wire | Kind::Read(_) | Kind::Write(_) => {}
                 Kind::Update(_) => n_built_in += 1,
                 // A wide one is several.

@@ -4,19 +4,21 @@ use super::codelet::{Codelet, codelets};
 use super::costs::Costs;
 use super::fields::known_field;
 use super::operations::{Kind, Operation, OperationId, Operations, State};
+use super::paths::{Branch, BranchId, BranchKind, Way};
 use crate::traffic::Field;
 use arch::ExternOp;
 use diagnostics::Span;
 use ir::lookup::{get, index};
 use ir::text::Printer;
 use ir::{
-    Arg, BlockId, Graph, NodeId, ObjectId, Place, ProcedureId, Program, Step, Stmt, StmtKind, TableId,
-    TerminatorKind, VarId,
+    Arg, BinaryOp, BlockId, Expr, ExprKind, Graph, NodeId, ObjectId, Place, ProcedureId, Program, Step, Stmt,
+    StmtKind, TableId, TerminatorKind, VarId,
 };
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 
 /// Operations of one program; programs that are called again and again are written out each time.
 const OPERATIONS_MAX: usize = 100_000;
@@ -45,6 +47,8 @@ pub struct Analysis {
     pub unknown_externs: Vec<SmolStr>,
     /// Blocks marked `@atomic`, as often as a packet comes to them.
     pub atomic_blocks: Vec<AtomicBlock>,
+    /// Where packets part; what is asked for before comes first.
+    pub branches: Vec<Branch>,
 }
 
 /// Code that is one step to all other packets.
@@ -68,6 +72,10 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         unknown_externs: Vec::new(),
         atomic: None,
         atomic_blocks: Vec::new(),
+        branches: Vec::new(),
+        asked: FxHashMap::default(),
+        ways: Rc::default(),
+        added_to: None,
         is_too_large: false,
     };
     let mut shared = Values::new();
@@ -90,6 +98,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         has_loops: builder.has_loops,
         unknown_externs: builder.unknown_externs,
         atomic_blocks: builder.atomic_blocks,
+        branches: builder.branches,
     })
 }
 
@@ -103,7 +112,11 @@ type Values = BTreeMap<Part, Vec<OperationId>>;
 type Written = FxHashMap<State, Vec<OperationId>>;
 
 /// A condition that led here, and which way it went.
-type Condition = (Vec<OperationId>, usize);
+#[derive(Clone, Debug, PartialEq)]
+struct Condition {
+    made_of: Vec<OperationId>,
+    way: Way,
+}
 
 /// Where control is: what is known of values, and what had to be the case.
 #[derive(Clone, Debug)]
@@ -133,6 +146,13 @@ pub(super) struct Builder<'p> {
     unknown_externs: Vec<SmolStr>,
     atomic: Option<Atomic>,
     atomic_blocks: Vec<AtomicBlock>,
+    branches: Vec<Branch>,
+    /// Conditions that were asked, by what they are made of.
+    asked: FxHashMap<Vec<OperationId>, Vec<(Expr, BranchId)>>,
+    /// What led to what is looked at.
+    ways: Rc<[Way]>,
+    /// The table whose action is looked at, if packets may add to it: what finds its entries, and the lookup.
+    added_to: Option<(TableId, Vec<OperationId>, OperationId)>,
     is_too_large: bool,
 }
 
@@ -162,6 +182,7 @@ impl Builder<'_> {
             index: Vec::new(),
             name: SmolStr::default(),
             atomic: self.atomic.map(|atomic| atomic.block),
+            ways: Rc::clone(&self.ways),
             span,
         });
         self.operations.all.len() - 1
@@ -271,6 +292,7 @@ impl Builder<'_> {
             }
             let Some(here) = self.join(from, node.terminator.span) else { continue };
             (self.values, self.written, self.atomic) = (here.values, here.written, here.atomic);
+            self.go(&here.conditions);
             for stmt in &node.stmts {
                 self.stmt(stmt, &here.conditions);
             }
@@ -320,10 +342,11 @@ impl Builder<'_> {
                         }
                         _ => {}
                     }
+                    let branch = self.branch(branching, &condition, span);
                     for (way, to) in branching.successors().into_iter().enumerate() {
                         let mut conditions = here.conditions.clone();
                         if !condition.is_empty() {
-                            conditions.push((condition.clone(), way));
+                            conditions.push(Condition { made_of: condition.clone(), way: (branch, way) });
                         }
                         let (values, written) = (self.values.clone(), self.written.clone());
                         go(Here { values, written, conditions, atomic: self.atomic }, to);
@@ -384,10 +407,11 @@ impl Builder<'_> {
             .filter(|condition| ways.iter().all(|way| way.conditions.contains(condition)))
             .cloned()
             .collect();
+        self.go(&common);
         let mut deciding: Vec<OperationId> = ways
             .iter()
             .flat_map(|way| way.conditions.iter().filter(|c| !common.contains(c)))
-            .flat_map(|(operations, _)| operations.iter().copied())
+            .flat_map(|condition| condition.made_of.iter().copied())
             .collect();
         deciding.sort_unstable();
         deciding.dedup();
@@ -459,13 +483,38 @@ impl Builder<'_> {
             return Ends { returned: vec![self.leave(conditions)], exited: Vec::new() };
         };
         // Without a key there is one outcome, which the control plane chooses.
+        let is_added_to = table.actions.iter().any(|action| adds_entries(program, action.procedure));
         let found = match operands.is_empty() {
             true => Vec::new(),
+            false if is_added_to => {
+                let state = State::Table(id);
+                let before = self.written.get(&state).cloned().unwrap_or_default();
+                let lookup = self.add(Kind::Read(state), self.costs.table, before, table.span);
+                self.guard(lookup, operands.clone(), &[]);
+                vec![lookup]
+            }
             false => {
                 let cycles = self.costs.table;
-                vec![self.add(Kind::Table(id), cycles, operands, table.span)]
+                vec![self.add(Kind::Table(id), cycles, operands.clone(), table.span)]
             }
         };
+        let outside = self.added_to.take();
+        if let ([lookup], true) = (found.as_slice(), is_added_to) {
+            self.added_to = Some((id, operands, *lookup));
+        }
+        let branch = self.branches.len();
+        if !found.is_empty() {
+            let actions = table.actions.iter().map(|action| {
+                get(&program.procedures, action.procedure).map_or("?".into(), |p| last_part(&p.name))
+            });
+            self.branches.push(Branch {
+                kind: BranchKind::Table { name: last_part(&table.name), actions: actions.collect() },
+                n_ways: table.actions.len(),
+                made_of: found.clone(),
+                around: Rc::clone(&self.ways),
+                span: table.span,
+            });
+        }
         for place in results.into_iter().flatten() {
             self.write_place(place, found.clone(), span);
         }
@@ -483,7 +532,7 @@ impl Builder<'_> {
             }
             let mut conditions = conditions.to_vec();
             if !found.is_empty() {
-                conditions.push((found.clone(), way));
+                conditions.push(Condition { made_of: found.clone(), way: (branch, way) });
             }
             let called = self.call(action.procedure, &conditions);
             ends.returned.extend(called.returned);
@@ -492,7 +541,43 @@ impl Builder<'_> {
         if table.actions.is_empty() {
             ends.returned.push(before);
         }
+        self.added_to = outside;
         ends
+    }
+
+    /// What comes is under these conditions.
+    fn go(&mut self, conditions: &[Condition]) {
+        if !conditions.iter().map(|condition| condition.way).eq(self.ways.iter().copied()) {
+            self.ways = conditions.iter().map(|condition| condition.way).collect();
+        }
+    }
+
+    /// A branch of the program. The same condition asked again, under the same ones, is the same branch.
+    fn branch(&mut self, kind: &TerminatorKind, made_of: &[OperationId], span: Span) -> BranchId {
+        let id = self.branches.len();
+        if made_of.is_empty() {
+            return id;
+        }
+        let mut branch = Branch {
+            kind: BranchKind::Cases,
+            n_ways: kind.successors().len(),
+            made_of: made_of.to_vec(),
+            around: Rc::clone(&self.ways),
+            span,
+        };
+        if let TerminatorKind::Branch { condition, .. } = kind {
+            branch.kind = BranchKind::If { is_header: asks_for_header(self.program, condition) };
+            let asked = self.asked.entry(made_of.to_vec()).or_default();
+            let known = asked.iter().find(|(other, id)| {
+                other == condition && self.branches.get(*id).is_some_and(|b| b.around == branch.around)
+            });
+            if let Some((_, known)) = known {
+                return *known;
+            }
+            asked.push((condition.clone(), id));
+        }
+        self.branches.push(branch);
+        id
     }
 
     /// A counter or meter with a cell for each entry of a table.
@@ -524,7 +609,7 @@ impl Builder<'_> {
         let Some(operation) = self.operations.all.get_mut(id) else { return };
         operation.index = index;
         let mut conditions: Vec<_> =
-            conditions.iter().flat_map(|(operations, _)| operations).copied().collect();
+            conditions.iter().flat_map(|condition| &condition.made_of).copied().collect();
         conditions.sort_unstable();
         conditions.dedup();
         operation.conditions = conditions;
@@ -589,6 +674,7 @@ impl Builder<'_> {
             _ => None,
         };
         match (op, state) {
+            (ExternOp::AddEntry, _) => self.add_entry(args, result, conditions, span),
             (ExternOp::AtomicBegin, _) => self.atomic_begin(name, span),
             (ExternOp::AtomicEnd, _) => {
                 self.atomic = self.atomic.filter(|a| a.depth > 1).map(|a| Atomic { depth: a.depth - 1, ..a });
@@ -624,17 +710,39 @@ impl Builder<'_> {
             (ExternOp::MeterExecute, Some(state)) => {
                 let index = input(self, args.first());
                 let id = self.update(state, true, index, conditions, span);
-                if let Some(place) = args.iter().find_map(|arg| output(Some(arg))) {
+                if let Some(place) = result.cloned().or(args.iter().find_map(|arg| output(Some(arg)))) {
                     self.write_place(&place, vec![id], span);
                 }
             }
             (ExternOp::DirectMeterRead, Some(state)) => {
                 let made_of = self.written.get(&state).cloned().unwrap_or_default();
-                if let Some(place) = args.iter().find_map(|arg| output(Some(arg))) {
+                if let Some(place) = result.cloned().or(args.iter().find_map(|arg| output(Some(arg)))) {
                     self.write_place(&place, made_of, span);
                 }
             }
             _ => self.compute(op, name, args, result, span),
+        }
+    }
+
+    /// The entry that was looked for and not found.
+    fn add_entry(&mut self, args: &[Arg], result: Option<&Place>, conditions: &[Condition], span: Span) {
+        let Some((table, keys, lookup)) = self.added_to.clone() else { return };
+        let mut operands = vec![lookup];
+        for arg in args {
+            match arg {
+                Arg::In(e) => operands.extend(self.value(e, span)),
+                Arg::Fields(fields) => operands.extend(self.values(&fields.iter().collect::<Vec<_>>(), span)),
+                Arg::Ref(_) | Arg::Str(_) | Arg::Absent => {}
+            }
+        }
+        operands.sort_unstable();
+        operands.dedup();
+        let state = State::Table(table);
+        let id = self.add(Kind::Write(state), self.costs.insert, operands, span);
+        self.guard(id, keys, conditions);
+        self.written.insert(state, vec![id]);
+        if let Some(place) = result {
+            self.write_place(place, vec![id], span);
         }
     }
 
@@ -669,6 +777,9 @@ impl Builder<'_> {
             | ExternOp::UpdateChecksumWithPayload => Kind::Hash,
             ExternOp::Random => Kind::Random,
             ExternOp::TimeNanoseconds => Kind::Field,
+            ExternOp::SelectByDirection => Kind::Select,
+            // What the architecture declares without a result decides what becomes of the packet.
+            ExternOp::User if result.is_none() && arch::include_that_declares(name).is_some() => Kind::Wire,
             ExternOp::User => {
                 if !self.unknown_externs.contains(name) {
                     self.unknown_externs.push(name.clone());
@@ -710,6 +821,53 @@ impl Builder<'_> {
         };
         outputs.iter().for_each(|place| self.write_place(place, vec![id], span));
     }
+}
+
+/// Whether a procedure, or what it calls, adds entries to the table that runs it.
+fn adds_entries(program: &Program, id: ProcedureId) -> bool {
+    let (mut seen, mut left) = (vec![id], vec![id]);
+    while let Some(procedure) = left.pop().and_then(|id| get(&program.procedures, id)) {
+        for (_, node) in procedure.graph.nodes.iter() {
+            let is_add = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Extern { op: ExternOp::AddEntry, .. });
+            if node.stmts.iter().any(is_add) {
+                return true;
+            }
+            if let TerminatorKind::Call { procedure, .. } = node.terminator.kind
+                && !seen.contains(&procedure)
+            {
+                seen.push(procedure);
+                left.push(procedure);
+            }
+        }
+    }
+    false
+}
+
+/// Whether a condition asks only for headers that all IP packets with ports have.
+fn asks_for_header(program: &Program, condition: &Expr) -> bool {
+    match &condition.kind {
+        ExprKind::Binary(BinaryOp::And, a, b) => asks_for_header(program, a) && asks_for_header(program, b),
+        ExprKind::Read(place) => match place.path.split_last() {
+            Some((Step::Valid, path)) => {
+                let header = Place { var: place.var, path: path.to_vec() };
+                let fields = program.place_type(&header).and_then(|ty| match ty {
+                    ir::Type::Struct(id) => get(&program.structs, id).map(|header| header.fields.len()),
+                    _ => None,
+                });
+                (0..fields.unwrap_or(0)).filter_map(|i| u32::try_from(i).ok()).any(|i| {
+                    let known = known_field(program, &header.field(i));
+                    matches!(known, Some(Field::Source | Field::SourcePort))
+                })
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// What comes after the last dot.
+fn last_part(name: &str) -> SmolStr {
+    name.rsplit('.').next().unwrap_or(name).into()
 }
 
 /// A place up to where its path is computed, or goes into bits.

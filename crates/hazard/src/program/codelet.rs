@@ -7,8 +7,8 @@ use super::operations::{Kind, OperationId, Operations, State};
 use crate::config::Action;
 use crate::traffic::Field;
 use diagnostics::Span;
-use ir::lookup::get;
-use ir::{ObjectId, Program};
+use ir::Program;
+use ir::lookup::{get, index};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
@@ -16,8 +16,8 @@ use smol_str::SmolStr;
 #[derive(Clone, Debug)]
 pub struct Codelet {
     pub kind: CodeletKind,
-    /// What it reads and writes: extern objects, by name.
-    pub objects: Vec<(ObjectId, SmolStr)>,
+    /// What it reads and writes, by name.
+    pub objects: Vec<(State, SmolStr)>,
     /// Everything in it, in the order of the program.
     pub operations: Vec<OperationId>,
     /// The longest way from a read to a write.
@@ -42,7 +42,7 @@ pub struct Codelet {
 /// An action that an atomic block holds together with others.
 #[derive(Clone, Debug)]
 pub struct Part {
-    pub objects: Vec<(ObjectId, SmolStr)>,
+    pub objects: Vec<(State, SmolStr)>,
     pub cycles: u32,
     pub atom: Result<Atom, NoAtom>,
 }
@@ -54,6 +54,8 @@ pub enum CodeletKind {
     /// Nobody reads: the last one wins.
     WriteOnly,
     ReadModifyWrite,
+    /// A table is looked up, and what was not found is added to it.
+    AddOnMiss,
     /// A counter or a meter of the architecture.
     BuiltIn,
 }
@@ -70,9 +72,10 @@ impl Codelet {
     pub fn action(&self) -> Action {
         match self.kind {
             CodeletKind::ReadOnly => Action::read_only(self.cycles),
-            CodeletKind::WriteOnly | CodeletKind::ReadModifyWrite | CodeletKind::BuiltIn => {
-                Action::new(self.cycles)
-            }
+            CodeletKind::WriteOnly
+            | CodeletKind::ReadModifyWrite
+            | CodeletKind::AddOnMiss
+            | CodeletKind::BuiltIn => Action::new(self.cycles),
         }
     }
 }
@@ -118,15 +121,26 @@ fn of_circles(
         let stateful: Vec<OperationId> =
             circle.iter().copied().filter(|id| operations.all[*id].kind.state().is_some()).collect();
         let Some(first) = stateful.first() else { continue };
-        let mut objects: Vec<(ObjectId, SmolStr)> = stateful
+        let mut objects: Vec<(State, SmolStr)> = stateful
             .iter()
             .filter_map(|id| operations.all[*id].kind.state())
-            .map(|State::Object(id)| (id, get(&program.objects, id).map_or("?".into(), |o| o.name.clone())))
+            .map(|state| {
+                let name = match state {
+                    State::Object(id) => get(&program.objects, id).map(|o| o.name.clone()),
+                    State::Table(id) => get(&program.tables, id).map(|t| t.name.clone()),
+                };
+                (state, name.unwrap_or("?".into()))
+            })
             .collect();
-        objects.sort_unstable_by_key(|(id, _)| ir::lookup::index(*id));
+        objects.sort_unstable_by_key(|(state, _)| match state {
+            State::Object(id) => (0, index(*id)),
+            State::Table(id) => (1, index(*id)),
+        });
         objects.dedup();
         let has = |wanted: fn(Kind) -> bool| stateful.iter().any(|id| wanted(operations.all[*id].kind));
-        let kind = if !has(|kind| !matches!(kind, Kind::Update(_))) {
+        let kind = if has(|kind| matches!(kind.state(), Some(State::Table(_)))) {
+            CodeletKind::AddOnMiss
+        } else if !has(|kind| !matches!(kind, Kind::Update(_))) {
             CodeletKind::BuiltIn
         } else {
             match (has(|k| matches!(k, Kind::Read(_))), has(|k| matches!(k, Kind::Write(_)))) {
@@ -135,7 +149,7 @@ fn of_circles(
                 (_, _) => CodeletKind::ReadModifyWrite,
             }
         };
-        let (steps, cycles) = longest(operations, &circle);
+        let (steps, cycles) = longest_of(operations, &circle);
         let span = operations.all[*first].span;
         found.push(Codelet {
             kind,
@@ -240,9 +254,9 @@ fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>>
     found
 }
 
-/// The dearest way through the operations of a circle, in the order of the program; what comes from outside is
-/// ready before.
-fn longest(operations: &Operations, circle: &[OperationId]) -> (Vec<Step>, u32) {
+/// The dearest way through these operations of a circle, in the order of the program, and what it costs; what comes
+/// from outside is ready before.
+pub(super) fn longest_of(operations: &Operations, circle: &[OperationId]) -> (Vec<Step>, u32) {
     let mut best: FxHashMap<OperationId, (u32, Option<OperationId>)> = FxHashMap::default();
     for id in circle {
         let before = operations

@@ -54,6 +54,7 @@ costs! {
     hash = 2, CYCLES_MAX, "hashes and checksums";
     random = 1, CYCLES_MAX, "random numbers";
     table = 2, CYCLES_MAX, "looking a table up";
+    insert = 2, CYCLES_MAX, "adding the entry that was not found: a hash and a write";
     call = 10, CYCLES_MAX, "externs that Siding does not know";
     counter = 1, CYCLES_MAX, "counting: a read, an addition, a write";
     meter = 1, CYCLES_MAX, "a meter of the architecture: a block of its own in hardware";

@@ -13,10 +13,12 @@ mod costs;
 mod expr;
 mod fields;
 mod operations;
+mod paths;
 
 pub use atom::{Atom, NoAtom};
 pub use build::{Analysis, AtomicBlock, TooLarge, analyse};
 pub use codelet::{Codelet, CodeletKind, Part, Step};
 pub use costs::{CostError, Costs};
 pub use fields::{KeySource, known_field};
-pub use operations::{Kind, Operation, OperationId, Operations};
+pub use operations::{Kind, Operation, OperationId, Operations, State};
+pub use paths::{ActionPath, Branch, BranchId, BranchKind, Way, Ways, paths};

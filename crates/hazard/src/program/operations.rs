@@ -1,8 +1,10 @@
 //! What a packet computes, as a graph.
 
+use super::paths::Way;
 use diagnostics::Span;
 use ir::{ObjectId, TableId};
 use smol_str::SmolStr;
+use std::rc::Rc;
 
 pub type OperationId = usize;
 
@@ -35,9 +37,12 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     Object(ObjectId),
+    /// A table that packets add entries to.
+    Table(TableId),
 }
 
 impl Kind {
+    /// `None` of what leaves nothing behind.
     pub fn state(self) -> Option<State> {
         match self {
             Kind::Read(state) | Kind::Write(state) | Kind::Update(state) => Some(state),
@@ -73,8 +78,10 @@ impl Kind {
             Kind::Random => "random",
             Kind::Table(_) => "table",
             Kind::Call => "extern",
-            Kind::Read(_) => "read",
-            Kind::Write(_) => "write",
+            Kind::Read(State::Table(_)) => "look up",
+            Kind::Write(State::Table(_)) => "add an entry",
+            Kind::Read(State::Object(_)) => "read",
+            Kind::Write(State::Object(_)) => "write",
             Kind::Update(_) => "update",
         }
     }
@@ -96,6 +103,8 @@ pub struct Operation {
     ///
     /// [`Analysis::atomic_blocks`]: super::Analysis::atomic_blocks
     pub atomic: Option<usize>,
+    /// What has to be the case for a packet to come to it.
+    pub ways: Rc<[Way]>,
     pub span: Span,
 }
 

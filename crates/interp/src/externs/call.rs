@@ -134,7 +134,9 @@ impl Externs {
             }
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
-            ExternOp::User => return self.call_user(call, access),
+            ExternOp::User | ExternOp::AddEntry | ExternOp::SelectByDirection => {
+                return self.call_user(call, access);
+            }
             // Here packets run one after the other.
             ExternOp::AsyncBegin | ExternOp::AsyncEnd | ExternOp::AtomicBegin | ExternOp::AtomicEnd => {}
             ExternOp::EmitBegin => access.packet.emitted.clear(),

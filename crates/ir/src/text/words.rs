@@ -57,6 +57,11 @@ words! { ParamRole, "a role of a parameter":
     StandardMetadata = "StandardMetadata",
     OutputMetadata = "OutputMetadata",
     Accept = "Accept",
+    ParserInput = "ParserInput",
+    PreHeaders = "PreHeaders",
+    PreMetadata = "PreMetadata",
+    PreInput = "PreInput",
+    PreOutput = "PreOutput",
 }
 
 words! { FieldRole, "a role of a field":

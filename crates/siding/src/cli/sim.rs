@@ -84,7 +84,7 @@ pub struct SimSwitchArgs {
     /// Cycles of the stateful action, as 5, 1..30 or 2,4,8..16 [default: of the program, or 1..30]
     #[arg(long, visible_alias = "stages", value_name = "N,...", value_parser = LengthList::parse)]
     pub cycles: Option<LengthList>,
-    /// Actions of different length, with weights, as 3:0.7,10:0.3
+    /// Actions of different length, with weights, as 3:0.7,10:0.3; `program`: those of the program's paths
     #[arg(long, value_name = "N:WEIGHT,...", value_delimiter = ',', conflicts_with = "cycles")]
     pub mix: Vec<String>,
     /// Cycles from the read to the write, if they are fewer than the action has
@@ -142,6 +142,10 @@ pub struct SimArgs {
     /// Only explain the program
     #[arg(long, requires = "program", help_heading = "Program")]
     pub explain: bool,
+    /// How many packets go a way of the program that --explain names, as 25=0.3 or police=0.01 (repeatable); of the
+    /// others as many each. Implies --mix program
+    #[arg(long, value_name = "WAY=SHARE", requires = "program", conflicts_with_all = ["cycles", "lock_cycles"], value_delimiter = ',', help_heading = "Program")]
+    pub path_share: Vec<String>,
     /// Keep results in this file, and go on from there after an interruption
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,

@@ -41,6 +41,7 @@ mod sim;
 mod sim_figure;
 mod sim_grid;
 mod sim_output;
+mod sim_paths;
 mod sim_program;
 mod sim_sweep;
 mod sim_traffic;

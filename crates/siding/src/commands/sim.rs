@@ -3,7 +3,7 @@
 use super::bench_chart;
 use super::load::load_for_analysis;
 use super::sim_figure::figure;
-use super::sim_grid::{Frame, grid};
+use super::sim_grid::{Frame, grid, mixes};
 use super::sim_output::{heading, points_json, run_json, tables};
 use super::sim_program::{Explained, costs};
 use super::sim_sweep::Sweep;
@@ -71,7 +71,7 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
         return Ok(());
     }
     let cycles: Vec<u32> = (1..=30).collect();
-    let points = grid(args, &cycles, &Key::five_tuple())?;
+    let points = grid(args, &mixes(args, &cycles)?, &Key::five_tuple())?;
     let results = sweep.run(&points)?;
     let mut value = run_json(&traffic, &survey, &frame);
     value["points"] = Value::Array(points_json(&points, &results));

@@ -141,7 +141,11 @@ pub fn mixes(args: &SimArgs, cycles: &[u32]) -> Result<Vec<Vec<(Action, f64)>>, 
     if !(0.0..=1.0).contains(&switch.read_only) {
         return Err(usage(format!("--read-only {}: expected a share from 0 to 1", switch.read_only)));
     }
-    let mixes: Vec<Vec<(u32, f64)>> = if switch.mix.is_empty() {
+    let is_of_program = switch.mix == ["program"];
+    if is_of_program && args.program.is_none() {
+        return Err(usage("--mix program: there is no program"));
+    }
+    let mixes: Vec<Vec<(u32, f64)>> = if switch.mix.is_empty() || is_of_program {
         let cycles = switch.cycles.as_ref().map_or(cycles, |list| &list.0);
         cycles.iter().map(|n| vec![(*n, 1.0)]).collect()
     } else {
@@ -176,10 +180,9 @@ pub fn mixes(args: &SimArgs, cycles: &[u32]) -> Result<Vec<Vec<(Action, f64)>>, 
     Ok(mixes.collect())
 }
 
-/// All points that the options ask for. `cycles` and `key` are of the program, if there is one.
-pub fn grid(args: &SimArgs, cycles: &[u32], key: &Key) -> Result<Vec<Point>, Problem> {
+/// All points that the options ask for. `key` is of the program, if there is one.
+pub fn grid(args: &SimArgs, mixes: &[Vec<(Action, f64)>], key: &Key) -> Result<Vec<Point>, Problem> {
     let switch = &args.switch;
-    let mixes = mixes(args, cycles)?;
     let policies = match switch.policy.as_slice() {
         [] => vec![PolicyArg::None, PolicyArg::GlobalLock, PolicyArg::PerFlowLock],
         given => given.to_vec(),

@@ -1,13 +1,15 @@
 //! `siding sim prog.p4`: what of a program is stateful, said in words and simulated.
 
 use super::load::Analysable;
-use super::sim_grid::{Frame, Point, grid};
+use super::sim_grid::{Frame, Point, grid, mixes, usage};
 use super::sim_output::{heading, number, points_json, run_json, tables};
+use super::sim_paths::Shares;
 use super::sim_sweep::Sweep;
 use super::sim_traffic::{Problem, Survey, Traffic};
 use crate::cli::{PolicyArg, SimArgs};
 use crate::output::Exit;
 use diagnostics::{SourceMap, Span};
+use hazard::Action;
 use hazard::program::{
     Analysis, AtomicBlock, Codelet, CodeletKind, Costs, NoAtom, OperationId, Part, analyse,
 };
@@ -21,6 +23,7 @@ pub struct Explained<'a> {
     sources: &'a SourceMap,
     program: String,
     costs: Costs,
+    shares: Shares,
 }
 
 pub fn costs(args: &SimArgs) -> Result<Costs, Problem> {
@@ -34,7 +37,9 @@ impl<'a> Explained<'a> {
     pub fn new(loaded: &'a Analysable, args: &SimArgs, costs: Costs) -> Result<Explained<'a>, Problem> {
         let analysis = analyse(&loaded.program, &costs).map_err(|e| (e.to_string(), Exit::Environment))?;
         let program = args.program.as_ref().map_or(String::new(), |path| path.display().to_string());
-        Ok(Explained { analysis, sources: &loaded.sources, program, costs })
+        let line = |span: Span| loaded.sources.locate(span).map(|location| location.line);
+        let shares = Shares::new(&analysis, &line, &args.path_share)?;
+        Ok(Explained { analysis, sources: &loaded.sources, program, costs, shares })
     }
 
     fn line(&self, span: Span) -> Option<u32> {
@@ -68,6 +73,7 @@ impl<'a> Explained<'a> {
                 format!("{n} operations in a row between the read and the write, and atoms have one")
             }
             NoAtom::Conditions { n } => format!("{n} conditions in a row, and atoms have two at most"),
+            NoAtom::Table => "atoms are for values, not for entries of tables".to_string(),
             NoAtom::States { n } => format!("{n} values depend on each other, and atoms have two at most"),
         }
     }
@@ -83,6 +89,9 @@ impl<'a> Explained<'a> {
                 "read and written; what is written to one depends on what was read from the others, so they are one action"
             }
             CodeletKind::ReadModifyWrite => "read and written",
+            CodeletKind::AddOnMiss => {
+                "looked up, and what is not found is added: until then the next packet of the same key does not find it either"
+            }
             CodeletKind::BuiltIn => "counted or metered by the architecture, in a block of its own",
         };
         let _ = writeln!(text, "  state   {what}");
@@ -94,6 +103,9 @@ impl<'a> Explained<'a> {
         let steps = if steps.is_empty() { "nothing but memory".to_string() } else { steps.join(", ") };
         let _ = writeln!(text, "  from the read to the write: {}: {steps}", plural(codelet.cycles));
         let _ = writeln!(text, "  atoms   {}", self.atom_words(codelet));
+        if codelet.cycles > 1 {
+            text.push_str(&self.shares.words(&self.analysis, codelet));
+        }
         text
     }
 
@@ -183,6 +195,7 @@ impl<'a> Explained<'a> {
                     CodeletKind::ReadOnly => "read-only",
                     CodeletKind::WriteOnly => "write-only",
                     CodeletKind::ReadModifyWrite => "read-modify-write",
+                    CodeletKind::AddOnMiss => "add-on-miss",
                     CodeletKind::BuiltIn => "built-in",
                 },
                 "line": self.line(codelet.span),
@@ -196,6 +209,7 @@ impl<'a> Explained<'a> {
                 "atom": codelet.atom.ok().map(|atom| atom.to_string()),
                 "no_atom": codelet.atom.err().map(|reason| self.no_atom(reason)),
                 "needs_lock": needs_lock(codelet),
+                "paths": self.shares.json(&self.analysis, codelet),
                 "atomic": self.atomic_blocks(codelet).map(|block| block.name.as_str()).collect::<Vec<_>>(),
                 "parts": codelet.parts.iter().map(part_json).collect::<Vec<_>>(),
             })
@@ -213,18 +227,31 @@ impl<'a> Explained<'a> {
         sweep: &Sweep,
     ) -> Result<(Value, String), Problem> {
         let mut value = run_json(traffic, survey, frame);
+        let by_path = args.switch.mix == ["program"] || !args.path_share.is_empty();
+        if by_path && (args.switch.read_only > 0.0 || args.switch.lock_cycles.is_some()) {
+            return Err(usage(
+                "the program's paths say which packets only read, and for how long others lock",
+            ));
+        }
+        let ip_share = 1.0 - survey.n_other as f64 / survey.sizes.n().max(1) as f64;
         value["program"] = self.json();
         let mut text = self.text();
         let mut runs = Vec::new();
-        let mut done: Vec<(u32, Key)> = Vec::new();
-        let has_cycles = args.switch.cycles.is_some() || !args.switch.mix.is_empty();
+        let mut done: Vec<(Vec<(Action, f64)>, Key)> = Vec::new();
+        let has_cycles = args.switch.cycles.is_some() || !(args.switch.mix.is_empty() || by_path);
         for codelet in &self.analysis.codelets {
-            let action = (codelet.cycles, codelet.key.key());
+            let of_paths = by_path.then(|| self.shares.mix(&self.analysis, codelet, ip_share)).flatten();
+            let own_mix = of_paths.clone().unwrap_or_else(|| vec![(codelet.action(), 1.0)]);
+            let action = (own_mix, codelet.key.key());
             let is_slow = codelet.cycles > 1 && codelet.kind != CodeletKind::ReadOnly;
             if done.contains(&action) || !(is_slow || has_cycles) {
                 continue;
             }
-            let points = grid(args, &[codelet.cycles], &action.1)?;
+            let mixes = match of_paths {
+                Some(mix) => vec![mix],
+                None => mixes(args, &[codelet.cycles])?,
+            };
+            let points = grid(args, &mixes, &action.1)?;
             let results = sweep.run(&points)?;
             let names: Vec<&str> = codelet.objects.iter().map(|(_, name)| name.as_str()).collect();
             if runs.is_empty() {
@@ -249,6 +276,19 @@ impl<'a> Explained<'a> {
         value["runs"] = Value::Array(runs);
         Ok((value, text))
     }
+}
+
+/// `30.0 % take 5 cycles, 20.0 % only read`.
+fn mix_words(mix: &[(Action, f64)]) -> String {
+    let sum: f64 = mix.iter().map(|(_, weight)| weight).sum();
+    let each = mix.iter().map(|(action, weight)| {
+        let share = weight / sum * 100.0;
+        match action.lock_cycles {
+            0 => format!("{share:.1} % need no lock"),
+            n => format!("{share:.1} % hold it for {}", plural(n)),
+        }
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn part_json(part: &Part) -> Value {
@@ -317,6 +357,9 @@ fn verdict(codelet: &Codelet, points: &[Point], results: &[Value]) -> String {
                 format!("{} locks", point.queues.n_locks)
             ),
         };
+    }
+    if let Some(point) = points.first().filter(|point| point.mix.len() > 1) {
+        let _ = writeln!(text, "  of the packets  {}", mix_words(&point.mix));
     }
     if codelet.atom.is_ok() {
         let what = if codelet.parts.is_empty() { "it takes" } else { "each part takes" };
