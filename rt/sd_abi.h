@@ -373,7 +373,9 @@ enum sd_async_mode {
 /* What becomes of a packet when as many are under way as may be. */
 enum sd_async_full {
     SD_ASYNC_FULL_DROP,
-    SD_ASYNC_FULL_INLINE
+    SD_ASYNC_FULL_INLINE,
+    /* The same for those that come nevertheless: the host takes no more packets than may wait. */
+    SD_ASYNC_FULL_BACKPRESSURE
 };
 
 #define SD_ASYNC_BUCKETS 40u

@@ -168,6 +168,7 @@ pub mod async_mode {
 pub mod async_full {
     pub const DROP: u32 = 0;
     pub const INLINE: u32 = 1;
+    pub const BACKPRESSURE: u32 = 2;
 }
 
 /// A struct's size and the offsets of its fields, under their names in C.

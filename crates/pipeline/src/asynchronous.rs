@@ -27,10 +27,12 @@ pub enum AsyncMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     Drop,
-    /// The worker runs the block itself. Who takes no more packets than [`Worker::async_room`] says holds back whoever
-    /// sends.
-    #[default]
+    /// The worker runs the block itself.
     Inline,
+    /// The same, but there are few: whoever sends is held back, by taking no more packets than
+    /// [`Worker::async_room`] says.
+    #[default]
+    Backpressure,
 }
 
 /// How a worker treats a block.
@@ -242,6 +244,7 @@ impl Worker {
         way.full = match wanted.full {
             WhenFull::Drop => abi::async_full::DROP,
             WhenFull::Inline => abi::async_full::INLINE,
+            WhenFull::Backpressure => abi::async_full::BACKPRESSURE,
         };
     }
 
@@ -251,12 +254,12 @@ impl Worker {
         (0..n_blocks).filter_map(|block| self.way(block)).map(|way| way.n_in_flight as usize).sum()
     }
 
-    /// How many packets the worker may take before one of its blocks has as many as may be under way.
+    /// How many packets the worker may take before one of its blocks that hold back has as many as may be under way.
     pub fn async_room(&self) -> usize {
         let n_blocks = self.instance().pipeline().layout().asyncs.len();
         let suspending = (0..n_blocks)
             .filter_map(|block| self.way(block))
-            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.full != abi::async_full::DROP);
+            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.full == abi::async_full::BACKPRESSURE);
         suspending
             .map(|way| (way.capacity - way.n_in_flight.min(way.capacity)) as usize)
             .min()

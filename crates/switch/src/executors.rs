@@ -33,13 +33,15 @@ impl Wanted {
     /// From `mode=wait full=drop capacity=10 executor=crypto`; what is not understood says nothing.
     pub(crate) fn parse(settings: &str) -> Wanted {
         let mut wanted =
-            Wanted { mode: None, full: WhenFull::Inline, capacity: CAPACITY_DEFAULT, executor: None };
+            Wanted { mode: None, full: WhenFull::default(), capacity: CAPACITY_DEFAULT, executor: None };
         for (name, value) in settings.split(' ').filter_map(|one| one.split_once('=')) {
             match (name, value) {
                 ("mode", "inline") => wanted.mode = Some(AsyncMode::Inline),
                 ("mode", "wait") => wanted.mode = Some(AsyncMode::Wait),
                 ("mode", "suspend") => wanted.mode = Some(AsyncMode::Suspend),
                 ("full", "drop") => wanted.full = WhenFull::Drop,
+                ("full", "inline") => wanted.full = WhenFull::Inline,
+                ("full", "backpressure") => wanted.full = WhenFull::Backpressure,
                 ("capacity", n) => wanted.capacity = n.parse().unwrap_or(CAPACITY_DEFAULT),
                 ("executor", name) => wanted.executor = Some(name.to_owned()),
                 _ => {}

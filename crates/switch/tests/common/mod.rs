@@ -62,6 +62,11 @@ impl Wire {
         self.to_switch.lock().unwrap().push_back(packet.to_vec());
     }
 
+    /// Packets that the switch has not taken yet.
+    pub fn n_offered(&self) -> usize {
+        self.to_switch.lock().unwrap().len()
+    }
+
     pub fn n_received(&self) -> usize {
         self.from_switch.lock().unwrap().len()
     }
