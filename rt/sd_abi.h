@@ -380,6 +380,10 @@ enum sd_async_full {
 
 #define SD_ASYNC_BUCKETS 40u
 
+/* Of struct sd_suspended, at the beginning of the buffer of a packet that waits: its alignment, and where its `point` is. */
+#define SD_SUSPENDED_ALIGN 16u
+#define SD_SUSPENDED_POINT_AT (sizeof(struct sd_packet) + 8u)
+
 struct sd_channel;
 
 /* How one worker treats one asynchronous block, and what it has counted. The host sets the first five between bursts,
