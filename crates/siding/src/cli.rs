@@ -6,8 +6,8 @@ mod native;
 mod sim;
 
 pub use bench::{
-    AddressesArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args, BenchTablesArgs, FlowsArg,
-    LengthsArg, MeasureArgs, TrafficArgs,
+    AddressesArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args, BenchRegistersArgs,
+    BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
 };
 pub use live::{Address, AsyncModeArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
@@ -471,6 +471,8 @@ pub enum BenchCommand {
     Programs(BenchTablesArgs),
     /// Time packets that wait for another core, beside other ways of calling an extern
     Async(BenchAsyncArgs),
+    /// Count updates of registers that workers lose, and what locks cost, beside what `siding sim` says
+    Registers(BenchRegistersArgs),
     /// Count simulated packets a second through the models of `siding sim`
     Sim(BenchSimArgs),
 }

@@ -48,3 +48,30 @@ fn waits_for_another_core_are_measured_beside_contexts_of_the_c_library() {
     let context = value["lines"][0]["context_bytes"].as_u64().unwrap();
     assert!(context <= 64, "{context}");
 }
+
+#[test]
+fn workers_lose_updates_unless_something_keeps_them_apart() {
+    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["bench", "registers", "--quick", "--json", "--runs", "1", "--steps", "100"])
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    if messages.contains("no C compiler was found") || messages.contains("two workers need a core each") {
+        return;
+    }
+    assert!(output.status.success(), "{messages}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Two numbers of workers, four kinds of cells, five ways.
+    let lines = value["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 40, "{value}");
+    let goals = value["goals"].as_array().unwrap();
+    assert!(goals.len() == 4 && goals.iter().all(|goal| goal["met"] == true), "{value}");
+    let simulated = |work: &str| {
+        let is_it = |line: &&serde_json::Value| {
+            line["work"] == work && line["workers"] == 2 && line["path"] == "plain"
+        };
+        lines.iter().find(is_it).unwrap()["simulated_lost"].as_f64().unwrap()
+    };
+    assert!(simulated("one cell") > simulated("16 cells") && simulated("16 cells") > 0.0, "{value}");
+    assert_eq!(simulated("65536 cells, sharded"), 0.0);
+}

@@ -105,6 +105,15 @@ pub struct BenchAsyncArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct BenchRegistersArgs {
+    /// Products, each of the one before, between the read and the write [default: 0,10,100, with --quick 0,100]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub steps: Vec<u64>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct BenchTablesArgs {
     #[command(flatten)]
     pub measure: MeasureArgs,

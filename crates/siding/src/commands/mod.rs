@@ -11,6 +11,7 @@ mod bench_lines;
 mod bench_measure;
 mod bench_native;
 mod bench_programs;
+mod bench_registers;
 mod bench_scenes;
 mod bench_sim;
 mod bench_tables;
@@ -86,6 +87,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Bench(BenchCommand::Acl(args)) => bench_tables::acl(&args),
         Command::Bench(BenchCommand::Programs(args)) => bench_programs::run(&args),
         Command::Bench(BenchCommand::Async(args)) => bench_async::run(&args),
+        Command::Bench(BenchCommand::Registers(args)) => bench_registers::run(&args),
         Command::Bench(BenchCommand::Sim(args)) => bench_sim::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
