@@ -373,10 +373,16 @@ enum sd_async_mode {
 /* What becomes of a packet when as many are under way as may be. */
 enum sd_async_full {
     SD_ASYNC_FULL_DROP,
-    SD_ASYNC_FULL_INLINE
+    SD_ASYNC_FULL_INLINE,
+    /* The same for those that come nevertheless: the host takes no more packets than may wait. */
+    SD_ASYNC_FULL_BACKPRESSURE
 };
 
 #define SD_ASYNC_BUCKETS 40u
+
+/* Of struct sd_suspended, at the beginning of the buffer of a packet that waits: its alignment, and where its `point` is. */
+#define SD_SUSPENDED_ALIGN 16u
+#define SD_SUSPENDED_POINT_AT (sizeof(struct sd_packet) + 8u)
 
 struct sd_channel;
 

@@ -20,6 +20,7 @@
 #define SD_ASYNC_H
 
 #include <sched.h>
+#include <time.h>
 
 #include "sd_burst.h"
 #include "sd_ring.h"
@@ -31,7 +32,10 @@
 #define SD_ASYNC_SPINS 2048u
 
 /* Contexts begin at a multiple of this. */
-#define SD_ASYNC_ALIGN 16u
+#define SD_ASYNC_ALIGN SD_SUSPENDED_ALIGN
+
+/* A worker that has waited for so long goes on with other packets: the executor may hang. */
+#define SD_ASYNC_PATIENCE_NS UINT64_C(100000000)
 
 /* At the beginning of the buffer of a packet that waits; what the program keeps follows. */
 struct sd_suspended {
@@ -46,6 +50,8 @@ struct sd_suspended {
     /* Bytes of the headroom that are the context's. */
     uint32_t n_taken;
 } __attribute__((aligned(SD_ASYNC_ALIGN)));
+
+_Static_assert(offsetof(struct sd_suspended, point) == SD_SUSPENDED_POINT_AT, "the host looks there");
 
 struct sd_channel {
     struct sd_ring requests;
@@ -75,7 +81,6 @@ SD_INLINE void sd_relax(void)
     __asm__ volatile("yield");
 }
 #else
-#include <time.h>
 SD_INLINE uint64_t sd_cycles(void)
 {
     struct timespec t;
@@ -170,20 +175,36 @@ SD_LOCAL void sd_async_flush(struct sd_worker *w)
     }
 }
 
-/* The executor does it, and this worker waits. */
-SD_LOCAL void sd_async_wait(struct sd_async_way *way, struct sd_suspended *s)
+SD_COLD uint64_t sd_monotonic_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* The executor does it, and this worker waits. False when that takes too long: then the packet is under way. */
+SD_LOCAL bool sd_async_wait(struct sd_async_way *way, struct sd_suspended *s)
 {
     void *item = s;
+    uint64_t begin_ns = 0;
+    s->since = sd_cycles();
     while (!sd_ring_push(&way->channel->requests, &item, 1))
         sd_relax();
     /* Nothing else is under way there. */
     for (uint32_t n = 1; !sd_ring_pop(&way->channel->completions, &item, 1); n++) {
         sd_relax();
         /* The executor may want this very core. */
-        if (n % SD_ASYNC_SPINS == 0)
+        if (n % SD_ASYNC_SPINS == 0) {
             sched_yield();
+            uint64_t now_ns = sd_monotonic_ns();
+            if (begin_ns == 0)
+                begin_ns = now_ns;
+            if (now_ns - begin_ns > SD_ASYNC_PATIENCE_NS)
+                return false;
+        }
     }
     way->n_waited++;
+    return true;
 }
 
 /*
@@ -197,8 +218,10 @@ SD_INLINE bool sd_async_send(struct sd_worker *w)
     way->n_sent++;
     /* A worker that has just been told to wait does so when those that it sent before are back. */
     if (way->mode == SD_ASYNC_WAIT && way->n_in_flight == 0) {
-        sd_async_wait(way, s);
-        return true;
+        if (sd_async_wait(way, s))
+            return true;
+        way->n_in_flight++;
+        return false;
     }
     way->n_in_flight++;
     way->waiting[way->n_waiting++] = s;

@@ -164,10 +164,15 @@ pub mod async_mode {
     pub const SUSPEND: u32 = 2;
 }
 
+/// Where `struct sd_suspended` begins, and the offset of its `point`.
+pub const SUSPENDED_ALIGN: usize = 16;
+pub const SUSPENDED_POINT_AT: usize = size_of::<Packet>() + 8;
+
 /// `enum sd_async_full`
 pub mod async_full {
     pub const DROP: u32 = 0;
     pub const INLINE: u32 = 1;
+    pub const BACKPRESSURE: u32 = 2;
 }
 
 /// A struct's size and the offsets of its fields, under their names in C.

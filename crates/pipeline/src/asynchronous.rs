@@ -7,9 +7,11 @@
 use crate::abi;
 use crate::instance::Instance;
 use crate::load::{AsyncFunctions, Pipeline};
+use crate::presence::Presence;
 use crate::worker::Worker;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where the block of a packet is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,10 +29,12 @@ pub enum AsyncMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     Drop,
-    /// The worker runs the block itself. Who takes no more packets than [`Worker::async_room`] says holds back whoever
-    /// sends.
-    #[default]
+    /// The worker runs the block itself.
     Inline,
+    /// The same, but there are few: whoever sends is held back, by taking no more packets than
+    /// [`Worker::async_room`] says.
+    #[default]
+    Backpressure,
 }
 
 /// How a worker treats a block.
@@ -42,6 +46,9 @@ pub struct Way {
 
 /// Packets under way from one worker to one block, unless something else is said.
 pub const CAPACITY_DEFAULT: u32 = 1000;
+
+/// An executor that does nothing for so long, with something to do, is lost, unless something else is said.
+pub const PATIENCE_DEFAULT: Duration = Duration::from_secs(2);
 
 /// What a worker has counted of one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +63,11 @@ pub struct AsyncCounts {
     pub n_sent: u64,
     pub n_waited: u64,
     pub n_done: u64,
-    /// Because too many were under way.
+    /// Because too many were under way, or the executor is lost.
     pub n_dropped: u64,
+    /// Packets that went to the executor and were given up.
+    pub n_lost: u64,
+    pub is_lost: bool,
     /// From being sent to going on, of those that came back.
     pub waited: Times,
 }
@@ -105,6 +115,17 @@ pub(crate) struct Channel {
     _pipeline: Arc<Pipeline>,
 }
 
+/// A worker's end of one.
+#[derive(Debug)]
+pub(crate) struct ChannelEnd {
+    _channel: Arc<Channel>,
+    block: usize,
+    /// Of the executor, and what was seen of it last.
+    presence: Arc<Presence>,
+    beats: u64,
+    silent: Duration,
+}
+
 // SAFETY: rings that one thread puts into and another takes out of (`rt/sd_ring.h`): each end is used by the worker, or
 // the executor, that was connected to it, and that somebody has alone.
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
@@ -130,6 +151,7 @@ pub struct Executor {
     functions: Option<AsyncFunctions>,
     channels: Vec<Arc<Channel>>,
     raw: Vec<*mut abi::Channel>,
+    presence: Arc<Presence>,
 }
 
 // SAFETY: the raw pointers are those of `channels`, which are `Send`.
@@ -141,7 +163,20 @@ impl Executor {
     pub fn new(mut worker: Worker) -> Result<Executor, externs::OpenError> {
         worker.open_externs()?;
         let functions = worker.instance().pipeline().functions().asynchronous;
-        Ok(Executor { worker, functions, channels: Vec::new(), raw: Vec::new() })
+        let presence = Arc::new(Presence::new(PATIENCE_DEFAULT));
+        worker.instance().add_executor(Arc::clone(&presence));
+        worker.context_mut().presence = Some(Arc::clone(&presence));
+        Ok(Executor { worker, functions, channels: Vec::new(), raw: Vec::new(), presence })
+    }
+
+    /// How it is seen by others.
+    pub fn presence(&self) -> &Arc<Presence> {
+        &self.presence
+    }
+
+    /// How long the control plane waits for a block before it gives the executor up.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.presence.set_patience(patience);
     }
 
     pub fn instance(&self) -> &Arc<Instance> {
@@ -182,19 +217,25 @@ impl Executor {
         way.capacity = capacity;
         let channel =
             Arc::new(Channel { raw, functions, _pipeline: Arc::clone(self.worker.instance().pipeline()) });
-        worker.channels.push(Arc::clone(&channel));
+        worker.channels.push(ChannelEnd {
+            _channel: Arc::clone(&channel),
+            block,
+            presence: Arc::clone(&self.presence),
+            beats: 0,
+            silent: Duration::ZERO,
+        });
         self.raw.push(raw.as_ptr());
         self.channels.push(channel);
         Ok(())
     }
 
-    /// Runs the blocks of packets that have come; gives how many.
+    /// Runs the blocks of packets that have come; gives how many: none when the executor is lost.
     pub fn serve(&mut self, step_budget: u32, now_ns: u64) -> usize {
         let Some(functions) = self.functions else { return 0 };
         let n = u32::try_from(self.raw.len()).unwrap_or(u32::MAX);
         let instance = Arc::clone(self.worker.instance());
         self.worker.prepare(step_budget, now_ns);
-        let entered = instance.enter_as_executor();
+        let Some(entered) = instance.enter_as_executor(&self.presence) else { return 0 };
         // SAFETY: worker and channels are ours, the channels at this end; the executors' gate is held.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let n_served = unsafe { (functions.serve)(self.worker.raw_ptr(), self.raw.as_ptr(), n) };
@@ -209,6 +250,13 @@ impl Executor {
             cycles: way.served_cycles,
             buckets: way.served,
         })
+    }
+}
+
+/// Who is dropped gives nothing back.
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.presence.lose();
     }
 }
 
@@ -231,8 +279,12 @@ impl Worker {
         Some(unsafe { &mut *self.raw().async_ways.add(block) })
     }
 
-    /// From the next burst on. A block without executor stays where it is, whatever is said.
+    /// From the next burst on. A block without executor stays where it is, and one whose executor is lost is treated as
+    /// [`give_up`](crate::Bursts::give_up) says, whatever is said.
     pub fn set_way(&mut self, block: usize, wanted: Way) {
+        if self.lost.contains_key(&block) {
+            return;
+        }
         let Some(way) = self.way_mut(block) else { return };
         way.mode = match wanted.mode {
             AsyncMode::Wait if !way.channel.is_null() => abi::async_mode::WAIT,
@@ -242,6 +294,7 @@ impl Worker {
         way.full = match wanted.full {
             WhenFull::Drop => abi::async_full::DROP,
             WhenFull::Inline => abi::async_full::INLINE,
+            WhenFull::Backpressure => abi::async_full::BACKPRESSURE,
         };
     }
 
@@ -251,16 +304,58 @@ impl Worker {
         (0..n_blocks).filter_map(|block| self.way(block)).map(|way| way.n_in_flight as usize).sum()
     }
 
-    /// How many packets the worker may take before one of its blocks has as many as may be under way.
+    /// How many packets the worker may take before one of its blocks that hold back has as many as may be under way.
     pub fn async_room(&self) -> usize {
         let n_blocks = self.instance().pipeline().layout().asyncs.len();
         let suspending = (0..n_blocks)
             .filter_map(|block| self.way(block))
-            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.full != abi::async_full::DROP);
+            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.full == abi::async_full::BACKPRESSURE);
         suspending
             .map(|way| (way.capacity - way.n_in_flight.min(way.capacity)) as usize)
             .min()
             .unwrap_or(usize::MAX)
+    }
+
+    /// A block whose executor is lost, and which is still connected to it: somebody else says so, or it has done nothing for
+    /// longer than `patience` while packets of this worker were under way. `passed` is the time since the last call; more
+    /// than some milliseconds say rather that this thread could not run.
+    pub fn lost_block(&mut self, passed: Duration, patience: Duration) -> Option<usize> {
+        let mut channels = std::mem::take(&mut self.channels);
+        for end in &mut channels {
+            let beats = end.presence.beats();
+            let is_awaited = self.way(end.block).is_some_and(|way| way.n_in_flight > 0);
+            if !is_awaited || beats != end.beats {
+                (end.beats, end.silent) = (beats, Duration::ZERO);
+                continue;
+            }
+            end.silent += passed;
+            if end.silent > patience {
+                end.presence.lose();
+            }
+        }
+        let lost = channels.iter().find(|end| end.presence.is_lost()).map(|end| end.block);
+        self.channels = channels;
+        lost
+    }
+
+    /// A block's executor is asked no more. What is under way does not come back: it is the executor's from now on. A
+    /// worker that may run the block itself when too many are under way does so; otherwise packets that come to the block are
+    /// dropped: what an executor could not do had better not be tried by the worker.
+    pub(crate) fn give_up(&mut self, block: usize) {
+        let Some(way) = self.way_mut(block) else { return };
+        let n_lost = u64::from(way.n_in_flight);
+        if way.full == abi::async_full::INLINE {
+            way.mode = abi::async_mode::INLINE;
+        } else {
+            way.mode = abi::async_mode::SUSPEND;
+            way.full = abi::async_full::DROP;
+        }
+        way.channel = ptr::null_mut();
+        way.capacity = 0;
+        way.n_in_flight = 0;
+        way.n_waiting = 0;
+        *self.lost.entry(block).or_default() += n_lost;
+        self.channels.retain(|end| end.block != block);
     }
 
     pub fn async_counts(&self, block: usize) -> AsyncCounts {
@@ -274,6 +369,8 @@ impl Worker {
             n_waited: way.n_waited,
             n_done: way.n_done,
             n_dropped: way.n_dropped,
+            n_lost: self.lost.get(&block).copied().unwrap_or(0),
+            is_lost: self.lost.contains_key(&block),
             waited: Times { n: way.n_done, cycles: way.waited_cycles, buckets: way.waited },
         }
     }

@@ -7,6 +7,7 @@ use crate::abi::{self, verdict};
 use crate::native::{Listener, Native};
 use device::traffic::{Departed, Destination, Output, Totals, reason};
 use device::{Config, Executor, Switch};
+use rustc_hash::FxHashSet;
 use std::marker::PhantomData;
 
 /// How packets of a burst go.
@@ -150,6 +151,20 @@ struct Waiting {
 // SAFETY: buffers of packets that `Executor::connect` promises to keep; nothing about them belongs to a thread.
 #[expect(unsafe_code, reason = "raw pointers make it none")]
 unsafe impl Send for Waiting {}
+
+impl Waiting {
+    /// The block at which a packet waits that is at an executor.
+    fn block(&self) -> usize {
+        let skipped = self.storage.align_offset(abi::SUSPENDED_ALIGN);
+        let at = self.storage.wrapping_add(skipped + abi::SUSPENDED_POINT_AT).cast::<u32>();
+        // SAFETY: the context's head is at the first aligned address of the buffer (`sd_async_suspend`), which stays where it
+        // is (`Executor::connect`). This member is written by the worker alone, before the packet is sent; the executor
+        // reads it.
+        #[expect(unsafe_code, reason = "a buffer that somebody keeps")]
+        let point = unsafe { at.read() };
+        point as usize
+    }
+}
 
 /// Packets that are taken back at once.
 const RESUMED_MAX: usize = 64;
@@ -334,6 +349,21 @@ impl Bursts {
         self.add_dropped(&mut totals);
         switch.add_totals(&totals);
         n_resumed
+    }
+
+    /// Gives up packets that wait at a block whose executor is lost ([`Worker::lost_block`](crate::Worker::lost_block));
+    /// gives their tokens. Their buffers must never be used again: the executor may still write to them.
+    pub fn give_up(&mut self, switch: &mut Switch<Native>, block: usize) -> Vec<u64> {
+        let free: FxHashSet<u32> = self.free.iter().copied().collect();
+        let mut tokens = Vec::new();
+        for (slot, waiting) in (0..).zip(&self.waiting) {
+            if !free.contains(&slot) && waiting.block() == block {
+                tokens.push(waiting.token);
+                self.free.push(slot);
+            }
+        }
+        switch.executor.worker.give_up(block);
+        tokens
     }
 
     fn add_dropped(&mut self, totals: &mut Totals) {

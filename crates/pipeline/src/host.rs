@@ -3,6 +3,7 @@
 use crate::abi;
 use crate::layout::{ArgLayout, CallLayout, ValueLayout};
 use crate::load::Pipeline;
+use crate::presence::Presence;
 use crate::trace::Tracing;
 use crate::values::{decode, encode};
 use arch::{Architecture, ExternOp};
@@ -33,6 +34,8 @@ pub(crate) struct HostContext {
     pub(crate) messages: Vec<String>,
     /// Of code that tells every step.
     pub(crate) tracing: Option<Tracing>,
+    /// Of executors: externs may hang.
+    pub(crate) presence: Option<Arc<Presence>>,
 }
 
 impl HostContext {
@@ -47,6 +50,7 @@ impl HostContext {
             stopped: VecDeque::new(),
             messages: Vec::new(),
             tracing: None,
+            presence: None,
         }
     }
 
@@ -140,15 +144,42 @@ pub(crate) unsafe extern "C" fn call(
     let (n_args, n_result) = (call.args_bytes, call.result.map_or(0, |result| result.size));
     // SAFETY: the caller's promise.
     let (args, result, packet) = unsafe { (bytes(args, n_args), bytes(result, n_result), &mut *packet) };
-    let packet_length = packet.length_bytes;
-    let is_supplied = !context.user.is_empty() && context.user.contains_key(&call.name);
-    if !is_supplied && context.externs.bound().has(index as usize) {
+    let Some(presence) = context.presence.take() else {
         // SAFETY: the packet is the one that runs, which C has for itself (rt/sd_abi.h).
-        if let Some(end) = unsafe { context.call_extern(index, packet, args, result) } {
-            return end;
+        return unsafe { context.run(index, packet, args, result) };
+    };
+    // SAFETY: as above.
+    let end = presence.call(|| unsafe { context.run(index, packet, args, result) });
+    context.presence = Some(presence);
+    end
+}
+
+impl HostContext {
+    /// Any extern; gives `SD_END_*`.
+    ///
+    /// # Safety
+    ///
+    /// That of [`call_extern`](Self::call_extern).
+    #[expect(unsafe_code, reason = "memory of C")]
+    unsafe fn run(
+        &mut self,
+        index: u32,
+        packet: &mut abi::Packet,
+        args: &mut [u8],
+        result: &mut [u8],
+    ) -> u32 {
+        let packet_length = packet.length_bytes;
+        let pipeline = Arc::clone(&self.pipeline);
+        let Some(call) = pipeline.layout().calls.get(index as usize) else { return abi::end::DONE };
+        let is_supplied = !self.user.is_empty() && self.user.contains_key(&call.name);
+        if !is_supplied && self.externs.bound().has(index as usize) {
+            // SAFETY: the caller's promise.
+            if let Some(end) = unsafe { self.call_extern(index, packet, args, result) } {
+                return end;
+            }
         }
+        self.call(index, args, result, u64::from(packet_length))
     }
-    context.call(index, args, result, u64::from(packet_length))
 }
 
 /// # Safety

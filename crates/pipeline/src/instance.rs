@@ -3,6 +3,7 @@
 use crate::abi;
 use crate::load::Pipeline;
 use crate::ops::Ops;
+use crate::presence::{Inside, Presence};
 use crate::worker::Worker;
 use device::store::Profile;
 use device::store::shape::{TableShape, ValueSetShape};
@@ -12,7 +13,7 @@ use ir::{ObjectId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// What exists once for all workers.
 ///
@@ -25,8 +26,10 @@ pub struct Instance {
     pipeline: Arc<Pipeline>,
     program: Arc<Program>,
     gate: RwLock<ControlState>,
-    /// The same for executors. A worker that waits for one holds its own gate; so theirs is another one, closed after it.
-    executors: RwLock<()>,
+    /// The same for executors, of which one may hang. A worker that waits for one holds its own gate; so theirs is another
+    /// one, closed after it.
+    are_executors_closed: AtomicBool,
+    executors: Mutex<Vec<Arc<Presence>>>,
     /// Workers that somebody has.
     taken: Vec<AtomicBool>,
 }
@@ -124,7 +127,8 @@ impl Instance {
             pipeline,
             program,
             gate: RwLock::new(state),
-            executors: RwLock::new(()),
+            are_executors_closed: AtomicBool::new(false),
+            executors: Mutex::default(),
             taken,
         }))
     }
@@ -167,13 +171,23 @@ impl Instance {
     /// No worker is within a burst while the guard lives.
     pub(crate) fn close(&self) -> Exclusive<'_> {
         let state = self.gate.write().unwrap_or_else(PoisonError::into_inner);
-        let executors = self.executors.write().unwrap_or_else(PoisonError::into_inner);
-        Exclusive { state, _executors: executors, instance: self }
+        self.are_executors_closed.store(true, Ordering::SeqCst);
+        let exclusive = Exclusive { state, instance: self };
+        let executors = self.executors.lock().unwrap_or_else(PoisonError::into_inner);
+        executors.iter().for_each(|presence| presence.wait_outside());
+        exclusive
     }
 
-    /// The same as [`enter`](Self::enter) for executors.
-    pub(crate) fn enter_as_executor(&self) -> RwLockReadGuard<'_, ()> {
-        self.executors.read().unwrap_or_else(PoisonError::into_inner)
+    /// From now on nothing changes while this executor is within a block.
+    pub(crate) fn add_executor(&self, presence: Arc<Presence>) {
+        let mut executors = self.executors.lock().unwrap_or_else(PoisonError::into_inner);
+        executors.retain(|presence| !presence.is_gone());
+        executors.push(presence);
+    }
+
+    /// The same as [`enter`](Self::enter) for an executor; `None` when it is lost.
+    pub(crate) fn enter_as_executor<'a>(&self, presence: &'a Presence) -> Option<Inside<'a>> {
+        presence.enter(&self.are_executors_closed)
     }
 }
 
@@ -190,8 +204,13 @@ impl Drop for Instance {
 /// The instance for the control plane alone.
 pub(crate) struct Exclusive<'a> {
     pub(crate) state: RwLockWriteGuard<'a, ControlState>,
-    _executors: RwLockWriteGuard<'a, ()>,
     instance: &'a Instance,
+}
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        self.instance.are_executors_closed.store(false, Ordering::Release);
+    }
 }
 
 impl Exclusive<'_> {

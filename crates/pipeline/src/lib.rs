@@ -36,6 +36,7 @@ mod native;
 mod native_store;
 mod ops;
 mod packet;
+mod presence;
 mod state;
 mod trace;
 mod worker;
@@ -43,7 +44,7 @@ mod worker;
 pub(crate) use externs::values;
 
 pub use asynchronous::{
-    AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Executor, Times, Way, WhenFull,
+    AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Executor, PATIENCE_DEFAULT, Times, Way, WhenFull,
 };
 pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};
 pub use burst::{BurstPacket, Bursts, Fate, Path, Resumed};
@@ -58,4 +59,5 @@ pub use layout::Layout;
 pub use load::{LoadError, Pipeline};
 pub use native::{Listener, Native, NativeError, Observing, native_device};
 pub use packet::Packet;
+pub use presence::Presence;
 pub use worker::Worker;

@@ -1,7 +1,7 @@
 //! What one thread runs packets with.
 
 use crate::abi;
-use crate::asynchronous::Channel;
+use crate::asynchronous::ChannelEnd;
 use crate::host::HostContext;
 use crate::instance::{ControlState, Instance, Published};
 use crate::packet::Packet;
@@ -10,6 +10,7 @@ use crate::trace::Tracing;
 use device::UserExtern;
 use externs::{OpenError, Session};
 use smol_str::SmolStr;
+use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -27,7 +28,9 @@ pub struct Worker {
     newer: Option<Arc<Published>>,
     seen_version: u64,
     /// To executors; `raw` has their addresses.
-    pub(crate) channels: Vec<Arc<Channel>>,
+    pub(crate) channels: Vec<ChannelEnd>,
+    /// Packets that executors have not given back, of blocks whose executor is lost.
+    pub(crate) lost: BTreeMap<usize, u64>,
 }
 
 // SAFETY: whoever has a Worker has alone what its pointers lead to; nothing there belongs to a thread: the functions
@@ -59,6 +62,7 @@ impl Worker {
             newer: None,
             seen_version: 0,
             channels: Vec::new(),
+            lost: BTreeMap::new(),
         };
         worker.raw_mut().host = host.as_ptr();
         worker

@@ -119,6 +119,11 @@ const NUMBERS: &[(&str, u64)] = &[
     ("SD_ARG_REF", abi::arg::REF as u64),
     ("SD_ARG_STRING", abi::arg::STRING as u64),
     ("SD_ARG_ABSENT", abi::arg::ABSENT as u64),
+    ("SD_SUSPENDED_ALIGN", abi::SUSPENDED_ALIGN as u64),
+    ("SD_SUSPENDED_POINT_AT", abi::SUSPENDED_POINT_AT as u64),
+    ("SD_ASYNC_FULL_DROP", abi::async_full::DROP as u64),
+    ("SD_ASYNC_FULL_INLINE", abi::async_full::INLINE as u64),
+    ("SD_ASYNC_FULL_BACKPRESSURE", abi::async_full::BACKPRESSURE as u64),
     ("SD_NO_FIELD_LIST", abi::NO_FIELD_LIST as u64),
     ("SD_DEFAULT_ENTRY", abi::DEFAULT_ENTRY),
 ];

@@ -4,7 +4,7 @@ use crate::affinity;
 use crate::clock::Clock;
 use crate::options::Options;
 use crate::plane::StartFault;
-use pipeline::{AsyncMode, CAPACITY_DEFAULT, Executor, Instance, Native, Times, Way, WhenFull};
+use pipeline::{AsyncMode, CAPACITY_DEFAULT, Executor, Instance, Native, Presence, Times, Way, WhenFull};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -15,8 +15,6 @@ const N_SPINS: u32 = 200;
 const N_YIELDS: u32 = 1000;
 /// What a packet waits for an executor that sleeps, at most.
 const SLEEP: Duration = Duration::from_micros(50);
-/// An executor that does not end by then is left alone.
-const END_TIME: Duration = Duration::from_secs(2);
 /// How often what executors have counted is brought up to date, in turns.
 const N_TURNS_PUBLISHED: u32 = 1024;
 
@@ -33,13 +31,15 @@ impl Wanted {
     /// From `mode=wait full=drop capacity=10 executor=crypto`; what is not understood says nothing.
     pub(crate) fn parse(settings: &str) -> Wanted {
         let mut wanted =
-            Wanted { mode: None, full: WhenFull::Inline, capacity: CAPACITY_DEFAULT, executor: None };
+            Wanted { mode: None, full: WhenFull::default(), capacity: CAPACITY_DEFAULT, executor: None };
         for (name, value) in settings.split(' ').filter_map(|one| one.split_once('=')) {
             match (name, value) {
                 ("mode", "inline") => wanted.mode = Some(AsyncMode::Inline),
                 ("mode", "wait") => wanted.mode = Some(AsyncMode::Wait),
                 ("mode", "suspend") => wanted.mode = Some(AsyncMode::Suspend),
                 ("full", "drop") => wanted.full = WhenFull::Drop,
+                ("full", "inline") => wanted.full = WhenFull::Inline,
+                ("full", "backpressure") => wanted.full = WhenFull::Backpressure,
                 ("capacity", n) => wanted.capacity = n.parse().unwrap_or(CAPACITY_DEFAULT),
                 ("executor", name) => wanted.executor = Some(name.to_owned()),
                 _ => {}
@@ -52,7 +52,7 @@ impl Wanted {
 /// The executors of one program, before and while they run. Ends them when it is dropped.
 pub(crate) struct Executors {
     waiting: Vec<Executor>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<(JoinHandle<()>, Arc<Presence>)>,
     stop: Arc<AtomicBool>,
     /// By block: what all of them have counted.
     served: Arc<Mutex<Vec<Vec<Times>>>>,
@@ -61,6 +61,8 @@ pub(crate) struct Executors {
     owners: Vec<usize>,
     mode: Option<AsyncMode>,
     step_budget: u32,
+    /// An executor that does not end by then is left alone.
+    patience: Duration,
 }
 
 /// How many a program wants: one for each name that its blocks give, or as many as the user says; none where
@@ -89,7 +91,9 @@ impl Executors {
         let mut waiting = Vec::new();
         for _ in 0..n {
             let worker = instance.take_worker().ok_or(StartFault::NoWorker)?;
-            waiting.push(Executor::new(worker)?);
+            let mut executor = Executor::new(worker)?;
+            executor.set_patience(options.executor_timeout);
+            waiting.push(executor);
         }
         let mut names: Vec<Option<String>> = Vec::new();
         let owners = blocks.iter().map(|wanted| {
@@ -110,6 +114,7 @@ impl Executors {
             owners,
             mode: options.async_mode,
             step_budget,
+            patience: options.executor_timeout,
         })
     }
 
@@ -136,6 +141,7 @@ impl Executors {
             let (stop, served) = (Arc::clone(&self.stop), Arc::clone(&self.served));
             let core = cores.get(number % cores.len().max(1)).copied();
             let (n_blocks, step_budget) = (self.blocks.len(), self.step_budget);
+            let presence = Arc::clone(executor.presence());
             let run = move || {
                 if let Some(core) = core {
                     // Elsewhere it works, too.
@@ -147,7 +153,7 @@ impl Executors {
                     served[number] = times;
                 };
                 let (mut n_idle, mut n_turns) = (0u32, 0u32);
-                while !stop.load(Ordering::Acquire) {
+                while !stop.load(Ordering::Acquire) && !executor.presence().is_lost() {
                     n_turns = n_turns.wrapping_add(1);
                     if n_turns.is_multiple_of(N_TURNS_PUBLISHED) {
                         publish(&executor);
@@ -172,7 +178,7 @@ impl Executors {
                 while executor.serve(step_budget, clock.now_ns()) > 0 {}
             };
             let builder = std::thread::Builder::new().name(format!("executor {number}"));
-            self.threads.push(builder.spawn(run)?);
+            self.threads.push((builder.spawn(run)?, presence));
         }
         Ok(())
     }
@@ -191,9 +197,10 @@ impl Executors {
 impl Drop for Executors {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        let deadline = Instant::now() + END_TIME;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < deadline {
+        let deadline = Instant::now() + self.patience;
+        for (thread, presence) in self.threads.drain(..) {
+            // Who is lost ends by itself, or never.
+            while !thread.is_finished() && !presence.is_lost() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {

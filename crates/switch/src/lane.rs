@@ -5,6 +5,7 @@
 
 use crate::clock::Clock;
 use crate::mailbox::Mailbox;
+use crate::options::Options;
 use crate::report::{LaneReport, PortReport, WorkerReport, reason};
 use crate::switch::PacketIn;
 use crossbeam_queue::ArrayQueue;
@@ -25,8 +26,8 @@ const N_RING_TURN: usize = 8 * BURST_MAX;
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// While packets are at executors.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
-/// What executors have not given back by then is lost when a program is replaced.
-const BACK_TIME: Duration = Duration::from_secs(2);
+/// More time between two turns says that the worker could not run, not that executors do not.
+const LOOK_MAX: Duration = Duration::from_millis(10);
 /// Ports look now and then whether their interface is back.
 const LONG_SLEEP: Duration = Duration::from_millis(50);
 
@@ -107,6 +108,9 @@ pub(crate) struct Lane {
     mailbox: Arc<Mailbox>,
     packet_ins: Arc<ArrayQueue<PacketIn>>,
     drop_port: Option<u32>,
+    executor_timeout: Duration,
+    /// When executors were last looked after.
+    looked_ns: u64,
     ports: Vec<LanePort>,
     places: FxHashMap<u32, Place>,
     running: Option<Running>,
@@ -133,13 +137,15 @@ impl Lane {
         clock: Clock,
         mailbox: Arc<Mailbox>,
         packet_ins: Arc<ArrayQueue<PacketIn>>,
-        drop_port: Option<u32>,
+        options: &Options,
     ) -> Lane {
         Lane {
             clock,
             mailbox,
             packet_ins,
-            drop_port,
+            drop_port: options.drop_port,
+            executor_timeout: options.executor_timeout,
+            looked_ns: 0,
             ports: Vec::new(),
             places: FxHashMap::default(),
             running: None,
@@ -172,6 +178,7 @@ impl Lane {
         let now_ns = self.clock.now_ns();
         let mut n = self.take_from_ring();
         n += self.take_back(now_ns);
+        self.look_after_executors(now_ns);
         for i in 0..self.ports.len() {
             n += self.receive(i, now_ns);
         }
@@ -301,6 +308,33 @@ impl Lane {
         }
         self.send_outputs();
         n
+    }
+
+    /// What lost executors have is lost.
+    fn look_after_executors(&mut self, now_ns: u64) {
+        let mut passed = Duration::from_nanos(now_ns.saturating_sub(self.looked_ns)).min(LOOK_MAX);
+        self.looked_ns = now_ns;
+        let patience = self.executor_timeout;
+        while let Some(running) = &mut self.running
+            && let Some(block) = running.switch.executor.worker_mut().lost_block(passed, patience)
+        {
+            passed = Duration::ZERO;
+            // What it has done before is not lost.
+            self.take_back(now_ns);
+            self.give_up(block);
+        }
+    }
+
+    fn give_up(&mut self, block: usize) {
+        let Some(Running { switch, bursts, waiting }) = &mut self.running else { return };
+        for token in bursts.give_up(switch, block) {
+            let Some(buf) = waiting.take(token) else { continue };
+            self.past.n_received += 1;
+            self.past.drop_for(reason::EXECUTOR_TIMEOUT);
+            // The executor may still write to it.
+            self.pool.forget();
+            std::mem::forget(buf);
+        }
     }
 
     fn n_waiting(&self) -> u64 {
@@ -539,7 +573,7 @@ impl Lane {
 
     /// Packets that executors do not give back in time are lost, with their buffers: somebody may still write to them.
     pub(crate) fn wait_for_executors(&mut self) {
-        let deadline = Instant::now() + BACK_TIME;
+        let deadline = Instant::now() + self.executor_timeout;
         while self.n_waiting() > 0 && Instant::now() < deadline {
             if self.take_back(self.clock.now_ns()) == 0 {
                 std::thread::yield_now();

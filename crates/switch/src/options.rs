@@ -4,6 +4,7 @@ use control::Schema;
 use diagnostics::SourceMap;
 use pipeline::{AsyncMode, Pipeline};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A program as the compiler leaves it.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct Options {
     pub n_executors: Option<usize>,
     /// Where they run, in turn; empty leaves it to the system.
     pub executor_cores: Vec<usize>,
+    /// An executor that does nothing for so long, though packets wait for it, is lost.
+    pub executor_timeout: Duration,
     /// Packets that one worker holds for others to send, at most.
     pub n_ring_max: usize,
     /// Packets, digests and expired entries that wait for the controller, at most, of each kind.
@@ -53,6 +56,7 @@ impl Default for Options {
             async_mode: None,
             n_executors: None,
             executor_cores: Vec::new(),
+            executor_timeout: pipeline::PATIENCE_DEFAULT,
             n_ring_max: 1024,
             n_waiting_max: 4096,
         }

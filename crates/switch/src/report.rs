@@ -67,6 +67,10 @@ pub struct AsyncReport {
     pub n_waited: u64,
     pub n_done: u64,
     pub n_dropped: u64,
+    /// Sent, and given up with their executor.
+    pub n_lost: u64,
+    /// Nothing is sent any more: the executor hangs, or has ended.
+    pub is_lost: bool,
     /// From being sent to going on, and how long the block ran, in cycles of the time stamp counter. What executors say
     /// is a little late.
     pub waited: Times,
@@ -83,6 +87,8 @@ impl AsyncReport {
         self.n_waited += counts.n_waited;
         self.n_done += counts.n_done;
         self.n_dropped += counts.n_dropped;
+        self.n_lost += counts.n_lost;
+        self.is_lost |= counts.is_lost;
         self.waited.add(&counts.waited);
     }
 }

@@ -119,8 +119,8 @@ impl Switch {
         let allowed = affinity::allowed();
         let mut threads = Vec::new();
         for (number, mailbox) in mailboxes.iter().enumerate() {
-            let (packet_ins, drop_port) = (Arc::clone(&packet_ins), options.drop_port);
-            let mut lane = Lane::new(number, clock, Arc::clone(mailbox), packet_ins, drop_port);
+            let packet_ins = Arc::clone(&packet_ins);
+            let mut lane = Lane::new(number, clock, Arc::clone(mailbox), packet_ins, &options);
             let core = options.cores.get(number % options.cores.len().max(1)).copied();
             if let Some(core) = core {
                 if !allowed.contains(&core) {

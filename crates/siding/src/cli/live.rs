@@ -47,6 +47,9 @@ pub struct LiveArgs {
     /// Keep them on these cores, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub executor_cores: Vec<usize>,
+    /// Give up executors that do nothing for so long while packets wait for them
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    pub executor_timeout: f64,
     /// Serve metrics (OpenMetrics) on this address, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
     pub metrics_addr: Address,
@@ -145,6 +148,11 @@ pub enum LogLevel {
 pub enum Address {
     At(SocketAddr),
     Off,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.001..=1e6).contains(seconds));
+    seconds.ok_or_else(|| "write seconds, 0.001 to 1000000".to_owned())
 }
 
 fn address(text: &str) -> Result<Address, String> {

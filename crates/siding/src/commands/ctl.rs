@@ -229,6 +229,8 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
                 ("sent", "sent"),
                 ("done", "done"),
                 ("dropped", "dropped"),
+                ("lost", "lost"),
+                ("executor", "executor"),
                 ("cycles waiting", "wait_cycles"),
                 ("cycles running", "run_cycles"),
             ],

@@ -101,6 +101,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         }),
         n_executors: args.executors.map(usize::from),
         executor_cores: args.executor_cores.clone(),
+        executor_timeout: Duration::from_secs_f64(args.executor_timeout),
         ..Options::default()
     };
     let switch = Switch::start(options).map_err(|error| match error {

@@ -42,6 +42,8 @@ pub(super) fn asyncs(report: &Report) -> Json {
             "waited_for": block.n_waited,
             "done": block.n_done,
             "dropped": block.n_dropped,
+            "lost": block.n_lost,
+            "executor": if block.is_lost { "lost" } else { "works" },
             "wait_cycles": mean(&block.waited),
             "run_cycles": mean(&block.served),
         })

@@ -1,6 +1,7 @@
 //! What tests of the crate share.
 #![allow(dead_code, reason = "each test uses a part")]
 
+use externs::ExternSet;
 use packet_io::{BufPool, Packet, PacketBuf, Port, PortError, PortId, PortStats};
 use pipeline::{BuildOptions, CompileOptions, Machine, Optimise, build};
 use std::collections::VecDeque;
@@ -16,13 +17,18 @@ pub fn root() -> PathBuf {
 
 /// Compiles a program of the repository; fast, into the cache of all tests.
 pub fn compile(path: &str) -> Compiled {
+    compile_with(path, ExternSet::new())
+}
+
+/// The same for one that calls externs of users.
+pub fn compile_with(path: &str, externs: ExternSet) -> Compiled {
     let source = driver::read_source(&root().join(path)).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable =
         driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
     let compile =
         CompileOptions { optimise: Optimise::Nothing, machine: Machine::Any, ..CompileOptions::default() };
-    let options = BuildOptions { compile, ..BuildOptions::default() };
+    let options = BuildOptions { compile, externs, ..BuildOptions::default() };
     let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
     let schema = control::Schema::new(&runnable.control_plane.p4info).unwrap();
     Compiled {
@@ -60,6 +66,11 @@ pub struct Wire {
 impl Wire {
     pub fn send(&self, packet: &[u8]) {
         self.to_switch.lock().unwrap().push_back(packet.to_vec());
+    }
+
+    /// Packets that the switch has not taken yet.
+    pub fn n_offered(&self) -> usize {
+        self.to_switch.lock().unwrap().len()
     }
 
     pub fn n_received(&self) -> usize {

@@ -1,0 +1,35 @@
+/* An extern that hangs when it is told to, until a file is there: --extern-option hang=FILE. */
+#include "siding_extern.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *hang_open(const struct siding_opening *opening)
+{
+    return strdup(opening->option ? opening->option : "");
+}
+
+static uint32_t hang(struct siding_call *call)
+{
+    if (siding_get(call, 0) == 1)
+        while (access(call->state, F_OK) != 0)
+            usleep(1000);
+    siding_set(call, 1, siding_get(call, 1) + 1);
+    return SIDING_OK;
+}
+
+static const struct siding_extern externs[] = {
+    {
+        .name = "hang",
+        .declaration = "void hang(in bit<8> how, inout bit<8> n)",
+        .open = hang_open,
+        .close = free,
+        .run = hang,
+    },
+};
+
+const struct siding_extern_library siding_extern_library = {
+    .abi_version = SIDING_EXTERN_ABI_VERSION,
+    .n_externs = sizeof externs / sizeof externs[0],
+    .externs = externs,
+};
