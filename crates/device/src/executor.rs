@@ -66,6 +66,13 @@ pub trait Executor {
     /// What blocks have asked for since [`begin_pass`](Self::begin_pass).
     fn take_requests(&mut self) -> Requests;
 
+    /// The same for a packet that goes on after it has waited.
+    fn put_requests_back(&mut self, _requests: Requests) {}
+
+    /// Whether packets that come to asynchronous blocks wait there from now on, see [`BlockEnd::Waiting`]; without effect on
+    /// executors that never let them.
+    fn let_packets_wait(&mut self, _may_wait: bool) {}
+
     /// Group members that watch a port are left out while it is down.
     fn set_port(&mut self, port: u32, state: PortState);
 
@@ -88,6 +95,8 @@ pub enum BlockEnd {
     Rejected(u32),
     /// The packet goes no further.
     Stopped(StopReason),
+    /// It waits at an asynchronous block, or behind it: the same block, run once more, goes on from there.
+    Waiting,
 }
 
 /// Why a packet ends in the middle of a block.

@@ -20,6 +20,8 @@ pub struct Engine {
     exe: Arc<Executable>,
     pub tables: Tables,
     pub externs: Externs,
+    /// Whether packets wait at asynchronous blocks; otherwise these run where they stand.
+    may_wait: bool,
 }
 
 /// A switch whose blocks are interpreted.
@@ -50,7 +52,7 @@ impl Engine {
         let exe = Executable::new(program, config.load)?;
         let mut tables = Tables::new(&exe, config.load)?;
         tables.selector_hash = selector_hash;
-        Ok(Engine { tables, externs: Externs::new(&exe, config.seed), exe: Arc::new(exe) })
+        Ok(Engine { tables, externs: Externs::new(&exe, config.seed), exe: Arc::new(exe), may_wait: false })
     }
 
     pub fn executable(&self) -> &Executable {
@@ -68,7 +70,8 @@ impl Executor for Engine {
     }
 
     fn arrive(&mut self, bytes: &[u8]) -> PacketState {
-        PacketState { bytes: bytes.to_vec(), ..PacketState::new(&self.exe) }
+        let may_wait = self.may_wait;
+        PacketState { bytes: bytes.to_vec(), may_wait, ..PacketState::new(&self.exe) }
     }
 
     fn restart(&mut self, packet: &mut PacketState) {
@@ -150,6 +153,16 @@ impl Executor for Engine {
 
     fn take_requests(&mut self) -> Requests {
         std::mem::take(&mut self.externs.requests)
+    }
+
+    fn put_requests_back(&mut self, requests: Requests) {
+        self.externs.requests = requests;
+    }
+
+    /// Programs with direct meters let no packets wait: what a meter has said of one is not kept.
+    fn let_packets_wait(&mut self, may_wait: bool) {
+        let has_colours = self.exe.program.tables.iter().any(|(_, table)| table.direct_meter.is_some());
+        self.may_wait = may_wait && !has_colours;
     }
 
     fn set_port(&mut self, port: u32, state: PortState) {

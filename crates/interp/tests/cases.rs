@@ -50,6 +50,7 @@ fn end(program: &Program, end: &BlockEnd) -> String {
         BlockEnd::Accepted => "accepted".to_string(),
         BlockEnd::Rejected(code) => format!("rejected {}", program.errors[*code as usize]),
         BlockEnd::Stopped(reason) => format!("stopped {}", reason.name()),
+        BlockEnd::Waiting => "waiting".to_string(),
     }
 }
 

@@ -23,6 +23,7 @@ mod stages;
 mod switch;
 mod totals;
 mod verdict;
+mod waiting;
 
 pub use config::{Config, LoadConfig, Ports};
 pub use pre::{BackupReplica, CloneSession, MulticastGroup, Pre, PreError, Replica};

@@ -20,7 +20,8 @@ impl<E: Executor> Switch<E> {
         self.executor.begin_pass();
         for role in [BlockRole::Parser, BlockRole::Ingress] {
             match self.run(role, &mut copy, observer) {
-                BlockEnd::Done | BlockEnd::Accepted => {}
+                // There are no asynchronous blocks here.
+                BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Waiting => {}
                 BlockEnd::Rejected(_) if passes_by_default => {
                     let bytes = self.executor.take_bytes(copy.packet);
                     return self.send(copy.ingress_port, bytes, observer);

@@ -11,6 +11,7 @@
 
 use super::copy::{PacketCopy, microseconds};
 use super::queue::Leaving;
+use super::waiting::Place;
 use super::{Switch, reason};
 use crate::{BlockEnd, CloneRequest, Executor, PassKind, Preserve, Requests, TrafficEvent};
 use arch::{BlockRole, FieldRole};
@@ -27,7 +28,8 @@ impl<E: Executor> Switch<E> {
         self.tell_pass(observer, &copy, copy.ingress_port);
         self.executor.begin_pass();
         match self.run(BlockRole::Parser, &mut copy, observer) {
-            BlockEnd::Done | BlockEnd::Accepted => {}
+            // Parsers have no asynchronous blocks.
+            BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Waiting => {}
             BlockEnd::Rejected(error) => {
                 if self.field(&copy, FieldRole::ParserError).is_none() {
                     return self.drop_packet(reason::PARSER_REJECTED, observer);
@@ -36,13 +38,22 @@ impl<E: Executor> Switch<E> {
             }
             BlockEnd::Stopped(why) => return self.drop_packet(why.name(), observer),
         }
-        for role in [BlockRole::VerifyChecksum, BlockRole::Ingress] {
-            if let BlockEnd::Stopped(why) = self.run(role, &mut copy, observer) {
-                return self.drop_packet(why.name(), observer);
+        if let BlockEnd::Stopped(why) = self.run(BlockRole::VerifyChecksum, &mut copy, observer) {
+            return self.drop_packet(why.name(), observer);
+        }
+        self.run_ingress(copy, observer);
+    }
+
+    /// From its beginning, or from where the packet has waited.
+    pub(super) fn run_ingress(&mut self, mut copy: PacketCopy<E::Packet>, observer: &mut E::Observer<'_>) {
+        match self.run(BlockRole::Ingress, &mut copy, observer) {
+            BlockEnd::Stopped(why) => self.drop_packet(why.name(), observer),
+            BlockEnd::Waiting => self.wait(copy, Place::Ingress),
+            BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Rejected(_) => {
+                let requests = self.executor.take_requests();
+                self.after_ingress(copy, requests, observer);
             }
         }
-        let requests = self.executor.take_requests();
-        self.after_ingress(copy, requests, observer);
     }
 
     pub(super) fn after_ingress(
@@ -200,11 +211,24 @@ impl<E: Executor> Switch<E> {
             self.tell_pass(observer, &copy, port);
         }
         self.executor.begin_pass();
-        if let BlockEnd::Stopped(why) = self.run(BlockRole::Egress, &mut copy, observer) {
-            return self.drop_packet(why.name(), observer);
+        self.run_egress(copy, port, observer);
+    }
+
+    /// From its beginning, or from where the packet has waited.
+    pub(super) fn run_egress(
+        &mut self,
+        mut copy: PacketCopy<E::Packet>,
+        port: u32,
+        observer: &mut E::Observer<'_>,
+    ) {
+        match self.run(BlockRole::Egress, &mut copy, observer) {
+            BlockEnd::Stopped(why) => self.drop_packet(why.name(), observer),
+            BlockEnd::Waiting => self.wait(copy, Place::Egress(port)),
+            BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Rejected(_) => {
+                let requests = self.executor.take_requests();
+                self.after_egress(copy, port, requests, observer);
+            }
         }
-        let requests = self.executor.take_requests();
-        self.after_egress(copy, port, requests, observer);
     }
 
     pub(super) fn after_egress(

@@ -3,6 +3,7 @@
 use super::copy::PacketCopy;
 use super::queue::Refused;
 use super::verdict::Verdicts;
+use super::waiting::Waiting;
 use super::{Config, Pre, Queues, Totals, reason};
 use crate::executor::PortState;
 use crate::{BlockEnd, DigestMessage, Executor, PassKind, Requests, TrafficEvent};
@@ -62,6 +63,8 @@ pub struct Switch<E: Executor> {
     pub(super) inputs: VecDeque<PacketCopy<E::Packet>>,
     pub(super) queues: Queues<PacketCopy<E::Packet>>,
     pub(super) outputs: Vec<Output>,
+    /// At asynchronous blocks, in the order in which they came there.
+    pub(super) waiting: Vec<Waiting<E::Packet>>,
     digests: VecDeque<DigestMessage>,
     /// Digests that found no room.
     pub n_digests_dropped: u64,
@@ -84,6 +87,7 @@ impl<E: Executor> Switch<E> {
             ports_down: BTreeSet::new(),
             inputs: VecDeque::new(),
             outputs: Vec::new(),
+            waiting: Vec::new(),
             digests: VecDeque::new(),
             n_digests_dropped: 0,
             copies_left: 0,
@@ -119,9 +123,9 @@ impl<E: Executor> Switch<E> {
         self.executor.set_port(port, state);
     }
 
-    /// Packets that wait for egress.
+    /// Packets that wait for egress, or at asynchronous blocks.
     pub fn n_queued(&self) -> u64 {
-        self.queues.n_waiting()
+        self.queues.n_waiting() + self.waiting.len() as u64
     }
 
     /// Packets per second that a port takes from now on; `None` takes them at once.
@@ -198,13 +202,13 @@ impl<E: Executor> Switch<E> {
         self.take_outputs()
     }
 
-    fn take_outputs(&mut self) -> Vec<Output> {
+    pub(super) fn take_outputs(&mut self) -> Vec<Output> {
         debug_assert!(self.totals.is_balanced(self.n_queued()), "{:?}", self.totals);
         std::mem::take(&mut self.outputs)
     }
 
     /// Whatever can be done now.
-    fn work(&mut self, observer: &mut E::Observer<'_>) {
+    pub(super) fn work(&mut self, observer: &mut E::Observer<'_>) {
         let has_queues = self.model.blocks.iter().any(|block| block.role == BlockRole::Egress);
         loop {
             if let Some(copy) = self.inputs.pop_front() {

@@ -1,7 +1,8 @@
 //! One packet on its way: its variables, its bytes, and what the deparser has written.
 
-use crate::load::{Executable, Slot, SlotRange};
-use ir::Bits;
+use crate::load::{Executable, Pc, Slot, SlotRange};
+use crate::table::EntryRef;
+use ir::{Bits, TableId};
 
 /// The values of all variables, temporaries and constants, by slot.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,10 @@ pub struct PacketState {
     pub steps_left: u32,
     /// Procedures that have been called and not returned.
     pub(crate) calls: Vec<super::Call>,
+    /// Whether it waits where asynchronous blocks begin and end.
+    pub(crate) may_wait: bool,
+    /// Where it goes on, with the entry whose action runs.
+    pub(crate) waits_at: Option<(Pc, Option<(TableId, EntryRef)>)>,
 }
 
 impl PacketState {
@@ -80,6 +85,7 @@ impl PacketState {
         self.cursor_bits = 0;
         self.emitted.clear();
         self.calls.clear();
+        self.waits_at = None;
     }
 
     /// What the parser has not read, from the next whole byte on.

@@ -6,6 +6,7 @@ use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, Sto
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
 use crate::story::{Event, LookupOutcome, Observer, ParserOp, Silent};
 use crate::table::{EntryRef, Tables};
+use arch::ExternOp;
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
 
@@ -23,6 +24,8 @@ enum Flow {
     Next,
     To(Pc),
     End(BlockEnd),
+    /// The packet waits behind this instruction.
+    Wait,
 }
 
 /// What a lookup found, until it runs.
@@ -34,7 +37,7 @@ struct Pending {
 }
 
 impl<E: ExternHost> Machine<'_, E> {
-    /// Runs one block from its beginning.
+    /// Runs one block from its beginning, or from where the packet has waited in it.
     pub fn run_block<O: Observer + ?Sized>(
         &mut self,
         block: BlockId,
@@ -56,12 +59,17 @@ impl<E: ExternHost> Machine<'_, E> {
     ) -> BlockEnd {
         let exe = self.exe;
         let Some(mut pc) = exe.block_entry(block) else { return BlockEnd::Done };
-        if observer.listens() {
-            observer.event(exe, exe.program.blocks[block].span, Event::BlockEntered { block });
-        }
         let mut run = Run { entry: None, pending: None };
-        packet.calls.clear();
-        packet.frame.clear(exe, exe.slots_of_block(block));
+        match packet.waits_at.take() {
+            Some((at, entry)) => (pc, run.entry) = (at, entry),
+            None => {
+                if observer.listens() {
+                    observer.event(exe, exe.program.blocks[block].span, Event::BlockEntered { block });
+                }
+                packet.calls.clear();
+                packet.frame.clear(exe, exe.slots_of_block(block));
+            }
+        }
         let end = loop {
             let Some(instr) = exe.code.get(pc as usize) else { break BlockEnd::Done };
             let flow = if observer.listens() {
@@ -85,6 +93,10 @@ impl<E: ExternHost> Machine<'_, E> {
                     pc = target;
                 }
                 Flow::End(end) => break end,
+                Flow::Wait => {
+                    packet.waits_at = Some((pc + 1, run.entry));
+                    return BlockEnd::Waiting;
+                }
             }
         };
         if observer.listens() {
@@ -375,10 +387,16 @@ impl<E: ExternHost> Machine<'_, E> {
             }
         }
         match end {
+            ExternEnd::Next if packet.may_wait && is_suspension(call.op) => Flow::Wait,
             ExternEnd::Next => Flow::Next,
             ExternEnd::Stop(reason) => Flow::End(BlockEnd::Stopped(reason)),
         }
     }
+}
+
+/// Where a packet may have to wait for another core.
+fn is_suspension(op: ExternOp) -> bool {
+    matches!(op, ExternOp::AsyncBegin | ExternOp::AsyncEnd)
 }
 
 /// What the loop keeps beside the packet.

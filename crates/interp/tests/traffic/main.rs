@@ -4,6 +4,7 @@ mod elsewhere;
 mod externs;
 mod filters;
 mod stages;
+mod waiting;
 
 use interp::Silent;
 use interp::Switch;

@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod order;
+
 use common::TestDir;
 use control::Schema;
 use device::traffic::{Destination, Ports};

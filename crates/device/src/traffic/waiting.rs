@@ -1,0 +1,74 @@
+//! Packets that wait at asynchronous blocks of an executor that lets them.
+//!
+//! A packet waits twice at a block: before it, and behind it. When and in which order packets go on is up to whoever has
+//! the switch: so all orders in which blocks of other cores may run and end can be tried, one after the other. Entries must
+//! not change while packets wait: the action of an entry may be under way.
+
+use super::Switch;
+use super::copy::PacketCopy;
+use super::switch::Output;
+use crate::{Executor, Requests};
+
+/// The block in which a packet waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Ingress,
+    /// Of a packet to this port.
+    Egress(u32),
+}
+
+#[derive(Debug)]
+pub(super) struct Waiting<P> {
+    copy: PacketCopy<P>,
+    place: Place,
+    requests: Requests,
+}
+
+impl<E: Executor> Switch<E> {
+    /// Whether packets wait at asynchronous blocks from now on.
+    pub fn let_packets_wait(&mut self, may_wait: bool) {
+        self.executor.let_packets_wait(may_wait);
+    }
+
+    /// How many wait.
+    pub fn n_waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn wait(&mut self, copy: PacketCopy<E::Packet>, place: Place) {
+        let requests = self.executor.take_requests();
+        self.waiting.push(Waiting { copy, place, requests });
+    }
+
+    /// One of those that wait, by its place among them, goes on until it ends or waits again: then it is the last of
+    /// them. Gives what leaves.
+    pub fn go_on(&mut self, which: usize, observer: &mut E::Observer<'_>) -> Vec<Output> {
+        if which >= self.waiting.len() {
+            return Vec::new();
+        }
+        let Waiting { copy, place, requests } = self.waiting.remove(which);
+        self.copies_left = self.config.copies_max;
+        self.executor.begin_pass();
+        self.executor.put_requests_back(requests);
+        match place {
+            Place::Ingress => self.run_ingress(copy, observer),
+            Place::Egress(port) => self.run_egress(copy, port, observer),
+        }
+        self.work(observer);
+        self.take_outputs()
+    }
+
+    /// All that wait go on until none does; `choose` says which is next, of so many.
+    pub fn go_on_with_all(
+        &mut self,
+        choose: &mut dyn FnMut(usize) -> usize,
+        observer: &mut E::Observer<'_>,
+    ) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        while !self.waiting.is_empty() {
+            let which = choose(self.waiting.len()) % self.waiting.len();
+            outputs.extend(self.go_on(which, observer));
+        }
+        outputs
+    }
+}
