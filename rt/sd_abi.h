@@ -357,6 +357,19 @@ struct sd_worker {
     uint32_t may_suspend;
     /* The packet that is about to wait. */
     struct sd_suspended *suspended;
+    /* Of the time stamp counter: when the burst came, and when a block began whose cost is to be known, or 0. */
+    uint64_t burst_since;
+    uint64_t block_since;
+    /* Of choices: bursts until the next look, and what is tried. */
+    uint32_t n_bursts_until_look;
+    uint32_t trial_point;
+    uint32_t trial_phase;
+    uint32_t n_trial_bursts;
+    uint64_t trial_since;
+    /* With the block here, and there. */
+    uint64_t trial_cycles[2];
+    uint64_t n_trial_packets[2];
+    uint64_t n_trial_blocks;
 };
 
 /* --- Asynchronous blocks: see sd_async.h. --- */
@@ -386,8 +399,26 @@ enum sd_async_full {
 
 struct sd_channel;
 
-/* How one worker treats one asynchronous block, and what it has counted. The host sets the first five between bursts,
-   `channel` and `capacity` only while nothing is under way. */
+/* A way that is chosen while the worker runs, and from what: see sd_async_choice.h. Cycles of the time stamp counter. */
+struct sd_async_choice {
+    /* Whether it is: the host's. */
+    uint32_t is_on;
+    /* What the block costs at this worker and, as executors say, there: averages; 0 where nobody has seen one. */
+    uint32_t here_cycles;
+    uint32_t there_cycles;
+    /* What sending a packet and taking it back costs this worker. */
+    uint32_t suspend_cycles;
+    /* The block's when the two ways were last tried one after the other; looks since then. */
+    uint32_t tried_cycles;
+    uint32_t n_looks;
+    /* 256 times here over there, when the way last changed to an executor; 0 before that is known. */
+    uint32_t here_of_there;
+    uint32_t n_changes;
+    uint64_t n_trials;
+};
+
+/* How one worker treats one asynchronous block, and what it has counted. The host sets `channel` and `capacity` while
+   nothing is under way, `full`, and `mode` unless it is chosen, between bursts. */
 struct sd_async_way {
     struct sd_channel *channel;
     uint32_t mode;
@@ -414,6 +445,7 @@ struct sd_async_way {
     uint64_t n_served;
     uint64_t served_cycles;
     uint64_t served[SD_ASYNC_BUCKETS];
+    struct sd_async_choice choice;
 };
 
 struct sd_async_type {

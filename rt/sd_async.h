@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "sd_async_choice.h"
 #include "sd_burst.h"
 #include "sd_ring.h"
 
@@ -37,72 +38,46 @@
 /* A worker that has waited for so long goes on with other packets: the executor may hang. */
 #define SD_ASYNC_PATIENCE_NS UINT64_C(100000000)
 
-/* At the beginning of the buffer of a packet that waits; what the program keeps follows. */
+/* At the beginning of the buffer of a packet that waits; what the program keeps follows, and behind it what the packet has
+   asked of the host, where it has. */
 struct sd_suspended {
     struct sd_packet packet;
-    /* Of the time stamp counter, or what the machine has. */
+    /* When its burst came: of the time stamp counter, or what the machine has. */
     uint64_t since;
     uint32_t point;
     /* How the block has ended. */
     uint32_t end;
-    struct sd_kept kept;
     uint32_t steps_left;
     /* Bytes of the headroom that are the context's. */
     uint32_t n_taken;
+    /* Of `struct sd_requests`. */
+    uint32_t flags;
+    uint32_t failed;
 } __attribute__((aligned(SD_ASYNC_ALIGN)));
 
 _Static_assert(offsetof(struct sd_suspended, point) == SD_SUSPENDED_POINT_AT, "the host looks there");
 
+/* What a context takes beside what the program keeps. */
+#define SD_ASYNC_HEAD_BYTES ((uint32_t)(sizeof(struct sd_suspended) + sizeof(struct sd_requests)))
+
 struct sd_channel {
     struct sd_ring requests;
     struct sd_ring completions;
+    /* What a block costs there, on an average: the executor says so to the worker. */
+    uint32_t served_cycles __attribute__((aligned(SD_LINE_BYTES)));
 };
-
-#if defined(__x86_64__)
-SD_INLINE uint64_t sd_cycles(void)
-{
-    return __builtin_ia32_rdtsc();
-}
-
-SD_INLINE void sd_relax(void)
-{
-    __builtin_ia32_pause();
-}
-#elif defined(__aarch64__)
-SD_INLINE uint64_t sd_cycles(void)
-{
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-}
-
-SD_INLINE void sd_relax(void)
-{
-    __asm__ volatile("yield");
-}
-#else
-SD_INLINE uint64_t sd_cycles(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
-SD_INLINE void sd_relax(void)
-{
-}
-#endif
-
-/* Of a length of time its power of two: bounds of a histogram. */
-SD_INLINE uint32_t sd_log2_bucket(uint64_t cycles)
-{
-    uint32_t bucket = cycles ? 64 - (uint32_t)__builtin_clzll(cycles) : 0;
-    return bucket < SD_ASYNC_BUCKETS ? bucket : SD_ASYNC_BUCKETS - 1;
-}
 
 /* --- At the worker --- */
 
 enum { SD_HERE, SD_THERE, SD_NOWHERE };
+
+/* Packets may wait from now on: a burst has come, or some are back. */
+SD_INLINE void sd_async_enter(struct sd_worker *w)
+{
+    w->may_suspend = 1;
+    w->burst_since = sd_cycles();
+    w->trial_since = w->burst_since;
+}
 
 /* Where the block of this packet is to run. */
 SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p, uint32_t point, uint32_t context_bytes)
@@ -110,22 +85,24 @@ SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p
     struct sd_async_way *way = &w->async_ways[point];
     if (!w->may_suspend || way->mode == SD_ASYNC_INLINE) {
         way->n_here++;
+        sd_async_sample(w, way, way->n_here);
         return SD_HERE;
     }
     uint64_t room = p->headroom_bytes;
     /* Digests are in a buffer that the next burst empties. */
-    bool fits = room >= sizeof(struct sd_suspended) + context_bytes + SD_ASYNC_ALIGN - 1 &&
+    bool fits = room >= SD_ASYNC_HEAD_BYTES + context_bytes + SD_ASYNC_ALIGN - 1 &&
                 !(w->requests.flags & SD_REQUEST_DIGEST);
     if (SD_UNLIKELY(!fits)) {
         way->n_no_room++;
         return SD_HERE;
     }
     if (SD_UNLIKELY(way->n_in_flight >= way->capacity)) {
-        if (way->full == SD_ASYNC_FULL_DROP) {
+        if (way->full == SD_ASYNC_FULL_DROP && !way->choice.is_on) {
             way->n_dropped++;
             return SD_NOWHERE;
         }
         way->n_full++;
+        sd_async_sample(w, way, way->n_full);
         return SD_HERE;
     }
     return SD_THERE;
@@ -137,6 +114,7 @@ SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint3
     uint8_t *buffer = p->data - p->headroom_bytes;
     uint32_t skipped = (uint32_t)(-(uintptr_t)buffer & (SD_ASYNC_ALIGN - 1));
     struct sd_suspended *s = (struct sd_suspended *)(void *)(buffer + skipped);
+    s->since = w->burst_since;
     s->point = point;
     s->end = SD_END_DONE;
     s->steps_left = w->steps_left;
@@ -145,14 +123,33 @@ SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint3
     return s + 1;
 }
 
+/*
+ * What a packet is while it waits, field by field: they have just been written one by one, and a processor cannot answer
+ * a wide load from several narrow stores that are still under way.
+ */
+SD_INLINE void sd_async_copy(struct sd_packet *to, const struct sd_packet *from)
+{
+    to->data = from->data;
+    to->length_bytes = from->length_bytes;
+    to->headroom_bytes = from->headroom_bytes;
+    to->tailroom_bytes = from->tailroom_bytes;
+    to->ingress_port = from->ingress_port;
+    to->cursor_bits = from->cursor_bits;
+    to->arrived_ns = from->arrived_ns;
+    to->token = from->token;
+}
+
 /* The same when the context is written: `context_bytes` are behind it. */
 SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, uint32_t context_bytes)
 {
     struct sd_suspended *s = w->suspended;
-    sd_keep(w, &s->kept);
-    s->n_taken += (uint32_t)sizeof *s + context_bytes;
+    s->flags = w->requests.flags;
+    s->failed = w->failed;
+    s->n_taken += SD_ASYNC_HEAD_BYTES + context_bytes;
+    if (SD_UNLIKELY(s->flags))
+        memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
     p->headroom_bytes -= s->n_taken;
-    s->packet = *p;
+    sd_async_copy(&s->packet, p);
     p->verdict = SD_VERDICT_SUSPENDED;
     return SD_END_WAITS + s->point;
 }
@@ -164,15 +161,33 @@ SD_LOCAL void sd_async_flush(struct sd_worker *w)
         uint32_t at = 0;
         if (way->n_waiting == 0)
             continue;
-        /* Reading the counter takes as long as the rest: once for all. */
-        uint64_t now = sd_cycles();
-        for (uint32_t i = 0; i < way->n_waiting; i++)
-            ((struct sd_suspended *)way->waiting[i])->since = now;
         /* The rings have room for all that may be under way. */
         while (at < way->n_waiting)
             at += sd_ring_push(&way->channel->requests, way->waiting + at, way->n_waiting - at);
         way->n_waiting = 0;
     }
+}
+
+SD_LOCAL void sd_async_look(struct sd_worker *w)
+{
+    w->n_bursts_until_look = SD_CHOICE_BURSTS;
+    for (uint32_t point = 0; point < w->instance->pipeline->n_async; point++) {
+        struct sd_async_way *way = &w->async_ways[point];
+        bool is_tried = w->trial_phase != SD_TRIAL_NONE && w->trial_point == point;
+        if (way->choice.is_on && way->channel && !is_tried)
+            sd_choice_look(w, point, __atomic_load_n(&way->channel->served_cycles, __ATOMIC_RELAXED));
+    }
+}
+
+/* A burst of `n_arrived` packets is over, or one of those that are back (0). */
+SD_INLINE void sd_async_leave(struct sd_worker *w, uint32_t n_arrived)
+{
+    sd_async_flush(w);
+    w->may_suspend = 0;
+    if (SD_UNLIKELY(w->trial_phase != SD_TRIAL_NONE))
+        sd_trial_note(w, n_arrived);
+    if (n_arrived > 0 && SD_UNLIKELY(w->n_bursts_until_look-- == 0))
+        sd_async_look(w);
 }
 
 SD_COLD uint64_t sd_monotonic_ns(void)
@@ -230,24 +245,33 @@ SD_INLINE bool sd_async_send(struct sd_worker *w)
     return false;
 }
 
+/* What the packet has asked of the host until now. */
+SD_INLINE void sd_async_ask_again(struct sd_worker *w, const struct sd_suspended *s)
+{
+    w->requests.flags = s->flags;
+    w->failed = s->failed;
+    if (SD_UNLIKELY(s->flags)) {
+        uint32_t context_bytes = w->instance->pipeline->asyncs[s->point].context_bytes;
+        memcpy(&w->requests, (const uint8_t *)(s + 1) + context_bytes, sizeof w->requests);
+    }
+}
+
 /* The packet is back: gives its context. */
 SD_INLINE void *sd_async_back(struct sd_worker *w, struct sd_packet *p, struct sd_suspended *s)
 {
-    *p = s->packet;
+    sd_async_copy(p, &s->packet);
     p->headroom_bytes += s->n_taken;
-    sd_take_back(w, &s->kept);
+    sd_async_ask_again(w, s);
+    w->digests.length = 0;
     w->steps_left = s->steps_left;
     return s + 1;
 }
 
-SD_INLINE void sd_async_note(struct sd_worker *w, const struct sd_suspended *s, uint64_t now)
+/* `n` packets have waited so long. */
+SD_INLINE void sd_async_note(struct sd_async_way *way, uint64_t cycles, uint32_t n)
 {
-    struct sd_async_way *way = &w->async_ways[s->point];
-    uint64_t waited = now - s->since;
-    way->n_in_flight--;
-    way->n_done++;
-    way->waited_cycles += waited;
-    way->waited[sd_log2_bucket(waited)]++;
+    way->waited_cycles += cycles * n;
+    way->waited[sd_log2_bucket(cycles)] += n;
 }
 
 /* Packets that are back, up to `n`; gives how many. */
@@ -256,17 +280,34 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
     uint32_t n_back = 0;
     for (uint32_t point = 0; point < w->instance->pipeline->n_async && n_back < n; point++) {
         struct sd_async_way *way = &w->async_ways[point];
-        if (way->n_in_flight > 0)
-            n_back += sd_ring_pop(&way->channel->completions, done + n_back, n - n_back);
+        if (way->n_in_flight == 0)
+            continue;
+        void **first = done + n_back;
+        uint32_t n_point = sd_ring_pop(&way->channel->completions, first, n - n_back);
+        if (n_point == 0)
+            continue;
+        /* Their contexts come from another core. */
+        for (uint32_t i = 0; i < n_point; i++) {
+            __builtin_prefetch(first[i]);
+            __builtin_prefetch((uint8_t *)first[i] + SD_LINE_BYTES);
+        }
+        n_back += n_point;
+        way->n_in_flight -= n_point;
+        way->n_done += n_point;
+        w->burst_since = sd_cycles();
+        /* Those of one burst have waited equally long. */
+        uint64_t since = ((const struct sd_suspended *)first[0])->since;
+        uint32_t n_same = 0;
+        for (uint32_t i = 0; i < n_point; i++, n_same++) {
+            uint64_t other = ((const struct sd_suspended *)first[i])->since;
+            if (other != since) {
+                sd_async_note(way, w->burst_since - since, n_same);
+                since = other;
+                n_same = 0;
+            }
+        }
+        sd_async_note(way, w->burst_since - since, n_same);
     }
-    if (n_back == 0)
-        return 0;
-    /* Their buffers come from another core. */
-    for (uint32_t i = 0; i < n_back; i++)
-        __builtin_prefetch(&((struct sd_suspended *)done[i])->since);
-    uint64_t now = sd_cycles();
-    for (uint32_t i = 0; i < n_back; i++)
-        sd_async_note(w, done[i], now);
     return n_back;
 }
 
@@ -275,13 +316,30 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 /* Runs the block of one packet on its context, `body` of generated code. */
 typedef uint32_t (*sd_async_body)(struct sd_worker *, struct sd_packet *, void *context);
 
+/* What a block costs here, for workers that choose. */
+SD_INLINE void sd_async_tell_cost(struct sd_channel *channel, uint64_t cycles)
+{
+    uint32_t average = __atomic_load_n(&channel->served_cycles, __ATOMIC_RELAXED);
+    __atomic_store_n(&channel->served_cycles, sd_choice_average(average, cycles), __ATOMIC_RELAXED);
+}
+
+/* Blocks may ask for clones and the like. */
+SD_COLD void sd_async_keep_requests(struct sd_worker *w, struct sd_suspended *s)
+{
+    uint32_t context_bytes = w->instance->pipeline->asyncs[s->point].context_bytes;
+    s->flags = w->requests.flags;
+    memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
+}
+
 SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struct sd_suspended *s)
 {
     w->steps_left = s->steps_left;
-    sd_take_back(w, &s->kept);
+    sd_async_ask_again(w, s);
     s->end = body(w, &s->packet, s + 1);
-    sd_keep(w, &s->kept);
+    s->failed = w->failed;
     s->steps_left = w->steps_left;
+    if (SD_UNLIKELY(w->requests.flags))
+        sd_async_keep_requests(w, s);
 }
 
 SD_LOCAL uint32_t sd_async_serve(struct sd_worker *w, const sd_async_body *bodies, struct sd_channel *const *channels,
@@ -293,6 +351,10 @@ SD_LOCAL uint32_t sd_async_serve(struct sd_worker *w, const sd_async_body *bodie
         uint32_t n = sd_ring_pop(&channels[c]->requests, burst, SD_ASYNC_BURST);
         if (n == 0)
             continue;
+        for (uint32_t i = 0; i < n; i++) {
+            __builtin_prefetch(burst[i]);
+            __builtin_prefetch((uint8_t *)burst[i] + SD_LINE_BYTES);
+        }
         uint64_t begin = sd_cycles();
         uint32_t point = ((struct sd_suspended *)burst[0])->point;
         for (uint32_t i = 0; i < n; i++)
@@ -302,6 +364,7 @@ SD_LOCAL uint32_t sd_async_serve(struct sd_worker *w, const sd_async_body *bodie
         way->n_served += n;
         way->served_cycles += cycles;
         way->served[sd_log2_bucket(cycles / n)] += n;
+        sd_async_tell_cost(channels[c], cycles / n);
         uint32_t at = 0;
         while (at < n)
             at += sd_ring_push(&channels[c]->completions, burst + at, n - at);

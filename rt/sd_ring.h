@@ -55,8 +55,10 @@ SD_INLINE uint32_t sd_ring_push(struct sd_ring *r, void *const *items, uint32_t 
         room = r->capacity - (produced - r->producer.consumed_seen);
         n = n < room ? n : room;
     }
-    for (uint32_t i = 0; i < n; i++)
-        r->slots[(produced + i) & (r->capacity - 1)] = items[i];
+    uint32_t at = produced & (r->capacity - 1);
+    uint32_t n_first = n < r->capacity - at ? n : r->capacity - at;
+    memcpy(r->slots + at, items, n_first * sizeof *items);
+    memcpy(r->slots, items + n_first, (n - n_first) * sizeof *items);
     if (n > 0)
         __atomic_store_n(&r->producer.produced, produced + n, __ATOMIC_RELEASE);
     return n;
@@ -72,8 +74,10 @@ SD_INLINE uint32_t sd_ring_pop(struct sd_ring *r, void **items, uint32_t n)
         ready = r->consumer.produced_seen - consumed;
         n = n < ready ? n : ready;
     }
-    for (uint32_t i = 0; i < n; i++)
-        items[i] = r->slots[(consumed + i) & (r->capacity - 1)];
+    uint32_t at = consumed & (r->capacity - 1);
+    uint32_t n_first = n < r->capacity - at ? n : r->capacity - at;
+    memcpy(items, r->slots + at, n_first * sizeof *items);
+    memcpy(items + n_first, r->slots, (n - n_first) * sizeof *items);
     if (n > 0)
         __atomic_store_n(&r->consumer.consumed, consumed + n, __ATOMIC_RELEASE);
     return n;

@@ -214,9 +214,15 @@ impl Func<'_, '_> {
     pub(crate) fn async_end(&mut self, args: &[Arg]) {
         let cx = self.cx;
         let (Some(plan), Some(i)) = (cx.asynchronous, number(args)) else { return };
-        let Some(block) = plan.blocks.get(i).filter(|_| self.body_of == Some(i)) else { return };
-        store(cx, &block.back, "back", true, &mut self.code);
-        self.code.line("return SD_END_DONE;");
+        let Some(block) = plan.blocks.get(i) else { return };
+        match self.body_of {
+            Some(at) if at == i => {
+                store(cx, &block.back, "back", true, &mut self.code);
+                self.code.line("return SD_END_DONE;");
+            }
+            Some(_) => {}
+            None => self.code.line(format!("sd_async_sampled(w, {i});")),
+        }
     }
 }
 
@@ -312,7 +318,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4_resume(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     out.line("uint32_t n_ended = 0;");
     out.line("void *back[SD_ASYNC_BURST];");
-    out.line("w->may_suspend = 1;");
+    out.line("sd_async_enter(w);");
     out.open("while (n_ended < n)");
     // One at a time where the host may go on with each: it is the last one then.
     let wanted = if straight::may_leave(cx.program) {
@@ -335,8 +341,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.close("");
     out.close("");
     out.close("");
-    out.line("sd_async_flush(w);");
-    out.line("w->may_suspend = 0;");
+    out.line("sd_async_leave(w, 0);");
     out.line("return n_ended;");
     out.close("");
     out.blank();
@@ -354,7 +359,7 @@ pub(crate) fn types(cx: &Cx<'_>, out: &mut Code) {
     out.line("static const struct sd_async_type p4_asyncs[] = {");
     for (i, block) in plan.blocks.iter().enumerate() {
         out.line(format!(
-            "    {{{}, {}, sizeof(struct p4_async_{i}), sizeof(struct sd_suspended)}},",
+            "    {{{}, {}, sizeof(struct p4_async_{i}), SD_ASYNC_HEAD_BYTES}},",
             descriptors::string(&block.name),
             descriptors::string(&block.settings)
         ));

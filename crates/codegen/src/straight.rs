@@ -276,7 +276,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("const uint32_t steps = w->steps_left;");
     }
     if cx.asynchronous.is_some() {
-        out.line("w->may_suspend = 1;");
+        out.line("sd_async_enter(w);");
     }
     out.open("for (uint32_t i = 0; i < n; i++)");
     out.line("__builtin_prefetch(packets[i + SD_PREFETCH_PACKETS < n ? i + SD_PREFETCH_PACKETS : i].data);");
@@ -300,8 +300,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     }
     out.close("");
     if cx.asynchronous.is_some() {
-        out.line("sd_async_flush(w);");
-        out.line("w->may_suspend = 0;");
+        out.line("sd_async_leave(w, n);");
     }
     out.line("return n;");
     out.close("");

@@ -360,7 +360,7 @@ mirrors! {
         n_misses: u64,
     }
 
-    struct Worker = "sd_worker", 248 bytes {
+    struct Worker = "sd_worker", 328 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -385,9 +385,19 @@ mirrors! {
         async_ways: *mut AsyncWay,
         may_suspend: u32,
         suspended: *mut c_void,
+        burst_since: u64,
+        block_since: u64,
+        n_bursts_until_look: u32,
+        trial_point: u32,
+        trial_phase: u32,
+        n_trial_bursts: u32,
+        trial_since: u64,
+        trial_cycles: [u64; 2],
+        n_trial_packets: [u64; 2],
+        n_trial_blocks: u64,
     }
 
-    struct AsyncWay = "sd_async_way", 1008 bytes {
+    struct AsyncWay = "sd_async_way", 1048 bytes {
         channel: *mut Channel,
         mode: u32,
         full: u32,
@@ -407,6 +417,20 @@ mirrors! {
         n_served: u64,
         served_cycles: u64,
         served: [u64; ASYNC_BUCKETS],
+        choice: AsyncChoice,
+    }
+
+    #[derive(PartialEq, Eq, Default)]
+    struct AsyncChoice = "sd_async_choice", 40 bytes {
+        is_on: u32,
+        here_cycles: u32,
+        there_cycles: u32,
+        suspend_cycles: u32,
+        tried_cycles: u32,
+        n_looks: u32,
+        here_of_there: u32,
+        n_changes: u32,
+        n_trials: u64,
     }
 
     struct AsyncType = "sd_async_type", 24 bytes {

@@ -23,6 +23,24 @@ pub enum AsyncMode {
     Wait,
     /// By an executor, while the worker goes on with other packets.
     Suspend,
+    /// By the worker or by an executor, whichever costs the worker less: see `rt/sd_async_choice.h`. What is too much for
+    /// the executor stays with the worker.
+    Auto,
+}
+
+/// What a worker knows that chooses: cycles of the time stamp counter, 0 where it has not seen any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// What is done now.
+    pub mode: AsyncMode,
+    /// What the block costs at the worker and at the executor.
+    pub here_cycles: u32,
+    pub there_cycles: u32,
+    /// What sending a packet and taking it back costs the worker.
+    pub suspend_cycles: u32,
+    /// How often it has changed, and tried both.
+    pub n_changes: u32,
+    pub n_trials: u64,
 }
 
 /// What becomes of a packet when as many are under way as may be.
@@ -70,6 +88,8 @@ pub struct AsyncCounts {
     pub is_lost: bool,
     /// From being sent to going on, of those that came back.
     pub waited: Times,
+    /// Of blocks whose mode is [`AsyncMode::Auto`].
+    pub choice: Option<Choice>,
 }
 
 /// Lengths of time in cycles of the time stamp counter.
@@ -260,6 +280,16 @@ impl Drop for Executor {
     }
 }
 
+fn choice(way: &abi::AsyncWay) -> Option<Choice> {
+    let abi::AsyncChoice { is_on, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials, .. } =
+        way.choice;
+    let mode = match way.mode {
+        abi::async_mode::SUSPEND => AsyncMode::Suspend,
+        _ => AsyncMode::Inline,
+    };
+    (is_on != 0).then_some(Choice { mode, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials })
+}
+
 impl Worker {
     /// As C has it; `None` when there is no such block.
     pub(crate) fn way(&self, block: usize) -> Option<&abi::AsyncWay> {
@@ -289,8 +319,15 @@ impl Worker {
         way.mode = match wanted.mode {
             AsyncMode::Wait if !way.channel.is_null() => abi::async_mode::WAIT,
             AsyncMode::Suspend if !way.channel.is_null() => abi::async_mode::SUSPEND,
-            AsyncMode::Inline | AsyncMode::Wait | AsyncMode::Suspend => abi::async_mode::INLINE,
+            // A choice begins here, where what it needs to know can be seen.
+            AsyncMode::Inline | AsyncMode::Wait | AsyncMode::Suspend | AsyncMode::Auto => {
+                abi::async_mode::INLINE
+            }
         };
+        let is_on = u32::from(wanted.mode == AsyncMode::Auto && !way.channel.is_null());
+        way.choice = abi::AsyncChoice { is_on, ..abi::AsyncChoice::default() };
+        self.raw_mut().trial_phase = 0;
+        let Some(way) = self.way_mut(block) else { return };
         way.full = match wanted.full {
             WhenFull::Drop => abi::async_full::DROP,
             WhenFull::Inline => abi::async_full::INLINE,
@@ -309,7 +346,8 @@ impl Worker {
         let n_blocks = self.instance().pipeline().layout().asyncs.len();
         let suspending = (0..n_blocks)
             .filter_map(|block| self.way(block))
-            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.full == abi::async_full::BACKPRESSURE);
+            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.choice.is_on == 0)
+            .filter(|way| way.full == abi::async_full::BACKPRESSURE);
         suspending
             .map(|way| (way.capacity - way.n_in_flight.min(way.capacity)) as usize)
             .min()
@@ -372,6 +410,7 @@ impl Worker {
             n_lost: self.lost.get(&block).copied().unwrap_or(0),
             is_lost: self.lost.contains_key(&block),
             waited: Times { n: way.n_done, cycles: way.waited_cycles, buckets: way.waited },
+            choice: choice(way),
         }
     }
 

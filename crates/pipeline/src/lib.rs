@@ -44,7 +44,8 @@ mod worker;
 pub(crate) use externs::values;
 
 pub use asynchronous::{
-    AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Executor, PATIENCE_DEFAULT, Times, Way, WhenFull,
+    AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Choice, Executor, PATIENCE_DEFAULT, Times, Way,
+    WhenFull,
 };
 pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};
 pub use burst::{BurstPacket, Bursts, Fate, Path, Resumed};

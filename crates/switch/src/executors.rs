@@ -37,6 +37,7 @@ impl Wanted {
                 ("mode", "inline") => wanted.mode = Some(AsyncMode::Inline),
                 ("mode", "wait") => wanted.mode = Some(AsyncMode::Wait),
                 ("mode", "suspend") => wanted.mode = Some(AsyncMode::Suspend),
+                ("mode", "auto") => wanted.mode = Some(AsyncMode::Auto),
                 ("full", "drop") => wanted.full = WhenFull::Drop,
                 ("full", "inline") => wanted.full = WhenFull::Inline,
                 ("full", "backpressure") => wanted.full = WhenFull::Backpressure,
@@ -226,7 +227,7 @@ mod tests {
         };
         assert_eq!(wanted, expected);
         assert_eq!(Wanted::parse("").capacity, CAPACITY_DEFAULT);
-        assert_eq!(Wanted::parse("mode=auto").mode, None);
+        assert_eq!(Wanted::parse("mode=auto").mode, Some(AsyncMode::Auto));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use device::traffic::Totals;
 use packet_io::{LinkState, PortStats};
-use pipeline::{AsyncCounts, Times};
+use pipeline::{AsyncCounts, Choice, Times};
 use std::collections::BTreeMap;
 
 /// Names of the reasons for which a switch drops packets, beside those of [`device::traffic::reason`].
@@ -75,6 +75,8 @@ pub struct AsyncReport {
     /// is a little late.
     pub waited: Times,
     pub served: Times,
+    /// Of each worker that chooses.
+    pub choices: Vec<Choice>,
 }
 
 impl AsyncReport {
@@ -90,6 +92,7 @@ impl AsyncReport {
         self.n_lost += counts.n_lost;
         self.is_lost |= counts.is_lost;
         self.waited.add(&counts.waited);
+        self.choices.extend(counts.choice);
     }
 }
 

@@ -286,6 +286,8 @@ pub enum AsyncModeArg {
     Wait,
     /// Workers go on with other packets meanwhile
     Suspend,
+    /// Workers run them or go on meanwhile, whichever costs them less
+    Auto,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -98,6 +98,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
             AsyncModeArg::Inline => AsyncMode::Inline,
             AsyncModeArg::Wait => AsyncMode::Wait,
             AsyncModeArg::Suspend => AsyncMode::Suspend,
+            AsyncModeArg::Auto => AsyncMode::Auto,
         }),
         n_executors: args.executors.map(usize::from),
         executor_cores: args.executor_cores.clone(),

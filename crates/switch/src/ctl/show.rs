@@ -4,7 +4,7 @@ use super::words;
 use crate::report::{PortReport, Report, WorkerReport};
 use control::*;
 use packet_io::LinkState;
-use pipeline::Times;
+use pipeline::{AsyncMode, Choice, Times};
 use serde_json::{Value as Json, json};
 
 pub(super) fn ports(report: &Report) -> Json {
@@ -46,9 +46,28 @@ pub(super) fn asyncs(report: &Report) -> Json {
             "executor": if block.is_lost { "lost" } else { "works" },
             "wait_cycles": mean(&block.waited),
             "run_cycles": mean(&block.served),
+            "choices": block.choices.iter().map(choice).collect::<Vec<_>>(),
         })
     });
     Json::Array(blocks.collect())
+}
+
+/// What a worker does with a block whose mode is `auto`, and why.
+fn choice(choice: &Choice) -> Json {
+    let mode = match choice.mode {
+        AsyncMode::Inline => "inline",
+        AsyncMode::Wait => "wait",
+        AsyncMode::Suspend => "suspend",
+        AsyncMode::Auto => "auto",
+    };
+    json!({
+        "mode": mode,
+        "cycles_here": choice.here_cycles,
+        "cycles_there": choice.there_cycles,
+        "cycles_to_send": choice.suspend_cycles,
+        "changes": choice.n_changes,
+        "trials": choice.n_trials,
+    })
 }
 
 pub(super) fn workers(report: &Report) -> Json {

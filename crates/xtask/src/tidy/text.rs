@@ -17,6 +17,7 @@ const PURE: &[&str] = &[
     "device",
     "interp",
     "codegen",
+    "cost",
     "hazard",
 ];
 

@@ -1,0 +1,214 @@
+//! Workers and executors, event by event: the worker whose time is least does its next burst.
+
+use crate::asynchronous::{ARRIVED_MAX, BURST, Outcome, Scene, Way};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// SplitMix64 (Steele, Lea, Flood 2014): enough to say which packets come to the block.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    fn is_below(&mut self, share: f64) -> bool {
+        ((self.next() >> 11) as f64) < share * (1u64 << 53) as f64
+    }
+}
+
+#[derive(Default)]
+struct Worker {
+    now: f64,
+    n_taken: u64,
+    n_lost: u64,
+    n_through: u64,
+    n_blocks: u64,
+    n_dropped: u64,
+    /// When packets come back, ascending.
+    back: VecDeque<f64>,
+    /// What it was after half of its packets: by then queues are as full as they will be.
+    half: Mark,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    now: f64,
+    n_through: u64,
+    n_blocks: u64,
+    n_dropped: u64,
+}
+
+impl Worker {
+    fn mark(&self) -> Mark {
+        Mark {
+            now: self.now,
+            n_through: self.n_through,
+            n_blocks: self.n_blocks,
+            n_dropped: self.n_dropped,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Sums {
+    n_sent: u64,
+    waited: f64,
+    in_flight_max: usize,
+}
+
+/// Which executor is free first, and when.
+struct Executors {
+    free: Vec<f64>,
+    worked: f64,
+}
+
+impl Executors {
+    /// A request comes at `at`: when it is done.
+    fn serve(&mut self, at: f64, cycles: f64) -> f64 {
+        let Some(first) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at };
+        let end = first.max(at) + cycles;
+        *first = end;
+        self.worked += cycles;
+        end
+    }
+}
+
+struct Bench<'a> {
+    scene: &'a Scene,
+    way: Way,
+    gap: f64,
+    n_packets: u64,
+    executors: Executors,
+    random: Random,
+    sums: Sums,
+}
+
+pub(crate) fn run(scene: &Scene, way: Way, gap: f64, n_packets: u64, seed: u64) -> Outcome {
+    let executors = Executors { free: vec![0.0; scene.n_executors as usize], worked: 0.0 };
+    let mut bench =
+        Bench { scene, way, gap, n_packets, executors, random: Random(seed), sums: Sums::default() };
+    let mut workers: Vec<Worker> = (0..scene.n_workers).map(|_| Worker::default()).collect();
+    // Times are positive, so that their bits are in the same order.
+    let mut order: BinaryHeap<Reverse<(u64, usize)>> =
+        (0..workers.len()).map(|worker| Reverse((0, worker))).collect();
+    while let Some(Reverse((_, i))) = order.pop() {
+        if bench.turn(&mut workers[i]) {
+            order.push(Reverse((workers[i].now.to_bits(), i)));
+        }
+    }
+    bench.outcome(&workers)
+}
+
+impl Bench<'_> {
+    /// One burst of a worker; false when it has taken all its packets.
+    fn turn(&mut self, worker: &mut Worker) -> bool {
+        if worker.n_taken + worker.n_lost >= self.n_packets {
+            return false;
+        }
+        if worker.n_taken + worker.n_lost < self.n_packets / 2 {
+            worker.half = worker.mark();
+        }
+        while worker.back.front().is_some_and(|at| *at <= worker.now) {
+            worker.back.pop_front();
+            worker.n_through += 1;
+        }
+        // Whoever waits for an executor meets the other workers there at each packet.
+        let mut n = if self.way == Way::Wait { 1 } else { u64::from(BURST) };
+        if self.gap > 0.0 {
+            let mut arrived = (worker.now / self.gap) as u64 - worker.n_taken - worker.n_lost;
+            if arrived > ARRIVED_MAX {
+                worker.n_lost += arrived - ARRIVED_MAX;
+                arrived = ARRIVED_MAX;
+            }
+            if arrived == 0 {
+                // Of a hundredth more, so that rounding does not hide it.
+                worker.now = ((worker.n_taken + worker.n_lost) as f64 + 1.01) * self.gap;
+                return true;
+            }
+            n = n.min(arrived);
+        }
+        if self.way == Way::Suspend {
+            let room = (self.scene.capacity as usize).saturating_sub(worker.back.len()) as u64;
+            if room == 0 {
+                // Whoever holds back waits for the first one.
+                worker.now = worker.back.front().map_or(worker.now, |at| at.max(worker.now));
+                return true;
+            }
+            n = n.min(room);
+        }
+        self.burst(worker, n);
+        true
+    }
+
+    fn burst(&mut self, worker: &mut Worker, n: u64) {
+        let scene = self.scene;
+        let mut n_sent = 0u64;
+        worker.n_taken += n;
+        for _ in 0..n {
+            worker.now += scene.base_cycles;
+            if !self.random.is_below(scene.share) {
+                worker.n_through += 1;
+                continue;
+            }
+            worker.n_blocks += 1;
+            let is_full = worker.back.len() + n_sent as usize >= scene.capacity as usize;
+            match self.way {
+                Way::Inline => {
+                    worker.now += scene.block_cycles;
+                    worker.n_through += 1;
+                }
+                Way::Wait => {
+                    let end = self.executors.serve(worker.now, scene.block_cycles);
+                    self.sums.waited += end + scene.round_trip_cycles - worker.now;
+                    self.sums.n_sent += 1;
+                    worker.now = end + scene.round_trip_cycles;
+                    worker.n_through += 1;
+                }
+                Way::Drop if is_full => worker.n_dropped += 1,
+                Way::Spill if is_full => {
+                    worker.now += scene.block_cycles;
+                    worker.n_through += 1;
+                }
+                Way::Suspend | Way::Drop | Way::Spill => {
+                    worker.now += scene.suspend_cycles;
+                    n_sent += 1;
+                }
+            }
+        }
+        // A burst is sent as one, when it is over.
+        for _ in 0..n_sent {
+            let end = self.executors.serve(worker.now, scene.block_cycles);
+            self.sums.waited += end - worker.now;
+            worker.back.push_back(end);
+        }
+        self.sums.n_sent += n_sent;
+        self.sums.in_flight_max = self.sums.in_flight_max.max(worker.back.len());
+    }
+
+    fn outcome(&self, workers: &[Worker]) -> Outcome {
+        let over = |a: f64, b: u64| if b > 0 { a / b as f64 } else { 0.0 };
+        let end = workers.iter().map(|worker| worker.now).fold(0.0, f64::max);
+        let n_taken: u64 = workers.iter().map(|worker| worker.n_taken).sum();
+        let n_lost: u64 = workers.iter().map(|worker| worker.n_lost).sum();
+        let n_dropped: u64 = workers.iter().map(|worker| worker.n_dropped).sum();
+        let later = |n: fn(Mark) -> u64| workers.iter().map(|w| n(w.mark()) - n(w.half)).sum::<u64>();
+        let rate = |w: &Worker| (w.n_through - w.half.n_through) as f64 / (w.now - w.half.now).max(1.0);
+        let rate: f64 = workers.iter().map(rate).sum();
+        // What is still under way at the end, and would be through after it.
+        let worked = self.executors.worked
+            - self.executors.free.iter().map(|free| (free - end).max(0.0)).sum::<f64>();
+        Outcome {
+            cycles: if rate > 0.0 { 1.0 / rate } else { end },
+            dropped: over(later(|m| m.n_dropped) as f64, later(|m| m.n_blocks)),
+            lost: over((n_lost + n_dropped) as f64, n_taken + n_lost),
+            executor_load: if end > 0.0 { worked / end / f64::from(self.scene.n_executors) } else { 0.0 },
+            waited_cycles: over(self.sums.waited, self.sums.n_sent),
+            in_flight_max: u32::try_from(self.sums.in_flight_max).unwrap_or(u32::MAX),
+        }
+    }
+}
