@@ -2,6 +2,7 @@
 
 mod bench;
 mod live;
+mod model;
 mod native;
 mod sim;
 
@@ -11,6 +12,7 @@ pub use bench::{
 };
 pub use live::{Address, AsyncModeArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
+pub use model::{ModelCommand, ModelExternArgs};
 pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 use crate::output::{ColorChoice, ErrorFormat};
@@ -53,6 +55,9 @@ pub enum Command {
     Ir(Box<IrArgs>),
     /// Simulate stateful actions that take many cycles: hazards, and what locks cost
     Sim(Box<SimArgs>),
+    /// Predict what packets cost
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Draw a parser, a control or its tables, or say what survives where packets wait
     Graph(Box<GraphArgs>),
     /// Format programs

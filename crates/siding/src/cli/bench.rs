@@ -90,6 +90,17 @@ pub enum AsyncFigureArg {
     /// Packets a second over the cost of the extern, for shares of packets and ways of calling it
     #[value(name = "3")]
     Three,
+    /// Packets dropped where the executor cannot keep up
+    #[value(name = "4")]
+    Four,
+    /// Packets a second over the number of workers that share an executor, one in ten packets waiting
+    #[value(name = "5")]
+    Five,
+    /// The highest rate without loss over the number of workers, with 5000 cycles
+    #[value(name = "6")]
+    Six,
+    /// As figure 3, and how near the worker's own choice comes to the best way
+    Auto,
 }
 
 #[derive(Debug, Args)]

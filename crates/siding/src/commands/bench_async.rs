@@ -1,5 +1,6 @@
 //! `siding bench async`: what a wait for another core costs a packet, and what it saves the others.
 
+use super::bench_async_figures as figures;
 use super::bench_lines::Line;
 use super::bench_measure::{self, Goal, Report};
 use super::load::Loaded;
@@ -14,12 +15,58 @@ use std::sync::Arc;
 const NAME: &str = "async.p4";
 const P4: &str = include_str!("../../../../bench/programs/async.p4");
 const HARNESS: &str = include_str!("../../../../bench/async/run.c");
+const PARTS: [(&str, &str); 3] = [
+    ("bench/async/stations.h", include_str!("../../../../bench/async/stations.h")),
+    ("bench/async/breakdown.h", include_str!("../../../../bench/async/breakdown.h")),
+    ("bench/async/cores.h", include_str!("../../../../bench/async/cores.h")),
+];
 
-/// Percentages of packets that wait, and cycles of the extern.
-const SHARES: &str = "10,50,100";
-const COSTS: &str = "50,100,250,500,1000,2000,5000,10000";
-const QUICK_SHARES: &str = "50";
-const QUICK_COSTS: &str = "100,1000,5000";
+/// What a figure measures, and at which points: percentages of packets that come to the block, cycles of the extern.
+struct Figure {
+    what: &'static str,
+    shares: &'static str,
+    costs: &'static str,
+    quick_shares: &'static str,
+    quick_costs: &'static str,
+    report: fn(Vec<Line>) -> Report,
+}
+
+const RATES: Figure = Figure {
+    what: "--rates",
+    shares: "10,50,100",
+    costs: "50,100,250,500,1000,2000,5000,10000",
+    quick_shares: "50",
+    quick_costs: "100,1000,5000",
+    report: figures::rates,
+};
+
+impl Figure {
+    fn of(arg: AsyncFigureArg) -> Figure {
+        match arg {
+            AsyncFigureArg::Three => RATES,
+            AsyncFigureArg::Auto => Figure { report: figures::auto, ..RATES },
+            AsyncFigureArg::Four => {
+                Figure { what: "--drops", shares: "10,20,50,100", report: figures::drops, ..RATES }
+            }
+            AsyncFigureArg::Five => Figure {
+                shares: "10",
+                costs: "50,1000,3000,10000",
+                quick_shares: "10",
+                quick_costs: "50,3000,10000",
+                report: figures::workers,
+                ..RATES
+            },
+            AsyncFigureArg::Six => Figure {
+                what: "--lossless",
+                shares: "10,20,50,100",
+                costs: "50,5000",
+                quick_shares: "10,100",
+                quick_costs: "50,5000",
+                report: figures::lossless,
+            },
+        }
+    }
+}
 
 /// Cycles for the way there and back, with so many packets under way.
 const CYCLES_MAX: [(u64, f64); 2] = [(64, 12.0), (1000, 30.0)];
@@ -37,7 +84,8 @@ fn compile(compiling: &Compiling) -> Result<PathBuf, Exit> {
     let loaded =
         Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
     let text = Prepared::new(&loaded, NAME)?.c_text(codegen::Options::default());
-    let files = [("bench/async/run.c", HARNESS), ("bench/async/program.c", text.as_str())];
+    let mut files = vec![("bench/async/run.c", HARNESS), ("bench/async/program.c", text.as_str())];
+    files.extend(PARTS);
     bench_measure::compile("bench/async/run.c", &files, compiling)
 }
 
@@ -53,16 +101,19 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
             let lines = bench_measure::run(&program, &["--breakdown", "--runs", &runs].map(str::to_owned))?;
             breakdown(lines).show("async", "", &args.measure)
         }
-        Some(AsyncFigureArg::Three) => {
+        Some(arg) => {
             if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
                 output::error_line("worker and executor need a core each, and there is one");
                 return Err(Exit::Environment);
             }
-            let (shares, costs) =
-                if args.measure.quick { (QUICK_SHARES, QUICK_COSTS) } else { (SHARES, COSTS) };
-            let options = ["--figure", "--shares", shares, "--costs", costs, "--runs", &runs];
+            let figure = Figure::of(arg);
+            let (shares, costs) = match args.measure.quick {
+                true => (figure.quick_shares, figure.quick_costs),
+                false => (figure.shares, figure.costs),
+            };
+            let options = [figure.what, "--shares", shares, "--costs", costs, "--runs", &runs];
             let lines = bench_measure::run(&program, &options.map(str::to_owned))?;
-            figure(lines).show("async", "path", &args.measure)
+            (figure.report)(lines).show("async", "path", &args.measure)
         }
     }
 }
@@ -87,30 +138,6 @@ fn breakdown(lines: Vec<Line>) -> Report {
     let ratios = ours.iter().zip(&theirs).map(ratio).collect();
     report.judge("ucontext_over_siding", ratios, Goal::AtLeast(UCONTEXT_LEAST));
     report.ratios.push(("cycles_suspend_resume".to_string(), ours));
-    report
-}
-
-fn figure(lines: Vec<Line>) -> Report {
-    let mut report = Report {
-        title: "Packets of which some wait for an extern, TSC cycles per packet of the worker".to_string(),
-        size_is: "extern's cycles",
-        ..Report::default()
-    };
-    let mut shares: Vec<String> = lines.iter().map(|line| line.work.clone()).collect();
-    shares.dedup();
-    for share in shares {
-        let way = |way: &str| -> Vec<(u64, f64)> {
-            let of = |l: &&Line| l.work == share && l.word("path") == way;
-            lines.iter().filter(of).map(|l| (l.size, l.cycles)).collect()
-        };
-        let over = |other: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
-            other.iter().zip(way("suspend")).map(|(a, b)| (a.0, a.1 / b.1)).collect()
-        };
-        let name = share.replace(' ', "_");
-        report.judge(&format!("wait_over_suspend_{name}"), over(way("wait")), Goal::AtLeast(1.0));
-        report.ratios.push((format!("inline_over_suspend_{name}"), over(way("inline"))));
-    }
-    report.lines = lines;
     report
 }
 
@@ -141,10 +168,5 @@ mod tests {
         assert_eq!(ratio("cycles_suspend_resume"), [(64, 10.0), (1000, 40.0)]);
         let met: Vec<bool> = report.goals.iter().map(|goal| goal.is_met()).collect();
         assert_eq!(met, [true, false, true, false]);
-        let lines =
-            ["wait", "inline", "suspend"].map(|way| line("siding", "50 percent", 100, way.len() as f64, way));
-        let report = figure(lines.to_vec());
-        assert_eq!(report.ratios[0], ("wait_over_suspend_50_percent".to_string(), vec![(100, 4.0 / 7.0)]));
-        assert_eq!(report.ratios[1], ("inline_over_suspend_50_percent".to_string(), vec![(100, 6.0 / 7.0)]));
     }
 }

@@ -128,6 +128,18 @@ pub struct Report {
     pub goals: Vec<Judged>,
     /// Sentences about what was not measured.
     pub absent: Vec<String>,
+    pub upwards: Upwards,
+}
+
+/// What a chart shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Upwards {
+    #[default]
+    Cycles,
+    /// Millions a second.
+    Rate,
+    /// `dropped`, in percent.
+    Dropped,
 }
 
 impl Report {
@@ -161,8 +173,12 @@ impl Report {
     }
 
     pub fn text(&self) -> String {
+        let shows_drops = self.upwards == Upwards::Dropped;
         let head = ["peer", "work", self.size_is, "cycles", "least", "M/s", "spread"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
+        if shows_drops {
+            rows[0].extend(["dropped", "expected"].map(str::to_owned));
+        }
         for line in &self.lines {
             let further =
                 ["path", "mix", "set"].map(|key| line.word(key)).into_iter().find(|word| !word.is_empty());
@@ -180,6 +196,10 @@ impl Report {
                 format!("{:.2}", line.number("mpps").unwrap_or(0.0)),
                 format!("{:.0} %", (most - line.cycles_min) / line.cycles * 100.0),
             ]);
+            if shows_drops {
+                let percent = |key| format!("{:.1} %", line.number(key).unwrap_or(0.0) * 100.0);
+                rows.last_mut().into_iter().for_each(|row| row.extend(["dropped", "expected"].map(percent)));
+            }
         }
         let mut text = format!("{}\n\n{}", self.title, bench_lines::aligned(&rows));
         if !self.goals.is_empty() {
@@ -223,13 +243,24 @@ impl Report {
                 line.work,
                 if word.is_empty() { "" } else { ", " }
             );
-            let point = (line.size.max(1) as f64, line.cycles);
+            let value = match self.upwards {
+                Upwards::Cycles => Some(line.cycles),
+                Upwards::Rate => line.number("mpps"),
+                Upwards::Dropped => line.number("dropped").map(|share| share * 100.0),
+            };
+            let Some(value) = value else { continue };
+            let point = (line.size.max(1) as f64, value);
             match series.iter_mut().find(|s| s.name == name) {
                 Some(series) => series.points.push(point),
                 None => series.push(Series { name, points: vec![point] }),
             }
         }
-        let (title, x, y) = (self.title.clone(), self.size_is.to_string(), "TSC cycles".to_string());
+        let y = match self.upwards {
+            Upwards::Cycles => "TSC cycles",
+            Upwards::Rate => "million packets a second",
+            Upwards::Dropped => "percent dropped",
+        };
+        let (title, x, y) = (self.title.clone(), self.size_is.to_string(), y.to_string());
         Chart { title, x, y, series, ..Chart::default() }
     }
 }

@@ -3,6 +3,7 @@
 mod archive;
 mod bench;
 mod bench_async;
+mod bench_async_figures;
 mod bench_chart;
 mod bench_compile;
 mod bench_fast;
@@ -33,6 +34,7 @@ mod layout;
 mod live;
 mod load;
 mod machine;
+mod model;
 mod native;
 mod p4info;
 mod run;
@@ -70,6 +72,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
         Command::Sim(args) => sim::run(&args, matches),
+        Command::Model(command) => model::run(&command),
         Command::Graph(args) => graph::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),
