@@ -135,6 +135,7 @@ SD_INLINE void sd_async_copy(struct sd_packet *to, const struct sd_packet *from)
     to->tailroom_bytes = from->tailroom_bytes;
     to->ingress_port = from->ingress_port;
     to->cursor_bits = from->cursor_bits;
+    to->egress_port = from->egress_port;
     to->arrived_ns = from->arrived_ns;
     to->token = from->token;
 }

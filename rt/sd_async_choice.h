@@ -167,7 +167,8 @@ SD_LOCAL void sd_choice_look(struct sd_worker *w, uint32_t point, uint32_t there
     bool is_near = block_cycles < suspend_cycles * SD_TRIAL_TIMES && block_cycles > suspend_cycles / SD_TRIAL_TIMES;
     uint32_t tried = choice->tried_cycles;
     bool is_new = block_cycles > tried + tried / 8 || block_cycles < tried - tried / 8;
-    if (is_near && is_new && choice->n_looks >= SD_TRIAL_LOOKS && w->trial_phase == SD_TRIAL_NONE) {
+    bool is_time = tried == 0 || choice->n_looks >= SD_TRIAL_LOOKS;
+    if (is_near && is_new && is_time && w->trial_phase == SD_TRIAL_NONE) {
         sd_trial_begin(w, point, block_cycles);
         return;
     }

@@ -351,7 +351,12 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
     CHECK(lab);
     lab->n_workers = n_workers;
     lab->n_executors = n_executors;
+    static const struct sd_async_type types[N_POINTS] = {
+        {"first", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES},
+        {"second", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES},
+    };
     lab->pipeline.n_async = N_POINTS;
+    lab->pipeline.asyncs = types;
     lab->instance.pipeline = &lab->pipeline;
     for (uint32_t i = 0; i < n_executors; i++) {
         struct executor *e = &lab->executors[i];

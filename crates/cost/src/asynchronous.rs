@@ -129,10 +129,10 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
     };
     let executor_load = match way {
         Way::Inline => 0.0,
-        Way::Drop => (q * (1.0 - dropped) * scene.block_cycles * workers
-            / executors
-            / (cycles * (1.0 - q * dropped)))
-            .min(1.0),
+        Way::Drop => {
+            (q * (1.0 - dropped) * scene.block_cycles * workers / executors / (cycles * (1.0 - q * dropped)))
+                .min(1.0)
+        }
         Way::Wait | Way::Suspend | Way::Spill => (served / cycles).min(1.0),
     };
     Prediction { way, cycles: cycles / workers, dropped, executor_load }
@@ -249,8 +249,10 @@ mod tests {
             assert!(simulate(&scene(), way, gap / 2.0, 20_000, 3).lost > 0.0, "{way:?}");
         }
         // What drops nothing gets as little through as what holds back.
-        let (drop, hold) =
-            (lossless_cycles(&scene(), Way::Drop, 20_000, 3), lossless_cycles(&scene(), Way::Suspend, 20_000, 3));
+        let (drop, hold) = (
+            lossless_cycles(&scene(), Way::Drop, 20_000, 3),
+            lossless_cycles(&scene(), Way::Suspend, 20_000, 3),
+        );
         assert!(drop >= hold * 0.95, "{drop}, {hold}");
     }
 

@@ -45,12 +45,7 @@ struct Mark {
 
 impl Worker {
     fn mark(&self) -> Mark {
-        Mark {
-            now: self.now,
-            n_through: self.n_through,
-            n_blocks: self.n_blocks,
-            n_dropped: self.n_dropped,
-        }
+        Mark { now: self.now, n_through: self.n_through, n_blocks: self.n_blocks, n_dropped: self.n_dropped }
     }
 }
 
@@ -200,8 +195,8 @@ impl Bench<'_> {
         let rate = |w: &Worker| (w.n_through - w.half.n_through) as f64 / (w.now - w.half.now).max(1.0);
         let rate: f64 = workers.iter().map(rate).sum();
         // What is still under way at the end, and would be through after it.
-        let worked = self.executors.worked
-            - self.executors.free.iter().map(|free| (free - end).max(0.0)).sum::<f64>();
+        let worked =
+            self.executors.worked - self.executors.free.iter().map(|free| (free - end).max(0.0)).sum::<f64>();
         Outcome {
             cycles: if rate > 0.0 { 1.0 / rate } else { end },
             dropped: over(later(|m| m.n_dropped) as f64, later(|m| m.n_blocks)),

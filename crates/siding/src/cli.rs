@@ -11,8 +11,8 @@ pub use bench::{
     BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
 };
 pub use live::{Address, AsyncModeArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
-pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 pub use model::{ModelCommand, ModelExternArgs};
+pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 use crate::output::{ColorChoice, ErrorFormat};

@@ -140,7 +140,8 @@ pub(super) fn rates(lines: Vec<Line>) -> Report {
 /// How near the choice comes to the best of the ways between which it chooses.
 pub(super) fn auto(lines: Vec<Line>) -> Report {
     let mut report = Report {
-        title: "The worker's own choice beside the ways that it chooses from, TSC cycles per packet".to_string(),
+        title: "The worker's own choice beside the ways that it chooses from, TSC cycles per packet"
+            .to_string(),
         size_is: "extern's cycles",
         upwards: Upwards::Rate,
         ..Report::default()
@@ -216,7 +217,8 @@ pub(super) fn workers(lines: Vec<Line>) -> Report {
 /// Figure 6: one worker is measured, more are simulated.
 pub(super) fn lossless(lines: Vec<Line>) -> Report {
     let mut report = Report {
-        title: "Least cycles between two packets of which none is lost, 1024 in front of each worker".to_string(),
+        title: "Least cycles between two packets of which none is lost, 1024 in front of each worker"
+            .to_string(),
         size_is: "workers",
         upwards: Upwards::Rate,
         ..Report::default()
@@ -253,7 +255,9 @@ pub(super) fn lossless(lines: Vec<Line>) -> Report {
             for way in [Way::Inline, Way::Wait, Way::Suspend] {
                 let cycles = lossless_cycles(&scene, way, N_PACKETS / 4, SEED);
                 if n_workers == 1 && way == Way::Suspend {
-                    report.ratios.push((share.name("simulated_over_measured"), vec![(cost, cycles / measured)]));
+                    report
+                        .ratios
+                        .push((share.name("simulated_over_measured"), vec![(cost, cycles / measured)]));
                 }
                 let (work, n) = (format!("{} percent", share.percent), u64::from(n_workers));
                 report.lines.push(simulated(&work, n, way, cycles, ghz, None));
@@ -311,7 +315,8 @@ mod tests {
         assert_eq!(ratio(&report, "wait_over_suspend_100_percent")[0], (50, 450.0 / 140.0));
         // At 5000 cycles the executor has no more time, at 250 either where all packets wait.
         assert_eq!(ratio(&report, "none_over_suspend_free_100_percent"), [(50, 100.0 / 140.0)]);
-        let missed: Vec<&str> = report.goals.iter().filter(|g| !g.is_met()).map(|g| g.name.as_str()).collect();
+        let missed: Vec<&str> =
+            report.goals.iter().filter(|g| !g.is_met()).map(|g| g.name.as_str()).collect();
         assert_eq!(missed, ["none_over_suspend_free_100_percent"]);
     }
 
@@ -333,7 +338,12 @@ mod tests {
     fn workers_are_as_quick_as_the_executor_lets_them() {
         let report = workers(measured().into_iter().filter(|l| l.all["share"] == json!(10)).collect());
         let rate = |work: &str, n: u64| {
-            report.lines.iter().find(|l| l.peer == "simulated" && l.work == work && l.size == n).unwrap().cycles
+            report
+                .lines
+                .iter()
+                .find(|l| l.peer == "simulated" && l.work == work && l.size == n)
+                .unwrap()
+                .cycles
         };
         assert!((rate("250 cycles", 1) / rate("250 cycles", 3) - 3.0).abs() < 0.1);
         // 0.1 times 5000 cycles for each packet, whoever sends it.
