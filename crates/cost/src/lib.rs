@@ -11,7 +11,7 @@
 //!
 //! Non-goals: measuring (`siding bench`), and pipelines of hardware (`hazard`).
 //!
-//! Where to start: `asynchronous.rs`.
+//! Start reading in `asynchronous.rs`.
 
 pub mod asynchronous;
 mod simulation;

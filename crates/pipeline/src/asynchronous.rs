@@ -388,10 +388,12 @@ impl Worker {
             way.mode = abi::async_mode::SUSPEND;
             way.full = abi::async_full::DROP;
         }
+        way.choice.is_on = 0;
         way.channel = ptr::null_mut();
         way.capacity = 0;
         way.n_in_flight = 0;
         way.n_waiting = 0;
+        self.raw_mut().trial_phase = 0;
         *self.lost.entry(block).or_default() += n_lost;
         self.channels.retain(|end| end.block != block);
     }

@@ -210,7 +210,8 @@ fn asynchronous_blocks_are_run_elsewhere() {
         let mut worked = worked;
         if mode == AsyncMode::Auto {
             // What stays with the worker may overtake what does not.
-            (taken.sort(), worked.sort());
+            taken.sort();
+            worked.sort();
         }
         assert_eq!(taken, worked, "in order of one executor");
         let [block] = &report.asyncs[..] else { panic!("{:?}", report.asyncs) };

@@ -115,6 +115,7 @@ fn through_a_tunnel(mode: AsyncMode) {
                 AsyncMode::Inline => assert_eq!(n_there, 0, "{block:?}"),
                 AsyncMode::Wait => assert!(n_here == 0 && n_waited == n_there, "{block:?}"),
                 AsyncMode::Suspend => assert!(block.n_no_room == 0 && n_waited == 0, "{block:?}"),
+                AsyncMode::Auto => assert!(n_waited == 0 && block.choices.len() == 1, "{block:?}"),
             }
         }
         gateway.shut_down().unwrap();
@@ -134,6 +135,11 @@ fn hosts_talk_through_an_encrypted_tunnel() {
 #[test]
 fn gateways_may_encrypt_in_their_workers() {
     through_a_tunnel(AsyncMode::Inline);
+}
+
+#[test]
+fn gateways_may_choose() {
+    through_a_tunnel(AsyncMode::Auto);
 }
 
 #[test]
