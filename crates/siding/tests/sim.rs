@@ -421,6 +421,38 @@ fn mixes_come_from_the_paths_of_a_program() {
     refused(&["--mix", "program"], "error: --mix program: there is no program\n");
 }
 
+/// Of what traffic says about ways, it is asked: one packet of four is not IP, and leaves the bucket alone.
+#[test]
+fn traffic_says_which_headers_are_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut file = capture(&[(64, 0), (64, 1000), (64, 2000), (64, 3000)]);
+    // The type of the last packet: after the file's header, three packets, and this one's header.
+    let at = 24 + 3 * 70 + 16 + 12;
+    assert_eq!(file[at..at + 2], [8, 0]);
+    file[at] = 0x86;
+    let trace = dir.path().join("t.pcap");
+    std::fs::write(&trace, file).unwrap();
+    let args =
+        ["examples/stateful/token_bucket.p4", "--mix", "program", "--policy", "none", "--json", "--trace"];
+    let value = json(&sim(&[args.as_slice(), &[trace.to_str().unwrap()]].concat()));
+    let expected = serde_json::json!([
+        { "cycles": 5, "lock_cycles": 5, "weight": 0.75 },
+        { "cycles": 1, "lock_cycles": 0, "weight": 0.25 },
+    ]);
+    assert_eq!(value["runs"][0]["points"][0]["point"]["actions"], expected);
+}
+
+/// A decision about the state is part of the action, whichever way it goes; what only one way does is not.
+#[test]
+fn a_packet_that_codel_keeps_is_quicker_than_one_that_it_drops() {
+    let value = json(&sim(&["examples/stateful/codel.p4", "--explain", "--json"]));
+    let paths = value["actions"][0]["paths"].as_array().unwrap();
+    let number = |path: &serde_json::Value, name: &str| path[name].as_u64().unwrap();
+    let cycles: Vec<(u64, u64)> =
+        paths.iter().map(|path| (number(path, "cycles"), number(path, "lock_cycles"))).collect();
+    assert_eq!(cycles, [(16, 16), (3, 3), (1, 1)]);
+}
+
 #[test]
 fn costs_can_be_edited() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use super::costs::Costs;
 use super::fields::known_field;
 use super::operations::{Kind, Operation, OperationId, Operations, State};
 use super::paths::{Branch, BranchId, BranchKind, Way};
+use super::values::{MadeOf, Part, Parts, Path, Values, part_of, place_of};
 use crate::traffic::Field;
 use arch::ExternOp;
 use diagnostics::Span;
@@ -16,7 +17,6 @@ use ir::{
 };
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -66,7 +66,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         operations: Operations::default(),
         known: FxHashMap::default(),
         fields: FxHashMap::default(),
-        values: Values::new(),
+        values: Values::default(),
         written: Written::default(),
         has_loops: false,
         unknown_externs: Vec::new(),
@@ -78,13 +78,13 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         added_to: None,
         is_too_large: false,
     };
-    let mut shared = Values::new();
+    let mut shared = Values::default();
     for (_, block) in &program.pipeline {
         builder.values = std::mem::take(&mut shared);
         shared = builder.block(*block);
         // What a block alone knows is gone.
-        shared.retain(|(var, _), _| {
-            get(&program.variables, *var).is_some_and(|v| matches!(v.scope, ir::Scope::Pipeline(_)))
+        shared.retain(|var| {
+            get(&program.variables, var).is_some_and(|v| matches!(v.scope, ir::Scope::Pipeline(_)))
         });
         if builder.is_too_large {
             return Err(TooLarge);
@@ -101,12 +101,6 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
         branches: builder.branches,
     })
 }
-
-/// A part of a variable, as far as its path is known.
-type Part = (VarId, Vec<u32>);
-
-/// What each part was last given: operations, of which there are several where it is put together.
-type Values = BTreeMap<Part, Vec<OperationId>>;
 
 /// What may have written each state last, of this packet.
 type Written = FxHashMap<State, Vec<OperationId>>;
@@ -219,16 +213,12 @@ impl Builder<'_> {
         }
         let part = part_of(place);
         let mut is_covered = false;
-        let of_var = (part.0, Vec::new())..;
-        for ((var, path), made_of) in self.values.range(of_var) {
-            if *var != part.0 {
-                break;
-            }
+        for (path, made_of) in self.values.parts(part.0) {
             if part.1.starts_with(path) {
                 is_covered = true;
-                all.extend(made_of);
+                all.extend(made_of.iter().copied());
             } else if path.starts_with(&part.1) {
-                all.extend(made_of);
+                all.extend(made_of.iter().copied());
             }
         }
         // A variable of the program holds zeros before; what blocks share came with the packet.
@@ -248,23 +238,23 @@ impl Builder<'_> {
         let is_whole = place.is_static() && !matches!(place.path.last(), Some(Step::Slice { .. }));
         let mut made_of = made_of;
         if is_whole {
-            self.values.retain(|(var, path), _| *var != part.0 || !path.starts_with(&part.1));
+            self.values.remove(&part);
         } else {
             // A part of it changes, which one is not known: the rest stays.
             made_of.extend(self.read_place(&Place { var: part.0, path: static_path(place) }, span));
             made_of.sort_unstable();
             made_of.dedup();
         }
-        self.values.insert(part, made_of);
+        self.values.insert(part, made_of.into());
     }
 
     fn block(&mut self, id: BlockId) -> Values {
         let program = self.program;
-        let Some(block) = get(&program.blocks, id) else { return Values::new() };
+        let Some(block) = get(&program.blocks, id) else { return Values::default() };
         let here = self.leave(&[]);
         let ends = self.graph(&block.graph, here);
         let all = ends.returned.into_iter().chain(ends.exited).collect();
-        let Some(here) = self.join(all, Span::NONE) else { return Values::new() };
+        let Some(here) = self.join(all, Span::NONE) else { return Values::default() };
         self.written = here.written;
         here.values
     }
@@ -337,8 +327,7 @@ impl Builder<'_> {
                         }
                         // What is extracted came with the packet.
                         TerminatorKind::Extract { place, .. } | TerminatorKind::Lookahead { place, .. } => {
-                            let part = part_of(place);
-                            self.values.retain(|(var, path), _| *var != part.0 || !path.starts_with(&part.1));
+                            self.values.remove(&part_of(place));
                         }
                         _ => {}
                     }
@@ -417,40 +406,7 @@ impl Builder<'_> {
         deciding.dedup();
         // Said to be where it is decided.
         let span = deciding.last().and_then(|id| self.operations.get(*id)).map_or(span, |o| o.span);
-        let mut parts: Vec<Part> = ways.iter().flat_map(|way| way.values.keys().cloned()).collect();
-        parts.sort_unstable();
-        parts.dedup();
-        let mut values = Values::new();
-        for part in parts {
-            let each: Vec<Option<&Vec<OperationId>>> = ways.iter().map(|way| way.values.get(&part)).collect();
-            if let Some(Some(same)) = each.first()
-                && each.iter().all(|other| *other == Some(*same))
-            {
-                values.insert(part, (*same).clone());
-                continue;
-            }
-            let is_missing = each.iter().any(Option::is_none);
-            let mut operands: Vec<_> = each.into_iter().flatten().flatten().copied().collect();
-            if is_missing && let Some(place) = place_of(self.program, &part) {
-                // What it held before the ways parted: some part of them says it, or the packet.
-                let covering = ways.iter().filter(|way| !way.values.contains_key(&part));
-                for way in covering.map(|way| way.values.clone()).collect::<Vec<_>>() {
-                    let kept = std::mem::replace(&mut self.values, way);
-                    operands.extend(self.read_place(&place, span));
-                    self.values = kept;
-                }
-            }
-            operands.extend(&deciding);
-            operands.sort_unstable();
-            operands.dedup();
-            let made_of = if operands.is_empty() {
-                operands
-            } else {
-                let cycles = self.costs.select;
-                vec![self.add(Kind::Select, cycles, operands, span)]
-            };
-            values.insert(part, made_of);
-        }
+        let values = self.join_values(&mut ways, &deciding, span);
         let mut written = Written::default();
         for (state, writers) in ways.iter().flat_map(|way| &way.written) {
             let all: &mut Vec<OperationId> = written.entry(*state).or_default();
@@ -459,6 +415,61 @@ impl Builder<'_> {
             all.dedup();
         }
         Some(Here { values, written, conditions: common, atomic })
+    }
+
+    fn join_values(&mut self, ways: &mut [Here], deciding: &[OperationId], span: Span) -> Values {
+        let mut vars: Vec<VarId> =
+            ways.iter().flat_map(|way| way.values.variables().map(|(var, _)| var)).collect();
+        vars.sort_unstable();
+        vars.dedup();
+        let mut values = Values::default();
+        for var in vars {
+            let of_way = |way: &Here| way.values.variable(var).cloned();
+            let each: Vec<Option<Rc<Parts>>> = ways.iter().map(of_way).collect();
+            if let Some(Some(same)) = each.first()
+                && each.iter().all(|other| other.as_ref().is_some_and(|other| Rc::ptr_eq(other, same)))
+            {
+                values.insert_variable(var, Rc::clone(same));
+                continue;
+            }
+            let mut paths: Vec<&Path> = each.iter().flatten().flat_map(|parts| parts.keys()).collect();
+            paths.sort_unstable();
+            paths.dedup();
+            for path in paths {
+                let given = |parts: &Option<Rc<Parts>>| parts.as_ref()?.get(path).cloned();
+                let given: Vec<Option<MadeOf>> = each.iter().map(given).collect();
+                let part = (var, Rc::clone(path));
+                if let Some(Some(same)) = given.first()
+                    && given.iter().all(|other| other.as_ref() == Some(same))
+                {
+                    values.insert(part, Rc::clone(same));
+                    continue;
+                }
+                let mut operands: Vec<_> =
+                    given.iter().flatten().flat_map(|made_of| made_of.iter().copied()).collect();
+                if given.iter().any(Option::is_none)
+                    && let Some(place) = place_of(self.program, &part)
+                {
+                    // What it held before the ways parted: some part of them says it, or the packet.
+                    for (way, _) in ways.iter_mut().zip(&given).filter(|(_, made_of)| made_of.is_none()) {
+                        std::mem::swap(&mut self.values, &mut way.values);
+                        operands.extend(self.read_place(&place, span));
+                        std::mem::swap(&mut self.values, &mut way.values);
+                    }
+                }
+                operands.extend(deciding);
+                operands.sort_unstable();
+                operands.dedup();
+                let made_of = if operands.is_empty() {
+                    operands
+                } else {
+                    let cycles = self.costs.select;
+                    vec![self.add(Kind::Select, cycles, operands, span)]
+                };
+                values.insert(part, made_of.into());
+            }
+        }
+        values
     }
 
     fn call(&mut self, procedure: ProcedureId, conditions: &[Condition]) -> Ends {
@@ -633,18 +644,18 @@ impl Builder<'_> {
             && to.is_static()
         {
             let (source, target) = (part_of(from), part_of(to));
-            let parts: Vec<(Part, Vec<OperationId>)> = self
+            let parts: Vec<(Part, MadeOf)> = self
                 .values
-                .iter()
-                .filter(|((var, path), _)| *var == source.0 && path.starts_with(&source.1))
-                .map(|((_, path), made_of)| {
+                .parts(source.0)
+                .filter(|(path, _)| path.starts_with(&source.1))
+                .map(|(path, made_of)| {
                     let path = target.1.iter().chain(&path[source.1.len()..]).copied().collect();
-                    ((target.0, path), made_of.clone())
+                    ((target.0, path), Rc::clone(made_of))
                 })
                 .collect();
             if !parts.is_empty() {
-                self.values.retain(|(var, path), _| *var != target.0 || !path.starts_with(&target.1));
-                self.values.extend(parts);
+                self.values.remove(&target);
+                parts.into_iter().for_each(|(part, made_of)| self.values.insert(part, made_of));
                 return;
             }
         }
@@ -875,34 +886,4 @@ fn static_path(place: &Place) -> Vec<Step> {
     let is_known =
         |step: &&Step| matches!(step, Step::Field(_) | Step::Element(_) | Step::Valid | Step::NextIndex);
     place.path.iter().take_while(is_known).cloned().collect()
-}
-
-const VALID: u32 = u32::MAX;
-const NEXT_INDEX: u32 = u32::MAX - 1;
-
-fn part_of(place: &Place) -> Part {
-    let number = |step: &Step| match step {
-        Step::Field(i) | Step::Element(i) => Some(*i),
-        Step::Valid => Some(VALID),
-        Step::NextIndex => Some(NEXT_INDEX),
-        Step::Index(_) | Step::Slice { .. } | Step::SliceAt { .. } => None,
-    };
-    (place.var, place.path.iter().map_while(number).collect())
-}
-
-/// The place of a part; `None` when the program has no such place.
-fn place_of(program: &Program, (var, path): &Part) -> Option<Place> {
-    let mut place = Place::var(*var);
-    let mut ty = get(&program.variables, *var)?.ty.clone();
-    for number in path {
-        let step = match (*number, &ty) {
-            (VALID, _) => Step::Valid,
-            (NEXT_INDEX, _) => Step::NextIndex,
-            (i, ir::Type::Stack { .. } | ir::Type::Array { .. }) => Step::Element(i),
-            (i, _) => Step::Field(i),
-        };
-        ty = program.step_type(&ty, &step)?;
-        place = place.then(step);
-    }
-    Some(place)
 }

@@ -14,6 +14,7 @@ mod expr;
 mod fields;
 mod operations;
 mod paths;
+mod values;
 
 pub use atom::{Atom, NoAtom};
 pub use build::{Analysis, AtomicBlock, TooLarge, analyse};
