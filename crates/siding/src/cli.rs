@@ -10,7 +10,9 @@ pub use bench::{
     AddressesArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args, BenchRegistersArgs,
     BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
 };
-pub use live::{Address, AsyncModeArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg};
+pub use live::{
+    Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
+};
 pub use model::{ModelCommand, ModelExternArgs};
 pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};

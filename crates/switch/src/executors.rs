@@ -25,13 +25,20 @@ pub(crate) struct Wanted {
     pub(crate) full: WhenFull,
     pub(crate) capacity: u32,
     pub(crate) executor: Option<String>,
+    /// Packets of a flow leave as they came.
+    pub(crate) keeps_order: bool,
 }
 
 impl Wanted {
     /// From `mode=wait full=drop capacity=10 executor=crypto`; what is not understood says nothing.
     pub(crate) fn parse(settings: &str) -> Wanted {
-        let mut wanted =
-            Wanted { mode: None, full: WhenFull::default(), capacity: CAPACITY_DEFAULT, executor: None };
+        let mut wanted = Wanted {
+            mode: None,
+            full: WhenFull::default(),
+            capacity: CAPACITY_DEFAULT,
+            executor: None,
+            keeps_order: false,
+        };
         for (name, value) in settings.split(' ').filter_map(|one| one.split_once('=')) {
             match (name, value) {
                 ("mode", "inline") => wanted.mode = Some(AsyncMode::Inline),
@@ -42,6 +49,7 @@ impl Wanted {
                 ("full", "inline") => wanted.full = WhenFull::Inline,
                 ("full", "backpressure") => wanted.full = WhenFull::Backpressure,
                 ("capacity", n) => wanted.capacity = n.parse().unwrap_or(CAPACITY_DEFAULT),
+                ("order", order) => wanted.keeps_order = order == "flow",
                 ("executor", name) => wanted.executor = Some(name.to_owned()),
                 _ => {}
             }
@@ -61,6 +69,7 @@ pub(crate) struct Executors {
     /// The executor of each block.
     owners: Vec<usize>,
     mode: Option<AsyncMode>,
+    keeps_order: Option<bool>,
     step_budget: u32,
     /// An executor that does not end by then is left alone.
     patience: Duration,
@@ -114,6 +123,7 @@ impl Executors {
             blocks,
             owners,
             mode: options.async_mode,
+            keeps_order: options.async_order,
             step_budget,
             patience: options.executor_timeout,
         })
@@ -184,6 +194,11 @@ impl Executors {
         Ok(())
     }
 
+    /// Whether packets of a flow are to leave in the order in which they came.
+    pub(crate) fn keep_order(&self) -> bool {
+        self.keeps_order.unwrap_or_else(|| self.blocks.iter().any(|wanted| wanted.keeps_order))
+    }
+
     /// How long a block ran, at all executors, as they have told.
     pub(crate) fn served(&self, block: usize) -> Times {
         let served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,6 +239,7 @@ mod tests {
             full: WhenFull::Drop,
             capacity: 7,
             executor: Some("crypto".to_owned()),
+            keeps_order: true,
         };
         assert_eq!(wanted, expected);
         assert_eq!(Wanted::parse("").capacity, CAPACITY_DEFAULT);

@@ -6,6 +6,7 @@
 use crate::clock::Clock;
 use crate::mailbox::Mailbox;
 use crate::options::Options;
+use crate::order::{self, Order};
 use crate::report::{LaneReport, PortReport, WorkerReport, reason};
 use crate::switch::PacketIn;
 use crossbeam_queue::ArrayQueue;
@@ -36,6 +37,8 @@ pub(crate) struct Running {
     pub(crate) switch: device::Switch<Native>,
     bursts: Bursts,
     waiting: Waiting,
+    /// Where packets of a flow are to stay in order.
+    order: Option<Order>,
 }
 
 /// Buffers of packets that wait for executors, by their tokens.
@@ -77,8 +80,15 @@ impl Waiting {
 }
 
 impl Running {
-    pub(crate) fn new(switch: device::Switch<Native>, config: &Config) -> Running {
-        Running { switch, bursts: Bursts::new(config), waiting: Waiting::default() }
+    pub(crate) fn new(switch: device::Switch<Native>, config: &Config, keeps_order: bool) -> Running {
+        let order = keeps_order.then(Order::default);
+        Running { switch, bursts: Bursts::new(config), waiting: Waiting::default(), order }
+    }
+
+    /// How many packets may be taken, should they all come to an asynchronous block.
+    fn room(&mut self) -> usize {
+        let held = self.order.as_ref().map_or(usize::MAX, Order::room);
+        self.switch.executor.worker_mut().async_room().min(held)
     }
 }
 
@@ -195,11 +205,7 @@ impl Lane {
         if *is_broken || self.is_paused {
             return 0;
         }
-        // As many as may wait, should they all come to an asynchronous block.
-        let room = self
-            .running
-            .as_mut()
-            .map_or(BURST_MAX, |running| running.switch.executor.worker_mut().async_room().min(BURST_MAX));
+        let room = self.running.as_mut().map_or(BURST_MAX, |running| running.room().min(BURST_MAX));
         if room == 0 {
             return 0;
         }
@@ -248,6 +254,12 @@ impl Lane {
         let n = burst.len().min(BURST_MAX);
         let mut packets: [BurstPacket<'_>; BURST_MAX] =
             std::array::from_fn(|_| BurstPacket::new(&mut [], 0, 0, 0));
+        let mut flows = [0; BURST_MAX];
+        if running.order.is_some() {
+            for (flow, buf) in flows.iter_mut().zip(&burst) {
+                *flow = order::flow_of(buf.port.0, buf.data());
+            }
+        }
         for (packet, buf) in packets.iter_mut().zip(&mut burst) {
             let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
             let token = if may_wait { running.waiting.token() } else { 0 };
@@ -264,10 +276,11 @@ impl Lane {
                 running.waiting.free.push(*token);
             }
         }
-        for (mut buf, (token, fate, start, len)) in burst.drain(..).zip(ends) {
+        for (i, (mut buf, (token, fate, start, len))) in burst.drain(..).zip(ends).enumerate() {
             if fate == Fate::Suspended {
                 if let Some(running) = &mut self.running {
                     running.waiting.keep(token, buf);
+                    running.order.iter_mut().for_each(|order| order.suspended(flows[i], token));
                 }
                 continue;
             }
@@ -275,7 +288,14 @@ impl Lane {
             let is_inside = buf.set_bounds(start as u32, len as u32);
             debug_assert!(is_inside);
             match fate {
-                Fate::Sent(destination) => self.leave(destination, buf),
+                Fate::Sent(destination) => {
+                    let order = self.running.as_mut().and_then(|running| running.order.as_mut());
+                    let leaving = match order {
+                        Some(order) => order.leaving(flows[i], destination, buf),
+                        None => Some((destination, buf)),
+                    };
+                    leaving.into_iter().for_each(|(destination, buf)| self.leave(destination, buf));
+                }
                 Fate::Dropped | Fate::Elsewhere | Fate::Suspended => self.pool.give_back(buf),
             }
         }
@@ -290,16 +310,23 @@ impl Lane {
             return 0;
         }
         let mut resumed = std::mem::take(&mut self.resumed);
-        let Running { switch, bursts, waiting } = running;
+        let Running { switch, bursts, waiting, order } = running;
         let n = bursts.resume(switch, now_ns, &mut (), &mut resumed, &mut self.outputs);
         let mut leaving = Vec::new();
         for one in resumed.drain(..) {
             let Some(mut buf) = waiting.take(one.token) else { continue };
             let is_inside = buf.set_bounds(one.start as u32, one.len as u32);
             debug_assert!(is_inside);
-            match one.fate {
-                Fate::Sent(destination) => leaving.push((destination, buf)),
-                Fate::Dropped | Fate::Elsewhere | Fate::Suspended => self.pool.give_back(buf),
+            let end = match one.fate {
+                Fate::Sent(destination) => Some((destination, buf)),
+                Fate::Dropped | Fate::Elsewhere | Fate::Suspended => {
+                    self.pool.give_back(buf);
+                    None
+                }
+            };
+            match order {
+                Some(order) => order.ended(one.token, end, &mut leaving),
+                None => leaving.extend(end),
             }
         }
         self.resumed = resumed;
@@ -326,8 +353,10 @@ impl Lane {
     }
 
     fn give_up(&mut self, block: usize) {
-        let Some(Running { switch, bursts, waiting }) = &mut self.running else { return };
+        let Some(Running { switch, bursts, waiting, order }) = &mut self.running else { return };
+        let mut leaving = Vec::new();
         for token in bursts.give_up(switch, block) {
+            order.iter_mut().for_each(|order| order.ended(token, None, &mut leaving));
             let Some(buf) = waiting.take(token) else { continue };
             self.past.n_received += 1;
             self.past.drop_for(reason::EXECUTOR_TIMEOUT);
@@ -335,6 +364,7 @@ impl Lane {
             self.pool.forget();
             std::mem::forget(buf);
         }
+        leaving.into_iter().for_each(|(destination, buf)| self.leave(destination, buf));
     }
 
     fn n_waiting(&self) -> u64 {
@@ -580,13 +610,17 @@ impl Lane {
             }
         }
         let Some(running) = &mut self.running else { return };
-        for buf in running.waiting.buffers.iter_mut().filter_map(Option::take) {
+        let mut leaving = Vec::new();
+        for (token, place) in (0..).zip(&mut running.waiting.buffers) {
+            let Some(buf) = place.take() else { continue };
+            running.order.iter_mut().for_each(|order| order.ended(token, None, &mut leaving));
             self.past.n_received += 1;
             self.past.drop_for(reason::EXECUTOR_TIMEOUT);
             self.pool.forget();
             std::mem::forget(buf);
         }
         running.waiting = Waiting::default();
+        leaving.into_iter().for_each(|(destination, buf)| self.leave(destination, buf));
     }
 
     /// A tap with a number of its own.
@@ -626,6 +660,8 @@ impl Lane {
             totals.add(switch.totals());
             n_queued += switch.n_queued();
         }
+        let order = self.running.as_ref().and_then(|running| running.order.as_ref());
+        n_queued += order.map_or(0, |order| order.n_held() as u64);
         let worker = self.worker.number;
         let report = |port: &mut LanePort| PortReport {
             number: port.number,

@@ -28,6 +28,7 @@ mod lane;
 mod mailbox;
 mod metrics;
 mod options;
+mod order;
 mod plane;
 mod ports;
 mod report;

@@ -33,6 +33,8 @@ pub struct Options {
     pub seed: u64,
     /// What becomes of asynchronous blocks, whatever the program says.
     pub async_mode: Option<AsyncMode>,
+    /// Whether packets of a flow leave in the order in which they came, whatever the program says.
+    pub async_order: Option<bool>,
     /// Threads for asynchronous blocks; `None`: one for each name that blocks give.
     pub n_executors: Option<usize>,
     /// Where they run, in turn; empty leaves it to the system.
@@ -54,6 +56,7 @@ impl Default for Options {
             drop_port: None,
             seed: 0,
             async_mode: None,
+            async_order: None,
             n_executors: None,
             executor_cores: Vec::new(),
             executor_timeout: pipeline::PATIENCE_DEFAULT,

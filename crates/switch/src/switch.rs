@@ -428,7 +428,7 @@ impl Shared {
         let mut parts = Vec::new();
         for _ in 0..self.mailboxes.len() {
             let part = next.part(&plane.ports_down)?;
-            parts.push(Running::new(part, &next.config));
+            parts.push(Running::new(part, &next.config, next.executors.keep_order()));
         }
         let cores = &self.options.executor_cores;
         next.executors.start(cores, self.clock).map_err(StartFault::Thread)?;

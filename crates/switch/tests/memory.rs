@@ -243,3 +243,49 @@ fn names_of_ports() {
     assert!(PortSpec::parse("x@veth0").unwrap_err().contains("`x`"));
     assert!(PortSpec::parse("1@").unwrap_err().contains("missing"));
 }
+
+/// Of one flow some packets wait for an executor, and others do not: they leave as they came if that is wanted.
+#[test]
+fn packets_of_a_flow_stay_in_order() {
+    use pipeline::AsyncMode;
+    let options = Options {
+        async_mode: Some(AsyncMode::Suspend),
+        async_order: Some(true),
+        n_executors: Some(1),
+        ..Options::default()
+    };
+    let (switch, wires) = with_wires(options, 3);
+    switch.replace(compile("examples/slow_work.p4")).unwrap();
+    configure(
+        &switch,
+        "add WorkIngress.stations destination:0x020000000001 forward(port:2)
+         add WorkIngress.stations destination:0x020000000002 work_and_forward(port:2,rounds:2000)",
+    );
+    // Two flows, by their addresses; every third packet of each goes to the station that costs work.
+    let packet = |n: u32| {
+        let mut bytes =
+            vec![2, 0, 0, 0, 0, if n.is_multiple_of(3) { 2 } else { 1 }, 2, 0, 0, 0, 0, 9, 0x08, 0x00];
+        bytes.extend([0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, (n % 2) as u8]);
+        bytes.extend([0, 7, 0, 7, 0, 30, 0, 0]);
+        bytes.extend(n.to_be_bytes());
+        bytes.resize(64, 0);
+        bytes
+    };
+    let n_packets = 3000;
+    for n in 0..n_packets {
+        wires[0].send(&packet(n));
+    }
+    until("all packets", || wires[2].n_received() == n_packets as usize);
+    let report = settled(&switch);
+    let sums = (report.n_received, report.n_sent, report.n_queued);
+    assert_eq!(sums, (u64::from(n_packets), u64::from(n_packets), 0));
+    assert_eq!(report.asyncs[0].n_done, 1000, "{:?}", report.asyncs);
+    let number = |bytes: &Vec<u8>| u32::from_be_bytes([bytes[42], bytes[43], bytes[44], bytes[45]]);
+    let taken: Vec<u32> = wires[2].take().iter().map(number).collect();
+    for flow in 0..2 {
+        let of_flow: Vec<u32> = taken.iter().copied().filter(|n| n % 2 == flow).collect();
+        let expected: Vec<u32> = (0..n_packets).filter(|n| n % 2 == flow).collect();
+        assert_eq!(of_flow, expected);
+    }
+    switch.shut_down().unwrap();
+}

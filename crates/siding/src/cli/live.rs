@@ -41,6 +41,9 @@ pub struct LiveArgs {
     /// Run asynchronous blocks so, whatever the program says
     #[arg(long = "async", value_name = "MODE", value_enum)]
     pub async_mode: Option<AsyncModeArg>,
+    /// Order in which packets leave that come to asynchronous blocks, whatever the program says
+    #[arg(long = "async-order", value_name = "ORDER", value_enum)]
+    pub async_order: Option<AsyncOrderArg>,
     /// Threads for asynchronous blocks [default: one for each executor that the program names]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub executors: Option<u16>,
@@ -288,6 +291,14 @@ pub enum AsyncModeArg {
     Suspend,
     /// Workers run them or go on meanwhile, whichever costs them less
     Auto,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AsyncOrderArg {
+    /// Packets of a flow leave as they came
+    Flow,
+    /// Packets leave when they are ready
+    None,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

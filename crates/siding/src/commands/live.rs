@@ -3,7 +3,7 @@
 use super::language::Compiler;
 use super::load::load;
 use super::switch::write_entries;
-use crate::cli::{Address, AsyncModeArg, LiveArgs, LogLevel};
+use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use pipeline::AsyncMode;
@@ -102,6 +102,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         }),
         n_executors: args.executors.map(usize::from),
         executor_cores: args.executor_cores.clone(),
+        async_order: args.async_order.map(|order| order == AsyncOrderArg::Flow),
         executor_timeout: Duration::from_secs_f64(args.executor_timeout),
         ..Options::default()
     };
