@@ -411,8 +411,10 @@ struct sd_async_choice {
     /* The block's when the two ways were last tried one after the other; looks since then. */
     uint32_t tried_cycles;
     uint32_t n_looks;
-    /* 256 times here over there, when the way last changed to an executor; 0 before that is known. */
-    uint32_t here_of_there;
+    /* Packets that the worker still runs the block of to see what it costs, though others go to the executor; the least
+       of those before. */
+    uint32_t n_probes_left;
+    uint32_t probe_cycles;
     uint32_t n_changes;
     uint64_t n_trials;
 };

@@ -5,8 +5,9 @@
  * does; when the executor cannot keep up the worker runs what is too much. So of the two ways the cheaper one for the
  * worker gives the higher rate. Waiting for the other core costs both, and never pays.
  *
- * What the block costs is measured at one packet in SD_CHOICE_SAMPLES, or told by the executor. What sending costs depends
- * on where the cores are: it is found by trying both ways, one after the other, when the costs are near each other.
+ * What the block costs is measured at one packet in SD_CHOICE_SAMPLES, and where packets are sent away at SD_CHOICE_PROBES in
+ * a row at every look: the least of them, for the first finds nothing in the caches. What sending costs depends on where
+ * the cores are: it is found by trying both ways, one after the other, when the costs are near each other.
  *
  *     look      every SD_CHOICE_BURSTS bursts: changes the way when the costs say so, by an eighth at least
  *     trial     first here, then there; of each, SD_TRIAL_WARM bursts that do not count and SD_TRIAL_BURSTS that do
@@ -20,6 +21,7 @@
 
 #define SD_CHOICE_BURSTS 64u
 #define SD_CHOICE_SAMPLES 16u
+#define SD_CHOICE_PROBES 4u
 /* Until something else is found. */
 #define SD_SUSPEND_CYCLES 100u
 #define SD_SUSPEND_CYCLES_MIN 8u
@@ -37,7 +39,7 @@ enum { SD_TRIAL_NONE, SD_TRIAL_HERE, SD_TRIAL_THERE };
 SD_INLINE void sd_async_sample(struct sd_worker *w, const struct sd_async_way *way, uint64_t n)
 {
     w->block_since = 0;
-    if (SD_UNLIKELY(way->choice.is_on) && n % SD_CHOICE_SAMPLES == 0)
+    if (SD_UNLIKELY(way->choice.is_on) && (n % SD_CHOICE_SAMPLES == 0 || way->choice.n_probes_left > 0))
         w->block_since = sd_cycles();
 }
 
@@ -53,24 +55,27 @@ SD_INLINE uint32_t sd_choice_average(uint32_t average, uint64_t cycles)
     return average ? average : 1;
 }
 
+SD_COLD void sd_choice_note(struct sd_async_way *way, uint64_t cycles)
+{
+    struct sd_async_choice *choice = &way->choice;
+    if (choice->n_probes_left > 0) {
+        if (cycles < choice->probe_cycles)
+            choice->probe_cycles = (uint32_t)cycles;
+        if (--choice->n_probes_left > 0)
+            return;
+        way->mode = SD_ASYNC_SUSPEND;
+        cycles = choice->probe_cycles;
+    }
+    choice->here_cycles = sd_choice_average(choice->here_cycles, cycles);
+}
+
 /* It has run it. */
 SD_INLINE void sd_async_sampled(struct sd_worker *w, uint32_t point)
 {
     if (SD_UNLIKELY(w->block_since)) {
-        struct sd_async_choice *choice = &w->async_ways[point].choice;
-        choice->here_cycles = sd_choice_average(choice->here_cycles, sd_cycles() - w->block_since);
+        sd_choice_note(&w->async_ways[point], sd_cycles() - w->block_since);
         w->block_since = 0;
     }
-}
-
-/* What the block costs this worker, as far as anybody knows; 0 where nobody does. */
-SD_INLINE uint32_t sd_choice_block_cycles(const struct sd_async_way *way)
-{
-    const struct sd_async_choice *choice = &way->choice;
-    if (way->mode == SD_ASYNC_INLINE || choice->here_of_there == 0)
-        return choice->here_cycles;
-    /* A device may be quicker than this core. */
-    return (uint32_t)((uint64_t)choice->there_cycles * choice->here_of_there / 256);
 }
 
 SD_INLINE uint64_t sd_choice_blocks(const struct sd_async_way *way)
@@ -80,10 +85,10 @@ SD_INLINE uint64_t sd_choice_blocks(const struct sd_async_way *way)
 
 SD_INLINE void sd_choice_set(struct sd_async_way *way, uint32_t mode)
 {
+    way->choice.n_probes_left = 0;
     if (way->mode == mode)
         return;
     way->mode = mode;
-    way->choice.here_of_there = 0;
     way->choice.n_changes++;
 }
 
@@ -156,12 +161,9 @@ SD_LOCAL void sd_choice_look(struct sd_worker *w, uint32_t point, uint32_t there
         choice->suspend_cycles = SD_SUSPEND_CYCLES;
     choice->n_looks++;
     choice->there_cycles = there_cycles;
-    /* The executor's average is that of this block now, and not of what was there before. */
-    bool knows_there = there_cycles && way->n_done > 0;
-    if (way->mode == SD_ASYNC_SUSPEND && choice->here_of_there == 0 && knows_there && choice->n_looks > 1)
-        choice->here_of_there = (uint32_t)((uint64_t)choice->here_cycles * 256 / there_cycles);
-    uint32_t block_cycles = sd_choice_block_cycles(way);
-    if (block_cycles == 0)
+    uint32_t block_cycles = choice->here_cycles;
+    /* Still at it: no packet has come to the block. */
+    if (block_cycles == 0 || choice->n_probes_left > 0)
         return;
     uint32_t suspend_cycles = choice->suspend_cycles;
     bool is_near = block_cycles < suspend_cycles * SD_TRIAL_TIMES && block_cycles > suspend_cycles / SD_TRIAL_TIMES;
@@ -176,6 +178,11 @@ SD_LOCAL void sd_choice_look(struct sd_worker *w, uint32_t point, uint32_t there
         sd_choice_set(way, SD_ASYNC_SUSPEND);
     else if (way->mode == SD_ASYNC_SUSPEND && block_cycles < suspend_cycles - suspend_cycles / 8)
         sd_choice_set(way, SD_ASYNC_INLINE);
+    if (way->mode == SD_ASYNC_SUSPEND) {
+        way->mode = SD_ASYNC_INLINE;
+        choice->n_probes_left = SD_CHOICE_PROBES;
+        choice->probe_cycles = UINT32_MAX;
+    }
 }
 
 #endif

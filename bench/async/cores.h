@@ -209,6 +209,60 @@ static bool lossless_rates(const struct grid *grid)
     return true;
 }
 
+/* Time until the way is what the block's cost lets expect, or both have been tried since it changed, in cycles; 0 when
+   neither happens. */
+static double follow(struct source *s, uint32_t cost, uint32_t wanted, uint64_t cycles)
+{
+    struct sd_packet packets[BURST];
+    struct sd_async_way *way = &worker->async_ways[0];
+    uint32_t n_back;
+    if (!fill(N_FLOWS / 2, cost))
+        return 0;
+    uint64_t n_trials = way->choice.n_trials;
+    uint64_t begin = peer_tsc(), end;
+    do {
+        source_fill(s, packets, BURST);
+        sd_pipeline.process(worker, packets, BURST);
+        sink(s, packets, BURST);
+        while ((n_back = sd_pipeline.resume(worker, packets, BURST)) > 0)
+            sink(s, packets, n_back);
+        end = peer_tsc();
+        /* While both are tried neither is chosen. */
+        bool is_chosen = way->mode == wanted || way->choice.n_trials > n_trials;
+        if (is_chosen && worker->trial_phase == SD_TRIAL_NONE)
+            return (double)(end - begin);
+    } while (end - begin < cycles);
+    return 0;
+}
+
+/* The block becomes dearer, and cheaper again, half of the packets coming to it. */
+static bool steps(const struct grid *grid)
+{
+    static struct source s;
+    struct sd_packet packets[BURST];
+    struct sd_async_way *way = &worker->async_ways[0];
+    double up[RUNS_MAX], down[RUNS_MAX];
+    uint64_t n_lost = 0;
+    for (size_t r = 0; r < grid->n_runs; r++) {
+        source_reset(&s);
+        choose(WAY_AUTO);
+        double begins = follow(&s, 20, SD_ASYNC_INLINE, grid->cycles);
+        up[r] = begins > 0 ? follow(&s, 5000, SD_ASYNC_SUSPEND, grid->cycles) : 0;
+        down[r] = up[r] > 0 ? follow(&s, 20, SD_ASYNC_INLINE, grid->cycles) : 0;
+        if (down[r] == 0)
+            return false;
+        for (uint32_t n_back; way->n_in_flight > 0;)
+            if ((n_back = sd_pipeline.resume(worker, packets, BURST)) > 0)
+                sink(&s, packets, n_back);
+        n_lost += N_BUFFERS - s.n_free;
+    }
+    char extra[120];
+    snprintf(extra, sizeof extra, "\"unit\":\"step\",\"path\":\"auto\",\"lost\":%llu", (unsigned long long)n_lost);
+    peer_print("siding", "0", "step", 5000, up, grid->n_runs, extra);
+    peer_print("siding", "0", "step", 20, down, grid->n_runs, extra);
+    return true;
+}
+
 static bool on_two_cores(bool (*measure)(const struct grid *), const struct grid *grid)
 {
     pthread_t thread;

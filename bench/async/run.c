@@ -2,7 +2,7 @@
  * Times bench/programs/async.p4: packets of which some wait for an extern that takes so many cycles.
  *
  *     run --breakdown [--runs N]
- *     run --rates|--drops|--lossless [--shares N,...] [--costs N,...] [--runs N] [--ms N]
+ *     run --rates|--drops|--lossless|--steps [--shares N,...] [--costs N,...] [--runs N] [--ms N]
  *
  * `siding bench async` puts program.c (generated) and workload.h (bench/peers) beside these files. The extern burns
  * cycles of the time stamp counter; the same function runs at the worker and at the executor.
@@ -16,7 +16,8 @@
  * run takes so many milliseconds. --rates: `none` calls no extern, `inline` has the worker run it, `wait` sends it and
  * waits, `suspend` sends it and goes on, taking no more packets than may wait, `auto` chooses between these. --drops: what
  * is too much is dropped; `dropped` and `expected` are shares of the packets that come to the block. --lossless: the
- * shortest time between two packets at which none is lost, found by halving.
+ * shortest time between two packets at which none is lost, found by halving. --steps: the time until `auto` has changed its
+ * way after the extern has become dearer (size 5000) and cheaper again (20).
  */
 #define _GNU_SOURCE
 #include "program.c"
@@ -76,6 +77,8 @@ int main(int argc, char **argv)
         done = on_two_cores(drops, &grid);
     else if (peer_flag(argc, argv, "--lossless"))
         done = on_two_cores(lossless_rates, &grid);
+    else if (peer_flag(argc, argv, "--steps"))
+        done = on_two_cores(steps, &grid);
     else
         done = on_two_cores(rates, &grid);
     if (!done)

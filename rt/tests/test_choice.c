@@ -17,55 +17,58 @@ static void begin(uint32_t here_cycles)
     worker.async_ways = &way;
 }
 
-static void look(uint32_t there_cycles)
+static void look(void)
 {
-    sd_choice_look(&worker, 0, there_cycles);
+    sd_choice_look(&worker, 0, 7);
+}
+
+/* The next `n` blocks that are measured cost so much. */
+static void blocks(uint32_t n, uint32_t cycles)
+{
+    for (uint32_t i = 0; i < n; i++)
+        sd_choice_note(&way, cycles);
 }
 
 static void test_clear_cases(void)
 {
     /* Nobody knows anything: it stays. */
     begin(0);
-    look(0);
+    look();
     CHECK(way.mode == SD_ASYNC_INLINE && way.choice.suspend_cycles == SD_SUSPEND_CYCLES);
+    CHECK(way.choice.there_cycles == 7 && way.choice.n_probes_left == 0);
     begin(10 * SD_SUSPEND_CYCLES);
-    look(0);
-    CHECK(way.mode == SD_ASYNC_SUSPEND && way.choice.n_changes == 1 && worker.trial_phase == SD_TRIAL_NONE);
+    look();
+    CHECK(way.choice.n_changes == 1 && worker.trial_phase == SD_TRIAL_NONE);
+    /* Some packets stay, to see what the block costs. */
+    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_probes_left == SD_CHOICE_PROBES);
+    blocks(SD_CHOICE_PROBES, 10 * SD_SUSPEND_CYCLES);
+    CHECK(way.mode == SD_ASYNC_SUSPEND && way.choice.n_probes_left == 0);
     begin(SD_SUSPEND_CYCLES / 10);
-    look(0);
-    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_changes == 0);
+    look();
+    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_changes == 0 && way.choice.n_probes_left == 0);
 }
 
 /* The block becomes cheaper, and dearer again. */
 static void test_step(void)
 {
     begin(1000);
-    look(0);
-    way.n_done = 1;
-    look(1000);
-    CHECK(way.mode == SD_ASYNC_SUSPEND && way.choice.here_of_there == 256);
-    look(12);
-    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_changes == 2);
-    /* What was seen here last is old: it falls with each sample. */
-    for (uint32_t i = 0; i < 100; i++)
-        way.choice.here_cycles = sd_choice_average(way.choice.here_cycles, 12);
-    look(12);
-    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.here_cycles < 20);
-    for (uint32_t i = 0; i < 100; i++)
-        way.choice.here_cycles = sd_choice_average(way.choice.here_cycles, 5000);
-    look(12);
-    CHECK(way.mode == SD_ASYNC_SUSPEND && way.choice.here_cycles > 4000);
-}
-
-/* What takes 20 cycles on a device and 1000 here stays there. */
-static void test_device(void)
-{
-    begin(1000);
-    look(0);
-    way.n_done = 1;
-    for (uint32_t i = 0; i < 1000; i++)
-        look(20);
-    CHECK(way.mode == SD_ASYNC_SUSPEND && way.choice.n_changes == 1);
+    uint32_t n_looks = 0;
+    for (look(); way.choice.n_probes_left > 0; look(), n_looks++) {
+        CHECK(n_looks < 40);
+        /* A look before the probes are done changes nothing. */
+        look();
+        CHECK(way.choice.n_changes == 1);
+        /* The first one finds nothing in the caches. */
+        blocks(1, 3000);
+        blocks(SD_CHOICE_PROBES - 1, 5);
+    }
+    /* On its way down it comes near what sending costs: both are tried. */
+    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_changes == 2 && worker.trial_phase == SD_TRIAL_HERE);
+    worker.trial_phase = SD_TRIAL_NONE;
+    blocks(100, 5000);
+    CHECK(way.choice.here_cycles > 4000);
+    look();
+    CHECK(way.choice.n_changes == 3 && way.choice.n_probes_left == SD_CHOICE_PROBES);
 }
 
 /* A burst that took so long. */
@@ -83,7 +86,7 @@ static void burst(uint64_t cycles, uint32_t n_blocks)
 static void try_both(uint32_t suspend)
 {
     begin(120);
-    look(0);
+    look();
     CHECK(worker.trial_phase == SD_TRIAL_HERE && way.mode == SD_ASYNC_INLINE && way.choice.n_trials == 1);
     for (uint32_t i = 0; i < SD_TRIAL_WARM + SD_TRIAL_BURSTS; i++)
         burst(i < SD_TRIAL_WARM ? 1u << 30 : (32 * 1000 + 16 * 120) * UINT64_C(10), 16);
@@ -109,11 +112,11 @@ static void test_trial(void)
     CHECK(way.choice.suspend_cycles > 820 && way.choice.suspend_cycles < 1020);
     /* The same costs are not tried again. */
     for (uint32_t i = 0; i < 10 * SD_TRIAL_LOOKS; i++)
-        look(0);
+        look();
     CHECK(worker.trial_phase == SD_TRIAL_NONE && way.choice.n_trials == 1);
     /* Others are, when some time has passed. */
     way.choice.here_cycles = 2000;
-    look(0);
+    look();
     CHECK(worker.trial_phase == SD_TRIAL_HERE && way.choice.n_trials == 2);
 }
 
@@ -121,7 +124,7 @@ static void test_trial(void)
 static void test_rare(void)
 {
     begin(120);
-    look(0);
+    look();
     for (uint32_t i = 0; i < 2 * (SD_TRIAL_WARM + SD_TRIAL_BURSTS); i++)
         burst(i < SD_TRIAL_WARM + SD_TRIAL_BURSTS ? 32000 : 64000, i % 16 == 0);
     CHECK(worker.trial_phase == SD_TRIAL_NONE && way.choice.suspend_cycles == SD_SUSPEND_CYCLES);
@@ -140,7 +143,6 @@ int main(void)
 {
     test_clear_cases();
     test_step();
-    test_device();
     test_trial();
     test_rare();
     test_average();

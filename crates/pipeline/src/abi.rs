@@ -397,7 +397,7 @@ mirrors! {
         n_trial_blocks: u64,
     }
 
-    struct AsyncWay = "sd_async_way", 1048 bytes {
+    struct AsyncWay = "sd_async_way", 1056 bytes {
         channel: *mut Channel,
         mode: u32,
         full: u32,
@@ -421,14 +421,15 @@ mirrors! {
     }
 
     #[derive(PartialEq, Eq, Default)]
-    struct AsyncChoice = "sd_async_choice", 40 bytes {
+    struct AsyncChoice = "sd_async_choice", 48 bytes {
         is_on: u32,
         here_cycles: u32,
         there_cycles: u32,
         suspend_cycles: u32,
         tried_cycles: u32,
         n_looks: u32,
-        here_of_there: u32,
+        n_probes_left: u32,
+        probe_cycles: u32,
         n_changes: u32,
         n_trials: u64,
     }

@@ -284,8 +284,8 @@ fn choice(way: &abi::AsyncWay) -> Option<Choice> {
     let abi::AsyncChoice { is_on, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials, .. } =
         way.choice;
     let mode = match way.mode {
-        abi::async_mode::SUSPEND => AsyncMode::Suspend,
-        _ => AsyncMode::Inline,
+        abi::async_mode::INLINE if way.choice.n_probes_left == 0 => AsyncMode::Inline,
+        _ => AsyncMode::Suspend,
     };
     (is_on != 0).then_some(Choice { mode, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials })
 }

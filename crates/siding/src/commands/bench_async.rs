@@ -70,6 +70,8 @@ impl Figure {
 
 /// Cycles for the way there and back, with so many packets under way.
 const CYCLES_MAX: [(u64, f64); 2] = [(64, 12.0), (1000, 30.0)];
+/// After so long nobody waits for a change of the way any more.
+const STEP_MS: &str = "2000";
 /// How much cheaper it is to be than a context of the C library.
 const UCONTEXT_LEAST: f64 = 70.0;
 
@@ -112,7 +114,11 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
                 false => (figure.shares, figure.costs),
             };
             let options = [figure.what, "--shares", shares, "--costs", costs, "--runs", &runs];
-            let lines = bench_measure::run(&program, &options.map(str::to_owned))?;
+            let mut lines = bench_measure::run(&program, &options.map(str::to_owned))?;
+            if arg == AsyncFigureArg::Auto {
+                let options = ["--steps", "--runs", &runs, "--ms", STEP_MS];
+                lines.extend(bench_measure::run(&program, &options.map(str::to_owned))?);
+            }
             (figure.report)(lines).show("async", "path", &args.measure)
         }
     }

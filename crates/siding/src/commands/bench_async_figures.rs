@@ -11,6 +11,8 @@ const CAPACITY: u32 = 1000;
 const N_PACKETS: u64 = 200_000;
 const SEED: u64 = 1;
 const WORKERS: [u32; 7] = [1, 2, 3, 4, 6, 8, 16];
+/// A change of the block's cost is to be followed by then.
+const STEP_MS_MAX: f64 = 100.0;
 /// Of its time an executor works that is not saturated.
 const LOAD_MAX: f64 = 0.9;
 
@@ -146,7 +148,7 @@ pub(super) fn auto(lines: Vec<Line>) -> Report {
         upwards: Upwards::Rate,
         ..Report::default()
     };
-    for share in shares(&lines) {
+    for share in shares(&lines).iter().filter(|share| share.percent > 0) {
         let ways = ["inline", "wait", "suspend"].map(|way| share.way(way));
         let best = |size: u64| {
             let of = ways.iter().flatten().filter(|(n, _)| *n == size).map(|(_, cycles)| *cycles);
@@ -155,7 +157,13 @@ pub(super) fn auto(lines: Vec<Line>) -> Report {
         let over = share.way("auto").into_iter().map(|(size, cycles)| (size, cycles / best(size))).collect();
         report.judge(&share.name("auto_over_best"), over, Goal::AtMost(1.05));
     }
-    report.lines = lines;
+    let ghz = ghz(&lines);
+    let steps: Vec<&Line> = lines.iter().filter(|line| line.word("unit") == "step").collect();
+    let ms = steps.iter().map(|line| (line.size, line.cycles / (ghz * 1e6))).collect();
+    report.judge("step_followed_ms", ms, Goal::AtMost(STEP_MS_MAX));
+    let lost = steps.iter().filter_map(|line| Some((line.size, line.number("lost")?))).collect();
+    report.judge("step_lost_packets", lost, Goal::AtMost(0.0));
+    report.lines = lines.into_iter().filter(|line| line.word("unit") != "step").collect();
     report
 }
 
