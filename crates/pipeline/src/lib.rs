@@ -18,6 +18,7 @@
 
 pub mod abi;
 mod asynchronous;
+mod awaited;
 mod build;
 mod burst;
 mod cache;
@@ -47,6 +48,7 @@ pub use asynchronous::{
     AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Choice, Executor, PATIENCE_DEFAULT, Times, Way,
     WhenFull,
 };
+pub use awaited::Awaited;
 pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};
 pub use burst::{BurstPacket, Bursts, Fate, Path, Resumed};
 pub use cache::{CacheOptions, Cached};

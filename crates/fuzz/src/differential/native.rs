@@ -2,14 +2,15 @@
 
 use super::on_device::{OnDevice, Quiet, sent};
 use super::{Arriving, Compiled, Sent, Subject, SubjectKind, Totals};
+use arch::ExternOp;
 use control::{Data, DigestId, Entity, Fault, Query, Update};
 use device::traffic::Destination;
 use device::{Config, Device};
 use diagnostics::SourceMap;
 use pipeline::compile::{PROGRAM_DEFINE, RUNTIME};
 use pipeline::{
-    BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Fate, Instance, InstanceOptions, Listener,
-    Native, NativeError, Optimise, Path, Pipeline,
+    Awaited, BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Executor, Fate, Instance,
+    InstanceOptions, Listener, Native, NativeError, Optimise, Path, Pipeline,
 };
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
-pub type Compilation = [SubjectKind; 3];
+pub type Compilation = [SubjectKind; 4];
 
 macro_rules! compilation {
     ($name:literal, $compiler:literal, $optimise:expr) => {
@@ -31,6 +32,10 @@ macro_rules! compilation {
             SubjectKind {
                 name: concat!($name, "-blocks"),
                 make: |c| subject(c, $compiler, $optimise, Way::Blocks),
+            },
+            SubjectKind {
+                name: concat!($name, "-executor"),
+                make: |c| subject(c, $compiler, $optimise, Way::Executor),
             },
         ]
     };
@@ -58,6 +63,8 @@ enum Way {
     Segments,
     /// From block to block, alone.
     Blocks,
+    /// Alone, with asynchronous blocks at an executor.
+    Executor,
 }
 
 /// As many packets as a worker of the switch takes at once, at most.
@@ -68,6 +75,9 @@ const COMPILES_FOR: Duration = Duration::from_secs(1800);
 
 /// Room in front of a packet: little, so that some programs need more.
 const HEADROOM_BYTES: usize = 48;
+
+/// The same for packets that wait: enough for most contexts.
+const HEADROOM_BYTES_TO_WAIT: usize = 1024;
 
 impl Quiet for Native {
     fn quietly<R>(f: impl FnOnce(&mut (dyn Listener + '_)) -> R) -> R {
@@ -173,21 +183,47 @@ fn subject(
     LAST.set(Some(last));
     let config = Config::default();
     let options = InstanceOptions {
-        n_workers: 1,
+        n_workers: if way == Way::Executor { 2 } else { 1 },
         seed: config.seed,
         path: if way == Way::Segments { BurstPath::Segments } else { BurstPath::PacketByPacket },
         table_size: config.load.table_size,
     };
+    if way == Way::Executor {
+        can_wait(&program, &built)?;
+    }
     let new = || {
         let instance = Instance::new(built, program, options)?;
         let native = Native::new(&instance, config.load.step_budget)?;
-        Ok::<_, NativeError>(Device::new(native, Arc::clone(&compiled.schema), config.clone())?)
+        let executor = instance.take_worker();
+        let device = Device::new(native, Arc::clone(&compiled.schema), config.clone())?;
+        Ok::<_, NativeError>((device, executor))
     };
-    let on = OnDevice { device: new().map_err(|e| e.to_string())? };
-    Ok(match way {
-        Way::Blocks => Box::new(on),
-        Way::PacketByPacket | Way::Segments => Box::new(OnStraight { bursts: Bursts::new(&config), on }),
+    let (device, executor) = new().map_err(|e| e.to_string())?;
+    let mut on = OnDevice { device };
+    Ok(match (way, executor) {
+        (Way::Executor, Some(worker)) => {
+            let executor = Executor::new(worker).map_err(|e| e.to_string())?;
+            let awaited = Awaited::new(&mut on.device.switch, executor, &config);
+            Box::new(OnExecutor { awaited: awaited.map_err(|e| e.to_string())?, on })
+        }
+        (Way::Executor, None) => return Err("no worker is left".to_string()),
+        (Way::Blocks, _) => Box::new(on),
+        (Way::PacketByPacket | Way::Segments, _) => Box::new(OnStraight { bursts: Bursts::new(&config), on }),
     })
+}
+
+/// Why there is nothing to be seen at an executor.
+fn can_wait(program: &ir::Program, built: &Pipeline) -> Result<(), String> {
+    let is_random = |stmt: &ir::Stmt| matches!(stmt.kind, ir::StmtKind::Extern { op: ExternOp::Random, .. });
+    let nodes = program.graphs().flat_map(|graph| graph.nodes.iter());
+    if built.layout().asyncs.is_empty() {
+        return Err("no packet waits for an executor".to_string());
+    }
+    // Every worker has its own.
+    if nodes.flat_map(|(_, node)| &node.stmts).any(is_random) {
+        return Err("random numbers of executors are others".to_string());
+    }
+    Ok(())
 }
 
 /// All that left of a packet.
@@ -240,6 +276,43 @@ impl Subject for OnStraight {
         // What nobody has sent must not get lost.
         all.last_mut().into_iter().for_each(|last| last.extend(&mut outputs));
         all
+    }
+
+    fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {
+        self.on.advance_clock(ns)
+    }
+
+    fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
+        self.on.take_digests()
+    }
+
+    fn totals(&self) -> Totals {
+        self.on.totals()
+    }
+}
+
+/// A native device whose packets wait for an executor, each until it has ended.
+struct OnExecutor {
+    on: OnDevice<Native>,
+    awaited: Awaited,
+}
+
+impl Subject for OnExecutor {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        self.on.write(update)
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        self.on.read(query)
+    }
+
+    fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>> {
+        let Device { switch, .. } = &mut self.on.device;
+        let mut one = |p: &Arriving<'_>| {
+            let packet = (p.bytes, HEADROOM_BYTES_TO_WAIT);
+            sent(self.awaited.receive(switch, p.port, packet, &mut ()))
+        };
+        burst.iter().map(&mut one).collect()
     }
 
     fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {

@@ -91,6 +91,7 @@ pub const CONSTRUCTS: &[Construct] = &[
     of("table: direct counter", "direct_counter("),
     of("table: direct meter", "direct_meter<"),
     of("table: idle timeout", "support_timeout"),
+    of("asynchronous block", "@async {"),
     of("extern: register read", ".read(v"),
     of("extern: register write", ".write("),
     of("extern: register of structs", "register<Inner>"),

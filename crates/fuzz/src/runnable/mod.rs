@@ -108,6 +108,8 @@ struct Gen<'a, 'b> {
     objects: Objects,
     place: Place,
     in_loop: bool,
+    /// Within an asynchronous block, which nothing may leave.
+    is_asynchronous: bool,
     /// What the function being written returns.
     result: Option<Ty>,
     /// Statements that may still be written.
@@ -131,6 +133,7 @@ pub fn program(choices: &mut Choices) -> String {
         objects: Objects::default(),
         place: Place::Function,
         in_loop: false,
+        is_asynchronous: false,
         result: None,
         fuel: FUEL,
     };
