@@ -55,7 +55,7 @@ impl Awaited {
         let [packet] = packets;
         let mut end = (packet.fate(), packet.start(), packet.bytes().len());
         while end.0 == Fate::Suspended {
-            let n_served = self.executor.serve(self.step_budget, now_ns);
+            let n_served = self.serve(switch, now_ns);
             let mut resumed = Vec::new();
             self.bursts.resume(switch, now_ns, listener, &mut resumed, &mut outputs);
             match resumed.first() {
@@ -73,5 +73,14 @@ impl Awaited {
             outputs.insert(0, Output { destination, bytes, at_ns: now_ns });
         }
         outputs
+    }
+
+    /// Random numbers are those that the worker would have.
+    fn serve(&mut self, switch: &mut Switch<Native>, now_ns: u64) -> usize {
+        let worker = switch.executor.worker_mut();
+        self.executor.worker_mut().raw_mut().random = worker.raw().random;
+        let n_served = self.executor.serve(self.step_budget, now_ns);
+        worker.raw_mut().random = self.executor.worker_mut().raw().random;
+        n_served
     }
 }

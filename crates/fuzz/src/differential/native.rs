@@ -2,7 +2,6 @@
 
 use super::on_device::{OnDevice, Quiet, sent};
 use super::{Arriving, Compiled, Sent, Subject, SubjectKind, Totals};
-use arch::ExternOp;
 use control::{Data, DigestId, Entity, Fault, Query, Update};
 use device::traffic::Destination;
 use device::{Config, Device};
@@ -188,8 +187,8 @@ fn subject(
         path: if way == Way::Segments { BurstPath::Segments } else { BurstPath::PacketByPacket },
         table_size: config.load.table_size,
     };
-    if way == Way::Executor {
-        can_wait(&program, &built)?;
+    if way == Way::Executor && !built.layout().has_async() {
+        return Err("no packet waits for an executor".to_string());
     }
     let new = || {
         let instance = Instance::new(built, program, options)?;
@@ -210,20 +209,6 @@ fn subject(
         (Way::Blocks, _) => Box::new(on),
         (Way::PacketByPacket | Way::Segments, _) => Box::new(OnStraight { bursts: Bursts::new(&config), on }),
     })
-}
-
-/// Why there is nothing to be seen at an executor.
-fn can_wait(program: &ir::Program, built: &Pipeline) -> Result<(), String> {
-    let is_random = |stmt: &ir::Stmt| matches!(stmt.kind, ir::StmtKind::Extern { op: ExternOp::Random, .. });
-    let nodes = program.graphs().flat_map(|graph| graph.nodes.iter());
-    if built.layout().asyncs.is_empty() {
-        return Err("no packet waits for an executor".to_string());
-    }
-    // Every worker has its own.
-    if nodes.flat_map(|(_, node)| &node.stmts).any(is_random) {
-        return Err("random numbers of executors are others".to_string());
-    }
-    Ok(())
 }
 
 /// All that left of a packet.

@@ -108,6 +108,8 @@ struct Gen<'a, 'b> {
     objects: Objects,
     place: Place,
     in_loop: bool,
+    /// Whether there are asynchronous blocks. With direct meters packets do not wait: there are none then.
+    has_asynchronous: bool,
     /// Within an asynchronous block, which nothing may leave.
     is_asynchronous: bool,
     /// What the function being written returns.
@@ -121,6 +123,7 @@ const FUEL: usize = 140;
 
 /// Writes one program.
 pub fn program(choices: &mut Choices) -> String {
+    let has_asynchronous = choices.one_in(5);
     let mut g = Gen {
         choices,
         out: String::new(),
@@ -133,6 +136,7 @@ pub fn program(choices: &mut Choices) -> String {
         objects: Objects::default(),
         place: Place::Function,
         in_loop: false,
+        has_asynchronous,
         is_asynchronous: false,
         result: None,
         fuel: FUEL,

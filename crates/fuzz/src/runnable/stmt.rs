@@ -33,7 +33,7 @@ impl Gen<'_, '_> {
             11 | 12 if depth > 0 => self.conditional(depth - 1),
             13 if depth > 0 && self.place != Place::ParserState => self.switch(depth - 1),
             14 if depth > 0 && self.place != Place::ParserState => self.for_loop(depth - 1),
-            15 if depth > 0 && self.may_wait() && self.choices.one_in(3) => self.asynchronous(depth - 1),
+            15 | 20 if depth > 0 && self.may_wait() => self.asynchronous(depth - 1),
             15 if depth > 0 => {
                 self.line("{");
                 self.block(3, depth - 1);
@@ -255,13 +255,16 @@ impl Gen<'_, '_> {
     /// Behind a condition, so that what follows is reached.
     /// Where an asynchronous block may stand.
     fn may_wait(&self) -> bool {
-        matches!(self.place, Place::Ingress | Place::Egress) && !self.is_asynchronous
+        self.has_asynchronous && matches!(self.place, Place::Ingress | Place::Egress) && !self.is_asynchronous
     }
 
     fn asynchronous(&mut self, depth: usize) {
         let in_loop = std::mem::replace(&mut self.in_loop, false);
         self.is_asynchronous = true;
         self.line("@async {");
+        self.indent += 1;
+        self.assignment();
+        self.indent -= 1;
         self.block(4, depth);
         self.line("}");
         self.is_asynchronous = false;

@@ -94,6 +94,7 @@ impl Gen<'_, '_> {
         let targets = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(2..=64)));
         if let Some(to) = self.choices.pick(&targets).cloned()
             && self.choices.one_in(4)
+            && !self.has_asynchronous
         {
             let meter = self.fresh("direct_meter_");
             let kind = self.one_of(&["packets", "bytes"]);
