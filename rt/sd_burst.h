@@ -13,6 +13,7 @@
 
 #include "sd_buffer.h"
 #include "sd_store.h"
+#include "sd_table.h"
 
 /* Packets of a burst, as many as a set has bits. */
 #define SD_BURST 64u
@@ -24,7 +25,7 @@
 #define SD_NEAR_BYTES (UINT64_C(256) << 10)
 
 /* How far ahead of a packet's turn its bytes are asked for. */
-#define SD_PREFETCH_PACKETS 6u
+#define SD_PREFETCH_PACKETS 6
 
 /* Digests and emitted bytes of the packets of a burst. */
 #define SD_KEPT_BYTES_MAX (1u << 30)
@@ -36,6 +37,8 @@ enum sd_next {
     SD_ENDED,
     /* Has one, and goes on at the host. */
     SD_LEAVES,
+    /* Is not as most packets are: runs the rest of its way where less is taken for granted. */
+    SD_ODD,
     /* At the point with this number, and so on. */
     SD_WAITS
 };
@@ -52,12 +55,28 @@ struct sd_kept {
     uint32_t n_bytes;
 };
 
-SD_INLINE bool sd_prefers_bursts(const struct sd_worker *w, uint32_t n_points)
+/* How a burst goes. */
+enum sd_way {
+    /* Packet by packet. */
+    SD_WAY_STRAIGHT,
+    /* In stages, where what is asked for is read at once. */
+    SD_WAY_NEAR,
+    /* In stages, where it is announced. */
+    SD_WAY_FAR
+};
+
+/* Where packets wait once at most, stages cost less than what each packet does at once: more of them overlap. */
+SD_INLINE enum sd_way sd_burst_way(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
-    if (instance->path == SD_PATH_AUTO)
-        return instance->entries_bytes > n_points * SD_NEAR_BYTES;
-    return instance->path == SD_PATH_BURSTS;
+    /* A burst that has been begun goes on as any. */
+    if (w->n_burst_left || instance->path == SD_PATH_BURSTS)
+        return SD_WAY_FAR;
+    if (instance->path != SD_PATH_AUTO)
+        return SD_WAY_STRAIGHT;
+    if (instance->entries_bytes > n_points * SD_NEAR_BYTES)
+        return SD_WAY_FAR;
+    return n_points == 1 ? SD_WAY_NEAR : SD_WAY_STRAIGHT;
 }
 
 SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const struct sd_buffer *from, uint32_t flag)

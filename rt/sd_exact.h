@@ -207,8 +207,9 @@ SD_ALWAYS_INLINE uint32_t sd_exact_gather(uint64_t lanes)
     return (uint32_t)(lanes * (UINT64_C(1) << 48 | UINT64_C(1) << 34 | UINT64_C(1) << 20 | 1 << 6) >> 48 & 0x55);
 }
 
-/* The lanes whose tag is this one. */
-SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
+/* The lanes whose tag is this one. What is read later through what is found here is read later indeed; the same tags
+   are read once more only after what orders loads. */
+SD_ALWAYS_INLINE uint32_t sd_exact_agree(const uint8_t *bucket, uint16_t tag)
 {
     uint32_t lanes;
 #if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
@@ -221,8 +222,6 @@ SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
     lanes = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(tags), wanted)) |
             (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(tags + 1), wanted)) << 16;
 #endif
-    /* Loads are not reordered on x86; by the compiler neither. */
-    __atomic_signal_fence(__ATOMIC_ACQUIRE);
 #else
     const uint64_t ones = UINT64_C(0x0001000100010001), low = ones * 0x7fff;
     lanes = 0;
@@ -234,6 +233,15 @@ SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
     }
 #endif
     return lanes & SD_EXACT_LANES;
+}
+
+/* The same, in the order in which it is written. */
+SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
+{
+    uint32_t lanes = sd_exact_agree(bucket, tag);
+    /* Loads are not reordered on x86; by the compiler neither. Elsewhere tags are loaded so that they are not. */
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    return lanes;
 }
 
 /* The lanes with an entry: theirs is the highest bit of a tag. */
@@ -294,14 +302,21 @@ SD_ALWAYS_INLINE void sd_exact_set_home(uint8_t *bucket, uint32_t home)
 
 /* --- Where keys are at home --- */
 
+/* Loads through which others go: x86 keeps their order, and compilers then need not forget what else they know. */
+#if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
+#define SD_EXACT_LOAD(at) (*(const volatile uint64_t *)(at))
+#else
+#define SD_EXACT_LOAD(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
+#endif
+
 /* A cell of the directory: the address of a segment's first bucket, and the number of buckets in 16 bits above. */
 #define SD_EXACT_ADDRESS ((UINT64_C(1) << 48) - 1)
 
 SD_ALWAYS_INLINE uint64_t sd_exact_cell(const struct sd_exact *t, uint64_t hash)
 {
-    uint64_t directory = __atomic_load_n(&t->directory, __ATOMIC_ACQUIRE);
+    uint64_t directory = SD_EXACT_LOAD(&t->directory);
     const uint64_t *cells = (const uint64_t *)(uintptr_t)(directory & ~UINT64_C(63));
-    return __atomic_load_n(&cells[hash >> (directory & 63)], __ATOMIC_ACQUIRE);
+    return SD_EXACT_LOAD(&cells[hash >> (directory & 63)]);
 }
 
 SD_ALWAYS_INLINE uint8_t *sd_exact_buckets(uint64_t cell)

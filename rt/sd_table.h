@@ -45,6 +45,9 @@ struct sd_found {
 
 #define SD_NEVER UINT64_MAX
 
+/* Of keys that are copied where a lookup is not inlined. */
+#define SD_KEY_BYTES_MAX 64u
+
 /* Its value, data, times, mask and meter follow, where the table says. */
 struct sd_entry {
     uint64_t handle;
@@ -379,44 +382,70 @@ SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t sele
 /* What the first step of a lookup gives the second one. */
 struct sd_asked {
     uint64_t hash;
-    /* Of LPM a word of the root. */
-    uint8_t *bucket;
+    /* Of exact tables the bucket where the key is at home, then sd_exact_candidate; of LPM a word of the root. */
+    uint8_t *at;
 };
+
+/* The entry at home whose tag agrees, of several the first one; or NULL. */
+SD_ALWAYS_INLINE uint8_t *sd_exact_candidate(struct sd_exact_shape shape, uint8_t *bucket, uint64_t hash)
+{
+    uint32_t lanes = sd_exact_agree(bucket, (uint16_t)hash);
+    if (SD_UNLIKELY(!lanes))
+        return NULL;
+    /* Lanes are told by two bits each: of the first one the lower. */
+    return bucket + SD_EXACT_TAGS_BYTES + (size_t)__builtin_ctz(lanes) * (sd_exact_entry_bytes(shape) / 2);
+}
+
+/* How far a table's memory is: in the nearer caches, or not. */
+enum sd_distance { SD_NEAR, SD_FAR };
 
 /*
  * A lookup in two steps, so that other packets run while the memory comes. `type` is that of the table and
- * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing.
+ * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing. What is near is not
+ * asked for but read.
  */
 SD_ALWAYS_INLINE struct sd_asked sd_table_ask(const struct sd_worker *w, uint32_t table,
-                                              const struct sd_table_type *type, const void *key, uint32_t key_bytes)
+                                              const struct sd_table_type *type, const void *key, uint32_t key_bytes,
+                                              enum sd_distance distance)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
     struct sd_asked asked = {0, NULL};
     if (engine == SD_ENGINE_EXACT) {
-        struct sd_exact_probe probe = sd_exact_start(&t->exact, sd_table_shape(type, key_bytes), key);
-        asked.hash = probe.hash;
-        asked.bucket = probe.bucket;
-    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+        struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
+        asked.hash = sd_exact_hash(t->exact.secrets, key, key_bytes);
+        asked.at = sd_exact_home_of(&t->exact, shape, asked.hash);
+        if (distance == SD_NEAR)
+            asked.at = sd_exact_candidate(shape, asked.at, asked.hash);
+        else
+            __builtin_prefetch(asked.at);
+    } else if (distance == SD_FAR && engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(type, key, key_bytes, limbs);
-        asked.bucket = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
-        __builtin_prefetch(asked.bucket);
+        asked.at = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
+        __builtin_prefetch(asked.at);
     }
     return asked;
 }
 
-/* Between the two steps, when what the first one asked for has come: asks for what it leads to. */
+/* Between the two steps, when what the first one asked for from far away has come: asks for what it leads to. */
 SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
-                                        uint32_t key_bytes, const struct sd_asked *asked)
+                                        uint32_t key_bytes, struct sd_asked *asked)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
     if (engine == SD_ENGINE_EXACT) {
-        struct sd_exact_probe probe = {asked->hash, asked->bucket};
-        sd_exact_approach(sd_table_shape(type, key_bytes), &probe);
+        struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
+        uint8_t *bucket = asked->at, *entry = sd_exact_candidate(shape, bucket, asked->hash);
+        asked->at = entry;
+        if (!entry)
+            entry = bucket;
+        __builtin_prefetch(entry);
+        /* Buckets and tags are multiples of 32 bytes: what divides that is in one line. */
+        if (SD_EXACT_TAGS_BYTES % sd_exact_entry_bytes(shape) != 0)
+            __builtin_prefetch(entry + sd_exact_entry_bytes(shape) - 1);
     } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
-        uint32_t word = __atomic_load_n((const uint32_t *)(const void *)asked->bucket, __ATOMIC_ACQUIRE);
+        uint32_t word = __atomic_load_n((const uint32_t *)(const void *)asked->at, __ATOMIC_ACQUIRE);
         if (word & SD_LPM_NODE)
             __builtin_prefetch(sd_lpm_block(sd_lpm_root_of(&t->lpm), word));
     }
@@ -440,15 +469,34 @@ SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_pac
     return sd_entry_target(e, selector_hash);
 }
 
+/* Where the candidate is not the entry: all that the engine knows. The value, or NULL. */
+static SD_UNUSED __attribute__((noinline)) const uint8_t *sd_exact_look(const struct sd_exact *exact,
+                                                                        uint32_t key_bytes, uint32_t value_bytes,
+                                                                        const uint8_t *key, uint64_t hash)
+{
+    struct sd_exact_shape shape = {key_bytes, value_bytes, false};
+    return sd_exact_find_from(exact, shape, key, hash, sd_exact_home_of(exact, shape, hash));
+}
+
 SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
                                                  uint32_t key_bytes, struct sd_asked asked, uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
-    struct sd_exact_probe probe = {asked.hash, asked.bucket};
-    const uint8_t *at = sd_exact_finish(&t->exact, sd_table_shape(type, key_bytes), key, &probe);
-    if (!at)
-        return sd_table_miss(w, table);
+    struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
+    const uint8_t *at;
+    if (SD_LIKELY(asked.at && sd_key_equal(key, asked.at, NULL, key_bytes))) {
+        at = asked.at + sd_exact_value_at(shape);
+    } else {
+        /* A copy, so that the key itself can stay in registers. */
+        uint8_t copy[SD_KEY_BYTES_MAX];
+        const uint8_t *here = key;
+        if (key_bytes <= sizeof copy)
+            here = memcpy(copy, key, key_bytes);
+        at = sd_exact_look(&t->exact, key_bytes, shape.value_bytes, here, asked.hash);
+        if (!at)
+            return sd_table_miss(w, table);
+    }
     if (!sd_table_can_be_lean(type)) {
         struct sd_exact_value value;
         memcpy(&value, at, sizeof value);
@@ -480,11 +528,20 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
     return e ? sd_table_hit(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
 }
 
+/* The same where it was asked for before the packet came here; counts the lookup. */
+SD_ALWAYS_INLINE struct sd_found sd_table_take(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                               const struct sd_table_type *type, const void *key, uint32_t key_bytes,
+                                               struct sd_asked asked, uint64_t selector_hash)
+{
+    w->table_counts[table].n_lookups++;
+    return sd_table_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
+}
+
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
                                                  uint32_t key_bytes, uint64_t selector_hash)
 {
-    struct sd_asked asked = sd_table_ask(w, table, type, key, key_bytes);
+    struct sd_asked asked = sd_table_ask(w, table, type, key, key_bytes, SD_NEAR);
     w->table_counts[table].n_lookups++;
     return sd_table_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
 }

@@ -53,6 +53,10 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line("struct p4_at_queue at_queue;");
     }
     out.close(";");
+    for early in &plan.early {
+        let name = comment(&cx.program.tables[early.table].name).to_string();
+        out.line(format!("struct sd_asked asked_{}; /* {name} */", index(early.table)));
+    }
     if keeps_worker(cx) {
         out.line("struct sd_kept kept;");
     }
@@ -189,7 +193,8 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         };
         out.own(format!("/* {what} */"));
         out.function(format!(
-            "{} uint32_t {head}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)",
+            "{} uint32_t {head}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, \
+             enum sd_distance distance)",
             cx.linkage()
         ));
         program::variables_of_block(cx, block, out);
@@ -229,7 +234,7 @@ fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out:
         out.line(format!("end = {}(w, p, s);", cx.block_name(block)));
         return;
     }
-    out.line(format!("end = {}(w, p, s, c);", segment_name(cx, block, from)));
+    out.line(format!("end = {}(w, p, s, c, distance);", segment_name(cx, block, from)));
     out.line("if (end >= SD_END_WAITS)");
     out.line("    return SD_WAITS + (end - SD_END_WAITS);");
 }
@@ -244,6 +249,22 @@ fn leave(cx: &Cx<'_>, out: &mut Code) {
     } else {
         out.line("return sd_leave(w, p, &b->left[i], NULL, NULL, 0);");
     }
+    out.close("");
+}
+
+/// A packet that goes a way of its own goes there to its end.
+fn odd(cx: &Cx<'_>, out: &mut Code) {
+    if !cx.settled.splits {
+        return;
+    }
+    let (states, state, bytes) = match straight::may_leave(cx.program) {
+        true => ("&b->states[i]", "w->state", "sizeof b->states[i]"),
+        false => ("NULL", "NULL", "0"),
+    };
+    out.open("if (SD_UNLIKELY(next == SD_ODD))");
+    out.line("next = p4_odd(w, p);");
+    out.line("if (next == SD_LEAVES)");
+    out.line(format!("    return sd_leave(w, p, &b->left[i], {states}, {state}, {bytes});"));
     out.close("");
 }
 
@@ -275,7 +296,9 @@ fn after_egress(cx: &Cx<'_>, out: &mut Code) {
 /// A packet that has waited has of its state what it kept: nobody reads anything else.
 fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.function(format!(
-        "SD_INLINE uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)"
+        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, \
+         enum sd_distance distance)",
+        if cx.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" }
     ));
     out.line("struct p4_context *c = &b->contexts[i];");
     out.line(if cx.is_small {
@@ -296,7 +319,7 @@ fn take_back(cx: &Cx<'_>, out: &mut Code) {
     }
 }
 
-/// The stages, and `p4_process_segments`.
+/// The stages, and `p4_process_bursts`.
 pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
     out.own("/* A packet's way from its arrival up to its first wait. */");
@@ -305,6 +328,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("memset(s, 0, sizeof *s);");
     }
     out.line("next = p4_enter(w, p, s);");
+    odd(cx, out);
     out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
     out.line("    return next;");
     run_rest(cx, plan, BlockRole::Ingress, None, out);
@@ -343,9 +367,12 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     let (states, state_bytes) =
         if straight::may_leave(cx.program) { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
     out.own("/* Bursts of packets, each stage for all that have come to it. */");
-    out.function(
-        "static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
-    );
+    // Where there is little code, how far memory is shall cost nothing.
+    out.function(format!(
+        "{} uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n, \
+         enum sd_distance distance)",
+        cx.linkage()
+    ));
     out.line("struct p4_burst *b = w->burst;");
     out.line("uint32_t n_done = 0;");
     out.open("if (w->n_burst_left)");
@@ -360,7 +387,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;");
     out.line("/* Who waits where, and who goes on at the host: a bit for each packet. */");
     out.line("uint64_t leaving = 0;");
-    for number in 0..plan.points.len() + usize::from(plan.queue.is_some()) {
+    for number in 0..n_points(plan) {
         out.line(format!("uint64_t {} = 0;", set_name(plan, number)));
     }
     if keeps_worker(cx) {
@@ -372,7 +399,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     if straight::has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
-    out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
+    out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i, distance);");
     go_on(plan, 0, out);
     out.close("");
     for number in 0..plan.points.len() {
@@ -382,7 +409,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
         }
         let lookups = format!("w->table_counts[{}].n_lookups", index(plan.points[number].table));
         out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
-        approach(plan, number, out);
+        approach(cx, plan, number, out);
         stage(plan, number, out);
     }
     let last_is_egress =
@@ -403,6 +430,19 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("return n_done;");
     out.close("");
     out.blank();
+    for distance in ["near", "far"] {
+        out.function(format!(
+            "static uint32_t p4_process_{distance}(struct sd_worker *w, struct sd_packet *packets, uint32_t n)"
+        ));
+        out.line(format!("return p4_process_bursts(w, packets, n, SD_{});", distance.to_uppercase()));
+        out.close("");
+        out.blank();
+    }
+}
+
+/// Where packets wait: points, and the queue.
+pub(crate) fn n_points(plan: &Plan) -> usize {
+    plan.points.len() + usize::from(plan.queue.is_some())
 }
 
 /// The packets that wait at a point.
@@ -411,11 +451,18 @@ fn set_name(plan: &Plan, number: usize) -> String {
 }
 
 /// What packets that wait at a point have asked for has come: they ask for what it leads to.
-fn approach(plan: &Plan, number: usize, out: &mut Code) {
-    let (set, table) = (set_name(plan, number), index(plan.points[number].table));
-    out.open(format!("for (uint64_t set = {set}; set; set &= set - 1)"));
-    out.line(format!("const struct p4_{set} *wait = &b->contexts[__builtin_ctzll(set)].{set};"));
-    out.line(format!("sd_table_approach(w, {table}, &p4_tables[{table}], sizeof wait->key, &wait->asked);"));
+fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
+    let (set, table) = (set_name(plan, number), plan.points[number].table);
+    out.open(format!("for (uint64_t set = distance == SD_FAR ? {set} : 0; set; set &= set - 1)"));
+    out.line("struct p4_context *c = &b->contexts[__builtin_ctzll(set)];");
+    let all = std::iter::once((table, format!("{set}.asked")));
+    for (id, asked) in all.chain(plan.led_by(table).map(|id| (id, format!("asked_{}", index(id))))) {
+        let n = index(id);
+        out.line(format!(
+            "sd_table_approach(w, {n}, &p4_tables[{n}], sizeof(struct {}__key), &c->{asked});",
+            cx.table_name(id)
+        ));
+    }
     out.close("");
 }
 
@@ -425,7 +472,7 @@ fn stage(plan: &Plan, number: usize, out: &mut Code) {
     let name = set.trim_start_matches("at_");
     out.open(format!("for (; {set}; {set} &= {set} - 1)"));
     out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
-    out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i);"));
+    out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i, distance);"));
     go_on(plan, number + 1, out);
     out.close("");
 }

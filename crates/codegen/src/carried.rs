@@ -118,6 +118,11 @@ impl Carried {
     pub(crate) fn is_dirty(&self, id: StructId, field: u32) -> bool {
         !self.has_origin(id) || self.dirty.contains(&(index(id), field))
     }
+
+    /// Some field of the header may differ.
+    pub(crate) fn has_dirty(&self, program: &Program, id: StructId) -> bool {
+        (0..program.structs[id].fields.len() as u32).any(|field| self.is_dirty(id, field))
+    }
 }
 
 /// Whether bytes may change that headers were extracted from: where a packet is put together, or parsed, in the middle

@@ -6,6 +6,7 @@ use crate::carried::Carried;
 use crate::homes::{Homes, Owner};
 use crate::names::{Unique, path};
 use crate::plan::Plan;
+use crate::settled::Settled;
 use crate::types::Types;
 use arch::ExternOp;
 use ir::lookup::{get, index};
@@ -27,7 +28,7 @@ impl Ends {
 }
 
 /// Statements and nodes of programs whose functions are all inlined.
-const SMALL_WEIGHT_MAX: usize = 250;
+pub(crate) const SMALL_WEIGHT_MAX: usize = 250;
 
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
@@ -40,6 +41,7 @@ pub(crate) struct Cx<'p> {
     pub(crate) homes: Homes,
     pub(crate) carried: Carried,
     pub(crate) is_small: bool,
+    pub(crate) settled: Settled,
     ends: Vec<Ends>,
     blocks: Vec<String>,
     procedures: Vec<String>,
@@ -67,13 +69,20 @@ impl<'p> Cx<'p> {
             "p4_drop",
             "p4_stopped",
             "p4_deparse_in_place",
+            "p4_headers_stay",
+            "p4_store_headers",
             "p4_enter",
+            "p4_enter_odd",
+            "p4_odd",
+            "p4_process_near",
+            "p4_process_far",
+            "p4_after_egress_odd",
             "p4_after_ingress",
             "p4_before_egress",
             "p4_after_egress",
             "p4_context",
             "p4_burst",
-            "p4_process_segments",
+            "p4_process_bursts",
             "p4_resume",
             "p4_serve",
             "p4_wait",
@@ -94,10 +103,14 @@ impl<'p> Cx<'p> {
         let blocks: Vec<String> = program.blocks.iter().map(|(_, b)| name(&b.name)).collect();
         let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
         let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
+        let carried = Carried::new(program, options.trace);
+        let is_straight = !options.trace && asynchronous.is_none();
+        let settled = if is_straight { Settled::new(program, &carried) } else { Settled::default() };
         Cx {
             types: Types::new(program),
             homes: Homes::new(program, options.trace),
-            carried: Carried::new(program, options.trace),
+            carried,
+            settled,
             is_small: !options.trace && crate::plan::weight(program) <= SMALL_WEIGHT_MAX,
             ends: ends(program),
             blocks,

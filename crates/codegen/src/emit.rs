@@ -177,8 +177,10 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
         }
         headers.push((text, id));
     }
-    out.own("/* Where the headers are those that were parsed nothing moves: changed fields are written where they lie. */");
-    out.function("static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)");
+    out.own(
+        "/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */",
+    );
+    out.function("SD_INLINE bool p4_headers_stay(const struct sd_packet *p, const struct p4_state *s)");
     out.line("uint32_t at = 1;");
     for (text, id) in &headers {
         let n = width_bits(cx.program, *id) / 8;
@@ -190,18 +192,20 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
         out.line(format!("at += {n};"));
         out.close("");
     }
-    out.line("if ((uint64_t)(at - 1) * 8 != p->cursor_bits)");
-    out.indent();
-    out.line("return false;");
-    out.dedent();
-    for (text, id) in &headers {
+    out.line("(void)s;");
+    out.line("return (uint64_t)(at - 1) * 8 == p->cursor_bits;");
+    out.close("");
+    out.blank();
+    out.own("/* Changed fields are written where they lie. */");
+    out.function("SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)");
+    for (text, id) in headers.iter().filter(|(_, id)| cx.carried.has_dirty(cx.program, *id)) {
         out.line(format!("if ({text}.sd_valid)"));
         out.indent();
         out.line(format!("{}__store(p->data + {text}.sd_at - 1, &{text});", cx.types.stem(*id)));
         out.dedent();
     }
+    out.line("(void)p;");
     out.line("(void)s;");
-    out.line("return true;");
     out.close("");
     out.blank();
     true

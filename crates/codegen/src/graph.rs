@@ -6,6 +6,7 @@
 use crate::expr::{Scalar, is_simple, width_of};
 use crate::func::Func;
 use crate::homes::Owner;
+use crate::tables::Applied;
 use arch::ExternOp;
 use diagnostics::Span;
 use ir::lookup::index;
@@ -390,7 +391,10 @@ impl<'p> Func<'_, 'p> {
             }
             TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
                 let ends = self.cx.table_ends(*table);
-                let end = self.apply(*table, keys, hit.as_ref(), action.as_ref(), point);
+                let is_early = !writing.points.is_empty()
+                    && self.cx.plan.is_some_and(|plan| plan.early.iter().any(|early| early.table == *table));
+                let applied = if is_early { Applied::Asked } else { Applied::AtOnce { point } };
+                let end = self.apply(*table, keys, hit.as_ref(), action.as_ref(), applied);
                 self.after_call(writing, from, ends, end, [*then, *exit], follow);
             }
             TerminatorKind::Call { procedure, then, exit } => {

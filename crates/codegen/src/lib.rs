@@ -4,7 +4,8 @@
 //! - `types`: how values lie in C; `homes`: where each variable lives; `carried`: which fields stay in the packet;
 //! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
 //! - `parse`, `emit`, `tables`, `externs`: what packets, tables and extern objects need;
-//! - `straight`: from arrival to a verdict; `plan`: where packets wait for memory; `burst`: the code between;
+//! - `straight`: from arrival to a verdict; `settled`: which packets have a way of their own; `plan`: where packets wait
+//!   for memory; `early`: for how much at once; `burst`: the code between;
 //! - `asynchronous`: blocks that other cores run;
 //! - `program`: the file as a whole; `descriptors`: what a host reads.
 //!
@@ -26,6 +27,7 @@ mod carried;
 mod code;
 mod cx;
 mod descriptors;
+mod early;
 mod emit;
 mod expr;
 mod externs;
@@ -37,6 +39,7 @@ mod parse;
 mod place;
 mod plan;
 mod program;
+mod settled;
 mod straight;
 mod tables;
 mod trace;

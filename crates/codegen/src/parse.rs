@@ -100,7 +100,12 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.own(format!("/* Whether header {declared} can be extracted: an error code, or 0. */"));
     out.function(format!("SD_INLINE uint32_t {stem}__check(const struct sd_packet *p{size})"));
     let wanted = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
-    out.line(format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"));
+    // The parser is at a byte then.
+    let is_bytes = cx.carried.is_aligned && varbit.is_none() && fixed.is_multiple_of(8);
+    out.line(match is_bytes {
+        true => format!("if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + {}))", fixed / 8),
+        false => format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"),
+    });
     out.indent();
     out.line("return SD_ERROR_PACKET_TOO_SHORT;");
     out.dedent();

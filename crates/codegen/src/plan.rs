@@ -6,7 +6,9 @@
 //! would spread it over several are left out.
 
 use crate::carried::Carried;
+use crate::early::{self, Early};
 use crate::externs::is_random_hash;
+use crate::settled::Settled;
 use crate::tables::matched;
 use crate::types::{Repr, repr, size_bytes};
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
@@ -15,7 +17,7 @@ use ir::leaf_set::LeafSet;
 use ir::lookup::{get, id_at, index};
 use ir::segments::{PointKind, Segment, SegmentEntry, Segments, Wait, segments_for};
 use ir::{
-    BlockId, Graph, MatchKind, NodeId, ProcedureId, Program, Scope, Step, Stmt, StmtKind, StructId,
+    BlockId, Expr, Graph, MatchKind, NodeId, ProcedureId, Program, Scope, Step, Stmt, StmtKind, StructId,
     StructKind, TableId, TerminatorKind, Type, VarId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,6 +50,22 @@ pub(crate) struct Origin {
     pub(crate) fields: Vec<u32>,
 }
 
+impl Plan {
+    /// Tables that are asked for where packets wait for this one.
+    pub(crate) fn led_by(&self, leader: TableId) -> impl Iterator<Item = TableId> + '_ {
+        self.early.iter().filter(move |early| early.leader == leader).map(|early| early.table)
+    }
+
+    /// What an early table is looked up with.
+    pub(crate) fn keys(&self, table: TableId) -> Option<&[Expr]> {
+        let nodes = self.program.blocks.iter().flat_map(|(_, block)| block.graph.nodes.iter());
+        nodes.into_iter().find_map(|(_, node)| match &node.terminator.kind {
+            TerminatorKind::Apply { table: id, keys, .. } if *id == table => Some(keys.as_slice()),
+            _ => None,
+        })
+    }
+}
+
 impl Kept {
     fn origin(&mut self, var: VarId, path: &[Step], header: StructId) -> &mut Origin {
         let known = self.origins.iter().position(|o| o.var == var && o.path == path);
@@ -74,6 +92,8 @@ pub(crate) struct Plan {
     pub(crate) points: Vec<Waiting>,
     /// Packets wait between ingress and egress, too, with this.
     pub(crate) queue: Option<Kept>,
+    /// Tables that packets ask for while they wait for another one.
+    pub(crate) early: Vec<Early>,
     /// Where packets may come to next: from their arrival, from each point, and from the queue, the points in order;
     /// the number of points stands for the queue.
     pub(crate) ways: Vec<Vec<usize>>,
@@ -112,13 +132,26 @@ pub(crate) fn plan(program: &Program) -> Option<Plan> {
             continue;
         }
         match Stages::find(&cut) {
-            Ok(stages) => return finish(cut, stages.has_queue),
+            Ok(stages) => return merged(&cut, &waits).or_else(|| finish(cut, stages.has_queue, Vec::new())),
             Err(Some(table)) => {
                 left_out.insert(table);
             }
             Err(None) => return None,
         }
     }
+}
+
+/// With fewer points, where packets can ask for several tables at once.
+fn merged(cut: &Segments, waits: &dyn Fn(&Program, &Wait<'_>) -> bool) -> Option<Plan> {
+    let early = early::find(cut);
+    if early.is_empty() {
+        return None;
+    }
+    let is_early = |wait: &Wait<'_>| matches!(wait, Wait::Table(id) if early.iter().any(|e| e.table == *id));
+    let waits = |program: &Program, wait: &Wait<'_>| !is_early(wait) && waits(program, wait);
+    let cut = segments_for(&early::prepared(cut, &early), &waits, &in_packet).ok()?;
+    let stages = Stages::find(&cut).ok()?;
+    finish(cut, stages.has_queue, early)
 }
 
 /// Not where the host hears of every step, or meters mark whoever comes first.
@@ -146,6 +179,7 @@ fn is_worth_a_wait(program: &Program, id: TableId) -> bool {
 /// Leaves that are emitted from the packet's bytes: fields that nobody has changed.
 pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
     let carried = Carried::new(program, false);
+    let stays = Settled::new(program, &carried).stays;
     let mut found = LeafSet::none(layout.n_leaves());
     for (id, variable) in program.variables.iter() {
         if variable.scope != Scope::Pipeline(ParamRole::Headers) {
@@ -156,6 +190,13 @@ pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafS
             if let Some((_, header, field)) = header_field(program, &variable.ty, leaf)
                 && carried.has_origin(header)
                 && !carried.is_dirty(header, field)
+            {
+                found.insert(first + i..first + i + 1);
+            }
+            // Whether there is a header that is not stored does not matter once it is known that headers stay.
+            if stays
+                && header_of_validity(program, &variable.ty, leaf)
+                    .is_some_and(|header| carried.has_origin(header) && !carried.has_dirty(program, header))
             {
                 found.insert(first + i..first + i + 1);
             }
@@ -275,6 +316,12 @@ impl<'p> Effecting<'p> {
     }
 }
 
+/// Whether the order of packets matters to anything that they share.
+pub(crate) fn has_effects(program: &Program) -> bool {
+    let mut effecting = Effecting { program, procedures: FxHashMap::default() };
+    !may_be_reordered(program) || program.blocks.iter().any(|(_, b)| !effecting.block(b.role).is_empty())
+}
+
 /// Whether packets that run these nodes may come to the end of the block.
 fn ends(cut: &Segments, segment: &Segment) -> bool {
     let graph = &cut.program.blocks[segment.block].graph;
@@ -364,7 +411,7 @@ impl Stages {
     }
 }
 
-fn finish(cut: Segments, has_queue: bool) -> Option<Plan> {
+fn finish(cut: Segments, has_queue: bool, early: Vec<Early>) -> Option<Plan> {
     let carried = Carried::new(&cut.program, false);
     let mut points = Vec::new();
     let mut queue = None;
@@ -389,7 +436,7 @@ fn finish(cut: Segments, has_queue: bool) -> Option<Plan> {
         return None;
     }
     let ways = ways(&cut, &points, queue.is_some());
-    Some(Plan { program: cut.program, points, queue, ways })
+    Some(Plan { program: cut.program, points, queue, early, ways })
 }
 
 /// See [`Plan::ways`].

@@ -51,12 +51,13 @@ fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
 }
 
 /// `if (end) { verdict }` after a block.
-fn check(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+fn check(cx: &Cx<'_>, role: BlockRole, which: Which, out: &mut Code) {
     if role == BlockRole::Parser {
         out.open("if (SD_UNLIKELY(end))");
         out.line("if (end < SD_END_REJECTED)");
         out.line("    return p4_stopped(p, end);");
         match field(cx, FieldRole::ParserError) {
+            Some(_) if cx.settled.splits && which == Which::Most => out.line("return SD_ODD;"),
             Some((lvalue, _)) => out.line(format!("{lvalue} = end - SD_END_REJECTED;")),
             None => out.line("return p4_drop(p, SD_DROP_PARSER_REJECTED);"),
         }
@@ -67,11 +68,11 @@ fn check(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     }
 }
 
-fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+fn run(cx: &Cx<'_>, role: BlockRole, which: Which, out: &mut Code) {
     let Some(id) = cx.program.block(role) else { return };
     let name = cx.block_name(id);
     out.line(format!("end = {name}(w, p, s);"));
-    check(cx, role, out);
+    check(cx, role, which, out);
 }
 
 /// From arrival to departure of a packet that is neither copied nor starts again.
@@ -100,10 +101,18 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.line("return p4_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
     out.close("");
     out.blank();
-    enter(cx, out);
+    enter(cx, Which::Most, out);
+    if cx.settled.splits {
+        enter(cx, Which::Odd, out);
+    }
     after_ingress(cx, &spec, drop_port, out);
     before_egress(cx, drop_port, out);
-    after_egress(cx, &spec, drop_port, in_place, out);
+    if cx.settled.splits {
+        after_egress(cx, "p4_after_egress_odd", &spec, drop_port, Departs::Anyhow { in_place }, out);
+        odd(cx, out);
+    }
+    let departs = if cx.settled.stays { Departs::AsItArrived } else { Departs::Anyhow { in_place } };
+    after_egress(cx, "p4_after_egress", &spec, drop_port, departs, out);
     packet(cx, out);
     asynchronous::way_back(cx, out);
     burst::process(cx, out);
@@ -113,10 +122,18 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
 
 const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
 
+/// Whose way it is, where packets are told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Most,
+    Odd,
+}
+
 /// From arrival to the beginning of ingress; the state is zeros.
-fn enter(cx: &Cx<'_>, out: &mut Code) {
+fn enter(cx: &Cx<'_>, which: Which, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
-    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_enter({PARAMETERS})"));
+    let name = if which == Which::Odd { "p4_enter_odd" } else { "p4_enter" };
+    out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS})"));
     out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
     if may_leave(cx.program) {
@@ -132,8 +149,12 @@ fn enter(cx: &Cx<'_>, out: &mut Code) {
     set_needed(cx, FieldRole::IngressPort, "p->ingress_port", out);
     set_needed(cx, FieldRole::PacketLength, "p->length_bytes", out);
     set_needed(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
-    run(cx, BlockRole::Parser, out);
-    run(cx, BlockRole::VerifyChecksum, out);
+    run(cx, BlockRole::Parser, which, out);
+    if cx.settled.stays && which == Which::Most {
+        out.line("if (SD_UNLIKELY(!p4_headers_stay(p, s)))");
+        out.line("    return SD_ODD;");
+    }
+    run(cx, BlockRole::VerifyChecksum, which, out);
     out.line("(void)end;");
     out.line("return SD_GOES_ON;");
     out.close("");
@@ -143,7 +164,7 @@ fn enter(cx: &Cx<'_>, out: &mut Code) {
 fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
     out.own("/* Ingress has ended so. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4_after_ingress({PARAMETERS}, uint32_t end)"));
-    check(cx, BlockRole::Ingress, out);
+    check(cx, BlockRole::Ingress, Which::Most, out);
     let mut slow: Vec<String> = Vec::new();
     if asks_in(cx.program, BlockRole::Ingress) {
         slow.push("w->requests.flags".to_string());
@@ -184,10 +205,19 @@ fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
     out.blank();
 }
 
-fn after_egress(cx: &Cx<'_>, spec: &str, drop_port: u32, in_place: bool, out: &mut Code) {
+/// What is known of the headers of a packet that departs.
+#[derive(Clone, Copy)]
+enum Departs {
+    /// They lie where they are emitted.
+    AsItArrived,
+    /// Perhaps not; with `in_place` it is asked.
+    Anyhow { in_place: bool },
+}
+
+fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: Departs, out: &mut Code) {
     out.own("/* Egress has ended so: the packet departs. */");
-    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_after_egress({PARAMETERS}, uint32_t end)"));
-    check(cx, BlockRole::Egress, out);
+    out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS}, uint32_t end)"));
+    check(cx, BlockRole::Egress, Which::Most, out);
     if asks_in(cx.program, BlockRole::Egress) {
         out.open("if (SD_UNLIKELY(w->requests.flags))");
         too_long(cx, out);
@@ -197,15 +227,24 @@ fn after_egress(cx: &Cx<'_>, spec: &str, drop_port: u32, in_place: bool, out: &m
     }
     out.line(format!("if ({spec} == {drop_port})"));
     out.line("    return p4_drop(p, SD_DROP_EGRESS);");
-    run(cx, BlockRole::ComputeChecksum, out);
+    run(cx, BlockRole::ComputeChecksum, Which::Most, out);
     too_long(cx, out);
     out.line("p->verdict = SD_VERDICT_SEND;");
+    let Departs::Anyhow { in_place } = departs else {
+        out.line("p4_store_headers(p, s);");
+        out.line("return SD_ENDED;");
+        out.close("");
+        out.blank();
+        return;
+    };
     if in_place {
-        out.line("if (SD_LIKELY(p4_deparse_in_place(p, s)))");
-        out.line("    return SD_ENDED;");
+        out.open("if (SD_LIKELY(p4_headers_stay(p, s)))");
+        out.line("p4_store_headers(p, s);");
+        out.line("return SD_ENDED;");
+        out.close("");
     }
     out.line("sd_emit_begin(w);");
-    run(cx, BlockRole::Deparser, out);
+    run(cx, BlockRole::Deparser, Which::Most, out);
     out.open("if (SD_UNLIKELY(w->failed))");
     out.line("w->failed = 0;");
     out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
@@ -218,18 +257,46 @@ fn after_egress(cx: &Cx<'_>, spec: &str, drop_port: u32, in_place: bool, out: &m
     out.blank();
 }
 
-/// One packet, without a wait.
-fn packet(cx: &Cx<'_>, out: &mut Code) {
-    out.own("/* The way of one packet, straight through. */");
-    out.function("SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)");
+/// A packet that is not as most are.
+fn odd(cx: &Cx<'_>, out: &mut Code) {
+    out.own("/* The way of a packet that is not as most are, straight through from its arrival on. */");
+    out.function("SD_COLD uint32_t p4_odd(struct sd_worker *w, struct sd_packet *p)");
     fresh_state(cx, out);
-    out.line("uint32_t next = p4_enter(w, p, s), end;");
-    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
+    out.line("uint32_t next = p4_enter_odd(w, p, s), end;");
+    out.line("if (next != SD_GOES_ON)");
     out.line("    return next;");
-    match cx.program.block(BlockRole::Ingress) {
+    run_block_of(cx, BlockRole::Ingress, out);
+    out.line("next = p4_after_ingress(w, p, s, end);");
+    out.line("if (next != SD_GOES_ON)");
+    out.line("    return next;");
+    out.line("p4_before_egress(w, p, s);");
+    run_block_of(cx, BlockRole::Egress, out);
+    out.line("return p4_after_egress_odd(w, p, s, end);");
+    out.close("");
+    out.blank();
+}
+
+fn run_block_of(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+    match cx.program.block(role) {
         Some(id) => out.line(format!("end = {}(w, p, s);", cx.block_name(id))),
         None => out.line("end = SD_END_DONE;"),
     }
+}
+
+/// One packet, without a wait.
+fn packet(cx: &Cx<'_>, out: &mut Code) {
+    out.own("/* The way of one packet, straight through. */");
+    let linkage = if cx.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" };
+    out.function(format!("{linkage} uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)"));
+    fresh_state(cx, out);
+    out.line("uint32_t next = p4_enter(w, p, s), end;");
+    if cx.settled.splits {
+        out.line("if (SD_UNLIKELY(next == SD_ODD))");
+        out.line("    return p4_odd(w, p);");
+    }
+    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
+    out.line("    return next;");
+    run_block_of(cx, BlockRole::Ingress, out);
     asynchronous::check_wait(cx, BlockRole::Ingress, out);
     rest(cx, BlockRole::Ingress, out);
     out.close("");
@@ -254,10 +321,7 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
         out.line("if (next != SD_GOES_ON)");
         out.line("    return next;");
         out.line("p4_before_egress(w, p, s);");
-        match cx.program.block(BlockRole::Egress) {
-            Some(id) => out.line(format!("end = {}(w, p, s);", cx.block_name(id))),
-            None => out.line("end = SD_END_DONE;"),
-        }
+        run_block_of(cx, BlockRole::Egress, out);
         asynchronous::check_wait(cx, BlockRole::Egress, out);
     } else {
         out.line("(void)next;");
@@ -268,9 +332,14 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
 fn process(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     if let Some(plan) = cx.plan {
-        let n_points = plan.points.len() + usize::from(plan.queue.is_some());
-        out.line(format!("if (w->n_burst_left || sd_prefers_bursts(w, {n_points}))"));
-        out.line("    return p4_process_segments(w, packets, n);");
+        out.line(format!("switch (sd_burst_way(w, {})) {{", burst::n_points(plan)));
+        out.line("case SD_WAY_FAR:");
+        out.line("    return p4_process_far(w, packets, n);");
+        out.line("case SD_WAY_NEAR:");
+        out.line("    return p4_process_near(w, packets, n);");
+        out.line("case SD_WAY_STRAIGHT:");
+        out.line("    break;");
+        out.line("}");
     }
     if has_loops(cx) {
         out.line("const uint32_t steps = w->steps_left;");
@@ -278,8 +347,9 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     if cx.asynchronous.is_some() {
         out.line("sd_async_enter(w);");
     }
-    out.open("for (uint32_t i = 0; i < n; i++)");
-    out.line("__builtin_prefetch(packets[i + SD_PREFETCH_PACKETS < n ? i + SD_PREFETCH_PACKETS : i].data);");
+    out.line("struct sd_packet *const last = packets + n;");
+    out.open("for (struct sd_packet *p = packets; p < last; p++)");
+    out.line("__builtin_prefetch((last - p > SD_PREFETCH_PACKETS ? p + SD_PREFETCH_PACKETS : p)->data);");
     if has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
@@ -287,16 +357,16 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("sd_direct_colours_reset(w);");
     }
     if cx.asynchronous.is_some() {
-        out.line("uint32_t next = p4_packet(w, &packets[i]);");
+        out.line("uint32_t next = p4_packet(w, p);");
         out.line("if (SD_UNLIKELY(next == SD_WAITS))");
-        out.line("    next = p4_wait(w, &packets[i]);");
+        out.line("    next = p4_wait(w, p);");
         out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
-        out.line("n = i + 1;");
+        out.line("n = (uint32_t)(p - packets) + 1;");
         out.line("break;");
         out.close("");
     } else {
-        out.line("if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))");
-        out.line("    return i + 1;");
+        out.line("if (SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES))");
+        out.line("    return (uint32_t)(p - packets) + 1;");
     }
     out.close("");
     if cx.asynchronous.is_some() {

@@ -7,6 +7,7 @@ use crate::externs::{packed, packed_member, selector_algorithm};
 use crate::func::Func;
 use crate::homes::Home;
 use crate::names::{Unique, identifier};
+use crate::plan::Plan;
 use crate::types::{Repr, repr, size_bytes};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
@@ -98,6 +99,15 @@ pub(crate) fn key_struct(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     out.blank();
 }
 
+/// How a table is applied.
+#[derive(Clone, Copy)]
+pub(crate) enum Applied {
+    /// Its memory was asked for where the packet waited for another table.
+    Asked,
+    /// With the point in the story of a packet.
+    AtOnce { point: Option<u32> },
+}
+
 impl Func<'_, '_> {
     /// Looks a table up and runs the action; gives how that ended where it is not known.
     pub(crate) fn apply(
@@ -106,9 +116,13 @@ impl Func<'_, '_> {
         keys: &[Expr],
         hit: Option<&Place>,
         action: Option<&Place>,
-        point: Option<u32>,
+        applied: Applied,
     ) -> Option<String> {
         let cx = self.cx;
+        let point = match applied {
+            Applied::Asked => None,
+            Applied::AtOnce { point } => point,
+        };
         let table = &cx.program.tables[id];
         let end = self.end_of_table(id);
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
@@ -122,10 +136,15 @@ impl Func<'_, '_> {
                     "&key, sizeof key"
                 }
             };
-            f.code.line(format!(
-                "const struct sd_found found = sd_table_lookup(w, p, {n}, &p4_tables[{n}], {key}, {hash});",
-                n = index(id)
-            ));
+            let n = index(id);
+            f.code.line(match applied {
+                Applied::AtOnce { .. } => format!(
+                    "const struct sd_found found = sd_table_lookup(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
+                ),
+                Applied::Asked => format!(
+                    "const struct sd_found found = sd_table_take(w, p, {n}, &p4_tables[{n}], {key}, c->asked_{n}, {hash});"
+                ),
+            });
             if let Some(point) = point {
                 let (locals, key) = (cx.locals(table.block), key.split(',').next().unwrap_or("NULL"));
                 f.code.line(format!("SD_TRACE_LOOKUP_POINT(w, p, s, {locals}, {point}, {key}, found);"));
@@ -191,14 +210,37 @@ impl Func<'_, '_> {
             let hash = f.selector_hash(table, keys);
             f.fill_keys(table, keys, &format!("c->at_{point}.key."));
             f.code.line(format!(
-                "c->at_{point}.asked = sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key);",
+                "c->at_{point}.asked = sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, \
+                 sizeof c->at_{point}.key, distance);",
                 n = index(id)
             ));
             if table.implementation.is_some() {
                 f.code.line(format!("c->at_{point}.selector = {hash};"));
             }
+            for early in plan.led_by(id) {
+                f.ask_early(plan, early);
+            }
             crate::burst::keep(cx, &plan.points[point].kept, point, &mut f.code);
             f.code.line(format!("return SD_END_WAITS + {point};"));
+        });
+        self.code.line("{");
+        self.code.append(body);
+        self.code.line("}");
+    }
+
+    /// Asks for a table to which the packet will come.
+    fn ask_early(&mut self, plan: &Plan, id: TableId) {
+        let cx = self.cx;
+        let table = &cx.program.tables[id];
+        let Some(keys) = plan.keys(id) else { return };
+        self.code.line(format!("/* {}.apply() comes later */", comment(&table.name)));
+        let body = self.nested(|f| {
+            f.code.line(format!("struct {}__key key;", cx.table_name(id)));
+            f.fill_keys(table, keys, "key.");
+            let n = index(id);
+            f.code.line(format!(
+                "c->asked_{n} = sd_table_ask(w, {n}, &p4_tables[{n}], &key, sizeof key, distance);"
+            ));
         });
         self.code.line("{");
         self.code.append(body);

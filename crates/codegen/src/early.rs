@@ -1,0 +1,213 @@
+//! Tables that packets ask for before they come to them.
+//!
+//! A packet that waits for one table can ask for others, too: for those whose keys are known by then. It waits once
+//! instead of several times. What a later lookup finds is what it would have found: it compares the key itself, and
+//! where what was asked for does not have it, looks once more.
+//!
+//! A point *leads* another one when packets come to the other one only through it, and nothing on the way changes what
+//! its key is made of. The key is put into variables before the wait, so that it is what packets keep.
+
+use ir::lookup::index;
+use ir::segments::{Point, PointKind, Segments};
+use ir::visit::Access;
+use ir::{
+    Expr, ExprKind, Graph, NodeId, Place, ProcedureId, Program, Scope, Step, Stmt, StmtKind, TableId,
+    TerminatorKind, Variable,
+};
+use rustc_hash::FxHashSet;
+
+/// As many as a packet asks for beside the table that it waits for.
+const FOLLOWERS_MAX: usize = 8;
+
+/// A table that is asked for at the point of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Early {
+    pub(crate) table: TableId,
+    pub(crate) leader: TableId,
+}
+
+/// A point in a block.
+struct Site<'p> {
+    table: TableId,
+    node: NodeId,
+    point: &'p Point,
+}
+
+/// Which points need no wait of their own.
+pub(crate) fn find(cut: &Segments) -> Vec<Early> {
+    let sites: Vec<Site> = cut.points.iter().filter_map(site).collect();
+    let is_once = |site: &&Site| sites.iter().filter(|other| other.table == site.table).count() == 1;
+    let mut sites: Vec<&Site> = sites.iter().filter(is_once).collect();
+    sites.sort_by_key(|site| crate::graph::position(graph_of(cut, site), site.node));
+    let mut found: Vec<Early> = Vec::new();
+    for leader in &sites {
+        if found.iter().any(|early| early.table == leader.table) {
+            continue;
+        }
+        let mut n = 0;
+        for site in &sites {
+            let is_free = site.table != leader.table
+                && site.point.block == leader.point.block
+                && !found.iter().any(|early| early.table == site.table || early.leader == site.table);
+            if is_free && n < FOLLOWERS_MAX && leads(cut, leader, site) {
+                found.push(Early { table: site.table, leader: leader.table });
+                n += 1;
+            }
+        }
+    }
+    found
+}
+
+fn site(point: &Point) -> Option<Site<'_>> {
+    match (&point.kind, point.node) {
+        (PointKind::Table(table), Some(node)) => Some(Site { table: *table, node, point }),
+        _ => None,
+    }
+}
+
+fn graph_of<'c>(cut: &'c Segments, site: &Site) -> &'c Graph {
+    &cut.program.blocks[site.point.block].graph
+}
+
+fn keys_of(graph: &Graph, node: NodeId) -> &[Expr] {
+    match &graph.node(node).terminator.kind {
+        TerminatorKind::Apply { keys, .. } => keys,
+        _ => &[],
+    }
+}
+
+fn leads(cut: &Segments, leader: &Site, site: &Site) -> bool {
+    let graph = graph_of(cut, leader);
+    let after = reached(graph, graph.node(leader.node).terminator.kind.successors(), None);
+    if !after.contains(&site.node)
+        || reached(graph, vec![graph.entry], Some(leader.node)).contains(&site.node)
+    {
+        return false;
+    }
+    let mut places = Vec::new();
+    for key in keys_of(graph, site.node) {
+        key.for_each_read(&mut |place| places.push(place.clone()));
+    }
+    if !places.iter().all(Place::is_static) {
+        return false;
+    }
+    let on_the_way =
+        |node: &&NodeId| **node != site.node && reached(graph, vec![**node], None).contains(&site.node);
+    let mut changes = Changes { program: &cut.program, places: &places, seen: FxHashSet::default() };
+    !changes.terminator(&graph.node(leader.node).terminator.kind)
+        && !after.iter().filter(on_the_way).any(|node| changes.node(graph, *node))
+        && !graph.node(site.node).stmts.iter().any(|stmt| changes.stmt(stmt))
+}
+
+/// The nodes that may run from some on, without going through `not`.
+fn reached(graph: &Graph, from: Vec<NodeId>, not: Option<NodeId>) -> FxHashSet<NodeId> {
+    let mut seen = FxHashSet::default();
+    let mut stack = from;
+    while let Some(node) = stack.pop() {
+        if Some(node) != not && seen.insert(node) {
+            stack.extend(graph.node(node).terminator.kind.successors());
+        }
+    }
+    seen
+}
+
+/// Whether code may write any of some places.
+struct Changes<'p> {
+    program: &'p Program,
+    places: &'p [Place],
+    seen: FxHashSet<ProcedureId>,
+}
+
+impl Changes<'_> {
+    fn node(&mut self, graph: &Graph, node: NodeId) -> bool {
+        let node = graph.node(node);
+        node.stmts.iter().any(|stmt| self.stmt(stmt)) || self.terminator(&node.terminator.kind)
+    }
+
+    fn stmt(&self, stmt: &Stmt) -> bool {
+        let mut found = false;
+        stmt.for_each_access(&mut |access, place| found |= self.is_hit(access, place));
+        found
+    }
+
+    fn terminator(&mut self, kind: &TerminatorKind) -> bool {
+        let mut found = false;
+        kind.for_each_access(&mut |access, place| found |= self.is_hit(access, place));
+        found
+            || match kind {
+                TerminatorKind::Apply { table, .. } => {
+                    let actions = &self.program.tables[*table].actions;
+                    actions.iter().any(|action| self.procedure(action.procedure))
+                }
+                TerminatorKind::Call { procedure, .. } => self.procedure(*procedure),
+                _ => false,
+            }
+    }
+
+    fn procedure(&mut self, id: ProcedureId) -> bool {
+        let program = self.program;
+        let graph = &program.procedures[id].graph;
+        // One that has been looked at had nothing, or the search had ended.
+        self.seen.insert(id) && graph.nodes.iter().any(|(node, _)| self.node(graph, node))
+    }
+
+    fn is_hit(&self, access: Access, written: &Place) -> bool {
+        access != Access::Read && self.places.iter().any(|place| overlaps(self.program, place, written))
+    }
+}
+
+/// Whether a write to one place may change what the other one reads. Whether a header is valid counts as all of it.
+fn overlaps(program: &Program, read: &Place, written: &Place) -> bool {
+    if read.var != written.var {
+        return false;
+    }
+    let mut ty = program.variables[read.var].ty.clone();
+    for (a, b) in read.path.iter().zip(&written.path) {
+        match (a, b) {
+            (Step::Field(a), Step::Field(b)) | (Step::Element(a), Step::Element(b)) if a != b => {
+                return false;
+            }
+            (Step::Field(_), Step::Field(_)) | (Step::Element(_), Step::Element(_)) => {}
+            _ => return true,
+        }
+        match program.step_type(&ty, a) {
+            Some(inner) => ty = inner,
+            None => return true,
+        }
+    }
+    true
+}
+
+/// The program in which the keys of such tables are put into variables where their leaders are.
+pub(crate) fn prepared(cut: &Segments, early: &[Early]) -> Program {
+    let mut program = cut.program.clone();
+    for Early { table, leader } in early {
+        let site_of = |table: &TableId| cut.points.iter().filter_map(site).find(|site| site.table == *table);
+        let (Some(leader), Some(site)) = (site_of(leader), site_of(table)) else { continue };
+        let block = site.point.block;
+        let own = program.tables[*table].name.rsplit('.').next().unwrap_or_default().to_string();
+        let mut keys = keys_of(&program.blocks[block].graph, site.node).to_vec();
+        for (i, key) in keys.iter_mut().enumerate() {
+            if matches!(key.kind, ExprKind::Const(_)) {
+                continue;
+            }
+            let var = program.variables.alloc(Variable {
+                name: format!("{own}_key_{i}").into(),
+                ty: key.ty.clone(),
+                scope: Scope::Block(block),
+                span: site.point.span,
+            });
+            let place = Place { var, path: Vec::new() };
+            let value = std::mem::replace(key, Expr::read(place.clone(), key.ty.clone()));
+            let stmt = Stmt { kind: StmtKind::Assign { place, value }, span: site.point.span };
+            program.blocks[block].graph.nodes[leader.node].stmts.push(stmt);
+        }
+        if let TerminatorKind::Apply { keys: old, .. } =
+            &mut program.blocks[block].graph.nodes[site.node].terminator.kind
+        {
+            *old = keys;
+        }
+    }
+    debug_assert!(early.iter().all(|early| index(early.table) != index(early.leader)));
+    program
+}

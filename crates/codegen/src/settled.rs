@@ -1,0 +1,103 @@
+//! Most packets of most programs are alike: the parser accepts them, and they depart with the headers with which they
+//! arrived. Small programs run these on a way of their own, on which compilers know so; the others are *odd* and run what
+//! is left of their way elsewhere.
+//!
+//! An odd packet begins once more, and runs to its end at once, before packets that arrived earlier and wait. So programs
+//! in which the order of packets matters to anything, or in which parsing leaves traces, have no such way.
+
+use crate::carried::Carried;
+use crate::emit;
+use arch::{BlockRole, FieldRole, ParamRole};
+use ir::visit::Access;
+use ir::{BlockId, Graph, Place, Program, Scope, Step, StmtKind, StructKind, TerminatorKind, Type};
+
+/// Which packets are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// Those that the parser does not accept.
+    pub(crate) splits: bool,
+    /// And those whose headers do not lie where the deparser would put them. All that a deparser does for others is to
+    /// store fields.
+    pub(crate) stays: bool,
+}
+
+impl Settled {
+    pub(crate) fn new(program: &Program, carried: &Carried) -> Settled {
+        let is_small = crate::plan::weight(program) <= crate::cx::SMALL_WEIGHT_MAX;
+        if !is_small || crate::plan::has_effects(program) || calls_in_parser(program) {
+            return Settled::default();
+        }
+        let stays = stays(program, carried);
+        Settled { splits: stays || program.field(FieldRole::ParserError).is_some(), stays }
+    }
+}
+
+fn calls_in_parser(program: &Program) -> bool {
+    let is_parser = |block: BlockId| program.blocks[block].role == BlockRole::Parser;
+    let nodes = graphs_of(program, is_parser).flat_map(|graph| graph.nodes.iter());
+    nodes.flat_map(|(_, node)| &node.stmts).any(|stmt| matches!(stmt.kind, StmtKind::Extern { .. }))
+}
+
+/// Whether the parser alone decides which headers there are, and extracts nothing that the deparser would not emit.
+fn stays(program: &Program, carried: &Carried) -> bool {
+    let (Some(parser), Some(deparser)) =
+        (program.block(BlockRole::Parser), program.block(BlockRole::Deparser))
+    else {
+        return false;
+    };
+    let Some(emitted) = emit::plain_emits(&program.blocks[deparser].graph) else { return false };
+    let is_carried = |place: &&Place| match program.place_type(place) {
+        Some(Type::Struct(id)) => carried.has_origin(id),
+        _ => false,
+    };
+    emitted.iter().all(is_carried)
+        && graphs_of(program, |block| block == parser)
+            .flat_map(|graph| graph.nodes.iter())
+            .all(|(_, node)| extracts_only(&node.terminator.kind, &emitted))
+        && graphs_of(program, |block| block != parser).all(|graph| !changes_headers(program, graph))
+}
+
+fn graphs_of(program: &Program, wanted: impl Fn(BlockId) -> bool) -> impl Iterator<Item = &Graph> {
+    let blocks = program.blocks.iter().map(|(id, block)| (id, &block.graph));
+    let procedures = program.procedures.iter().map(|(_, p)| (p.block, &p.graph));
+    blocks.chain(procedures).filter(move |(block, _)| wanted(*block)).map(|(_, graph)| graph)
+}
+
+fn extracts_only(terminator: &TerminatorKind, emitted: &[&Place]) -> bool {
+    match terminator {
+        TerminatorKind::Extract { place, to_next, .. } => !to_next && emitted.contains(&place),
+        TerminatorKind::Advance { .. } => false,
+        _ => true,
+    }
+}
+
+/// Whether it writes anything of the packet's headers but their fields.
+fn changes_headers(program: &Program, graph: &Graph) -> bool {
+    let mut found = false;
+    let mut note = |access: Access, place: &Place| {
+        let is_header = program.variables[place.var].scope == Scope::Pipeline(ParamRole::Headers);
+        found |= access != Access::Read && is_header && !is_in_field(program, place);
+    };
+    for (_, node) in graph.nodes.iter() {
+        node.stmts.iter().for_each(|stmt| stmt.for_each_access(&mut note));
+        node.terminator.kind.for_each_access(&mut note);
+    }
+    found
+}
+
+/// Whether the place is a field of a header, or part of one.
+fn is_in_field(program: &Program, place: &Place) -> bool {
+    let mut ty = program.variables[place.var].ty.clone();
+    for step in &place.path {
+        if let (Step::Field(_), Type::Struct(id)) = (step, &ty)
+            && program.structs[*id].kind == StructKind::Header
+        {
+            return true;
+        }
+        match program.step_type(&ty, step) {
+            Some(inner) => ty = inner,
+            None => return false,
+        }
+    }
+    false
+}
