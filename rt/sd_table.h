@@ -381,9 +381,10 @@ SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t sele
 
 /* What the first step of a lookup gives the second one. */
 struct sd_asked {
-    uint64_t hash;
     /* Of exact tables the bucket where the key is at home, then sd_exact_candidate; of LPM a word of the root. */
     uint8_t *at;
+    /* Where there is a step between the two. */
+    uint64_t hash;
 };
 
 /* The entry at home whose tag agrees, of several the first one; or NULL. */
@@ -404,28 +405,29 @@ enum sd_distance { SD_NEAR, SD_FAR };
  * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing. What is near is not
  * asked for but read.
  */
-SD_ALWAYS_INLINE struct sd_asked sd_table_ask(const struct sd_worker *w, uint32_t table,
-                                              const struct sd_table_type *type, const void *key, uint32_t key_bytes,
-                                              enum sd_distance distance)
+SD_ALWAYS_INLINE void sd_table_ask(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                   const void *key, uint32_t key_bytes, enum sd_distance distance,
+                                   struct sd_asked *asked)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    struct sd_asked asked = {0, NULL};
     if (engine == SD_ENGINE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
-        asked.hash = sd_exact_hash(t->exact.secrets, key, key_bytes);
-        asked.at = sd_exact_home_of(&t->exact, shape, asked.hash);
-        if (distance == SD_NEAR)
-            asked.at = sd_exact_candidate(shape, asked.at, asked.hash);
-        else
-            __builtin_prefetch(asked.at);
+        uint64_t hash = sd_exact_hash(t->exact.secrets, key, key_bytes);
+        uint8_t *bucket = sd_exact_home_of(&t->exact, shape, hash);
+        if (distance == SD_NEAR) {
+            asked->at = sd_exact_candidate(shape, bucket, hash);
+        } else {
+            __builtin_prefetch(bucket);
+            asked->at = bucket;
+            asked->hash = hash;
+        }
     } else if (distance == SD_FAR && engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(type, key, key_bytes, limbs);
-        asked.at = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
-        __builtin_prefetch(asked.at);
+        asked->at = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
+        __builtin_prefetch(asked->at);
     }
-    return asked;
 }
 
 /* Between the two steps, when what the first one asked for from far away has come: asks for what it leads to. */
@@ -469,31 +471,36 @@ SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_pac
     return sd_entry_target(e, selector_hash);
 }
 
-/* Where the candidate is not the entry: all that the engine knows. The value, or NULL. */
-static SD_UNUSED __attribute__((noinline)) const uint8_t *sd_exact_look(const struct sd_exact *exact,
-                                                                        uint32_t key_bytes, uint32_t value_bytes,
-                                                                        const uint8_t *key, uint64_t hash)
+/* Where the candidate is not the entry: all that the engine knows. The value, or NULL. It changes nothing, so that callers
+   need not read once more what they know. */
+static SD_UNUSED __attribute__((noinline, pure)) const uint8_t *sd_exact_look(const struct sd_exact *exact,
+                                                                              uint32_t key_bytes,
+                                                                              uint32_t value_bytes,
+                                                                              const uint8_t *key)
 {
     struct sd_exact_shape shape = {key_bytes, value_bytes, false};
+    uint64_t hash = sd_exact_hash(exact->secrets, key, key_bytes);
     return sd_exact_find_from(exact, shape, key, hash, sd_exact_home_of(exact, shape, hash));
 }
 
 SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
-                                                 uint32_t key_bytes, struct sd_asked asked, uint64_t selector_hash)
+                                                 uint32_t key_bytes, const struct sd_asked *asked,
+                                                 uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
     struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
     const uint8_t *at;
-    if (SD_LIKELY(asked.at && sd_key_equal(key, asked.at, NULL, key_bytes))) {
-        at = asked.at + sd_exact_value_at(shape);
+    if (SD_LIKELY(asked->at && sd_key_equal(key, asked->at, NULL, key_bytes))) {
+        at = asked->at + sd_exact_value_at(shape);
     } else {
         /* A copy, so that the key itself can stay in registers. */
         uint8_t copy[SD_KEY_BYTES_MAX];
         const uint8_t *here = key;
+        copy[0] = 0;
         if (key_bytes <= sizeof copy)
             here = memcpy(copy, key, key_bytes);
-        at = sd_exact_look(&t->exact, key_bytes, shape.value_bytes, here, asked.hash);
+        at = sd_exact_look(&t->exact, key_bytes, shape.value_bytes, here);
         if (!at)
             return sd_table_miss(w, table);
     }
@@ -514,7 +521,8 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_
 /* `asked` from sd_table_ask, with the same key. Whoever calls counts the lookup. */
 SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
-                                                 uint32_t key_bytes, struct sd_asked asked, uint64_t selector_hash)
+                                                 uint32_t key_bytes, const struct sd_asked *asked,
+                                                 uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
@@ -528,22 +536,14 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
     return e ? sd_table_hit(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
 }
 
-/* The same where it was asked for before the packet came here; counts the lookup. */
-SD_ALWAYS_INLINE struct sd_found sd_table_take(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
-                                               const struct sd_table_type *type, const void *key, uint32_t key_bytes,
-                                               struct sd_asked asked, uint64_t selector_hash)
-{
-    w->table_counts[table].n_lookups++;
-    return sd_table_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
-}
-
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
                                                  uint32_t key_bytes, uint64_t selector_hash)
 {
-    struct sd_asked asked = sd_table_ask(w, table, type, key, key_bytes, SD_NEAR);
+    struct sd_asked asked;
+    sd_table_ask(w, table, type, key, key_bytes, SD_NEAR, &asked);
     w->table_counts[table].n_lookups++;
-    return sd_table_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
+    return sd_table_answer(w, packet, table, type, key, key_bytes, &asked, selector_hash);
 }
 
 /* Of the packet under way: green where no entry was hit. */

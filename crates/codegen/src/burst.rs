@@ -252,19 +252,20 @@ fn leave(cx: &Cx<'_>, out: &mut Code) {
     out.close("");
 }
 
-/// A packet that goes a way of its own goes there to its end.
+/// Packets that go a way of their own, from its beginning to its end.
 fn odd(cx: &Cx<'_>, out: &mut Code) {
     if !cx.settled.splits {
         return;
     }
-    let (states, state, bytes) = match straight::may_leave(cx.program) {
-        true => ("&b->states[i]", "w->state", "sizeof b->states[i]"),
-        false => ("NULL", "NULL", "0"),
-    };
-    out.open("if (SD_UNLIKELY(next == SD_ODD))");
-    out.line("next = p4_odd(w, p);");
-    out.line("if (next == SD_LEAVES)");
-    out.line(format!("    return sd_leave(w, p, &b->left[i], {states}, {state}, {bytes});"));
+    out.open("for (; SD_UNLIKELY(odd); odd &= odd - 1)");
+    out.line("const uint32_t i = (uint32_t)__builtin_ctzll(odd);");
+    out.open("if (p4_odd(w, &burst[i]) == SD_LEAVES)");
+    out.line(match straight::may_leave(cx.program) {
+        true => "sd_leave(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
+        false => "sd_leave(w, &burst[i], &b->left[i], NULL, NULL, 0);",
+    });
+    out.line("leaving |= UINT64_C(1) << i;");
+    out.close("");
     out.close("");
 }
 
@@ -328,7 +329,6 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("memset(s, 0, sizeof *s);");
     }
     out.line("next = p4_enter(w, p, s);");
-    odd(cx, out);
     out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
     out.line("    return next;");
     run_rest(cx, plan, BlockRole::Ingress, None, out);
@@ -387,8 +387,17 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;");
     out.line("/* Who waits where, and who goes on at the host: a bit for each packet. */");
     out.line("uint64_t leaving = 0;");
+    // Where packets come to one point only from their arrival, most of them do: the others are taken out.
+    let certain = plan.ways.first().and_then(|ways| match ways.as_slice() {
+        [to] => Some(*to),
+        _ => None,
+    });
     for number in 0..n_points(plan) {
-        out.line(format!("uint64_t {} = 0;", set_name(plan, number)));
+        let first = if certain == Some(number) { "UINT64_MAX >> (SD_BURST - n_burst)" } else { "0" };
+        out.line(format!("uint64_t {} = {first};", set_name(plan, number)));
+    }
+    if cx.settled.splits {
+        out.line("uint64_t odd = 0;");
     }
     if keeps_worker(cx) {
         out.line("w->kept.length = 0;");
@@ -400,15 +409,30 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
         out.line("w->steps_left = steps;");
     }
     out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i, distance);");
-    go_on(plan, 0, out);
+    if cx.settled.splits {
+        out.line("odd |= (uint64_t)(next == SD_ODD) << i;");
+    }
+    match certain {
+        Some(to) => {
+            out.line(format!("if (SD_UNLIKELY(next != SD_WAITS + {to}))"));
+            out.line(format!("    {} &= ~(UINT64_C(1) << i);", set_name(plan, to)));
+            out.line("leaving |= (uint64_t)(next == SD_LEAVES) << i;");
+        }
+        None => go_on(plan, 0, out),
+    }
     out.close("");
+    odd(cx, out);
     for number in 0..plan.points.len() {
         let is_egress = |i: usize| cx.program.blocks[plan.points[i].block].role == BlockRole::Egress;
         if plan.queue.is_some() && is_egress(number) && (number == 0 || !is_egress(number - 1)) {
             stage(plan, plan.points.len(), out);
         }
-        let lookups = format!("w->table_counts[{}].n_lookups", index(plan.points[number].table));
-        out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
+        let table = plan.points[number].table;
+        let certain = plan.early.iter().filter(|early| early.leader == table && early.is_certain);
+        for id in std::iter::once(table).chain(certain.map(|early| early.table)) {
+            let lookups = format!("w->table_counts[{}].n_lookups", index(id));
+            out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
+        }
         approach(cx, plan, number, out);
         stage(plan, number, out);
     }

@@ -24,6 +24,8 @@ const FOLLOWERS_MAX: usize = 8;
 pub(crate) struct Early {
     pub(crate) table: TableId,
     pub(crate) leader: TableId,
+    /// Every packet that waits for the leader comes to it.
+    pub(crate) is_certain: bool,
 }
 
 /// A point in a block.
@@ -50,7 +52,8 @@ pub(crate) fn find(cut: &Segments) -> Vec<Early> {
                 && site.point.block == leader.point.block
                 && !found.iter().any(|early| early.table == site.table || early.leader == site.table);
             if is_free && n < FOLLOWERS_MAX && leads(cut, leader, site) {
-                found.push(Early { table: site.table, leader: leader.table });
+                let is_certain = comes(cut, leader, site);
+                found.push(Early { table: site.table, leader: leader.table, is_certain });
                 n += 1;
             }
         }
@@ -97,6 +100,64 @@ fn leads(cut: &Segments, leader: &Site, site: &Site) -> bool {
     !changes.terminator(&graph.node(leader.node).terminator.kind)
         && !after.iter().filter(on_the_way).any(|node| changes.node(graph, *node))
         && !graph.node(site.node).stmts.iter().any(|stmt| changes.stmt(stmt))
+}
+
+/// Whether a packet that has been at one point cannot end before it comes to the other one.
+fn comes(cut: &Segments, leader: &Site, site: &Site) -> bool {
+    let graph = graph_of(cut, leader);
+    let mut exits = Exits { program: &cut.program, seen: FxHashSet::default() };
+    let mut seen = FxHashSet::default();
+    let mut stack = vec![leader.node];
+    while let Some(node) = stack.pop() {
+        if node == site.node || !seen.insert(node) {
+            continue;
+        }
+        let next = match &graph.node(node).terminator.kind {
+            kind @ (TerminatorKind::Apply { then, .. } | TerminatorKind::Call { then, .. })
+                if !exits.terminator(kind) =>
+            {
+                vec![*then]
+            }
+            kind => kind.successors(),
+        };
+        if next.is_empty() {
+            return false;
+        }
+        stack.extend(next);
+    }
+    true
+}
+
+/// Whether code may end a packet's block, or the packet.
+struct Exits<'p> {
+    program: &'p Program,
+    seen: FxHashSet<ProcedureId>,
+}
+
+impl Exits<'_> {
+    fn terminator(&mut self, kind: &TerminatorKind) -> bool {
+        match kind {
+            TerminatorKind::Apply { table, .. } => {
+                let actions = &self.program.tables[*table].actions;
+                actions.iter().any(|action| self.procedure(action.procedure))
+            }
+            TerminatorKind::Call { procedure, .. } => self.procedure(*procedure),
+            TerminatorKind::Exit => true,
+            _ => false,
+        }
+    }
+
+    fn procedure(&mut self, id: ProcedureId) -> bool {
+        let program = self.program;
+        let graph = &program.procedures[id].graph;
+        let can_stop =
+            |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Extern { op, .. } if crate::cx::can_stop(*op));
+        self.seen.insert(id)
+            && (crate::graph::has_loop(graph)
+                || graph.nodes.iter().any(|(_, node)| {
+                    node.stmts.iter().any(can_stop) || self.terminator(&node.terminator.kind)
+                }))
+    }
 }
 
 /// The nodes that may run from some on, without going through `not`.
@@ -181,7 +242,7 @@ fn overlaps(program: &Program, read: &Place, written: &Place) -> bool {
 /// The program in which the keys of such tables are put into variables where their leaders are.
 pub(crate) fn prepared(cut: &Segments, early: &[Early]) -> Program {
     let mut program = cut.program.clone();
-    for Early { table, leader } in early {
+    for Early { table, leader, .. } in early {
         let site_of = |table: &TableId| cut.points.iter().filter_map(site).find(|site| site.table == *table);
         let (Some(leader), Some(site)) = (site_of(leader), site_of(table)) else { continue };
         let block = site.point.block;

@@ -391,9 +391,11 @@ impl<'p> Func<'_, 'p> {
             }
             TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
                 let ends = self.cx.table_ends(*table);
-                let is_early = !writing.points.is_empty()
-                    && self.cx.plan.is_some_and(|plan| plan.early.iter().any(|early| early.table == *table));
-                let applied = if is_early { Applied::Asked } else { Applied::AtOnce { point } };
+                let plan = self.cx.plan.filter(|_| !writing.points.is_empty());
+                let early = plan.and_then(|plan| plan.early.iter().find(|early| early.table == *table));
+                let applied = early.map_or(Applied::AtOnce { point }, |early| Applied::Asked {
+                    is_counted: early.is_certain,
+                });
                 let end = self.apply(*table, keys, hit.as_ref(), action.as_ref(), applied);
                 self.after_call(writing, from, ends, end, [*then, *exit], follow);
             }

@@ -179,7 +179,8 @@ fn is_worth_a_wait(program: &Program, id: TableId) -> bool {
 /// Leaves that are emitted from the packet's bytes: fields that nobody has changed.
 pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
     let carried = Carried::new(program, false);
-    let stays = Settled::new(program, &carried).stays;
+    // Where packets may go on at the host, blocks run there that ask.
+    let stays = Settled::new(program, &carried).stays && !crate::straight::may_leave(program);
     let mut found = LeafSet::none(layout.n_leaves());
     for (id, variable) in program.variables.iter() {
         if variable.scope != Scope::Pipeline(ParamRole::Headers) {

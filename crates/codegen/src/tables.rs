@@ -102,8 +102,8 @@ pub(crate) fn key_struct(cx: &Cx<'_>, id: TableId, out: &mut Code) {
 /// How a table is applied.
 #[derive(Clone, Copy)]
 pub(crate) enum Applied {
-    /// Its memory was asked for where the packet waited for another table.
-    Asked,
+    /// Its memory was asked for where the packet waited for another table. Perhaps it was counted there, too.
+    Asked { is_counted: bool },
     /// With the point in the story of a packet.
     AtOnce { point: Option<u32> },
 }
@@ -120,7 +120,7 @@ impl Func<'_, '_> {
     ) -> Option<String> {
         let cx = self.cx;
         let point = match applied {
-            Applied::Asked => None,
+            Applied::Asked { .. } => None,
             Applied::AtOnce { point } => point,
         };
         let table = &cx.program.tables[id];
@@ -137,12 +137,15 @@ impl Func<'_, '_> {
                 }
             };
             let n = index(id);
+            if matches!(applied, Applied::Asked { is_counted: false }) {
+                f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
+            }
             f.code.line(match applied {
                 Applied::AtOnce { .. } => format!(
                     "const struct sd_found found = sd_table_lookup(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
                 ),
-                Applied::Asked => format!(
-                    "const struct sd_found found = sd_table_take(w, p, {n}, &p4_tables[{n}], {key}, c->asked_{n}, {hash});"
+                Applied::Asked { .. } => format!(
+                    "const struct sd_found found = sd_table_answer(w, p, {n}, &p4_tables[{n}], {key}, &c->asked_{n}, {hash});"
                 ),
             });
             if let Some(point) = point {
@@ -210,8 +213,8 @@ impl Func<'_, '_> {
             let hash = f.selector_hash(table, keys);
             f.fill_keys(table, keys, &format!("c->at_{point}.key."));
             f.code.line(format!(
-                "c->at_{point}.asked = sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, \
-                 sizeof c->at_{point}.key, distance);",
+                "sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, distance, \
+                 &c->at_{point}.asked);",
                 n = index(id)
             ));
             if table.implementation.is_some() {
@@ -239,7 +242,7 @@ impl Func<'_, '_> {
             f.fill_keys(table, keys, "key.");
             let n = index(id);
             f.code.line(format!(
-                "c->asked_{n} = sd_table_ask(w, {n}, &p4_tables[{n}], &key, sizeof key, distance);"
+                "sd_table_ask(w, {n}, &p4_tables[{n}], &key, sizeof key, distance, &c->asked_{n});"
             ));
         });
         self.code.line("{");
@@ -263,7 +266,7 @@ impl Func<'_, '_> {
                 if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
             f.code.line(format!(
                 "const struct sd_found found = sd_table_answer(w, p, {n}, &p4_tables[{n}], &c->at_{point}.key, \
-                 sizeof c->at_{point}.key, c->at_{point}.asked, {hash});",
+                 sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
                 n = index(id)
             ));
             f.found(id, hit, action, end.as_deref(), None);
