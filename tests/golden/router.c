@@ -130,14 +130,12 @@ struct p4_at_0 {
     uint64_t headers_ethernet_source;
     uint32_t headers_ethernet_sd_at;
     uint32_t headers_ipv4_sd_at;
-    uint32_t headers_ports_sd_at;
     uint16_t headers_ipv4_checksum;
     uint16_t meta_next_hop;
     uint16_t standard_egress_spec;
     uint8_t headers_ethernet_sd_valid;
     uint8_t headers_ipv4_sd_valid;
     uint8_t headers_ipv4_ttl;
-    uint8_t headers_ports_sd_valid;
 };
 
 /* What a packet keeps while it waits for Router.next_hops. */
@@ -148,12 +146,10 @@ struct p4_at_1 {
     uint64_t headers_ethernet_source;
     uint32_t headers_ethernet_sd_at;
     uint32_t headers_ipv4_sd_at;
-    uint32_t headers_ports_sd_at;
     uint16_t headers_ipv4_checksum;
     uint8_t headers_ethernet_sd_valid;
     uint8_t headers_ipv4_sd_valid;
     uint8_t headers_ipv4_ttl;
-    uint8_t headers_ports_sd_valid;
 };
 
 /* A packet that waits is at one point at a time. */
@@ -177,7 +173,7 @@ static const struct sd_table_type p4_tables[3];
 /* Whether header Ethernet can be extracted: an error code, or 0. */
 SD_INLINE uint32_t p4_Ethernet__check(const struct sd_packet *p)
 {
-    if (SD_UNLIKELY(sd_bits_left(p) < 112))
+    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 14))
         return SD_ERROR_PACKET_TOO_SHORT;
     return 0;
 }
@@ -197,7 +193,7 @@ SD_INLINE void p4_Ethernet__load(struct sd_packet *p, struct p4_Ethernet *h)
 /* Whether header Ipv4 can be extracted: an error code, or 0. */
 SD_INLINE uint32_t p4_Ipv4__check(const struct sd_packet *p)
 {
-    if (SD_UNLIKELY(sd_bits_left(p) < 160))
+    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 20))
         return SD_ERROR_PACKET_TOO_SHORT;
     return 0;
 }
@@ -227,7 +223,7 @@ SD_INLINE void p4_Ipv4__load(struct sd_packet *p, struct p4_Ipv4 *h)
 /* Whether header Ports can be extracted: an error code, or 0. */
 SD_INLINE uint32_t p4_Ports__check(const struct sd_packet *p)
 {
-    if (SD_UNLIKELY(sd_bits_left(p) < 32))
+    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 4))
         return SD_ERROR_PACKET_TOO_SHORT;
     return 0;
 }
@@ -374,7 +370,7 @@ n9:;
     return SD_END_REJECTED + tmp_error;
 }
 
-#line 378 "router.c"
+#line 374 "router.c"
 /* control VerifyIpv4 */
 SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -401,7 +397,7 @@ SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p
     return SD_END_DONE;
 }
 
-#line 405 "router.c"
+#line 401 "router.c"
 SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s);
 
 /* action Router.drop (router.p4:95) */
@@ -413,14 +409,14 @@ SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, 
     s->standard.mcast_grp = 0;
 }
 
-#line 417 "router.c"
+#line 413 "router.c"
 /* action Router.permit (router.p4:99) */
 #line 99 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 }
 
-#line 424 "router.c"
+#line 420 "router.c"
 /* action Router.set_next_hop (router.p4:105) */
 #line 105 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t next_hop)
@@ -430,7 +426,7 @@ SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_pac
     /* The direct counter counts with every hit. */
 }
 
-#line 434 "router.c"
+#line 430 "router.c"
 /* action Router.forward (router.p4:110) */
 #line 110 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t port, uint64_t source, uint64_t destination)
@@ -442,7 +438,7 @@ SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *
     s->headers.ipv4.ttl = (uint8_t)(s->headers.ipv4.ttl - 1);
 }
 
-#line 446 "router.c"
+#line 442 "router.c"
 /* Runs the action that table Router.access_list has found. */
 #line 117 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
@@ -461,7 +457,7 @@ SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd
     }
 }
 
-#line 465 "router.c"
+#line 461 "router.c"
 /* Runs the action that table Router.routes has found. */
 #line 132 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
@@ -481,7 +477,7 @@ SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_pack
     }
 }
 
-#line 485 "router.c"
+#line 481 "router.c"
 /* Runs the action that table Router.next_hops has found. */
 #line 145 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
@@ -501,7 +497,7 @@ SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_p
     }
 }
 
-#line 505 "router.c"
+#line 501 "router.c"
 /* control Router */
 SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -561,9 +557,9 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
     return SD_END_DONE;
 }
 
-#line 565 "router.c"
+#line 561 "router.c"
 /* p4_Router up to where packets wait */
-SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -595,19 +591,17 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
                 /* Router.routes.apply(): waits for memory */
                 {
                     c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    c->at_0.asked = sd_table_ask(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key);
+                    sd_table_ask(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, distance, &c->at_0.asked);
                     c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
                     c->at_0.headers_ethernet_source = s->headers.ethernet.source;
                     c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
                     c->at_0.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
-                    c->at_0.headers_ports_sd_at = s->headers.ports.sd_at;
                     c->at_0.headers_ipv4_checksum = s->headers.ipv4.checksum;
                     c->at_0.meta_next_hop = s->meta.next_hop;
                     c->at_0.standard_egress_spec = s->standard.egress_spec;
                     c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
                     c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
                     c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
-                    c->at_0.headers_ports_sd_valid = s->headers.ports.sd_valid;
                     sd_keep(w, &c->kept);
                     return SD_END_WAITS + 0;
                 }
@@ -622,9 +616,9 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
     return SD_END_DONE;
 }
 
-#line 626 "router.c"
+#line 620 "router.c"
 /* p4_Router after the wait for Router.routes */
-SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -632,14 +626,12 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
     s->headers.ethernet.source = c->at_0.headers_ethernet_source;
     s->headers.ethernet.sd_at = c->at_0.headers_ethernet_sd_at;
     s->headers.ipv4.sd_at = c->at_0.headers_ipv4_sd_at;
-    s->headers.ports.sd_at = c->at_0.headers_ports_sd_at;
     s->headers.ipv4.checksum = c->at_0.headers_ipv4_checksum;
     s->meta.next_hop = c->at_0.meta_next_hop;
     s->standard.egress_spec = c->at_0.standard_egress_spec;
     s->headers.ethernet.sd_valid = c->at_0.headers_ethernet_sd_valid;
     s->headers.ipv4.sd_valid = c->at_0.headers_ipv4_sd_valid;
     s->headers.ipv4.ttl = c->at_0.headers_ipv4_ttl;
-    s->headers.ports.sd_valid = c->at_0.headers_ports_sd_valid;
     if (s->headers.ipv4.sd_at) {
         const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
         s->headers.ipv4.version = at[0] >> 4;
@@ -657,7 +649,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
 #line 166 "router.p4"
     /* Router.routes.apply() goes on */
     {
-        const struct sd_found found = sd_table_answer(w, p, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, c->at_0.asked, 0);
+        const struct sd_found found = sd_table_answer(w, p, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
         tmp_1 = found.hit;
         p4_Router__routes__run(w, p, s, &found);
     }
@@ -666,17 +658,15 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
         /* Router.next_hops.apply(): waits for memory */
         {
             c->at_1.key.meta__next_hop = s->meta.next_hop;
-            c->at_1.asked = sd_table_ask(w, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key);
+            sd_table_ask(w, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key, distance, &c->at_1.asked);
             c->at_1.headers_ethernet_destination = s->headers.ethernet.destination;
             c->at_1.headers_ethernet_source = s->headers.ethernet.source;
             c->at_1.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
             c->at_1.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
-            c->at_1.headers_ports_sd_at = s->headers.ports.sd_at;
             c->at_1.headers_ipv4_checksum = s->headers.ipv4.checksum;
             c->at_1.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
             c->at_1.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
             c->at_1.headers_ipv4_ttl = s->headers.ipv4.ttl;
-            c->at_1.headers_ports_sd_valid = s->headers.ports.sd_valid;
             sd_keep(w, &c->kept);
             return SD_END_WAITS + 1;
         }
@@ -686,9 +676,9 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
     }
 }
 
-#line 690 "router.c"
+#line 680 "router.c"
 /* p4_Router after the wait for Router.next_hops */
-SD_ALWAYS_INLINE uint32_t p4_Router__after_1(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+SD_ALWAYS_INLINE uint32_t p4_Router__after_1(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -696,12 +686,10 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_1(struct sd_worker *w, struct sd_pack
     s->headers.ethernet.source = c->at_1.headers_ethernet_source;
     s->headers.ethernet.sd_at = c->at_1.headers_ethernet_sd_at;
     s->headers.ipv4.sd_at = c->at_1.headers_ipv4_sd_at;
-    s->headers.ports.sd_at = c->at_1.headers_ports_sd_at;
     s->headers.ipv4.checksum = c->at_1.headers_ipv4_checksum;
     s->headers.ethernet.sd_valid = c->at_1.headers_ethernet_sd_valid;
     s->headers.ipv4.sd_valid = c->at_1.headers_ipv4_sd_valid;
     s->headers.ipv4.ttl = c->at_1.headers_ipv4_ttl;
-    s->headers.ports.sd_valid = c->at_1.headers_ports_sd_valid;
     if (s->headers.ipv4.sd_at) {
         const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
         s->headers.ipv4.version = at[0] >> 4;
@@ -719,14 +707,14 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_1(struct sd_worker *w, struct sd_pack
 #line 167 "router.p4"
     /* Router.next_hops.apply() goes on */
     {
-        const struct sd_found found = sd_table_answer(w, p, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key, c->at_1.asked, 0);
+        const struct sd_found found = sd_table_answer(w, p, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key, &c->at_1.asked, 0);
         p4_Router__next_hops__run(w, p, s, &found);
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 730 "router.c"
+#line 718 "router.c"
 /* control Sender */
 SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -736,7 +724,7 @@ SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, st
     return SD_END_DONE;
 }
 
-#line 740 "router.c"
+#line 728 "router.c"
 /* control UpdateIpv4 */
 SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -762,7 +750,7 @@ SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p
     return SD_END_DONE;
 }
 
-#line 766 "router.c"
+#line 754 "router.c"
 /* deparser RouterDeparser */
 SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -774,9 +762,9 @@ SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packe
     return SD_END_DONE;
 }
 
-#line 778 "router.c"
-/* Where the headers are those that were parsed nothing moves: changed fields are written where they lie. */
-static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)
+#line 766 "router.c"
+/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
+SD_INLINE bool p4_headers_stay(const struct sd_packet *p, const struct p4_state *s)
 {
     uint32_t at = 1;
     if (s->headers.ethernet.sd_valid) {
@@ -794,16 +782,19 @@ static bool p4_deparse_in_place(struct sd_packet *p, const struct p4_state *s)
             return false;
         at += 4;
     }
-    if ((uint64_t)(at - 1) * 8 != p->cursor_bits)
-        return false;
+    (void)s;
+    return (uint64_t)(at - 1) * 8 == p->cursor_bits;
+}
+
+/* Changed fields are written where they lie. */
+SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)
+{
     if (s->headers.ethernet.sd_valid)
         p4_Ethernet__store(p->data + s->headers.ethernet.sd_at - 1, &s->headers.ethernet);
     if (s->headers.ipv4.sd_valid)
         p4_Ipv4__store(p->data + s->headers.ipv4.sd_at - 1, &s->headers.ipv4);
-    if (s->headers.ports.sd_valid)
-        p4_Ports__store(p->data + s->headers.ports.sd_at - 1, &s->headers.ports);
+    (void)p;
     (void)s;
-    return true;
 }
 
 /* Ends of a packet's way. */
@@ -821,6 +812,28 @@ SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)
 
 /* A packet arrives: its headers are invalid, its metadata zeros. */
 SD_ALWAYS_INLINE uint32_t p4_enter(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+{
+    uint32_t end;
+    p->cursor_bits = 0;
+    w->failed = 0;
+    s->standard.ingress_port = (uint16_t)((p->ingress_port) & 0x1ff);
+    end = p4_RouterParser(w, p, s);
+    if (SD_UNLIKELY(end)) {
+        if (end < SD_END_REJECTED)
+            return p4_stopped(p, end);
+        return SD_ODD;
+    }
+    if (SD_UNLIKELY(!p4_headers_stay(p, s)))
+        return SD_ODD;
+    end = p4_VerifyIpv4(w, p, s);
+    if (SD_UNLIKELY(end))
+        return p4_stopped(p, end);
+    (void)end;
+    return SD_GOES_ON;
+}
+
+/* A packet arrives: its headers are invalid, its metadata zeros. */
+SD_ALWAYS_INLINE uint32_t p4_enter_odd(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
     uint32_t end;
     p->cursor_bits = 0;
@@ -858,7 +871,7 @@ SD_ALWAYS_INLINE void p4_before_egress(struct sd_worker *w, struct sd_packet *p,
 }
 
 /* Egress has ended so: the packet departs. */
-SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+SD_ALWAYS_INLINE uint32_t p4_after_egress_odd(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
@@ -872,8 +885,10 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet 
         return p4_drop(p, SD_DROP_TOO_LONG);
     }
     p->verdict = SD_VERDICT_SEND;
-    if (SD_LIKELY(p4_deparse_in_place(p, s)))
+    if (SD_LIKELY(p4_headers_stay(p, s))) {
+        p4_store_headers(p, s);
         return SD_ENDED;
+    }
     sd_emit_begin(w);
     end = p4_RouterDeparser(w, p, s);
     if (SD_UNLIKELY(end))
@@ -888,11 +903,48 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet 
     return SD_LEAVES;
 }
 
+/* The way of a packet that is not as most are, straight through from its arrival on. */
+SD_COLD uint32_t p4_odd(struct sd_worker *w, struct sd_packet *p)
+{
+    struct p4_state state = {}, *s = &state;
+    uint32_t next = p4_enter_odd(w, p, s), end;
+    if (next != SD_GOES_ON)
+        return next;
+    end = p4_Router(w, p, s);
+    next = p4_after_ingress(w, p, s, end);
+    if (next != SD_GOES_ON)
+        return next;
+    p4_before_egress(w, p, s);
+    end = p4_Sender(w, p, s);
+    return p4_after_egress_odd(w, p, s, end);
+}
+
+/* Egress has ended so: the packet departs. */
+SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+{
+    if (SD_UNLIKELY(end))
+        return p4_stopped(p, end);
+    if (s->standard.egress_spec == 511)
+        return p4_drop(p, SD_DROP_EGRESS);
+    end = p4_UpdateIpv4(w, p, s);
+    if (SD_UNLIKELY(end))
+        return p4_stopped(p, end);
+    if (SD_UNLIKELY(w->failed)) {
+        w->failed = 0;
+        return p4_drop(p, SD_DROP_TOO_LONG);
+    }
+    p->verdict = SD_VERDICT_SEND;
+    p4_store_headers(p, s);
+    return SD_ENDED;
+}
+
 /* The way of one packet, straight through. */
-SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
+SD_ALWAYS_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4_state state = {}, *s = &state;
     uint32_t next = p4_enter(w, p, s), end;
+    if (SD_UNLIKELY(next == SD_ODD))
+        return p4_odd(w, p);
     if (SD_UNLIKELY(next != SD_GOES_ON))
         return next;
     end = p4_Router(w, p, s);
@@ -905,7 +957,7 @@ SD_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
 }
 
 /* A packet's way from its arrival up to its first wait. */
-SD_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, enum sd_distance distance)
 {
     struct p4_context *c = &b->contexts[i];
     struct p4_state state = {}, *s = &state;
@@ -914,7 +966,7 @@ SD_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, st
     next = p4_enter(w, p, s);
     if (SD_UNLIKELY(next != SD_GOES_ON))
         return next;
-    end = p4_Router__start(w, p, s, c);
+    end = p4_Router__start(w, p, s, c, distance);
     if (end >= SD_END_WAITS)
         return SD_WAITS + (end - SD_END_WAITS);
     next = p4_after_ingress(w, p, s, end);
@@ -933,14 +985,14 @@ SD_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, st
 }
 
 /* From the answer of Router.routes up to the next wait. */
-SD_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, enum sd_distance distance)
 {
     struct p4_context *c = &b->contexts[i];
     struct p4_state state = {}, *s = &state;
     uint32_t end, next;
     (void)c;
     sd_take_back(w, &c->kept);
-    end = p4_Router__after_0(w, p, s, c);
+    end = p4_Router__after_0(w, p, s, c, distance);
     if (end >= SD_END_WAITS)
         return SD_WAITS + (end - SD_END_WAITS);
     next = p4_after_ingress(w, p, s, end);
@@ -959,14 +1011,14 @@ SD_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p
 }
 
 /* From the answer of Router.next_hops up to the next wait. */
-SD_INLINE uint32_t p4_stage_1(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+SD_ALWAYS_INLINE uint32_t p4_stage_1(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, enum sd_distance distance)
 {
     struct p4_context *c = &b->contexts[i];
     struct p4_state state = {}, *s = &state;
     uint32_t end, next;
     (void)c;
     sd_take_back(w, &c->kept);
-    end = p4_Router__after_1(w, p, s, c);
+    end = p4_Router__after_1(w, p, s, c, distance);
     if (end >= SD_END_WAITS)
         return SD_WAITS + (end - SD_END_WAITS);
     next = p4_after_ingress(w, p, s, end);
@@ -985,7 +1037,7 @@ SD_INLINE uint32_t p4_stage_1(struct sd_worker *w, struct sd_packet *p, struct p
 }
 
 /* Bursts of packets, each stage for all that have come to it. */
-static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n, enum sd_distance distance)
 {
     struct p4_burst *b = w->burst;
     uint32_t n_done = 0;
@@ -998,35 +1050,45 @@ static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packe
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
         /* Who waits where, and who goes on at the host: a bit for each packet. */
         uint64_t leaving = 0;
-        uint64_t at_0 = 0;
+        uint64_t at_0 = UINT64_MAX >> (SD_BURST - n_burst);
         uint64_t at_1 = 0;
+        uint64_t odd = 0;
         w->kept.length = 0;
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);
-            at_0 |= (uint64_t)(next == SD_WAITS + 0) << i;
+            const uint32_t next = p4_stage_arrival(w, &burst[i], b, i, distance);
+            odd |= (uint64_t)(next == SD_ODD) << i;
+            if (SD_UNLIKELY(next != SD_WAITS + 0))
+                at_0 &= ~(UINT64_C(1) << i);
             leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
+        for (; SD_UNLIKELY(odd); odd &= odd - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(odd);
+            if (p4_odd(w, &burst[i]) == SD_LEAVES) {
+                sd_leave(w, &burst[i], &b->left[i], NULL, NULL, 0);
+                leaving |= UINT64_C(1) << i;
+            }
+        }
         w->table_counts[1].n_lookups += (uint64_t)__builtin_popcountll(at_0);
-        for (uint64_t set = at_0; set; set &= set - 1) {
-            const struct p4_at_0 *wait = &b->contexts[__builtin_ctzll(set)].at_0;
-            sd_table_approach(w, 1, &p4_tables[1], sizeof wait->key, &wait->asked);
+        for (uint64_t set = distance == SD_FAR ? at_0 : 0; set; set &= set - 1) {
+            struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
+            sd_table_approach(w, 1, &p4_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
-            const uint32_t next = p4_stage_0(w, &burst[i], b, i);
+            const uint32_t next = p4_stage_0(w, &burst[i], b, i, distance);
             at_1 |= (uint64_t)(next == SD_WAITS + 1) << i;
             leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
         w->table_counts[2].n_lookups += (uint64_t)__builtin_popcountll(at_1);
-        for (uint64_t set = at_1; set; set &= set - 1) {
-            const struct p4_at_1 *wait = &b->contexts[__builtin_ctzll(set)].at_1;
-            sd_table_approach(w, 2, &p4_tables[2], sizeof wait->key, &wait->asked);
+        for (uint64_t set = distance == SD_FAR ? at_1 : 0; set; set &= set - 1) {
+            struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
+            sd_table_approach(w, 2, &p4_tables[2], sizeof(struct p4_Router__next_hops__key), &c->at_1.asked);
         }
         for (; at_1; at_1 &= at_1 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_1);
-            const uint32_t next = p4_stage_1(w, &burst[i], b, i);
+            const uint32_t next = p4_stage_1(w, &burst[i], b, i, distance);
             leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
         if (SD_UNLIKELY(leaving)) {
@@ -1042,14 +1104,31 @@ static uint32_t p4_process_segments(struct sd_worker *w, struct sd_packet *packe
     return n_done;
 }
 
+static uint32_t p4_process_near(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+{
+    return p4_process_bursts(w, packets, n, SD_NEAR);
+}
+
+static uint32_t p4_process_far(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+{
+    return p4_process_bursts(w, packets, n, SD_FAR);
+}
+
 static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    if (w->n_burst_left || sd_prefers_bursts(w, 2))
-        return p4_process_segments(w, packets, n);
-    for (uint32_t i = 0; i < n; i++) {
-        __builtin_prefetch(packets[i + SD_PREFETCH_PACKETS < n ? i + SD_PREFETCH_PACKETS : i].data);
-        if (SD_UNLIKELY(p4_packet(w, &packets[i]) == SD_LEAVES))
-            return i + 1;
+    switch (sd_burst_way(w, 2)) {
+    case SD_WAY_FAR:
+        return p4_process_far(w, packets, n);
+    case SD_WAY_NEAR:
+        return p4_process_near(w, packets, n);
+    case SD_WAY_STRAIGHT:
+        break;
+    }
+    struct sd_packet *const last = packets + n;
+    for (struct sd_packet *p = packets; p < last; p++) {
+        __builtin_prefetch((last - p > SD_PREFETCH_PACKETS ? p + SD_PREFETCH_PACKETS : p)->data);
+        if (SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES))
+            return (uint32_t)(p - packets) + 1;
     }
     return n;
 }
