@@ -314,8 +314,8 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 
 /* --- At the executor --- */
 
-/* Runs the block of one packet on its context, `body` of generated code. */
-typedef uint32_t (*sd_async_body)(struct sd_worker *, struct sd_packet *, void *context);
+/* Runs a block of one packet on its context, of generated code. */
+typedef uint32_t (*sd_async_body)(struct sd_worker *, struct sd_packet *, uint32_t point, void *context);
 
 /* What a block costs here, for workers that choose. */
 SD_INLINE void sd_async_tell_cost(struct sd_channel *channel, uint64_t cycles)
@@ -336,15 +336,16 @@ SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struc
 {
     w->steps_left = s->steps_left;
     sd_async_ask_again(w, s);
-    s->end = body(w, &s->packet, s + 1);
+    s->end = body(w, &s->packet, s->point, s + 1);
     s->failed = w->failed;
     s->steps_left = w->steps_left;
     if (SD_UNLIKELY(w->requests.flags))
         sd_async_keep_requests(w, s);
 }
 
-SD_LOCAL uint32_t sd_async_serve(struct sd_worker *w, const sd_async_body *bodies, struct sd_channel *const *channels,
-                                 uint32_t n_channels)
+/* `body` is known where this is called, and becomes part of it. */
+SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body, struct sd_channel *const *channels,
+                                         uint32_t n_channels)
 {
     uint32_t n_served = 0;
     for (uint32_t c = 0; c < n_channels; c++) {
@@ -359,7 +360,7 @@ SD_LOCAL uint32_t sd_async_serve(struct sd_worker *w, const sd_async_body *bodie
         uint64_t begin = sd_cycles();
         uint32_t point = ((struct sd_suspended *)burst[0])->point;
         for (uint32_t i = 0; i < n; i++)
-            sd_async_serve_one(w, bodies[point], burst[i]);
+            sd_async_serve_one(w, body, burst[i]);
         uint64_t cycles = sd_cycles() - begin;
         struct sd_async_way *way = &w->async_ways[point];
         way->n_served += n;

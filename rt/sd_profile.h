@@ -270,7 +270,7 @@ SD_LOCAL void sd_profile_update_ports(struct sd_profile *profile, const struct s
 /* Data that may be what is there already: callers give back what they were shown. */
 SD_LOCAL void sd_data_assign(uint8_t *to, uint32_t room_bytes, const uint8_t *data, uint32_t n_bytes)
 {
-    if (n_bytes)
+    if (data && n_bytes)
         memmove(to, data, n_bytes);
     memset(to + n_bytes, 0, room_bytes - n_bytes);
 }

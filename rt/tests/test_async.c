@@ -174,7 +174,7 @@ static uint64_t mix(uint64_t value, uint32_t point)
 }
 
 /* The block of a point: changes all bytes, reads and writes the context, may shorten the packet. */
-static uint32_t block(struct sd_worker *w, struct sd_packet *p, void *context, uint32_t point)
+static uint32_t block(struct sd_worker *w, struct sd_packet *p, uint32_t point, void *context)
 {
     struct context *c = context;
     for (uint32_t i = 0; i < p->length_bytes; i++)
@@ -190,24 +190,12 @@ static uint32_t block(struct sd_worker *w, struct sd_packet *p, void *context, u
     return c->value % 7 == 0 ? SD_END_STEP_BUDGET : SD_END_DONE;
 }
 
-static uint32_t block_0(struct sd_worker *w, struct sd_packet *p, void *context)
-{
-    return block(w, p, context, 0);
-}
-
-static uint32_t block_1(struct sd_worker *w, struct sd_packet *p, void *context)
-{
-    return block(w, p, context, 1);
-}
-
-static const sd_async_body bodies[N_POINTS] = {block_0, block_1};
-
 static void *execute(void *context)
 {
     struct executor *e = context;
     uint32_t n_idle = 0;
     while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE) && e->n_served < e->n_wanted) {
-        uint32_t n = sd_async_serve(&e->w, bodies, e->channels, e->n_channels);
+        uint32_t n = sd_async_serve(&e->w, block, e->channels, e->n_channels);
         e->n_served += n;
         if (n == 0)
             rest(&n_idle);
@@ -287,7 +275,7 @@ static void send(struct worker *k)
     switch (sd_async_where(&k->w, &p, point, sizeof here)) {
     case SD_HERE:
         k->n_here++;
-        check_ended(k, &p, &here, bodies[point](&k->w, &p, &here));
+        check_ended(k, &p, &here, block(&k->w, &p, point, &here));
         return;
     case SD_NOWHERE:
         k->n_dropped++;

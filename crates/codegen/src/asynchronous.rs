@@ -232,7 +232,7 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
     for (i, block) in plan.blocks.iter().enumerate().filter(|(_, block)| block.block == id) {
         let name = comment(&block.name);
         out.own(format!("/* {name}, at an executor. */"));
-        out.function(format!("static uint32_t p4_async_{i}__body({HEAD}, void *context)"));
+        out.function(format!("SD_INLINE uint32_t p4_async_{i}__body({HEAD}, void *context)"));
         out.line(format!("struct p4_async_{i} *c = context;"));
         out.line("struct p4_state state = {}, *s = &state;");
         piece(cx, block, (block.body, &block.there, "there"), Some(i), out);
@@ -275,12 +275,42 @@ pub(crate) fn check_wait(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     }
 }
 
+/// Which block it is. Of one block gcc makes a part of whoever asks.
+fn dispatch(plan: &AsyncPlan, out: &mut Code) {
+    let ways = [
+        (
+            "What comes behind a block.",
+            "rest",
+            "struct sd_suspended *suspended",
+            "suspended->point",
+            "suspended",
+        ),
+        ("A block.", "body", "uint32_t point, void *context", "point", "context"),
+    ];
+    for (what, name, more, point, last) in ways {
+        out.own(format!("/* {what} */"));
+        out.function(format!("SD_INLINE uint32_t p4_{name}({HEAD}, {more})"));
+        out.open(format!("switch ({point})"));
+        for i in 0..plan.blocks.len() {
+            out.line(format!("case {i}:"));
+            out.line(format!("    return p4_async_{i}__{name}(w, p, {last});"));
+        }
+        out.line("default:");
+        out.line("    __builtin_unreachable();");
+        out.close("");
+        out.close("");
+        out.blank();
+    }
+}
+
 /// `p4_resume`, `p4_serve`: what goes on after `p4_packet`.
 pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.asynchronous else { return };
     for (i, block) in plan.blocks.iter().enumerate() {
         out.own(format!("/* The way of a packet from behind {}. */", comment(&block.name)));
-        out.function(format!("static uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"));
+        out.function(format!(
+            "SD_INLINE uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"
+        ));
         out.line("void *c = sd_async_back(w, p, suspended);");
         straight::fresh_state(cx, out);
         out.line("uint32_t end = suspended->end, next;");
@@ -292,16 +322,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
         out.close("");
         out.blank();
     }
-    out.own("/* What comes behind a block, and the blocks. */");
-    let entries = |what: &str| {
-        (0..plan.blocks.len()).map(|i| format!("p4_async_{i}__{what}")).collect::<Vec<_>>().join(", ")
-    };
-    out.line(format!(
-        "static uint32_t (*const p4_rests[])({HEAD}, struct sd_suspended *) = {{{}}};",
-        entries("rest")
-    ));
-    out.line(format!("static const sd_async_body p4_bodies[] = {{{}}};", entries("body")));
-    out.blank();
+    dispatch(plan, out);
     out.own("/* Packets that wait are sent; one that the worker has waited for goes on. */");
     out.function(format!("SD_INLINE uint32_t p4_wait({HEAD})"));
     out.line("uint32_t next = SD_WAITS;");
@@ -309,7 +330,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.line("struct sd_suspended *suspended = w->suspended;");
     out.line("if (!sd_async_send(w))");
     out.line("    break;");
-    out.line("next = p4_rests[suspended->point](w, p, suspended);");
+    out.line("next = p4_rest(w, p, suspended);");
     out.close("");
     out.line("return next;");
     out.close("");
@@ -332,7 +353,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.open("for (uint32_t i = 0; i < n_back; i++)");
     out.line("struct sd_suspended *suspended = back[i];");
     out.line("struct sd_packet *p = &packets[n_ended];");
-    out.line("uint32_t next = p4_rests[suspended->point](w, p, suspended);");
+    out.line("uint32_t next = p4_rest(w, p, suspended);");
     out.line("if (SD_UNLIKELY(next == SD_WAITS))");
     out.line("    next = p4_wait(w, p);");
     out.line("n_ended += next != SD_WAITS;");
@@ -348,7 +369,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.function(
         "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
-    out.line("return sd_async_serve(executor, p4_bodies, channels, n_channels);");
+    out.line("return sd_async_serve(executor, p4_body, channels, n_channels);");
     out.close("");
     out.blank();
 }
