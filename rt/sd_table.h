@@ -494,6 +494,8 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_
     if (SD_LIKELY(asked->at && sd_key_equal(key, asked->at, NULL, key_bytes))) {
         at = asked->at + sd_exact_value_at(shape);
     } else {
+        if (__atomic_load_n(&t->exact.n_entries, __ATOMIC_RELAXED) == 0)
+            return sd_table_miss(w, table);
         /* A copy, so that the key itself can stay in registers. */
         uint8_t copy[SD_KEY_BYTES_MAX];
         const uint8_t *here = key;
@@ -540,7 +542,7 @@ SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_
                                                  const struct sd_table_type *type, const void *key,
                                                  uint32_t key_bytes, uint64_t selector_hash)
 {
-    struct sd_asked asked;
+    struct sd_asked asked = {NULL, 0};
     sd_table_ask(w, table, type, key, key_bytes, SD_NEAR, &asked);
     w->table_counts[table].n_lookups++;
     return sd_table_answer(w, packet, table, type, key, key_bytes, &asked, selector_hash);
