@@ -182,6 +182,10 @@ mod tests {
                 n
             }
         });
+        // Threads begin when they like.
+        while presence.beats() == 0 {
+            std::thread::yield_now();
+        }
         for _ in 0..500 {
             closed.store(true, Ordering::SeqCst);
             presence.wait_outside();

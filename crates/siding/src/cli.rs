@@ -7,8 +7,8 @@ mod native;
 mod sim;
 
 pub use bench::{
-    AddressesArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args, BenchRegistersArgs,
-    BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
+    AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args,
+    BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
 };
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,

@@ -103,6 +103,11 @@ pub enum AsyncFigureArg {
     Auto,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AsyncExternArg {
+    AesGcm,
+}
+
 #[derive(Debug, Args)]
 pub struct BenchAsyncArgs {
     /// What the way there and back costs (what is measured unless a figure is wanted)
@@ -111,6 +116,9 @@ pub struct BenchAsyncArgs {
     /// A figure of the paper; takes two cores
     #[arg(long, value_enum, value_name = "N")]
     pub figure: Option<AsyncFigureArg>,
+    /// What a real extern does at an executor, beside its library alone; takes two cores
+    #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
+    pub with_extern: Option<AsyncExternArg>,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

@@ -1,11 +1,12 @@
 //! `siding bench async`: what a wait for another core costs a packet, and what it saves the others.
 
 use super::bench_async_figures as figures;
+use super::bench_async_gcm;
 use super::bench_lines::Line;
 use super::bench_measure::{self, Goal, Report};
 use super::load::Loaded;
 use super::native::{Compiling, Prepared};
-use crate::cli::{AsyncFigureArg, BenchAsyncArgs};
+use crate::cli::{AsyncExternArg, AsyncFigureArg, BenchAsyncArgs};
 use crate::output::{self, Exit};
 use driver::{FileLoader, Options, Source};
 use externs::ExternSet;
@@ -96,6 +97,15 @@ pub fn run(args: &BenchAsyncArgs) -> Exit {
 }
 
 fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
+    if (args.figure.is_some() || args.with_extern.is_some())
+        && std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2
+    {
+        output::error_line("worker and executor need a core each, and there is one");
+        return Err(Exit::Environment);
+    }
+    if let Some(AsyncExternArg::AesGcm) = args.with_extern {
+        return bench_async_gcm::measure(args);
+    }
     let program = compile(&Compiling::new(&args.measure.cc)?)?;
     let runs = args.measure.n_runs().to_string();
     match args.figure {
@@ -104,10 +114,6 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
             breakdown(lines).show("async", "", &args.measure)
         }
         Some(arg) => {
-            if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
-                output::error_line("worker and executor need a core each, and there is one");
-                return Err(Exit::Environment);
-            }
             let figure = Figure::of(arg);
             let (shares, costs) = match args.measure.quick {
                 true => (figure.quick_shares, figure.quick_costs),

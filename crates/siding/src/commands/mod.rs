@@ -4,6 +4,7 @@ mod archive;
 mod bench;
 mod bench_async;
 mod bench_async_figures;
+mod bench_async_gcm;
 mod bench_chart;
 mod bench_compile;
 mod bench_fast;
