@@ -178,7 +178,13 @@ static bool drops(const struct grid *grid)
 static double lossless(struct source *s, enum way which, uint64_t cycles)
 {
     source_reset(s);
-    double fastest = run_for(s, which, 0, cycles).cycles, slowest = fastest * 4;
+    double fastest, slowest = run_for(s, which, 0, cycles).cycles;
+    size_t n_doubled = 0;
+    do {
+        fastest = slowest;
+        slowest *= 2;
+        source_reset(s);
+    } while (run_for(s, which, slowest, cycles).lost > 0 && ++n_doubled < N_SEARCH);
     for (size_t i = 0; i < N_SEARCH; i++) {
         double gap = (fastest + slowest) / 2;
         source_reset(s);

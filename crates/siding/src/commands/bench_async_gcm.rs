@@ -119,7 +119,8 @@ fn by_switch(program: &Compiled, length: usize) -> Result<f64, Exit> {
     };
     let switch = Switch::start(options).map_err(failed)?;
     switch.replace(program.clone()).map_err(failed)?;
-    for (number, packet) in [(0, vec![0x5a; length]), (1, Vec::new())] {
+    // Where packets leave comes first, for those that come in do not wait.
+    for (number, packet) in [(1, Vec::new()), (0, vec![0x5a; length])] {
         let port = Endless { id: PortId(number), packet, stats: PortStats::default() };
         switch.add_open_port(number, format!("memory {number}"), Box::new(port)).map_err(failed)?;
     }
