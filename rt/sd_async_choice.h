@@ -131,7 +131,7 @@ SD_LOCAL void sd_trial_begin(struct sd_worker *w, uint32_t point, uint32_t block
 SD_LOCAL void sd_trial_note(struct sd_worker *w, uint32_t n_packets)
 {
     struct sd_async_way *way = &w->async_ways[w->trial_point];
-    if (w->n_trial_bursts > SD_TRIAL_WARM) {
+    if (w->n_trial_bursts >= SD_TRIAL_WARM) {
         w->trial_cycles[w->trial_phase - SD_TRIAL_HERE] += sd_cycles() - w->trial_since;
         w->n_trial_packets[w->trial_phase - SD_TRIAL_HERE] += n_packets;
     }

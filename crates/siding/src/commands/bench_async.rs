@@ -4,14 +4,11 @@ use super::bench_async_figures as figures;
 use super::bench_async_gcm;
 use super::bench_lines::Line;
 use super::bench_measure::{self, Goal, Report};
-use super::load::Loaded;
+use super::examples::Example;
 use super::native::{Compiling, Prepared};
 use crate::cli::{AsyncExternArg, AsyncFigureArg, BenchAsyncArgs};
 use crate::output::{self, Exit};
-use driver::{FileLoader, Options, Source};
-use externs::ExternSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 const NAME: &str = "async.p4";
 const P4: &str = include_str!("../../../../bench/programs/async.p4");
@@ -77,15 +74,7 @@ const STEP_MS: &str = "2000";
 const UCONTEXT_LEAST: f64 = 70.0;
 
 fn compile(compiling: &Compiling) -> Result<PathBuf, Exit> {
-    let source = Source { name: NAME.to_string(), text: P4.into() };
-    let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
-    let runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
-        output::error_line(&format!("internal bug: {NAME} cannot be compiled"));
-        Exit::Bug
-    })?;
-    let sources = Arc::new(checked.sources);
-    let loaded =
-        Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
+    let loaded = Example { name: NAME, text: P4 }.load()?;
     let text = Prepared::new(&loaded, NAME)?.c_text(codegen::Options::default());
     let mut files = vec![("bench/async/run.c", HARNESS), ("bench/async/program.c", text.as_str())];
     files.extend(PARTS);

@@ -3,15 +3,13 @@
 
 use super::bench_lines::Line;
 use super::bench_measure::{Goal, Report, Upwards};
-use super::load::Loaded;
+use super::examples::Example;
 use super::native::{Compiling, Prepared};
 use crate::cli::BenchAsyncArgs;
 use crate::output::{self, Exit};
 use aes_gcm::aead::AeadInPlace;
 use aes_gcm::{Aes128Gcm, KeyInit, Nonce};
 use control::Schema;
-use driver::{FileLoader, Options as CheckOptions, Source};
-use externs::ExternSet;
 use packet_io::{BufPool, PacketBuf, Port, PortError, PortId, PortStats};
 use pipeline::AsyncMode;
 use serde_json::json;
@@ -89,16 +87,8 @@ fn failed(what: impl std::fmt::Display) -> Exit {
 }
 
 fn compiled(args: &BenchAsyncArgs) -> Result<Compiled, Exit> {
-    let source = Source { name: NAME.to_string(), text: P4.into() };
-    let mut checked = driver::check(&source, &FileLoader::default(), &CheckOptions::default());
-    let runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
-        output::error_line(&format!("internal bug: {NAME} cannot be compiled"));
-        Exit::Bug
-    })?;
-    let schema = Schema::new(&runnable.control_plane.p4info).map_err(failed)?;
-    let sources = Arc::new(checked.sources);
-    let externs = ExternSet::new();
-    let loaded = Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs };
+    let loaded = Example { name: NAME, text: P4 }.load()?;
+    let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(failed)?;
     let prepared = Prepared::new(&loaded, NAME)?;
     Ok(Compiled {
         name: NAME.to_owned(),

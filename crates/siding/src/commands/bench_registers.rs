@@ -2,16 +2,13 @@
 
 use super::bench_lines::{self, Line};
 use super::bench_measure::{self, Goal, Report};
-use super::load::Loaded;
+use super::examples::Example;
 use super::native::{Compiling, Prepared};
 use crate::cli::BenchRegistersArgs;
 use crate::output::{self, Exit};
-use driver::{FileLoader, Options, Source};
-use externs::ExternSet;
 use hazard::{Action, Hazards};
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 const NAME: &str = "registers.p4";
 const P4: &str = include_str!("../../../../bench/programs/registers.p4");
@@ -24,15 +21,7 @@ const QUICK_STEPS: [u64; 2] = [0, 100];
 const SIMULATED_PACKETS: u64 = 1_000_000;
 
 fn compile(compiling: &Compiling) -> Result<PathBuf, Exit> {
-    let source = Source { name: NAME.to_string(), text: P4.into() };
-    let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
-    let runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
-        output::error_line(&format!("internal bug: {NAME} cannot be compiled"));
-        Exit::Bug
-    })?;
-    let sources = Arc::new(checked.sources);
-    let loaded =
-        Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
+    let loaded = Example { name: NAME, text: P4 }.load()?;
     let text = Prepared::new(&loaded, NAME)?.c_text(codegen::Options::default());
     let files = [("bench/registers/run.c", HARNESS), ("bench/registers/program.c", text.as_str())];
     bench_measure::compile("bench/registers/run.c", &files, compiling)
