@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// After this something is broken, however slow the machine.
-const DEADLINE: Duration = Duration::from_secs(120);
+pub const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Runs a test in a thread with a network namespace of its own. What it opens and which programs it starts are
 /// in there. The namespace ends with it.
