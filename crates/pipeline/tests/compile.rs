@@ -5,8 +5,10 @@ mod common;
 use common::TestDir;
 use pipeline::{CompileError, CompileOptions, CompilerError, P4Line, Trace, compile};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 const C: &str = "#include \"sd_base.h\"\nint answer(void) { return 42; }\n";
@@ -22,9 +24,14 @@ fn counting_compiler(dir: &Path) -> (PathBuf, PathBuf) {
     (script, log)
 }
 
+/// Another process writes it: a program that another test starts meanwhile would hold this process's descriptor, and
+/// what somebody may write to cannot be run.
 fn write_script(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut install = Command::new("install");
+    let mut child =
+        install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 fn n_runs(log: &Path) -> usize {
