@@ -58,7 +58,8 @@ enum sd_engine {
     SD_ENGINE_NONE,
     SD_ENGINE_EXACT,
     SD_ENGINE_LPM,
-    SD_ENGINE_RANKED
+    SD_ENGINE_RANKED,
+    SD_ENGINE_DIRECT
 };
 
 /* How packets go through the program: see sd_burst.h. */

@@ -47,15 +47,15 @@ SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
     if (type->n_keys == 0)
         t->engine = SD_ENGINE_NONE;
     else if (!t->has_priority && n_lpm <= 1 && !type->has_wildcards)
-        t->engine = n_lpm ? SD_ENGINE_LPM : SD_ENGINE_EXACT;
+        t->engine = n_lpm ? SD_ENGINE_LPM : sd_direct_bits(type) ? SD_ENGINE_DIRECT : SD_ENGINE_EXACT;
     else
         t->engine = SD_ENGINE_RANKED;
     /* Laid out with what every packet reads first. */
     bool has_masks = !is_exact || type->has_wildcards;
     size_t at = sizeof(struct sd_entry);
     t->value_at = (uint32_t)at;
-    at = sd_round_up(at + type->key_bytes, SD_DATA_ALIGN);
-    t->data_at = (uint32_t)at;
+    t->data_at = sd_data_at(type);
+    at = t->data_at;
     at = sd_round_up(at + t->data_bytes, sizeof(uint64_t));
     t->times_at = type->has_idle_timeout ? (uint32_t)at : 0;
     at += type->has_idle_timeout ? sizeof(struct sd_entry_times) : 0;
@@ -100,6 +100,10 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
         return t->data_bytes == type->data_bytes && t->exact_value &&
                sd_exact_init(&t->exact, shape, seed, UINT64_MAX, NULL);
     }
+    if (t->engine == SD_ENGINE_DIRECT) {
+        t->direct = calloc((size_t)1 << sd_direct_bits(type), sizeof(struct sd_entry *));
+        return t->direct;
+    }
     if (t->engine == SD_ENGINE_RANKED)
         return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, NULL, seed);
     if (t->engine != SD_ENGINE_LPM)
@@ -132,6 +136,7 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
     if (t->engine == SD_ENGINE_RANKED)
         sd_ternary_free(&t->ternary);
     free(t->exact_value);
+    free(t->direct);
     size_t n_lengths = t->lpm_key ? (size_t)t->lpm_key->value.width_bits + 1 : 1;
     for (size_t i = 0; t->by_length && i < n_lengths; i++) {
         if (!t->by_length[i])
@@ -192,6 +197,8 @@ SD_LOCAL uint64_t sd_prefix_hash(const struct sd_table *t, const struct sd_prefi
 SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
 {
     uint32_t n = t->type->key_bytes, slot;
+    if (t->engine == SD_ENGINE_DIRECT)
+        return t->direct[sd_direct_index(t->type, view->value, n)];
     if (t->engine == SD_ENGINE_EXACT) {
         struct sd_exact_value value;
         const uint8_t *at = sd_exact_find(&t->exact, sd_table_shape(t->type, n), view->value);
@@ -329,8 +336,8 @@ SD_LOCAL bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
         return false;
     if (t->engine == SD_ENGINE_RANKED)
         return sd_index_reserve(&t->identities);
-    /* They make room when they insert. */
-    if (t->engine == SD_ENGINE_EXACT || sd_lpm_is_joined(t->type))
+    /* They have room, or make it when they insert. */
+    if (t->engine == SD_ENGINE_DIRECT || t->engine == SD_ENGINE_EXACT || sd_lpm_is_joined(t->type))
         return true;
     struct sd_prefix *prefix = t->by_length[prefix_bits];
     if (!prefix) {
@@ -388,6 +395,11 @@ SD_LOCAL uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
 SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
+    if (t->engine == SD_ENGINE_DIRECT) {
+        struct sd_entry **at = &t->direct[sd_direct_index(t->type, value, t->type->key_bytes)];
+        __atomic_store_n(at, e, __ATOMIC_RELEASE);
+        return SD_OK;
+    }
     if (t->engine == SD_ENGINE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
         return sd_exact_insert(&t->exact, shape, value, sd_exact_value_of(t, e));
@@ -419,6 +431,11 @@ SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
 SD_LOCAL void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
+    if (t->engine == SD_ENGINE_DIRECT) {
+        struct sd_entry **at = &t->direct[sd_direct_index(t->type, value, t->type->key_bytes)];
+        __atomic_store_n(at, NULL, __ATOMIC_RELEASE);
+        return;
+    }
     if (t->engine == SD_ENGINE_EXACT) {
         sd_exact_remove(&t->exact, sd_table_shape(t->type, t->type->key_bytes), value);
         return;

@@ -155,6 +155,15 @@ SD_INLINE uint16_t sd_ones_complement_sum(const uint8_t *bytes, size_t n)
     return __builtin_bswap16(sd_checksum_fold(sum));
 }
 
+/* What a wide value adds, the lowest limb first, that ends where a word ends. */
+SD_INLINE uint16_t sd_checksum_limbs(const uint64_t *limb, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (limb[i] & UINT32_MAX) + (limb[i] >> 32);
+    return sd_checksum_fold(sum);
+}
+
 SD_INLINE uint16_t sd_checksum_internet2(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b)
 {
     uint64_t sum = sd_ones_complement_sum(a, n_a);

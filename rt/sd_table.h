@@ -6,6 +6,7 @@
  *   exact   all keys exact: sd_exact.h, with the action and its data beside the key, so that packets need no more of
  *           an entry than what they find there, unless it counts, expires or leads to a profile. Where none does
  *           that, the table is *lean*: what the engine keeps is the entry, and there is no other.
+ *   direct  all keys exact, of 1 to SD_DIRECT_BITS_MAX bits together: an array of entries by key, no hash.
  *   LPM     one LPM key, with exact ones in front of it: sd_lpm.h. Where they are too wide together an index for
  *           each prefix length that is in use, the longest first.
  *   ranked  anything else: sd_ternary.h. Larger priorities come first; in tables without ternary, range or optional
@@ -113,6 +114,8 @@ struct sd_table {
     /* Ones of each key, as the masks of exact keys are. */
     uint8_t *ones;
 
+    /* Direct: by key the entry, or NULL. */
+    struct sd_entry **direct;
     /* Exact. */
     bool is_lean;
     struct sd_exact exact;
@@ -155,6 +158,12 @@ SD_ALWAYS_INLINE uint8_t *sd_entry_value(const struct sd_table *t, const struct 
     return (uint8_t *)(uintptr_t)e + t->value_at;
 }
 
+/* Where an entry's data are, known where the type is. */
+SD_ALWAYS_INLINE uint32_t sd_data_at(const struct sd_table_type *type)
+{
+    return (uint32_t)sd_round_up(sizeof(struct sd_entry) + type->key_bytes, SD_DATA_ALIGN);
+}
+
 SD_ALWAYS_INLINE uint8_t *sd_entry_data(const struct sd_table *t, const struct sd_entry *e)
 {
     return (uint8_t *)(uintptr_t)e + t->data_at;
@@ -176,10 +185,15 @@ SD_INLINE struct sd_meter *sd_entry_meter(const struct sd_table *t, const struct
     return (struct sd_meter *)(void *)((uint8_t *)(uintptr_t)e + t->meter_at);
 }
 
+SD_ALWAYS_INLINE struct sd_count *sd_slot_count(const struct sd_table *t, uint32_t slot, uint32_t worker)
+{
+    struct sd_count *counts = t->chunks[slot >> SD_CHUNK_BITS].counts;
+    return counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+}
+
 SD_INLINE struct sd_count *sd_entry_count(const struct sd_table *t, const struct sd_entry *e, uint32_t worker)
 {
-    struct sd_count *counts = t->chunks[e->slot >> SD_CHUNK_BITS].counts;
-    return counts + (size_t)worker * SD_CHUNK_SLOTS + (e->slot & (SD_CHUNK_SLOTS - 1));
+    return sd_slot_count(t, e->slot, worker);
 }
 
 /* --- Lookup --- */
@@ -238,6 +252,43 @@ SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type
 {
     struct sd_exact_shape shape = {key_bytes, (uint32_t)sizeof(struct sd_exact_value) + type->data_bytes, false};
     return shape;
+}
+
+#define SD_DIRECT_BITS_MAX 16u
+
+/* Bits of all elements of a key where each is exact; 0 where they are too many, or not. */
+SD_ALWAYS_INLINE uint32_t sd_direct_bits(const struct sd_table_type *type)
+{
+    uint32_t n_bits = 0;
+    if (type->has_wildcards)
+        return 0;
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        const struct sd_key_type *key = &type->keys[i];
+        if (key->match_kind != SD_MATCH_EXACT || key->value.is_varbit ||
+            key->value.width_bits > SD_DIRECT_BITS_MAX - n_bits)
+            return 0;
+        n_bits += key->value.width_bits;
+    }
+    return n_bits;
+}
+
+/* Of a table whose engine is direct: below 2^16 whatever the bytes are. */
+SD_ALWAYS_INLINE uint32_t sd_direct_index(const struct sd_table_type *type, const void *key, uint32_t key_bytes)
+{
+    uint32_t at = 0, n_bits = 0;
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        const struct sd_value_type *value = &type->keys[i].value;
+        uint32_t width = value->width_bits, n_bytes = (width + 7) / 8;
+        /* Never so; compilers that do not know the type see it here. */
+        if (n_bytes > 2 || value->offset >= key_bytes || n_bytes > key_bytes - value->offset)
+            return 0;
+        uint16_t part = 0;
+        memcpy(&part, (const uint8_t *)key + value->offset, n_bytes);
+        at = at << width | part;
+        n_bits += width;
+    }
+    return at & ((UINT32_C(1) << n_bits) - 1);
 }
 
 /* Bits of the exact elements of a key that stand in front of its LPM element. */
@@ -302,16 +353,19 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_limbs(const struct sd_table_type *type, const u
     return (n_bits + 63) / 64;
 }
 
-SD_ALWAYS_INLINE struct sd_entry *sd_lpm_entry(const struct sd_table *t, const struct sd_table_type *type,
-                                               const void *key, uint32_t key_bytes)
+/* The slot, or SD_NO_SLOT. */
+SD_ALWAYS_INLINE uint32_t sd_joined_lookup(const struct sd_table *t, const struct sd_table_type *type, const void *key,
+                                           uint32_t key_bytes)
 {
     uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
     uint32_t n_limbs = sd_lpm_limbs(type, key, key_bytes, limbs);
-    uint32_t slot = sd_lpm_lookup(&t->lpm, limbs, n_limbs);
-    return slot == SD_LPM_NONE ? NULL : sd_entry_at(t, slot);
+    return sd_lpm_lookup(&t->lpm, limbs, n_limbs);
 }
 
-SD_ALWAYS_INLINE struct sd_entry *sd_prefix_lookup(const struct sd_table *t, const uint8_t *key,
+_Static_assert(SD_LPM_NONE == SD_NO_SLOT, "what no prefix has is no slot");
+
+/* The slot, or SD_NO_SLOT. */
+SD_ALWAYS_INLINE uint32_t sd_prefix_lookup(const struct sd_table *t, const uint8_t *key,
                                                    uint32_t key_bytes)
 {
     for (uint32_t i = 0; i < t->n_prefixes; i++) {
@@ -319,21 +373,15 @@ SD_ALWAYS_INLINE struct sd_entry *sd_prefix_lookup(const struct sd_table *t, con
         uint64_t hash = sd_key_hash(t->secrets, key, prefix->mask, key_bytes);
         struct sd_entry *e = sd_index_find(t, &prefix->index, hash, key, prefix->mask, key_bytes);
         if (e)
-            return e;
+            return e->slot;
     }
-    return NULL;
+    return SD_NO_SLOT;
 }
 
-SD_ALWAYS_INLINE struct sd_entry *sd_ranked_lookup(const struct sd_table *t, const uint8_t *key,
-                                                   uint32_t key_bytes)
-{
-    uint32_t slot = sd_ternary_lookup(&t->ternary, key, key_bytes);
-    return slot == SD_NO_SLOT ? NULL : sd_entry_at(t, slot);
-}
-
-/* Marks, counts and meters. */
+/* Marks, counts and meters. The slot is the entry's: its counter is known before the entry is here. */
 SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *packet, struct sd_table *t,
-                                   uint32_t table, const struct sd_table_type *type, struct sd_entry *e)
+                                   uint32_t table, const struct sd_table_type *type, struct sd_entry *e,
+                                   uint32_t slot)
 {
     if (type->has_idle_timeout) {
         /* All workers write the same here in most cases: a cache line that is only read is not fought over. */
@@ -344,7 +392,7 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
             __atomic_store_n(&times->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
     }
     if (type->has_direct_counter)
-        sd_count_add(sd_entry_count(t, e, w->index), type->direct_counter_unit, 1, packet->length_bytes);
+        sd_count_add(sd_slot_count(t, slot, w->index), type->direct_counter_unit, 1, packet->length_bytes);
     if (type->has_direct_meter) {
         uint64_t n = type->direct_meter_unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
         w->direct_colours[table] = (uint8_t)(1 + sd_meter_mark(sd_entry_meter(t, e), n, w->now_ns));
@@ -381,7 +429,8 @@ SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t sele
 
 /* What the first step of a lookup gives the second one. */
 struct sd_asked {
-    /* Of exact tables the bucket where the key is at home, then sd_exact_candidate; of LPM a word of the root. */
+    /* Of exact tables the bucket where the key is at home, then sd_exact_candidate; of direct ones the entry; of LPM a word
+       of the root. */
     uint8_t *at;
     /* Where there is a step between the two. */
     uint64_t hash;
@@ -411,7 +460,10 @@ SD_ALWAYS_INLINE void sd_table_ask(const struct sd_worker *w, uint32_t table, co
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine == SD_ENGINE_EXACT) {
+    if (engine == SD_ENGINE_DIRECT) {
+        struct sd_entry **at = &t->direct[sd_direct_index(type, key, key_bytes)];
+        asked->at = (uint8_t *)__atomic_load_n(at, __ATOMIC_ACQUIRE);
+    } else if (engine == SD_ENGINE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
         uint64_t hash = sd_exact_hash(t->exact.secrets, key, key_bytes);
         uint8_t *bucket = sd_exact_home_of(&t->exact, shape, hash);
@@ -462,12 +514,12 @@ SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t tab
 
 SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                               const struct sd_table_type *type, struct sd_entry *e,
-                                              uint64_t selector_hash)
+                                              uint32_t slot, uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
-    sd_entry_hit(w, packet, t, table, type, e);
+    sd_entry_hit(w, packet, t, table, type, e, slot);
     if (type->profile == UINT32_MAX || SD_LIKELY(e->kind == SD_ENTRY_ACTION))
-        return (struct sd_found){sd_entry_data(t, e), e->what, UINT32_MAX, e->handle, true};
+        return (struct sd_found){(uint8_t *)e + sd_data_at(type), e->what, UINT32_MAX, e->handle, true};
     return sd_entry_target(e, selector_hash);
 }
 
@@ -509,7 +561,7 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_
     if (!sd_table_can_be_lean(type)) {
         struct sd_exact_value value;
         memcpy(&value, at, sizeof value);
-        return sd_table_hit(w, packet, table, type, sd_entry_at(t, value.slot), selector_hash);
+        return sd_table_hit(w, packet, table, type, sd_entry_at(t, value.slot), value.slot, selector_hash);
     }
     struct sd_lean_value value;
     memcpy(&value, at, sizeof value);
@@ -530,12 +582,20 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
     uint32_t engine = type->engine ? type->engine : t->engine;
     if (engine == SD_ENGINE_EXACT)
         return sd_exact_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
-    struct sd_entry *e = NULL;
-    if (engine == SD_ENGINE_LPM)
-        e = sd_lpm_is_joined(type) ? sd_lpm_entry(t, type, key, key_bytes) : sd_prefix_lookup(t, key, key_bytes);
-    else if (engine == SD_ENGINE_RANKED)
-        e = sd_ranked_lookup(t, key, key_bytes);
-    return e ? sd_table_hit(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
+    if (engine == SD_ENGINE_DIRECT) {
+        struct sd_entry *e = (struct sd_entry *)(void *)asked->at;
+        return e ? sd_table_hit(w, packet, table, type, e, e->slot, selector_hash) : sd_table_miss(w, table);
+    }
+    uint32_t slot = SD_NO_SLOT;
+    if (engine == SD_ENGINE_RANKED)
+        slot = sd_ternary_lookup(&t->ternary, key, key_bytes);
+    else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type))
+        slot = sd_joined_lookup(t, type, key, key_bytes);
+    else if (engine == SD_ENGINE_LPM)
+        slot = sd_prefix_lookup(t, key, key_bytes);
+    if (slot == SD_NO_SLOT)
+        return sd_table_miss(w, table);
+    return sd_table_hit(w, packet, table, type, sd_entry_at(t, slot), slot, selector_hash);
 }
 
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,

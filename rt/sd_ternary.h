@@ -158,6 +158,8 @@ struct sd_ternary_plan {
 struct sd_ternary {
     struct sd_ternary_plan *plan;
     struct sd_ternary_layout layout;
+    /* Readers only ask whether there are any. */
+    uint32_t n_rules;
     /* All below is the writer's. */
     struct sd_epochs *epochs;
     /* Old plans. */
@@ -167,7 +169,6 @@ struct sd_ternary {
     uint64_t places_capacity;
     /* Records that can be used again, and those that wait for readers, the oldest first. */
     uint32_t free_record, first_waiting, last_waiting;
-    uint32_t n_rules;
     /* Falls with each insertion. */
     uint32_t age;
     /* Since the plan was made: changes, and rules that no group took. */
@@ -433,22 +434,49 @@ SD_ALWAYS_INLINE bool sd_ternary_find_sorted(const struct sd_ternary_layout *l, 
     }
 }
 
+/* The best rule where one or two words say all; those that came later are looked at with the others. */
+SD_ALWAYS_INLINE void sd_ternary_find_few(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
+                                          const uint8_t *key, uint32_t n, uint64_t *best, uint32_t *slot)
+{
+    uint64_t words[2];
+    uint32_t n_sorted = plan->bits.n_sorted;
+    bool is_decided = false;
+    sd_ternary_positions(&plan->bits, key, 0, n, words);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t left = words[i];
+        while (left) {
+            uint32_t position = 64 * i + (uint32_t)__builtin_ctzll(left);
+            left &= left - 1;
+            bool is_sorted = position < n_sorted;
+            /* No later one there precedes it. */
+            if (is_sorted & is_decided)
+                continue;
+            const struct sd_ternary_record *r = sd_ternary_at_position(l, plan, position);
+            uint64_t order = r->order;
+            if (order == 0 || !sd_ternary_rule_matches(l, key, r))
+                continue;
+            is_decided |= is_sorted;
+            *slot = order > *best ? r->slot : *slot;
+            *best = order > *best ? order : *best;
+        }
+    }
+}
+
 /* `key` in the inner layout, not wide. */
 SD_ALWAYS_INLINE void sd_ternary_find_bits(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
                                            const uint8_t *key, uint64_t *best, uint32_t *slot)
 {
     const struct sd_ternary_bits *bits = &plan->bits;
     uint32_t n_sorted = bits->n_sorted;
-    if (n_sorted > 0) {
-        if (bits->n_words == 1)
-            sd_ternary_find_sorted(l, plan, key, 0, 1, best, slot);
-        else if (bits->n_words == 2)
-            sd_ternary_find_sorted(l, plan, key, 0, 2, best, slot);
-        else
-            for (uint32_t at = 0; 64 * at < n_sorted; at += SD_TERNARY_BLOCK)
-                if (sd_ternary_find_sorted(l, plan, key, at, SD_TERNARY_BLOCK, best, slot))
-                    break;
-    }
+    if (n_sorted == 0 && !__atomic_load_n(&bits->has_unsorted, __ATOMIC_ACQUIRE))
+        return;
+    if (bits->n_words == 1)
+        return sd_ternary_find_few(l, plan, key, 1, best, slot);
+    if (bits->n_words == 2)
+        return sd_ternary_find_few(l, plan, key, 2, best, slot);
+    for (uint32_t at = 0; 64 * at < n_sorted; at += SD_TERNARY_BLOCK)
+        if (sd_ternary_find_sorted(l, plan, key, at, SD_TERNARY_BLOCK, best, slot))
+            break;
     if (SD_UNLIKELY(__atomic_load_n(&bits->has_unsorted, __ATOMIC_ACQUIRE)))
         sd_ternary_find_unsorted(l, plan, key, best, slot);
 }
@@ -514,6 +542,8 @@ SD_TERNARY_FIND uint32_t sd_ternary_find(const struct sd_ternary *t, const uint8
 /* The slot of the best rule, or SD_NO_SLOT. `key_bytes` is that of the table's type. */
 SD_ALWAYS_INLINE uint32_t sd_ternary_lookup(const struct sd_ternary *t, const void *key, uint32_t key_bytes)
 {
+    if (__atomic_load_n(&t->n_rules, __ATOMIC_RELAXED) == 0)
+        return SD_NO_SLOT;
     if (t->layout.is_wide)
         return sd_ternary_find(t, key, key_bytes);
     uint8_t inner[16 * SD_TERNARY_CHUNKS] __attribute__((aligned(16)));

@@ -503,7 +503,7 @@ static SD_UNUSED bool sd_ternary_wants_plan(const struct sd_ternary *t)
 {
     uint32_t n = t->n_planned, n_in_bits = t->plan->bits.n_sorted;
     uint32_t n_crowded_max = n / 16 + 8 + (n_in_bits > SD_TERNARY_MANY_IN_BITS ? n_in_bits / 2 : 0);
-    return t->n_rules > n + n / 2 + 16 || t->n_crowded > n_crowded_max || t->n_changes / 4 > n + 64;
+    return t->n_rules > n + n / 2 || t->n_crowded > n_crowded_max || t->n_changes / 4 > n + 64;
 }
 
 #endif

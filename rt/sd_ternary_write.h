@@ -443,7 +443,7 @@ SD_LOCAL uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, 
     else
         sd_ternary_link(t, r, i);
     t->places[slot] = i;
-    t->n_rules++;
+    __atomic_store_n(&t->n_rules, t->n_rules + 1, __ATOMIC_RELAXED);
     t->n_changes++;
     return SD_OK;
 }
@@ -501,7 +501,7 @@ SD_LOCAL uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
         t->first_waiting = i;
     t->last_waiting = i;
     t->places[slot] = 0;
-    t->n_rules--;
+    __atomic_store_n(&t->n_rules, t->n_rules - 1, __ATOMIC_RELAXED);
     t->n_changes++;
     return SD_OK;
 }

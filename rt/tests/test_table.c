@@ -63,6 +63,7 @@ enum mix { EXACT, LEAN, LPM, LPMS, TERNARY, RANGE, OPTIONAL, ALL, WILDCARDS, N_M
 
 static uint64_t state;
 static uint64_t n_lookups_of_mix, n_hits_of_mix;
+static uint32_t n_direct_of_several;
 
 static uint32_t random_kind(enum mix mix, uint32_t i)
 {
@@ -327,15 +328,19 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
     fixture_begin(&f);
     struct sd_table_type *type = random_table(&f, mix, key_bytes);
     bool has_priority = false;
-    uint32_t n_lpm = 0;
+    uint32_t n_lpm = 0, n_bits = 0;
     for (uint32_t i = 0; i < type->n_keys; i++) {
+        n_bits += type->keys[i].value.width_bits;
         has_priority |= type->keys[i].match_kind > SD_MATCH_LPM;
         n_lpm += type->keys[i].match_kind == SD_MATCH_LPM;
     }
     fixture_create(&f, N_WORKERS);
     const struct sd_table *t = &f.instance->tables[0];
-    CHECK(t->is_lean == (mix == LEAN));
-    CHECK((t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_LPM) == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
+    bool is_hashed = t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_DIRECT || t->engine == SD_ENGINE_LPM;
+    CHECK(is_hashed == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
+    CHECK((t->engine == SD_ENGINE_DIRECT) == ((mix == EXACT || mix == LEAN) && n_bits <= 16));
+    CHECK(t->is_lean == (mix == LEAN && t->engine == SD_ENGINE_EXACT));
+    n_direct_of_several += t->engine == SD_ENGINE_DIRECT && type->n_keys > 1;
     static const uint8_t default_data[4] = {1, 2, 3, 4};
     CHECK(ops->table_set_default(f.instance, 0, 1, default_data) == SD_OK);
     n_listed = n_live = 0;
@@ -660,6 +665,12 @@ int main(void)
         /* Neither all nor nothing, or little was tested. */
         CHECK(n_hits_of_mix * 20 > n_lookups_of_mix && n_hits_of_mix * 20 < n_lookups_of_mix * 19);
     }
+    /* Short keys again, of one element and of several. */
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        state = 100000 + seed;
+        run(seed % 2 ? LEAN : EXACT, 1 + (uint32_t)seed % 3, 1500);
+    }
+    CHECK(n_direct_of_several > 1);
     test_index(1000000, 0);
     for (unsigned shift = 16; shift < 48; shift += 15)
         test_index(100000, shift);

@@ -8,6 +8,7 @@ use crate::cx::Cx;
 use crate::externs::{HostArg, cell_leaves, packed};
 use crate::func::Func;
 use crate::homes::Owner;
+use crate::plan::is_direct;
 use crate::straight::{self, field, first_block};
 use crate::tables::{self, is_biased, key_layout, kind_name, matched};
 use crate::trace;
@@ -151,6 +152,7 @@ fn engine(keys: &[(usize, &ir::Key)], has_wildcards: bool) -> &'static str {
     match (n_exact, n_lpm) {
         _ if keys.is_empty() => "SD_ENGINE_NONE",
         _ if n_exact + n_lpm < keys.len() || has_wildcards => "SD_ENGINE_RANKED",
+        (_, 0) if is_direct(keys) => "SD_ENGINE_DIRECT",
         (_, 0) => "SD_ENGINE_EXACT",
         (_, 1) => "SD_ENGINE_LPM",
         _ => "SD_ENGINE_RANKED",

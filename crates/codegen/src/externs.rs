@@ -90,6 +90,21 @@ pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
     })
 }
 
+/// A field of what a hash is over.
+pub(crate) enum Packed<'a> {
+    Expr(&'a Expr),
+    Leaf(Access, Leaf),
+}
+
+impl Packed<'_> {
+    pub(crate) fn ty(&self) -> &Type {
+        match self {
+            Packed::Expr(e) => &e.ty,
+            Packed::Leaf(_, leaf) => &leaf.ty,
+        }
+    }
+}
+
 impl<'p> Func<'_, 'p> {
     pub(crate) fn extern_call(
         &mut self,
@@ -289,7 +304,7 @@ impl<'p> Func<'_, 'p> {
         format!("({kept} > UINT32_MAX ? UINT32_MAX : (uint32_t){kept})")
     }
 
-    fn condition(&mut self, args: &[Arg], i: usize) -> String {
+    pub(crate) fn condition(&mut self, args: &[Arg], i: usize) -> String {
         match args.get(i) {
             Some(Arg::In(e)) => self.scalar(e).operand(),
             _ => "0".to_string(),
@@ -317,7 +332,7 @@ impl<'p> Func<'_, 'p> {
     }
 
     /// Assigns a value of up to 64 bits to the first leaf of an `out` argument, cut or extended by zeros.
-    fn set(&mut self, args: &'p [Arg], i: usize, value: &Scalar, value_bits: u32) {
+    pub(crate) fn set(&mut self, args: &'p [Arg], i: usize, value: &Scalar, value_bits: u32) {
         if let Some(Arg::Ref(place)) = args.get(i) {
             self.set_place(place, value, value_bits);
         }
@@ -362,29 +377,48 @@ impl<'p> Func<'_, 'p> {
     }
 
     fn pack_arg(&mut self, arg: &Arg, little: bool) {
+        for field in self.packed_fields(arg) {
+            let text = self.packed_text(&field);
+            self.pack_text(field.ty(), &text, little);
+        }
+    }
+
+    /// The fields of an argument, in the order in which they are packed.
+    pub(crate) fn packed_fields<'a>(&mut self, arg: &'a Arg) -> Vec<Packed<'a>> {
         match arg {
-            Arg::In(e) => self.pack_value(e, little),
-            Arg::Fields(fields) => fields.iter().for_each(|e| self.pack_value(e, little)),
-            Arg::Ref(place) => {
-                for (access, leaf) in self.field_accesses(place) {
-                    // Read as the expression would be.
-                    let text = match repr(&leaf.ty) {
-                        Some(Repr::Int(_)) => self.load(&access).text,
-                        _ => self.readable(&access),
-                    };
-                    self.pack_text(&leaf.ty, &text, little);
-                }
-            }
-            Arg::Str(_) | Arg::Absent => {}
+            Arg::In(e) => vec![Packed::Expr(e)],
+            Arg::Fields(fields) => fields.iter().map(Packed::Expr).collect(),
+            Arg::Ref(place) => self
+                .field_accesses(place)
+                .into_iter()
+                .map(|(access, leaf)| Packed::Leaf(access, leaf))
+                .collect(),
+            Arg::Str(_) | Arg::Absent => Vec::new(),
+        }
+    }
+
+    /// What it is in C: an expression, limbs, or a varbit.
+    pub(crate) fn packed_text(&mut self, field: &Packed<'_>) -> String {
+        match field {
+            Packed::Expr(e) => self.value_text(e),
+            // Read as the expression would be.
+            Packed::Leaf(access, leaf) => match repr(&leaf.ty) {
+                Some(Repr::Int(_)) => self.load(access).text,
+                _ => self.readable(access),
+            },
+        }
+    }
+
+    fn value_text(&mut self, e: &Expr) -> String {
+        match repr(&e.ty) {
+            Some(Repr::Int(_)) => self.scalar(e).text,
+            Some(Repr::Limbs(_)) => self.limbs(e),
+            Some(Repr::Varbit(_)) | None => self.aggregate(e),
         }
     }
 
     pub(crate) fn pack_value(&mut self, e: &Expr, little: bool) {
-        let text = match repr(&e.ty) {
-            Some(Repr::Int(_)) => self.scalar(e).text,
-            Some(Repr::Limbs(_)) => self.limbs(e),
-            Some(Repr::Varbit(_)) | None => self.aggregate(e),
-        };
+        let text = self.value_text(e);
         self.pack_text(&e.ty, &text, little);
     }
 
@@ -404,13 +438,24 @@ impl<'p> Func<'_, 'p> {
     }
 
     /// The hash of an argument, as an expression; `None` for an algorithm that has no meaning.
-    fn hash(&mut self, args: &[Arg], algorithm: usize, data: usize, with_payload: bool) -> Option<String> {
+    pub(crate) fn hash(
+        &mut self,
+        args: &[Arg],
+        algorithm: usize,
+        data: usize,
+        with_payload: bool,
+    ) -> Option<String> {
         let tail = if with_payload { "sd_payload(p), sd_payload_bytes(p)" } else { "NULL, 0" };
         let Some(Arg::In(e)) = args.get(algorithm) else { return None };
         let names = members(self.cx.program, "HashAlgorithm");
         if let Some(value) = e.as_const() {
             let i = usize::try_from(value.to_u64()?).ok()?;
             let algorithm = algorithm_of_member(names.get(i)?)?;
+            if algorithm == "SD_HASH_CSUM16"
+                && let Some(sum) = args.get(data).and_then(|data| self.internet_checksum(data, with_payload))
+            {
+                return Some(sum);
+            }
             self.pack(args.get(data), algorithm == "SD_HASH_LOOKUP3");
             return Some(format!("sd_hash_packed(w, {algorithm}, {tail})"));
         }
@@ -434,44 +479,6 @@ impl<'p> Func<'_, 'p> {
         self.pack(args.get(data), false);
         self.code.close("");
         Some(format!("({chosen} < 0 ? 0 : sd_hash_packed(w, (enum sd_hash_algorithm){chosen}, {tail}))"))
-    }
-
-    /// `(condition, data, checksum, algorithm)`
-    fn checksum(&mut self, args: &'p [Arg], with_payload: bool, verify: bool) {
-        let condition = self.condition(args, 0);
-        let body = self.nested(|f| {
-            let Some(hash) = f.hash(args, 3, 1, with_payload) else { return };
-            let sum = f.keep("uint64_t", &hash);
-            if !verify {
-                f.set(args, 2, &Scalar::atom(sum, crate::expr::Class::U64), 64);
-                return;
-            }
-            let Some(Arg::In(found)) = args.get(2) else { return };
-            let width = width_of(&found.ty);
-            let Some(field) = f.cx.program.field(FieldRole::ChecksumError).cloned() else { return };
-            let wanted = match width {
-                0 => return,
-                1..=63 => format!("({sum} & {})", crate::expr::mask_text(width)),
-                _ => sum.clone(),
-            };
-            let differs = if width > 128 {
-                let limbs = f.limbs(found);
-                format!("sd_wide_amount({limbs}.limb, {width}) != {wanted}")
-            } else {
-                let found = f.scalar(found);
-                format!("{} != {wanted}", found.operand())
-            };
-            f.code.line(format!("if ({differs})"));
-            f.code.indent();
-            let access = f.place(&field);
-            f.store(&access, &constant(1));
-            f.code.dedent();
-        });
-        if !body.is_empty() {
-            self.code.open(format!("if ({})", crate::graph::strip(&condition)));
-            self.code.append(body);
-            self.code.close("");
-        }
     }
 
     fn mark_to_drop(&mut self, args: &'p [Arg]) {
@@ -592,11 +599,7 @@ impl<'p> Func<'_, 'p> {
 
     /// Assigns an expression to a member of a packed struct.
     pub(crate) fn fill(&mut self, member: &str, e: &Expr) {
-        let text = match repr(&e.ty) {
-            Some(Repr::Int(_)) => self.scalar(e).text,
-            Some(Repr::Limbs(_)) => self.limbs(e),
-            Some(Repr::Varbit(_)) | None => self.aggregate(e),
-        };
+        let text = self.value_text(e);
         self.code.line(format!("{member} = {text};"));
     }
 

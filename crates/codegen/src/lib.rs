@@ -3,7 +3,7 @@
 //! - [`generate`]: one file of C for one program;
 //! - `types`: how values lie in C; `homes`: where each variable lives; `carried`: which fields stay in the packet;
 //! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
-//! - `parse`, `emit`, `tables`, `externs`: what packets, tables and extern objects need;
+//! - `parse`, `emit`, `tables`, `externs`, `checksum`: what packets, tables and extern objects need;
 //! - `straight`: from arrival to a verdict; `settled`: which packets have a way of their own; `plan`: where packets wait
 //!   for memory; `early`: for how much at once; `burst`: the code between;
 //! - `asynchronous`: blocks that other cores run;
@@ -24,6 +24,7 @@
 mod asynchronous;
 mod burst;
 mod carried;
+mod checksum;
 mod code;
 mod cx;
 mod descriptors;

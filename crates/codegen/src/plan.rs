@@ -168,12 +168,24 @@ fn may_be_reordered(program: &Program) -> bool {
     !has_meters && !stmts.into_iter().any(is_heard)
 }
 
+/// As many bits of exact keys lead to their entries without a hash (`SD_DIRECT_BITS_MAX`).
+const DIRECT_BITS_MAX: u32 = 16;
+
+/// Whether a table with these keys is an array of entries.
+pub(crate) fn is_direct(keys: &[(usize, &ir::Key)]) -> bool {
+    let n_bits = keys.iter().try_fold(0u32, |n_bits, (_, key)| {
+        let width = key.ty.width_bits().filter(|_| key.match_kind == MatchKind::Exact)?;
+        n_bits.checked_add(width)
+    });
+    n_bits.is_some_and(|n_bits| (1..=DIRECT_BITS_MAX).contains(&n_bits))
+}
+
 fn is_worth_a_wait(program: &Program, id: TableId) -> bool {
     let Some(table) = get(&program.tables, id) else { return false };
     let keys = matched(&table.keys);
     let hashes = keys.iter().all(|(_, key)| matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm));
     let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= NEAR_ENTRIES);
-    !keys.is_empty() && hashes && !is_small
+    !keys.is_empty() && hashes && !is_small && !is_direct(&keys)
 }
 
 /// Leaves that are emitted from the packet's bytes: fields that nobody has changed.

@@ -39,7 +39,13 @@ impl Body<'_, '_> {
         let keys: Vec<&Expr> = p.tables[table].key.iter().flatten().map(|k| &k.expr).collect();
         let keys = self.exprs(&keys);
         let then = self.new_node();
-        let exit = self.exit_node(span);
+        let exits = self.e.out.tables[id].actions.iter().any(|a| self.e.exits.contains(&a.procedure));
+        if exits {
+            let name = self.e.out.tables[id].name.clone();
+            self.refuse_to_leave(&name, span);
+        }
+        // Where no action exits it is never taken.
+        let exit = if exits { self.exit_node(span) } else { then };
         self.terminate(TerminatorKind::Apply { table: id, keys, hit, action, then, exit }, span);
         self.continue_at(then);
     }

@@ -4,12 +4,17 @@ mod common;
 
 use arch::ExternOp;
 use common::{ACCEPT, elaborate, try_elaborate, v1model};
-use ir::{Arg, Program, StmtKind};
+use ir::{Arg, Program, StmtKind, TerminatorKind};
 
 const DECLARATIONS: &str = "
     extern void work(in bit<8> cost);
     extern void two(inout bit<8> a, out bit<8> b);
     control Nothing(packet_out packet, in bit<8> wrong) { apply { } }
+    control Inner(inout bit<8> x) {
+        action set() { x = 2; }
+        table t { actions = { set; NoAction; } }
+        apply { t.apply(); }
+    }
 ";
 
 fn program(ingress: &str) -> String {
@@ -76,6 +81,23 @@ fn representations_are_switched_around_the_block() {
     );
 }
 
+#[test]
+fn tables_whose_actions_do_not_exit_do_not_leave() {
+    let text = program(
+        "action set() { meta.x = 1; }
+        table t { actions = { set; NoAction; } }
+        Inner() inner;
+        apply { inner.apply(meta.x); @async { if (t.apply().hit) { inner.apply(meta.x); } } }",
+    );
+    let n_exits = |program: &Program| {
+        let nodes = program.graphs().flat_map(|graph| graph.nodes.iter());
+        nodes.filter(|(_, node)| node.terminator.kind == TerminatorKind::Exit).count()
+    };
+    assert_eq!(n_exits(&elaborate(&text)), 0);
+    let text = program("action leave() { exit; } table t { actions = { leave; } } apply { t.apply(); }");
+    assert_ne!(n_exits(&elaborate(&text)), 0);
+}
+
 /// Inside of the ingress control, and the fault.
 const FAULTS: &[(&str, &str)] = &[
     ("apply { @async(speed = 1) { } }", "`@async` has no argument `speed`"),
@@ -100,6 +122,10 @@ const FAULTS: &[(&str, &str)] = &[
     ("apply { @async { exit; } }", "`exit` leaves an asynchronous block"),
     ("apply { @async { return; } }", "`return` leaves an asynchronous block"),
     ("action leave() { exit; } apply { @async { leave(); } }", "`I.leave` leaves an asynchronous block"),
+    (
+        "action leave() { exit; } table t { actions = { leave; NoAction; } } apply { @async { t.apply(); } }",
+        "`I.t` leaves an asynchronous block",
+    ),
     ("apply { for (bit<8> i in 0 .. 3) { @async { break; } } }", "`break` leaves an asynchronous block"),
     (
         "apply { for (bit<8> i in 0 .. 3) { @async { continue; } } }",

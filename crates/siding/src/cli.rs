@@ -8,7 +8,7 @@ mod sim;
 
 pub use bench::{
     AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args,
-    BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
+    BenchProgramsArgs, BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
 };
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
@@ -475,7 +475,7 @@ pub enum BenchCommand {
     /// Time ternary tables with access lists like real ones
     Acl(BenchTablesArgs),
     /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
-    Programs(BenchTablesArgs),
+    Programs(BenchProgramsArgs),
     /// Time packets that wait for another core, beside other ways of calling an extern
     Async(BenchAsyncArgs),
     /// Count updates of registers that workers lose, and what locks cost, beside what `siding sim` says

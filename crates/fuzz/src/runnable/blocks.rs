@@ -100,6 +100,7 @@ impl Gen<'_, '_> {
             param("z", Ty::Bool, Direction::Out),
         ];
         let text = self.params_text(&params);
+        let from = self.out.len();
         self.line(&format!("control Sub({text})(bit<8> which) {{"));
         let mark = self.scope.len();
         self.declare_params(&params);
@@ -120,6 +121,7 @@ impl Gen<'_, '_> {
         self.end_control(outer.0);
         self.scope.truncate(mark);
         self.line("}");
+        self.note_exits("Sub", from);
         Callable { name: "Sub".to_string(), params, result: None }
     }
 
@@ -149,7 +151,9 @@ impl Gen<'_, '_> {
         if let Some(sub) = sub {
             for i in 1..=1 + self.choices.below(2) {
                 let instance = format!("sub{i}");
+                let from = self.out.len();
                 self.line(&format!("Sub({i}) {instance};"));
+                self.note_exits(&instance, from);
                 self.objects.subs.push(Callable { name: instance, ..sub.clone() });
             }
         }

@@ -112,6 +112,8 @@ struct Gen<'a, 'b> {
     has_asynchronous: bool,
     /// Within an asynchronous block, which nothing may leave.
     is_asynchronous: bool,
+    /// Actions, tables and controls that may end with `exit`.
+    exiting: Vec<String>,
     /// What the function being written returns.
     result: Option<Ty>,
     /// Statements that may still be written.
@@ -138,6 +140,7 @@ pub fn program(choices: &mut Choices) -> String {
         in_loop: false,
         has_asynchronous,
         is_asynchronous: false,
+        exiting: Vec::new(),
         result: None,
         fuel: FUEL,
     };
@@ -167,6 +170,25 @@ impl Gen<'_, '_> {
     fn close(&mut self, text: &str) {
         self.indent -= 1;
         self.line(text);
+    }
+
+    /// Remembers whether something may exit, whose text begins there in what was written.
+    fn note_exits(&mut self, name: &str, from: usize) {
+        let text = &self.out[from..];
+        let mentions = |name: &String| {
+            let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+            text.match_indices(name.as_str()).any(|(at, _)| {
+                !is_part(text[..at].chars().next_back()) && !is_part(text[at + name.len()..].chars().next())
+            })
+        };
+        if text.contains("exit;") || self.exiting.iter().any(mentions) {
+            self.exiting.push(name.to_string());
+        }
+    }
+
+    /// Whether something of that name may be called here.
+    fn may_call(&self, name: &str) -> bool {
+        !self.is_asynchronous || !self.exiting.iter().any(|exiting| exiting == name)
     }
 
     fn one_of(&mut self, texts: &[&'static str]) -> &'static str {

@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::types::{Shape, Ty};
-use super::{Gen, Place};
+use super::{Callable, Gen, Place};
 
 impl Gen<'_, '_> {
     /// The statements of a body whose braces are written.
@@ -164,7 +164,7 @@ impl Gen<'_, '_> {
         {
             return None;
         }
-        let tables = self.objects.tables.clone();
+        let (tables, _) = self.what_can_be_applied();
         let (table, _) = self.choices.pick(&tables)?.clone();
         let result = self.one_of(&["hit", "miss"]);
         let applied = format!("{table}.apply().{result}");
@@ -252,7 +252,6 @@ impl Gen<'_, '_> {
         self.scope.truncate(mark);
     }
 
-    /// Behind a condition, so that what follows is reached.
     /// Where an asynchronous block may stand.
     fn may_wait(&self) -> bool {
         self.has_asynchronous && matches!(self.place, Place::Ingress | Place::Egress) && !self.is_asynchronous
@@ -271,6 +270,7 @@ impl Gen<'_, '_> {
         self.in_loop = in_loop;
     }
 
+    /// Behind a condition, so that what follows is reached.
     fn jump(&mut self) {
         let mut jumps = Vec::new();
         if self.in_loop {
@@ -297,15 +297,23 @@ impl Gen<'_, '_> {
         if self.place != Place::Function && self.place != Place::ParserState {
             all.extend(self.actions.iter().cloned());
         }
+        all.retain(|callable| self.may_call(&callable.name));
         let Some(callable) = self.choices.pick(&all).cloned() else { return };
         if let Some(arguments) = self.arguments(&callable, 2) {
             self.line(&format!("{}({arguments});", callable.name));
         }
     }
 
+    /// Tables with their actions, and sub-controls.
+    fn what_can_be_applied(&self) -> (Vec<(String, Vec<String>)>, Vec<Callable>) {
+        let tables = self.objects.tables.iter().filter(|(name, _)| self.may_call(name));
+        let subs = self.objects.subs.iter().filter(|sub| self.may_call(&sub.name));
+        (tables.cloned().collect(), subs.cloned().collect())
+    }
+
     /// A table or a sub-control.
     pub(super) fn apply(&mut self, depth: usize) {
-        let (tables, subs) = (self.objects.tables.clone(), self.objects.subs.clone());
+        let (tables, subs) = self.what_can_be_applied();
         let n = tables.len() + subs.len();
         if n == 0 {
             return self.assignment();

@@ -50,6 +50,7 @@ impl Gen<'_, '_> {
         params.extend(self.params(2, &[Direction::Data]));
         let name = self.fresh("a");
         let text = self.params_text(&params);
+        let from = self.out.len();
         self.line(&format!("action {name}({text}) {{"));
         let mark = self.scope.len();
         self.declare_params(&params);
@@ -63,6 +64,7 @@ impl Gen<'_, '_> {
         self.place = outer;
         self.scope.truncate(mark);
         self.line("}");
+        self.note_exits(&name, from);
         Callable { name, params, result: None }
     }
 
@@ -118,6 +120,7 @@ impl Gen<'_, '_> {
         if self.choices.one_in(8) {
             properties.push("support_timeout = true;".to_string());
         }
+        let from = self.out.len();
         self.open(&format!("table {name} {{"));
         let keys = self.keys(is_selector);
         self.open("actions = {");
@@ -164,6 +167,7 @@ impl Gen<'_, '_> {
             self.line(&format!("size = {size};"));
         }
         self.close("}");
+        self.note_exits(&name, from);
         self.objects.tables.push((name, names));
     }
 

@@ -137,3 +137,12 @@ pub struct BenchTablesArgs {
     #[command(flatten)]
     pub measure: MeasureArgs,
 }
+
+#[derive(Args, Debug)]
+pub struct BenchProgramsArgs {
+    /// Only this one (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = ["l3_router", "srv6", "gtpu", "firewall", "sai"])]
+    pub program: Vec<String>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}

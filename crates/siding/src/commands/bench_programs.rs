@@ -6,7 +6,7 @@ use super::bench_native::processor_mhz;
 use super::bench_scenes::{self, Scene};
 use super::engines::Compiled;
 use super::load::Loaded;
-use crate::cli::{BenchTablesArgs, MeasureArgs};
+use crate::cli::{BenchProgramsArgs, MeasureArgs};
 use crate::output::{self, Exit};
 use control::{Schema, Target};
 use device::{Config, Device};
@@ -177,23 +177,24 @@ impl Ring {
     }
 }
 
-pub fn run(args: &BenchTablesArgs) -> Exit {
-    measure(&args.measure).map_or_else(|exit| exit, |()| Exit::Ok)
+pub fn run(args: &BenchProgramsArgs) -> Exit {
+    measure(args).map_or_else(|exit| exit, |()| Exit::Ok)
 }
 
-fn measure(args: &MeasureArgs) -> Result<(), Exit> {
+fn measure(args: &BenchProgramsArgs) -> Result<(), Exit> {
     let mut report = Report {
         title: "Whole programs, TSC cycles per packet on one core, over memory".to_string(),
         size_is: "entries",
         ..Report::default()
     };
-    for program in &PROGRAMS {
-        let line = program.measure(args)?;
+    let is_wanted = |name: &str| args.program.is_empty() || args.program.iter().any(|wanted| wanted == name);
+    for program in PROGRAMS.iter().filter(|program| is_wanted(program.name)) {
+        let line = program.measure(&args.measure)?;
         if let Some(goal) = program.goal {
             let mpps = line.number("mpps").unwrap_or(0.0);
             report.judge(&format!("{}_mpps", program.name), vec![(line.size, mpps)], Goal::AtLeast(goal));
         }
         report.lines.push(line);
     }
-    report.show("programs", "", args)
+    report.show("programs", "", &args.measure)
 }
