@@ -138,25 +138,10 @@ struct p4_at_0 {
     uint8_t headers_ipv4_ttl;
 };
 
-/* What a packet keeps while it waits for Router.next_hops. */
-struct p4_at_1 {
-    struct p4_Router__next_hops__key key;
-    struct sd_asked asked;
-    uint64_t headers_ethernet_destination;
-    uint64_t headers_ethernet_source;
-    uint32_t headers_ethernet_sd_at;
-    uint32_t headers_ipv4_sd_at;
-    uint16_t headers_ipv4_checksum;
-    uint8_t headers_ethernet_sd_valid;
-    uint8_t headers_ipv4_sd_valid;
-    uint8_t headers_ipv4_ttl;
-};
-
 /* A packet that waits is at one point at a time. */
 struct p4_context {
     union {
         struct p4_at_0 at_0;
-        struct p4_at_1 at_1;
     };
     struct sd_kept kept;
 } __attribute__((aligned(SD_LINE_BYTES)));
@@ -370,34 +355,34 @@ n9:;
     return SD_END_REJECTED + tmp_error;
 }
 
-#line 374 "router.c"
+#line 359 "router.c"
 /* control VerifyIpv4 */
 SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 69 "router.p4"
     if (s->headers.ipv4.sd_valid) {
-        sd_pack_begin(w);
-        sd_pack_bits(w, 4, s->headers.ipv4.version);
-        sd_pack_bits(w, 4, s->headers.ipv4.header_words);
-        sd_pack_bits(w, 6, s->headers.ipv4.dscp);
-        sd_pack_bits(w, 2, s->headers.ipv4.ecn);
-        sd_pack_bits(w, 16, s->headers.ipv4.total_bytes);
-        sd_pack_bits(w, 16, s->headers.ipv4.identification);
-        sd_pack_bits(w, 3, s->headers.ipv4.flags);
-        sd_pack_bits(w, 13, s->headers.ipv4.fragment_offset);
-        sd_pack_bits(w, 8, s->headers.ipv4.ttl);
-        sd_pack_bits(w, 8, s->headers.ipv4.protocol);
-        sd_pack_bits(w, 32, s->headers.ipv4.source);
-        sd_pack_bits(w, 32, s->headers.ipv4.destination);
-        const uint64_t t1 = sd_hash_packed(w, SD_HASH_CSUM16, NULL, 0);
-        if (s->headers.ipv4.checksum != (t1 & 0xffff))
+        uint64_t t1 = 0; /* The checksum of 144 bits. */
+        t1 += (uint64_t)(s->headers.ipv4.version) << 12;
+        t1 += (uint64_t)(s->headers.ipv4.header_words) << 8;
+        t1 += (uint64_t)(s->headers.ipv4.dscp) << 2;
+        t1 += (uint64_t)(s->headers.ipv4.ecn);
+        t1 += (uint64_t)(s->headers.ipv4.total_bytes);
+        t1 += (uint64_t)(s->headers.ipv4.identification);
+        t1 += (uint64_t)(s->headers.ipv4.flags) << 13;
+        t1 += (uint64_t)(s->headers.ipv4.fragment_offset);
+        t1 += (uint64_t)(s->headers.ipv4.ttl) << 8;
+        t1 += (uint64_t)(s->headers.ipv4.protocol);
+        t1 += (uint64_t)(s->headers.ipv4.source);
+        t1 += (uint64_t)(s->headers.ipv4.destination);
+        const uint64_t t2 = (uint16_t)~sd_checksum_fold(t1);
+        if (s->headers.ipv4.checksum != (t2 & 0xffff))
             s->standard.checksum_error = 1;
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 401 "router.c"
+#line 386 "router.c"
 SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s);
 
 /* action Router.drop (router.p4:95) */
@@ -409,14 +394,14 @@ SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, 
     s->standard.mcast_grp = 0;
 }
 
-#line 413 "router.c"
+#line 398 "router.c"
 /* action Router.permit (router.p4:99) */
 #line 99 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 }
 
-#line 420 "router.c"
+#line 405 "router.c"
 /* action Router.set_next_hop (router.p4:105) */
 #line 105 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t next_hop)
@@ -426,7 +411,7 @@ SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_pac
     /* The direct counter counts with every hit. */
 }
 
-#line 430 "router.c"
+#line 415 "router.c"
 /* action Router.forward (router.p4:110) */
 #line 110 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t port, uint64_t source, uint64_t destination)
@@ -438,7 +423,7 @@ SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *
     s->headers.ipv4.ttl = (uint8_t)(s->headers.ipv4.ttl - 1);
 }
 
-#line 442 "router.c"
+#line 427 "router.c"
 /* Runs the action that table Router.access_list has found. */
 #line 117 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
@@ -457,7 +442,7 @@ SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd
     }
 }
 
-#line 461 "router.c"
+#line 446 "router.c"
 /* Runs the action that table Router.routes has found. */
 #line 132 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
@@ -477,7 +462,7 @@ SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_pack
     }
 }
 
-#line 481 "router.c"
+#line 466 "router.c"
 /* Runs the action that table Router.next_hops has found. */
 #line 145 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
@@ -497,7 +482,7 @@ SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_p
     }
 }
 
-#line 501 "router.c"
+#line 486 "router.c"
 /* control Router */
 SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -557,7 +542,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
     return SD_END_DONE;
 }
 
-#line 561 "router.c"
+#line 546 "router.c"
 /* p4_Router up to where packets wait */
 SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
 {
@@ -616,7 +601,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
     return SD_END_DONE;
 }
 
-#line 620 "router.c"
+#line 605 "router.c"
 /* p4_Router after the wait for Router.routes */
 SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
 {
@@ -655,66 +640,19 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
     }
     if (tmp_1) {
 #line 167 "router.p4"
-        /* Router.next_hops.apply(): waits for memory */
+        /* Router.next_hops.apply() */
         {
-            c->at_1.key.meta__next_hop = s->meta.next_hop;
-            sd_table_ask(w, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key, distance, &c->at_1.asked);
-            c->at_1.headers_ethernet_destination = s->headers.ethernet.destination;
-            c->at_1.headers_ethernet_source = s->headers.ethernet.source;
-            c->at_1.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
-            c->at_1.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
-            c->at_1.headers_ipv4_checksum = s->headers.ipv4.checksum;
-            c->at_1.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
-            c->at_1.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
-            c->at_1.headers_ipv4_ttl = s->headers.ipv4.ttl;
-            sd_keep(w, &c->kept);
-            return SD_END_WAITS + 1;
+            struct p4_Router__next_hops__key key;
+            key.meta__next_hop = s->meta.next_hop;
+            const struct sd_found found = sd_table_lookup(w, p, 2, &p4_tables[2], &key, sizeof key, 0);
+            p4_Router__next_hops__run(w, p, s, &found);
         }
-    } else {
-#line 213 "router.p4"
-        return SD_END_DONE;
-    }
-}
-
-#line 680 "router.c"
-/* p4_Router after the wait for Router.next_hops */
-SD_ALWAYS_INLINE uint32_t p4_Router__after_1(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
-{
-    uint32_t tmp_0 = 0;
-    uint8_t tmp_1 = 0;
-    s->headers.ethernet.destination = c->at_1.headers_ethernet_destination;
-    s->headers.ethernet.source = c->at_1.headers_ethernet_source;
-    s->headers.ethernet.sd_at = c->at_1.headers_ethernet_sd_at;
-    s->headers.ipv4.sd_at = c->at_1.headers_ipv4_sd_at;
-    s->headers.ipv4.checksum = c->at_1.headers_ipv4_checksum;
-    s->headers.ethernet.sd_valid = c->at_1.headers_ethernet_sd_valid;
-    s->headers.ipv4.sd_valid = c->at_1.headers_ipv4_sd_valid;
-    s->headers.ipv4.ttl = c->at_1.headers_ipv4_ttl;
-    if (s->headers.ipv4.sd_at) {
-        const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
-        s->headers.ipv4.version = at[0] >> 4;
-        s->headers.ipv4.header_words = at[0] & 0xf;
-        s->headers.ipv4.dscp = at[1] >> 2;
-        s->headers.ipv4.ecn = at[1] & 0x3;
-        s->headers.ipv4.total_bytes = sd_load_be16(at + 2);
-        s->headers.ipv4.identification = sd_load_be16(at + 4);
-        s->headers.ipv4.flags = at[6] >> 5;
-        s->headers.ipv4.fragment_offset = sd_load_be16(at + 6) & 0x1fff;
-        s->headers.ipv4.protocol = at[9];
-        s->headers.ipv4.source = sd_load_be32(at + 12);
-        s->headers.ipv4.destination = sd_load_be32(at + 16);
-    }
-#line 167 "router.p4"
-    /* Router.next_hops.apply() goes on */
-    {
-        const struct sd_found found = sd_table_answer(w, p, 2, &p4_tables[2], &c->at_1.key, sizeof c->at_1.key, &c->at_1.asked, 0);
-        p4_Router__next_hops__run(w, p, s, &found);
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 718 "router.c"
+#line 656 "router.c"
 /* control Sender */
 SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -724,33 +662,33 @@ SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, st
     return SD_END_DONE;
 }
 
-#line 728 "router.c"
+#line 666 "router.c"
 /* control UpdateIpv4 */
 SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
 #line 185 "router.p4"
     if (s->headers.ipv4.sd_valid) {
-        sd_pack_begin(w);
-        sd_pack_bits(w, 4, s->headers.ipv4.version);
-        sd_pack_bits(w, 4, s->headers.ipv4.header_words);
-        sd_pack_bits(w, 6, s->headers.ipv4.dscp);
-        sd_pack_bits(w, 2, s->headers.ipv4.ecn);
-        sd_pack_bits(w, 16, s->headers.ipv4.total_bytes);
-        sd_pack_bits(w, 16, s->headers.ipv4.identification);
-        sd_pack_bits(w, 3, s->headers.ipv4.flags);
-        sd_pack_bits(w, 13, s->headers.ipv4.fragment_offset);
-        sd_pack_bits(w, 8, s->headers.ipv4.ttl);
-        sd_pack_bits(w, 8, s->headers.ipv4.protocol);
-        sd_pack_bits(w, 32, s->headers.ipv4.source);
-        sd_pack_bits(w, 32, s->headers.ipv4.destination);
-        const uint64_t t1 = sd_hash_packed(w, SD_HASH_CSUM16, NULL, 0);
-        s->headers.ipv4.checksum = t1 & 0xffff;
+        uint64_t t1 = 0; /* The checksum of 144 bits. */
+        t1 += (uint64_t)(s->headers.ipv4.version) << 12;
+        t1 += (uint64_t)(s->headers.ipv4.header_words) << 8;
+        t1 += (uint64_t)(s->headers.ipv4.dscp) << 2;
+        t1 += (uint64_t)(s->headers.ipv4.ecn);
+        t1 += (uint64_t)(s->headers.ipv4.total_bytes);
+        t1 += (uint64_t)(s->headers.ipv4.identification);
+        t1 += (uint64_t)(s->headers.ipv4.flags) << 13;
+        t1 += (uint64_t)(s->headers.ipv4.fragment_offset);
+        t1 += (uint64_t)(s->headers.ipv4.ttl) << 8;
+        t1 += (uint64_t)(s->headers.ipv4.protocol);
+        t1 += (uint64_t)(s->headers.ipv4.source);
+        t1 += (uint64_t)(s->headers.ipv4.destination);
+        const uint64_t t2 = (uint16_t)~sd_checksum_fold(t1);
+        s->headers.ipv4.checksum = t2 & 0xffff;
     }
 #line 213 "router.p4"
     return SD_END_DONE;
 }
 
-#line 754 "router.c"
+#line 692 "router.c"
 /* deparser RouterDeparser */
 SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
@@ -762,7 +700,7 @@ SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packe
     return SD_END_DONE;
 }
 
-#line 766 "router.c"
+#line 704 "router.c"
 /* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
 SD_INLINE bool p4_headers_stay(const struct sd_packet *p, const struct p4_state *s)
 {
@@ -1010,32 +948,6 @@ SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, s
     return next;
 }
 
-/* From the answer of Router.next_hops up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4_stage_1(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, enum sd_distance distance)
-{
-    struct p4_context *c = &b->contexts[i];
-    struct p4_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    sd_take_back(w, &c->kept);
-    end = p4_Router__after_1(w, p, s, c, distance);
-    if (end >= SD_END_WAITS)
-        return SD_WAITS + (end - SD_END_WAITS);
-    next = p4_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_LEAVES)) {
-        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    if (next != SD_GOES_ON)
-        return next;
-    p4_before_egress(w, p, s);
-    end = p4_Sender(w, p, s);
-    next = p4_after_egress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_LEAVES)) {
-        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    return next;
-}
-
 /* Bursts of packets, each stage for all that have come to it. */
 SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n, enum sd_distance distance)
 {
@@ -1051,7 +963,6 @@ SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packe
         /* Who waits where, and who goes on at the host: a bit for each packet. */
         uint64_t leaving = 0;
         uint64_t at_0 = UINT64_MAX >> (SD_BURST - n_burst);
-        uint64_t at_1 = 0;
         uint64_t odd = 0;
         w->kept.length = 0;
         for (uint32_t i = 0; i < n_burst; i++) {
@@ -1078,17 +989,6 @@ SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packe
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
             const uint32_t next = p4_stage_0(w, &burst[i], b, i, distance);
-            at_1 |= (uint64_t)(next == SD_WAITS + 1) << i;
-            leaving |= (uint64_t)(next == SD_LEAVES) << i;
-        }
-        w->table_counts[2].n_lookups += (uint64_t)__builtin_popcountll(at_1);
-        for (uint64_t set = distance == SD_FAR ? at_1 : 0; set; set &= set - 1) {
-            struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
-            sd_table_approach(w, 2, &p4_tables[2], sizeof(struct p4_Router__next_hops__key), &c->at_1.asked);
-        }
-        for (; at_1; at_1 &= at_1 - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(at_1);
-            const uint32_t next = p4_stage_1(w, &burst[i], b, i, distance);
             leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
         if (SD_UNLIKELY(leaving)) {
@@ -1116,7 +1016,7 @@ static uint32_t p4_process_far(struct sd_worker *w, struct sd_packet *packets, u
 
 static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    switch (sd_burst_way(w, 2)) {
+    switch (sd_burst_way(w, 1)) {
     case SD_WAY_FAR:
         return p4_process_far(w, packets, n);
     case SD_WAY_NEAR:
@@ -1180,7 +1080,7 @@ static const struct sd_action_type p4_table_2__actions[] = {
 static const struct sd_table_type p4_tables[] = {
     {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_RANKED, 0},
     {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_ENGINE_LPM, 0},
-    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_EXACT, 0},
+    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_DIRECT, 0},
 };
 static const struct sd_object_type p4_objects[] = {
     {"Router.received", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},
