@@ -13,7 +13,7 @@
 
 #include "sd_base.h"
 
-#define SD_ABI_VERSION 3u
+#define SD_ABI_VERSION 4u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -292,6 +292,16 @@ struct sd_instance;
 
 struct sd_trace_event;
 
+/* One of several calls of the same kind, each for a packet of its own. */
+struct sd_host_call {
+    struct sd_packet *packet;
+    uint8_t *args;
+    uint8_t *result;
+    /* Set by the host: as `call` of struct sd_host gives it. */
+    uint32_t end;
+    uint32_t reserved;
+};
+
 /* What generated code asks of its host; every function may be NULL. */
 struct sd_host {
     void *context;
@@ -299,6 +309,9 @@ struct sd_host {
        written back. Gives SD_END_DONE or how the block ends. */
     uint32_t (*call)(void *context, struct sd_worker *worker, struct sd_packet *packet, uint32_t call,
                      uint8_t *args, uint8_t *result);
+    /* The same for `n` calls with this number, whose values the extern may be given together; what comes of each is as if
+       they had been called one after the other. There wherever the host sets `batch` of struct sd_async_way. */
+    void (*call_batch)(void *context, struct sd_worker *worker, uint32_t call, struct sd_host_call *calls, uint32_t n);
     /* Of code that was compiled with -DSD_TRACE: see sd_trace.h. */
     void (*trace)(void *context, struct sd_worker *worker, struct sd_packet *packet, void *state,
                   const struct sd_trace_event *event);
@@ -430,6 +443,9 @@ struct sd_async_way {
     uint32_t n_in_flight;
     /* Sent when a burst ends, or when there are SD_ASYNC_BURST. */
     uint32_t n_waiting;
+    /* At executors, of blocks with a `batched_call`: how many packets' calls are handed over at once; 0 and 1: one by one.
+       The host's, set before the executor begins. */
+    uint32_t batch;
     void *waiting[32];
     /* Blocks run by the worker: as it was told, for want of headroom, because too many were under way. */
     uint64_t n_here;
@@ -448,6 +464,9 @@ struct sd_async_way {
     uint64_t n_served;
     uint64_t served_cycles;
     uint64_t served[SD_ASYNC_BUCKETS];
+    /* Of those: how often several calls were handed over at once, and how many they were. */
+    uint64_t n_batches;
+    uint64_t n_batched;
     struct sd_async_choice choice;
 };
 
@@ -460,6 +479,9 @@ struct sd_async_type {
     uint32_t context_bytes;
     /* Of the buffer's head in front of that. */
     uint32_t head_bytes;
+    /* The call that executors can hand over for several packets at once; UINT32_MAX: none. */
+    uint32_t batched_call;
+    uint32_t reserved;
 };
 
 /* --- Tables: see sd_table.h for what they do. --- */

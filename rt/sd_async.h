@@ -8,7 +8,8 @@
  * stack is kept, nothing is allocated, no byte of the packet is copied.
  *
  *     worker     p4_process: up to the block; sd_async_send ... p4_resume: sd_async_receive, and on from behind the block
- *     executor   p4_serve: the blocks of the packets that have come
+ *     executor   p4_serve: the blocks of the packets that have come; where each of them calls one extern, up to the call
+ *                of all of them, the calls together, and on from behind the call
  *
  * A worker has a channel, two rings, to an executor for each point, and decides (struct sd_async_way) whether packets go
  * there, wait for it or stay, and how many may be under way.
@@ -317,6 +318,9 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 /* Runs a block of one packet on its context, of generated code. */
 typedef uint32_t (*sd_async_body)(struct sd_worker *, struct sd_packet *, uint32_t point, void *context);
 
+/* The same for up to SD_ASYNC_BURST packets, whose calls of an extern are made together. */
+typedef void (*sd_async_bodies)(struct sd_worker *, uint32_t point, void *const *burst, uint32_t n);
+
 /* What a block costs here, for workers that choose. */
 SD_INLINE void sd_async_tell_cost(struct sd_channel *channel, uint64_t cycles)
 {
@@ -332,20 +336,60 @@ SD_COLD void sd_async_keep_requests(struct sd_worker *w, struct sd_suspended *s)
     memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
 }
 
-SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struct sd_suspended *s)
+/* Code of this packet is about to run here. */
+SD_INLINE void sd_async_take(struct sd_worker *w, const struct sd_suspended *s)
 {
     w->steps_left = s->steps_left;
     sd_async_ask_again(w, s);
-    s->end = body(w, &s->packet, s->point, s + 1);
+}
+
+/* It has, and the next is another packet's. */
+SD_INLINE void sd_async_put(struct sd_worker *w, struct sd_suspended *s, uint32_t end)
+{
+    s->end = end;
     s->failed = w->failed;
     s->steps_left = w->steps_left;
     if (SD_UNLIKELY(w->requests.flags))
         sd_async_keep_requests(w, s);
 }
 
-/* `body` is known where this is called, and becomes part of it. */
-SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body, struct sd_channel *const *channels,
-                                         uint32_t n_channels)
+SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struct sd_suspended *s)
+{
+    sd_async_take(w, s);
+    sd_async_put(w, s, body(w, &s->packet, s->point, s + 1));
+}
+
+/* The packets of one point. */
+SD_INLINE void sd_async_serve_burst(struct sd_worker *w, sd_async_body body, sd_async_bodies bodies, uint32_t batch,
+                                    void *const *burst, uint32_t n)
+{
+    const uint32_t point = ((const struct sd_suspended *)burst[0])->point;
+    for (uint32_t i = 0; i < n;) {
+        uint32_t n_together = n - i < batch ? n - i : batch;
+        if (!bodies || n_together <= 1) {
+            sd_async_serve_one(w, body, burst[i++]);
+            continue;
+        }
+        bodies(w, point, burst + i, n_together);
+        i += n_together;
+    }
+}
+
+/* What the calls of several packets have come to is known: they are made. */
+SD_INLINE void sd_async_call(struct sd_worker *w, uint32_t point, uint32_t call, struct sd_host_call *calls, uint32_t n)
+{
+    if (n == 0)
+        return;
+    struct sd_async_way *way = &w->async_ways[point];
+    way->n_batches++;
+    way->n_batched += n;
+    w->host->call_batch(w->host->context, w, call, calls, n);
+}
+
+/* `body` is known where this is called, and becomes part of it; so is `bodies`, which is NULL where no block of the program
+   has calls that can be made together. */
+SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body, sd_async_bodies bodies,
+                                         struct sd_channel *const *channels, uint32_t n_channels)
 {
     uint32_t n_served = 0;
     for (uint32_t c = 0; c < n_channels; c++) {
@@ -359,10 +403,9 @@ SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body
         }
         uint64_t begin = sd_cycles();
         uint32_t point = ((struct sd_suspended *)burst[0])->point;
-        for (uint32_t i = 0; i < n; i++)
-            sd_async_serve_one(w, body, burst[i]);
-        uint64_t cycles = sd_cycles() - begin;
         struct sd_async_way *way = &w->async_ways[point];
+        sd_async_serve_burst(w, body, bodies, way->batch, burst, n);
+        uint64_t cycles = sd_cycles() - begin;
         way->n_served += n;
         way->served_cycles += cycles;
         way->served[sd_log2_bucket(cycles / n)] += n;

@@ -195,7 +195,7 @@ static void *execute(void *context)
     struct executor *e = context;
     uint32_t n_idle = 0;
     while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE) && e->n_served < e->n_wanted) {
-        uint32_t n = sd_async_serve(&e->w, block, e->channels, e->n_channels);
+        uint32_t n = sd_async_serve(&e->w, block, NULL, e->channels, e->n_channels);
         e->n_served += n;
         if (n == 0)
             rest(&n_idle);

@@ -5,6 +5,7 @@
 //! what comes behind it one that the worker calls when the packet is back. Whether a packet goes is decided when it
 //! comes to the block; one that stays runs the same code in its place. `rt/sd_async.h` says how packets travel.
 
+use crate::batch::{self, Batched, Body, OneByOne};
 use crate::burst::{load, store};
 use crate::carried::Carried;
 use crate::code::{Code, comment};
@@ -25,11 +26,13 @@ pub(crate) struct AsyncBlock {
     pub(crate) settings: SmolStr,
     pub(crate) block: BlockId,
     /// The first node of the block, and the one after it.
-    body: NodeId,
+    pub(crate) body: NodeId,
     after: NodeId,
     /// What a packet takes along to the block, and what comes back.
-    there: Kept,
+    pub(crate) there: Kept,
     back: Kept,
+    /// Where an executor makes the calls of several packets together.
+    pub(crate) batched: Result<Batched, OneByOne>,
 }
 
 pub(crate) struct AsyncPlan {
@@ -70,10 +73,10 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
     let waits = |_: &Program, wait: &Wait<'_>| {
         matches!(wait, Wait::Extern { op: ExternOp::AsyncBegin | ExternOp::AsyncEnd, .. })
     };
-    let cut = segments_for(program, &waits, &in_packet).ok()?;
+    let mut cut = segments_for(program, &waits, &in_packet).ok()?;
     let carried = Carried::new(&cut.program, false);
     let mut blocks = Vec::new();
-    let mut numbered: Vec<(BlockId, NodeId)> = Vec::new();
+    let (mut begins, mut bodies): (Vec<NodeId>, Vec<Body>) = (Vec::new(), Vec::new());
     for point in &cut.points {
         let (PointKind::Extern { name, .. }, Some(node)) = (&point.kind, point.node) else { continue };
         let graph = &cut.program.blocks[point.block].graph;
@@ -104,18 +107,26 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
             after,
             there,
             back,
+            batched: Err(OneByOne::NoCall),
         });
-        numbered.extend([(point.block, node), (point.block, end)]);
+        begins.push(node);
+        bodies.push(Body { block: point.block, first: body, end });
     }
     if blocks.is_empty() {
         return None;
     }
+    let (batched, ends) = batch::cut(&mut cut, &carried, &bodies);
+    for (block, batched) in blocks.iter_mut().zip(batched) {
+        block.batched = batched;
+    }
     let mut program = cut.program;
-    for (i, (block, node)) in numbered.into_iter().enumerate() {
-        let stmts = &mut program.blocks[block].graph.nodes[node].stmts;
-        if let Some(StmtKind::Extern { args, .. }) = stmts.last_mut().map(|stmt| &mut stmt.kind) {
-            let number = Bits::new(32, i as u128 / 2);
-            args.push(Arg::In(Expr::new(ExprKind::Const(number), Type::Bit(32))));
+    for (i, ((begin, end), body)) in begins.into_iter().zip(ends).zip(bodies).enumerate() {
+        for node in [begin, end] {
+            let stmts = &mut program.blocks[body.block].graph.nodes[node].stmts;
+            if let Some(StmtKind::Extern { args, .. }) = stmts.last_mut().map(|stmt| &mut stmt.kind) {
+                let number = Bits::new(32, i as u128);
+                args.push(Arg::In(Expr::new(ExprKind::Const(number), Type::Bit(32))));
+            }
         }
     }
     Some(AsyncPlan { program, blocks })
@@ -165,7 +176,7 @@ fn sends_digests(cut: &Segments, graph: &Graph, body: NodeId, end: NodeId) -> bo
 
 // -- C ------------------------------------------------------------------------------------------------
 
-const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
+pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
 /// What packets keep.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
@@ -204,7 +215,7 @@ impl Func<'_, '_> {
         self.code.line(format!("if (SD_UNLIKELY({how} == SD_NOWHERE))"));
         self.code.line("    return SD_END_ASYNC_FULL;");
         self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i});"));
-        store(cx, &block.there, "there", true, &mut self.code);
+        store(cx, &block.there, "c->there", true, &mut self.code);
         self.code.line("return sd_async_suspended(w, p, sizeof *c);");
         self.code.close("");
         self.code.close("");
@@ -217,7 +228,7 @@ impl Func<'_, '_> {
         let Some(block) = plan.blocks.get(i) else { return };
         match self.body_of {
             Some(at) if at == i => {
-                store(cx, &block.back, "back", true, &mut self.code);
+                store(cx, &block.back, "c->back", true, &mut self.code);
                 self.code.line("return SD_END_DONE;");
             }
             Some(_) => {}
@@ -235,12 +246,15 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
         out.function(format!("SD_INLINE uint32_t p4_async_{i}__body({HEAD}, void *context)"));
         out.line(format!("struct p4_async_{i} *c = context;"));
         out.line("struct p4_state state = {}, *s = &state;");
-        piece(cx, block, (block.body, &block.there, "there"), Some(i), out);
+        piece(cx, block, (block.body, &block.there, "c->there"), Some(i), out);
+        if let Some(call) = batch::functions(cx, i, block, out) {
+            cx.batched.borrow_mut().insert(i, call);
+        }
         out.own(format!("/* {} behind {name} */", comment(&cx.program.blocks[id].name)));
         out.function(format!(
             "static uint32_t p4_async_{i}__after({HEAD}, struct p4_state *s, struct p4_async_{i} *c)"
         ));
-        piece(cx, block, (block.after, &block.back, "back"), None, out);
+        piece(cx, block, (block.after, &block.back, "c->back"), None, out);
     }
 }
 
@@ -366,10 +380,11 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.line("return n_ended;");
     out.close("");
     out.blank();
+    let together = batch::dispatch(&cx.batched.borrow(), out);
     out.function(
         "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
-    out.line("return sd_async_serve(executor, p4_body, channels, n_channels);");
+    out.line(format!("return sd_async_serve(executor, p4_body, {together}, channels, n_channels);"));
     out.close("");
     out.blank();
 }
@@ -379,8 +394,9 @@ pub(crate) fn types(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.asynchronous else { return };
     out.line("static const struct sd_async_type p4_asyncs[] = {");
     for (i, block) in plan.blocks.iter().enumerate() {
+        let call = cx.batched.borrow().get(&i).map_or("UINT32_MAX".to_owned(), usize::to_string);
         out.line(format!(
-            "    {{{}, {}, sizeof(struct p4_async_{i}), SD_ASYNC_HEAD_BYTES}},",
+            "    {{{}, {}, sizeof(struct p4_async_{i}), SD_ASYNC_HEAD_BYTES, {call}, 0}},",
             descriptors::string(&block.name),
             descriptors::string(&block.settings)
         ));

@@ -125,7 +125,7 @@ pub(crate) fn members(cx: &Cx<'_>, kept: &Kept, keeps_all: bool, out: &mut Code)
 
 pub(crate) fn store(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out: &mut Code) {
     for member in named(cx, kept, keeps_all) {
-        out.line(format!("c->{context}.{} = {};", member.name, member.place));
+        out.line(format!("{context}.{} = {};", member.name, member.place));
     }
 }
 
@@ -141,7 +141,7 @@ fn store_in_burst(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
 
 pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out: &mut Code) {
     for member in named(cx, kept, keeps_all) {
-        out.line(format!("{} = c->{context}.{};", member.place, member.name));
+        out.line(format!("{} = {context}.{};", member.place, member.name));
     }
     let reloaded =
         kept.origins.iter().filter(|origin| (keeps_all || cx.is_small) && !origin.fields.is_empty());
@@ -158,7 +158,7 @@ pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out
 
 /// Before a packet waits at a point.
 pub(crate) fn keep(cx: &Cx<'_>, kept: &Kept, point: usize, out: &mut Code) {
-    store_in_burst(cx, kept, &format!("at_{point}"), out);
+    store_in_burst(cx, kept, &format!("c->at_{point}"), out);
 }
 
 /// Whether requests or buffers of the worker may matter after a wait.
@@ -199,7 +199,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         ));
         program::variables_of_block(cx, block, out);
         if let Some(i) = start {
-            load(cx, &plan.points[i].kept, &format!("at_{i}"), false, out);
+            load(cx, &plan.points[i].kept, &format!("c->at_{i}"), false, out);
         }
         let mut func = Func::new(cx, Owner::Block(block));
         func.code.indent();
@@ -277,7 +277,7 @@ fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("    return next;");
     match &plan.queue {
         Some(kept) => {
-            store_in_burst(cx, kept, "at_queue", out);
+            store_in_burst(cx, kept, "c->at_queue", out);
             out.line(format!("return SD_WAITS + {};", plan.points.len()));
         }
         None => {
@@ -353,7 +353,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         out.own("/* From the queue on. */");
         stage_head(cx, "p4_stage_queue", out);
         take_back(cx, out);
-        load(cx, kept, "at_queue", false, out);
+        load(cx, kept, "c->at_queue", false, out);
         out.line("p4_before_egress(w, p, s);");
         run_rest(cx, plan, BlockRole::Egress, None, out);
         after_egress(cx, out);

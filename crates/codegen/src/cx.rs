@@ -12,6 +12,7 @@ use arch::ExternOp;
 use ir::lookup::{get, index};
 use ir::{BlockId, Graph, ProcedureId, Program, StmtKind, TableId, TerminatorKind};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// How the code of a procedure may end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(crate) struct Cx<'p> {
     tables: Vec<String>,
     /// Calls whose values the host sees, in the order in which they were found.
     pub(crate) calls: RefCell<Vec<crate::externs::HostCall>>,
+    /// Of asynchronous blocks that are cut at their calls: the call, by the number of the block.
+    pub(crate) batched: RefCell<BTreeMap<usize, usize>>,
 }
 
 impl<'p> Cx<'p> {
@@ -86,6 +89,7 @@ impl<'p> Cx<'p> {
             "p4_resume",
             "p4_serve",
             "p4_wait",
+            "p4_together",
             "p4_rests",
             "p4_bodies",
             "p4_asyncs",
@@ -117,6 +121,7 @@ impl<'p> Cx<'p> {
             procedures,
             tables,
             calls: RefCell::new(Vec::new()),
+            batched: RefCell::new(BTreeMap::new()),
             program,
             options,
             plan,

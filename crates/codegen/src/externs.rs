@@ -33,6 +33,14 @@ pub(crate) enum HostArg {
     Absent,
 }
 
+/// A call that is about to be made: its number, and the variables that hold its arguments and its result.
+pub(crate) struct BegunCall {
+    pub(crate) call: usize,
+    pub(crate) values: String,
+    pub(crate) given: String,
+    pub(crate) result: Option<Type>,
+}
+
 impl HostArg {
     pub(crate) fn leaves(&self) -> &[Type] {
         match self {
@@ -589,7 +597,7 @@ impl<'p> Func<'_, 'p> {
         (number, values)
     }
 
-    fn field_types(&self, place: &Place) -> Vec<Type> {
+    pub(crate) fn field_types(&self, place: &Place) -> Vec<Type> {
         let ty = self.cx.program.place_type(place).unwrap_or(Type::Bool);
         if ty.width_bits().is_some() || matches!(ty, Type::Varbit(_)) {
             return vec![ty];
@@ -604,6 +612,27 @@ impl<'p> Func<'_, 'p> {
     }
 
     fn call_user(&mut self, name: &str, object: Option<ObjectId>, args: &[Arg], result: Option<&Place>) {
+        let begun = self.begin_call(name, object, args, result);
+        let BegunCall { call, values, given, .. } = &begun;
+        let end = self.temp();
+        self.code.line(format!("uint32_t {end} = SD_END_EXTERN_NOT_SUPPLIED;"));
+        self.code.line("if (w->host->call)");
+        self.code.indent();
+        self.code.line(format!(
+            "{end} = w->host->call(w->host->context, w, p, {call}, (uint8_t *)&{values}, (uint8_t *)&{given});"
+        ));
+        self.code.dedent();
+        self.finish_call(args, result, begun.result.as_ref(), [values, given, &end]);
+    }
+
+    /// Arguments, and what the result's place holds, in variables.
+    pub(crate) fn begin_call(
+        &mut self,
+        name: &str,
+        object: Option<ObjectId>,
+        args: &[Arg],
+        result: Option<&Place>,
+    ) -> BegunCall {
         let result_ty = result.and_then(|place| self.field_types(place).first().cloned());
         let (call, values) = self.host_args(ExternOp::User, name, object, args, result_ty.clone());
         let given = self.temp();
@@ -625,26 +654,29 @@ impl<'p> Func<'_, 'p> {
             }
             None => self.code.line(format!("uint8_t {given} = 0;")),
         }
-        let end = self.temp();
-        self.code.line(format!("uint32_t {end} = SD_END_EXTERN_NOT_SUPPLIED;"));
-        self.code.line("if (w->host->call)");
-        self.code.indent();
-        self.code.line(format!(
-            "{end} = w->host->call(w->host->context, w, p, {call}, (uint8_t *)&{values}, (uint8_t *)&{given});"
-        ));
-        self.code.dedent();
+        BegunCall { call, values, given, result: result_ty }
+    }
+
+    /// Takes over what the call has left in these variables: arguments, result, and how it has ended.
+    pub(crate) fn finish_call(
+        &mut self,
+        args: &[Arg],
+        result: Option<&Place>,
+        result_ty: Option<&Type>,
+        [values, given, end]: [&str; 3],
+    ) {
         for (i, arg) in args.iter().enumerate() {
             let Arg::Ref(place) = arg else { continue };
             for (j, (access, leaf)) in self.field_accesses(place).into_iter().enumerate() {
                 self.take(&access, &leaf.ty, &format!("{values}.a{i}_{j}"));
             }
         }
-        if let (Some(place), Some(ty)) = (result, &result_ty)
+        if let (Some(place), Some(ty)) = (result, result_ty)
             && let Some((access, _)) = self.field_accesses(place).into_iter().next()
         {
-            self.take(&access, ty, &given);
+            self.take(&access, ty, given);
         }
-        self.stop_if(&format!("{end} != SD_END_DONE"), &end);
+        self.stop_if(&format!("{end} != SD_END_DONE"), end);
     }
 
     /// The packet goes no further where the condition holds.

@@ -16,6 +16,10 @@ pub(crate) struct Func<'c, 'p> {
     pub(crate) stmt_point: Option<u32>,
     /// The asynchronous block that an executor runs with this function.
     pub(crate) body_of: Option<usize>,
+    /// It runs the block up to the call that is made for several packets together.
+    pub(crate) up_to_call: bool,
+    /// That call's number, and what its result is in C.
+    pub(crate) batched_call: Option<(usize, String)>,
 }
 
 impl<'c, 'p> Func<'c, 'p> {
@@ -28,6 +32,8 @@ impl<'c, 'p> Func<'c, 'p> {
             jumps: HashSet::new(),
             stmt_point: None,
             body_of: None,
+            up_to_call: false,
+            batched_call: None,
         }
     }
 

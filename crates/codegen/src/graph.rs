@@ -176,6 +176,9 @@ impl<'p> Func<'_, 'p> {
     }
 
     fn ends_body(&self, graph: &Graph, node: NodeId) -> bool {
+        if self.is_batched_at(node) {
+            return true;
+        }
         let last = graph.node(node).stmts.last().map(|stmt| &stmt.kind);
         matches!(last, Some(StmtKind::Extern { op: ExternOp::AsyncEnd, args, .. })
             if self.body_of.is_some() && crate::asynchronous::number(args) == self.body_of)
@@ -230,6 +233,10 @@ impl<'p> Func<'_, 'p> {
         let done_before = if writing.resumed == Some(node) { content.stmts.len() } else { 0 };
         for (i, stmt) in content.stmts.iter().enumerate().skip(done_before) {
             self.stmt_point = trace.map(|point| point + 1 + i as u32);
+            if self.is_batched_at(node) && i + 1 == content.stmts.len() {
+                self.begin_batched(stmt);
+                continue;
+            }
             self.stmt(stmt);
             self.trace_stmt("SD_END_DONE");
         }

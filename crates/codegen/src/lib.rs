@@ -22,6 +22,7 @@
 //! Start reading at [`generate`], then `program`.
 
 mod asynchronous;
+mod batch;
 mod burst;
 mod carried;
 mod checksum;

@@ -266,6 +266,8 @@ fn in_loop(cut: &Segments) -> Option<TableId> {
 type Effects = BTreeSet<u32>;
 
 const RANDOM: u32 = u32::MAX;
+/// Messages are told in the order in which they come.
+const LOG: u32 = u32::MAX - 1;
 
 struct Effecting<'p> {
     program: &'p Program,
@@ -284,6 +286,9 @@ impl<'p> Effecting<'p> {
             }
             ExternOp::Random => {
                 out.insert(RANDOM);
+            }
+            ExternOp::LogMessage => {
+                out.insert(LOG);
             }
             _ => out.extend(is_random_hash(self.program, args).then_some(RANDOM)),
         }
@@ -333,6 +338,14 @@ impl<'p> Effecting<'p> {
 pub(crate) fn has_effects(program: &Program) -> bool {
     let mut effecting = Effecting { program, procedures: FxHashMap::default() };
     !may_be_reordered(program) || program.blocks.iter().any(|(_, b)| !effecting.block(b.role).is_empty())
+}
+
+/// Whether two parts of a graph touch the same of what packets share: so that it matters whether another packet comes in
+/// between.
+pub(crate) fn share_effects(program: &Program, graph: &Graph, parts: [&[NodeId]; 2]) -> bool {
+    let mut effecting = Effecting { program, procedures: FxHashMap::default() };
+    let [a, b] = parts.map(|nodes| effecting.nodes(graph, nodes, &|_| false));
+    !a.is_disjoint(&b)
 }
 
 /// Whether packets that run these nodes may come to the end of the block.

@@ -411,7 +411,7 @@ impl<'p> Liveness<'p> {
     }
 
     /// The same without what is read to call an extern: that goes along with the call.
-    pub(crate) fn while_extern_runs(&self, stmt: &Stmt, live: &mut LeafSet) {
+    pub fn while_extern_runs(&self, stmt: &Stmt, live: &mut LeafSet) {
         stmt.for_each_access(&mut |access, place| {
             self.kill(access, place, live);
         });

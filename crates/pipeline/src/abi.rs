@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -338,11 +338,20 @@ mirrors! {
         token: u64,
     }
 
-    struct Host = "sd_host", 24 bytes {
+    struct HostCall = "sd_host_call", 32 bytes {
+        packet: *mut Packet,
+        args: *mut u8,
+        result: *mut u8,
+        end: u32,
+        reserved: u32,
+    }
+
+    struct Host = "sd_host", 32 bytes {
         context: *mut c_void,
         call: Option<
             unsafe extern "C" fn(*mut c_void, *mut Worker, *mut Packet, u32, *mut u8, *mut u8) -> u32,
         >,
+        call_batch: Option<unsafe extern "C" fn(*mut c_void, *mut Worker, u32, *mut HostCall, u32)>,
         trace: Option<
             unsafe extern "C" fn(*mut c_void, *mut Worker, *mut Packet, *mut c_void, *const TraceEvent),
         >,
@@ -397,13 +406,14 @@ mirrors! {
         n_trial_blocks: u64,
     }
 
-    struct AsyncWay = "sd_async_way", 1056 bytes {
+    struct AsyncWay = "sd_async_way", 1072 bytes {
         channel: *mut Channel,
         mode: u32,
         full: u32,
         capacity: u32,
         n_in_flight: u32,
         n_waiting: u32,
+        batch: u32,
         waiting: [*mut c_void; 32],
         n_here: u64,
         n_no_room: u64,
@@ -417,6 +427,8 @@ mirrors! {
         n_served: u64,
         served_cycles: u64,
         served: [u64; ASYNC_BUCKETS],
+        n_batches: u64,
+        n_batched: u64,
         choice: AsyncChoice,
     }
 
@@ -434,11 +446,13 @@ mirrors! {
         n_trials: u64,
     }
 
-    struct AsyncType = "sd_async_type", 24 bytes {
+    struct AsyncType = "sd_async_type", 32 bytes {
         name: *const c_char,
         settings: *const c_char,
         context_bytes: u32,
         head_bytes: u32,
+        batched_call: u32,
+        reserved: u32,
     }
 
     struct Weighted = "sd_weighted", 24 bytes {
