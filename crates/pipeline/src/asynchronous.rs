@@ -65,6 +65,9 @@ pub struct Way {
 /// Packets under way from one worker to one block, unless something else is said.
 pub const CAPACITY_DEFAULT: u32 = 1000;
 
+/// Packets whose calls an executor makes together, at most: as many as it takes from a worker at once (`SD_ASYNC_BURST`).
+pub const BATCH_MAX: u32 = 32;
+
 /// An executor that does nothing for so long, with something to do, is lost, unless something else is said.
 pub const PATIENCE_DEFAULT: Duration = Duration::from_secs(2);
 
@@ -186,7 +189,29 @@ impl Executor {
         let presence = Arc::new(Presence::new(PATIENCE_DEFAULT));
         worker.instance().add_executor(Arc::clone(&presence));
         worker.context_mut().presence = Some(Arc::clone(&presence));
-        Ok(Executor { worker, functions, channels: Vec::new(), raw: Vec::new(), presence })
+        let mut executor = Executor { worker, functions, channels: Vec::new(), raw: Vec::new(), presence };
+        for block in 0..executor.instance().pipeline().layout().asyncs.len() {
+            executor.set_batch(block, BATCH_MAX);
+        }
+        Ok(executor)
+    }
+
+    /// How many packets' calls of its extern are made together, of a block where that can be ([`AsyncLayout::batched_call`])
+    /// and whose extern takes several at once; [`BATCH_MAX`] where nothing else is said, 1 for one after the other.
+    ///
+    /// [`AsyncLayout::batched_call`]: crate::layout::AsyncLayout::batched_call
+    pub fn set_batch(&mut self, block: usize, n_calls: u32) {
+        let pipeline = Arc::clone(self.instance().pipeline());
+        let call = pipeline.layout().asyncs.get(block).and_then(|block| block.batched_call);
+        let is_possible = call.is_some_and(|call| pipeline.externs().has_batch(call));
+        if let Some(way) = self.worker.way_mut(block) {
+            way.batch = if is_possible { n_calls.clamp(1, BATCH_MAX) } else { 1 };
+        }
+    }
+
+    /// Of a block: how often calls of several packets were made together, and how many they were.
+    pub fn batches(&self, block: usize) -> (u64, u64) {
+        self.worker.way(block).map_or((0, 0), |way| (way.n_batches, way.n_batched))
     }
 
     /// How it is seen by others.

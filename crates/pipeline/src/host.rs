@@ -8,7 +8,7 @@ use crate::trace::Tracing;
 use crate::values::{decode, encode};
 use arch::{Architecture, ExternOp};
 use device::{DigestMessage, ExternArgs, ExternEnd, StopReason, UserExtern};
-use externs::{Ended, PacketView, Session};
+use externs::{BatchCall, Ended, PacketView, Session};
 use ir::Bits;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -67,29 +67,53 @@ impl HostContext {
         args: &mut [u8],
         result: &mut [u8],
     ) -> Option<u32> {
-        let (headroom, length) = (packet.headroom_bytes as usize, packet.length_bytes as usize);
-        let n_bytes = headroom + length + packet.tailroom_bytes as usize;
-        let first = packet.data.wrapping_sub(headroom);
         // SAFETY: the caller's promise.
-        let storage = unsafe { bytes(first, n_bytes) };
-        let parsed = (packet.cursor_bits.div_ceil(8) as usize).min(length);
-        let mut view = PacketView {
-            storage,
-            start: headroom,
-            length,
-            payload_at: parsed,
-            ingress_port: packet.ingress_port,
-        };
+        let mut view = unsafe { view(packet) };
         let ended = self.externs.call(index as usize, args, result, &mut view, self.now_ns);
-        // Positions in the buffer, which is no larger than numbers of the packet can tell.
         let (start, length) = (view.start, view.length);
-        packet.tailroom_bytes = (n_bytes - start - length) as u32;
-        (packet.headroom_bytes, packet.length_bytes) = (start as u32, length as u32);
-        packet.data = first.wrapping_add(start);
+        move_to(packet, start, length);
         match ended {
             Ended::Next => Some(abi::end::DONE),
             Ended::Stop(name) => Some(self.stop(StopReason::Extern(name))),
             Ended::NotBound => None,
+        }
+    }
+
+    /// Whether the extern of these calls takes several at once, and is not one that the user has replaced.
+    fn takes_batches(&self, index: u32) -> bool {
+        let name = self.pipeline.layout().calls.get(index as usize).map(|call| &call.name);
+        self.externs.bound().has_batch(index as usize)
+            && !name.is_some_and(|name| self.user.contains_key(name))
+    }
+
+    /// Several calls of an extern that takes them.
+    ///
+    /// # Safety
+    ///
+    /// That of [`call_extern`](Self::call_extern) for each of them, and no two share anything.
+    #[expect(unsafe_code, reason = "memory of C")]
+    unsafe fn call_together(&mut self, index: u32, calls: &mut [abi::HostCall]) {
+        let pipeline = Arc::clone(&self.pipeline);
+        let Some(call) = pipeline.layout().calls.get(index as usize) else { return };
+        let (n_args, n_result) = (call.args_bytes, call.result.map_or(0, |result| result.size));
+        let now_ns = self.now_ns;
+        let batch = calls.iter().map(|one| {
+            // SAFETY: the caller's promise.
+            let (args, result, packet) =
+                unsafe { (bytes(one.args, n_args), bytes(one.result, n_result), view(&*one.packet)) };
+            BatchCall { args, result, packet, now_ns, ended: Ended::NotBound }
+        });
+        let mut batch: Vec<BatchCall<'_>> = batch.collect();
+        self.externs.call_batch(index as usize, &mut batch);
+        for (one, done) in calls.iter_mut().zip(batch) {
+            let (start, length) = (done.packet.start, done.packet.length);
+            // SAFETY: the caller's promise; what was borrowed of the packet is the bytes it points to.
+            move_to(unsafe { &mut *one.packet }, start, length);
+            one.end = match done.ended {
+                Ended::Next => abi::end::DONE,
+                Ended::Stop(name) => self.stop(StopReason::Extern(name)),
+                Ended::NotBound => abi::end::EXTERN_NOT_SUPPLIED,
+            };
         }
     }
 
@@ -152,6 +176,78 @@ pub(crate) unsafe extern "C" fn call(
     let end = presence.call(|| unsafe { context.run(index, packet, args, result) });
     context.presence = Some(presence);
     end
+}
+
+/// `sd_host.call_batch`.
+///
+/// # Safety
+///
+/// That of [`call`] for each of the `n` calls, which share nothing with each other.
+#[expect(unsafe_code, reason = "called by C")]
+pub(crate) unsafe extern "C" fn call_batch(
+    context: *mut c_void,
+    worker: *mut abi::Worker,
+    index: u32,
+    calls: *mut abi::HostCall,
+    n: u32,
+) {
+    if calls.is_null() || n == 0 {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let calls = unsafe { std::slice::from_raw_parts_mut(calls, n as usize) };
+    {
+        // SAFETY: as in `call`.
+        let context = unsafe { &mut *context.cast::<HostContext>() };
+        if context.takes_batches(index) {
+            match context.presence.take() {
+                // SAFETY: the caller's promise.
+                None => unsafe { context.call_together(index, calls) },
+                Some(presence) => {
+                    // SAFETY: the caller's promise.
+                    presence.call(|| unsafe { context.call_together(index, calls) });
+                    context.presence = Some(presence);
+                }
+            }
+            return;
+        }
+    }
+    for one in calls {
+        // SAFETY: the caller's promise.
+        one.end = unsafe { call(context, worker, one.packet, index, one.args, one.result) };
+    }
+}
+
+/// A packet as externs see it.
+///
+/// # Safety
+///
+/// It lies in a buffer with the room that it says, which nobody else uses while the result lives.
+#[expect(unsafe_code, reason = "memory of C")]
+unsafe fn view<'a>(packet: &abi::Packet) -> PacketView<'a> {
+    let (start, length) = (packet.headroom_bytes as usize, packet.length_bytes as usize);
+    let n_bytes = start + length + packet.tailroom_bytes as usize;
+    PacketView {
+        // SAFETY: the caller's promise.
+        storage: unsafe { bytes(packet.data.wrapping_sub(start), n_bytes) },
+        start,
+        length,
+        payload_at: (packet.cursor_bits.div_ceil(8) as usize).min(length),
+        ingress_port: packet.ingress_port,
+    }
+}
+
+/// It begins there in its buffer now, and is that long: no further than the buffer reaches, which is no larger than
+/// numbers of the packet can tell.
+fn move_to(packet: &mut abi::Packet, start: usize, length: usize) {
+    let first = packet.data.wrapping_sub(packet.headroom_bytes as usize);
+    let n_bytes = [packet.headroom_bytes, packet.length_bytes, packet.tailroom_bytes]
+        .map(|n| n as usize)
+        .iter()
+        .sum::<usize>();
+    packet.tailroom_bytes = n_bytes.saturating_sub(start + length) as u32;
+    (packet.headroom_bytes, packet.length_bytes) = (start as u32, length as u32);
+    packet.data = first.wrapping_add(start);
 }
 
 impl HostContext {

@@ -164,6 +164,8 @@ pub struct AsyncLayout {
     /// What a packet keeps of the program while it waits, and what is in front of that in its headroom.
     pub context_bytes: u32,
     pub head_bytes: u32,
+    /// The call that executors can make for several packets together: its number among `calls`.
+    pub batched_call: Option<usize>,
 }
 
 /// Where the variables of the program lie, part by part.

@@ -45,8 +45,8 @@ mod worker;
 pub(crate) use externs::values;
 
 pub use asynchronous::{
-    AsyncCounts, AsyncError, AsyncMode, CAPACITY_DEFAULT, Choice, Executor, PATIENCE_DEFAULT, Times, Way,
-    WhenFull,
+    AsyncCounts, AsyncError, AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Choice, Executor, PATIENCE_DEFAULT,
+    Times, Way, WhenFull,
 };
 pub use awaited::Awaited;
 pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};

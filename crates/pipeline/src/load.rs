@@ -292,6 +292,7 @@ fn layout(raw: &abi::Pipeline) -> Checked<Layout> {
         settings: string(block.settings).to_string(),
         context_bytes: block.context_bytes,
         head_bytes: block.head_bytes,
+        batched_call: (block.batched_call < raw.n_calls).then_some(block.batched_call as usize),
     });
     Ok(Layout {
         asyncs: asyncs.collect(),

@@ -50,6 +50,7 @@ impl Worker {
         let host = Box::new(abi::Host {
             context: context.as_ptr().cast(),
             call: Some(crate::host::call),
+            call_batch: Some(crate::host::call_batch),
             trace: None,
         });
         let host = NonNull::from(Box::leak(host));

@@ -4,12 +4,14 @@
 mod common;
 
 mod order;
+mod together;
 
 use common::TestDir;
 use control::Schema;
 use device::traffic::{Destination, Ports};
 use device::{Config, Device, ExternArgs, ExternEnd, UserExtern};
 use driver::Runnable;
+use externs::ExternSet;
 use ir::Bits;
 use pipeline::{
     AsyncError, AsyncMode, BuildOptions, BurstPacket, BurstPath, Bursts, Executor, Fate, Instance,
@@ -22,24 +24,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const HEADROOM: usize = 320;
+/// Packets may get longer.
+const TAILROOM: usize = 32;
 
 struct Built {
     runnable: Runnable,
     pipeline: Arc<Pipeline>,
+    externs: ExternSet,
     _dir: TestDir,
 }
 
 fn built_of(file: &str) -> Built {
+    built_with(file, ExternSet::new())
+}
+
+fn built_with(file: &str, externs: ExternSet) -> Built {
     let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/asynchronous").join(file);
     let source = driver::read_source(&path).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable =
         driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
     let dir = TestDir::new();
-    let options = BuildOptions { compile: dir.options(), ..Default::default() };
+    let options = BuildOptions { compile: dir.options(), externs: externs.clone(), ..Default::default() };
     let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
     assert_eq!(pipeline.messages(), "");
-    Built { runnable, pipeline, _dir: dir }
+    Built { runnable, pipeline, externs, _dir: dir }
 }
 
 fn config() -> Config {
@@ -126,7 +135,7 @@ impl Runner {
         let mut buffers: Vec<Buffer> = packets
             .iter()
             .map(|bytes| Buffer {
-                storage: [&[0; HEADROOM], &bytes[..]].concat().into_boxed_slice(),
+                storage: [&[0; HEADROOM], &bytes[..], &[0; TAILROOM]].concat().into_boxed_slice(),
                 serial: bytes[..bytes.len().min(5)].to_vec(),
             })
             .collect();
