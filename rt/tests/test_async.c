@@ -156,6 +156,8 @@ struct executor {
     /* Ends when it has served so many. */
     uint64_t n_wanted;
     uint64_t n_served;
+    struct sd_host host;
+    uint64_t n_called;
     bool stop;
 };
 
@@ -190,12 +192,60 @@ static uint32_t block(struct sd_worker *w, struct sd_packet *p, uint32_t point, 
     return c->value % 7 == 0 ? SD_END_STEP_BUDGET : SD_END_DONE;
 }
 
+/* The host's part of the same: the calls of several packets. */
+static void mix_all(void *context, struct sd_worker *w, uint32_t call, struct sd_host_call *calls, uint32_t n)
+{
+    CHECK(n > 0 && n <= w->async_ways[call].batch);
+    *(uint64_t *)context += n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t value;
+        memcpy(&value, calls[i].args, sizeof value);
+        value = mix(value, call);
+        memcpy(calls[i].args, &value, sizeof value);
+        calls[i].end = value % 7 == 0 ? SD_END_STEP_BUDGET : SD_END_DONE;
+    }
+}
+
+/* The same block, of several packets: its value is mixed by a call that all of them make together. */
+static void blocks(struct sd_worker *w, uint32_t point, void *const *burst, uint32_t n)
+{
+    struct sd_host_call calls[SD_ASYNC_BURST];
+    CHECK(n > 1 && n <= w->async_ways[point].batch);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sd_suspended *s = burst[i];
+        struct sd_packet *p = &s->packet;
+        struct context *c = (struct context *)(s + 1);
+        CHECK(s->point == point);
+        sd_async_take(w, s);
+        for (uint32_t k = 0; k < p->length_bytes; k++)
+            p->data[k] ^= (uint8_t)(c->value >> k % 8);
+        if (c->value % 3 == 0 && p->length_bytes > 1) {
+            p->length_bytes--;
+            p->tailroom_bytes++;
+        }
+        w->steps_left -= 2;
+        sd_async_put(w, s, SD_END_DONE);
+        calls[i].packet = p;
+        calls[i].args = (uint8_t *)&c->value;
+    }
+    sd_async_call(w, point, point, calls, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sd_suspended *s = burst[i];
+        const struct context *c = (const struct context *)(s + 1);
+        sd_async_take(w, s);
+        w->steps_left -= 3;
+        if (c->value % 16 == 0)
+            w->failed |= SD_FAILED_EMIT;
+        sd_async_put(w, s, calls[i].end);
+    }
+}
+
 static void *execute(void *context)
 {
     struct executor *e = context;
     uint32_t n_idle = 0;
     while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE) && e->n_served < e->n_wanted) {
-        uint32_t n = sd_async_serve(&e->w, block, NULL, e->channels, e->n_channels);
+        uint32_t n = sd_async_serve(&e->w, block, blocks, e->channels, e->n_channels);
         e->n_served += n;
         if (n == 0)
             rest(&n_idle);
@@ -340,8 +390,8 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
     lab->n_workers = n_workers;
     lab->n_executors = n_executors;
     static const struct sd_async_type types[N_POINTS] = {
-        {"first", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES},
-        {"second", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES},
+        {"first", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES, UINT32_MAX, 0},
+        {"second", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES, 1, 0},
     };
     lab->pipeline.n_async = N_POINTS;
     lab->pipeline.asyncs = types;
@@ -350,6 +400,9 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
         struct executor *e = &lab->executors[i];
         e->w.instance = &lab->instance;
         e->w.async_ways = e->ways;
+        e->ways[1].batch = 7;
+        e->host = (struct sd_host){.context = &e->n_called, .call_batch = mix_all};
+        e->w.host = &e->host;
         e->n_wanted = UINT64_MAX;
     }
     for (uint32_t i = 0; i < n_workers; i++) {
@@ -401,6 +454,8 @@ static void join_workers(struct lab *lab)
         pthread_join(lab->workers[i].thread, NULL);
 }
 
+static uint64_t n_batched_of_all;
+
 /* What both sides have counted adds up; all threads have ended. */
 static void check_counts(const struct lab *lab)
 {
@@ -435,6 +490,9 @@ static void check_counts(const struct lab *lab)
                 n_timed += e->ways[j].served[b];
         }
         CHECK(n == e->n_served && n_timed == n);
+        CHECK(e->ways[0].n_batched == 0 && e->ways[1].n_batched == e->n_called);
+        CHECK(e->ways[1].n_batched >= 2 * e->ways[1].n_batches && e->n_called <= e->ways[1].n_served);
+        n_batched_of_all += e->n_called;
         n_served += n;
     }
     CHECK(n_served >= n_back && (n_back == 0 || n_served_cycles > 0));
@@ -539,5 +597,6 @@ int main(void)
     test_packets(2, 2, 7, true);
     test_successor();
     test_end();
+    CHECK(n_batched_of_all > 0);
     return 0;
 }
