@@ -34,6 +34,9 @@ const SETTINGS: &[(&str, &[&str])] = &[
 /// Packets that may wait at one block, at most.
 const CAPACITY_MAX: u64 = 1 << 20;
 
+/// Packets whose calls an executor makes together, at most: as many as it takes at once.
+const BATCH_MAX: u64 = 32;
+
 /// What an annotation asks for.
 #[derive(Default)]
 struct Wanted {
@@ -280,6 +283,14 @@ impl<'p> Body<'_, 'p> {
                 self.async_fault(span, "no capacity", &label);
                 return None;
             }
+            ("batch", Word::Number(n)) if (1..=BATCH_MAX).contains(&n) => {
+                wanted.settings.push(format!("batch={n}"));
+            }
+            ("batch", _) => {
+                let label = format!("a number from 1 to {BATCH_MAX}");
+                self.async_fault(span, "no size of a batch", &label);
+                return None;
+            }
             ("deparser" | "parser", _) => {
                 self.async_fault(span, format!("`{name}` is not the name of one"), "a string is expected");
                 return None;
@@ -290,7 +301,7 @@ impl<'p> Body<'_, 'p> {
             }
             (_, value) => {
                 let Some((_, words)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
-                    let known: Vec<&str> = ["deparser", "parser", "recirculate", "capacity"]
+                    let known: Vec<&str> = ["deparser", "parser", "recirculate", "capacity", "batch"]
                         .into_iter()
                         .chain(SETTINGS.iter().map(|(known, _)| *known))
                         .collect();

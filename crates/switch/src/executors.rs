@@ -4,7 +4,9 @@ use crate::affinity;
 use crate::clock::Clock;
 use crate::options::Options;
 use crate::plane::StartFault;
-use pipeline::{AsyncMode, CAPACITY_DEFAULT, Executor, Instance, Native, Presence, Times, Way, WhenFull};
+use pipeline::{
+    AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Executor, Instance, Native, Presence, Times, Way, WhenFull,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -24,6 +26,8 @@ pub(crate) struct Wanted {
     pub(crate) mode: Option<AsyncMode>,
     pub(crate) full: WhenFull,
     pub(crate) capacity: u32,
+    /// Packets whose calls are made together.
+    pub(crate) batch: u32,
     pub(crate) executor: Option<String>,
     /// Packets of a flow leave as they came.
     pub(crate) keeps_order: bool,
@@ -36,6 +40,7 @@ impl Wanted {
             mode: None,
             full: WhenFull::default(),
             capacity: CAPACITY_DEFAULT,
+            batch: BATCH_MAX,
             executor: None,
             keeps_order: false,
         };
@@ -49,6 +54,7 @@ impl Wanted {
                 ("full", "inline") => wanted.full = WhenFull::Inline,
                 ("full", "backpressure") => wanted.full = WhenFull::Backpressure,
                 ("capacity", n) => wanted.capacity = n.parse().unwrap_or(CAPACITY_DEFAULT),
+                ("batch", n) => wanted.batch = n.parse().unwrap_or(BATCH_MAX),
                 ("order", order) => wanted.keeps_order = order == "flow",
                 ("executor", name) => wanted.executor = Some(name.to_owned()),
                 _ => {}
@@ -58,13 +64,22 @@ impl Wanted {
     }
 }
 
+/// What an executor has counted of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub(crate) times: Times,
+    /// How often the calls of several packets were made together, and how many they were.
+    pub(crate) n_batches: u64,
+    pub(crate) n_batched: u64,
+}
+
 /// The executors of one program, before and while they run. Ends them when it is dropped.
 pub(crate) struct Executors {
     waiting: Vec<Executor>,
     threads: Vec<(JoinHandle<()>, Arc<Presence>)>,
     stop: Arc<AtomicBool>,
     /// By block: what all of them have counted.
-    served: Arc<Mutex<Vec<Vec<Times>>>>,
+    served: Arc<Mutex<Vec<Vec<Served>>>>,
     blocks: Vec<Wanted>,
     /// The executor of each block.
     owners: Vec<usize>,
@@ -103,6 +118,9 @@ impl Executors {
             let worker = instance.take_worker().ok_or(StartFault::NoWorker)?;
             let mut executor = Executor::new(worker)?;
             executor.set_patience(options.executor_timeout);
+            for (block, wanted) in blocks.iter().enumerate() {
+                executor.set_batch(block, options.executor_batch.unwrap_or(wanted.batch));
+            }
             waiting.push(executor);
         }
         let mut names: Vec<Option<String>> = Vec::new();
@@ -159,9 +177,13 @@ impl Executors {
                     let _ = affinity::pin(core);
                 }
                 let publish = |executor: &Executor| {
-                    let times = (0..n_blocks).map(|block| executor.served(block)).collect();
+                    let of_block = |block| {
+                        let (n_batches, n_batched) = executor.batches(block);
+                        Served { times: executor.served(block), n_batches, n_batched }
+                    };
+                    let all = (0..n_blocks).map(of_block).collect();
                     let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
-                    served[number] = times;
+                    served[number] = all;
                 };
                 let (mut n_idle, mut n_turns) = (0u32, 0u32);
                 while !stop.load(Ordering::Acquire) && !executor.presence().is_lost() {
@@ -199,12 +221,14 @@ impl Executors {
         self.keeps_order.unwrap_or_else(|| self.blocks.iter().any(|wanted| wanted.keeps_order))
     }
 
-    /// How long a block ran, at all executors, as they have told.
-    pub(crate) fn served(&self, block: usize) -> Times {
+    /// Of a block, at all executors, as they have told.
+    pub(crate) fn served(&self, block: usize) -> Served {
         let served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sum = Times::default();
-        for times in served.iter().filter_map(|blocks| blocks.get(block)) {
-            sum.add(times);
+        let mut sum = Served::default();
+        for one in served.iter().filter_map(|blocks| blocks.get(block)) {
+            sum.times.add(&one.times);
+            sum.n_batches += one.n_batches;
+            sum.n_batched += one.n_batched;
         }
         sum
     }
@@ -233,16 +257,18 @@ mod tests {
 
     #[test]
     fn settings_are_those_of_the_annotation() {
-        let wanted = Wanted::parse("mode=wait full=drop capacity=7 executor=crypto order=flow");
+        let wanted = Wanted::parse("mode=wait full=drop capacity=7 batch=4 executor=crypto order=flow");
         let expected = Wanted {
             mode: Some(AsyncMode::Wait),
             full: WhenFull::Drop,
             capacity: 7,
+            batch: 4,
             executor: Some("crypto".to_owned()),
             keeps_order: true,
         };
         assert_eq!(wanted, expected);
         assert_eq!(Wanted::parse("").capacity, CAPACITY_DEFAULT);
+        assert_eq!(Wanted::parse("").batch, BATCH_MAX);
         assert_eq!(Wanted::parse("mode=auto").mode, Some(AsyncMode::Auto));
     }
 

@@ -205,7 +205,7 @@ fn asyncs(text: &mut Text, report: &Report) {
     for block in &report.asyncs {
         text.sample("siding_async_executor_lost", &[("block", &block.name)], u64::from(block.is_lost));
     }
-    let families: [(&str, &str, Of); 7] = [
+    let families: [(&str, &str, Of); 9] = [
         ("siding_async_sent_packets", "Packets sent to an executor.", |b| b.n_sent),
         ("siding_async_done_packets", "Packets that have come back.", |b| b.n_done + b.n_waited),
         ("siding_async_dropped_packets", "Packets dropped because too many were under way.", |b| b.n_dropped),
@@ -215,6 +215,8 @@ fn asyncs(text: &mut Text, report: &Report) {
         }),
         ("siding_async_wait_cycles", "Cycles from being sent to going on.", |b| b.waited.cycles),
         ("siding_async_run_cycles", "Cycles that executors ran the block.", |b| b.served.cycles),
+        ("siding_async_batches", "Calls of several packets, made together.", |b| b.n_batches),
+        ("siding_async_batched_packets", "Packets whose calls were made together.", |b| b.n_batched),
     ];
     for (name, help, of) in families {
         text.family(name, "counter", help);

@@ -39,6 +39,8 @@ pub struct Options {
     pub n_executors: Option<usize>,
     /// Where they run, in turn; empty leaves it to the system.
     pub executor_cores: Vec<usize>,
+    /// Packets whose calls of an extern executors make together, at most, whatever the program says.
+    pub executor_batch: Option<u32>,
     /// An executor that does nothing for so long, though packets wait for it, is lost.
     pub executor_timeout: Duration,
     /// Packets that one worker holds for others to send, at most.
@@ -59,6 +61,7 @@ impl Default for Options {
             async_order: None,
             n_executors: None,
             executor_cores: Vec::new(),
+            executor_batch: None,
             executor_timeout: pipeline::PATIENCE_DEFAULT,
             n_ring_max: 1024,
             n_waiting_max: 4096,

@@ -75,6 +75,9 @@ pub struct AsyncReport {
     /// is a little late.
     pub waited: Times,
     pub served: Times,
+    /// How often executors have made the calls of several packets together, and how many they were.
+    pub n_batches: u64,
+    pub n_batched: u64,
     /// Of each worker that chooses.
     pub choices: Vec<Choice>,
 }

@@ -467,7 +467,9 @@ impl Shared {
             let names = generation.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
             for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
                 block.name = name.to_string();
-                block.served = generation.executors.served(i);
+                let served = generation.executors.served(i);
+                (block.served, block.n_batches, block.n_batched) =
+                    (served.times, served.n_batches, served.n_batched);
             }
         }
         Ok(report)

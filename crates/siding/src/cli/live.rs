@@ -50,6 +50,10 @@ pub struct LiveArgs {
     /// Keep them on these cores, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub executor_cores: Vec<usize>,
+    /// Let executors make the calls of at most so many packets together, where an extern takes several, whatever the program
+    /// says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub executor_batch: Option<u32>,
     /// Give up executors that do nothing for so long while packets wait for them
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     pub executor_timeout: f64,

@@ -233,6 +233,7 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
                 ("executor", "executor"),
                 ("cycles waiting", "wait_cycles"),
                 ("cycles running", "run_cycles"),
+                ("called together", "batched"),
             ],
         ),
         CtlCommand::Show { what: ShowArg::Pre, .. } => replication(result),

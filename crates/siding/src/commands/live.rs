@@ -102,6 +102,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         }),
         n_executors: args.executors.map(usize::from),
         executor_cores: args.executor_cores.clone(),
+        executor_batch: args.executor_batch,
         async_order: args.async_order.map(|order| order == AsyncOrderArg::Flow),
         executor_timeout: Duration::from_secs_f64(args.executor_timeout),
         ..Options::default()

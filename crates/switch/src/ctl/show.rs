@@ -46,6 +46,8 @@ pub(super) fn asyncs(report: &Report) -> Json {
             "executor": if block.is_lost { "lost" } else { "works" },
             "wait_cycles": mean(&block.waited),
             "run_cycles": mean(&block.served),
+            "batches": block.n_batches,
+            "batched": block.n_batched,
             "choices": block.choices.iter().map(choice).collect::<Vec<_>>(),
         })
     });

@@ -18,6 +18,14 @@ static uint32_t hang(struct siding_call *call)
     return SIDING_OK;
 }
 
+#ifdef HANG_TOGETHER
+static void hang_together(struct siding_call *calls, uint32_t *status, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        status[i] = hang(&calls[i]);
+}
+#endif
+
 static const struct siding_extern externs[] = {
     {
         .name = "hang",
@@ -25,6 +33,9 @@ static const struct siding_extern externs[] = {
         .open = hang_open,
         .close = free,
         .run = hang,
+#ifdef HANG_TOGETHER
+        .run_batch = hang_together,
+#endif
     },
 };
 

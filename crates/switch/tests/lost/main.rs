@@ -15,6 +15,13 @@ use tempfile::TempDir;
 
 const TIMEOUT: Duration = Duration::from_millis(300);
 
+/// How the extern wants to be called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    OneByOne,
+    Together,
+}
+
 struct Lab {
     dir: TempDir,
     compiled: Compiled,
@@ -24,12 +31,14 @@ struct Lab {
 
 impl Lab {
     /// Two workers and their executor; wires 0 and 2 are at the first worker, wire 1 at the second.
-    fn new(full: &str, mode: AsyncMode) -> Lab {
+    fn new(full: &str, mode: AsyncMode, calls: Calls) -> Lab {
         let dir = tempfile::tempdir().unwrap();
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let library = dir.path().join("hang.so");
         let made = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
-            .args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"])
+            .args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+            .args((calls == Calls::Together).then_some("-DHANG_TOGETHER"))
+            .arg("-I")
             .args([&here.join("../../rt"), Path::new("-o"), &library, &here.join("tests/lost/hang.c")])
             .status()
             .unwrap();
@@ -68,8 +77,8 @@ impl Lab {
     }
 }
 
-fn a_hang(full: &str, mode: AsyncMode) {
-    let lab = Lab::new(full, mode);
+fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
+    let lab = Lab::new(full, mode, calls);
     let Lab { switch, wires, .. } = &lab;
     lab.send(0, 0, 10);
     lab.send(1, 0, 10);
@@ -127,23 +136,29 @@ fn a_hang(full: &str, mode: AsyncMode) {
 
 #[test]
 fn packets_of_an_executor_that_hangs_are_dropped() {
-    a_hang("backpressure", AsyncMode::Suspend);
+    a_hang("backpressure", AsyncMode::Suspend, Calls::OneByOne);
 }
 
 #[test]
 fn workers_take_over_from_an_executor_that_hangs() {
-    a_hang("inline", AsyncMode::Suspend);
+    a_hang("inline", AsyncMode::Suspend, Calls::OneByOne);
 }
 
 #[test]
 fn who_waits_for_an_executor_that_hangs_waits_no_more() {
-    a_hang("drop", AsyncMode::Wait);
+    a_hang("drop", AsyncMode::Wait, Calls::OneByOne);
+}
+
+/// One call of several hangs: none of their packets comes back.
+#[test]
+fn packets_that_call_together_are_dropped_together() {
+    a_hang("backpressure", AsyncMode::Suspend, Calls::Together);
 }
 
 /// The control plane does not wait for ever, though executors must be outside of blocks while it writes.
 #[test]
 fn the_control_plane_writes_while_an_executor_hangs() {
-    let lab = Lab::new("backpressure", AsyncMode::Suspend);
+    let lab = Lab::new("backpressure", AsyncMode::Suspend, Calls::OneByOne);
     lab.send(0, 1, 1);
     until("a packet that hangs", || lab.switch.report().unwrap().asyncs[0].n_in_flight > 0);
     let begin = Instant::now();
