@@ -3,8 +3,8 @@
 use arch::PipelineModel;
 use ir::MatchKind;
 use pipeline::layout::{
-    ActionLayout, ArgLayout, CallLayout, KeyLayout, Layout, ObjectKind, ObjectLayout, TableLayout,
-    ValueLayout, ValueSetLayout,
+    ActionLayout, ArgLayout, AsyncLayout, CallLayout, KeyLayout, Layout, ObjectKind, ObjectLayout,
+    TableLayout, ValueLayout, ValueSetLayout,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ pub fn json(layout: &Layout, model: Option<&PipelineModel>) -> Value {
         "metadata": layout.metadata.iter().map(range).collect::<Vec<_>>(),
         "accept": layout.accept.as_ref().map(value),
         "calls": layout.calls.iter().map(call).collect::<Vec<_>>(),
+        "asyncs": layout.asyncs.iter().map(asynchronous).collect::<Vec<_>>(),
     })
 }
 
@@ -108,6 +109,17 @@ fn object(layout: &ObjectLayout) -> Value {
         "cell_bytes": layout.cell_bytes,
         "leaves": layout.leaves.iter().map(value).collect::<Vec<_>>(),
         "data_bytes": layout.data_bytes,
+    })
+}
+
+/// `batched_call` is the number among the calls of the one that executors can make for several packets together.
+fn asynchronous(layout: &AsyncLayout) -> Value {
+    json!({
+        "name": layout.name.as_str(),
+        "settings": layout.settings,
+        "context_bytes": layout.context_bytes,
+        "head_bytes": layout.head_bytes,
+        "batched_call": layout.batched_call,
     })
 }
 
