@@ -264,6 +264,9 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     before.line("struct p4_state state = {}, *s = &state;");
     program::variables_of_block(cx, block.block, &mut before);
     load(cx, &block.there, "c->there", true, &mut before);
+    if is_empty(&block.there) {
+        before.line("(void)c;");
+    }
     let mut func = Func::new(cx, Owner::Block(block.block));
     (func.body_of, func.up_to_call) = (Some(i), true);
     func.code.indent();
@@ -275,7 +278,7 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     out.open(format!("struct p4_async_{i}__call"));
     out.line(format!("struct p4_call_{number} args;"));
     out.line(format!("{given} given;"));
-    if !batched.kept.values.is_empty() || !batched.kept.origins.is_empty() {
+    if !is_empty(&batched.kept) {
         out.open("struct");
         members(cx, &batched.kept, true, out);
         out.close(" kept;");
@@ -298,6 +301,10 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     close(func, out);
     together(i, &name, number, out);
     Some(number)
+}
+
+fn is_empty(kept: &Kept) -> bool {
+    kept.values.is_empty() && kept.origins.is_empty()
 }
 
 fn close(mut func: Func<'_, '_>, out: &mut Code) {

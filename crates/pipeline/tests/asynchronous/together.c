@@ -68,6 +68,19 @@ static void work_together(struct siding_call *calls, uint32_t *status, uint32_t 
         status[i] = work(&calls[i]);
 }
 
+static uint32_t count(struct siding_call *call)
+{
+    struct state *state = call->state;
+    state->n_calls++;
+    return SIDING_OK;
+}
+
+static void count_together(struct siding_call *calls, uint32_t *status, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        status[i] = count(&calls[i]);
+}
+
 static const struct siding_extern externs[] = {
     {
         .name = "work",
@@ -76,6 +89,13 @@ static const struct siding_extern externs[] = {
         .open = open_state,
         .run = work,
         .run_batch = work_together,
+    },
+    {
+        .name = "count",
+        .declaration = "void count()",
+        .open = open_state,
+        .run = count,
+        .run_batch = count_together,
     },
     {
         .name = "alone",

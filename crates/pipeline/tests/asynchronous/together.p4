@@ -4,6 +4,7 @@
 #include <v1model.p4>
 
 extern bit<16> work(in bit<8> what, inout bit<32> value);
+extern void count();
 extern bit<16> alone(in bit<8> what, inout bit<32> value);
 
 header head_t {
@@ -129,6 +130,11 @@ control TogetherIngress(inout headers_t hdr, inout meta_t meta, inout standard_m
                 // Where the call writes to is an element and a part of a value.
                 hdr.next[local[0:0]].type = work(hdr.head.what, hdr.head.sum);
                 hdr.head.result[7:0] = hdr.next[1].type[7:0];
+            }
+        }
+        if (hdr.head.way == 7) {
+            @async @name("bare") {
+                count();
             }
         }
         // One by one.
