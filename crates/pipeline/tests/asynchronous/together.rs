@@ -110,9 +110,9 @@ fn served(built: &Built, all: &[Vec<u8>], batch: u32) -> Outcome {
     assert_eq!(totals.n_received, all.len() as u64);
     assert!(totals.is_balanced(0), "{totals:?}");
     let name = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
-    for i in 0..blocks.len() {
+    for (i, block) in blocks.iter().enumerate() {
         let served = executor.served(i);
-        assert_eq!(served.buckets.iter().sum::<u64>(), served.n, "{}", blocks[i].name);
+        assert_eq!(served.buckets.iter().sum::<u64>(), served.n, "{}", block.name);
     }
     let batches = blocks.iter().enumerate().map(|(i, block)| (name(&block.name), executor.batches(i)));
     Outcome { batches: batches.collect(), sent: runner.sent, n_dropped: runner.n_dropped }
