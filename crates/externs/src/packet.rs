@@ -17,12 +17,30 @@ pub struct PacketView<'a> {
     pub ingress_port: u32,
 }
 
+/// Where a packet is in its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketPlace {
+    pub start: usize,
+    pub length: usize,
+    pub payload_at: usize,
+}
+
 /// What a function has left is no packet within its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a function has put the packet outside of its buffer")]
 pub struct PacketFault;
 
 impl PacketView<'_> {
+    pub fn place(&self) -> PacketPlace {
+        PacketPlace { start: self.start, length: self.length, payload_at: self.payload_at }
+    }
+
+    pub(crate) fn again(&mut self) -> PacketView<'_> {
+        let PacketView { storage, start, length, payload_at, ingress_port } = self;
+        let (start, length, payload_at) = (*start, *length, *payload_at);
+        PacketView { storage, start, length, payload_at, ingress_port: *ingress_port }
+    }
+
     pub fn bytes(&self) -> &[u8] {
         self.storage.get(self.start..self.start.saturating_add(self.length)).unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use crate::abi::{self, status};
 use crate::library::PacketUse;
-use crate::packet::PacketView;
+use crate::packet::{PacketPlace, PacketView};
 use crate::set::{Bound, BoundCall};
 use smol_str::SmolStr;
 use std::ffi::{CStr, c_char, c_void};
@@ -38,17 +38,29 @@ pub struct Session {
     states: Vec<*mut c_void>,
     /// Of the packet under way.
     headers: Vec<u8>,
-    batch: Batch,
+    memory: BatchMemory,
 }
 
 /// Memory for calls of several packets.
 #[derive(Default)]
-struct Batch {
+struct BatchMemory {
     calls: Vec<abi::Call>,
     packets: Vec<abi::Packet>,
     status: Vec<u32>,
     /// Of all packets, one after the other.
     headers: Vec<u8>,
+    /// Calls that cannot be made.
+    left_out: Vec<usize>,
+}
+
+impl BatchMemory {
+    fn clear(&mut self) {
+        self.calls.clear();
+        self.packets.clear();
+        self.status.clear();
+        self.headers.clear();
+        self.left_out.clear();
+    }
 }
 
 // SAFETY: states are used by one thread at a time, which is what functions of externs have to be made for
@@ -67,6 +79,45 @@ pub struct BatchCall<'a> {
     pub ended: Ended,
 }
 
+/// Several calls of the same function, wherever their values are.
+pub trait Batch {
+    fn n_calls(&self) -> usize;
+
+    /// Of one of them; the same each time until [`end`](Self::end).
+    fn parts(&mut self, call: usize) -> BatchParts<'_>;
+
+    /// How one has ended, and where its packet is now, unless it has not been touched.
+    fn end(&mut self, call: usize, place: Option<PacketPlace>, ended: Ended);
+}
+
+/// What one call of several is made with.
+#[derive(Debug)]
+pub struct BatchParts<'a> {
+    pub args: &'a mut [u8],
+    pub result: &'a mut [u8],
+    pub packet: PacketView<'a>,
+    pub now_ns: u64,
+}
+
+impl Batch for [BatchCall<'_>] {
+    fn n_calls(&self) -> usize {
+        self.len()
+    }
+
+    fn parts(&mut self, call: usize) -> BatchParts<'_> {
+        let BatchCall { args, result, packet, now_ns, .. } = &mut self[call];
+        BatchParts { args, result, packet: packet.again(), now_ns: *now_ns }
+    }
+
+    fn end(&mut self, call: usize, place: Option<PacketPlace>, ended: Ended) {
+        let one = &mut self[call];
+        if let Some(PacketPlace { start, length, payload_at }) = place {
+            (one.packet.start, one.packet.length, one.packet.payload_at) = (start, length, payload_at);
+        }
+        one.ended = ended;
+    }
+}
+
 impl Session {
     /// Opens the states that the calls need; `thread` tells threads apart.
     pub fn open(bound: Arc<Bound>, thread: u32) -> Result<Session, OpenError> {
@@ -74,7 +125,7 @@ impl Session {
             bound: Arc::clone(&bound),
             states: Vec::new(),
             headers: Vec::new(),
-            batch: Batch::default(),
+            memory: BatchMemory::default(),
         };
         for number in &bound.states {
             let Some(Some(call)) = bound.calls.get(*number) else { continue };
@@ -89,7 +140,7 @@ impl Session {
             bound: Arc::new(Bound::none()),
             states: Vec::new(),
             headers: Vec::new(),
-            batch: Batch::default(),
+            memory: BatchMemory::default(),
         }
     }
 
@@ -136,32 +187,35 @@ impl Session {
     }
 
     /// The same for several calls, which the function sees together where it can.
-    pub fn call_batch(&mut self, number: usize, calls: &mut [BatchCall<'_>]) {
+    pub fn call_batch(&mut self, number: usize, calls: &mut (impl Batch + ?Sized)) {
         let bound = Arc::clone(&self.bound);
+        let n = calls.n_calls();
         let Some(Some(call)) = bound.calls.get(number) else {
-            calls.iter_mut().for_each(|one| one.ended = Ended::NotBound);
-            return;
+            return (0..n).for_each(|i| calls.end(i, None, Ended::NotBound));
         };
         let Some(run_batch) = call.function.run_batch else {
-            for one in calls {
-                one.ended = self.call(number, one.args, one.result, &mut one.packet, one.now_ns);
+            for i in 0..n {
+                let BatchParts { args, result, mut packet, now_ns } = calls.parts(i);
+                let ended = self.call(number, args, result, &mut packet, now_ns);
+                let place = packet.place();
+                calls.end(i, Some(place), ended);
             }
             return;
         };
         let state = call.state.and_then(|i| self.states.get(i)).copied().unwrap_or(ptr::null_mut());
         let (uses, changes) =
             (call.function.packet != PacketUse::Unused, call.function.packet == PacketUse::Changed);
-        let batch = &mut self.batch;
-        batch.calls.clear();
-        batch.packets.clear();
-        batch.headers.clear();
-        for one in calls.iter_mut() {
-            one.ended = Ended::Next;
+        let batch = &mut self.memory;
+        batch.clear();
+        for i in 0..n {
+            let mut one = calls.parts(i);
             if !has_room(call, one.args, one.result) || !one.packet.is_whole() {
-                one.ended = Ended::Stop(FAULT.into());
+                batch.left_out.push(i);
                 continue;
             }
-            batch.packets.push(one.packet.raw());
+            if uses {
+                batch.packets.push(one.packet.raw());
+            }
             if changes {
                 batch.headers.extend_from_slice(&one.packet.bytes()[..one.packet.payload_at]);
             }
@@ -181,29 +235,36 @@ impl Session {
                 one.packet = first.wrapping_add(i);
             }
         }
-        batch.status.clear();
         batch.status.resize(batch.calls.len(), status::OK);
-        let n = batch.calls.len() as u32;
         // SAFETY: as in `call`, for each of them; there are as many numbers as calls.
         #[expect(unsafe_code, reason = "a function of an extern")]
         unsafe {
-            run_batch(batch.calls.as_mut_ptr(), batch.status.as_mut_ptr(), n);
+            run_batch(batch.calls.as_mut_ptr(), batch.status.as_mut_ptr(), batch.calls.len() as u32);
         }
-        let mut headers = batch.headers.as_slice();
-        let was_called = calls.iter_mut().filter(|one| one.ended == Ended::Next);
-        for ((one, raw), status) in was_called.zip(&batch.packets).zip(&batch.status) {
-            one.ended = ended(call, *status);
-            if changes {
-                let (its, rest) = headers.split_at_checked(one.packet.payload_at).unwrap_or((headers, &[]));
-                headers = rest;
-                if one.packet.take(raw, its).is_err() {
-                    one.ended = Ended::Stop(FAULT.into());
-                }
+        let (mut headers, mut left_out) = (batch.headers.as_slice(), batch.left_out.iter().peekable());
+        let mut at = 0;
+        for i in 0..n {
+            if left_out.next_if_eq(&&i).is_some() {
+                calls.end(i, None, Ended::Stop(FAULT.into()));
+                continue;
             }
+            let status = batch.status.get(at).copied().unwrap_or(status::DROP);
+            let mut how = ended(call, status);
+            let mut place = None;
+            if let Some(raw) = batch.packets.get(at).filter(|_| changes) {
+                let mut packet = calls.parts(i).packet;
+                let (its, rest) = headers.split_at_checked(packet.payload_at).unwrap_or((headers, &[]));
+                headers = rest;
+                if packet.take(raw, its).is_err() {
+                    how = Ended::Stop(FAULT.into());
+                }
+                place = Some(packet.place());
+            }
+            calls.end(i, place, how);
+            at += 1;
         }
         // Pointers do not outlive what they point to.
-        batch.calls.clear();
-        batch.packets.clear();
+        batch.clear();
     }
 }
 

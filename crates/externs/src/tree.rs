@@ -25,6 +25,8 @@ const N_NODES_MAX: usize = 1 << 20;
 
 /// Calls that go through the tree side by side.
 const N_ABREAST: usize = 32;
+/// Those with more features go one after the other.
+const N_FEATURES_ABREAST: usize = 16;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -141,14 +143,29 @@ unsafe extern "C" fn run_batch(calls: *mut abi::Call, statuses: *mut u32, n: u32
         )
     };
     for (calls, statuses) in calls.chunks_mut(N_ABREAST).zip(statuses.chunks_mut(N_ABREAST)) {
+        let mut features = [[0u64; N_FEATURES_ABREAST]; N_ABREAST];
+        let mut is_small = true;
+        for (features, call) in features.iter_mut().zip(calls.iter_mut()) {
+            // SAFETY: as above.
+            let view = unsafe { CallView::new(call) };
+            let mut numbers = view.numbers(0);
+            features.iter_mut().zip(&mut numbers).for_each(|(to, from)| *to = from);
+            is_small &= numbers.next().is_none();
+        }
+        if !is_small {
+            for (call, to) in calls.iter_mut().zip(statuses) {
+                // SAFETY: as above.
+                *to = unsafe { run_one(call) };
+            }
+            continue;
+        }
         // SAFETY: as above; all calls of a batch have one state, which nobody changes.
         let tree = unsafe { &*calls[0].state.cast::<Tree>() };
         let mut at = [0u32; N_ABREAST];
+        let at = &mut at[..calls.len()];
         for _ in 0..tree.depth {
-            for (at, call) in at.iter_mut().zip(calls.iter_mut()) {
-                // SAFETY: as above.
-                let view = unsafe { CallView::new(call) };
-                *at = tree.step(*at, |feature| view.numbers(0).nth(feature as usize).unwrap_or(0));
+            for (at, features) in at.iter_mut().zip(&features) {
+                *at = tree.step(*at, |feature| features.get(feature as usize).copied().unwrap_or(0));
             }
         }
         for ((at, call), to) in at.iter().zip(calls.iter_mut()).zip(statuses) {

@@ -236,7 +236,7 @@ fn a_tree_gives_the_same_one_by_one_and_together() {
             ended: Ended::NotBound,
         })
         .collect();
-    session.call_batch(0, &mut calls);
+    session.call_batch(0, calls.as_mut_slice());
     assert!(calls.iter().all(|call| call.ended == Ended::Next));
     drop(calls);
     assert_eq!(one_by_one, together);

@@ -8,7 +8,7 @@ use crate::trace::Tracing;
 use crate::values::{decode, encode};
 use arch::{Architecture, ExternOp};
 use device::{DigestMessage, ExternArgs, ExternEnd, StopReason, UserExtern};
-use externs::{BatchCall, Ended, PacketView, Session};
+use externs::{Batch, BatchParts, Ended, PacketPlace, PacketView, Session};
 use ir::Bits;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -93,28 +93,11 @@ impl HostContext {
     /// That of [`call_extern`](Self::call_extern) for each of them, and no two share anything.
     #[expect(unsafe_code, reason = "memory of C")]
     unsafe fn call_together(&mut self, index: u32, calls: &mut [abi::HostCall]) {
-        let pipeline = Arc::clone(&self.pipeline);
-        let Some(call) = pipeline.layout().calls.get(index as usize) else { return };
-        let (n_args, n_result) = (call.args_bytes, call.result.map_or(0, |result| result.size));
-        let now_ns = self.now_ns;
-        let batch = calls.iter().map(|one| {
-            // SAFETY: the caller's promise.
-            let (args, result, packet) =
-                unsafe { (bytes(one.args, n_args), bytes(one.result, n_result), view(&*one.packet)) };
-            BatchCall { args, result, packet, now_ns, ended: Ended::NotBound }
-        });
-        let mut batch: Vec<BatchCall<'_>> = batch.collect();
-        self.externs.call_batch(index as usize, &mut batch);
-        for (one, done) in calls.iter_mut().zip(batch) {
-            let (start, length) = (done.packet.start, done.packet.length);
-            // SAFETY: the caller's promise; what was borrowed of the packet is the bytes it points to.
-            move_to(unsafe { &mut *one.packet }, start, length);
-            one.end = match done.ended {
-                Ended::Next => abi::end::DONE,
-                Ended::Stop(name) => self.stop(StopReason::Extern(name)),
-                Ended::NotBound => abi::end::EXTERN_NOT_SUPPLIED,
-            };
-        }
+        let Some(call) = self.pipeline.layout().calls.get(index as usize) else { return };
+        let result_bytes = call.result.map_or(0, |result| result.size);
+        let (args_bytes, now_ns, stopped) = (call.args_bytes, self.now_ns, &mut self.stopped);
+        let mut together = Together { calls, args_bytes, result_bytes, now_ns, stopped };
+        self.externs.call_batch(index as usize, &mut together);
     }
 
     /// Gives `SD_END_*`.
@@ -215,6 +198,49 @@ pub(crate) unsafe extern "C" fn call_batch(
     for one in calls {
         // SAFETY: the caller's promise.
         one.end = unsafe { call(context, worker, one.packet, index, one.args, one.result) };
+    }
+}
+
+/// Calls of C that are made together.
+struct Together<'a> {
+    calls: &'a mut [abi::HostCall],
+    args_bytes: usize,
+    result_bytes: usize,
+    now_ns: u64,
+    stopped: &'a mut VecDeque<StopReason>,
+}
+
+impl Batch for Together<'_> {
+    fn n_calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn parts(&mut self, call: usize) -> BatchParts<'_> {
+        let one = &self.calls[call];
+        // SAFETY: there is one only within `call_together`, whose caller promises that the values and the packet of each
+        // call are there, of these sizes, and used by nobody else; what is given is borrowed of `self`, one at a time.
+        #[expect(unsafe_code, reason = "memory of C")]
+        let (args, result, packet) = unsafe {
+            (bytes(one.args, self.args_bytes), bytes(one.result, self.result_bytes), view(&*one.packet))
+        };
+        BatchParts { args, result, packet, now_ns: self.now_ns }
+    }
+
+    fn end(&mut self, call: usize, place: Option<PacketPlace>, ended: Ended) {
+        let one = &mut self.calls[call];
+        if let Some(place) = place {
+            // SAFETY: as above.
+            #[expect(unsafe_code, reason = "memory of C")]
+            move_to(unsafe { &mut *one.packet }, place.start, place.length);
+        }
+        one.end = match ended {
+            Ended::Next => abi::end::DONE,
+            Ended::Stop(name) => {
+                self.stopped.push_back(StopReason::Extern(name));
+                abi::end::STOPPED_BY_EXTERN
+            }
+            Ended::NotBound => abi::end::EXTERN_NOT_SUPPLIED,
+        };
     }
 }
 

@@ -233,7 +233,7 @@ fn several_calls_are_handed_over_together() {
             BatchCall { args, result, packet, now_ns: 0, ended: Ended::NotBound }
         })
         .collect();
-    session.call_batch(tool, &mut calls);
+    session.call_batch(tool, calls.as_mut_slice());
     let seen: Vec<(Ended, Vec<u8>)> =
         calls.iter().map(|call| (call.ended.clone(), call.packet.bytes().to_vec())).collect();
     let whole = |rest: &[u8]| [&[9; 6], rest].concat();
