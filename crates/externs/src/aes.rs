@@ -88,6 +88,7 @@ trait Schedule: Sized {
 }
 
 /// For one mode, with what depends on the key only.
+#[expect(clippy::large_enum_variant, reason = "there are few, and a call allocates nothing")]
 enum Gcm {
     Of192(AesGcm<Aes192, U12>),
     /// 128 and 256 bits.
