@@ -42,13 +42,13 @@ fn markers(program: &Program) -> Vec<(ExternOp, String, String)> {
 fn blocks_stand_between_markers() {
     let text = program(
         "apply {
-            @async(mode = \"wait\", capacity = 7, executor = \"crypto\") @name(\"one\") { work(1); }
+            @async(mode = \"wait\", capacity = 7, batch = 4, executor = \"crypto\") @name(\"one\") { work(1); }
             @async { meta.x = 1; work(meta.x); }
             @async[full=\"drop\"] { }
         }",
     );
     let found = markers(&elaborate(&text));
-    let settings = "mode=wait capacity=7 executor=crypto";
+    let settings = "mode=wait capacity=7 batch=4 executor=crypto";
     let expected = [
         (ExternOp::AsyncBegin, "I.one", settings),
         (ExternOp::AsyncEnd, "I.one", ""),
@@ -106,6 +106,9 @@ const FAULTS: &[(&str, &str)] = &[
     ("apply { @async(executor = \"a b\") { } }", "no such `executor`"),
     ("apply { @async(capacity = 0) { } }", "no capacity"),
     ("apply { @async(capacity = \"many\") { } }", "no capacity"),
+    ("apply { @async(batch = 0) { } }", "no size of a batch"),
+    ("apply { @async(batch = 33) { } }", "no size of a batch"),
+    ("apply { @async(batch = \"all\") { } }", "no size of a batch"),
     ("apply { @async(recirculate = 2) { } }", "`recirculate` is neither true nor false"),
     ("apply { @async(parser = 2) { } }", "`parser` is not the name of one"),
     ("apply { @async(full = \"drop\", full = \"drop\") { } }", "`full` twice"),
