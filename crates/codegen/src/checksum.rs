@@ -83,7 +83,7 @@ impl<'p> Func<'_, 'p> {
             }
         }
         if with_payload {
-            let is_odd = n_bits.div_ceil(8) % 2 != 0;
+            let is_odd = !n_bits.div_ceil(8).is_multiple_of(2);
             let payload = "sd_ones_complement_sum(sd_payload(p), sd_payload_bytes(p))";
             self.code.line(format!("{sum} += sd_swap_if({payload}, {is_odd});"));
         }
