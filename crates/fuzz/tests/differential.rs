@@ -67,6 +67,16 @@ fn cases_depend_on_seed_and_index_alone() {
     assert_ne!(generated(SEED, 3), generated(SEED + 1, 3));
 }
 
+/// What is known of a place does not grow when it is assigned to itself.
+#[test]
+fn packets_are_made_for_parsers_that_loop() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/itself.p4").into();
+    let source = Source { seed: SEED, n_generated: 0, files: vec![file] };
+    let sample = source.sample(0, &Corpus::default()).unwrap();
+    let case = source.case(0, &sample, events::Options { n_packets: 10 });
+    assert!(case.events.iter().filter(|event| matches!(event, Event::Packet { .. })).count() >= 10);
+}
+
 /// A difference is seen wherever it is.
 #[test]
 fn differences_are_found() {

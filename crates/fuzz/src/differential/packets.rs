@@ -159,6 +159,8 @@ impl Walk<'_> {
                     (part, source.clone())
                 })
                 .collect();
+            // In a loop that assigns something to itself there would be twice as much each time.
+            self.known.retain(|(p, _)| p.var != place.var || !p.path.starts_with(&place.path));
             self.known.extend(parts);
             return;
         }
