@@ -8,12 +8,16 @@ struct metadata_t {
 }
 
 // Something is assigned to itself in a loop.
+void keep(inout metadata_t meta) {
+    for (bit<8> i = 0; i < 100; i = i + 1) {
+        meta = meta;
+    }
+}
+
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start {
         meta.a = 1;
-        for (bit<8> i = 0; i < 100; i = i + 1) {
-            meta = meta;
-        }
+        keep(meta);
         transition accept;
     }
 }
