@@ -13,7 +13,7 @@
 
 #include "sd_base.h"
 
-#define SD_ABI_VERSION 4u
+#define SD_ABI_VERSION 5u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -68,7 +68,9 @@ enum sd_path {
     SD_PATH_AUTO,
     /* One packet after the other. */
     SD_PATH_STRAIGHT,
-    SD_PATH_BURSTS
+    SD_PATH_BURSTS,
+    /* So that packets of large programs wait for every second table only: for tests. */
+    SD_PATH_MIXED
 };
 
 /* What counters and meters count. */
@@ -384,6 +386,14 @@ struct sd_worker {
     uint64_t trial_cycles[2];
     uint64_t n_trial_packets[2];
     uint64_t n_trial_blocks;
+    /*
+     * What tells the control plane whether this worker may have something that was taken out of a table: see sd_epoch.h,
+     * whose words these are. The host exchanges `*seen` for `*epoch` before it calls compiled code, reads `*epoch` once
+     * more (all of that in the one order of sequentially consistent operations), and stores UINT64_MAX when the call is
+     * over (release). As long as it is UINT64_MAX the worker runs nothing.
+     */
+    uint64_t *seen;
+    const uint64_t *epoch;
 };
 
 /* --- Asynchronous blocks: see sd_async.h. --- */
@@ -537,8 +547,23 @@ struct sd_meter_rates {
 
 #define SD_DEFAULT_ENTRY UINT64_MAX
 
-/* What the control plane does with an instance. One caller at a time, and no worker within a burst. */
+/* What can be done with a table while workers run packets. */
+enum sd_beside {
+    /* find, get, next */
+    SD_BESIDE_READ = 1,
+    SD_BESIDE_INSERT = 2,
+    SD_BESIDE_MODIFY = 4,
+    SD_BESIDE_REMOVE = 8,
+    SD_BESIDE_EXPIRE = 16
+};
+
+/*
+ * What the control plane does with an instance. One caller at a time, and no worker within a burst or a block, but for
+ * operations on a table that `table_beside` names.
+ */
 struct sd_control_ops {
+    /* Of enum sd_beside; always the same. Found values are of a moment between the begin and the end of the call. */
+    uint32_t (*table_beside)(struct sd_instance *, uint32_t table);
     uint32_t (*table_insert)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,
                              uint64_t now_ns, uint64_t *handle);
     /* As table_insert for each of `n`, one after the other: gives how many there are more, of each the status (of enum

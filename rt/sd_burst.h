@@ -19,10 +19,10 @@
 #define SD_BURST 64u
 
 /*
- * Entries up to this many bytes for each point stay in caches from where they come sooner than a packet can wait: the
- * more often packets wait, the more that costs.
+ * Of programs whose states do not stay in registers so many at once: what they keep has to stay near, too, and each of
+ * their stages takes longer than memory does.
  */
-#define SD_NEAR_BYTES (UINT64_C(256) << 10)
+#define SD_BURST_LARGE 16u
 
 /* How far ahead of a packet's turn its bytes are asked for. */
 #define SD_PREFETCH_PACKETS 6
@@ -65,18 +65,33 @@ enum sd_way {
     SD_WAY_FAR
 };
 
-/* Where packets wait once at most, stages cost less than what each packet does at once: more of them overlap. */
+/*
+ * Where packets wait once at most, stages cost less than what each packet does at once: more of them overlap. The more
+ * often packets wait, the more that costs.
+ */
 SD_INLINE enum sd_way sd_burst_way(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
     /* A burst that has been begun goes on as any. */
-    if (w->n_burst_left || instance->path == SD_PATH_BURSTS)
+    if (w->n_burst_left || instance->path == SD_PATH_BURSTS || instance->path == SD_PATH_MIXED)
         return SD_WAY_FAR;
     if (instance->path != SD_PATH_AUTO)
         return SD_WAY_STRAIGHT;
-    if (instance->entries_bytes > n_points * SD_NEAR_BYTES)
+    if (__atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_points * SD_NEAR_BYTES)
         return SD_WAY_FAR;
     return n_points == 1 ? SD_WAY_NEAR : SD_WAY_STRAIGHT;
+}
+
+/* Of large programs, which wait only for those of these tables that are far. */
+SD_INLINE enum sd_way sd_burst_way_of(const struct sd_worker *w, const uint16_t *tables, uint32_t n_tables)
+{
+    const struct sd_instance *instance = w->instance;
+    if (w->n_burst_left || instance->path == SD_PATH_BURSTS || instance->path == SD_PATH_MIXED)
+        return SD_WAY_FAR;
+    for (uint32_t i = 0; instance->path == SD_PATH_AUTO && i < n_tables; i++)
+        if (sd_table_is_far(w, tables[i]))
+            return SD_WAY_FAR;
+    return SD_WAY_STRAIGHT;
 }
 
 SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const struct sd_buffer *from, uint32_t flag)

@@ -12,6 +12,103 @@
 
 #include "sd_table.h"
 
+/* How many entries there are: workers may want to know, roughly. */
+SD_INLINE void sd_table_add_entries(struct sd_table *t, uint64_t n)
+{
+    __atomic_store_n(&t->n_entries, t->n_entries + n, __ATOMIC_RELAXED);
+}
+
+/* --- Slots --- */
+
+/* A slot that nobody has; sd_table_reserve_slot has made room. */
+SD_LOCAL struct sd_entry *sd_slot_take(struct sd_table *t)
+{
+    uint32_t slot = t->free_slot;
+    if (slot == SD_NO_SLOT)
+        slot = t->n_slots++;
+    else
+        t->free_slot = sd_entry_at(t, slot)->slot;
+    struct sd_entry *e = sd_entry_at(t, slot);
+    memset(e, 0, t->entry_bytes);
+    e->slot = slot;
+    return e;
+}
+
+/* Of an entry that no engine has led to. */
+SD_LOCAL void sd_slot_give_back(struct sd_table *t, struct sd_entry *e)
+{
+    uint32_t slot = e->slot;
+    e->slot = t->free_slot;
+    t->free_slot = slot;
+}
+
+/* Those of a list, which ends: no worker has their entries any more. */
+SD_LOCAL void sd_slots_free(struct sd_table *t, uint32_t *first)
+{
+    while (*first != SD_NO_SLOT) {
+        struct sd_entry *e = sd_entry_at(t, *first);
+        *first = e->next_removed;
+        if (e->kind == SD_ENTRY_ONE_SHOT)
+            free(e->target);
+        sd_slot_give_back(t, e);
+    }
+}
+
+/* What no worker has any more can be used again. Those that are removed meanwhile wait for a later epoch. */
+SD_LOCAL void sd_slots_collect(struct sd_table *t)
+{
+    if (t->waiting_slot == SD_NO_SLOT && t->removed_slot == SD_NO_SLOT && t->limbo.n == 0)
+        return;
+    if (t->waiting_slot == SD_NO_SLOT) {
+        t->waiting_slot = t->removed_slot;
+        t->waiting_stamp = sd_epoch_stamp(t->epochs);
+        t->removed_slot = SD_NO_SLOT;
+        t->n_removed_slots = 0;
+    }
+    uint64_t safe = sd_epoch_safe(t->epochs);
+    if (t->waiting_stamp <= safe)
+        sd_slots_free(t, &t->waiting_slot);
+    sd_collect_until(&t->limbo, safe);
+}
+
+#define SD_REMOVED_SLOTS_MANY 64u
+
+/* Of an entry that its engine leads to no longer: workers may still have it. */
+SD_LOCAL void sd_slot_remove(struct sd_table *t, struct sd_entry *e)
+{
+    e->next_removed = t->removed_slot;
+    t->removed_slot = e->slot;
+    if (++t->n_removed_slots >= SD_REMOVED_SLOTS_MANY)
+        sd_slots_collect(t);
+}
+
+SD_LOCAL void sd_chunks_free(void *pointer, void *context)
+{
+    (void)context;
+    free(pointer);
+}
+
+/* Room for one more chunk in the array of chunks; false when memory is short. */
+SD_LOCAL bool sd_chunks_reserve(struct sd_table *t)
+{
+    if (t->n_chunks < t->chunks_capacity)
+        return true;
+    uint64_t capacity = t->chunks_capacity ? t->chunks_capacity * 2 : 8;
+    if (!sd_limbo_reserve(&t->limbo, 1))
+        return false;
+    struct sd_chunk *old = t->chunks, *chunks = calloc(capacity, sizeof *chunks);
+    if (!chunks)
+        return false;
+    if (old)
+        memcpy(chunks, old, t->n_chunks * sizeof *chunks);
+    __atomic_store_n(&t->chunks, chunks, __ATOMIC_RELEASE);
+    t->chunks_capacity = capacity;
+    /* There is room in limbo. */
+    if (old)
+        (void)sd_retire(&t->limbo, t->epochs, old, sd_chunks_free, NULL);
+    return true;
+}
+
 /* --- Making and freeing tables --- */
 
 /* Sets the `n` highest of the bits of a value. */
@@ -66,18 +163,29 @@ SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
     t->entry_bytes = (uint32_t)sd_round_up(at, SD_DATA_ALIGN);
 }
 
-SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, uint32_t n_workers,
-                                    uint64_t seed)
+/* Bytes of an entry that packets touch, about. */
+SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
+{
+    if (t->engine != SD_ENGINE_EXACT)
+        return t->entry_bytes;
+    uint32_t beside = sd_exact_entry_bytes(sd_table_shape(t->type, t->type->key_bytes));
+    return beside + (sd_table_uses_entries(t->type) ? t->entry_bytes : 0);
+}
+
+SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, struct sd_epochs *epochs,
+                            uint64_t seed)
 {
     t->type = type;
-    t->n_workers = n_workers;
-    t->free_slot = SD_NO_SLOT;
+    t->epochs = epochs;
+    t->n_workers = epochs->n_readers;
+    t->free_slot = t->removed_slot = t->waiting_slot = SD_NO_SLOT;
     t->default_action = UINT32_MAX;
     t->data_bytes = type->data_bytes;
     for (uint32_t i = 0; i < type->n_actions; i++)
         if (type->actions[i].data_bytes > t->data_bytes)
             t->data_bytes = type->actions[i].data_bytes;
     sd_table_choose_engine(t);
+    t->n_near = SD_NEAR_BYTES_LARGE / sd_touched_bytes(t);
     /* Masks have secrets of their own. */
     size_t n_secrets = 2 * SD_N_SECRETS(type->key_bytes);
     t->secrets = calloc(n_secrets, sizeof *t->secrets);
@@ -98,18 +206,18 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
         t->is_lean = sd_table_can_be_lean(type);
         t->exact_value = calloc(1, shape.value_bytes);
         return t->data_bytes == type->data_bytes && t->exact_value &&
-               sd_exact_init(&t->exact, shape, seed, UINT64_MAX, NULL);
+               sd_exact_init(&t->exact, shape, seed, UINT64_MAX, epochs);
     }
     if (t->engine == SD_ENGINE_DIRECT) {
         t->direct = calloc((size_t)1 << sd_direct_bits(type), sizeof(struct sd_entry *));
         return t->direct;
     }
     if (t->engine == SD_ENGINE_RANKED)
-        return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, NULL, seed);
+        return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, epochs, seed);
     if (t->engine != SD_ENGINE_LPM)
         return true;
     if (sd_lpm_is_joined(type))
-        return sd_lpm_init(&t->lpm, sd_lpm_exact_bits(type) + t->lpm_key->value.width_bits, NULL);
+        return sd_lpm_init(&t->lpm, sd_lpm_exact_bits(type) + t->lpm_key->value.width_bits, epochs);
     size_t n_lengths = (size_t)t->lpm_key->value.width_bits + 1;
     t->by_length = calloc(n_lengths, sizeof *t->by_length);
     t->prefixes = calloc(n_lengths, sizeof *t->prefixes);
@@ -120,6 +228,9 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
 {
     if (!t->type)
         return;
+    sd_slots_free(t, &t->waiting_slot);
+    sd_slots_free(t, &t->removed_slot);
+    sd_limbo_free(&t->limbo);
     bool has_targets = t->type->profile != UINT32_MAX;
     for (struct sd_order_at at = sd_order_from(&t->order, 0); has_targets && at.entry; sd_order_next(&t->order, &at)) {
         struct sd_entry *e = sd_entry_ordered(t, at.entry);
@@ -279,14 +390,21 @@ SD_LOCAL uint32_t sd_target_make(struct sd_instance *instance, const struct sd_t
     }
 }
 
-/* Gives up what the entry led to. */
-SD_LOCAL void sd_target_drop(struct sd_entry *e)
+/* The entry uses its member or group no longer. Workers that still have the entry are waited for before one of these
+   goes: the control plane removes them while no worker runs packets. */
+SD_LOCAL void sd_target_unuse(struct sd_entry *e)
 {
     if (e->kind == SD_ENTRY_MEMBER)
         ((struct sd_member *)e->target)->n_uses--;
     else if (e->kind == SD_ENTRY_GROUP)
         ((struct sd_group *)e->target)->n_uses--;
-    else if (e->kind == SD_ENTRY_ONE_SHOT)
+}
+
+/* Gives up what the entry led to; no worker has the entry. */
+SD_LOCAL void sd_target_drop(struct sd_entry *e)
+{
+    sd_target_unuse(e);
+    if (e->kind == SD_ENTRY_ONE_SHOT)
         free(e->target);
 }
 
@@ -310,13 +428,11 @@ SD_LOCAL void sd_target_set(const struct sd_table *t, struct sd_entry *e,
 /* Makes room for one more in all that knows entries; what fails leaves nothing but room. */
 SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
 {
+    if (t->free_slot == SD_NO_SLOT)
+        sd_slots_collect(t);
     if (t->free_slot == SD_NO_SLOT && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
-        if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS)
+        if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS || !sd_chunks_reserve(t))
             return false;
-        void *chunks = sd_reserve(t->chunks, &t->chunks_capacity, t->n_chunks + 1, sizeof *t->chunks);
-        if (!chunks)
-            return false;
-        t->chunks = chunks;
         struct sd_chunk chunk = {sd_alloc_lines(SD_CHUNK_SLOTS, t->entry_bytes), NULL};
         if (t->type->has_direct_counter)
             chunk.counts = sd_alloc_lines((size_t)t->n_workers * SD_CHUNK_SLOTS, sizeof *chunk.counts);
@@ -382,13 +498,13 @@ SD_LOCAL const uint8_t *sd_exact_value_of(const struct sd_table *t, const struct
     return t->exact_value;
 }
 
-/* The entry leads somewhere else. */
+/* The entry leads somewhere else; no worker runs packets. */
 SD_LOCAL uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
 {
     if (t->engine != SD_ENGINE_EXACT)
         return SD_OK;
     struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
-    return sd_exact_replace(&t->exact, shape, sd_entry_value(t, e), sd_exact_value_of(t, e));
+    return sd_exact_overwrite(&t->exact, shape, sd_entry_value(t, e), sd_exact_value_of(t, e));
 }
 
 /* Makes the entry known to its engine; what sd_table_reserve has made room for does not fail. */
@@ -428,48 +544,36 @@ SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
     return SD_OK;
 }
 
-SD_LOCAL void sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
+/* SD_OK, or SD_NO_MEMORY where the engine takes memory to give some back: then nothing has changed. */
+SD_LOCAL uint32_t sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
     if (t->engine == SD_ENGINE_DIRECT) {
         struct sd_entry **at = &t->direct[sd_direct_index(t->type, value, t->type->key_bytes)];
         __atomic_store_n(at, NULL, __ATOMIC_RELEASE);
-        return;
+        return SD_OK;
     }
-    if (t->engine == SD_ENGINE_EXACT) {
-        sd_exact_remove(&t->exact, sd_table_shape(t->type, t->type->key_bytes), value);
-        return;
-    }
+    if (t->engine == SD_ENGINE_EXACT)
+        return sd_exact_remove(&t->exact, sd_table_shape(t->type, t->type->key_bytes), value);
     if (t->engine == SD_ENGINE_RANKED) {
-        sd_ternary_remove(&t->ternary, e->slot);
         sd_index_remove(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
-        return;
+        return sd_ternary_remove(&t->ternary, e->slot);
     }
     if (sd_lpm_is_joined(t->type)) {
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(t->type, value, t->type->key_bytes, limbs);
-        /* It is there, and nobody reads. */
-        (void)sd_lpm_remove(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + e->prefix_bits);
-        return;
+        return sd_lpm_remove(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + e->prefix_bits);
     }
     struct sd_prefix *prefix = t->by_length[e->prefix_bits];
     sd_index_remove(&prefix->index, sd_prefix_hash(t, prefix, value), e->slot);
     if (prefix->index.n > 0)
-        return;
+        return SD_OK;
     uint32_t at = 0;
     while (t->prefixes[at] != prefix)
         at++;
     t->n_prefixes--;
     memmove(t->prefixes + at, t->prefixes + at + 1, (t->n_prefixes - at) * sizeof *t->prefixes);
-}
-
-/* Bytes of an entry that packets touch, about. */
-SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
-{
-    if (t->engine != SD_ENGINE_EXACT)
-        return t->entry_bytes;
-    uint32_t beside = sd_exact_entry_bytes(sd_table_shape(t->type, t->type->key_bytes));
-    return beside + (sd_table_uses_entries(t->type) ? t->entry_bytes : 0);
+    return SD_OK;
 }
 
 SD_INLINE bool sd_entry_is_timed(const struct sd_table *t, const struct sd_entry *e)
@@ -509,14 +613,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
     uint32_t status = sd_target_make(instance, t, view, &target);
     if (status != SD_OK)
         return status;
-    uint32_t slot = t->free_slot;
-    if (slot == SD_NO_SLOT)
-        slot = t->n_slots++;
-    else
-        t->free_slot = sd_entry_at(t, slot)->slot;
-    struct sd_entry *e = sd_entry_at(t, slot);
-    memset(e, 0, t->entry_bytes);
-    e->slot = slot;
+    struct sd_entry *e = sd_slot_take(t);
     e->handle = t->next_handle++;
     e->priority = view->priority;
     e->prefix_bits = prefix_bits;
@@ -531,16 +628,58 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
     status = sd_engine_add(t, e);
     if (status != SD_OK) {
         sd_target_drop(e);
-        e->slot = t->free_slot;
-        t->free_slot = slot;
+        sd_slot_give_back(t, e);
         t->next_handle--;
         return status;
     }
     t->n_timed += sd_entry_is_timed(t, e);
-    sd_order_add(&t->order, e->handle, (uint64_t)slot + 1);
-    t->n_entries++;
-    instance->entries_bytes += sd_touched_bytes(t);
+    sd_order_add(&t->order, e->handle, (uint64_t)e->slot + 1);
+    sd_table_add_entries(t, 1);
+    sd_instance_add_bytes(instance, sd_touched_bytes(t));
     *handle = e->handle;
+    return SD_OK;
+}
+
+/*
+ * Whether a modified entry takes the place of the old one at once, so that workers find the one or the other. Elsewhere
+ * it is changed where it lies: where workers count in it, and where the engine cannot exchange what it leads to.
+ */
+SD_INLINE bool sd_table_swaps(const struct sd_table *t)
+{
+    return (t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_DIRECT) && !t->is_lean &&
+           !t->type->has_direct_counter && !t->type->has_direct_meter;
+}
+
+/* In such tables; `target` is what the view leads to. What fails has changed nothing. */
+SD_LOCAL uint32_t sd_entry_swap(struct sd_table *t, struct sd_entry *old, const struct sd_entry_view *view,
+                                void *target, uint64_t now_ns)
+{
+    if (!sd_table_reserve_slot(t))
+        return SD_NO_MEMORY;
+    struct sd_entry *e = sd_slot_take(t);
+    e->handle = old->handle;
+    e->priority = old->priority;
+    e->is_const = old->is_const;
+    sd_entry_set_times(t, e, view, now_ns);
+    memcpy(sd_entry_value(t, e), sd_entry_value(t, old), t->type->key_bytes);
+    if (t->mask_at)
+        memcpy((uint8_t *)e + t->mask_at, sd_entry_mask(t, old), t->type->key_bytes);
+    sd_target_set(t, e, view, target);
+    uint32_t status = SD_OK;
+    if (t->engine == SD_ENGINE_DIRECT)
+        status = sd_engine_add(t, e);
+    else
+        status = sd_exact_replace(&t->exact, sd_table_shape(t->type, t->type->key_bytes), sd_entry_value(t, e),
+                                  sd_exact_value_of(t, e));
+    if (status != SD_OK) {
+        sd_target_unuse(e);
+        sd_slot_give_back(t, e);
+        return status;
+    }
+    t->n_timed = t->n_timed + sd_entry_is_timed(t, e) - sd_entry_is_timed(t, old);
+    sd_order_change(&t->order, e->handle, (uint64_t)e->slot + 1);
+    sd_target_unuse(old);
+    sd_slot_remove(t, old);
     return SD_OK;
 }
 

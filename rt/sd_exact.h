@@ -99,11 +99,14 @@ struct sd_exact {
     uint64_t directory;
     /* See sd_exact_hash. */
     uint64_t *secrets;
-    uint64_t n_entries, n_entries_max;
     /* Of all segments that are in use. */
     uint64_t n_segments_bytes;
     /* NULL: there are no readers beside the writer. */
     struct sd_epochs *epochs;
+    uint64_t n_entries_max;
+    uint32_t bucket_bytes;
+    /* What changes with every entry is not where readers look at all the time; when they find nothing, at this. */
+    uint64_t n_entries __attribute__((aligned(SD_LINE_BYTES)));
     struct sd_limbo limbo;
     /* A ring, in the order of stamps. */
     struct sd_exact_removed *removed;
@@ -116,7 +119,6 @@ struct sd_exact {
     uint64_t n_chunks, chunks_capacity;
     size_t chunk_at;
     size_t n_chunks_bytes;
-    uint32_t bucket_bytes;
 };
 
 /* --- Layout --- */

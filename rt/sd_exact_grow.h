@@ -73,6 +73,12 @@ SD_INLINE void sd_exact_add_bytes(struct sd_exact *t, size_t n)
     __atomic_store_n(&t->n_segments_bytes, t->n_segments_bytes + n, __ATOMIC_RELAXED);
 }
 
+/* Where there are none readers need not look. */
+SD_INLINE void sd_exact_add_entries(struct sd_exact *t, uint64_t n)
+{
+    __atomic_store_n(&t->n_entries, t->n_entries + n, __ATOMIC_RELAXED);
+}
+
 /* Without keys; NULL when memory is short. */
 SD_LOCAL struct sd_exact_segment *sd_exact_segment_new(struct sd_exact *t, uint64_t prefix,
                                                                uint32_t depth, uint32_t n_buckets)

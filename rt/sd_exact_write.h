@@ -136,7 +136,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_add_hashed(struct sd_exact *t, struct sd_exac
     if (SD_UNLIKELY(status != SD_OK))
         return status;
     sd_exact_put(shape, &room, key, value, hash);
-    t->n_entries++;
+    sd_exact_add_entries(t, 1);
     return SD_OK;
 }
 
@@ -222,7 +222,19 @@ SD_LOCAL uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shap
     sd_exact_take_out(t, &place);
     if (place.bucket != place.home)
         sd_exact_came_home(t, hash, place.home);
-    t->n_entries--;
+    sd_exact_add_entries(t, -UINT64_C(1));
+    return SD_OK;
+}
+
+/* Where it lies: no reader is between two boundaries. SD_OK or SD_NOT_FOUND. */
+SD_LOCAL uint32_t sd_exact_overwrite(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                     const void *value)
+{
+    struct sd_exact_place place;
+    uint8_t *entry = sd_exact_search(t, shape, key, sd_exact_hash(t->secrets, key, shape.key_bytes), &place);
+    if (!entry)
+        return SD_NOT_FOUND;
+    memcpy(entry + sd_exact_value_at(shape), value, shape.value_bytes);
     return SD_OK;
 }
 

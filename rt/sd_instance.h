@@ -64,6 +64,8 @@ SD_LOCAL struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t 
         return NULL;
     w->instance = instance;
     w->index = index;
+    w->seen = &instance->epochs->readers[index].seen;
+    w->epoch = &instance->epochs->now;
     sd_random_seed(w->random, seed + index * UINT64_C(0x9e3779b97f4a7c15));
     size_t align = pipeline->state_align > SD_LINE_BYTES ? pipeline->state_align : SD_LINE_BYTES;
     size_t state_bytes = sd_round_up(pipeline->state_bytes ? pipeline->state_bytes : 1, align);
@@ -107,6 +109,9 @@ SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
     free(instance->value_sets);
     free(instance->workers);
     free(instance->ports_down.ports);
+    if (instance->epochs)
+        sd_epochs_free(instance->epochs);
+    free(instance->epochs);
     free(instance);
 }
 
@@ -114,6 +119,9 @@ SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
 SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
 {
     const struct sd_pipeline *pipeline = instance->pipeline;
+    instance->epochs = sd_alloc_lines(1, sizeof *instance->epochs);
+    if (!instance->epochs || !sd_epochs_init(instance->epochs, instance->n_workers))
+        return false;
     instance->tables = sd_alloc_lines(pipeline->n_tables, sizeof *instance->tables);
     instance->objects = sd_alloc_lines(pipeline->n_objects, sizeof *instance->objects);
     instance->value_sets = sd_alloc_lines(pipeline->n_value_sets, sizeof *instance->value_sets);
@@ -129,7 +137,7 @@ SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
     }
     for (uint32_t i = 0; i < pipeline->n_tables; i++) {
         const struct sd_table_type *type = &pipeline->tables[i];
-        if (!sd_table_init(&instance->tables[i], type, instance->n_workers, seed + i))
+        if (!sd_table_init(&instance->tables[i], type, instance->epochs, seed + i))
             return false;
         struct sd_profile *profile = sd_profile_of(instance, type->profile);
         if (profile && profile->n_actions == 0)
@@ -203,6 +211,7 @@ SD_LOCAL uint32_t sd_set_ports_down(struct sd_instance *instance, const uint32_t
 }
 
 SD_CONTROL const struct sd_control_ops sd_control_ops = {
+    .table_beside = sd_table_beside,
     .table_insert = sd_table_insert,
     .table_insert_batch = sd_table_insert_batch,
     .table_modify = sd_table_modify,

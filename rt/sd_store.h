@@ -5,8 +5,9 @@
  * cells, which may have thousands of millions: those are mapped, and a page exists from the first write to
  * it on.
  *
- * Invariant: while packets run, nothing here is changed but cells and the marks of entries; the control
- * plane has an instance for itself (sd_abi.h, struct sd_control_ops).
+ * Invariant: while packets run, nothing here is changed but cells, the marks of entries, and those tables that can be
+ * written beside readers (sd_table_beside); what else the control plane does it does while no worker runs packets
+ * (sd_abi.h, struct sd_control_ops).
  */
 #ifndef SD_STORE_H
 #define SD_STORE_H
@@ -28,8 +29,12 @@ struct sd_ports {
     uint32_t n;
 };
 
+struct sd_epochs;
+
 struct sd_instance {
     const struct sd_pipeline *pipeline;
+    /* Of workers, by their index: who of them may still have what was taken out of tables. */
+    struct sd_epochs *epochs;
     /* As many as the pipeline says. */
     struct sd_table *tables;
     struct sd_object *objects;
@@ -38,10 +43,16 @@ struct sd_instance {
     uint32_t n_workers;
     /* enum sd_path */
     uint32_t path;
-    /* Bytes of all entries: what lookups may touch. */
+    /* Bytes of all entries: what lookups may touch. Workers read it while entries come and go. */
     uint64_t entries_bytes;
     struct sd_ports ports_down;
 };
+
+/* The writer's alone. */
+SD_INLINE void sd_instance_add_bytes(struct sd_instance *instance, uint64_t n)
+{
+    __atomic_store_n(&instance->entries_bytes, instance->entries_bytes + n, __ATOMIC_RELAXED);
+}
 
 #define SD_LINE_BYTES 64u
 

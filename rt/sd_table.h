@@ -14,9 +14,12 @@
  *   none    without keys: no entries.
  *
  * Invariants: an entry of a table that is not lean stays where it is in memory until it is removed; its slot (chunk
- * and position) is then used again. No handle ever is. Value, mask and priority are an entry's identity. Packets change
- * nothing of an entry but its marks (last hit, reported), the cells of the direct counter, of which each
- * worker has its own, and the direct meter, which is locked.
+ * and position) is used again when all workers have passed a boundary since. No handle ever is. Value, mask and priority
+ * are an entry's identity. Packets change nothing of an entry but its marks (last hit, reported), the cells of the direct
+ * counter, of which each worker has its own, and the direct meter, which is locked.
+ *
+ * Workers look things up while entries come and go: an entry is filled before its engine leads to it, and what workers
+ * see of it does not change while they run packets. What can be done meanwhile says sd_table_beside.
  */
 #ifndef SD_TABLE_H
 #define SD_TABLE_H
@@ -58,7 +61,11 @@ struct sd_entry {
     uint32_t what;
     /* Of a free one the next free one. */
     uint32_t slot;
-    int32_t priority;
+    union {
+        int32_t priority;
+        /* Packets read no priorities, so this may be written as soon as the entry is removed. */
+        uint32_t next_removed;
+    };
     /* Sum of the LPM keys' prefix lengths. */
     uint32_t prefix_bits : 28;
     /* enum sd_entry_kind */
@@ -106,7 +113,16 @@ struct sd_table {
     uint64_t n_chunks, chunks_capacity;
     /* Slots that were ever used, and the first free one of these. */
     uint32_t n_slots, free_slot;
+    /* The first of those whose entries were removed, and of those that wait until workers have reached an epoch. */
+    uint32_t removed_slot, waiting_slot, n_removed_slots;
+    uint64_t waiting_stamp;
+    /* Of the instance. */
+    struct sd_epochs *epochs;
+    /* Arrays of chunks that were too small. */
+    struct sd_limbo limbo;
     uint64_t n_entries, n_timed;
+    /* With more than this the table is far: SD_NEAR_BYTES_LARGE. */
+    uint64_t n_near;
     uint64_t next_handle;
     /* Of each entry the slot + 1; of lean tables the hash of the key. */
     struct sd_order order;
@@ -141,10 +157,34 @@ struct sd_table {
 
 /* --- Entries --- */
 
+/*
+ * Of a slot that was found before: the array has had its chunk since the slot was used first. So the array is to be read
+ * after the slot, which it does not depend on: x86 keeps that order, and compilers do among what is volatile.
+ */
+SD_ALWAYS_INLINE const struct sd_chunk *sd_chunk_at(const struct sd_table *t, uint32_t slot)
+{
+#if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
+    __asm__ volatile("" : "+r"(slot));
+    const struct sd_chunk *chunks = *(struct sd_chunk *const volatile *)&t->chunks;
+#else
+    const struct sd_chunk *chunks = __atomic_load_n(&t->chunks, __ATOMIC_ACQUIRE);
+#endif
+    return chunks + (slot >> SD_CHUNK_BITS);
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_chunk_entry(const struct sd_table *t, const struct sd_chunk *chunk, uint32_t slot)
+{
+    return (struct sd_entry *)(void *)(chunk->entries + (size_t)(slot & (SD_CHUNK_SLOTS - 1)) * t->entry_bytes);
+}
+
+SD_ALWAYS_INLINE struct sd_count *sd_chunk_count(const struct sd_chunk *chunk, uint32_t slot, uint32_t worker)
+{
+    return chunk->counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+}
+
 SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t slot)
 {
-    uint8_t *entries = t->chunks[slot >> SD_CHUNK_BITS].entries;
-    return (struct sd_entry *)(void *)(entries + (size_t)(slot & (SD_CHUNK_SLOTS - 1)) * t->entry_bytes);
+    return sd_chunk_entry(t, sd_chunk_at(t, slot), slot);
 }
 
 /* As the order of entries has it, in tables that are not lean. */
@@ -187,8 +227,7 @@ SD_INLINE struct sd_meter *sd_entry_meter(const struct sd_table *t, const struct
 
 SD_ALWAYS_INLINE struct sd_count *sd_slot_count(const struct sd_table *t, uint32_t slot, uint32_t worker)
 {
-    struct sd_count *counts = t->chunks[slot >> SD_CHUNK_BITS].counts;
-    return counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+    return sd_chunk_count(sd_chunk_at(t, slot), slot, worker);
 }
 
 SD_INLINE struct sd_count *sd_entry_count(const struct sd_table *t, const struct sd_entry *e, uint32_t worker)
@@ -300,6 +339,15 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_exact_bits(const struct sd_table_type *type)
     return n_bits;
 }
 
+/* Bits of all elements together. */
+SD_ALWAYS_INLINE uint32_t sd_lpm_key_bits(const struct sd_table_type *type)
+{
+    uint32_t n_bits = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++)
+        n_bits += type->keys[i].value.width_bits;
+    return n_bits;
+}
+
 /* Whether all elements of the key together are one prefix for sd_lpm.h: the exact ones, then the LPM element. */
 SD_ALWAYS_INLINE bool sd_lpm_is_joined(const struct sd_table_type *type)
 {
@@ -378,10 +426,10 @@ SD_ALWAYS_INLINE uint32_t sd_prefix_lookup(const struct sd_table *t, const uint8
     return SD_NO_SLOT;
 }
 
-/* Marks, counts and meters. The slot is the entry's: its counter is known before the entry is here. */
+/* Marks, counts and meters. The counter is the entry's, where it has one: known before the entry is here. */
 SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *packet, struct sd_table *t,
                                    uint32_t table, const struct sd_table_type *type, struct sd_entry *e,
-                                   uint32_t slot)
+                                   struct sd_count *count)
 {
     if (type->has_idle_timeout) {
         /* All workers write the same here in most cases: a cache line that is only read is not fought over. */
@@ -392,7 +440,7 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
             __atomic_store_n(&times->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
     }
     if (type->has_direct_counter)
-        sd_count_add(sd_slot_count(t, slot, w->index), type->direct_counter_unit, 1, packet->length_bytes);
+        sd_count_add(count, type->direct_counter_unit, 1, packet->length_bytes);
     if (type->has_direct_meter) {
         uint64_t n = type->direct_meter_unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
         w->direct_colours[table] = (uint8_t)(1 + sd_meter_mark(sd_entry_meter(t, e), n, w->now_ns));
@@ -430,11 +478,13 @@ SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t sele
 /* What the first step of a lookup gives the second one. */
 struct sd_asked {
     /* Of exact tables the bucket where the key is at home, then sd_exact_candidate; of direct ones the entry; of LPM a word
-       of the root. */
+       of the root, then the entry or SD_ASKED_MISS; NULL where nothing is known yet. */
     uint8_t *at;
-    /* Where there is a step between the two. */
+    /* Where there are steps between the two; of LPM the first limb of the key. */
     uint64_t hash;
 };
+
+#define SD_ASKED_MISS ((uint8_t *)(uintptr_t)1)
 
 /* The entry at home whose tag agrees, of several the first one; or NULL. */
 SD_ALWAYS_INLINE uint8_t *sd_exact_candidate(struct sd_exact_shape shape, uint8_t *bucket, uint64_t hash)
@@ -449,8 +499,23 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_candidate(struct sd_exact_shape shape, uint8_
 /* How far a table's memory is: in the nearer caches, or not. */
 enum sd_distance { SD_NEAR, SD_FAR };
 
+/* Entries up to this many bytes of each table stay in caches from where they come sooner than a packet can wait. */
+#define SD_NEAR_BYTES (UINT64_C(256) << 10)
+/* The same of one table of a program with many, whose packets take long enough to hide some of it anyway. */
+#define SD_NEAR_BYTES_LARGE (UINT64_C(1) << 20)
+
+/* Whether packets of programs with many tables should wait for this one's memory. */
+SD_ALWAYS_INLINE bool sd_table_is_far(const struct sd_worker *w, uint32_t table)
+{
+    const struct sd_instance *instance = w->instance;
+    const struct sd_table *t = &instance->tables[table];
+    if (SD_UNLIKELY(instance->path != SD_PATH_AUTO))
+        return instance->path == SD_PATH_BURSTS || (instance->path == SD_PATH_MIXED && table % 2 == 1);
+    return __atomic_load_n(&t->n_entries, __ATOMIC_RELAXED) > t->n_near;
+}
+
 /*
- * A lookup in two steps, so that other packets run while the memory comes. `type` is that of the table and
+ * A lookup in two steps (and two more between them where memory is far), so that other packets run while the memory comes. `type` is that of the table and
  * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing. What is near is not
  * asked for but read.
  */
@@ -474,10 +539,14 @@ SD_ALWAYS_INLINE void sd_table_ask(const struct sd_worker *w, uint32_t table, co
             asked->at = bucket;
             asked->hash = hash;
         }
-    } else if (distance == SD_FAR && engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+        asked->at = NULL;
+        if (distance == SD_NEAR)
+            return;
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(type, key, key_bytes, limbs);
         asked->at = (uint8_t *)(uintptr_t)sd_lpm_root_word(sd_lpm_root_of(&t->lpm), limbs);
+        asked->hash = limbs[0];
         __builtin_prefetch(asked->at);
     }
 }
@@ -505,6 +574,50 @@ SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t tabl
     }
 }
 
+/* Asks for what a packet that hits an entry touches of it. */
+SD_ALWAYS_INLINE void sd_entry_approach(const struct sd_worker *w, const struct sd_table *t,
+                                        const struct sd_table_type *type, uint32_t slot)
+{
+    const uint8_t *entry = (const uint8_t *)sd_entry_at(t, slot);
+    __builtin_prefetch(entry);
+    if (type->data_bytes > 0)
+        __builtin_prefetch(entry + sd_data_at(type) + type->data_bytes - 1);
+    if (type->has_direct_counter)
+        __builtin_prefetch(sd_slot_count(t, slot, w->index), 1);
+}
+
+/*
+ * A third step, of tables whose entries lie elsewhere than what leads to them: when that has come, asks for the entry and
+ * its counter. The key is needed of prefixes of more than one limb; without it (NULL) their answer looks for itself.
+ */
+SD_ALWAYS_INLINE void sd_table_arrive(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                      const void *key, uint32_t key_bytes, struct sd_asked *asked)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    uint32_t engine = type->engine ? type->engine : t->engine;
+    if (engine == SD_ENGINE_EXACT && !sd_table_can_be_lean(type) && asked->at) {
+        struct sd_exact_value value;
+        memcpy(&value, asked->at + sd_exact_value_at(sd_table_shape(type, key_bytes)), sizeof value);
+        sd_entry_approach(w, t, type, value.slot);
+    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX] = {asked->hash};
+        uint32_t n_limbs = (sd_lpm_key_bits(type) + 63) / 64;
+        asked->at = NULL;
+        if (n_limbs > 1) {
+            if (!key)
+                return;
+            limbs[0] = 0;
+            sd_lpm_limbs(type, key, key_bytes, limbs);
+        }
+        uint32_t slot = sd_lpm_lookup(&t->lpm, limbs, n_limbs);
+        asked->at = SD_ASKED_MISS;
+        if (slot == SD_NO_SLOT)
+            return;
+        asked->at = (uint8_t *)sd_entry_at(t, slot);
+        sd_entry_approach(w, t, type, slot);
+    }
+}
+
 SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t table)
 {
     const struct sd_table *t = &w->instance->tables[table];
@@ -514,13 +627,33 @@ SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t tab
 
 SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                               const struct sd_table_type *type, struct sd_entry *e,
-                                              uint32_t slot, uint64_t selector_hash)
+                                              struct sd_count *count, uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
-    sd_entry_hit(w, packet, t, table, type, e, slot);
+    sd_entry_hit(w, packet, t, table, type, e, count);
     if (type->profile == UINT32_MAX || SD_LIKELY(e->kind == SD_ENTRY_ACTION))
         return (struct sd_found){(uint8_t *)e + sd_data_at(type), e->what, UINT32_MAX, e->handle, true};
     return sd_entry_target(e, selector_hash);
+}
+
+/* Of an entry that its engine leads to itself. */
+SD_ALWAYS_INLINE struct sd_found sd_table_hit_entry(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                    const struct sd_table_type *type, struct sd_entry *e,
+                                                    uint64_t selector_hash)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    struct sd_count *count = type->has_direct_counter ? sd_slot_count(t, e->slot, w->index) : NULL;
+    return sd_table_hit(w, packet, table, type, e, count, selector_hash);
+}
+
+SD_ALWAYS_INLINE struct sd_found sd_table_hit_slot(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                                   const struct sd_table_type *type, uint32_t slot,
+                                                   uint64_t selector_hash)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    const struct sd_chunk *chunk = sd_chunk_at(t, slot);
+    struct sd_count *count = type->has_direct_counter ? sd_chunk_count(chunk, slot, w->index) : NULL;
+    return sd_table_hit(w, packet, table, type, sd_chunk_entry(t, chunk, slot), count, selector_hash);
 }
 
 /* Where the candidate is not the entry: all that the engine knows. The value, or NULL. It changes nothing, so that callers
@@ -561,7 +694,7 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_
     if (!sd_table_can_be_lean(type)) {
         struct sd_exact_value value;
         memcpy(&value, at, sizeof value);
-        return sd_table_hit(w, packet, table, type, sd_entry_at(t, value.slot), value.slot, selector_hash);
+        return sd_table_hit_slot(w, packet, table, type, value.slot, selector_hash);
     }
     struct sd_lean_value value;
     memcpy(&value, at, sizeof value);
@@ -584,7 +717,13 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
         return sd_exact_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
     if (engine == SD_ENGINE_DIRECT) {
         struct sd_entry *e = (struct sd_entry *)(void *)asked->at;
-        return e ? sd_table_hit(w, packet, table, type, e, e->slot, selector_hash) : sd_table_miss(w, table);
+        return e ? sd_table_hit_entry(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
+    }
+    if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type) && asked->at) {
+        if (asked->at == SD_ASKED_MISS)
+            return sd_table_miss(w, table);
+        struct sd_entry *e = (struct sd_entry *)(void *)asked->at;
+        return sd_table_hit_entry(w, packet, table, type, e, selector_hash);
     }
     uint32_t slot = SD_NO_SLOT;
     if (engine == SD_ENGINE_RANKED)
@@ -595,7 +734,7 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
         slot = sd_prefix_lookup(t, key, key_bytes);
     if (slot == SD_NO_SLOT)
         return sd_table_miss(w, table);
-    return sd_table_hit(w, packet, table, type, sd_entry_at(t, slot), slot, selector_hash);
+    return sd_table_hit_slot(w, packet, table, type, slot, selector_hash);
 }
 
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,

@@ -102,8 +102,8 @@ SD_LOCAL uint32_t sd_lean_insert(struct sd_instance *instance, struct sd_table *
         return status;
     sd_order_add(&t->order, t->next_handle, hash);
     *handle = t->next_handle++;
-    t->n_entries++;
-    instance->entries_bytes += sd_touched_bytes(t);
+    sd_table_add_entries(t, 1);
+    sd_instance_add_bytes(instance, sd_touched_bytes(t));
     return SD_OK;
 }
 
@@ -129,8 +129,8 @@ SD_LOCAL uint32_t sd_lean_remove(struct sd_instance *instance, struct sd_table *
     uint64_t handle = sd_lean_word(t, entry) >> SD_LEAN_HANDLE_SHIFT;
     sd_exact_remove(&t->exact, sd_lean_shape(t), view->value);
     sd_order_remove(&t->order, handle);
-    t->n_entries--;
-    instance->entries_bytes -= sd_touched_bytes(t);
+    sd_table_add_entries(t, -UINT64_C(1));
+    sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
     return SD_OK;
 }
 

@@ -28,7 +28,7 @@ SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
     };
     if (t->times_at) {
         view->idle_timeout_ns = sd_entry_times(t, e)->idle_timeout_ns;
-        view->last_hit_ns = sd_entry_times(t, e)->last_hit_ns;
+        view->last_hit_ns = __atomic_load_n(&sd_entry_times(t, e)->last_hit_ns, __ATOMIC_RELAXED);
     }
     if (e->kind == SD_ENTRY_ACTION) {
         view->data = sd_entry_data(t, e);
@@ -43,6 +43,25 @@ SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
 SD_INLINE uint32_t sd_table_check(const struct sd_table *t)
 {
     return !t ? SD_NOT_FOUND : t->engine == SD_ENGINE_NONE ? SD_OUT_OF_RANGE : SD_OK;
+}
+
+/* The one place that decides what workers need not stand still for. */
+SD_LOCAL uint32_t sd_table_beside(struct sd_instance *instance, uint32_t table)
+{
+    const struct sd_table *t = sd_table_of(instance, table);
+    if (!t)
+        return 0;
+    /* Times are read and written as words. */
+    uint32_t beside = SD_BESIDE_EXPIRE;
+    /* Workers write cells of counters and meters as if nobody else did. */
+    if (!t->type->has_direct_counter && !t->type->has_direct_meter)
+        beside |= SD_BESIDE_READ;
+    /* Where there is an index for each length, workers would see indices and their list change. */
+    if (t->engine != SD_ENGINE_LPM || sd_lpm_is_joined(t->type))
+        beside |= SD_BESIDE_INSERT | SD_BESIDE_REMOVE;
+    if (t->is_lean || sd_table_swaps(t))
+        beside |= SD_BESIDE_MODIFY;
+    return beside;
 }
 
 /* Of a table that can have entries. */
@@ -131,12 +150,18 @@ SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
     uint32_t status = sd_target_make(instance, t, view, &target);
     if (status != SD_OK)
         return status;
+    *handle = e->handle;
+    if (sd_table_swaps(t)) {
+        status = sd_entry_swap(t, e, view, target, now_ns);
+        if (status != SD_OK && view->kind == SD_ENTRY_ONE_SHOT)
+            free(target);
+        return status;
+    }
     sd_target_drop(e);
     sd_target_set(t, e, view, target);
     t->n_timed -= sd_entry_is_timed(t, e);
     sd_entry_set_times(t, e, view, now_ns);
     t->n_timed += sd_entry_is_timed(t, e);
-    *handle = e->handle;
     return sd_engine_update(t, e);
 }
 
@@ -149,15 +174,15 @@ SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
     struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
     if (!e)
         return SD_NOT_FOUND;
-    sd_engine_remove(t, e);
+    uint32_t status = sd_engine_remove(t, e);
+    if (status != SD_OK)
+        return status;
     sd_order_remove(&t->order, e->handle);
-    sd_target_drop(e);
+    sd_target_unuse(e);
     t->n_timed -= sd_entry_is_timed(t, e);
-    t->n_entries--;
-    instance->entries_bytes -= sd_touched_bytes(t);
-    uint32_t slot = e->slot;
-    e->slot = t->free_slot;
-    t->free_slot = slot;
+    sd_table_add_entries(t, -UINT64_C(1));
+    sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
+    sd_slot_remove(t, e);
     return SD_OK;
 }
 
@@ -309,11 +334,14 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
     for (struct sd_order_at at = sd_order_from(&t->order, 0); at.entry && n < n_max; sd_order_next(&t->order, &at)) {
         struct sd_entry *e = sd_entry_ordered(t, at.entry);
         struct sd_entry_times *times = sd_entry_times(t, e);
-        uint64_t since = times->reported_ns != SD_NEVER ? times->reported_ns : times->last_hit_ns;
+        uint64_t reported_ns = __atomic_load_n(&times->reported_ns, __ATOMIC_RELAXED);
+        uint64_t last_hit_ns = __atomic_load_n(&times->last_hit_ns, __ATOMIC_RELAXED);
+        uint64_t since = reported_ns != SD_NEVER ? reported_ns : last_hit_ns;
         uint64_t idle_ns = now_ns > since ? now_ns - since : 0;
         if (times->idle_timeout_ns == 0 || idle_ns < times->idle_timeout_ns)
             continue;
-        times->reported_ns = now_ns;
+        /* If a packet hits it right now it is reported once too often, and not again before its time. */
+        __atomic_store_n(&times->reported_ns, now_ns, __ATOMIC_RELAXED);
         handles[n++] = e->handle;
     }
     return n;

@@ -158,6 +158,13 @@ SD_LOCAL uint64_t sd_order_get(const struct sd_order *o, uint64_t handle)
     return at.entry && at.handle == handle ? at.entry : 0;
 }
 
+/* Of an entry that is there. */
+SD_LOCAL void sd_order_change(struct sd_order *o, uint64_t handle, uint64_t entry)
+{
+    struct sd_order_at at = sd_order_from(o, handle);
+    o->pieces[at.piece].entries[at.i] = entry;
+}
+
 /* Leaves out what was removed; without memory everything stays. */
 SD_LOCAL void sd_order_compact(struct sd_order *o)
 {

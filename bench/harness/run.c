@@ -2,7 +2,7 @@
  * Times a generated program over packets in memory, run by run beside the ceiling for the same work.
  *
  *     run [--size N] [--packets N,N] [--runs N] [--flows random|zipf] [--lengths 64|imix] [--addresses random|counted]
- *         [--burst N]
+ *         [--burst N] [--count straight|segments]
  *
  * `siding bench` puts program.c (generated), ceiling.c (one of bench/ceiling) and workload.h (bench/peers) beside this
  * file. A source fills a burst of `struct sd_packet` with packets that lie in memory, each in a buffer of its own; the
@@ -10,6 +10,9 @@
  * sums. Turns go round: ceiling, program, ceiling, program and so on, each of some milliseconds, for the machine may change
  * its pace at any time; a run is several rounds. One JSON object per line, keys as in bench/peers, and `ratio_to_ceiling`:
  * cycles by those of the ceiling in the same round, the median over all rounds.
+ *
+ * With --count nothing is timed: packets go this way through the program by `counted_process`, for who counts its
+ * instructions.
  */
 #include "program.c"
 
@@ -269,6 +272,38 @@ static bool measure(const struct target *t, uint32_t n_packets, uint64_t size, s
     return true;
 }
 
+#define COUNTED_PACKETS 8192
+
+static uint32_t (*volatile uncounted_process)(struct sd_worker *, struct sd_packet *, uint32_t);
+
+/* A function of its own around compiled code. */
+static __attribute__((noinline)) uint32_t counted_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+{
+    uint32_t n_done = uncounted_process(w, packets, n);
+    /* No tail call, so that this function ends after the other one. */
+    __asm__ volatile("" ::: "memory");
+    return n_done;
+}
+
+/* A turn for caches and predictors that nobody counts, then one that is counted. */
+static bool count(const struct target *t, uint32_t n_packets, uint64_t size, uint32_t n_burst, const char *way)
+{
+    struct subject s = {.peer = "siding", .path = way};
+    struct load l;
+    s.sd_path = strcmp(way, "segments") == 0 ? SD_PATH_BURSTS : SD_PATH_STRAIGHT;
+    if (!load_make(&l, n_packets, size, false, false) || turn(t, &s, &l, n_burst, COUNTED_PACKETS) < 0)
+        return false;
+    uncounted_process = program_process;
+    program_process = counted_process;
+    bool is_done = turn(t, &s, &l, n_burst, COUNTED_PACKETS) >= 0;
+    /* Turns are whole slices. */
+    uint32_t n_slice = SLICE_BURSTS * n_burst;
+    uint32_t n_processed = (COUNTED_PACKETS + n_slice - 1) / n_slice * n_slice;
+    printf("{\"path\": \"%s\", \"processed\": %u}\n", way, n_processed);
+    load_free(&l);
+    return is_done;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t size = strtoull(peer_option(argc, argv, "--size", "0"), NULL, 10);
@@ -278,6 +313,7 @@ int main(int argc, char **argv)
     const char *lengths = peer_option(argc, argv, "--lengths", "64");
     are_counted = strcmp(peer_option(argc, argv, "--addresses", "random"), "counted") == 0;
     const char *packets = peer_option(argc, argv, "--packets", "1024,65536");
+    const char *way = peer_option(argc, argv, "--count", "");
     struct sd_config config = {1, SD_PATH_AUTO, 1};
     void *tables = ceiling_new(size);
     struct target t = {.tables = tables, .instance = sd_pipeline.create(&config)};
@@ -297,7 +333,9 @@ int main(int argc, char **argv)
             fprintf(stderr, "run: no number of packets: %s\n", packets);
             return 2;
         }
-        if (!measure(&t, (uint32_t)n_packets, size, n_runs, (uint32_t)n_burst, flows, lengths))
+        bool is_done = *way ? count(&t, (uint32_t)n_packets, size, (uint32_t)n_burst, way)
+                            : measure(&t, (uint32_t)n_packets, size, n_runs, (uint32_t)n_burst, flows, lengths);
+        if (!is_done)
             return 1;
         packets = *end == ',' ? end + 1 : end;
     }

@@ -65,6 +65,17 @@ static void describe(struct fixture *f)
             CHECK((call) == SD_OK);                                                                   \
     } while (0)
 
+/* The same where some memory is wanted, and not needed: without any the engine forgets a place. */
+#define WRITE_SOMEHOW(call)                                                                           \
+    do {                                                                                              \
+        has_failed = false;                                                                           \
+        uint32_t status_ = (call);                                                                    \
+        CHECK(status_ == SD_OK || (has_failed && status_ == SD_NO_MEMORY));                           \
+        check_unchanged(f, status_ != SD_OK);                                                         \
+        if (status_ != SD_OK)                                                                         \
+            CHECK((call) == SD_OK);                                                                   \
+    } while (0)
+
 /* What there was before the write that follows. */
 static uint64_t n_entries[TABLES_MAX];
 static uint32_t n_members, n_groups, n_values;
@@ -147,10 +158,10 @@ static void script(struct fixture *f)
     view.kind = SD_ENTRY_ONE_SHOT;
     view.weighted = shots;
     view.n_weighted = 2;
-    WRITE(ops->table_modify(f->instance, 3, &view, 0, &handle));
+    WRITE_SOMEHOW(ops->table_modify(f->instance, 3, &view, 0, &handle));
     key = 2;
     WRITE(ops->table_insert(f->instance, 3, &view, 0, &handle));
-    WRITE(ops->table_remove(f->instance, 3, &view));
+    WRITE_SOMEHOW(ops->table_remove(f->instance, 3, &view));
     WRITE(ops->group_remove(f->instance, 0, 1));
     WRITE(ops->set_ports_down(f->instance, &(uint32_t){3}, 1));
     WRITE(ops->value_set_write(f->instance, 0, (const uint8_t *)&key, (const uint8_t *)&mask, 1));

@@ -986,6 +986,10 @@ SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packe
             struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
             sd_table_approach(w, 1, &p4_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
+        for (uint64_t set = distance == SD_FAR ? at_0 : 0; set; set &= set - 1) {
+            struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
+            sd_table_arrive(w, 1, &p4_tables[1], &c->at_0.key, sizeof(struct p4_Router__routes__key), &c->at_0.asked);
+        }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
             const uint32_t next = p4_stage_0(w, &burst[i], b, i, distance);

@@ -14,8 +14,9 @@ use crate::{program, straight};
 use arch::BlockRole;
 use ir::layout::Leaf;
 use ir::lookup::index;
-use ir::{BlockId, NodeId, Type, VarId};
+use ir::{BlockId, MatchKind, NodeId, TableId, Type, VarId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// What a packet keeps at each point.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
@@ -69,7 +70,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.line("struct p4_context contexts[SD_BURST];");
     out.line("/* Of packets that go on at the host. */");
     out.line("struct sd_kept left[SD_BURST];");
-    if straight::may_leave(cx.program) || !cx.is_small {
+    if straight::may_leave(cx.program) || !cx.has_small_stages {
         out.line("struct p4_state states[SD_BURST];");
     }
     out.close(";");
@@ -97,7 +98,7 @@ fn named(cx: &Cx<'_>, kept: &Kept, keeps_all: bool) -> Vec<Member> {
         Member { name, place: format!("{}{path}", cx.homes.path(var)), c_type, size_bytes }
     };
     // The states of packets of a large program stay where they are while they are in a burst: in memory, all of them.
-    let is_kept = |var: VarId| keeps_all || cx.is_small || *cx.homes.home(var) != Home::State;
+    let is_kept = |var: VarId| keeps_all || cx.has_small_stages || *cx.homes.home(var) != Home::State;
     let mut found = Vec::new();
     for (var, leaf) in kept.values.iter().filter(|(var, _)| is_kept(*var)) {
         let path = crate::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
@@ -129,8 +130,7 @@ pub(crate) fn store(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, ou
     }
 }
 
-fn store_in_burst(cx: &Cx<'_>, kept: &Kept, context: &str, out: &mut Code) {
-    store(cx, kept, context, false, out);
+fn store_worker(cx: &Cx<'_>, out: &mut Code) {
     if keeps_worker(cx) {
         out.line("sd_keep(w, &c->kept);");
     }
@@ -144,7 +144,7 @@ pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out
         out.line(format!("{} = {context}.{};", member.place, member.name));
     }
     let reloaded =
-        kept.origins.iter().filter(|origin| (keeps_all || cx.is_small) && !origin.fields.is_empty());
+        kept.origins.iter().filter(|origin| (keeps_all || cx.has_small_stages) && !origin.fields.is_empty());
     for origin in reloaded {
         let header = format!("{}{}", cx.homes.path(origin.var), origin_path(cx, origin));
         out.open(format!("if ({header}.sd_at)"));
@@ -156,9 +156,27 @@ pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out
     }
 }
 
-/// Before a packet waits at a point.
-pub(crate) fn keep(cx: &Cx<'_>, kept: &Kept, point: usize, out: &mut Code) {
-    store_in_burst(cx, kept, &format!("c->at_{point}"), out);
+/// Before a packet waits at a point. Packets of large programs go on at once where the table is near.
+pub(crate) fn keep(cx: &Cx<'_>, plan: &Plan, point: usize, out: &mut Code) {
+    let waiting = &plan.points[point];
+    store(cx, &waiting.kept, &format!("c->at_{point}"), false, out);
+    if !cx.has_small_stages {
+        out.open("if (here == SD_NEAR)");
+        for id in counted(plan, point) {
+            out.line(format!("w->table_counts[{}].n_lookups++;", index(id)));
+        }
+        let name = segment_name(cx, waiting.block, Some(point));
+        out.line(format!("return {name}(w, p, s, c, distance);"));
+        out.close("");
+    }
+    store_worker(cx, out);
+}
+
+/// The tables that each packet that waits at a point looks up.
+fn counted(plan: &Plan, point: usize) -> impl Iterator<Item = TableId> + '_ {
+    let table = plan.points[point].table;
+    let certain = plan.early.iter().filter(move |early| early.leader == table && early.is_certain);
+    std::iter::once(table).chain(certain.map(|early| early.table))
 }
 
 /// Whether requests or buffers of the worker may matter after a wait.
@@ -183,6 +201,12 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
     from.extend(points.values().copied().map(Some));
     from.sort();
     let name = cx.block_name(block);
+    if !cx.has_small_stages {
+        for point in from.iter().flatten() {
+            out.line(format!("{};", segment_head(cx, &segment_name(cx, block, Some(*point)))));
+        }
+        out.blank();
+    }
     for start in from {
         let (what, head) = match start {
             None => (format!("{name} up to where packets wait"), segment_name(cx, block, None)),
@@ -192,11 +216,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
             }
         };
         out.own(format!("/* {what} */"));
-        out.function(format!(
-            "{} uint32_t {head}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, \
-             enum sd_distance distance)",
-            cx.linkage()
-        ));
+        out.function(segment_head(cx, &head));
         program::variables_of_block(cx, block, out);
         if let Some(i) = start {
             load(cx, &plan.points[i].kept, &format!("c->at_{i}"), false, out);
@@ -211,6 +231,19 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         out.close("");
         out.blank();
     }
+}
+
+fn segment_head(cx: &Cx<'_>, name: &str) -> String {
+    format!(
+        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, \
+         enum sd_distance distance)",
+        linkage(cx)
+    )
+}
+
+/// Of functions that run stages, or parts of them.
+fn linkage(cx: &Cx<'_>) -> &'static str {
+    if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "static" }
 }
 
 fn segment_name(cx: &Cx<'_>, block: BlockId, from: Option<usize>) -> String {
@@ -242,7 +275,7 @@ fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out:
 /// A packet goes on at the host with its state.
 fn leave(cx: &Cx<'_>, out: &mut Code) {
     out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
-    if straight::may_leave(cx.program) && cx.is_small {
+    if straight::may_leave(cx.program) && cx.has_small_stages {
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4_state copy = state;");
         out.line("return sd_leave(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
@@ -277,7 +310,8 @@ fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("    return next;");
     match &plan.queue {
         Some(kept) => {
-            store_in_burst(cx, kept, "c->at_queue", out);
+            store(cx, kept, "c->at_queue", false, out);
+            store_worker(cx, out);
             out.line(format!("return SD_WAITS + {};", plan.points.len()));
         }
         None => {
@@ -299,10 +333,10 @@ fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.function(format!(
         "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, \
          enum sd_distance distance)",
-        if cx.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" }
+        if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "SD_INLINE" }
     ));
     out.line("struct p4_context *c = &b->contexts[i];");
-    out.line(if cx.is_small {
+    out.line(if cx.has_small_stages {
         "struct p4_state state = {}, *s = &state;"
     } else {
         "struct p4_state *s = &b->states[i];"
@@ -325,7 +359,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
     out.own("/* A packet's way from its arrival up to its first wait. */");
     stage_head(cx, "p4_stage_arrival", out);
-    if !cx.is_small {
+    if !cx.has_small_stages {
         out.line("memset(s, 0, sizeof *s);");
     }
     out.line("next = p4_enter(w, p, s);");
@@ -371,7 +405,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.function(format!(
         "{} uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n, \
          enum sd_distance distance)",
-        cx.linkage()
+        linkage(cx)
     ));
     out.line("struct p4_burst *b = w->burst;");
     out.line("uint32_t n_done = 0;");
@@ -384,14 +418,13 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     }
     out.open("while (n_done < n)");
     out.line("struct sd_packet *burst = packets + n_done;");
-    out.line("const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;");
+    let most = if cx.has_small_stages { "SD_BURST" } else { "SD_BURST_LARGE" };
+    out.line(format!("const uint32_t n_burst = n - n_done < {most} ? n - n_done : {most};"));
     out.line("/* Who waits where, and who goes on at the host: a bit for each packet. */");
     out.line("uint64_t leaving = 0;");
     // Where packets come to one point only from their arrival, most of them do: the others are taken out.
-    let certain = plan.ways.first().and_then(|ways| match ways.as_slice() {
-        [to] => Some(*to),
-        _ => None,
-    });
+    let from_arrival = ways(cx, plan, 0);
+    let certain = from_arrival.first().copied().filter(|_| from_arrival.len() == 1);
     for number in 0..n_points(plan) {
         let first = if certain == Some(number) { "UINT64_MAX >> (SD_BURST - n_burst)" } else { "0" };
         out.line(format!("uint64_t {} = {first};", set_name(plan, number)));
@@ -418,28 +451,26 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
             out.line(format!("    {} &= ~(UINT64_C(1) << i);", set_name(plan, to)));
             out.line("leaving |= (uint64_t)(next == SD_LEAVES) << i;");
         }
-        None => go_on(plan, 0, out),
+        None => go_on(cx, plan, 0, out),
     }
     out.close("");
     odd(cx, out);
     for number in 0..plan.points.len() {
         let is_egress = |i: usize| cx.program.blocks[plan.points[i].block].role == BlockRole::Egress;
         if plan.queue.is_some() && is_egress(number) && (number == 0 || !is_egress(number - 1)) {
-            stage(plan, plan.points.len(), out);
+            stage(cx, plan, plan.points.len(), out);
         }
-        let table = plan.points[number].table;
-        let certain = plan.early.iter().filter(|early| early.leader == table && early.is_certain);
-        for id in std::iter::once(table).chain(certain.map(|early| early.table)) {
+        for id in counted(plan, number) {
             let lookups = format!("w->table_counts[{}].n_lookups", index(id));
             out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
         }
         approach(cx, plan, number, out);
-        stage(plan, number, out);
+        stage(cx, plan, number, out);
     }
     let last_is_egress =
         plan.points.last().is_some_and(|point| cx.program.blocks[point.block].role == BlockRole::Egress);
     if plan.queue.is_some() && !last_is_egress {
-        stage(plan, plan.points.len(), out);
+        stage(cx, plan, plan.points.len(), out);
     }
     out.open("if (SD_UNLIKELY(leaving))");
     out.line("uint32_t n_handed;");
@@ -474,37 +505,76 @@ fn set_name(plan: &Plan, number: usize) -> String {
     if number == plan.points.len() { "at_queue".to_string() } else { format!("at_{number}") }
 }
 
-/// What packets that wait at a point have asked for has come: they ask for what it leads to.
+/// What packets that wait at a point have asked for has come: they ask for what it leads to, and then for entries.
 fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
     let (set, table) = (set_name(plan, number), plan.points[number].table);
-    out.open(format!("for (uint64_t set = distance == SD_FAR ? {set} : 0; set; set &= set - 1)"));
-    out.line("struct p4_context *c = &b->contexts[__builtin_ctzll(set)];");
-    let all = std::iter::once((table, format!("{set}.asked")));
-    for (id, asked) in all.chain(plan.led_by(table).map(|id| (id, format!("asked_{}", index(id))))) {
-        let n = index(id);
+    let own = (table, format!("{set}.asked"), format!("&c->{set}.key"));
+    let early = plan.led_by(table).map(|id| (id, format!("asked_{}", index(id)), "NULL".to_string()));
+    let all: Vec<_> = std::iter::once(own).chain(early).collect();
+    let head = format!("for (uint64_t set = distance == SD_FAR ? {set} : 0; set; set &= set - 1)");
+    let context = "struct p4_context *c = &b->contexts[__builtin_ctzll(set)];";
+    out.open(&head);
+    out.line(context);
+    for (id, asked, _) in &all {
+        let n = index(*id);
         out.line(format!(
             "sd_table_approach(w, {n}, &p4_tables[{n}], sizeof(struct {}__key), &c->{asked});",
-            cx.table_name(id)
+            cx.table_name(*id)
+        ));
+    }
+    out.close("");
+    if !all.iter().any(|(id, _, _)| has_entries_elsewhere(cx, *id)) {
+        return;
+    }
+    out.open(&head);
+    out.line(context);
+    for (id, asked, key) in all.iter().filter(|(id, _, _)| has_entries_elsewhere(cx, *id)) {
+        let n = index(*id);
+        out.line(format!(
+            "sd_table_arrive(w, {n}, &p4_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
+            cx.table_name(*id)
         ));
     }
     out.close("");
 }
 
+/// Whether what leads to an entry is not the entry (`sd_table_can_be_lean`).
+fn has_entries_elsewhere(cx: &Cx<'_>, id: TableId) -> bool {
+    let table = &cx.program.tables[id];
+    table.has_idle_timeout
+        || table.direct_counter.is_some()
+        || table.direct_meter.is_some()
+        || table.implementation.is_some()
+        || table.keys.iter().any(|key| key.match_kind == MatchKind::Lpm)
+}
+
+/// Where packets may wait next (see `Plan::ways`). Those of large programs pass points whose tables are near.
+fn ways(cx: &Cx<'_>, plan: &Plan, from: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut next: Vec<usize> = plan.ways.get(from).cloned().unwrap_or_default();
+    while let Some(to) = next.pop() {
+        if found.insert(to) && !cx.has_small_stages && to < plan.points.len() {
+            next.extend(plan.ways.get(to + 1).into_iter().flatten());
+        }
+    }
+    found
+}
+
 /// All packets that wait at a point go on.
-fn stage(plan: &Plan, number: usize, out: &mut Code) {
+fn stage(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
     let set = set_name(plan, number);
     let name = set.trim_start_matches("at_");
     out.open(format!("for (; {set}; {set} &= {set} - 1)"));
     out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
     out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i, distance);"));
-    go_on(plan, number + 1, out);
+    go_on(cx, plan, number + 1, out);
     out.close("");
 }
 
 /// Where the packet `i` is now; sets in registers, for each packet changes them.
-fn go_on(plan: &Plan, from: usize, out: &mut Code) {
-    for to in plan.ways.get(from).into_iter().flatten() {
-        out.line(format!("{} |= (uint64_t)(next == SD_WAITS + {to}) << i;", set_name(plan, *to)));
+fn go_on(cx: &Cx<'_>, plan: &Plan, from: usize, out: &mut Code) {
+    for to in ways(cx, plan, from) {
+        out.line(format!("{} |= (uint64_t)(next == SD_WAITS + {to}) << i;", set_name(plan, to)));
     }
     out.line("leaving |= (uint64_t)(next == SD_LEAVES) << i;");
 }

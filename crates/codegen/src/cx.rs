@@ -28,8 +28,10 @@ impl Ends {
     }
 }
 
-/// Statements and nodes of programs whose functions are all inlined.
+/// Statements and nodes of programs whose functions are all inlined, and whose usual packets have a way of their own.
 pub(crate) const SMALL_WEIGHT_MAX: usize = 250;
+/// Where packets may wait more often, each table says for itself how far it is.
+const SMALL_POINTS_MAX: usize = 4;
 
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
@@ -42,6 +44,9 @@ pub(crate) struct Cx<'p> {
     pub(crate) homes: Homes,
     pub(crate) carried: Carried,
     pub(crate) is_small: bool,
+    /// States of packets stay in registers from one wait to the next, and what is between is there for each distance;
+    /// otherwise they stay in memory, and each table says how far it is.
+    pub(crate) has_small_stages: bool,
     pub(crate) settled: Settled,
     ends: Vec<Ends>,
     blocks: Vec<String>,
@@ -108,6 +113,8 @@ impl<'p> Cx<'p> {
         let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
         let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
         let carried = Carried::new(program, options.trace);
+        let has_few_points = plan.is_none_or(|plan| plan.points.len() <= SMALL_POINTS_MAX);
+        let is_small = !options.trace && crate::plan::weight(program) <= SMALL_WEIGHT_MAX;
         let is_straight = !options.trace && asynchronous.is_none();
         let settled = if is_straight { Settled::new(program, &carried) } else { Settled::default() };
         Cx {
@@ -115,7 +122,8 @@ impl<'p> Cx<'p> {
             homes: Homes::new(program, options.trace),
             carried,
             settled,
-            is_small: !options.trace && crate::plan::weight(program) <= SMALL_WEIGHT_MAX,
+            is_small,
+            has_small_stages: is_small && has_few_points,
             ends: ends(program),
             blocks,
             procedures,

@@ -28,6 +28,14 @@ impl Class {
         }
     }
 
+    fn n_bits(self) -> u32 {
+        match self {
+            Class::Int | Class::U32 => 32,
+            Class::U64 => 64,
+            Class::U128 => 128,
+        }
+    }
+
     fn c_type(self) -> &'static str {
         match self {
             Class::Int | Class::U32 => "uint32_t",
@@ -620,11 +628,7 @@ fn slice_of(value: &Scalar, of_bits: u32, lo: u32, width: u32) -> Scalar {
     if width == 0 || lo >= of_bits {
         return constant(0);
     }
-    let shifted = if lo == 0 {
-        value.clone()
-    } else {
-        Scalar::compound(format!("{} >> {lo}", value.operand()), value.class)
-    };
+    let shifted = if lo == 0 { value.clone() } else { shifted_right(value, lo) };
     if lo + width >= of_bits {
         return shifted;
     }
@@ -660,8 +664,16 @@ fn shift_by(op: BinaryOp, x: &Scalar, n: u32, width: u32, signed: bool) -> Scala
             )
         }
         _ if n >= width => constant(0),
-        _ => Scalar::compound(format!("{} >> {n}", x.operand()), x.class),
+        _ => shifted_right(x, n),
     }
+}
+
+/// C does not define shifts by all bits of the type or more. What was widened has still its own type.
+fn shifted_right(x: &Scalar, n: u32) -> Scalar {
+    if n >= x.class.n_bits() {
+        return constant(0);
+    }
+    Scalar::compound(format!("{} >> {n}", x.operand()), x.class)
 }
 
 /// Whether an expression can be written several times.

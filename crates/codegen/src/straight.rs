@@ -9,6 +9,7 @@ use crate::func::Func;
 use crate::homes::Owner;
 use crate::{asynchronous, burst};
 use arch::{BlockRole, ExternOp, FieldRole};
+use ir::lookup::index;
 use ir::visit::Access;
 use ir::{BlockId, Program, StmtKind, Type};
 
@@ -332,7 +333,15 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
 fn process(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     if let Some(plan) = cx.plan {
-        out.line(format!("switch (sd_burst_way(w, {})) {{", burst::n_points(plan)));
+        if cx.has_small_stages {
+            out.line(format!("switch (sd_burst_way(w, {})) {{", burst::n_points(plan)));
+        } else {
+            let tables = plan.points.iter().map(|point| point.table);
+            let all: Vec<String> =
+                tables.chain(plan.early.iter().map(|e| e.table)).map(|id| index(id).to_string()).collect();
+            out.line(format!("static const uint16_t tables[] = {{{}}};", all.join(", ")));
+            out.line("switch (sd_burst_way_of(w, tables, sizeof tables / sizeof tables[0])) {");
+        }
         out.line("case SD_WAY_FAR:");
         out.line("    return p4_process_far(w, packets, n);");
         out.line("case SD_WAY_NEAR:");

@@ -209,11 +209,22 @@ impl Func<'_, '_> {
         let Some(plan) = cx.plan else { return };
         let table = &cx.program.tables[id];
         self.code.line(format!("/* {}.apply(): waits for memory */", comment(&table.name)));
+        // Small programs are written once for each distance; large ones ask each table how far it is.
+        let distance = if cx.has_small_stages { "distance" } else { "here" };
         let body = self.nested(|f| {
+            if !cx.has_small_stages {
+                let tables = std::iter::once(id).chain(plan.led_by(id));
+                let far: Vec<String> =
+                    tables.map(|id| format!("sd_table_is_far(w, {})", index(id))).collect();
+                f.code.line(format!(
+                    "const enum sd_distance here = distance == SD_FAR && ({}) ? SD_FAR : SD_NEAR;",
+                    far.join(" || ")
+                ));
+            }
             let hash = f.selector_hash(table, keys);
             f.fill_keys(table, keys, &format!("c->at_{point}.key."));
             f.code.line(format!(
-                "sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, distance, \
+                "sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
                  &c->at_{point}.asked);",
                 n = index(id)
             ));
@@ -221,9 +232,9 @@ impl Func<'_, '_> {
                 f.code.line(format!("c->at_{point}.selector = {hash};"));
             }
             for early in plan.led_by(id) {
-                f.ask_early(plan, early);
+                f.ask_early(plan, early, distance);
             }
-            crate::burst::keep(cx, &plan.points[point].kept, point, &mut f.code);
+            crate::burst::keep(cx, plan, point, &mut f.code);
             f.code.line(format!("return SD_END_WAITS + {point};"));
         });
         self.code.line("{");
@@ -232,7 +243,7 @@ impl Func<'_, '_> {
     }
 
     /// Asks for a table to which the packet will come.
-    fn ask_early(&mut self, plan: &Plan, id: TableId) {
+    fn ask_early(&mut self, plan: &Plan, id: TableId, distance: &str) {
         let cx = self.cx;
         let table = &cx.program.tables[id];
         let Some(keys) = plan.keys(id) else { return };
@@ -242,7 +253,7 @@ impl Func<'_, '_> {
             f.fill_keys(table, keys, "key.");
             let n = index(id);
             f.code.line(format!(
-                "sd_table_ask(w, {n}, &p4_tables[{n}], &key, sizeof key, distance, &c->asked_{n});"
+                "sd_table_ask(w, {n}, &p4_tables[{n}], &key, sizeof key, {distance}, &c->asked_{n});"
             ));
         });
         self.code.line("{");

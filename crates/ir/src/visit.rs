@@ -136,6 +136,17 @@ impl Expr {
     }
 }
 
+impl Expr {
+    fn for_each_place_mut(&mut self, f: &mut dyn FnMut(&mut Place)) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            self.for_each_operand_mut(&mut |operand| operand.for_each_place_mut(f));
+            if let ExprKind::Read(place) = &mut self.kind {
+                f(place);
+            }
+        });
+    }
+}
+
 impl TerminatorKind {
     /// Visits what the terminator itself reads and writes; what a called procedure does is not its own. An
     /// [`Extract`](TerminatorKind::Extract) reads and writes a stack's index; it writes the header only when it
@@ -235,6 +246,31 @@ impl Node {
     pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         self.stmts.iter_mut().for_each(|stmt| stmt.for_each_expr_mut(f));
         self.terminator.kind.for_each_expr_mut(f);
+    }
+
+    /// Visits every place, those in expressions and in the paths of places before the places themselves.
+    pub fn for_each_place_mut(&mut self, f: &mut dyn FnMut(&mut Place)) {
+        self.for_each_expr_mut(&mut |e| e.for_each_place_mut(f));
+        for stmt in &mut self.stmts {
+            match &mut stmt.kind {
+                StmtKind::Assign { place, .. } | StmtKind::Emit(place) => f(place),
+                StmtKind::Extern { args, result, .. } => {
+                    for arg in args {
+                        if let Arg::Ref(place) = arg {
+                            f(place);
+                        }
+                    }
+                    result.iter_mut().for_each(&mut *f);
+                }
+            }
+        }
+        match &mut self.terminator.kind {
+            TerminatorKind::Extract { place, .. } | TerminatorKind::Lookahead { place, .. } => f(place),
+            TerminatorKind::Apply { hit, action, .. } => {
+                hit.iter_mut().chain(action).for_each(&mut *f);
+            }
+            _ => {}
+        }
     }
 }
 

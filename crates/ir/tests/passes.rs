@@ -55,13 +55,26 @@ fn copies_are_read_at_their_source() {
 }
 
 #[test]
+fn what_is_copied_in_and_out_is_used_where_it_is() {
+    check(passes::PASS_BY_REFERENCE);
+}
+
+#[test]
 fn procedures_called_once_are_inlined() {
     check(passes::INLINE_CALLED_ONCE);
 }
 
 #[test]
 fn the_default_passes_keep_programs_valid() {
-    for name in ["simplify_cfg", "fold_constants", "remove_dead", "propagate_copies", "inline_called_once"] {
+    let passes = [
+        "simplify_cfg",
+        "fold_constants",
+        "remove_dead",
+        "propagate_copies",
+        "inline_called_once",
+        "pass_by_reference",
+    ];
+    for name in passes {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes").join(name).with_extension("ir");
         let mut program = parse(name, &std::fs::read_to_string(file).unwrap());
         passes::run(&mut program, passes::DEFAULT).unwrap();

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// What a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -98,6 +98,15 @@ pub mod status {
     pub const NO_MEMORY: u32 = 4;
     pub const IN_USE: u32 = 5;
     pub const OUT_OF_RANGE: u32 = 6;
+}
+
+/// `SD_BESIDE_*`
+pub mod beside {
+    pub const READ: u32 = 1;
+    pub const INSERT: u32 = 2;
+    pub const MODIFY: u32 = 4;
+    pub const REMOVE: u32 = 8;
+    pub const EXPIRE: u32 = 16;
 }
 
 /// `SD_ENTRY_*`
@@ -369,7 +378,7 @@ mirrors! {
         n_misses: u64,
     }
 
-    struct Worker = "sd_worker", 328 bytes {
+    struct Worker = "sd_worker", 344 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -404,6 +413,8 @@ mirrors! {
         trial_cycles: [u64; 2],
         n_trial_packets: [u64; 2],
         n_trial_blocks: u64,
+        seen: *mut u64,
+        epoch: *const u64,
     }
 
     struct AsyncWay = "sd_async_way", 1072 bytes {
@@ -493,7 +504,8 @@ mirrors! {
         reserved: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 264 bytes {
+    struct ControlOps = "sd_control_ops", 272 bytes {
+        table_beside: unsafe extern "C" fn(*mut Instance, u32) -> u32,
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,

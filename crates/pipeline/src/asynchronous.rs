@@ -187,7 +187,7 @@ impl Executor {
         worker.open_externs()?;
         let functions = worker.instance().pipeline().functions().asynchronous;
         let presence = Arc::new(Presence::new(PATIENCE_DEFAULT));
-        worker.instance().add_executor(Arc::clone(&presence));
+        worker.instance().add_executor(worker.number(), Arc::clone(&presence));
         worker.context_mut().presence = Some(Arc::clone(&presence));
         let mut executor = Executor { worker, functions, channels: Vec::new(), raw: Vec::new(), presence };
         for block in 0..executor.instance().pipeline().layout().asyncs.len() {
@@ -280,8 +280,10 @@ impl Executor {
         let n = u32::try_from(self.raw.len()).unwrap_or(u32::MAX);
         let instance = Arc::clone(self.worker.instance());
         self.worker.prepare(step_budget, now_ns);
-        let Some(entered) = instance.enter_as_executor(&self.presence) else { return 0 };
-        // SAFETY: worker and channels are ours, the channels at this end; the executors' gate is held.
+        let Some(entered) = instance.enter_as_executor(self.worker.number(), &self.presence) else {
+            return 0;
+        };
+        // SAFETY: worker and channels are ours, the channels at this end; we are within the executors' gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let n_served = unsafe { (functions.serve)(self.worker.raw_ptr(), self.raw.as_ptr(), n) };
         drop(entered);
@@ -446,14 +448,10 @@ impl Worker {
         let Some(functions) = self.instance().pipeline().functions().asynchronous else { return 0 };
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
         self.prepare(step_budget, now_ns);
-        let instance = Arc::clone(self.instance());
-        let entered = instance.enter();
-        self.note(&entered);
         // SAFETY: the worker is ours alone; packets that come back lie in buffers that have stayed where they were
-        // (`Executor::connect`); the gate is held.
+        // (`Executor::connect`); we are within the gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
-        let n_ended = unsafe { (functions.resume)(self.raw_ptr(), packets.as_mut_ptr(), n) };
-        drop(entered);
+        let n_ended = self.run(|worker| unsafe { (functions.resume)(worker, packets.as_mut_ptr(), n) });
         (n_ended as usize).min(packets.len())
     }
 

@@ -5,7 +5,7 @@ use crate::entries::{
     decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
     encode_group, encode_key, encode_leaves, encode_matches,
 };
-use crate::instance::{ControlState, Exclusive, Instance, Published, number};
+use crate::instance::{Beside, ControlState, Instance, Published, Turn, number};
 use crate::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
 use crate::ops::{Ops, RawEntry, Status};
 use device::store::shape::Use;
@@ -18,7 +18,7 @@ use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::sync::Arc;
 
-/// The control plane's side of an instance, for as many as want it: each operation has the instance alone.
+/// The control plane's side of an instance, for as many as want it: one operation at a time.
 #[derive(Clone, Debug)]
 pub struct Control {
     instance: Arc<Instance>,
@@ -67,10 +67,7 @@ impl Control {
     /// Gives multicast groups and clone sessions to the switches of all workers: from their next burst on, together
     /// with all that has been written before. What a switch has been given otherwise is lost then.
     pub fn publish(&self, pre: Pre) {
-        let mut closed = self.instance.close();
-        let (control, _) = closed.parts();
-        let version = control.published.as_ref().map_or(0, |published| published.version) + 1;
-        control.published = Some(Arc::new(Published { version, pre }));
+        self.instance.publish(Published { pre });
     }
 
     /// Entries, lookups and hits of each table of the program, in its order.
@@ -100,13 +97,38 @@ impl Control {
         Some((number(object), layout))
     }
 
+    /// Lets `f` do this with a table: beside workers, if that can be.
+    fn with_table<T>(
+        &self,
+        table: TableId,
+        operation: Beside,
+        f: impl FnOnce(TableAccess<'_>) -> T,
+    ) -> Option<T> {
+        self.access(table, self.instance.turn_with(index(table), operation), f)
+    }
+
     /// Lets `f` work on a table, alone.
-    fn with_table<T>(&self, table: TableId, f: impl FnOnce(TableAccess<'_>) -> T) -> Option<T> {
+    fn with_table_alone<T>(&self, table: TableId, f: impl FnOnce(TableAccess<'_>) -> T) -> Option<T> {
+        self.access(table, self.instance.close(), f)
+    }
+
+    fn access<T>(
+        &self,
+        table: TableId,
+        mut turn: Turn<'_>,
+        f: impl FnOnce(TableAccess<'_>) -> T,
+    ) -> Option<T> {
         let layout = self.layout().tables.get(index(table))?;
-        let mut closed: Exclusive<'_> = self.instance.close();
-        let (state, ops) = closed.parts();
+        let (state, ops) = turn.parts();
         state.tables.get(index(table))?;
         Some(f(TableAccess { state, ops, layout, id: index(table) as u32 }))
+    }
+
+    /// Reads what workers do not have.
+    fn read_profile<T>(&self, profile: ObjectId, f: impl FnOnce(&Profile) -> T) -> Option<T> {
+        let mut turn = self.instance.write();
+        let (state, _) = turn.parts();
+        state.profiles.get(&number(profile)).map(f)
     }
 
     /// Lets `f` work on an action profile, alone; members do what the entries of the first table that uses it do.
@@ -351,12 +373,12 @@ const fn no_cells(index: u64) -> OutOfRange {
 
 impl Store for Control {
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
-        let found = self.with_table(table, |table| table.find(matches, priority))?;
+        let found = self.with_table(table, Beside::Read, |table| table.find(matches, priority))?;
         found.map(|raw| handle_of(raw.handle))
     }
 
     fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry> {
-        self.with_table(table, |table| {
+        self.with_table(table, Beside::Read, |table| {
             let raw = table.ops.table_get(table.id, handle.serial)?;
             Some(table.stored(&raw))
         })?
@@ -364,7 +386,7 @@ impl Store for Control {
 
     fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
         // Visitors may want something of the store themselves.
-        let entries = self.with_table(table, |table| {
+        let entries = self.with_table(table, Beside::Read, |table| {
             let raw = table.ops.table_entries(table.id);
             raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
         });
@@ -372,7 +394,8 @@ impl Store for Control {
     }
 
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
-        self.with_table(table, |mut table| table.insert(entry, now_ns)).ok_or(TableError::UnknownTable)?
+        self.with_table(table, Beside::Insert, |mut table| table.insert(entry, now_ns))
+            .ok_or(TableError::UnknownTable)?
     }
 
     fn insert_many(
@@ -382,12 +405,13 @@ impl Store for Control {
         now_ns: u64,
     ) -> Vec<Result<EntryHandle, TableError>> {
         let n = entries.len();
-        let inserted = self.with_table(table, |mut table| table.insert_many(entries, now_ns));
+        let inserted = self.with_table(table, Beside::Insert, |mut table| table.insert_many(entries, now_ns));
         inserted.unwrap_or_else(|| (0..n).map(|_| Err(TableError::UnknownTable)).collect())
     }
 
     fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
-        self.with_table(table, |mut table| table.modify(entry, now_ns)).ok_or(TableError::UnknownTable)?
+        self.with_table(table, Beside::Modify, |mut table| table.modify(entry, now_ns))
+            .ok_or(TableError::UnknownTable)?
     }
 
     fn delete(
@@ -396,20 +420,21 @@ impl Store for Control {
         matches: &Matches,
         priority: i32,
     ) -> Result<EntryHandle, TableError> {
-        let deleted = self.with_table(table, |mut table| table.delete(matches, priority));
+        let deleted = self.with_table(table, Beside::Remove, |mut table| table.delete(matches, priority));
         deleted.ok_or(TableError::UnknownTable)?
     }
 
     fn default_action(&self, table: TableId) -> Option<Action> {
-        self.with_table(table, |table| table.default_action())
+        // Workers read it only.
+        self.access(table, self.instance.write(), |table| table.default_action())
     }
 
     fn set_default_action(&mut self, table: TableId, action: Option<Action>) -> Result<(), TableError> {
-        self.with_table(table, |mut table| table.set_default(action)).ok_or(TableError::UnknownTable)?
+        self.with_table_alone(table, |mut table| table.set_default(action)).ok_or(TableError::UnknownTable)?
     }
 
     fn direct(&self, table: TableId, entry: EntryRef) -> Option<DirectCells> {
-        self.with_table(table, |table| {
+        self.with_table(table, Beside::Read, |table| {
             let serial = serial_of(entry);
             let exists = entry == EntryRef::Default || table.ops.table_get(table.id, serial).is_some();
             exists.then(|| table.direct(serial))
@@ -418,7 +443,7 @@ impl Store for Control {
 
     fn set_direct_count(&mut self, table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError> {
         let count = abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
-        let set = self.with_table(table, |mut table| {
+        let set = self.with_table_alone(table, |mut table| {
             let (id, serial) = (table.id, serial_of(entry));
             table.ops.set_direct_count(id, serial, count).map_err(|_| TableError::NotFound)
         });
@@ -432,7 +457,7 @@ impl Store for Control {
         rates: Option<MeterRates>,
         now_ns: u64,
     ) -> Result<(), TableError> {
-        let set = self.with_table(table, |mut table| {
+        let set = self.with_table_alone(table, |mut table| {
             let (id, serial) = (table.id, serial_of(entry));
             let rates = rates_to(rates);
             table.ops.set_direct_rates(id, serial, &rates, now_ns).map_err(|_| TableError::NotFound)
@@ -441,8 +466,10 @@ impl Store for Control {
     }
 
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
-        let mut closed = self.instance.close();
-        let (state, mut ops) = closed.parts();
+        let are_beside =
+            (0..self.layout().tables.len()).all(|table| self.instance.is_beside(table, Beside::Expire));
+        let mut turn = if are_beside { self.instance.write() } else { self.instance.close() };
+        let (state, mut ops) = turn.parts();
         let mut expired = Vec::new();
         for i in 0..state.tables.len() {
             let handles = ops.table_take_expired(i as u32, now_ns);
@@ -452,7 +479,7 @@ impl Store for Control {
     }
 
     fn visit_members(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Action)) {
-        let members = self.with_profile(profile, |mut profile| Ok(profile.profile()?.members.clone()));
+        let members = self.read_profile(profile, |profile| profile.members.clone());
         members.unwrap_or_default().into_iter().for_each(|(id, action)| visit(id, action));
     }
 
@@ -492,7 +519,7 @@ impl Store for Control {
     }
 
     fn visit_groups(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Group)) {
-        let groups = self.with_profile(profile, |mut profile| Ok(profile.profile()?.groups.clone()));
+        let groups = self.read_profile(profile, |profile| profile.groups.clone());
         groups.unwrap_or_default().into_iter().for_each(|(id, group)| visit(id, group));
     }
 
@@ -533,8 +560,9 @@ impl Store for Control {
 
     fn value_set(&self, id: ValueSetId) -> Vec<Matches> {
         let Some(layout) = self.layout().value_sets.get(index(id)) else { return Vec::new() };
-        let mut closed = self.instance.close();
-        let (_, ops) = closed.parts();
+        // Workers read it only.
+        let mut turn = self.instance.write();
+        let (_, ops) = turn.parts();
         let (values, masks, n) = ops.value_set_read(index(id) as u32);
         let member = |i: usize| {
             let range = i * layout.key_bytes..(i + 1) * layout.key_bytes;

@@ -1,9 +1,10 @@
 //! A compiled program's tables and objects, shared by its workers and its control plane.
 
 use crate::abi;
+use crate::gate::{Closed, Gate, Inside};
 use crate::load::Pipeline;
 use crate::ops::Ops;
-use crate::presence::{Inside, Presence};
+use crate::presence::{self, Presence};
 use crate::worker::Worker;
 use device::store::Profile;
 use device::store::shape::{TableShape, ValueSetShape};
@@ -12,31 +13,48 @@ use ir::lookup::index;
 use ir::{ObjectId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What exists once for all workers.
 ///
-/// Its gate is held for reading by workers during a burst or a block, and for writing by the control plane during
-/// an operation: so no worker is within a burst while entries change, and the control plane waits for no more
-/// than one burst.
+/// Workers enter its gate for each burst or block. The control plane has its turn for each operation: one operation at a
+/// time. Many change tables while workers go on, see [`Beside`]; for the others the gate is closed, which takes no longer
+/// than one burst, and no worker is within a burst until they are over.
 #[derive(Debug)]
 pub struct Instance {
     raw: NonNull<abi::Instance>,
     pipeline: Arc<Pipeline>,
     program: Arc<Program>,
-    gate: RwLock<ControlState>,
-    /// The same for executors, of which one may hang. A worker that waits for one holds its own gate; so theirs is another
+    state: Mutex<ControlState>,
+    gate: Gate,
+    /// Of each table what can be done while workers run packets: `SD_BESIDE_*`.
+    beside: Vec<u32>,
+    /// The gate of executors, of which one may hang. A worker that waits for one is within its own gate; so theirs is another
     /// one, closed after it.
     are_executors_closed: AtomicBool,
-    executors: Mutex<Vec<Arc<Presence>>>,
+    executors: Mutex<Vec<(u32, Arc<Presence>)>>,
+    /// Of instances with a control plane of their own; the number grows with every change.
+    published: Mutex<Option<Arc<Published>>>,
+    published_version: AtomicU64,
     /// Workers that somebody has.
     taken: Vec<AtomicBool>,
 }
 
-// SAFETY: what `raw` points to is used by control operations, under the gate held for writing, and by workers,
-// each of which somebody has alone, under the gate held for reading; the runtime (`rt/sd_abi.h`) says that this is
-// what it needs. Nothing in it belongs to a thread.
+/// What is done with a table, where that can be while workers run packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Beside {
+    Read = abi::beside::READ,
+    Insert = abi::beside::INSERT,
+    Modify = abi::beside::MODIFY,
+    Remove = abi::beside::REMOVE,
+    Expire = abi::beside::EXPIRE,
+}
+
+// SAFETY: what `raw` points to is used by control operations, one at a time under the lock of `state`, and by workers, each
+// of which somebody has alone, within the gate; the gate is closed unless `table_beside` says that the operation does not
+// need it. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
 unsafe impl Send for Instance {}
 // SAFETY: as above.
@@ -51,15 +69,11 @@ pub(crate) struct ControlState {
     pub(crate) profiles: BTreeMap<u32, Profile>,
     pub(crate) value_sets: Vec<ValueSetShape>,
     pub(crate) ports_down: BTreeSet<u32>,
-    /// Of instances with a control plane of their own.
-    pub(crate) published: Option<Arc<Published>>,
 }
 
 /// What workers need to know beside tables and objects.
 #[derive(Debug)]
 pub(crate) struct Published {
-    /// Grows with every change.
-    pub(crate) version: u64,
     pub(crate) pre: Pre,
 }
 
@@ -82,14 +96,17 @@ pub enum BurstPath {
     PacketByPacket,
     /// From segment to segment: packets wait for the memory of tables while others run.
     Segments,
+    /// From segment to segment; packets of large programs wait for every second table only. For tests.
+    Mixed,
 }
 
 impl BurstPath {
-    /// What `SIDING_BURSTS` says: `packets` or `segments`; otherwise what is best.
+    /// What `SIDING_BURSTS` says: `packets`, `segments` or `mixed`; otherwise what is best.
     pub fn from_environment() -> BurstPath {
         match std::env::var("SIDING_BURSTS").as_deref() {
             Ok("packets") => BurstPath::PacketByPacket,
             Ok("segments") => BurstPath::Segments,
+            Ok("mixed") => BurstPath::Mixed,
             _ => BurstPath::Auto,
         }
     }
@@ -121,14 +138,35 @@ impl Instance {
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (pipeline.functions().create)(&config) };
         let raw = NonNull::new(raw).ok_or(InstanceError::NoMemory)?;
+        // SAFETY: it has just been made by these functions, and nobody else knows it.
+        #[expect(unsafe_code, reason = "what the operations want is proved here")]
+        let ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
+        let beside =
+            (0..pipeline.layout().tables.len() as u32).map(|table| ops.table_beside(table)).collect();
+        let words: Option<Vec<_>> = (0..options.n_workers).map(|number| ops.epoch_words(number)).collect();
+        let Some(words) = words.filter(|words| !words.is_empty()) else {
+            // SAFETY: made by `create`, and nobody else has it.
+            #[expect(unsafe_code, reason = "a function of the compiled program")]
+            unsafe {
+                (pipeline.functions().destroy)(raw.as_ptr());
+            }
+            return Err(InstanceError::NoMemory);
+        };
+        // SAFETY: words of the instance, for this purpose alone; they live as long as it, and so does the gate.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        let gate = unsafe { Gate::new(words[0].epoch, words.iter().map(|words| words.seen)) };
         let taken = (0..options.n_workers).map(|_| AtomicBool::new(false)).collect();
         Ok(Arc::new(Instance {
             raw,
             pipeline,
             program,
-            gate: RwLock::new(state),
+            state: Mutex::new(state),
+            gate,
+            beside,
             are_executors_closed: AtomicBool::new(false),
             executors: Mutex::default(),
+            published: Mutex::default(),
+            published_version: AtomicU64::new(0),
             taken,
         }))
     }
@@ -149,6 +187,7 @@ impl Instance {
     pub fn take_worker(self: &Arc<Instance>) -> Option<Worker> {
         let is_free = |taken: &AtomicBool| !taken.swap(true, Ordering::AcqRel);
         let number = self.taken.iter().position(is_free)? as u32;
+        self.gate.set_executor(number, false);
         // SAFETY: the instance lives, and has been made with more workers than this number.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (self.pipeline.functions().worker)(self.raw.as_ptr(), number) };
@@ -163,31 +202,88 @@ impl Instance {
         }
     }
 
-    /// No entry changes while the guard lives.
-    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ControlState> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    /// Until the guard is dropped the worker runs compiled code: what it finds in tables stays, and what cannot be changed
+    /// beside it does not change.
+    pub(crate) fn enter(&self, worker: u32) -> Inside<'_> {
+        self.gate.enter(worker)
     }
 
-    /// No worker is within a burst while the guard lives.
-    pub(crate) fn close(&self) -> Exclusive<'_> {
-        let state = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+    /// The control plane's turn, while workers go on: for what they have nothing to do with.
+    pub(crate) fn write(&self) -> Turn<'_> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.forget_stuck_executors();
+        Turn { closed: None, state, instance: self }
+    }
+
+    /// The control plane's turn; no worker is within a burst while the guard lives.
+    pub(crate) fn close(&self) -> Turn<'_> {
+        let mut turn = self.write();
+        let closed = AllClosed { _workers: self.gate.close(), instance: self };
         self.are_executors_closed.store(true, Ordering::SeqCst);
-        let exclusive = Exclusive { state, instance: self };
-        let executors = self.executors.lock().unwrap_or_else(PoisonError::into_inner);
+        turn.closed = Some(closed);
+        let executors: Vec<_> = self.executors().iter().map(|(_, presence)| Arc::clone(presence)).collect();
         executors.iter().for_each(|presence| presence.wait_outside());
-        exclusive
+        turn
     }
 
-    /// From now on nothing changes while this executor is within a block.
-    pub(crate) fn add_executor(&self, presence: Arc<Presence>) {
-        let mut executors = self.executors.lock().unwrap_or_else(PoisonError::into_inner);
-        executors.retain(|presence| !presence.is_gone());
-        executors.push(presence);
+    /// The control plane's turn for this with a table; workers go on if they can.
+    pub(crate) fn turn_with(&self, table: usize, operation: Beside) -> Turn<'_> {
+        if self.is_beside(table, operation) { self.write() } else { self.close() }
+    }
+
+    /// Whether workers need not stand still for it.
+    pub(crate) fn is_beside(&self, table: usize, operation: Beside) -> bool {
+        self.beside.get(table).is_some_and(|operations| operations & operation as u32 != 0)
+    }
+
+    fn executors(&self) -> MutexGuard<'_, Vec<(u32, Arc<Presence>)>> {
+        self.executors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on nothing that cannot be changed beside it changes while this executor is within a block.
+    pub(crate) fn add_executor(&self, worker: u32, presence: Arc<Presence>) {
+        self.forget_stuck_executors();
+        let mut executors = self.executors();
+        executors.retain(|(_, presence)| !presence.is_gone());
+        executors.push((worker, presence));
+        self.gate.set_executor(worker, true);
+    }
+
+    /// What executors have found that come back no more need not be kept. Nobody else gets their workers.
+    fn forget_stuck_executors(&self) {
+        for (worker, presence) in &*self.executors() {
+            if presence.take_stuck() {
+                self.gate.forget(*worker);
+            }
+        }
     }
 
     /// The same as [`enter`](Self::enter) for an executor; `None` when it is lost.
-    pub(crate) fn enter_as_executor<'a>(&self, presence: &'a Presence) -> Option<Inside<'a>> {
-        presence.enter(&self.are_executors_closed)
+    pub(crate) fn enter_as_executor<'a>(
+        &'a self,
+        worker: u32,
+        presence: &'a Presence,
+    ) -> Option<ExecutorInside<'a>> {
+        let outer = presence.enter(&self.are_executors_closed)?;
+        Some(ExecutorInside { _inner: self.gate.enter_as_executor(worker), _outer: outer })
+    }
+
+    /// For workers, together with all that has been written before.
+    pub(crate) fn publish(&self, published: Published) {
+        let turn = self.write();
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(published));
+        self.published_version.fetch_add(1, Ordering::Release);
+        drop(turn);
+    }
+
+    /// What has been published since the version that is `seen`, which is the new one then.
+    pub(crate) fn published_since(&self, seen: &mut u64) -> Option<Arc<Published>> {
+        let version = self.published_version.load(Ordering::Acquire);
+        if version == *seen {
+            return None;
+        }
+        *seen = version;
+        self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -201,22 +297,39 @@ impl Drop for Instance {
     }
 }
 
-/// The instance for the control plane alone.
-pub(crate) struct Exclusive<'a> {
-    pub(crate) state: RwLockWriteGuard<'a, ControlState>,
+/// An executor within its blocks.
+#[derive(Debug)]
+pub(crate) struct ExecutorInside<'a> {
+    // It holds nothing any more before it is said to be outside.
+    _inner: Inside<'a>,
+    _outer: presence::Inside<'a>,
+}
+
+/// Neither workers nor executors are within compiled code.
+struct AllClosed<'a> {
+    _workers: Closed<'a>,
     instance: &'a Instance,
 }
 
-impl Drop for Exclusive<'_> {
+impl Drop for AllClosed<'_> {
     fn drop(&mut self) {
         self.instance.are_executors_closed.store(false, Ordering::Release);
     }
 }
 
-impl Exclusive<'_> {
+/// The instance for one operation of the control plane.
+pub(crate) struct Turn<'a> {
+    // Workers go on before the next one has its turn.
+    closed: Option<AllClosed<'a>>,
+    state: MutexGuard<'a, ControlState>,
+    instance: &'a Instance,
+}
+
+impl Turn<'_> {
     pub(crate) fn parts(&mut self) -> (&mut ControlState, Ops<'_>) {
         let pipeline = &self.instance.pipeline;
-        // SAFETY: the instance lives as long as the guard, which is held for writing and borrowed here.
+        // SAFETY: the instance lives as long as the guard, which is borrowed here and holds the lock of the control plane;
+        // the gate is closed, or the guard was made for what workers need not stand still for.
         #[expect(unsafe_code, reason = "what the operations want is proved here")]
         let ops = unsafe { Ops::new(self.instance.raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
         (&mut self.state, ops)
@@ -238,7 +351,6 @@ impl ControlState {
             profiles,
             value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
             ports_down: BTreeSet::new(),
-            published: None,
         }
     }
 }

@@ -29,6 +29,7 @@ mod control;
 mod entries;
 pub mod executable;
 mod extern_library;
+mod gate;
 mod host;
 mod instance;
 pub mod layout;

@@ -1,12 +1,14 @@
 //! Calls of a program's control operations: lengths and indices checked, answers copied.
 //!
-//! Every method wants the instance for itself; who has an [`Ops`] holds the gate of the instance for writing.
+//! Every method wants that nobody else writes; who has an [`Ops`] has the control plane's turn
+//! ([`Turn`](crate::instance::Turn)). Methods that do not say otherwise want that no worker is within a burst, too.
 
 use crate::abi::{self, status};
 use crate::layout::Layout;
 use crate::load::Functions;
 use std::marker::PhantomData;
-use std::ptr;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU64;
 
 /// What an operation says when it does not do it: a number of `enum sd_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,15 @@ pub(crate) struct RawChoice {
     pub(crate) data: Vec<u8>,
 }
 
-/// An instance that nobody else uses meanwhile.
+/// Words of a worker: what the runtime sees it by, see `rt/sd_epoch.h`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EpochWords {
+    pub(crate) seen: NonNull<AtomicU64>,
+    /// Of all workers the same.
+    pub(crate) epoch: NonNull<AtomicU64>,
+}
+
+/// An instance that nobody else writes meanwhile.
 pub(crate) struct Ops<'a> {
     raw: *mut abi::Instance,
     control: &'a abi::ControlOps,
@@ -64,7 +74,8 @@ pub(crate) struct Ops<'a> {
 }
 
 impl<'a> Ops<'a> {
-    /// `raw` was created by these functions and lives for `'a`; nobody else uses it during `'a`.
+    /// `raw` was created by these functions and lives for `'a`. During `'a` nobody else uses it, but that workers may run
+    /// packets while nothing is called that [`table_beside`](Self::table_beside) does not name for its table.
     #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
     pub(crate) unsafe fn new(
         raw: *mut abi::Instance,
@@ -75,9 +86,9 @@ impl<'a> Ops<'a> {
     }
 }
 
-// SAFETY of all calls below: `raw` is alive and ours alone (`Ops::new`); indices are within what the program
-// exports (`check_*`), buffers have the sizes that its layout says (`view`, `to_vec`), and pointers given back are
-// read before the next call.
+// SAFETY of all calls below: `raw` is alive, and nobody does what would disturb them (`Ops::new`); indices are within
+// what the program exports (`check_*`), buffers have the sizes that its layout says (`view`, `to_vec`), and pointers given
+// back are read before the next call.
 #[expect(unsafe_code, reason = "control operations are functions of the compiled program")]
 impl Ops<'_> {
     fn check_table(&self, table: u32) -> Done<()> {
@@ -140,6 +151,23 @@ impl Ops<'_> {
             idle_timeout_ns: view.idle_timeout_ns,
             last_hit_ns: view.last_hit_ns,
         }
+    }
+
+    /// What can be done with a table while workers run packets: `SD_BESIDE_*`. Can be asked at any time.
+    pub(crate) fn table_beside(&self, table: u32) -> u32 {
+        // SAFETY: see above.
+        self.check_table(table).map_or(0, |()| unsafe { (self.control.table_beside)(self.raw, table) })
+    }
+
+    /// Of a worker; `None` where there is none, or it has no such words.
+    pub(crate) fn epoch_words(&self, worker: u32) -> Option<EpochWords> {
+        // SAFETY: see above; a worker that there is not is null. Both words are aligned, and accessed by atomic operations
+        // only (`rt/sd_abi.h`).
+        let (seen, epoch) = unsafe {
+            let worker = (self.worker)(self.raw, worker).as_ref()?;
+            (worker.seen, worker.epoch)
+        };
+        Some(EpochWords { seen: NonNull::new(seen.cast())?, epoch: NonNull::new(epoch.cast_mut().cast())? })
     }
 
     pub(crate) fn table_insert(&mut self, table: u32, entry: &RawEntry, now_ns: u64) -> Done<u64> {

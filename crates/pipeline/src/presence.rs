@@ -14,8 +14,10 @@ const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
 /// In an extern that compiled code has called.
 const CALLING: u32 = 2;
-/// It comes back from there no more.
-const GONE: u32 = 3;
+/// It comes back from there no more, and what it had found in tables is nobody's: see [`Presence::take_stuck`].
+const STUCK: u32 = 3;
+/// In no block, for ever.
+const GONE: u32 = 4;
 
 /// How long somebody who waits for an executor sleeps.
 const NAP: Duration = Duration::from_micros(20);
@@ -66,10 +68,15 @@ impl Presence {
     /// Nobody waits for it any more.
     pub(crate) fn lose(&self) {
         self.is_lost.store(true, Ordering::SeqCst);
-        for from in [CALLING, OUTSIDE] {
+        for (from, to) in [(CALLING, STUCK), (OUTSIDE, GONE)] {
             // Where it is INSIDE it sees the mark when it leaves.
-            let _ = self.state.compare_exchange(from, GONE, Ordering::SeqCst, Ordering::SeqCst);
+            let _ = self.state.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
         }
+    }
+
+    /// True once, when it was lost within a block.
+    pub(crate) fn take_stuck(&self) -> bool {
+        self.state.compare_exchange(STUCK, GONE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     // For the executor.
@@ -124,7 +131,7 @@ impl Presence {
         let (mut beats, mut silent) = (self.beats(), Duration::ZERO);
         let mut before = Instant::now();
         for n in 0_u32.. {
-            if matches!(self.state.load(Ordering::SeqCst), OUTSIDE | GONE) {
+            if matches!(self.state.load(Ordering::SeqCst), OUTSIDE | STUCK | GONE) {
                 return;
             }
             if n < 100 {
@@ -226,6 +233,7 @@ mod tests {
         presence.wait_outside();
         assert!(presence.is_lost() && begin.elapsed() >= Duration::from_millis(50));
         presence.wait_outside();
+        assert!(presence.take_stuck() && !presence.take_stuck() && presence.is_gone());
         assert!(presence.enter(&closed).is_none());
         hang.store(false, Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(20));
@@ -240,6 +248,7 @@ mod tests {
         presence.lose();
         assert!(presence.is_lost());
         drop(inside);
+        assert!(!presence.take_stuck() && presence.is_gone());
         assert!(presence.enter(&closed).is_none());
         presence.wait_outside();
     }

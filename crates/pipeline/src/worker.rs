@@ -3,7 +3,7 @@
 use crate::abi;
 use crate::asynchronous::ChannelEnd;
 use crate::host::HostContext;
-use crate::instance::{ControlState, Instance, Published};
+use crate::instance::{Instance, Published};
 use crate::packet::Packet;
 use crate::state::State;
 use crate::trace::Tracing;
@@ -140,11 +140,16 @@ impl Worker {
         raw.steps_left = step_budget;
     }
 
-    pub(crate) fn note(&mut self, state: &ControlState) {
-        if let Some(published) = state.published.as_ref().filter(|p| p.version != self.seen_version) {
-            self.seen_version = published.version;
-            self.newer = Some(Arc::clone(published));
+    /// Lets `f` call compiled code with the worker; what the code finds in tables stays until it returns.
+    pub(crate) fn run<T>(&mut self, f: impl FnOnce(*mut abi::Worker) -> T) -> T {
+        let Worker { raw, number, instance, newer, seen_version, .. } = self;
+        let inside = instance.enter(*number);
+        if let Some(published) = instance.published_since(seen_version) {
+            *newer = Some(published);
         }
+        let result = f(raw.as_ptr());
+        drop(inside);
+        result
     }
 
     /// What the control plane has published since the last call, as far as blocks and bursts have seen it.
@@ -154,9 +159,9 @@ impl Worker {
 
     /// Looks at what the control plane has published, without running anything.
     pub(crate) fn look(&mut self) {
-        let instance = Arc::clone(&self.instance);
-        let entered = instance.enter();
-        self.note(&entered);
+        if let Some(published) = self.instance.published_since(&mut self.seen_version) {
+            self.newer = Some(published);
+        }
     }
 
     /// What the deparser wrote.
@@ -194,14 +199,10 @@ impl Worker {
         raw.steps_left = packet.steps_left;
         let mut view = packet.view();
         let state = packet.state.as_mut_ptr();
-        let instance = Arc::clone(&self.instance);
-        let entered = instance.enter();
-        self.note(&entered);
         // SAFETY: worker and packet are ours alone, the state has the size and alignment that the program wants
-        // (`State::new`), the packet's bytes and headroom are where the view says, and the gate is held.
+        // (`State::new`), the packet's bytes and headroom are where the view says, and we are within the gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
-        let end = unsafe { run_block(role, self.raw.as_ptr(), &mut view, state) };
-        drop(entered);
+        let end = self.run(|worker| unsafe { run_block(role, worker, &mut view, state) });
         packet.move_to(&view);
         packet.cursor_bits = view.cursor_bits;
         packet.steps_left = self.raw().steps_left;
@@ -213,14 +214,10 @@ impl Worker {
         let Some(process) = self.instance.pipeline().functions().process else { return 0 };
         self.prepare(step_budget, now_ns);
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
-        let instance = Arc::clone(&self.instance);
-        let entered = instance.enter();
-        self.note(&entered);
         // SAFETY: the worker is ours alone, and so are the packets, whose bytes and headroom are where they say
-        // (`BurstPacket`); the gate is held.
+        // (`BurstPacket`); we are within the gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
-        let done = unsafe { process(self.raw.as_ptr(), packets.as_mut_ptr(), n) };
-        drop(entered);
+        let done = self.run(|worker| unsafe { process(worker, packets.as_mut_ptr(), n) });
         (done as usize).min(packets.len())
     }
 

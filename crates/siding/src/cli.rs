@@ -7,8 +7,9 @@ mod native;
 mod sim;
 
 pub use bench::{
-    AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchL2Args,
-    BenchProgramsArgs, BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
+    AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchInstructionsArgs,
+    BenchL2Args, BenchProgramsArgs, BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
+    TrafficArgs,
 };
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
@@ -476,6 +477,8 @@ pub enum BenchCommand {
     Acl(BenchTablesArgs),
     /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
     Programs(BenchProgramsArgs),
+    /// Count instructions that compiled code executes for a packet, with valgrind
+    Instructions(BenchInstructionsArgs),
     /// Time packets that wait for another core, beside other ways of calling an extern
     Async(BenchAsyncArgs),
     /// Count updates of registers that workers lose, and what locks cost, beside what `siding sim` says

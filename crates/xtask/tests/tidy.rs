@@ -54,6 +54,21 @@ fn each_rule_finds_its_problem() {
 }
 
 #[test]
+fn tests_that_nobody_runs_are_found() {
+    let file = |path: &str, text: &str| File { path: path.to_string(), text: text.to_string() };
+    let manifest = "license.workspace = true\n[lib]\ntest = false\ndoctest = false\n";
+    let with = |source: &str| {
+        let files = vec![file("crates/ir/Cargo.toml", manifest), file("crates/ir/src/a.rs", source)];
+        tidy(&Tree { files }).into_iter().map(|p| (p.line, p.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(with("fn f() {}\n"), []);
+    let unit = with("#[cfg(test)]\nmod tests {}\n");
+    assert_eq!(unit, [(3, "leaves out tests that are there: crates/ir/src/a.rs".to_string())]);
+    let doc = with("/// ```\n/// f();\n/// ```\nfn f() {}\n");
+    assert_eq!(doc, [(4, "leaves out tests that are there: crates/ir/src/a.rs".to_string())]);
+}
+
+#[test]
 fn what_is_fine_is_not_reported() {
     let cases: &[(&str, &str)] = &[
         ("crates/check/src/a.rs", "// unsafe and println! in a comment\nfn f() {}\n"),

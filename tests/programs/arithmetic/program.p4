@@ -89,6 +89,13 @@ control TestIngress(
                 r = 0xffff;
                 r[y[3:0]+:4] = 0;
             }
+            24: {
+                // Of what has been widened only zeros are left.
+                r = (bit<16>)((bit<64>)x >> 39);
+                r = r | (bit<16>)((bit<100>)headers.probe.a >> 70);
+                r = r | (bit<16>)((bit<64>)y)[47:40];
+                r = r | (bit<16>)((bit<48>)headers.probe.a)[47:33] | 0x0100;
+            }
         }
         headers.probe.result = r;
     }

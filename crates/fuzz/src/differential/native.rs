@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
-pub type Compilation = [SubjectKind; 4];
+pub type Compilation = [SubjectKind; 5];
 
 macro_rules! compilation {
     ($name:literal, $compiler:literal, $optimise:expr) => {
@@ -27,6 +27,10 @@ macro_rules! compilation {
             SubjectKind {
                 name: concat!($name, "-segments"),
                 make: |c| subject(c, $compiler, $optimise, Way::Segments),
+            },
+            SubjectKind {
+                name: concat!($name, "-mixed"),
+                make: |c| subject(c, $compiler, $optimise, Way::Mixed),
             },
             SubjectKind {
                 name: concat!($name, "-blocks"),
@@ -60,6 +64,8 @@ enum Way {
     PacketByPacket,
     /// Bursts whose packets wait for each other's tables.
     Segments,
+    /// The same, where large programs wait for every second table only.
+    Mixed,
     /// From block to block, alone.
     Blocks,
     /// Alone, with asynchronous blocks at an executor.
@@ -184,7 +190,11 @@ fn subject(
     let options = InstanceOptions {
         n_workers: if way == Way::Executor { 2 } else { 1 },
         seed: config.seed,
-        path: if way == Way::Segments { BurstPath::Segments } else { BurstPath::PacketByPacket },
+        path: match way {
+            Way::Segments => BurstPath::Segments,
+            Way::Mixed => BurstPath::Mixed,
+            Way::PacketByPacket | Way::Blocks | Way::Executor => BurstPath::PacketByPacket,
+        },
         table_size: config.load.table_size,
     };
     if way == Way::Executor && !built.layout().has_async() {
@@ -207,7 +217,9 @@ fn subject(
         }
         (Way::Executor, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => Box::new(on),
-        (Way::PacketByPacket | Way::Segments, _) => Box::new(OnStraight { bursts: Bursts::new(&config), on }),
+        (Way::PacketByPacket | Way::Segments | Way::Mixed, _) => {
+            Box::new(OnStraight { bursts: Bursts::new(&config), on })
+        }
     })
 }
 

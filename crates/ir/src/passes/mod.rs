@@ -5,12 +5,14 @@
 
 mod fold_constants;
 mod inline_procedures;
+mod pass_by_reference;
 mod propagate_copies;
 mod remove_dead;
 mod simplify_cfg;
 
 pub use fold_constants::fold_constants;
 pub use inline_procedures::{inline_called_once, inline_procedures};
+pub use pass_by_reference::pass_by_reference;
 pub use propagate_copies::propagate_copies;
 pub use remove_dead::remove_dead;
 pub use simplify_cfg::simplify_cfg;
@@ -29,10 +31,12 @@ pub const FOLD_CONSTANTS: Pass = Pass { name: "fold_constants", run: fold_consta
 pub const PROPAGATE_COPIES: Pass = Pass { name: "propagate_copies", run: propagate_copies };
 pub const REMOVE_DEAD: Pass = Pass { name: "remove_dead", run: remove_dead };
 pub const INLINE_CALLED_ONCE: Pass = Pass { name: "inline_called_once", run: inline_called_once };
+pub const PASS_BY_REFERENCE: Pass = Pass { name: "pass_by_reference", run: pass_by_reference };
 
 /// What every compilation runs, in this order.
 pub const DEFAULT: &[Pass] = &[
     INLINE_CALLED_ONCE,
+    PASS_BY_REFERENCE,
     FOLD_CONSTANTS,
     SIMPLIFY_CFG,
     PROPAGATE_COPIES,

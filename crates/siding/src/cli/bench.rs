@@ -143,6 +143,27 @@ pub struct BenchProgramsArgs {
     /// Only this one (repeatable)
     #[arg(long, value_name = "NAME", value_parser = ["l3_router", "srv6", "gtpu", "firewall", "sai"])]
     pub program: Vec<String>,
+    /// Times that all packets are run in a run
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
     #[command(flatten)]
     pub measure: MeasureArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchInstructionsArgs {
+    /// Not those of whole programs with full tables, which take most of the time
+    #[arg(long, conflicts_with = "record")]
+    pub quick: bool,
+    /// Compare with the figures in this file; more than 2 % above is an error
+    #[arg(long, value_name = "FILE")]
+    pub check: Option<PathBuf>,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
 }

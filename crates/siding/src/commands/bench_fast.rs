@@ -65,6 +65,11 @@ impl Benchmark {
     }
 }
 
+/// The executable of `forward` or `l2`.
+pub fn executable(name: &str, compiling: &Compiling) -> Result<PathBuf, Exit> {
+    if name == "l2" { &L2 } else { &FORWARD }.compile(compiling)
+}
+
 fn harness_args(size: u64, measure: &MeasureArgs, traffic: &TrafficArgs) -> Vec<String> {
     let flows = match traffic.flows {
         FlowsArg::Random => "random",

@@ -18,6 +18,9 @@ use std::time::Instant;
 use stf::StepKind;
 use syntax::{IncludeKind, LoadedFile, Loader};
 
+/// The function around compiled code, as valgrind finds its name.
+pub const COUNTED: &str = "*bench_programs*Ring*run*";
+
 const BURST: usize = 64;
 /// Room in front of a packet: what programs put there is less.
 const HEADROOM_BYTES: usize = 128;
@@ -80,7 +83,7 @@ impl Benchmark {
         })
     }
 
-    fn measure(&self, args: &MeasureArgs) -> Result<Line, Exit> {
+    fn measure(&self, args: &MeasureArgs, rounds: Option<u32>) -> Result<Line, Exit> {
         let loaded = self.load()?;
         let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(|e| bug(&e.to_string()))?;
         let (schema, config) = (Arc::new(schema), Config::default());
@@ -89,7 +92,7 @@ impl Benchmark {
         let n_entries = fill(&scene, &schema, &mut device, self.name)?;
         let mut ring = Ring::new(scene.packets);
         let mut bursts = Bursts::new(&config);
-        let n_rounds = if args.quick { 50 } else { 200 };
+        let n_rounds = rounds.map_or(if args.quick { 50 } else { 200 }, |n| n as usize);
         // Once for the caches and the branch predictors.
         ring.run(&mut device, &mut bursts, self.name)?;
         let n_runs = args.n_runs() as usize;
@@ -102,11 +105,18 @@ impl Benchmark {
             times.push(start.elapsed().as_secs_f64() * 1e9 / (n_rounds * ring.packets.len()) as f64);
         }
         times.sort_by(f64::total_cmp);
-        self.line(&times, n_entries, loaded.runnable.program.tables.len())
+        let n_processed = (1 + n_runs * n_rounds) * ring.packets.len();
+        self.line(&times, n_entries, loaded.runnable.program.tables.len(), n_processed)
     }
 
     /// `times` are sorted, in nanoseconds per packet.
-    fn line(&self, times: &[f64], n_entries: usize, n_tables: usize) -> Result<Line, Exit> {
+    fn line(
+        &self,
+        times: &[f64],
+        n_entries: usize,
+        n_tables: usize,
+        n_processed: usize,
+    ) -> Result<Line, Exit> {
         let (middle, least, most) = (times[times.len() / 2], times[0], times[times.len() - 1]);
         // Without a clock rate, cycles are nanoseconds.
         let ghz = processor_mhz().map_or(1.0, |mhz| mhz / 1e3);
@@ -114,7 +124,7 @@ impl Benchmark {
             "peer": "siding", "version": env!("CARGO_PKG_VERSION"), "work": self.name, "size": n_entries,
             "cycles": middle * ghz, "cycles_min": least * ghz, "cycles_max": most * ghz, "mpps": 1e3 / middle,
             "runs": times.len(), "tsc_ghz": ghz, "unit": "packet", "ns": middle, "tables": n_tables,
-            "spread": (most - least) / middle,
+            "spread": (most - least) / middle, "processed": n_processed,
         });
         Line::parse(&text.to_string()).map_err(|error| bug(&error))
     }
@@ -155,6 +165,7 @@ impl Ring {
     }
 
     /// All packets once. Programs change them, so each is put into its buffer first.
+    #[inline(never)]
     fn run(&mut self, device: &mut Device<Native>, bursts: &mut Bursts, name: &str) -> Result<(), Exit> {
         let (mut outputs, mut n_sent) = (Vec::new(), 0);
         for (slots, packets) in self.slots.chunks_mut(BURST).zip(self.packets.chunks(BURST)) {
@@ -189,7 +200,7 @@ fn measure(args: &BenchProgramsArgs) -> Result<(), Exit> {
     };
     let is_wanted = |name: &str| args.program.is_empty() || args.program.iter().any(|wanted| wanted == name);
     for program in PROGRAMS.iter().filter(|program| is_wanted(program.name)) {
-        let line = program.measure(&args.measure)?;
+        let line = program.measure(&args.measure, args.rounds)?;
         if let Some(goal) = program.goal {
             let mpps = line.number("mpps").unwrap_or(0.0);
             report.judge(&format!("{}_mpps", program.name), vec![(line.size, mpps)], Goal::AtLeast(goal));

@@ -8,6 +8,7 @@ mod bench_async_gcm;
 mod bench_chart;
 mod bench_compile;
 mod bench_fast;
+mod bench_instructions;
 mod bench_interp;
 mod bench_lines;
 mod bench_measure;
@@ -90,6 +91,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Bench(BenchCommand::Ternary(args)) => bench_tables::ternary(&args),
         Command::Bench(BenchCommand::Acl(args)) => bench_tables::acl(&args),
         Command::Bench(BenchCommand::Programs(args)) => bench_programs::run(&args),
+        Command::Bench(BenchCommand::Instructions(args)) => bench_instructions::run(&args),
         Command::Bench(BenchCommand::Async(args)) => bench_async::run(&args),
         Command::Bench(BenchCommand::Registers(args)) => bench_registers::run(&args),
         Command::Bench(BenchCommand::Sim(args)) => bench_sim::run(&args),

@@ -52,11 +52,14 @@ fn check_all(texts: &[Vec<u8>]) {
     }
 }
 
+/// Without optimisation every fourth: of each example others.
+const STEP: usize = if cfg!(debug_assertions) { 4 } else { 1 };
+
 #[test]
 fn every_prefix_of_the_examples() {
-    for path in examples() {
+    for (i, path) in examples().into_iter().enumerate() {
         let text = std::fs::read(path).unwrap();
-        let texts: Vec<Vec<u8>> = (0..text.len()).map(|n| text[..n].to_vec()).collect();
+        let texts: Vec<Vec<u8>> = (i % STEP..text.len()).step_by(STEP).map(|n| text[..n].to_vec()).collect();
         check_all(&texts);
     }
 }

@@ -79,6 +79,38 @@ pub(super) fn libraries_say_what_they_are(tree: &Tree, problems: &mut Vec<Proble
     }
 }
 
+/// Manifests leave out harnesses of tests where there are none; whoever adds the first one should hear of it.
+pub(super) fn tests_are_run(tree: &Tree, problems: &mut Vec<Problem>) {
+    for manifest in tree.files.iter().filter(|file| is_manifest(&file.path)) {
+        let home = manifest.path.trim_end_matches("Cargo.toml");
+        let main = format!("{home}src/main.rs");
+        let has_main = tree.get(&main).is_some();
+        let mut section = "";
+        for (i, line) in manifest.text.lines().enumerate() {
+            if line.starts_with('[') {
+                section = line;
+                continue;
+            }
+            // Where there are both, the library is the one file.
+            let is_of_section = |path: &str| match section {
+                "[lib]" if has_main => path == format!("{home}src/lib.rs"),
+                "[lib]" => path.starts_with(&format!("{home}src/")),
+                _ => path == main,
+            };
+            let needle = match line {
+                "test = false" => "#[cfg(test)]",
+                "doctest = false" => "/ ```",
+                _ => continue,
+            };
+            let mut sources = tree.rust().filter(|file| is_of_section(&file.path));
+            if let Some(file) = sources.find(|file| file.text.contains(needle)) {
+                let message = format!("leaves out tests that are there: {}", file.path);
+                problems.push(Problem::new(manifest, i + 1, message));
+            }
+        }
+    }
+}
+
 pub(super) fn licences(tree: &Tree, problems: &mut Vec<Problem>) {
     if let Some(workspace) = tree.get("Cargo.toml") {
         if !workspace.text.contains("license = \"Apache-2.0\"") {

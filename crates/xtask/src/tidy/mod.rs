@@ -35,6 +35,7 @@ type Rule = fn(&Tree, &mut Vec<Problem>);
 pub const RULES: &[Rule] = &[
     crates::arrows_point_upwards,
     crates::libraries_say_what_they_are,
+    crates::tests_are_run,
     crates::licences,
     text::purity,
     text::no_unsafe,

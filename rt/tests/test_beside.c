@@ -1,0 +1,272 @@
+/*
+ * Tables that are written while workers look things up: what is found was written for that key as a whole, it stays as it
+ * is until the worker's next boundary, and what nobody touches is always there.
+ */
+#include <pthread.h>
+
+#include "fixture.h"
+
+static const struct sd_control_ops *const ops = &sd_control_ops;
+
+enum { N_READERS = 2, N_STAY = 300, N_CHANGE = 100, N_COME = 3600, N_BURST = 32, N_BATCH = 20, MUCH = 2 };
+
+/* Counted entries expire, too; the others of exact tables lead to one-shots. */
+enum mix { LEAN, COUNTED, ONE_SHOTS, DIRECT, LPM, RANKED, N_MIXES };
+
+static const char *const names[N_MIXES] = {"lean", "counted", "one-shots", "direct", "lpm", "ranked"};
+
+/* What an entry leads to. */
+struct written {
+    uint32_t value, mask;
+    uint64_t generation, check;
+};
+
+_Static_assert(sizeof(struct written) == DATA_BYTES_MAX, "the data of an action");
+
+static struct fixture fixture;
+static enum mix mix;
+static bool is_done;
+
+/* --- Entries, by number: first those that stay, then those that are changed, then those that come and go --- */
+
+/* Those that come lie below those that are always there. */
+static bool is_below(void)
+{
+    return mix == LPM || mix == RANKED;
+}
+
+static uint32_t mask_of(uint32_t i)
+{
+    bool stays = i < N_STAY + N_CHANGE;
+    return !is_below() ? UINT32_MAX : stays ? 0xfffff000 : mix == LPM ? 0xffffff00 : 0xfffff0ff;
+}
+
+static uint32_t value_of(uint32_t i)
+{
+    if (!is_below())
+        return mix == DIRECT ? i : i * UINT32_C(2654435761);
+    if (i < N_STAY + N_CHANGE)
+        return i << 12;
+    i -= N_STAY + N_CHANGE;
+    uint32_t below = 1 + i / (N_STAY + N_CHANGE);
+    return i % (N_STAY + N_CHANGE) << 12 | (mix == LPM ? below << 8 : below);
+}
+
+static struct written written(uint32_t value, uint32_t mask, uint64_t generation)
+{
+    uint64_t check = (value + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (mask + generation * 3) * UINT64_C(0xff51afd7ed558ccd);
+    return (struct written){value, mask, generation, check};
+}
+
+/* The entry with this number as a view; what that points to is static. */
+static struct sd_entry_view view_of(uint32_t i, uint64_t generation)
+{
+    static struct written all[N_BATCH];
+    static uint32_t at;
+    static struct sd_weighted choices[N_BATCH][2];
+    struct written *data = &all[at % N_BATCH];
+    struct sd_weighted *weighted = choices[at++ % N_BATCH];
+    *data = written(value_of(i), mask_of(i), generation);
+    weighted[0] = weighted[1] = (struct sd_weighted){MUCH, 1, UINT32_MAX, (const uint8_t *)data};
+    return (struct sd_entry_view){
+        .value = (const uint8_t *)&data->value,
+        .mask = (const uint8_t *)&data->mask,
+        .priority = mix == RANKED ? 1 + (int32_t)(i % 7) * (i >= N_STAY + N_CHANGE) : 0,
+        .kind = mix == ONE_SHOTS ? SD_ENTRY_ONE_SHOT : SD_ENTRY_ACTION,
+        .what = mix == ONE_SHOTS ? 0 : MUCH,
+        .data = (const uint8_t *)data,
+        .n_weighted = mix == ONE_SHOTS ? 2 : 0,
+        .weighted = weighted,
+    };
+}
+
+/* --- Readers --- */
+
+struct reader {
+    pthread_t thread;
+    struct sd_worker *worker;
+    uint64_t n_hits, n_misses, n_stay_hits;
+};
+
+static void check_found(struct sd_found found, uint32_t key, struct written *seen)
+{
+    CHECK(found.action == MUCH);
+    memcpy(seen, found.data, sizeof *seen);
+    CHECK((key & seen->mask) == seen->value);
+    CHECK(seen->check == written(seen->value, seen->mask, seen->generation).check);
+}
+
+static void *read_on(void *context)
+{
+    struct reader *r = context;
+    struct sd_worker *w = r->worker;
+    const struct sd_table_type *type = &fixture.tables[0];
+    struct sd_packet packet = fixture.packet;
+    uint64_t random = w->index + 1, last_generation[N_CHANGE] = {0};
+    while (!__atomic_load_n(&is_done, __ATOMIC_RELAXED)) {
+        sd_epoch_pass(w->instance->epochs, w->index);
+        uint32_t numbers[N_BURST], keys[N_BURST];
+        struct sd_asked asked[N_BURST];
+        struct sd_found found[N_BURST];
+        struct written seen[N_BURST];
+        for (uint32_t i = 0; i < N_BURST; i++) {
+            numbers[i] = (uint32_t)below(&random, i % 2 ? N_STAY + N_CHANGE : N_STAY + N_CHANGE + N_COME);
+            keys[i] = value_of(numbers[i]) | ((uint32_t)check_random(&random) & ~mask_of(numbers[i]));
+            asked[i] = (struct sd_asked){NULL, 0};
+            if (i % 4 < 2)
+                sd_table_ask(w, 0, type, &keys[i], type->key_bytes, SD_FAR, &asked[i]);
+        }
+        for (uint32_t i = 0; i < N_BURST; i++)
+            if (i % 4 < 2)
+                sd_table_approach(w, 0, type, type->key_bytes, &asked[i]);
+        for (uint32_t i = 0; i < N_BURST; i++)
+            if (i % 4 < 2)
+                sd_table_arrive(w, 0, type, &keys[i], type->key_bytes, &asked[i]);
+        for (uint32_t i = 0; i < N_BURST; i++) {
+            if (i % 4 < 2)
+                found[i] = sd_table_answer(w, &packet, 0, type, &keys[i], type->key_bytes, &asked[i], random);
+            else
+                found[i] = sd_table_lookup(w, &packet, 0, type, &keys[i], type->key_bytes, random);
+            if (!found[i].hit) {
+                CHECK(numbers[i] >= N_STAY + N_CHANGE && !is_below());
+                r->n_misses++;
+                continue;
+            }
+            r->n_hits++;
+            check_found(found[i], keys[i], &seen[i]);
+            if (is_below() && seen[i].mask != mask_of(0))
+                continue;
+            r->n_stay_hits += numbers[i] < N_STAY;
+            if (numbers[i] < N_STAY) {
+                CHECK(seen[i].generation == 0);
+            } else if (numbers[i] < N_STAY + N_CHANGE) {
+                uint64_t *last = &last_generation[numbers[i] - N_STAY];
+                /* What was asked for first may be answered with what was there then. */
+                CHECK(seen[i].generation >= *last || i % 4 < 2);
+                if (seen[i].generation > *last)
+                    *last = seen[i].generation;
+            }
+        }
+        /* It is still as it was. */
+        for (uint32_t i = 0; i < N_BURST; i++)
+            CHECK(!found[i].hit || memcmp(&seen[i], found[i].data, sizeof seen[i]) == 0);
+        if (below(&random, 64) == 0)
+            sd_epoch_idle(w->instance->epochs, w->index);
+    }
+    sd_epoch_idle(w->instance->epochs, w->index);
+    return NULL;
+}
+
+/* --- The writer --- */
+
+static void write_on(uint32_t n_rounds)
+{
+    static bool is_there[N_COME];
+    uint64_t state = mix + 1, handle;
+    bool can_modify = ops->table_beside(fixture.instance, 0) & SD_BESIDE_MODIFY;
+    memset(is_there, 0, sizeof is_there);
+    for (uint32_t round = 1; round <= n_rounds; round++) {
+        for (uint32_t i = 0; can_modify && i < N_CHANGE; i++) {
+            struct sd_entry_view view = view_of(N_STAY + i, round);
+            CHECK(ops->table_modify(fixture.instance, 0, &view, round, &handle) == SD_OK);
+        }
+        for (uint32_t i = 0; i < 200; i++) {
+            uint32_t at = (uint32_t)below(&state, N_COME);
+            struct sd_entry_view view = view_of(N_STAY + N_CHANGE + at, round);
+            if (is_there[at])
+                CHECK(ops->table_remove(fixture.instance, 0, &view) == SD_OK);
+            else
+                CHECK(ops->table_insert(fixture.instance, 0, &view, round, &handle) == SD_OK);
+            is_there[at] = !is_there[at];
+        }
+        struct sd_entry_view views[N_BATCH];
+        uint64_t handles[N_BATCH];
+        uint8_t statuses[N_BATCH];
+        uint32_t from = (uint32_t)below(&state, N_COME - N_BATCH), n = 0;
+        for (uint32_t i = 0; i < N_BATCH; i++) {
+            views[i] = view_of(N_STAY + N_CHANGE + from + i, round);
+            n += !is_there[from + i];
+            is_there[from + i] = true;
+        }
+        CHECK(ops->table_insert_batch(fixture.instance, 0, views, N_BATCH, round, handles, statuses) == n);
+        uint64_t expired[4];
+        ops->table_take_expired(fixture.instance, 0, round, expired, SD_ARRAY_LEN(expired));
+    }
+}
+
+static void describe(void)
+{
+    fixture_begin(&fixture);
+    struct sd_table_type *type = fixture_table(&fixture, 1 << 20);
+    static const uint32_t kinds[N_MIXES] = {[LPM] = SD_MATCH_LPM, [RANKED] = SD_MATCH_TERNARY};
+    fixture_key(type, fixture.keys[0], kinds[mix], mix == DIRECT ? 12 : 32, mix == DIRECT ? 2 : 4, 0);
+    type->has_idle_timeout = mix == COUNTED;
+    type->has_direct_counter = mix == COUNTED;
+    type->direct_counter_unit = SD_UNIT_PACKETS;
+    if (mix == ONE_SHOTS) {
+        fixture.pipeline.n_objects = 1;
+        fixture.objects[0] = (struct sd_object_type){.kind = SD_OBJECT_ACTION_SELECTOR, .data_bytes = DATA_BYTES_MAX};
+        type->profile = 0;
+    }
+}
+
+static void run(uint32_t n_rounds)
+{
+    describe();
+    fixture_create(&fixture, N_READERS);
+    struct sd_instance *instance = fixture.instance;
+    uint64_t handle;
+    uint32_t beside = ops->table_beside(instance, 0), wanted = SD_BESIDE_INSERT | SD_BESIDE_REMOVE | SD_BESIDE_EXPIRE;
+    CHECK((beside & wanted) == wanted);
+    CHECK(!(beside & SD_BESIDE_MODIFY) == (mix != LEAN && mix != ONE_SHOTS && mix != DIRECT) && !(beside & SD_BESIDE_READ) == (mix == COUNTED));
+    uint64_t handles[N_STAY];
+    for (uint32_t i = 0; i < N_STAY + N_CHANGE; i++) {
+        struct sd_entry_view view = view_of(i, 0);
+        CHECK(ops->table_insert(instance, 0, &view, 0, &handle) == SD_OK);
+        if (i < N_STAY)
+            handles[i] = handle;
+    }
+    __atomic_store_n(&is_done, false, __ATOMIC_RELAXED);
+    struct reader readers[N_READERS];
+    for (uint32_t i = 0; i < N_READERS; i++) {
+        readers[i] = (struct reader){.worker = sd_instance_worker(instance, i)};
+        CHECK(pthread_create(&readers[i].thread, NULL, read_on, &readers[i]) == 0);
+    }
+    write_on(n_rounds);
+    __atomic_store_n(&is_done, true, __ATOMIC_RELAXED);
+    uint64_t n_hits = 0, n_misses = 0, n_stay_hits = 0, n_counted = 0;
+    for (uint32_t i = 0; i < N_READERS; i++) {
+        CHECK(pthread_join(readers[i].thread, NULL) == 0);
+        n_hits += readers[i].n_hits;
+        n_misses += readers[i].n_misses;
+        n_stay_hits += readers[i].n_stay_hits;
+    }
+    if (n_hits == 0 || (n_misses == 0) != is_below() || n_stay_hits == 0) {
+        fprintf(stderr, "%s: nobody has looked\n", names[mix]);
+        abort();
+    }
+    for (uint32_t i = 0; mix == COUNTED && i < N_STAY; i++) {
+        struct sd_count count;
+        CHECK(ops->direct_count(instance, 0, handles[i], &count) == SD_OK);
+        n_counted += count.n_packets;
+    }
+    CHECK(mix != COUNTED || n_counted == n_stay_hits);
+    /* What was taken out can be used again as soon as nobody runs packets. */
+    struct sd_table *t = &instance->tables[0];
+    sd_slots_collect(t);
+    sd_slots_collect(t);
+    CHECK(t->removed_slot == SD_NO_SLOT && t->waiting_slot == SD_NO_SLOT && t->limbo.n == 0);
+    fixture_end(&fixture);
+}
+
+int main(void)
+{
+#if defined(__OPTIMIZE__) && !defined(SD_EXACT_ATOMIC_TAGS)
+    uint32_t n_rounds = 150;
+#else
+    uint32_t n_rounds = 30;
+#endif
+    for (mix = 0; mix < N_MIXES; mix++)
+        run(n_rounds);
+    return 0;
+}
