@@ -142,12 +142,13 @@ static bool breakdown(size_t n_runs)
             ucontext[at] = alone_ucontext(&s, flights[f]) - here;
             alone[at] = here;
         }
-        char extra[200];
-        snprintf(extra, sizeof extra, "\"unit\":\"packet\",\"context_bytes\":%u,\"head_bytes\":%u",
+        char sizes[100], extra[200];
+        snprintf(sizes, sizeof sizes, "\"unit\":\"packet\",\"context_bytes\":%u,\"head_bytes\":%u",
                  sd_pipeline.asyncs[0].context_bytes, sd_pipeline.asyncs[0].head_bytes);
+        snprintf(extra, sizeof extra, "%s,\"difference\":true", sizes);
         peer_print("siding", "0", "suspend", flights[f], suspend, n_runs, extra);
         peer_print("ucontext", "0", "suspend", flights[f], ucontext, n_runs, extra);
-        peer_print("siding", "0", "inline", flights[f], alone, n_runs, extra);
+        peer_print("siding", "0", "inline", flights[f], alone, n_runs, sizes);
     }
     return true;
 }

@@ -127,7 +127,7 @@ static inline void peer_print(const char *peer, const char *version, const char 
            "\"cycles_min\":%.1f,"
            "\"cycles_max\":%.1f,\"mpps\":%.3f,\"runs\":%zu,\"tsc_ghz\":%.3f,%s}\n",
            peer, version, work, (unsigned long long)size, cycles, runs[0], runs[n_runs - 1],
-           peer_tsc_ghz() * 1e3 / cycles, n_runs, peer_tsc_ghz(), extra);
+           cycles > 0 ? peer_tsc_ghz() * 1e3 / cycles : 0.0, n_runs, peer_tsc_ghz(), extra);
     fflush(stdout);
 }
 

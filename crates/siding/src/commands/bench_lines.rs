@@ -22,8 +22,12 @@ impl Line {
         let all: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
         let string =
             |key: &str| all[key].as_str().map(str::to_owned).ok_or_else(|| wrong(&format!("no `{key}`")));
-        let number =
-            |key: &str| all[key].as_f64().filter(|n| *n > 0.0).ok_or_else(|| wrong(&format!("no `{key}`")));
+        // What is left of two measurements may be lost between them.
+        let is_difference = all["difference"] == true;
+        let number = |key: &str| {
+            let is_possible = |n: &f64| n.is_finite() && (is_difference || *n > 0.0);
+            all[key].as_f64().filter(is_possible).ok_or_else(|| wrong(&format!("no `{key}`")))
+        };
         Ok(Line {
             peer: string("peer")?,
             work: string("work")?,
@@ -102,6 +106,8 @@ mod tests {
         assert_eq!(lines.len(), 1);
         assert_eq!((lines[0].peer.as_str(), lines[0].size, lines[0].cycles), ("a", 10, 12.5));
         assert_eq!((lines[0].word("path"), lines[0].word("mix"), lines[0].n_packets()), ("auto", "", 7));
+        let text = r#"{"peer":"a","work":"l2","size":1,"cycles":-3,"cycles_min":-4,"cycles_max":0,"difference":true}"#;
+        assert_eq!(Line::parse(text).unwrap().cycles, -3.0);
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl Report {
                 format!("{:.1}", line.cycles),
                 format!("{:.1}", line.cycles_min),
                 format!("{:.2}", line.number("mpps").unwrap_or(0.0)),
-                format!("{:.0} %", (most - line.cycles_min) / line.cycles * 100.0),
+                format!("{:.0} %", (most - line.cycles_min) / line.cycles.abs() * 100.0),
             ]);
             if shows_drops {
                 let percent = |key| format!("{:.1} %", line.number(key).unwrap_or(0.0) * 100.0);
