@@ -55,43 +55,31 @@ struct sd_kept {
     uint32_t n_bytes;
 };
 
-/* How a burst goes. */
-enum sd_way {
-    /* Packet by packet. */
-    SD_WAY_STRAIGHT,
-    /* In stages, where what is asked for is read at once. */
-    SD_WAY_NEAR,
-    /* In stages, where it is announced. */
-    SD_WAY_FAR
-};
-
-/*
- * Where packets wait once at most, stages cost less than what each packet does at once: more of them overlap. The more
- * often packets wait, the more that costs.
- */
-SD_INLINE enum sd_way sd_burst_way(const struct sd_worker *w, uint32_t n_points)
+/* Whether a burst goes in stages whatever the tables hold: as it is told, or because it has been begun so. */
+SD_INLINE bool sd_burst_must_wait(const struct sd_worker *w)
 {
-    const struct sd_instance *instance = w->instance;
-    /* A burst that has been begun goes on as any. */
-    if (w->n_burst_left || instance->path == SD_PATH_BURSTS || instance->path == SD_PATH_MIXED)
-        return SD_WAY_FAR;
-    if (instance->path != SD_PATH_AUTO)
-        return SD_WAY_STRAIGHT;
-    if (__atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_points * SD_NEAR_BYTES)
-        return SD_WAY_FAR;
-    return n_points == 1 ? SD_WAY_NEAR : SD_WAY_STRAIGHT;
+    uint32_t path = w->instance->path;
+    return w->n_burst_left || path == SD_PATH_BURSTS || path == SD_PATH_MIXED;
 }
 
-/* Of large programs, which wait only for those of these tables that are far. */
-SD_INLINE enum sd_way sd_burst_way_of(const struct sd_worker *w, const uint16_t *tables, uint32_t n_tables)
+/* Whether a burst goes in stages; otherwise packet by packet, which costs less where nothing has to be waited for. */
+SD_INLINE bool sd_burst_waits(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
-    if (w->n_burst_left || instance->path == SD_PATH_BURSTS || instance->path == SD_PATH_MIXED)
-        return SD_WAY_FAR;
-    for (uint32_t i = 0; instance->path == SD_PATH_AUTO && i < n_tables; i++)
+    uint64_t n_near = n_points * SD_NEAR_BYTES;
+    return sd_burst_must_wait(w) ||
+           (instance->path == SD_PATH_AUTO && __atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_near);
+}
+
+/* The same of large programs, which wait only for those of these tables that are far. */
+SD_INLINE bool sd_burst_waits_for(const struct sd_worker *w, const uint16_t *tables, uint32_t n_tables)
+{
+    if (sd_burst_must_wait(w))
+        return true;
+    for (uint32_t i = 0; w->instance->path == SD_PATH_AUTO && i < n_tables; i++)
         if (sd_table_is_far(w, tables[i]))
-            return SD_WAY_FAR;
-    return SD_WAY_STRAIGHT;
+            return true;
+    return false;
 }
 
 SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const struct sd_buffer *from, uint32_t flag)

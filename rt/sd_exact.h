@@ -147,7 +147,7 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_entry(struct sd_exact_shape shape, uint8_t *b
     return bucket + SD_EXACT_TAGS_BYTES + lane * sd_exact_entry_bytes(shape);
 }
 
-/* --- Hash: the highest bits are the directory's, 32 bits from bit 8 on the bucket's, the lowest 16 the tag --- */
+/* --- Hash: the highest bits are the directory's, the lowest 16 the tag; of the lowest 32 the highest say the bucket --- */
 
 #define SD_EXACT_N_SECRETS(key_bytes) (10 * (((size_t)(key_bytes) + 15) / 16) + 10)
 
@@ -185,7 +185,12 @@ SD_ALWAYS_INLINE uint64_t sd_exact_hash(const uint64_t *secrets, const uint8_t *
     hash = SD_EXACT_TEST_HASH(hash);
 #endif
     /* A tag in use has its highest bit. */
-    return hash | 0x8000;
+    hash |= 0x8000;
+#ifdef SD_EXACT_AES
+    /* Else compilers set that bit once more in each part of it. */
+    __asm__("" : "+r"(hash));
+#endif
+    return hash;
 }
 
 #define SD_EXACT_EMPTY 0u
@@ -304,37 +309,57 @@ SD_ALWAYS_INLINE void sd_exact_set_home(uint8_t *bucket, uint32_t home)
 
 /* --- Where keys are at home --- */
 
-/* Loads through which others go: x86 keeps their order, and compilers then need not forget what else they know. */
-#if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
-#define SD_EXACT_LOAD(at) (*(const volatile uint64_t *)(at))
-#else
-#define SD_EXACT_LOAD(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
-#endif
-
-/* A cell of the directory: the address of a segment's first bucket, and the number of buckets in 16 bits above. */
-#define SD_EXACT_ADDRESS ((UINT64_C(1) << 48) - 1)
-
-SD_ALWAYS_INLINE uint64_t sd_exact_cell(const struct sd_exact *t, uint64_t hash)
+/* Loads through which others go: x86 keeps their order, and compilers then need not forget what else they know. What is
+   loaded is kept, so that it is one value however often it is used. */
+SD_ALWAYS_INLINE uint64_t sd_exact_load(const uint64_t *at)
 {
-    uint64_t directory = SD_EXACT_LOAD(&t->directory);
-    const uint64_t *cells = (const uint64_t *)(uintptr_t)(directory & ~UINT64_C(63));
-    return SD_EXACT_LOAD(&cells[hash >> (directory & 63)]);
+#if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
+    uint64_t word = *at;
+    __asm__("" : "+r"(word));
+    return word;
+#else
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* A cell of the directory: the number of a segment's buckets in 16 bits, and above them the address of the first. */
+SD_ALWAYS_INLINE uint64_t sd_exact_cell_to(const void *buckets, uint32_t n_buckets)
+{
+    return (uint64_t)(uintptr_t)buckets << 16 | n_buckets;
 }
 
 SD_ALWAYS_INLINE uint8_t *sd_exact_buckets(uint64_t cell)
 {
-    return (uint8_t *)(uintptr_t)(cell & SD_EXACT_ADDRESS);
+    return (uint8_t *)(uintptr_t)(cell >> 16);
 }
 
-SD_ALWAYS_INLINE uint32_t sd_exact_home_index(uint64_t hash, uint64_t n_buckets)
+SD_ALWAYS_INLINE uint32_t sd_exact_n_buckets(uint64_t cell)
 {
-    return (uint32_t)((uint64_t)(uint32_t)(hash >> 8) * n_buckets >> 32);
+    return (uint16_t)cell;
+}
+
+SD_ALWAYS_INLINE uint64_t sd_exact_cell(const struct sd_exact *t, uint64_t hash)
+{
+    uint64_t directory = sd_exact_load(&t->directory);
+    const uint64_t *cells = (const uint64_t *)(uintptr_t)(directory & ~UINT64_C(63));
+    return sd_exact_load(&cells[hash >> (directory & 63)]);
+}
+
+/* What says the bucket: buckets of a segment are in the order of these bits. */
+SD_ALWAYS_INLINE uint32_t sd_exact_home_bits(uint64_t hash)
+{
+    return (uint32_t)hash;
+}
+
+SD_ALWAYS_INLINE uint32_t sd_exact_home_index(uint64_t hash, uint32_t n_buckets)
+{
+    return (uint32_t)((uint64_t)sd_exact_home_bits(hash) * n_buckets >> 32);
 }
 
 SD_ALWAYS_INLINE uint8_t *sd_exact_home_of(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
 {
     uint64_t cell = sd_exact_cell(t, hash);
-    return sd_exact_buckets(cell) + (size_t)sd_exact_home_index(hash, cell >> 48) * sd_exact_bucket_bytes(shape);
+    return sd_exact_buckets(cell) + (size_t)sd_exact_home_index(hash, sd_exact_n_buckets(cell)) * sd_exact_bucket_bytes(shape);
 }
 
 SD_ALWAYS_INLINE struct sd_exact_segment *sd_exact_segment_of(uint64_t cell)
@@ -373,7 +398,7 @@ static SD_UNUSED __attribute__((noinline)) uint8_t *sd_exact_search(const struct
                                                                     struct sd_exact_place *place)
 {
     uint64_t cell = sd_exact_cell(t, hash);
-    uint32_t n_buckets = (uint32_t)(cell >> 48), index = sd_exact_home_index(hash, n_buckets);
+    uint32_t n_buckets = sd_exact_n_buckets(cell), index = sd_exact_home_index(hash, n_buckets);
     uint8_t *buckets = sd_exact_buckets(cell);
     uint8_t *home_bucket = buckets + (size_t)index * t->bucket_bytes;
     uint32_t home = sd_exact_home(home_bucket), before;
@@ -419,7 +444,7 @@ SD_LOCAL uint8_t *sd_exact_find_word(const struct sd_exact *t, struct sd_exact_s
                                      uint64_t word, uint64_t mask)
 {
     uint64_t cell = sd_exact_cell(t, hash);
-    uint32_t n_buckets = (uint32_t)(cell >> 48), index = sd_exact_home_index(hash, n_buckets);
+    uint32_t n_buckets = sd_exact_n_buckets(cell), index = sd_exact_home_index(hash, n_buckets);
     uint8_t *buckets = sd_exact_buckets(cell);
     uint32_t reach = SD_EXACT_HOME_REACH(sd_exact_home(buckets + (size_t)index * t->bucket_bytes));
     for (uint32_t i = 0; i <= reach; i++) {

@@ -340,7 +340,7 @@ SD_LOCAL uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need need)
 SD_LOCAL void sd_exact_lead_to(struct sd_exact *t, uint64_t prefix, const struct sd_exact_segment *segment)
 {
     uint64_t *cells = sd_exact_cells(t);
-    uint64_t cell = (uint64_t)(uintptr_t)(segment + 1) | (uint64_t)segment->n_buckets << 48;
+    uint64_t cell = sd_exact_cell_to(segment + 1, segment->n_buckets);
     uint64_t first = prefix >> (64 - sd_exact_depth(t));
     for (uint64_t i = 0; i < (uint64_t)1 << (sd_exact_depth(t) - segment->depth); i++)
         __atomic_store_n(&cells[first + i], cell, __ATOMIC_RELEASE);

@@ -34,7 +34,7 @@ struct sd_exact_seen {
 SD_LOCAL uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t cell,
                                              uint32_t index, uint64_t from, struct sd_exact_seen *seen)
 {
-    uint32_t n_buckets = (uint32_t)(cell >> 48), n;
+    uint32_t n_buckets = sd_exact_n_buckets(cell), n;
     uint8_t *buckets = sd_exact_buckets(cell), *home_bucket = buckets + (size_t)index * t->bucket_bytes;
     uint32_t home = sd_exact_home(home_bucket), before;
     do {
@@ -48,7 +48,7 @@ SD_LOCAL uint32_t sd_exact_scan_home(const struct sd_exact *t, struct sd_exact_s
                     continue;
                 const uint8_t *key = sd_exact_entry(shape, bucket, lane);
                 uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
-                if (sd_exact_home_index(hash, n_buckets) == index && (uint32_t)(hash >> 8) >= from &&
+                if (sd_exact_home_index(hash, n_buckets) == index && sd_exact_home_bits(hash) >= from &&
                     n < SD_EXACT_SCAN_MIN)
                     seen[n++] = (struct sd_exact_seen){key, key + sd_exact_value_at(shape)};
             }
@@ -70,7 +70,7 @@ SD_LOCAL uint32_t sd_exact_scan(const struct sd_exact *t, struct sd_exact_shape 
     while (!cursor->is_done && n + SD_EXACT_SCAN_MIN <= n_max) {
         uint64_t cell = sd_exact_cell(t, cursor->prefix);
         uint32_t depth = sd_exact_segment_of(cell)->depth;
-        uint64_t n_buckets = cell >> 48, last = depth ? cursor->prefix | UINT64_MAX >> depth : UINT64_MAX;
+        uint64_t n_buckets = sd_exact_n_buckets(cell), last = depth ? cursor->prefix | UINT64_MAX >> depth : UINT64_MAX;
         if (!cursor->is_inside) {
             cursor->is_inside = true;
             cursor->last = last;

@@ -72,7 +72,7 @@ SD_ALWAYS_INLINE bool sd_exact_room_in(const struct sd_exact *t, struct sd_exact
 {
     uint64_t cell = sd_exact_cell(t, hash);
     room->segment = sd_exact_segment_of(cell);
-    uint32_t n_buckets = (uint32_t)(cell >> 48);
+    uint32_t n_buckets = sd_exact_n_buckets(cell);
     return sd_exact_slot(sd_exact_buckets(cell), n_buckets, sd_exact_bucket_bytes(shape),
                          sd_exact_home_index(hash, n_buckets), &room->place, &room->distance);
 }

@@ -515,9 +515,9 @@ SD_ALWAYS_INLINE bool sd_table_is_far(const struct sd_worker *w, uint32_t table)
 }
 
 /*
- * A lookup in two steps (and two more between them where memory is far), so that other packets run while the memory comes. `type` is that of the table and
- * `key_bytes` the size that it says, constants of the program: what the table lacks costs nothing. What is near is not
- * asked for but read.
+ * A lookup in two steps, and two more between them where memory is far, so that other packets run while the memory comes.
+ * `type` is that of the table and `key_bytes` the size that it says, constants of the program: what the table lacks costs
+ * nothing. What is near is not asked for but read.
  */
 SD_ALWAYS_INLINE void sd_table_ask(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
                                    const void *key, uint32_t key_bytes, enum sd_distance distance,
@@ -737,14 +737,22 @@ SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_
     return sd_table_hit_slot(w, packet, table, type, slot, selector_hash);
 }
 
+/* Whoever calls counts the lookup. */
+SD_ALWAYS_INLINE struct sd_found sd_table_look(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+                                               const struct sd_table_type *type, const void *key, uint32_t key_bytes,
+                                               uint64_t selector_hash)
+{
+    struct sd_asked asked = {NULL, 0};
+    sd_table_ask(w, table, type, key, key_bytes, SD_NEAR, &asked);
+    return sd_table_answer(w, packet, table, type, key, key_bytes, &asked, selector_hash);
+}
+
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
                                                  uint32_t key_bytes, uint64_t selector_hash)
 {
-    struct sd_asked asked = {NULL, 0};
-    sd_table_ask(w, table, type, key, key_bytes, SD_NEAR, &asked);
     w->table_counts[table].n_lookups++;
-    return sd_table_answer(w, packet, table, type, key, key_bytes, &asked, selector_hash);
+    return sd_table_look(w, packet, table, type, key, key_bytes, selector_hash);
 }
 
 /* Of the packet under way: green where no entry was hit. */

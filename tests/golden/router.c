@@ -544,7 +544,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
 
 #line 546 "router.c"
 /* p4_Router up to where packets wait */
-SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
+SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -576,7 +576,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
                 /* Router.routes.apply(): waits for memory */
                 {
                     c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    sd_table_ask(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, distance, &c->at_0.asked);
+                    sd_table_ask(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, SD_FAR, &c->at_0.asked);
                     c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
                     c->at_0.headers_ethernet_source = s->headers.ethernet.source;
                     c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
@@ -603,7 +603,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
 
 #line 605 "router.c"
 /* p4_Router after the wait for Router.routes */
-SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, enum sd_distance distance)
+SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -881,10 +881,8 @@ SD_ALWAYS_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4_state state = {}, *s = &state;
     uint32_t next = p4_enter(w, p, s), end;
-    if (SD_UNLIKELY(next == SD_ODD))
-        return p4_odd(w, p);
     if (SD_UNLIKELY(next != SD_GOES_ON))
-        return next;
+        return next == SD_ODD ? p4_odd(w, p) : next;
     end = p4_Router(w, p, s);
     next = p4_after_ingress(w, p, s, end);
     if (next != SD_GOES_ON)
@@ -895,7 +893,7 @@ SD_ALWAYS_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
 }
 
 /* A packet's way from its arrival up to its first wait. */
-SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, enum sd_distance distance)
+SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
 {
     struct p4_context *c = &b->contexts[i];
     struct p4_state state = {}, *s = &state;
@@ -904,7 +902,7 @@ SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet
     next = p4_enter(w, p, s);
     if (SD_UNLIKELY(next != SD_GOES_ON))
         return next;
-    end = p4_Router__start(w, p, s, c, distance);
+    end = p4_Router__start(w, p, s, c);
     if (end >= SD_END_WAITS)
         return SD_WAITS + (end - SD_END_WAITS);
     next = p4_after_ingress(w, p, s, end);
@@ -923,14 +921,14 @@ SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet
 }
 
 /* From the answer of Router.routes up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, enum sd_distance distance)
+SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
 {
     struct p4_context *c = &b->contexts[i];
     struct p4_state state = {}, *s = &state;
     uint32_t end, next;
     (void)c;
     sd_take_back(w, &c->kept);
-    end = p4_Router__after_0(w, p, s, c, distance);
+    end = p4_Router__after_0(w, p, s, c);
     if (end >= SD_END_WAITS)
         return SD_WAITS + (end - SD_END_WAITS);
     next = p4_after_ingress(w, p, s, end);
@@ -949,7 +947,7 @@ SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, s
 }
 
 /* Bursts of packets, each stage for all that have come to it. */
-SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n, enum sd_distance distance)
+static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
     struct p4_burst *b = w->burst;
     uint32_t n_done = 0;
@@ -968,7 +966,7 @@ SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packe
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            const uint32_t next = p4_stage_arrival(w, &burst[i], b, i, distance);
+            const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);
             odd |= (uint64_t)(next == SD_ODD) << i;
             if (SD_UNLIKELY(next != SD_WAITS + 0))
                 at_0 &= ~(UINT64_C(1) << i);
@@ -982,17 +980,17 @@ SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packe
             }
         }
         w->table_counts[1].n_lookups += (uint64_t)__builtin_popcountll(at_0);
-        for (uint64_t set = distance == SD_FAR ? at_0 : 0; set; set &= set - 1) {
+        for (uint64_t set = at_0; set; set &= set - 1) {
             struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
             sd_table_approach(w, 1, &p4_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
-        for (uint64_t set = distance == SD_FAR ? at_0 : 0; set; set &= set - 1) {
+        for (uint64_t set = at_0; set; set &= set - 1) {
             struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
             sd_table_arrive(w, 1, &p4_tables[1], &c->at_0.key, sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
-            const uint32_t next = p4_stage_0(w, &burst[i], b, i, distance);
+            const uint32_t next = p4_stage_0(w, &burst[i], b, i);
             leaving |= (uint64_t)(next == SD_LEAVES) << i;
         }
         if (SD_UNLIKELY(leaving)) {
@@ -1008,29 +1006,15 @@ SD_ALWAYS_INLINE uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packe
     return n_done;
 }
 
-static uint32_t p4_process_near(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
-{
-    return p4_process_bursts(w, packets, n, SD_NEAR);
-}
-
-static uint32_t p4_process_far(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
-{
-    return p4_process_bursts(w, packets, n, SD_FAR);
-}
-
 static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    switch (sd_burst_way(w, 1)) {
-    case SD_WAY_FAR:
-        return p4_process_far(w, packets, n);
-    case SD_WAY_NEAR:
-        return p4_process_near(w, packets, n);
-    case SD_WAY_STRAIGHT:
-        break;
-    }
+    if (sd_burst_waits(w, 1))
+        return p4_process_bursts(w, packets, n);
     struct sd_packet *const last = packets + n;
+    const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;
     for (struct sd_packet *p = packets; p < last; p++) {
-        __builtin_prefetch((last - p > SD_PREFETCH_PACKETS ? p + SD_PREFETCH_PACKETS : p)->data);
+        __builtin_prefetch(ahead->data);
+        ahead = ahead + 1 < last ? ahead + 1 : ahead;
         if (SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES))
             return (uint32_t)(p - packets) + 1;
     }

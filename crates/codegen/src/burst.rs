@@ -8,13 +8,13 @@ use crate::cx::Cx;
 use crate::func::Func;
 use crate::homes::{Home, Owner};
 use crate::names::{Unique, identifier};
-use crate::plan::{Kept, Origin, Plan};
+use crate::plan::{Kept, Origin, Plan, Waiting};
 use crate::types::size_bytes;
 use crate::{program, straight};
 use arch::BlockRole;
 use ir::layout::Leaf;
 use ir::lookup::index;
-use ir::{BlockId, MatchKind, NodeId, TableId, Type, VarId};
+use ir::{BlockId, Graph, MatchKind, NodeId, TableId, TerminatorKind, Type, VarId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -166,7 +166,7 @@ pub(crate) fn keep(cx: &Cx<'_>, plan: &Plan, point: usize, out: &mut Code) {
             out.line(format!("w->table_counts[{}].n_lookups++;", index(id)));
         }
         let name = segment_name(cx, waiting.block, Some(point));
-        out.line(format!("return {name}(w, p, s, c, distance);"));
+        out.line(format!("return {name}(w, p, s, c);"));
         out.close("");
     }
     store_worker(cx, out);
@@ -177,6 +177,29 @@ fn counted(plan: &Plan, point: usize) -> impl Iterator<Item = TableId> + '_ {
     let table = plan.points[point].table;
     let certain = plan.early.iter().filter(move |early| early.leader == table && early.is_certain);
     std::iter::once(table).chain(certain.map(|early| early.table))
+}
+
+/// The tables that each packet looks up whose ingress begins.
+pub(crate) fn first_tables<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = TableId> + 'c {
+    let ingress = cx.program.block(BlockRole::Ingress);
+    let plan = cx.plan.filter(|_| cx.asynchronous.is_none());
+    let first = plan.zip(ingress).and_then(|(plan, ingress)| {
+        let graph = &cx.program.blocks[ingress].graph;
+        let is_first = |point: &Waiting| point.block == ingress && point.node == graph.entry;
+        Some((plan, plan.points.iter().position(is_first)?))
+    });
+    first.into_iter().flat_map(|(plan, point)| counted(plan, point)).filter(|id| is_applied_once(cx, *id))
+}
+
+/// At one place, to which a packet comes back only when its block begins again.
+fn is_applied_once(cx: &Cx<'_>, id: TableId) -> bool {
+    let graphs = cx.program.graphs().flat_map(|graph| graph.nodes.iter().map(move |(node, _)| (graph, node)));
+    let sites: Vec<_> = graphs.filter(|(graph, node)| applies(graph, *node, id)).collect();
+    matches!(sites[..], [(graph, node)] if !crate::early::is_in_loop(graph, node))
+}
+
+fn applies(graph: &Graph, node: NodeId, id: TableId) -> bool {
+    matches!(&graph.node(node).terminator.kind, TerminatorKind::Apply { table, .. } if *table == id)
 }
 
 /// Whether requests or buffers of the worker may matter after a wait.
@@ -235,8 +258,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
 
 fn segment_head(cx: &Cx<'_>, name: &str) -> String {
     format!(
-        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c, \
-         enum sd_distance distance)",
+        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)",
         linkage(cx)
     )
 }
@@ -267,7 +289,7 @@ fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out:
         out.line(format!("end = {}(w, p, s);", cx.block_name(block)));
         return;
     }
-    out.line(format!("end = {}(w, p, s, c, distance);", segment_name(cx, block, from)));
+    out.line(format!("end = {}(w, p, s, c);", segment_name(cx, block, from)));
     out.line("if (end >= SD_END_WAITS)");
     out.line("    return SD_WAITS + (end - SD_END_WAITS);");
 }
@@ -331,8 +353,7 @@ fn after_egress(cx: &Cx<'_>, out: &mut Code) {
 /// A packet that has waited has of its state what it kept: nobody reads anything else.
 fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.function(format!(
-        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i, \
-         enum sd_distance distance)",
+        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)",
         if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "SD_INLINE" }
     ));
     out.line("struct p4_context *c = &b->contexts[i];");
@@ -401,12 +422,9 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     let (states, state_bytes) =
         if straight::may_leave(cx.program) { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
     out.own("/* Bursts of packets, each stage for all that have come to it. */");
-    // Where there is little code, how far memory is shall cost nothing.
-    out.function(format!(
-        "{} uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n, \
-         enum sd_distance distance)",
-        linkage(cx)
-    ));
+    out.function(
+        "static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
+    );
     out.line("struct p4_burst *b = w->burst;");
     out.line("uint32_t n_done = 0;");
     out.open("if (w->n_burst_left)");
@@ -441,7 +459,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     if straight::has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
-    out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i, distance);");
+    out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
     if cx.settled.splits {
         out.line("odd |= (uint64_t)(next == SD_ODD) << i;");
     }
@@ -485,14 +503,6 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("return n_done;");
     out.close("");
     out.blank();
-    for distance in ["near", "far"] {
-        out.function(format!(
-            "static uint32_t p4_process_{distance}(struct sd_worker *w, struct sd_packet *packets, uint32_t n)"
-        ));
-        out.line(format!("return p4_process_bursts(w, packets, n, SD_{});", distance.to_uppercase()));
-        out.close("");
-        out.blank();
-    }
 }
 
 /// Where packets wait: points, and the queue.
@@ -511,7 +521,7 @@ fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
     let own = (table, format!("{set}.asked"), format!("&c->{set}.key"));
     let early = plan.led_by(table).map(|id| (id, format!("asked_{}", index(id)), "NULL".to_string()));
     let all: Vec<_> = std::iter::once(own).chain(early).collect();
-    let head = format!("for (uint64_t set = distance == SD_FAR ? {set} : 0; set; set &= set - 1)");
+    let head = format!("for (uint64_t set = {set}; set; set &= set - 1)");
     let context = "struct p4_context *c = &b->contexts[__builtin_ctzll(set)];";
     out.open(&head);
     out.line(context);
@@ -566,7 +576,7 @@ fn stage(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
     let name = set.trim_start_matches("at_");
     out.open(format!("for (; {set}; {set} &= {set} - 1)"));
     out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
-    out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i, distance);"));
+    out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i);"));
     go_on(cx, plan, number + 1, out);
     out.close("");
 }

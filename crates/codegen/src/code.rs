@@ -134,6 +134,16 @@ impl Code {
         self.lines.extend(other.lines);
     }
 
+    /// What runs only under a condition, with braces where it is more than a line.
+    pub(crate) fn under(&mut self, condition: &str, body: Code) {
+        let has_braces = body.lines.len() > 1;
+        self.line(format!("if ({condition}){}", if has_braces { " {" } else { "" }));
+        self.append(body);
+        if has_braces {
+            self.line("}");
+        }
+    }
+
     /// Removes labels that are not among `used`.
     pub(crate) fn keep_labels(&mut self, used: &HashSet<String>) {
         self.lines.retain(|line| match line {

@@ -44,8 +44,8 @@ pub(crate) struct Cx<'p> {
     pub(crate) homes: Homes,
     pub(crate) carried: Carried,
     pub(crate) is_small: bool,
-    /// States of packets stay in registers from one wait to the next, and what is between is there for each distance;
-    /// otherwise they stay in memory, and each table says how far it is.
+    /// States of packets stay in registers from one wait to the next; otherwise they stay in memory, and each table says
+    /// how far it is.
     pub(crate) has_small_stages: bool,
     pub(crate) settled: Settled,
     ends: Vec<Ends>,
@@ -82,8 +82,7 @@ impl<'p> Cx<'p> {
             "p4_enter",
             "p4_enter_odd",
             "p4_odd",
-            "p4_process_near",
-            "p4_process_far",
+            "p4_count_lookups",
             "p4_after_egress_odd",
             "p4_after_ingress",
             "p4_before_egress",

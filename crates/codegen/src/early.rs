@@ -83,6 +83,7 @@ fn leads(cut: &Segments, leader: &Site, site: &Site) -> bool {
     let graph = graph_of(cut, leader);
     let after = reached(graph, graph.node(leader.node).terminator.kind.successors(), None);
     if !after.contains(&site.node)
+        || is_in_loop(graph, site.node)
         || reached(graph, vec![graph.entry], Some(leader.node)).contains(&site.node)
     {
         return false;
@@ -158,6 +159,11 @@ impl Exits<'_> {
                     node.stmts.iter().any(can_stop) || self.terminator(&node.terminator.kind)
                 }))
     }
+}
+
+/// Whether a packet may come back to a node.
+pub(crate) fn is_in_loop(graph: &Graph, node: NodeId) -> bool {
+    reached(graph, graph.node(node).terminator.kind.successors(), None).contains(&node)
 }
 
 /// The nodes that may run from some on, without going through `not`.

@@ -266,6 +266,7 @@ fn odd(cx: &Cx<'_>, out: &mut Code) {
     out.line("uint32_t next = p4_enter_odd(w, p, s), end;");
     out.line("if (next != SD_GOES_ON)");
     out.line("    return next;");
+    count_lookups(cx, "+= 1", out);
     run_block_of(cx, BlockRole::Ingress, out);
     out.line("next = p4_after_ingress(w, p, s, end);");
     out.line("if (next != SD_GOES_ON)");
@@ -284,6 +285,13 @@ fn run_block_of(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     }
 }
 
+/// So many packets come to the tables that are not counted where they are looked up.
+fn count_lookups(cx: &Cx<'_>, change: &str, out: &mut Code) {
+    for id in burst::first_tables(cx) {
+        out.line(format!("w->table_counts[{}].n_lookups {change};", index(id)));
+    }
+}
+
 /// One packet, without a wait.
 fn packet(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of one packet, straight through. */");
@@ -291,12 +299,14 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
     out.function(format!("{linkage} uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)"));
     fresh_state(cx, out);
     out.line("uint32_t next = p4_enter(w, p, s), end;");
-    if cx.settled.splits {
-        out.line("if (SD_UNLIKELY(next == SD_ODD))");
-        out.line("    return p4_odd(w, p);");
-    }
-    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
-    out.line("    return next;");
+    let mut otherwise = out.nested();
+    count_lookups(cx, "-= 1", &mut otherwise);
+    otherwise.line(if cx.settled.splits {
+        "return next == SD_ODD ? p4_odd(w, p) : next;"
+    } else {
+        "return next;"
+    });
+    out.under("SD_UNLIKELY(next != SD_GOES_ON)", otherwise);
     run_block_of(cx, BlockRole::Ingress, out);
     asynchronous::check_wait(cx, BlockRole::Ingress, out);
     rest(cx, BlockRole::Ingress, out);
@@ -334,21 +344,15 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     if let Some(plan) = cx.plan {
         if cx.has_small_stages {
-            out.line(format!("switch (sd_burst_way(w, {})) {{", burst::n_points(plan)));
+            out.line(format!("if (sd_burst_waits(w, {}))", burst::n_points(plan)));
         } else {
             let tables = plan.points.iter().map(|point| point.table);
             let all: Vec<String> =
                 tables.chain(plan.early.iter().map(|e| e.table)).map(|id| index(id).to_string()).collect();
             out.line(format!("static const uint16_t tables[] = {{{}}};", all.join(", ")));
-            out.line("switch (sd_burst_way_of(w, tables, sizeof tables / sizeof tables[0])) {");
+            out.line("if (sd_burst_waits_for(w, tables, sizeof tables / sizeof tables[0]))");
         }
-        out.line("case SD_WAY_FAR:");
-        out.line("    return p4_process_far(w, packets, n);");
-        out.line("case SD_WAY_NEAR:");
-        out.line("    return p4_process_near(w, packets, n);");
-        out.line("case SD_WAY_STRAIGHT:");
-        out.line("    break;");
-        out.line("}");
+        out.line("    return p4_process_bursts(w, packets, n);");
     }
     if has_loops(cx) {
         out.line("const uint32_t steps = w->steps_left;");
@@ -356,9 +360,14 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     if cx.asynchronous.is_some() {
         out.line("sd_async_enter(w);");
     }
+    count_lookups(cx, "+= n", out);
     out.line("struct sd_packet *const last = packets + n;");
+    out.line(
+        "const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;",
+    );
     out.open("for (struct sd_packet *p = packets; p < last; p++)");
-    out.line("__builtin_prefetch((last - p > SD_PREFETCH_PACKETS ? p + SD_PREFETCH_PACKETS : p)->data);");
+    out.line("__builtin_prefetch(ahead->data);");
+    out.line("ahead = ahead + 1 < last ? ahead + 1 : ahead;");
     if has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
@@ -374,8 +383,10 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("break;");
         out.close("");
     } else {
-        out.line("if (SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES))");
-        out.line("    return (uint32_t)(p - packets) + 1;");
+        let mut leaves = out.nested();
+        count_lookups(cx, "-= (uint64_t)(last - p - 1)", &mut leaves);
+        leaves.line("return (uint32_t)(p - packets) + 1;");
+        out.under("SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES)", leaves);
     }
     out.close("");
     if cx.asynchronous.is_some() {
@@ -518,6 +529,11 @@ pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
             out.line(format!("case {name}:"));
             if role == BlockRole::Deparser {
                 out.line("    sd_emit_begin(w);");
+            }
+            if role == BlockRole::Ingress {
+                out.indent();
+                count_lookups(cx, "+= 1", out);
+                out.dedent();
             }
             out.line(format!("    end = {}(w, p, state);", cx.block_name(id)));
             out.line("    break;");

@@ -140,9 +140,11 @@ impl Func<'_, '_> {
             if matches!(applied, Applied::Asked { is_counted: false }) {
                 f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
             }
+            // What all packets of the block come to is counted by whoever runs it.
+            let look = if crate::burst::first_tables(cx).any(|first| first == id) { "look" } else { "lookup" };
             f.code.line(match applied {
                 Applied::AtOnce { .. } => format!(
-                    "const struct sd_found found = sd_table_lookup(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
+                    "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
                 ),
                 Applied::Asked { .. } => format!(
                     "const struct sd_found found = sd_table_answer(w, p, {n}, &p4_tables[{n}], {key}, &c->asked_{n}, {hash});"
@@ -209,15 +211,15 @@ impl Func<'_, '_> {
         let Some(plan) = cx.plan else { return };
         let table = &cx.program.tables[id];
         self.code.line(format!("/* {}.apply(): waits for memory */", comment(&table.name)));
-        // Small programs are written once for each distance; large ones ask each table how far it is.
-        let distance = if cx.has_small_stages { "distance" } else { "here" };
+        // Bursts of small programs go in stages where tables are far; large ones ask each table.
+        let distance = if cx.has_small_stages { "SD_FAR" } else { "here" };
         let body = self.nested(|f| {
             if !cx.has_small_stages {
                 let tables = std::iter::once(id).chain(plan.led_by(id));
                 let far: Vec<String> =
                     tables.map(|id| format!("sd_table_is_far(w, {})", index(id))).collect();
                 f.code.line(format!(
-                    "const enum sd_distance here = distance == SD_FAR && ({}) ? SD_FAR : SD_NEAR;",
+                    "const enum sd_distance here = {} ? SD_FAR : SD_NEAR;",
                     far.join(" || ")
                 ));
             }
