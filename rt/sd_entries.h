@@ -204,7 +204,7 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
     if (t->engine == SD_ENGINE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, type->key_bytes);
         t->is_lean = sd_table_can_be_lean(type);
-        t->exact_value = calloc(1, shape.value_bytes);
+        t->exact_value = calloc(1, sd_round_up(shape.value_bytes, sizeof(uint64_t)));
         return t->data_bytes == type->data_bytes && t->exact_value &&
                sd_exact_init(&t->exact, shape, seed, UINT64_MAX, epochs);
     }

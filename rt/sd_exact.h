@@ -70,6 +70,24 @@ struct sd_exact_shape {
     bool is_word;
 };
 
+SD_ALWAYS_INLINE struct sd_exact_shape sd_exact_with_key(struct sd_exact_shape shape, uint32_t key_bytes)
+{
+    shape.key_bytes = key_bytes;
+    return shape;
+}
+
+/*
+ * `function(shape, ...)`, which is to be inlined, with a size of keys that is a constant where it is a common one: for
+ * code that serves tables of any shape. What it does with a key is then some instructions instead of loops and calls.
+ */
+#define SD_EXACT_SHAPED(shape, function, ...)                                             \
+    ((shape).key_bytes == 4    ? function(sd_exact_with_key(shape, 4), __VA_ARGS__)       \
+     : (shape).key_bytes == 6  ? function(sd_exact_with_key(shape, 6), __VA_ARGS__)       \
+     : (shape).key_bytes == 8  ? function(sd_exact_with_key(shape, 8), __VA_ARGS__)       \
+     : (shape).key_bytes == 12 ? function(sd_exact_with_key(shape, 12), __VA_ARGS__)      \
+     : (shape).key_bytes == 16 ? function(sd_exact_with_key(shape, 16), __VA_ARGS__)      \
+                               : function(shape, __VA_ARGS__))
+
 /* In front of the buckets of a segment. What readers use of it never changes. */
 struct sd_exact_segment {
     uint32_t n_buckets;
@@ -105,6 +123,8 @@ struct sd_exact {
     struct sd_epochs *epochs;
     uint64_t n_entries_max;
     uint32_t bucket_bytes;
+    /* For what is not inlined. */
+    struct sd_exact_shape shape;
     /* What changes with every entry is not where readers look at all the time; when they find nothing, at this. */
     uint64_t n_entries __attribute__((aligned(SD_LINE_BYTES)));
     struct sd_limbo limbo;

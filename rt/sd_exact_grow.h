@@ -232,6 +232,21 @@ struct sd_exact_filling {
     uint8_t n_in[SD_EXACT_N_BUCKETS_MAX];
 };
 
+/* The size is often not a constant here: two pieces that overlap, rather than loops over what is left. */
+SD_ALWAYS_INLINE void sd_exact_copy_entry(uint8_t *to, const uint8_t *from, uint32_t n)
+{
+    if (SD_LIKELY(n >= 16)) {
+        for (uint32_t i = 0; i < n - 16; i += 16)
+            memcpy(to + i, from + i, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else {
+        memcpy(to, from, 4);
+    }
+}
+
 /* False when the key finds no place in reach. */
 SD_ALWAYS_INLINE bool sd_exact_fill(const struct sd_exact *t, struct sd_exact_shape shape,
                                     struct sd_exact_filling *filling, const uint8_t *entry, uint64_t hash)
@@ -248,13 +263,7 @@ SD_ALWAYS_INLINE bool sd_exact_fill(const struct sd_exact *t, struct sd_exact_sh
     }
     uint8_t *bucket = buckets + (size_t)at * t->bucket_bytes;
     uint32_t lane = filling->n_in[at]++, n = sd_exact_entry_bytes(shape);
-    uint8_t *to = sd_exact_entry(shape, bucket, lane);
-    /* In words, because the size is often not a constant here. */
-    uint32_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        memcpy(to + i, entry + i, 8);
-    if (i < n)
-        memcpy(to + i, entry + i, 4);
+    sd_exact_copy_entry(sd_exact_entry(shape, bucket, lane), entry, n);
     ((uint16_t *)(void *)bucket)[lane] = (uint16_t)hash;
     if (SD_UNLIKELY(distance > 0))
         sd_exact_count_away(filling->segment, buckets + (size_t)index * t->bucket_bytes, distance);
@@ -262,7 +271,7 @@ SD_ALWAYS_INLINE bool sd_exact_fill(const struct sd_exact *t, struct sd_exact_sh
 }
 
 /* Copies all entries of a segment to one or two of `depth`, which nobody sees yet; false when they do not fit. */
-SD_ALWAYS_INLINE bool sd_exact_copy_shaped(const struct sd_exact *t, struct sd_exact_shape shape,
+SD_ALWAYS_INLINE bool sd_exact_copy_shaped(struct sd_exact_shape shape, const struct sd_exact *t,
                                            const struct sd_exact_segment *from, struct sd_exact_filling *to,
                                            uint32_t depth)
 {
@@ -289,16 +298,15 @@ SD_ALWAYS_INLINE bool sd_exact_copy_shaped(const struct sd_exact *t, struct sd_e
     return true;
 }
 
-SD_LOCAL bool sd_exact_copy(const struct sd_exact *t, struct sd_exact_shape shape,
-                                    const struct sd_exact_segment *from, struct sd_exact_segment *const to[2],
-                                    uint32_t depth)
+SD_LOCAL bool sd_exact_copy(const struct sd_exact *t, const struct sd_exact_segment *from,
+                            struct sd_exact_segment *const to[2], uint32_t depth)
 {
     struct sd_exact_filling filling[2];
     for (uint32_t i = 0; i < 2 && to[i]; i++) {
         filling[i].segment = to[i];
         memset(filling[i].n_in, 0, to[i]->n_buckets);
     }
-    return sd_exact_copy_shaped(t, shape, from, filling, depth);
+    return SD_EXACT_SHAPED(t->shape, sd_exact_copy_shaped, t, from, filling, depth);
 }
 
 SD_INLINE uint32_t sd_exact_depth(const struct sd_exact *t)
@@ -363,8 +371,7 @@ SD_LOCAL void sd_exact_count(const struct sd_exact *t, const struct sd_exact_seg
  * SD_FULL where that would not help: more keys meet than chance lets. But for SD_OK nothing has changed that
  * lookups see.
  */
-static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_exact *t,
-                                                                     struct sd_exact_shape shape, uint64_t hash,
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_exact *t, uint64_t hash,
                                                                      enum sd_exact_need need)
 {
     struct sd_exact_segment *old = sd_exact_segment_of(sd_exact_cell(t, hash));
@@ -394,7 +401,7 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_e
             to[i] = sd_exact_segment_new(t, child, depth, t->n_buckets_max[sd_exact_class_of(child)]);
         }
     }
-    if (!to[0] || (has_split && !to[1]) || !sd_exact_copy(t, shape, old, to, has_split ? depth : 0)) {
+    if (!to[0] || (has_split && !to[1]) || !sd_exact_copy(t, old, to, has_split ? depth : 0)) {
         uint32_t status = !to[0] || (has_split && !to[1]) ? SD_NO_MEMORY : SD_FULL;
         for (uint32_t i = 0; i < 2; i++) {
             if (!to[i])

@@ -37,6 +37,7 @@ SD_LOCAL bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uin
     t->epochs = epochs;
     t->n_entries_max = n_entries_max;
     t->bucket_bytes = sd_exact_bucket_bytes(shape);
+    t->shape = shape;
     size_t base = SD_EXACT_BASE_BYTES / t->bucket_bytes;
     base = base > SD_EXACT_BASE_BUCKETS_MAX ? SD_EXACT_BASE_BUCKETS_MAX : base < 8 ? 8 : base;
     /* Powers of the eighth root of two. */
@@ -62,46 +63,66 @@ SD_LOCAL bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uin
 
 /* A slot that was found for a key. */
 struct sd_exact_room {
+    /* Where the slot is not at home. */
     struct sd_exact_segment *segment;
     struct sd_exact_place place;
     uint32_t distance;
 };
 
-SD_ALWAYS_INLINE bool sd_exact_room_in(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash,
-                                       struct sd_exact_room *room)
+SD_ALWAYS_INLINE bool sd_exact_room_in(const struct sd_exact *t, uint64_t hash, struct sd_exact_room *room)
 {
     uint64_t cell = sd_exact_cell(t, hash);
     room->segment = sd_exact_segment_of(cell);
     uint32_t n_buckets = sd_exact_n_buckets(cell);
-    return sd_exact_slot(sd_exact_buckets(cell), n_buckets, sd_exact_bucket_bytes(shape),
-                         sd_exact_home_index(hash, n_buckets), &room->place, &room->distance);
+    return sd_exact_slot(sd_exact_buckets(cell), n_buckets, t->bucket_bytes, sd_exact_home_index(hash, n_buckets),
+                         &room->place, &room->distance);
 }
 
 /* Where home is full: after waiting readers have gone, away from home, or in a segment with more room. */
-static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd_exact *t,
-                                                                       struct sd_exact_shape shape, uint64_t hash,
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd_exact *t, uint64_t hash,
                                                                        struct sd_exact_room *room)
 {
     sd_exact_collect(t);
     for (;;) {
-        bool has_room = sd_exact_room_in(t, shape, hash, room);
+        bool has_room = sd_exact_room_in(t, hash, room);
         uint32_t n_buckets = room->segment->n_buckets;
         if (has_room && (room->distance == 0 || room->segment->n_displaced < sd_exact_displaced_max(n_buckets)))
             return SD_OK;
-        uint32_t status = sd_exact_rebuild(t, shape, hash, SD_EXACT_FOR_A_KEY);
+        uint32_t status = sd_exact_rebuild(t, hash, SD_EXACT_FOR_A_KEY);
         if (status != SD_OK)
             return has_room ? SD_OK : status;
-        if (has_room && sd_exact_room_in(t, shape, hash, room))
+        if (has_room && sd_exact_room_in(t, hash, room))
             return SD_OK;
     }
 }
 
-SD_ALWAYS_INLINE uint32_t sd_exact_room(struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash,
+SD_ALWAYS_INLINE uint32_t sd_exact_room(struct sd_exact *t, uint64_t hash, struct sd_exact_room *room)
+{
+    if (SD_LIKELY(sd_exact_room_in(t, hash, room) && room->distance == 0))
+        return SD_OK;
+    return sd_exact_make_room(t, hash, room);
+}
+
+/* Where more than the home of a key has to be looked at: as sd_exact_seek. */
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_seek_away(struct sd_exact *t, const void *key,
+                                                                       uint64_t hash, struct sd_exact_room *room)
+{
+    struct sd_exact_place place;
+    return sd_exact_search(t, t->shape, key, hash, &place) ? SD_EXISTS : sd_exact_room(t, hash, room);
+}
+
+/* A slot for a key that is not there, in one look at its home: SD_OK, SD_EXISTS, SD_FULL or SD_NO_MEMORY. */
+SD_ALWAYS_INLINE uint32_t sd_exact_seek(struct sd_exact *t, struct sd_exact_shape shape, const void *key, uint64_t hash,
                                         struct sd_exact_room *room)
 {
-    if (SD_LIKELY(sd_exact_room_in(t, shape, hash, room) && room->distance == 0))
-        return SD_OK;
-    return sd_exact_make_room(t, shape, hash, room);
+    uint8_t *home = sd_exact_home_of(t, shape, hash);
+    if (SD_UNLIKELY(sd_exact_find_in(shape, home, key, hash) != NULL))
+        return SD_EXISTS;
+    uint32_t empty = sd_exact_match(home, SD_EXACT_EMPTY);
+    if (SD_UNLIKELY(empty == 0 || SD_EXACT_HOME_REACH(sd_exact_home(home)) > 0))
+        return sd_exact_seek_away(t, key, hash, room);
+    *room = (struct sd_exact_room){NULL, {home, home, sd_exact_lane(empty)}, 0};
+    return SD_OK;
 }
 
 SD_ALWAYS_INLINE void sd_exact_put(struct sd_exact_shape shape, const struct sd_exact_room *room, const void *key,
@@ -125,27 +146,18 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_find_hashed(const struct sd_exact *t, struct 
     return sd_exact_search(t, shape, key, hash, &place);
 }
 
-/* Of a key that is not there. SD_OK, SD_FULL or SD_NO_MEMORY; but for SD_OK the table is as it was. */
-SD_ALWAYS_INLINE uint32_t sd_exact_add_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
-                                              const void *value, uint64_t hash)
+SD_ALWAYS_INLINE uint32_t sd_exact_insert_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                                 const void *value, uint64_t hash)
 {
-    if (t->n_entries >= t->n_entries_max)
-        return SD_FULL;
+    if (SD_UNLIKELY(t->n_entries >= t->n_entries_max))
+        return sd_exact_find_hashed(t, shape, key, hash) ? SD_EXISTS : SD_FULL;
     struct sd_exact_room room;
-    uint32_t status = sd_exact_room(t, shape, hash, &room);
+    uint32_t status = sd_exact_seek(t, shape, key, hash, &room);
     if (SD_UNLIKELY(status != SD_OK))
         return status;
     sd_exact_put(shape, &room, key, value, hash);
     sd_exact_add_entries(t, 1);
     return SD_OK;
-}
-
-SD_ALWAYS_INLINE uint32_t sd_exact_insert_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
-                                                 const void *value, uint64_t hash)
-{
-    if (SD_UNLIKELY(sd_exact_find_hashed(t, shape, key, hash) != NULL))
-        return SD_EXISTS;
-    return sd_exact_add_hashed(t, shape, key, value, hash);
 }
 
 /* SD_OK, SD_EXISTS, SD_FULL or SD_NO_MEMORY; but for SD_OK the table is as it was. */
@@ -262,7 +274,7 @@ SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape sha
         return SD_OK;
     }
     struct sd_exact_room room;
-    uint32_t status = sd_exact_room(t, shape, hash, &room);
+    uint32_t status = sd_exact_room(t, hash, &room);
     if (status != SD_OK)
         return status;
     /* Making room may have moved it. */
@@ -276,7 +288,7 @@ SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape sha
 }
 
 /* Room for `n` entries in all, so that inserting them copies nothing. SD_OK, SD_NO_MEMORY or SD_FULL. */
-SD_LOCAL uint32_t sd_exact_reserve(struct sd_exact *t, struct sd_exact_shape shape, uint64_t n)
+SD_LOCAL uint32_t sd_exact_reserve(struct sd_exact *t, uint64_t n)
 {
     uint64_t prefix = 0;
     for (;;) {
@@ -284,7 +296,7 @@ SD_LOCAL uint32_t sd_exact_reserve(struct sd_exact *t, struct sd_exact_shape sha
         /* Its share of the entries, at three quarters of what there is room for. */
         uint64_t n_slots = (uint64_t)segment->n_buckets * SD_EXACT_SLOTS;
         if (n > t->n_entries && (n >> segment->depth) > n_slots / 4 * 3) {
-            uint32_t status = sd_exact_rebuild(t, shape, prefix, SD_EXACT_AHEAD);
+            uint32_t status = sd_exact_rebuild(t, prefix, SD_EXACT_AHEAD);
             if (status != SD_OK)
                 return status;
             /* Memory of the segments on the way is used again. */

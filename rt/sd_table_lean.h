@@ -68,43 +68,85 @@ SD_LOCAL uint32_t sd_lean_check(const struct sd_table *t, const struct sd_entry_
     return view->what < t->type->n_actions ? SD_OK : SD_OUT_OF_RANGE;
 }
 
-/* What the engine keeps beside the key. The view's data may be what it keeps already. */
-SD_INLINE const uint8_t *sd_lean_value(const struct sd_table *t, const struct sd_entry_view *view, uint64_t handle,
-                                       bool is_const)
+/* What the engine keeps beside the key, with its last bytes up to a whole word: into memory that is none of the view's. */
+SD_ALWAYS_INLINE void sd_lean_put(const struct sd_table *t, uint8_t *to, const struct sd_entry_view *view,
+                                  uint64_t handle, bool is_const)
 {
     struct sd_lean_value value = {view->what | (is_const ? SD_LEAN_IS_CONST : 0) | handle << SD_LEAN_HANDLE_SHIFT};
-    memcpy(t->exact_value, &value, sizeof value);
-    sd_data_assign(t->exact_value + sizeof value, t->type->data_bytes, view->data,
-                   t->type->actions[view->what].data_bytes);
-    return t->exact_value;
+    memcpy(to, &value, sizeof value);
+    to += sizeof value;
+    /* In words, because sizes are known at run time only. */
+    uint32_t n_bytes = view->data ? t->type->actions[view->what].data_bytes : 0;
+    for (uint32_t at = 0; at < t->type->data_bytes; at += sizeof(uint64_t)) {
+        uint64_t word = at < n_bytes ? sd_key_word(view->data, n_bytes, at) : 0;
+        memcpy(to + at, &word, sizeof word);
+    }
 }
 
 enum sd_lean_writer { SD_LEAN_BY_CONTROLLER, SD_LEAN_BY_PROGRAM };
 
-/* `hash` is that of the key. Entries of the program may be constant, and more than the table's size. */
-SD_LOCAL uint32_t sd_lean_insert(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
-                                 enum sd_lean_writer writer, uint64_t hash, uint64_t *handle)
+/* Room for this entry, in all that knows entries; when `n_more` have come that the table does not count yet. */
+SD_ALWAYS_INLINE uint32_t sd_lean_room(struct sd_exact_shape shape, struct sd_table *t, enum sd_lean_writer writer,
+                                       const struct sd_entry_view *view, uint64_t hash, uint32_t n_more,
+                                       struct sd_exact_room *room)
 {
-    bool is_program = writer == SD_LEAN_BY_PROGRAM;
-    struct sd_exact_shape shape = sd_lean_shape(t);
-    if (sd_exact_find_hashed(&t->exact, shape, view->value, hash))
-        return SD_EXISTS;
-    if ((t->n_entries >= t->type->size && !is_program) || t->next_handle > SD_LEAN_HANDLE_MAX)
-        return SD_FULL;
-    uint32_t status = sd_lean_check(t, view);
-    if (status != SD_OK)
-        return status;
-    if (!sd_order_reserve(&t->order, t->next_handle))
-        return SD_NO_MEMORY;
-    const uint8_t *value = sd_lean_value(t, view, t->next_handle, is_program && view->is_const);
-    status = sd_exact_add_hashed(&t->exact, shape, view->value, value, hash);
-    if (status != SD_OK)
-        return status;
-    sd_order_add(&t->order, t->next_handle, hash);
-    *handle = t->next_handle++;
-    sd_table_add_entries(t, 1);
-    sd_instance_add_bytes(instance, sd_touched_bytes(t));
-    return SD_OK;
+    uint32_t refusal = sd_lean_check(t, view);
+    bool is_full = writer == SD_LEAN_BY_CONTROLLER && t->n_entries + n_more >= t->type->size;
+    if (SD_UNLIKELY(is_full || t->next_handle > SD_LEAN_HANDLE_MAX))
+        refusal = SD_FULL;
+    else if (SD_UNLIKELY(!sd_order_reserve(&t->order, t->next_handle)))
+        refusal = SD_NO_MEMORY;
+    if (SD_UNLIKELY(refusal != SD_OK))
+        return sd_exact_find_hashed(&t->exact, t->exact.shape, view->value, hash) ? SD_EXISTS : refusal;
+    return sd_exact_seek(&t->exact, shape, view->value, hash, room);
+}
+
+/* Up to SD_EXACT_BURST entries; gives how many there are more. */
+SD_ALWAYS_INLINE uint32_t sd_lean_insert_burst(struct sd_exact_shape shape, struct sd_table *t,
+                                               enum sd_lean_writer writer, const struct sd_entry_view *views,
+                                               uint32_t n, uint64_t *handles, uint8_t *statuses)
+{
+    struct sd_exact_probe probes[SD_EXACT_BURST];
+    uint32_t n_inserted = 0;
+    for (uint32_t i = 0; i < n; i++)
+        probes[i] = sd_exact_start_insert(&t->exact, shape, views[i].value);
+    for (uint32_t i = 0; i < n; i++)
+        sd_exact_approach_insert(shape, &probes[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct sd_entry_view *view = &views[i];
+        uint64_t hash = probes[i].hash;
+        struct sd_exact_room room;
+        uint32_t status = sd_lean_room(shape, t, writer, view, hash, n_inserted, &room);
+        statuses[i] = (uint8_t)status;
+        if (SD_UNLIKELY(status != SD_OK))
+            continue;
+        uint8_t *entry = sd_exact_entry(shape, room.place.bucket, room.place.lane);
+        memcpy(entry, view->value, shape.key_bytes);
+        sd_lean_put(t, entry + sd_exact_value_at(shape), view, t->next_handle,
+                    writer == SD_LEAN_BY_PROGRAM && view->is_const);
+        sd_exact_publish(room.segment, &room.place, room.distance, hash);
+        sd_order_add(&t->order, t->next_handle, hash);
+        handles[i] = t->next_handle++;
+        n_inserted++;
+    }
+    return n_inserted;
+}
+
+/* Entries of the program may be constant, and more than the table's size. Gives how many there are more. */
+SD_LOCAL uint32_t sd_lean_insert(struct sd_instance *instance, struct sd_table *t, enum sd_lean_writer writer,
+                                 const struct sd_entry_view *views, uint32_t n, uint64_t *handles, uint8_t *statuses)
+{
+    uint32_t n_inserted = 0;
+    for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
+        uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
+        uint32_t n_new = SD_EXACT_SHAPED(t->exact.shape, sd_lean_insert_burst, t, writer, views + from, n_burst,
+                                         handles + from, statuses + from);
+        sd_exact_add_entries(&t->exact, n_new);
+        sd_table_add_entries(t, n_new);
+        sd_instance_add_bytes(instance, (uint64_t)n_new * sd_touched_bytes(t));
+        n_inserted += n_new;
+    }
+    return n_inserted;
 }
 
 SD_LOCAL uint32_t sd_lean_modify(struct sd_table *t, const struct sd_entry_view *view, uint64_t *handle)
@@ -117,8 +159,8 @@ SD_LOCAL uint32_t sd_lean_modify(struct sd_table *t, const struct sd_entry_view 
         return status;
     uint64_t word = sd_lean_word(t, entry);
     *handle = word >> SD_LEAN_HANDLE_SHIFT;
-    const uint8_t *value = sd_lean_value(t, view, *handle, word & SD_LEAN_IS_CONST);
-    return sd_exact_replace(&t->exact, sd_lean_shape(t), view->value, value);
+    sd_lean_put(t, t->exact_value, view, *handle, word & SD_LEAN_IS_CONST);
+    return sd_exact_replace(&t->exact, sd_lean_shape(t), view->value, t->exact_value);
 }
 
 SD_LOCAL uint32_t sd_lean_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)

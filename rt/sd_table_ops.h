@@ -82,8 +82,11 @@ SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
     uint32_t status = sd_table_check(t);
     if (status != SD_OK)
         return status;
-    if (t->is_lean)
-        return sd_lean_insert(instance, t, view, SD_LEAN_BY_CONTROLLER, sd_lean_hash(t, view->value), handle);
+    if (t->is_lean) {
+        uint8_t of_one;
+        sd_lean_insert(instance, t, SD_LEAN_BY_CONTROLLER, view, 1, handle, &of_one);
+        return of_one;
+    }
     return sd_table_insert_one(instance, t, view, now_ns, handle);
 }
 
@@ -97,6 +100,8 @@ SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t t
         memset(statuses, (int)status, n);
         return 0;
     }
+    if (t->is_lean)
+        return sd_lean_insert(instance, t, SD_LEAN_BY_CONTROLLER, views, n, handles, statuses);
     struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
     for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
         struct sd_exact_probe probes[SD_EXACT_BURST];
@@ -109,11 +114,7 @@ SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t t
                 sd_exact_approach_insert(shape, &probes[i]);
         }
         for (uint32_t i = 0; i < n_burst; i++) {
-            uint64_t *handle = &handles[from + i];
-            if (t->is_lean)
-                status = sd_lean_insert(instance, t, &view[i], SD_LEAN_BY_CONTROLLER, probes[i].hash, handle);
-            else
-                status = sd_table_insert_one(instance, t, &view[i], now_ns, handle);
+            status = sd_table_insert_one(instance, t, &view[i], now_ns, &handles[from + i]);
             statuses[from + i] = (uint8_t)status;
             n_inserted += status == SD_OK;
         }
@@ -131,8 +132,9 @@ SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t ta
         return status;
     uint64_t handle;
     if (t->is_lean) {
-        status = sd_lean_insert(instance, t, view, SD_LEAN_BY_PROGRAM, sd_lean_hash(t, view->value), &handle);
-        return status == SD_EXISTS ? SD_OK : status;
+        uint8_t of_one;
+        sd_lean_insert(instance, t, SD_LEAN_BY_PROGRAM, view, 1, &handle, &of_one);
+        return of_one == SD_EXISTS ? SD_OK : of_one;
     }
     return sd_entry_find(t, view) ? SD_OK : sd_table_add(instance, t, view, view->is_const, 0, &handle);
 }

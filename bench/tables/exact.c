@@ -137,7 +137,7 @@ static double write_all(struct sd_exact *t, enum write write, uint64_t n)
     double cycles = 0;
     if (write == INSERT_RESERVED) {
         double begin = peer_thread_cycles();
-        if (sd_exact_reserve(t, shape, n) != SD_OK)
+        if (sd_exact_reserve(t, n) != SD_OK)
             return -1;
         reserve_cycles = (peer_thread_cycles() - begin) / (double)n;
     }

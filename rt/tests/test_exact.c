@@ -193,7 +193,7 @@ static void test_batches(uint32_t n_reserved)
     struct sd_exact_shape shape = {12, 12, false};
     struct sd_exact t;
     CHECK(sd_exact_init(&t, shape, 2, 3000, NULL));
-    CHECK(sd_exact_reserve(&t, shape, n_reserved) == SD_OK);
+    CHECK(sd_exact_reserve(&t, n_reserved) == SD_OK);
     uint64_t n_bytes = t.n_segments_bytes;
     static uint8_t keys[N_LISTED][12], values[N_LISTED][16], statuses[N_LISTED];
     bool is_live[2500] = {false};
@@ -243,7 +243,7 @@ static void test_reserve(void)
     struct sd_exact_shape shape = {8, 8, true};
     struct sd_exact t;
     CHECK(sd_exact_init(&t, shape, 8, UINT64_MAX, NULL));
-    CHECK(sd_exact_reserve(&t, shape, 500000) == SD_OK);
+    CHECK(sd_exact_reserve(&t, 500000) == SD_OK);
     uint64_t n_bytes = t.n_segments_bytes;
     for (uint64_t i = 0; i < 500000; i++)
         CHECK(sd_exact_insert(&t, shape, &i, &i) == SD_OK);
@@ -355,7 +355,7 @@ static void test_no_memory(void)
             }
         }
         uint64_t n_bytes = t.n_segments_bytes;
-        if (sd_exact_reserve(&t, shape, 3 * N_LISTED) == SD_OK)
+        if (sd_exact_reserve(&t, 3 * N_LISTED) == SD_OK)
             CHECK(t.n_segments_bytes > n_bytes);
         for (uint32_t i = 0; i < N_LISTED; i++) {
             key_of(key, 6, i);
