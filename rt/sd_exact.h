@@ -279,7 +279,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_used(const uint8_t *bucket)
         uint64_t used = sd_exact_tags(bucket, i) >> 15 & UINT64_C(0x0001000100010001);
         lanes |= sd_exact_gather(used) << 8 * i;
     }
-    return lanes & SD_EXACT_LANES;
+    return lanes & SD_EXACT_LANES_ONCE;
 }
 
 SD_ALWAYS_INLINE uint32_t sd_exact_lane(uint32_t lanes)

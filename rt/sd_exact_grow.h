@@ -228,6 +228,8 @@ SD_ALWAYS_INLINE void sd_exact_publish(struct sd_exact_segment *segment, const s
 
 /* A segment that nobody sees yet, and how many entries are in each bucket. */
 struct sd_exact_filling {
+    uint8_t *buckets;
+    uint64_t n_buckets;
     struct sd_exact_segment *segment;
     uint8_t n_in[SD_EXACT_N_BUCKETS_MAX];
 };
@@ -247,53 +249,56 @@ SD_ALWAYS_INLINE void sd_exact_copy_entry(uint8_t *to, const uint8_t *from, uint
     }
 }
 
-/* False when the key finds no place in reach. */
-SD_ALWAYS_INLINE bool sd_exact_fill(const struct sd_exact *t, struct sd_exact_shape shape,
-                                    struct sd_exact_filling *filling, const uint8_t *entry, uint64_t hash)
+/* The first bucket behind `index`, where keys with this home find none, that has room; UINT32_MAX: none in reach. */
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_fill_away(const struct sd_exact *t,
+                                                                       const struct sd_exact_filling *filling,
+                                                                       uint32_t index)
 {
-    uint32_t n_buckets = filling->segment->n_buckets, distance = 0;
-    uint32_t index = sd_exact_home_index(hash, n_buckets), at = index;
-    uint8_t *buckets = (uint8_t *)(filling->segment + 1);
-    while (SD_UNLIKELY(filling->n_in[at] == SD_EXACT_SLOTS)) {
-        uint8_t *home_bucket = buckets + (size_t)index * t->bucket_bytes;
-        if (++distance > SD_EXACT_REACH_MAX || distance == n_buckets ||
-            SD_EXACT_HOME_N_AWAY(sd_exact_home(home_bucket)) == SD_EXACT_N_AWAY_MAX)
-            return false;
+    uint32_t n_buckets = (uint32_t)filling->n_buckets, at = index;
+    uint8_t *home_bucket = filling->buckets + (size_t)index * t->bucket_bytes;
+    for (uint32_t distance = 1; distance <= SD_EXACT_REACH_MAX && distance < n_buckets; distance++) {
         at = at + 1 < n_buckets ? at + 1 : 0;
+        if (filling->n_in[at] == SD_EXACT_SLOTS)
+            continue;
+        if (SD_EXACT_HOME_N_AWAY(sd_exact_home(home_bucket)) == SD_EXACT_N_AWAY_MAX)
+            break;
+        sd_exact_count_away(filling->segment, home_bucket, distance);
+        return at;
     }
-    uint8_t *bucket = buckets + (size_t)at * t->bucket_bytes;
-    uint32_t lane = filling->n_in[at]++, n = sd_exact_entry_bytes(shape);
-    sd_exact_copy_entry(sd_exact_entry(shape, bucket, lane), entry, n);
-    ((uint16_t *)(void *)bucket)[lane] = (uint16_t)hash;
-    if (SD_UNLIKELY(distance > 0))
-        sd_exact_count_away(filling->segment, buckets + (size_t)index * t->bucket_bytes, distance);
-    return true;
+    return UINT32_MAX;
 }
 
-/* Copies all entries of a segment to one or two of `depth`, which nobody sees yet; false when they do not fit. */
+/* Copies all entries of a segment to one or, by bit 64 - `depth` of the hash, two, which nobody sees yet; false when
+   they do not fit. */
 SD_ALWAYS_INLINE bool sd_exact_copy_shaped(struct sd_exact_shape shape, const struct sd_exact *t,
                                            const struct sd_exact_segment *from, struct sd_exact_filling *to,
                                            uint32_t depth)
 {
     const uint64_t *secrets = t->secrets;
-    uint32_t bucket_bytes = t->bucket_bytes, n_buckets = from->n_buckets;
+    const uint32_t bucket_bytes = t->bucket_bytes, entry_bytes = sd_exact_entry_bytes(shape);
+    const uint32_t n_buckets = from->n_buckets;
     uint8_t *bucket = (uint8_t *)(uintptr_t)(from + 1);
     for (uint32_t i = 0; i < n_buckets; i++, bucket += bucket_bytes) {
         /* Segments are often in no near cache. */
         for (uint32_t at = 0; at < bucket_bytes; at += SD_LINE_BYTES)
             __builtin_prefetch(bucket + 2 * (size_t)bucket_bytes + at);
-        uint64_t hashes[SD_EXACT_SLOTS];
-        uint8_t lane_of[SD_EXACT_SLOTS];
-        uint32_t n = 0;
-        for (uint32_t lane = 0; lane < SD_EXACT_SLOTS; lane++) {
-            lane_of[n] = (uint8_t)lane;
-            hashes[n] = sd_exact_hash(secrets, sd_exact_entry(shape, bucket, lane), shape.key_bytes);
-            n += sd_exact_tag(bucket, lane) >> 15;
+        for (uint32_t lanes = sd_exact_used(bucket); lanes; lanes &= lanes - 1) {
+            const uint8_t *entry = bucket + SD_EXACT_TAGS_BYTES + sd_exact_lane(lanes) * entry_bytes;
+            uint64_t hash = sd_exact_hash(secrets, entry, shape.key_bytes);
+            struct sd_exact_filling *filling = depth && (hash >> (64 - depth) & 1) ? to + 1 : to;
+            uint32_t index = sd_exact_home_index(hash, filling->n_buckets);
+            uint32_t lane = filling->n_in[index];
+            if (SD_UNLIKELY(lane == SD_EXACT_SLOTS)) {
+                index = sd_exact_fill_away(t, filling, index);
+                if (index == UINT32_MAX)
+                    return false;
+                lane = filling->n_in[index];
+            }
+            filling->n_in[index] = (uint8_t)(lane + 1);
+            uint8_t *target = filling->buckets + (size_t)index * bucket_bytes;
+            sd_exact_copy_entry(target + SD_EXACT_TAGS_BYTES + lane * entry_bytes, entry, entry_bytes);
+            ((uint16_t *)(void *)target)[lane] = (uint16_t)hash;
         }
-        for (uint32_t j = 0; j < n; j++)
-            if (!sd_exact_fill(t, shape, to + (depth ? hashes[j] >> (64 - depth) & 1 : 0),
-                               sd_exact_entry(shape, bucket, lane_of[j]), hashes[j]))
-                return false;
     }
     return true;
 }
@@ -304,6 +309,8 @@ SD_LOCAL bool sd_exact_copy(const struct sd_exact *t, const struct sd_exact_segm
     struct sd_exact_filling filling[2];
     for (uint32_t i = 0; i < 2 && to[i]; i++) {
         filling[i].segment = to[i];
+        filling[i].buckets = (uint8_t *)(to[i] + 1);
+        filling[i].n_buckets = to[i]->n_buckets;
         memset(filling[i].n_in, 0, to[i]->n_buckets);
     }
     return SD_EXACT_SHAPED(t->shape, sd_exact_copy_shaped, t, from, filling, depth);
@@ -354,14 +361,14 @@ SD_LOCAL void sd_exact_lead_to(struct sd_exact *t, uint64_t prefix, const struct
         __atomic_store_n(&cells[first + i], cell, __ATOMIC_RELEASE);
 }
 
-/* Entries of a segment, and slots that are lost or wait for readers. */
-SD_LOCAL void sd_exact_count(const struct sd_exact *t, const struct sd_exact_segment *segment,
-                                     uint64_t *n_entries, uint64_t *n_removed)
+/* Entries of a segment, and slots that are lost or wait for readers; up to `enough` entries. */
+SD_LOCAL void sd_exact_count(const struct sd_exact *t, const struct sd_exact_segment *segment, uint64_t enough,
+                             uint64_t *n_entries, uint64_t *n_removed)
 {
     const uint8_t *bucket = (const uint8_t *)(segment + 1);
     *n_entries = *n_removed = 0;
-    for (uint32_t i = 0; i < segment->n_buckets; i++, bucket += t->bucket_bytes) {
-        *n_entries += (uint32_t)__builtin_popcount(sd_exact_used(bucket) & SD_EXACT_LANES_ONCE);
+    for (uint32_t i = 0; i < segment->n_buckets && *n_entries < enough; i++, bucket += t->bucket_bytes) {
+        *n_entries += (uint32_t)__builtin_popcount(sd_exact_used(bucket));
         *n_removed += (uint32_t)__builtin_popcount(sd_exact_match(bucket, SD_EXACT_REMOVED) & SD_EXACT_LANES_ONCE);
     }
 }
@@ -379,7 +386,8 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_e
     uint64_t prefix = depth ? hash & ~(UINT64_MAX >> depth) : 0;
     uint32_t max = t->n_buckets_max[sd_exact_class_of(prefix)];
     uint64_t n_slots = (uint64_t)n * SD_EXACT_SLOTS, n_entries, n_removed;
-    sd_exact_count(t, old, &n_entries, &n_removed);
+    /* More decide nothing below. */
+    sd_exact_count(t, old, n_slots / (t->n_removed > 0 ? 2 : 8) + 1, &n_entries, &n_removed);
     if (t->epochs && !sd_limbo_reserve(&t->limbo, 2))
         return SD_NO_MEMORY;
     struct sd_exact_segment *to[2] = {NULL, NULL};

@@ -78,6 +78,12 @@ SD_ALWAYS_INLINE bool sd_exact_room_in(const struct sd_exact *t, uint64_t hash, 
                          &room->place, &room->distance);
 }
 
+/* Whether a slot away from home may be used, or there are so many that the segment is to be replaced. */
+SD_ALWAYS_INLINE bool sd_exact_may_use(const struct sd_exact_room *room)
+{
+    return room->distance == 0 || room->segment->n_displaced < sd_exact_displaced_max(room->segment->n_buckets);
+}
+
 /* Where home is full: after waiting readers have gone, away from home, or in a segment with more room. */
 static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd_exact *t, uint64_t hash,
                                                                        struct sd_exact_room *room)
@@ -85,8 +91,7 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd
     sd_exact_collect(t);
     for (;;) {
         bool has_room = sd_exact_room_in(t, hash, room);
-        uint32_t n_buckets = room->segment->n_buckets;
-        if (has_room && (room->distance == 0 || room->segment->n_displaced < sd_exact_displaced_max(n_buckets)))
+        if (has_room && sd_exact_may_use(room))
             return SD_OK;
         uint32_t status = sd_exact_rebuild(t, hash, SD_EXACT_FOR_A_KEY);
         if (status != SD_OK)
@@ -98,7 +103,8 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd
 
 SD_ALWAYS_INLINE uint32_t sd_exact_room(struct sd_exact *t, uint64_t hash, struct sd_exact_room *room)
 {
-    if (SD_LIKELY(sd_exact_room_in(t, hash, room) && room->distance == 0))
+    bool has_room = sd_exact_room_in(t, hash, room);
+    if (SD_LIKELY(has_room && (room->distance == 0 || (t->n_removed == 0 && sd_exact_may_use(room)))))
         return SD_OK;
     return sd_exact_make_room(t, hash, room);
 }
@@ -168,25 +174,34 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert(struct sd_exact *t, struct sd_exact_sh
 }
 
 /*
- * An insert in steps, as lookups are made in steps: the hash, and memory that is asked for; then what that leads to;
- * then sd_exact_insert_hashed.
+ * Inserts in steps, so that memory for later ones comes while earlier ones are made: the hash, and the tags at home are
+ * asked for; SD_EXACT_LEAD inserts later the slot that they say; as many later the insert itself. Segments may have
+ * been replaced in between, so that each step finds the home again.
  */
-SD_ALWAYS_INLINE struct sd_exact_probe sd_exact_start_insert(const struct sd_exact *t, struct sd_exact_shape shape,
-                                                             const void *key)
+#define SD_EXACT_LEAD 16u
+/* Hashes that are kept until then: a power of two above twice the lead. */
+#define SD_EXACT_N_UNDER_WAY 64u
+
+SD_ALWAYS_INLINE uint32_t sd_exact_lead(uint32_t n)
 {
-    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
-    struct sd_exact_probe probe = {hash, sd_exact_home_of(t, shape, hash)};
-    __builtin_prefetch(probe.bucket, 1);
-    return probe;
+    return n < SD_EXACT_LEAD ? n : SD_EXACT_LEAD;
 }
 
-SD_ALWAYS_INLINE void sd_exact_approach_insert(struct sd_exact_shape shape, const struct sd_exact_probe *probe)
+SD_ALWAYS_INLINE uint64_t sd_exact_start_insert(const struct sd_exact *t, struct sd_exact_shape shape, const void *key)
 {
-    uint32_t lanes = sd_exact_match(probe->bucket, SD_EXACT_EMPTY);
-    uint8_t *entry = sd_exact_entry(shape, probe->bucket, sd_exact_lane(lanes | 1u << 28));
+    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
+    __builtin_prefetch(sd_exact_home_of(t, shape, hash), 1);
+    return hash;
+}
+
+SD_ALWAYS_INLINE void sd_exact_approach_insert(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
+{
+    uint8_t *home = sd_exact_home_of(t, shape, hash);
+    /* Where all are in use the lane behind the last: the tags of the next bucket. */
+    uint32_t lanes = sd_exact_match(home, SD_EXACT_EMPTY) | 1u << 2 * SD_EXACT_SLOTS;
+    uint8_t *entry = sd_exact_entry(shape, home, sd_exact_lane(lanes));
     __builtin_prefetch(entry, 1);
-    if (sd_exact_entry_bytes(shape) > 8)
-        __builtin_prefetch(entry + sd_exact_entry_bytes(shape) - 1, 1);
+    __builtin_prefetch(entry + (sd_exact_entry_bytes(shape) > 8 ? sd_exact_entry_bytes(shape) - 1 : 8), 1);
 }
 
 /* As sd_exact_insert for each of `n`; of two with one key the first. `statuses` (enum sd_status) may be NULL. Gives
@@ -196,20 +211,21 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_ex
                                                 uint32_t n, uint8_t *statuses)
 {
     const uint8_t *key = keys, *value = values;
-    uint32_t n_inserted = 0;
-    for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
-        struct sd_exact_probe probes[SD_EXACT_BURST];
-        uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
-        for (uint32_t i = 0; i < n_burst; i++)
-            probes[i] = sd_exact_start_insert(t, shape, key + i * key_stride);
-        for (uint32_t i = 0; i < n_burst; i++)
-            sd_exact_approach_insert(shape, &probes[i]);
-        for (uint32_t i = 0; i < n_burst; i++, key += key_stride, value += value_stride) {
-            uint32_t status = sd_exact_insert_hashed(t, shape, key, value, probes[i].hash);
-            n_inserted += status == SD_OK;
-            if (statuses)
-                statuses[from + i] = (uint8_t)status;
-        }
+    uint64_t hashes[SD_EXACT_N_UNDER_WAY];
+    uint32_t n_inserted = 0, lead = sd_exact_lead(n);
+    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at++) {
+        uint64_t near = at - lead, i = near - lead;
+        if (at < n)
+            hashes[at % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(t, shape, key + at * key_stride);
+        if (near < n)
+            sd_exact_approach_insert(t, shape, hashes[near % SD_EXACT_N_UNDER_WAY]);
+        if (i >= n)
+            continue;
+        uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
+        uint32_t status = sd_exact_insert_hashed(t, shape, key + i * key_stride, value + i * value_stride, hash);
+        n_inserted += status == SD_OK;
+        if (statuses)
+            statuses[i] = (uint8_t)status;
     }
     return n_inserted;
 }

@@ -85,49 +85,53 @@ SD_ALWAYS_INLINE void sd_lean_put(const struct sd_table *t, uint8_t *to, const s
 
 enum sd_lean_writer { SD_LEAN_BY_CONTROLLER, SD_LEAN_BY_PROGRAM };
 
-/* Room for this entry, in all that knows entries; when `n_more` have come that the table does not count yet. */
-SD_ALWAYS_INLINE uint32_t sd_lean_room(struct sd_exact_shape shape, struct sd_table *t, enum sd_lean_writer writer,
-                                       const struct sd_entry_view *view, uint64_t hash, uint32_t n_more,
-                                       struct sd_exact_room *room)
+/* `hash` is that of the key. */
+SD_ALWAYS_INLINE uint32_t sd_lean_insert_hashed(struct sd_exact_shape shape, struct sd_table *t,
+                                                enum sd_lean_writer writer, const struct sd_entry_view *view,
+                                                uint64_t hash, uint64_t *handle)
 {
     uint32_t refusal = sd_lean_check(t, view);
-    bool is_full = writer == SD_LEAN_BY_CONTROLLER && t->n_entries + n_more >= t->type->size;
+    bool is_full = writer == SD_LEAN_BY_CONTROLLER && t->n_entries >= t->type->size;
     if (SD_UNLIKELY(is_full || t->next_handle > SD_LEAN_HANDLE_MAX))
         refusal = SD_FULL;
     else if (SD_UNLIKELY(!sd_order_reserve(&t->order, t->next_handle)))
         refusal = SD_NO_MEMORY;
     if (SD_UNLIKELY(refusal != SD_OK))
         return sd_exact_find_hashed(&t->exact, t->exact.shape, view->value, hash) ? SD_EXISTS : refusal;
-    return sd_exact_seek(&t->exact, shape, view->value, hash, room);
+    struct sd_exact_room room;
+    uint32_t status = sd_exact_seek(&t->exact, shape, view->value, hash, &room);
+    if (SD_UNLIKELY(status != SD_OK))
+        return status;
+    uint8_t *entry = sd_exact_entry(shape, room.place.bucket, room.place.lane);
+    memcpy(entry, view->value, shape.key_bytes);
+    sd_lean_put(t, entry + sd_exact_value_at(shape), view, t->next_handle,
+                writer == SD_LEAN_BY_PROGRAM && view->is_const);
+    sd_exact_publish(room.segment, &room.place, room.distance, hash);
+    sd_exact_add_entries(&t->exact, 1);
+    sd_table_add_entries(t, 1);
+    sd_order_add(&t->order, t->next_handle, hash);
+    *handle = t->next_handle++;
+    return SD_OK;
 }
 
-/* Up to SD_EXACT_BURST entries; gives how many there are more. */
-SD_ALWAYS_INLINE uint32_t sd_lean_insert_burst(struct sd_exact_shape shape, struct sd_table *t,
-                                               enum sd_lean_writer writer, const struct sd_entry_view *views,
-                                               uint32_t n, uint64_t *handles, uint8_t *statuses)
+SD_ALWAYS_INLINE uint32_t sd_lean_insert_shaped(struct sd_exact_shape shape, struct sd_table *t,
+                                                enum sd_lean_writer writer, const struct sd_entry_view *views,
+                                                uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
-    struct sd_exact_probe probes[SD_EXACT_BURST];
-    uint32_t n_inserted = 0;
-    for (uint32_t i = 0; i < n; i++)
-        probes[i] = sd_exact_start_insert(&t->exact, shape, views[i].value);
-    for (uint32_t i = 0; i < n; i++)
-        sd_exact_approach_insert(shape, &probes[i]);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct sd_entry_view *view = &views[i];
-        uint64_t hash = probes[i].hash;
-        struct sd_exact_room room;
-        uint32_t status = sd_lean_room(shape, t, writer, view, hash, n_inserted, &room);
-        statuses[i] = (uint8_t)status;
-        if (SD_UNLIKELY(status != SD_OK))
+    uint64_t hashes[SD_EXACT_N_UNDER_WAY];
+    uint32_t n_inserted = 0, lead = sd_exact_lead(n);
+    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at++) {
+        uint64_t near = at - lead, i = near - lead;
+        if (at < n)
+            hashes[at % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, views[at].value);
+        if (near < n)
+            sd_exact_approach_insert(&t->exact, shape, hashes[near % SD_EXACT_N_UNDER_WAY]);
+        if (i >= n)
             continue;
-        uint8_t *entry = sd_exact_entry(shape, room.place.bucket, room.place.lane);
-        memcpy(entry, view->value, shape.key_bytes);
-        sd_lean_put(t, entry + sd_exact_value_at(shape), view, t->next_handle,
-                    writer == SD_LEAN_BY_PROGRAM && view->is_const);
-        sd_exact_publish(room.segment, &room.place, room.distance, hash);
-        sd_order_add(&t->order, t->next_handle, hash);
-        handles[i] = t->next_handle++;
-        n_inserted++;
+        uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
+        uint32_t status = sd_lean_insert_hashed(shape, t, writer, &views[i], hash, &handles[i]);
+        statuses[i] = (uint8_t)status;
+        n_inserted += status == SD_OK;
     }
     return n_inserted;
 }
@@ -136,16 +140,8 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_burst(struct sd_exact_shape shape, stru
 SD_LOCAL uint32_t sd_lean_insert(struct sd_instance *instance, struct sd_table *t, enum sd_lean_writer writer,
                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
-    uint32_t n_inserted = 0;
-    for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
-        uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
-        uint32_t n_new = SD_EXACT_SHAPED(t->exact.shape, sd_lean_insert_burst, t, writer, views + from, n_burst,
-                                         handles + from, statuses + from);
-        sd_exact_add_entries(&t->exact, n_new);
-        sd_table_add_entries(t, n_new);
-        sd_instance_add_bytes(instance, (uint64_t)n_new * sd_touched_bytes(t));
-        n_inserted += n_new;
-    }
+    uint32_t n_inserted = SD_EXACT_SHAPED(t->exact.shape, sd_lean_insert_shaped, t, writer, views, n, handles, statuses);
+    sd_instance_add_bytes(instance, (uint64_t)n_inserted * sd_touched_bytes(t));
     return n_inserted;
 }
 

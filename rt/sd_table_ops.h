@@ -104,14 +104,14 @@ SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t t
         return sd_lean_insert(instance, t, SD_LEAN_BY_CONTROLLER, views, n, handles, statuses);
     struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
     for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
-        struct sd_exact_probe probes[SD_EXACT_BURST];
+        uint64_t hashes[SD_EXACT_BURST];
         const struct sd_entry_view *view = views + from;
         uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
         if (t->engine == SD_ENGINE_EXACT) {
             for (uint32_t i = 0; i < n_burst; i++)
-                probes[i] = sd_exact_start_insert(&t->exact, shape, view[i].value);
+                hashes[i] = sd_exact_start_insert(&t->exact, shape, view[i].value);
             for (uint32_t i = 0; i < n_burst; i++)
-                sd_exact_approach_insert(shape, &probes[i]);
+                sd_exact_approach_insert(&t->exact, shape, hashes[i]);
         }
         for (uint32_t i = 0; i < n_burst; i++) {
             status = sd_table_insert_one(instance, t, &view[i], now_ns, &handles[from + i]);

@@ -93,7 +93,7 @@ static void check_all(const struct sd_exact *t, struct sd_exact_shape shape, uin
     for (uint64_t i = 0; i < n_cells;) {
         const struct sd_exact_segment *segment = sd_exact_segment_of(sd_exact_cells(t)[i]);
         uint64_t in_segment, n_removed, n_away = 0;
-        sd_exact_count(t, segment, &in_segment, &n_removed);
+        sd_exact_count(t, segment, UINT64_MAX, &in_segment, &n_removed);
         n_entries += in_segment;
         const uint8_t *bucket = (const uint8_t *)(segment + 1);
         for (uint32_t b = 0; b < segment->n_buckets; b++, bucket += t->bucket_bytes) {
