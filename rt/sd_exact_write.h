@@ -175,16 +175,17 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert(struct sd_exact *t, struct sd_exact_sh
 
 /*
  * Inserts in steps, so that memory for later ones comes while earlier ones are made: the hash, and the tags at home are
- * asked for; SD_EXACT_LEAD inserts later the slot that they say; as many later the insert itself. Segments may have
- * been replaced in between, so that each step finds the home again.
+ * asked for; up to two groups later the slot that they say; as many later the insert itself. Segments may have been
+ * replaced in between, so that each step finds the home again. In groups, because waiting for the translation of one
+ * address, as a request does that misses the TLB, then overlaps with that for the next ones.
  */
-#define SD_EXACT_LEAD 16u
-/* Hashes that are kept until then: a power of two above twice the lead. */
+#define SD_EXACT_GROUP 8u
+/* Hashes that are kept until then: a power of two that is at least five groups. */
 #define SD_EXACT_N_UNDER_WAY 64u
 
 SD_ALWAYS_INLINE uint32_t sd_exact_lead(uint32_t n)
 {
-    return n < SD_EXACT_LEAD ? n : SD_EXACT_LEAD;
+    return n > SD_EXACT_GROUP ? 2 * SD_EXACT_GROUP : SD_EXACT_GROUP;
 }
 
 SD_ALWAYS_INLINE uint64_t sd_exact_start_insert(const struct sd_exact *t, struct sd_exact_shape shape, const void *key)
@@ -213,19 +214,20 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_ex
     const uint8_t *key = keys, *value = values;
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
     uint32_t n_inserted = 0, lead = sd_exact_lead(n);
-    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at++) {
-        uint64_t near = at - lead, i = near - lead;
-        if (at < n)
-            hashes[at % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(t, shape, key + at * key_stride);
-        if (near < n)
-            sd_exact_approach_insert(t, shape, hashes[near % SD_EXACT_N_UNDER_WAY]);
-        if (i >= n)
-            continue;
-        uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-        uint32_t status = sd_exact_insert_hashed(t, shape, key + i * key_stride, value + i * value_stride, hash);
-        n_inserted += status == SD_OK;
-        if (statuses)
-            statuses[i] = (uint8_t)status;
+    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
+        /* Before the first there are none: numbers that are above `n`. */
+        uint64_t near = at - lead, now = near - lead;
+        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(t, shape, key + i * key_stride);
+        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
+            sd_exact_approach_insert(t, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+            uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
+            uint32_t status = sd_exact_insert_hashed(t, shape, key + i * key_stride, value + i * value_stride, hash);
+            n_inserted += status == SD_OK;
+            if (statuses)
+                statuses[i] = (uint8_t)status;
+        }
     }
     return n_inserted;
 }

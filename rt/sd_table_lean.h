@@ -120,18 +120,19 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_shaped(struct sd_exact_shape shape, str
 {
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
     uint32_t n_inserted = 0, lead = sd_exact_lead(n);
-    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at++) {
-        uint64_t near = at - lead, i = near - lead;
-        if (at < n)
-            hashes[at % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, views[at].value);
-        if (near < n)
-            sd_exact_approach_insert(&t->exact, shape, hashes[near % SD_EXACT_N_UNDER_WAY]);
-        if (i >= n)
-            continue;
-        uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-        uint32_t status = sd_lean_insert_hashed(shape, t, writer, &views[i], hash, &handles[i]);
-        statuses[i] = (uint8_t)status;
-        n_inserted += status == SD_OK;
+    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
+        /* As in sd_exact_insert_batch. */
+        uint64_t near = at - lead, now = near - lead;
+        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, views[i].value);
+        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
+            sd_exact_approach_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+            uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
+            uint32_t status = sd_lean_insert_hashed(shape, t, writer, &views[i], hash, &handles[i]);
+            statuses[i] = (uint8_t)status;
+            n_inserted += status == SD_OK;
+        }
     }
     return n_inserted;
 }
