@@ -68,7 +68,7 @@ SD_LOCAL uint32_t sd_lean_check(const struct sd_table *t, const struct sd_entry_
     return view->what < t->type->n_actions ? SD_OK : SD_OUT_OF_RANGE;
 }
 
-/* What the engine keeps beside the key, with its last bytes up to a whole word: into memory that is none of the view's. */
+/* What the engine keeps beside the key, in whole words: into memory that is none of the view's. */
 SD_ALWAYS_INLINE void sd_lean_put(const struct sd_table *t, uint8_t *to, const struct sd_entry_view *view,
                                   uint64_t handle, bool is_const)
 {
@@ -141,7 +141,8 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_shaped(struct sd_exact_shape shape, str
 SD_LOCAL uint32_t sd_lean_insert(struct sd_instance *instance, struct sd_table *t, enum sd_lean_writer writer,
                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
-    uint32_t n_inserted = SD_EXACT_SHAPED(t->exact.shape, sd_lean_insert_shaped, t, writer, views, n, handles, statuses);
+    uint32_t n_inserted =
+        SD_EXACT_SHAPED(t->exact.shape, sd_lean_insert_shaped, t, writer, views, n, handles, statuses);
     sd_instance_add_bytes(instance, (uint64_t)n_inserted * sd_touched_bytes(t));
     return n_inserted;
 }
