@@ -2,6 +2,7 @@
 
 use crate::abi;
 use crate::gate::{Closed, Gate, Inside};
+use crate::layout::Layout;
 use crate::load::Pipeline;
 use crate::ops::Ops;
 use crate::presence::{self, Presence};
@@ -101,13 +102,27 @@ pub enum BurstPath {
 }
 
 impl BurstPath {
+    const ALL: [BurstPath; 4] =
+        [BurstPath::Auto, BurstPath::PacketByPacket, BurstPath::Segments, BurstPath::Mixed];
+
+    /// Those that may differ for a program.
+    pub fn of(layout: &Layout) -> &'static [BurstPath] {
+        if layout.has_segments { &BurstPath::ALL } else { &[BurstPath::Auto] }
+    }
+
     /// What `SIDING_BURSTS` says: `packets`, `segments` or `mixed`; otherwise what is best.
     pub fn from_environment() -> BurstPath {
-        match std::env::var("SIDING_BURSTS").as_deref() {
-            Ok("packets") => BurstPath::PacketByPacket,
-            Ok("segments") => BurstPath::Segments,
-            Ok("mixed") => BurstPath::Mixed,
-            _ => BurstPath::Auto,
+        let named = std::env::var("SIDING_BURSTS").unwrap_or_default();
+        BurstPath::ALL.into_iter().find(|path| path.name() == named).unwrap_or_default()
+    }
+
+    /// For [`from_environment`](Self::from_environment).
+    pub fn name(self) -> &'static str {
+        match self {
+            BurstPath::Auto => "auto",
+            BurstPath::PacketByPacket => "packets",
+            BurstPath::Segments => "segments",
+            BurstPath::Mixed => "mixed",
         }
     }
 }

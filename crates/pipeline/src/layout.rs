@@ -143,6 +143,8 @@ pub struct Layout {
     pub accept: Option<ValueLayout>,
     /// Packets can go straight through.
     pub has_straight_path: bool,
+    /// Bursts can go from segment to segment.
+    pub has_segments: bool,
     pub asyncs: Vec<AsyncLayout>,
     /// Of code that is compiled to tell every step.
     pub trace: Option<TraceLayout>,

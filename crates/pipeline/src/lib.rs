@@ -61,7 +61,7 @@ pub use externs::OpenError;
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};
-pub use native::{Listener, Native, NativeError, Observing, native_device};
+pub use native::{Listener, Native, NativeError, Observing, native_device, native_device_on};
 pub use packet::Packet;
 pub use presence::Presence;
 pub use worker::Worker;

@@ -308,6 +308,7 @@ fn layout(raw: &abi::Pipeline) -> Checked<Layout> {
         metadata: ranges(raw.metadata, raw.n_metadata, state_bytes)?,
         accept,
         has_straight_path: raw.process.is_some(),
+        has_segments: raw.process.is_some() && raw.burst_bytes > 0,
         trace: None,
     })
 }

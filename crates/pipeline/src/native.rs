@@ -80,19 +80,26 @@ pub enum NativeError {
     Executable(#[from] interp::LoadError),
 }
 
-/// A compiled program in a switch of its own, with its control plane.
+/// A compiled program in a switch of its own, with its control plane. The environment may say how bursts go.
 pub fn native_device(
     pipeline: Arc<Pipeline>,
     program: impl Into<Arc<Program>>,
     schema: impl Into<Arc<Schema>>,
     config: Config,
 ) -> Result<Device<Native>, NativeError> {
-    let options = InstanceOptions {
-        n_workers: 1,
-        seed: config.seed,
-        path: BurstPath::from_environment(),
-        table_size: config.load.table_size,
-    };
+    native_device_on(pipeline, program, schema, config, BurstPath::from_environment())
+}
+
+/// The same, with bursts that go like this.
+pub fn native_device_on(
+    pipeline: Arc<Pipeline>,
+    program: impl Into<Arc<Program>>,
+    schema: impl Into<Arc<Schema>>,
+    config: Config,
+    path: BurstPath,
+) -> Result<Device<Native>, NativeError> {
+    let options =
+        InstanceOptions { n_workers: 1, seed: config.seed, path, table_size: config.load.table_size };
     let instance = Instance::new(pipeline, program.into(), options)?;
     let native = Native::new(&instance, config.load.step_budget)?;
     Ok(Device::new(native, schema, config)?)

@@ -110,9 +110,9 @@ impl control::Target for Told<'_, '_> {
 }
 
 impl stf::Device for Told<'_, '_> {
-    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
+    fn receive(&mut self, burst: &[stf::Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
         self.next();
-        self.device.receive(port, bytes, sent);
+        self.device.receive(burst, sent);
     }
 
     fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {

@@ -280,6 +280,9 @@ pub struct StfArgs {
     /// Who runs the programs; `both` have to do the same
     #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
     pub engine: EngineArg,
+    /// With compiled code: send packets that follow each other in bursts, too, of every size and in every way
+    #[arg(long)]
+    pub bursts: bool,
     #[command(flatten)]
     pub cc: CcArgs,
     /// One JSON object per line

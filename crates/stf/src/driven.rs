@@ -1,6 +1,6 @@
 //! A device as scripts run on it, whoever executes its blocks.
 
-use crate::Device;
+use crate::{Arriving, Device};
 use ::device::traffic::{Destination, Output};
 use ::device::{Executor, Store};
 use control::{Data, DigestId};
@@ -34,8 +34,12 @@ impl<E: Executor + Store> control::Target for Driven<'_, '_, E> {
 }
 
 impl<E: Executor + Store> Device for Driven<'_, '_, E> {
-    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
-        hand_out(self.device.switch.inject(port, bytes, self.observer), sent);
+    /// One after the other.
+    fn receive(&mut self, burst: &[Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
+        for (i, packet) in burst.iter().enumerate() {
+            let outputs = self.device.switch.inject(packet.port, packet.bytes, self.observer);
+            hand_out(outputs, &mut |port, bytes| sent(i, port, bytes));
+        }
     }
 
     fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {

@@ -7,8 +7,8 @@
 //! Invariants: nothing here fails or panics, whatever the text. A line that cannot be understood is reported with
 //! its place and left out; the lines after it are read all the same. Everything in a [`Plan`] has been validated.
 //!
-//! [`run()`] does the steps of a plan on a [`Device`] and compares at the end; [`Driven`] is the switch of any
-//! executor as one.
+//! [`run()`] does the steps of a plan on a [`Device`] and compares at the end, [`run_in_bursts`] with packets that come
+//! together; [`Driven`] is the switch of any executor as one, [`Straight`] one that takes bursts as live ports do.
 //!
 //! Start reading at [`script`] for what there is to say, at [`mod@resolve`] for what it means.
 //!
@@ -66,6 +66,6 @@ mod straight;
 pub use driven::Driven;
 pub use parse::{Parsed, parse, parse_file};
 pub use resolve::{Plan, Step, StepKind, resolve};
-pub use run::{Device, Report, run};
+pub use run::{Arriving, Device, Report, run, run_in_bursts};
 pub use script::Script;
 pub use straight::Straight;

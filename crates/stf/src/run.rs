@@ -1,16 +1,24 @@
 //! Runs a script on a switch.
 
 use crate::expect::{self, Decode};
-use crate::resolve::{DigestCheck, Plan, StepKind};
+use crate::resolve::{DigestCheck, Plan, Step, StepKind};
 use crate::{Script, codes};
 use control::{Data, DigestId, Entity, EntryQuery, Query, Schema, Target, Update, UpdateKind};
 use diagnostics::{Diagnostic, SourceMap};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arriving<'a> {
+    pub port: u32,
+    pub bytes: &'a [u8],
+}
 
 /// What a script needs of a switch, besides that it stores entities.
 pub trait Device: Target {
-    /// A packet arrives. `sent` hears of each packet that leaves before the switch is idle again.
-    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8]));
+    /// Packets arrive together. `sent` hears of each packet that leaves before the switch is idle again: which of the
+    /// burst has led to it, the port, and the bytes; what earlier packets have led to comes first.
+    fn receive(&mut self, burst: &[Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8]));
 
     fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8]));
 
@@ -36,7 +44,8 @@ impl Report {
     }
 }
 
-/// Does what a script says, and compares at its end what the ports have sent with what it expects.
+/// Does what a script says, and compares at its end what the ports have sent with what it expects. Packets come one by
+/// one.
 pub fn run(
     script: &Script,
     plan: &Plan,
@@ -45,18 +54,35 @@ pub fn run(
     device: &mut dyn Device,
     decode: Decode<'_>,
 ) -> Report {
+    run_in_bursts(script, plan, sources, schema, device, decode, 1)
+}
+
+/// The same, but packets that follow each other, with nothing but expectations between them, come together: at most
+/// `n_max` at once. What is expected is the same.
+pub fn run_in_bursts(
+    script: &Script,
+    plan: &Plan,
+    sources: &SourceMap,
+    schema: &Schema,
+    device: &mut dyn Device,
+    decode: Decode<'_>,
+    n_max: usize,
+) -> Report {
     let mut report = Report::default();
     let attached = script.attached();
     let mut digests = Vec::new();
-    for step in &plan.steps {
+    let mut left = plan.steps.as_slice();
+    while let Some(step) = left.first() {
+        let n_steps = left.iter().take(n_max).take_while(|s| s.is_packet()).count().max(1);
+        let (these, rest) = left.split_at(n_steps);
+        left = rest;
         let sent = &mut report.sent;
         let mut collect = |port: u32, bytes: &[u8]| sent.entry(port).or_default().push(bytes.to_vec());
         match &step.kind {
-            // A port that is not attached hears nothing.
-            StepKind::Packet { port, .. } if !attached.ports.contains(port) => {}
-            StepKind::Packet { port, data } => {
-                report.n_received += 1;
-                device.receive(*port, data, &mut collect);
+            StepKind::Packet { .. } => {
+                let burst = arriving(these, &attached.ports);
+                report.n_received += burst.len();
+                device.receive(&burst, &mut |_, port, bytes| collect(port, bytes));
             }
             StepKind::AdvanceClock { duration_ns } => device.advance_clock(*duration_ns, &mut collect),
             StepKind::Wait => {}
@@ -106,6 +132,17 @@ pub fn run(
     let faults: Vec<Diagnostic> = faults.iter().map(|f| f.diagnostic(sources, decode)).collect();
     report.faults.extend(faults);
     report
+}
+
+/// A port that is not attached hears nothing.
+fn arriving<'p>(packets: &'p [Step], attached: &BTreeSet<u32>) -> Vec<Arriving<'p>> {
+    let packet = |step: &'p Step| match &step.kind {
+        StepKind::Packet { port, data } if attached.contains(port) => {
+            Some(Arriving { port: *port, bytes: data })
+        }
+        _ => None,
+    };
+    packets.iter().filter_map(packet).collect()
 }
 
 fn remove_all(schema: &Schema, device: &mut dyn Device) -> Result<(), control::Fault> {

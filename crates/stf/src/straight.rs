@@ -1,9 +1,9 @@
 //! A native device whose packets go straight through, where their program allows it.
 
-use crate::{Device, Driven};
+use crate::{Arriving, Device, Driven};
 use control::{Data, DigestId};
 use device::Config;
-use device::traffic::Destination;
+use device::traffic::{Destination, Output};
 use pipeline::{BurstPacket, Bursts, Fate, Listener, Native, Path};
 
 /// Room in front of a packet: some for headers that a program adds; what needs more takes the longer way.
@@ -49,25 +49,35 @@ impl control::Target for Straight<'_> {
 }
 
 impl Device for Straight<'_> {
-    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
-        let mut storage = vec![0; HEADROOM_BYTES];
-        storage.extend_from_slice(bytes);
-        storage.resize(HEADROOM_BYTES + bytes.len().max(ROOM_BYTES), 0);
-        let mut burst = [BurstPacket::new(&mut storage, HEADROOM_BYTES, bytes.len(), port)];
+    fn receive(&mut self, burst: &[Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
+        let stored = |packet: &Arriving<'_>| {
+            let mut storage = vec![0; HEADROOM_BYTES + packet.bytes.len().max(ROOM_BYTES)];
+            storage[HEADROOM_BYTES..][..packet.bytes.len()].copy_from_slice(packet.bytes);
+            storage
+        };
+        let mut storages: Vec<Vec<u8>> = burst.iter().map(stored).collect();
+        let packets = storages.iter_mut().zip(burst);
+        let mut packets: Vec<BurstPacket<'_>> = packets
+            .map(|(storage, p)| BurstPacket::new(storage, HEADROOM_BYTES, p.bytes.len(), p.port))
+            .collect();
         let mut outputs = Vec::new();
         let switch = &mut self.device.switch;
         let now_ns = switch.now_ns();
-        self.bursts.process(switch, now_ns, &mut burst, Path::Straight, self.listener, &mut outputs);
-        if let [packet] = &burst
-            && let Fate::Sent(Destination::Port(port)) = packet.fate()
-        {
-            sent(port, packet.bytes());
-        }
-        for output in outputs {
+        self.bursts.process(switch, now_ns, &mut packets, Path::Straight, self.listener, &mut outputs);
+        let mut outputs = outputs.into_iter();
+        let mut hand_out = |i, output: Output| {
             if let Destination::Port(port) = output.destination {
-                sent(port, &output.bytes);
+                sent(i, port, &output.bytes);
             }
+        };
+        for (i, packet) in packets.iter().enumerate() {
+            if let Fate::Sent(destination) = packet.fate() {
+                hand_out(i, Output { destination, bytes: packet.bytes().to_vec(), at_ns: now_ns });
+            }
+            outputs.by_ref().take(packet.n_outputs()).for_each(|output| hand_out(i, output));
         }
+        // What no packet of the burst has led to must not get lost.
+        outputs.for_each(|output| hand_out(burst.len().saturating_sub(1), output));
     }
 
     fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {

@@ -10,7 +10,7 @@ use device::{Config, Device};
 use diagnostics::SourceMap;
 use interp::Interpreter;
 use ir::Program;
-use pipeline::{Native, Pipeline, Trace, native_device};
+use pipeline::{BurstPath, Layout, Native, NativeError, Pipeline, Trace, native_device, native_device_on};
 use std::sync::Arc;
 
 /// How packets go through compiled code.
@@ -59,11 +59,28 @@ impl Compiled {
     /// A switch of its own, fresh.
     pub fn device(&self, schema: &Arc<Schema>, config: &Config) -> Result<Device<Native>, Exit> {
         let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
-        native_device(pipeline, program, Arc::clone(schema), config.clone()).map_err(|error| {
-            output::error_line(&format!("the compiled program cannot be run: {error}"));
-            Exit::Environment
-        })
+        native_device(pipeline, program, Arc::clone(schema), config.clone()).map_err(cannot_run)
     }
+
+    /// The same, with bursts that go like this.
+    pub fn device_on(
+        &self,
+        schema: &Arc<Schema>,
+        config: &Config,
+        path: BurstPath,
+    ) -> Result<Device<Native>, Exit> {
+        let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
+        native_device_on(pipeline, program, Arc::clone(schema), config.clone(), path).map_err(cannot_run)
+    }
+
+    pub fn layout(&self) -> &Layout {
+        self.pipeline.layout()
+    }
+}
+
+fn cannot_run(error: NativeError) -> Exit {
+    output::error_line(&format!("the compiled program cannot be run: {error}"));
+    Exit::Environment
 }
 
 /// A program ready to run, and compiled if need be. Engines are made of it, each time fresh.
@@ -74,6 +91,8 @@ pub struct Ready {
     engine: EngineArg,
     /// Of the executors that are compiled code.
     ways: &'static [Way],
+    /// Compiled code runs in bursts of every size, too.
+    in_bursts: bool,
 }
 
 impl Ready {
@@ -85,13 +104,17 @@ impl Ready {
                 (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight, Way::BlockByBlock])
             }
         };
-        Ok(Ready { loaded, compiled, engine, ways })
+        Ok(Ready { loaded, compiled, engine, ways, in_bursts: false })
+    }
+
+    pub fn in_bursts(self, in_bursts: bool) -> Ready {
+        Ready { in_bursts, ..self }
     }
 
     /// With compiled code that tells every step, and nothing else.
     pub fn telling(loaded: Loaded, name: &str, args: &CcArgs) -> Result<Ready, Exit> {
         let compiled = Some(Compiled::telling(&loaded, name, args)?);
-        Ok(Ready { loaded, compiled, engine: EngineArg::Native, ways: &[Way::Told] })
+        Ok(Ready { loaded, compiled, engine: EngineArg::Native, ways: &[Way::Told], in_bursts: false })
     }
 }
 
@@ -99,6 +122,8 @@ impl Ready {
 pub struct Engines {
     pub interpreter: Option<Box<Interpreter>>,
     pub native: Vec<(Way, Box<Device<Native>>)>,
+    /// For fresh switches that take bursts, without entries of files.
+    pub in_bursts: Option<Compiled>,
     pub schema: Arc<Schema>,
     pub sources: Arc<SourceMap>,
     pub config: Config,
@@ -112,7 +137,8 @@ impl Engines {
             native.push((*way, Box::new(compiled.device(&schema, &config)?)));
         }
         let interpreter = (ready.engine != EngineArg::Native).then(|| Box::new(interpreter));
-        let mut engines = Engines { interpreter, native, schema, sources, config };
+        let in_bursts = ready.compiled.clone().filter(|_| ready.in_bursts);
+        let mut engines = Engines { interpreter, native, in_bursts, schema, sources, config };
         for path in &args.entries {
             engines.write_entries(path)?;
         }

@@ -174,7 +174,7 @@ impl Target for OnlyEntities<'_> {
 }
 
 impl stf::Device for OnlyEntities<'_> {
-    fn receive(&mut self, _port: u32, _bytes: &[u8], _sent: &mut dyn FnMut(u32, &[u8])) {}
+    fn receive(&mut self, _burst: &[stf::Arriving<'_>], _sent: &mut dyn FnMut(usize, u32, &[u8])) {}
 
     fn advance_clock(&mut self, _duration_ns: u64, _sent: &mut dyn FnMut(u32, &[u8])) {}
 

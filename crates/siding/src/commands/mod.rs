@@ -30,6 +30,7 @@ mod explain;
 mod externs;
 mod fmt;
 mod graph;
+mod in_bursts;
 mod ir;
 mod language;
 mod layout;

@@ -1,6 +1,7 @@
 //! Test scripts on one executor, or on several that must do the same.
 
 use super::engines::{Engines, Way};
+use super::in_bursts::{self, Failure};
 use crate::cli::FrontEndArgs;
 use crate::output::{self, ErrorFormat, Exit};
 use control::{Data, DigestId};
@@ -67,7 +68,7 @@ pub fn test(
         sources: &parsed.sources,
         schema: Arc::clone(&engines.schema),
     };
-    let Engines { interpreter, native, sources, config, .. } = engines;
+    let Engines { interpreter, native, in_bursts, sources, config, .. } = engines;
     let mut is_success = true;
     let mut transcripts = Vec::new();
     if let Some(interpreter) = interpreter {
@@ -97,22 +98,40 @@ pub fn test(
             }
         }
     }
+    // What fails packet by packet says enough.
+    if let (true, Some(compiled), Some((first, expected))) = (is_success, &in_bursts, transcripts.first()) {
+        let failures = match in_bursts::failures(&mut trial, compiled, &config, expected) {
+            Ok(failures) => failures,
+            Err(exit) => return Tested::Broken(exit),
+        };
+        for Failure { path, n_max, faults, difference } in failures {
+            let name = path.name();
+            output::err(&format!("{}, in bursts of {n_max} (SIDING_BURSTS={name}):\n", script.display()));
+            show(&faults, trial.sources, front_end);
+            if let Some(difference) = difference {
+                output::error_line(&format!("it differs from {first} {difference}"));
+            }
+            is_success = false;
+        }
+    }
     if is_success { Tested::Passed } else { Tested::Failed }
 }
 
 /// A script that makes sense for a program.
-struct Trial<'a> {
-    script: &'a stf::Script,
-    plan: &'a stf::Plan,
-    sources: &'a SourceMap,
-    schema: Arc<control::Schema>,
+pub(super) struct Trial<'a> {
+    pub(super) script: &'a stf::Script,
+    pub(super) plan: &'a stf::Plan,
+    pub(super) sources: &'a SourceMap,
+    pub(super) schema: Arc<control::Schema>,
 }
 
 impl Trial<'_> {
-    fn run(&mut self, device: &mut dyn stf::Device) -> (stf::Report, Vec<Step>) {
+    /// With at most so many packets at once.
+    pub(super) fn run(&mut self, device: &mut dyn stf::Device, n_max: usize) -> (stf::Report, Vec<Step>) {
         let decode = |_: &[u8], _: usize| None;
         let mut recorded = Recorded { device, steps: Vec::new() };
-        let report = stf::run(self.script, self.plan, self.sources, &self.schema, &mut recorded, &decode);
+        let Trial { script, plan, sources, schema } = self;
+        let report = stf::run_in_bursts(script, plan, sources, schema, &mut recorded, &decode, n_max);
         (report, recorded.steps)
     }
 
@@ -141,7 +160,7 @@ impl Trial<'_> {
         stories: Stories,
         json: bool,
     ) -> (stf::Report, Vec<Step>) {
-        let (report, transcript) = self.run(&mut Told { device, stories: Rc::clone(teller) });
+        let (report, transcript) = self.run(&mut Told { device, stories: Rc::clone(teller) }, 1);
         teller.borrow_mut().next();
         if stories != Stories::IfFailed || !report.is_success() {
             tell(&teller.borrow().stories, json);
@@ -159,8 +178,8 @@ impl Trial<'_> {
     ) -> (stf::Report, Vec<Step>) {
         let mut nobody = ();
         match way {
-            Way::Straight => self.run(&mut stf::Straight::new(&mut device, &mut nobody, config)),
-            Way::BlockByBlock => self.run(&mut stf::Driven { device: &mut device, observer: &mut nobody }),
+            Way::Straight => self.run(&mut stf::Straight::new(&mut device, &mut nobody, config), 1),
+            Way::BlockByBlock => self.run(&mut stf::Driven { device: &mut device, observer: &mut nobody }, 1),
             Way::Told => {
                 let teller = Storyteller::new(program, stories);
                 let mut observer = Shared(Rc::clone(&teller));
@@ -178,7 +197,7 @@ impl Trial<'_> {
 
 /// What happened, and what came of it.
 #[derive(Debug, PartialEq, Eq)]
-struct Step {
+pub(super) struct Step {
     what: What,
     sent: Vec<(u32, Vec<u8>)>,
     digests: Vec<(DigestId, Data)>,
@@ -220,13 +239,15 @@ impl control::Target for Recorded<'_> {
 }
 
 impl stf::Device for Recorded<'_> {
-    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
-        let mut seen = Vec::new();
-        self.device.receive(port, bytes, &mut |port, bytes| {
-            seen.push((port, bytes.to_vec()));
-            sent(port, bytes);
+    fn receive(&mut self, burst: &[stf::Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
+        let mut seen = vec![Vec::new(); burst.len()];
+        self.device.receive(burst, &mut |i, port, bytes| {
+            seen[i].push((port, bytes.to_vec()));
+            sent(i, port, bytes);
         });
-        self.step(What::Received(port)).sent = seen;
+        for (packet, seen) in burst.iter().zip(seen) {
+            self.step(What::Received(packet.port)).sent = seen;
+        }
     }
 
     fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {
@@ -246,7 +267,7 @@ impl stf::Device for Recorded<'_> {
 }
 
 /// Where two runs part, in words that follow their names.
-fn first_difference(expected: &[Step], found: &[Step]) -> Option<String> {
+pub(super) fn first_difference(expected: &[Step], found: &[Step]) -> Option<String> {
     let mut n_packets = 0;
     for (expected, found) in expected.iter().zip(found) {
         n_packets += usize::from(matches!(expected.what, What::Received(_)));
@@ -338,9 +359,11 @@ impl control::Target for Told<'_, '_> {
 }
 
 impl stf::Device for Told<'_, '_> {
-    fn receive(&mut self, port: u32, bytes: &[u8], sent: &mut dyn FnMut(u32, &[u8])) {
-        self.stories.borrow_mut().next();
-        self.device.receive(port, bytes, sent);
+    fn receive(&mut self, burst: &[stf::Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
+        for (i, packet) in burst.iter().enumerate() {
+            self.stories.borrow_mut().next();
+            self.device.receive(&[*packet], &mut |_, port, bytes| sent(i, port, bytes));
+        }
     }
 
     fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {

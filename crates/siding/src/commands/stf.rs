@@ -3,7 +3,7 @@
 use super::engines::{Engines, Ready};
 use super::load::load;
 use super::script::{Stories, Tested, test};
-use crate::cli::{StfArgs, SwitchArgs};
+use crate::cli::{EngineArg, StfArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use std::collections::HashMap;
@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
+    if args.bursts && args.engine == EngineArg::Interp {
+        output::error_line("--bursts is of compiled code: --engine native, or both");
+        return Exit::Usage;
+    }
     let tests = match find(&args.paths) {
         Ok(tests) => tests,
         Err(message) => {
@@ -32,7 +36,8 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
         let ready = programs.entry(program).or_insert_with(|| {
             let mut loaded = load(program, &args.front_end, matches)?;
             loaded.externs = externs.clone();
-            Ready::new(loaded, &program.to_string_lossy(), args.engine, &args.cc)
+            let ready = Ready::new(loaded, &program.to_string_lossy(), args.engine, &args.cc)?;
+            Ok(ready.in_bursts(args.bursts))
         });
         let engines = ready.as_ref().map_err(|exit| *exit).and_then(|r| Engines::new(r, &defaults));
         let tested = match engines {

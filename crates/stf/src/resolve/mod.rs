@@ -32,11 +32,24 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
+impl Plan {
+    /// How many packets follow each other at most, with nothing to be done between them. Larger bursts are the same.
+    pub fn longest_burst(&self) -> usize {
+        self.steps.split(|step| !step.is_packet()).map(<[Step]>::len).max().unwrap_or(0)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The command.
     pub span: Span,
     pub kind: StepKind,
+}
+
+impl Step {
+    pub(crate) fn is_packet(&self) -> bool {
+        matches!(self.kind, StepKind::Packet { .. })
+    }
 }
 
 #[derive(Clone, Debug)]
