@@ -5,7 +5,7 @@
 
 use fuzz::differential::cases::{self, Sample, Source};
 use fuzz::differential::reduce::{self, Reduced};
-use fuzz::differential::{NotCompiled, Outcome, SubjectKind, events, interpreted, native, run, script};
+use fuzz::differential::{NotCompiled, Outcome, SubjectKind, interpreted, native, run, script};
 use fuzz::{Corpus, oracle, runnable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -197,7 +197,7 @@ fn one(
             count(format!("construct: {construct}"), 1);
         }
     }
-    let case = source.case(index, &sample, events::Options { n_packets: args.packets });
+    let case = source.case(index, &sample, args.packets);
     for kinds in pairs(index, args.native) {
         match run(&sample.compiled, &case.events, kinds) {
             Outcome::Same(transcript) => {

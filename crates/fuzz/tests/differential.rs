@@ -2,7 +2,7 @@
 
 use fuzz::differential::cases::{Sample, Source, generated};
 use fuzz::differential::transcript::{Observed, Transcript};
-use fuzz::differential::{Case, Event, Outcome, compile, events, interpreted, run, script, transcript};
+use fuzz::differential::{Case, Event, Outcome, compile, interpreted, run, script, transcript};
 use fuzz::{Corpus, oracle, runnable};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ fn programs_do_the_same_after_passes() {
     let (mut n_sent, mut n_accepted, mut n_writes, mut n_dropped) = (0, 0, 0, 0);
     for index in 0..source.len() {
         let sample = source.sample(index, &corpus).unwrap_or_else(|why| panic!("{index}: {why:?}"));
-        let case = source.case(index, &sample, events::Options { n_packets: 20 });
+        let case = source.case(index, &sample, 20);
         let outcome = run(&sample.compiled, &case.events, [interpreted::ELABORATED, interpreted::PASSES]);
         let transcript = match outcome {
             Outcome::Same(transcript) => transcript,
@@ -59,7 +59,7 @@ fn cases_depend_on_seed_and_index_alone() {
     let source = Source { seed: SEED, n_generated: 4, files: Vec::new() };
     let case = || {
         let sample = source.sample(3, &corpus).unwrap();
-        source.case(3, &sample, events::Options { n_packets: 10 })
+        source.case(3, &sample, 10)
     };
     let (first, second) = (case(), case());
     assert_eq!(first.text, second.text);
@@ -73,7 +73,7 @@ fn packets_are_made_for_parsers_that_loop() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/itself.p4").into();
     let source = Source { seed: SEED, n_generated: 0, files: vec![file] };
     let sample = source.sample(0, &Corpus::default()).unwrap();
-    let case = source.case(0, &sample, events::Options { n_packets: 10 });
+    let case = source.case(0, &sample, 10);
     assert!(case.events.iter().filter(|event| matches!(event, Event::Packet { .. })).count() >= 10);
 }
 
@@ -85,7 +85,7 @@ fn differences_are_found() {
     // A case in which something is sent.
     let cases = (0..source.len()).map(|index| {
         let sample = source.sample(index, &corpus).unwrap();
-        let case = source.case(index, &sample, events::Options { n_packets: 10 });
+        let case = source.case(index, &sample, 10);
         (sample, case)
     });
     fn record_case(sample: &Sample, case: &Case) -> Transcript {
@@ -143,20 +143,29 @@ fn digests_and_totals_of_bursts_are_compared_at_their_end() {
     assert_eq!(compare(vec![digest(1), digest(2)], 2), differ("totals"));
 }
 
-/// Cases have packets alone and in long bursts.
+/// Each size of bursts is the largest of a case.
 #[test]
-fn bursts_have_all_lengths() {
+fn bursts_have_all_sizes() {
     let corpus = Corpus::default();
     let source = Source { seed: SEED, n_generated: 60, files: Vec::new() };
-    let mut lengths = BTreeSet::new();
+    for first in [0, 77, 1000] {
+        let sizes: BTreeSet<usize> = (first..first + 256).map(|index| source.burst_max(index)).collect();
+        assert_eq!((sizes.len(), sizes.first(), sizes.last()), (256, Some(&1), Some(&256)));
+    }
+    // Of programs of each size some few have small, middle and large ones.
+    for size in 0..4 {
+        let sizes = (0..12).map(|i| source.burst_max(4 * i + size));
+        let thirds: BTreeSet<usize> = sizes.map(|n| n / 86).collect();
+        assert_eq!(thirds, [0, 1, 2].into());
+    }
     for index in 0..source.len() {
         let sample = source.sample(index, &corpus).unwrap();
-        let case = source.case(index, &sample, events::Options { n_packets: 100 });
+        let case = source.case(index, &sample, 100);
         let is_packet = |event: &Event| matches!(event, Event::Packet { .. });
         assert!(case.events.iter().filter(|e| is_packet(e)).count() >= 100);
-        lengths.extend(case.events.split(|event| !is_packet(event)).map(<[Event]>::len));
+        let longest = case.events.split(|event| !is_packet(event)).map(<[Event]>::len).max();
+        assert_eq!(longest, Some(source.burst_max(index)));
     }
-    assert!(lengths.contains(&1) && lengths.last().is_some_and(|n| *n >= 100), "{lengths:?}");
 }
 
 /// What is written down as a script is what happened.
@@ -167,7 +176,7 @@ fn scripts_replay() {
     let mut n_complete = 0;
     for index in 0..source.len() {
         let sample = source.sample(index, &corpus).unwrap();
-        let case = source.case(index, &sample, events::Options { n_packets: 4 });
+        let case = source.case(index, &sample, 4);
         let observed = transcript::record(&sample.compiled, &case.events, interpreted::ELABORATED).unwrap();
         let written = script::script(&sample.compiled, &case.events, &observed);
         if !written.is_complete {

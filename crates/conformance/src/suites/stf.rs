@@ -8,7 +8,9 @@ use diagnostics::{Diagnostic, SourceMap, render};
 use driver::Runnable;
 use interp::Silent;
 use interp::traffic::Config;
+use pipeline::BurstPath;
 use std::path::Path;
+use std::sync::Arc;
 
 const SAMPLES: &str = "testdata/p4_16_samples";
 const SAMPLES_OUT: &str = "testdata/p4_16_samples_outputs";
@@ -128,7 +130,10 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     run_program(corpus, case, &runnable).map_err(|e| format!("with dead values overwritten: {e}"))
 }
 
-/// The same in native code: straight through where the program allows it, and from block to block.
+/// As many packets a switch takes at once (`packet_io::limits::BURST_MAX`).
+const BURST_MAX: usize = 256;
+
+/// The same in native code: from block to block, and straight through where the program allows it, alone and in bursts.
 pub(super) fn judge_native(corpus: &Corpus, case: &Program) -> Verdict {
     match run_native(corpus, case) {
         Ok(()) => Verdict::Pass,
@@ -143,7 +148,7 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
     };
     ::ir::passes::run(&mut runnable.program, ::ir::passes::DEFAULT).map_err(|e| e.to_string())?;
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
-    let schema = std::sync::Arc::new(schema);
+    let schema = Arc::new(schema);
     // Compiled to be tested, not to be fast.
     let mut options = pipeline::BuildOptions::default();
     options.generate.program_name.clone_from(&case.name);
@@ -155,28 +160,27 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
     first(parsed.diagnostics.iter(), &parsed.sources)?;
     let (plan, faults) = stf::resolve(&parsed.script, &schema);
     first(faults.iter(), &parsed.sources)?;
-    for path in [pipeline::Path::Straight, pipeline::Path::Slow] {
-        let config = Config::default();
-        let mut device = pipeline::native_device(
-            std::sync::Arc::clone(&built),
-            runnable.program.clone(),
-            std::sync::Arc::clone(&schema),
-            config.clone(),
-        )
-        .map_err(|e| e.to_string())?;
+    let config = Config::default();
+    let program = Arc::new(runnable.program);
+    let fresh = |path: BurstPath| {
+        let (built, program, schema) = (Arc::clone(&built), Arc::clone(&program), Arc::clone(&schema));
+        let device = pipeline::native_device_on(built, program, schema, config.clone(), path);
+        let mut device = device.map_err(|e| e.to_string())?;
         super::externs::supply(&mut |name, function| device.switch.executor.supply(name, function));
-        let report = match path {
-            pipeline::Path::Straight => {
-                let mut nobody = ();
-                let mut device = stf::Straight::new(&mut device, &mut nobody, &config);
-                stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None)
-            }
-            pipeline::Path::Slow => {
-                let mut device = stf::Driven { device: &mut device, observer: &mut () };
-                stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None)
-            }
-        };
-        first(report.faults.iter(), &parsed.sources).map_err(|e| format!("{path:?}: {e}"))?;
+        Ok::<_, String>(device)
+    };
+    let run = |device: &mut dyn stf::Device, n_max: usize| {
+        let stf::Parsed { script, sources, .. } = &parsed;
+        let report = stf::run_in_bursts(script, &plan, sources, &schema, device, &|_, _| None, n_max);
+        first(report.faults.iter(), sources)
+    };
+    run(&mut stf::Driven { device: &mut fresh(BurstPath::Auto)?, observer: &mut () }, 1)
+        .map_err(|e| format!("block by block: {e}"))?;
+    for path in BurstPath::of(built.layout()) {
+        for n_max in 1..=plan.longest_burst().clamp(1, BURST_MAX) {
+            run(&mut stf::Straight::new(&mut fresh(*path)?, &mut (), &config), n_max)
+                .map_err(|e| format!("in bursts of {n_max} (SIDING_BURSTS={}): {e}", path.name()))?;
+        }
     }
     Ok(())
 }
@@ -186,7 +190,7 @@ fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(
     let mut interpreter = interp::interpreter(runnable.program.clone(), schema, Config::default())
         .map_err(|e| e.to_string())?;
     super::externs::supply(&mut |name, function| interpreter.switch.executor.externs.supply(name, function));
-    let schema = std::sync::Arc::clone(&interpreter.entities.schema);
+    let schema = Arc::clone(&interpreter.entities.schema);
 
     let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);
     first(parsed.diagnostics.iter(), &parsed.sources)?;

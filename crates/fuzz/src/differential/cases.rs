@@ -9,7 +9,13 @@ const PROGRAM_BYTES: usize = 6 << 10;
 /// Sizes of programs, one after the other.
 pub const N_SIZES: u64 = 4;
 /// Decisions about entries and packets.
-const EVENTS_BYTES: usize = 192 << 10;
+const EVENTS_BYTES: usize = 256 << 10;
+
+/// As many packets as a worker of the switch takes at once, at most.
+pub const BURST_MAX: usize = 256;
+/// Odd, so that all sizes come; near 256 divided by the golden ratio, so that any few that follow each other are spread.
+const BURST_STEP: u64 = 159;
+const BURST_SEED_STEP: u64 = 101;
 
 /// Where programs come from: generated ones first, then files.
 #[derive(Clone, Debug, Default)]
@@ -74,11 +80,21 @@ impl Source {
         Ok(Sample { text, compiled, is_generated })
     }
 
-    /// What happens to a program.
-    pub fn case(&self, index: u64, sample: &Sample, options: events::Options) -> Case {
+    /// What happens to a program: at least so many packets.
+    pub fn case(&self, index: u64, sample: &Sample, n_packets: usize) -> Case {
         let data = bytes(self.seed ^ 0x5eed, index, EVENTS_BYTES);
+        let options = events::Options { n_packets, burst_max: self.burst_max(index) };
         let events: Vec<Event> = events::events(&mut Choices::new(&data), &sample.compiled, options);
         Case { text: sample.text.clone(), events }
+    }
+
+    /// How many packets come together at most: of programs that follow each other each another number, small and large
+    /// ones in turns, until there were all. Another seed gives a program another number.
+    pub fn burst_max(&self, index: u64) -> usize {
+        let place = index.wrapping_mul(BURST_STEP).wrapping_add(self.seed.wrapping_mul(BURST_SEED_STEP));
+        let place = place as usize % BURST_MAX;
+        // The low bits alone would go with those of the index, and so with the size of programs and with compilers.
+        1 + (place ^ place >> 4)
     }
 }
 

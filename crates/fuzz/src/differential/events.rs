@@ -18,10 +18,10 @@ use std::sync::Arc;
 pub struct Options {
     /// At least; more where bursts are longer.
     pub n_packets: usize,
+    /// How many packets come together at most; once they do.
+    pub burst_max: usize,
 }
 
-/// How many packets come together at most: one of these for each case.
-const BURSTS_MAX: &[usize] = &[1, 2, 8, 32, 64, 256];
 /// Between two bursts.
 const N_CHANGES_MAX: usize = 8;
 
@@ -38,11 +38,21 @@ pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> V
     for _ in 0..4 + choices.below(24) {
         events.extend(writer.update(choices).map(Event::Write));
     }
-    let burst_max = choices.pick(BURSTS_MAX).copied().unwrap_or(1);
-    let n_packets = options.n_packets.max(burst_max);
+    let burst_max = options.burst_max.max(1);
+    let n_packets = options.n_packets.max(burst_max + options.n_packets / 2);
+    // The longest one comes some time.
+    let mut n_before_longest = Some(choices.below(n_packets - burst_max + 1));
     let mut n_left = n_packets;
     while n_left > 0 {
-        let n = (1 + choices.below(burst_max)).min(n_left);
+        let mut n = (1 + choices.below(burst_max)).min(n_left);
+        match n_before_longest {
+            Some(0) => (n, n_before_longest) = (burst_max, None),
+            Some(before) => {
+                n = n.min(before);
+                n_before_longest = Some(before - n);
+            }
+            None => {}
+        }
         for _ in 0..n.min(N_CHANGES_MAX) {
             if choices.one_in(4) {
                 events.extend(writer.update(choices).map(Event::Write));
@@ -56,6 +66,7 @@ pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> V
             let bytes = packet(choices, &compiled.program, &writer.pool);
             events.push(Event::Packet { port, bytes });
         }
+        events.push(Event::EndOfBurst);
         n_left -= n;
     }
     events

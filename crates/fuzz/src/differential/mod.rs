@@ -97,6 +97,8 @@ pub enum Event {
         port: u32,
         bytes: Vec<u8>,
     },
+    /// The packets before and behind it do not come together, whatever is between them.
+    EndOfBurst,
     Clock {
         ns: u64,
     },

@@ -1,5 +1,6 @@
 //! Native code as a subject: generated C, by each compiler, without and with optimisation.
 
+use super::cases::BURST_MAX;
 use super::on_device::{OnDevice, Quiet, sent};
 use super::{Arriving, Compiled, Sent, Subject, SubjectKind, Totals};
 use control::{Data, DigestId, Entity, Fault, Query, Update};
@@ -18,12 +19,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
-pub type Compilation = [SubjectKind; 5];
+pub type Compilation = [SubjectKind; 6];
 
 macro_rules! compilation {
     ($name:literal, $compiler:literal, $optimise:expr) => {
         [
             SubjectKind { name: $name, make: |c| subject(c, $compiler, $optimise, Way::PacketByPacket) },
+            SubjectKind { name: concat!($name, "-auto"), make: |c| subject(c, $compiler, $optimise, Way::Auto) },
             SubjectKind {
                 name: concat!($name, "-segments"),
                 make: |c| subject(c, $compiler, $optimise, Way::Segments),
@@ -62,6 +64,8 @@ pub const TURNS: &[Compilation] = &[
 enum Way {
     /// Bursts, straight through.
     PacketByPacket,
+    /// As the switch does it: where tables are near, they are read at once.
+    Auto,
     /// Bursts whose packets wait for each other's tables.
     Segments,
     /// The same, where large programs wait for every second table only.
@@ -71,9 +75,6 @@ enum Way {
     /// Alone, with asynchronous blocks at an executor.
     Executor,
 }
-
-/// As many packets as a worker of the switch takes at once, at most.
-const BURST_MAX: usize = 256;
 
 /// On a busy machine.
 const COMPILES_FOR: Duration = Duration::from_secs(1800);
@@ -191,6 +192,7 @@ fn subject(
         n_workers: if way == Way::Executor { 2 } else { 1 },
         seed: config.seed,
         path: match way {
+            Way::Auto => BurstPath::Auto,
             Way::Segments => BurstPath::Segments,
             Way::Mixed => BurstPath::Mixed,
             Way::PacketByPacket | Way::Blocks | Way::Executor => BurstPath::PacketByPacket,
@@ -217,7 +219,7 @@ fn subject(
         }
         (Way::Executor, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => Box::new(on),
-        (Way::PacketByPacket | Way::Segments | Way::Mixed, _) => {
+        (Way::PacketByPacket | Way::Auto | Way::Segments | Way::Mixed, _) => {
             Box::new(OnStraight { bursts: Bursts::new(&config), on })
         }
     })

@@ -44,6 +44,7 @@ pub fn script(compiled: &Compiled, events: &[Event], observed: &Transcript) -> W
             Event::Packet { port, bytes } => {
                 let _ = writeln!(writer.text, "packet {port} {}", hex(bytes));
             }
+            Event::EndOfBurst => writer.text.push_str("wait\n"),
             Event::Clock { ns } => {
                 let _ = writeln!(writer.text, "clock {ns}ns");
             }

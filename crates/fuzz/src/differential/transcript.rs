@@ -89,7 +89,7 @@ fn observe(subject: &mut dyn Subject, events: &[Event]) -> Vec<Observed> {
         Event::Packet { .. } => {
             let packets = events.iter().map_while(|event| match event {
                 Event::Packet { port, bytes } => Some(Arriving { port: *port, bytes }),
-                Event::Write(_) | Event::Clock { .. } => None,
+                Event::Write(_) | Event::EndOfBurst | Event::Clock { .. } => None,
             });
             let burst: Vec<Arriving<'_>> = packets.take(subject.burst_max()).collect();
             let sent = subject.receive(&burst);
@@ -97,6 +97,7 @@ fn observe(subject: &mut dyn Subject, events: &[Event]) -> Vec<Observed> {
             let within = |sent| Observed { sent, is_within_burst: true, ..Observed::default() };
             sent.into_iter().map(within).collect()
         }
+        Event::EndOfBurst => vec![Observed::default()],
         Event::Clock { ns } => vec![Observed { sent: subject.advance_clock(*ns), ..Observed::default() }],
     };
     if let Some(last) = observed.last_mut() {
