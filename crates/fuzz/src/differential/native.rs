@@ -25,7 +25,10 @@ macro_rules! compilation {
     ($name:literal, $compiler:literal, $optimise:expr) => {
         [
             SubjectKind { name: $name, make: |c| subject(c, $compiler, $optimise, Way::PacketByPacket) },
-            SubjectKind { name: concat!($name, "-auto"), make: |c| subject(c, $compiler, $optimise, Way::Auto) },
+            SubjectKind {
+                name: concat!($name, "-auto"),
+                make: |c| subject(c, $compiler, $optimise, Way::Auto),
+            },
             SubjectKind {
                 name: concat!($name, "-segments"),
                 make: |c| subject(c, $compiler, $optimise, Way::Segments),

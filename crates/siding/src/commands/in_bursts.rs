@@ -117,7 +117,7 @@ mod tests {
         let parsed = stf::parse("test.stf", text);
         let schema = std::sync::Arc::new(control::Schema::new(&Default::default()).unwrap());
         let (plan, faults) = stf::resolve(&parsed.script, &schema);
-        assert!(faults.is_empty());
+        assert!(faults.iter().next().is_none());
         let mut trial = Trial { script: &parsed.script, plan: &plan, sources: &parsed.sources, schema };
         let (alone, expected) = trial.run(&mut Echo { swaps }, 1);
         assert!(alone.is_success());
