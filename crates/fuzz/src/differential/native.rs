@@ -19,16 +19,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
-pub type Compilation = [SubjectKind; 6];
+pub type Compilation = [SubjectKind; 5];
 
 macro_rules! compilation {
     ($name:literal, $compiler:literal, $optimise:expr) => {
         [
             SubjectKind { name: $name, make: |c| subject(c, $compiler, $optimise, Way::PacketByPacket) },
-            SubjectKind {
-                name: concat!($name, "-auto"),
-                make: |c| subject(c, $compiler, $optimise, Way::Auto),
-            },
             SubjectKind {
                 name: concat!($name, "-segments"),
                 make: |c| subject(c, $compiler, $optimise, Way::Segments),
@@ -67,8 +63,6 @@ pub const TURNS: &[Compilation] = &[
 enum Way {
     /// Bursts, straight through.
     PacketByPacket,
-    /// As the switch does it: where tables are near, they are read at once.
-    Auto,
     /// Bursts whose packets wait for each other's tables.
     Segments,
     /// The same, where large programs wait for every second table only.
@@ -195,7 +189,6 @@ fn subject(
         n_workers: if way == Way::Executor { 2 } else { 1 },
         seed: config.seed,
         path: match way {
-            Way::Auto => BurstPath::Auto,
             Way::Segments => BurstPath::Segments,
             Way::Mixed => BurstPath::Mixed,
             Way::PacketByPacket | Way::Blocks | Way::Executor => BurstPath::PacketByPacket,
@@ -222,7 +215,7 @@ fn subject(
         }
         (Way::Executor, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => Box::new(on),
-        (Way::PacketByPacket | Way::Auto | Way::Segments | Way::Mixed, _) => {
+        (Way::PacketByPacket | Way::Segments | Way::Mixed, _) => {
             Box::new(OnStraight { bursts: Bursts::new(&config), on })
         }
     })
