@@ -10,7 +10,9 @@
  * --breakdown: one thread is both, with an extern that takes nothing, so that what is left is the way there and back:
  * `suspend` is the program's own, `ucontext` the published method (Laki et al.: a context of the C library with a stack
  * of its own for each packet, made when the packet comes), `inline` goes nowhere. `size` is how many packets are under
- * way; cycles are those of `inline` taken off.
+ * way; cycles are those of `inline` taken off. `send`, `serve` and `resume` are the pieces of `suspend` without source and
+ * sink: the program up to the block, with context and ring; the block between two rings; the rest of the program. `ring`
+ * is a pointer put into a ring and taken out.
  *
  * The others: a worker on one core, an executor on the other; `size` is the extern's cost, sources and sinks are memory, a
  * run takes so many milliseconds. --rates: `none` calls no extern, `inline` has the worker run it, `wait` sends it and

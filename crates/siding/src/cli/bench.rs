@@ -155,7 +155,7 @@ pub struct BenchInstructionsArgs {
     /// Not those of whole programs with full tables, which take most of the time
     #[arg(long, conflicts_with = "record")]
     pub quick: bool,
-    /// Compare with the figures in this file; more than 2 % above is an error
+    /// Compare with the figures in this file; more than 4 % above is an error
     #[arg(long, value_name = "FILE")]
     pub check: Option<PathBuf>,
     /// Write the figures to this file

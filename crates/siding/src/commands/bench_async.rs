@@ -73,8 +73,21 @@ const STEP_MS: &str = "2000";
 /// How much cheaper it is to be than a context of the C library.
 const UCONTEXT_LEAST: f64 = 70.0;
 
-fn compile(compiling: &Compiling) -> Result<PathBuf, Exit> {
-    let loaded = Example { name: NAME, text: P4 }.load()?;
+/// Its block, and the same with the packet put together before it and parsed after it.
+const BLOCK: &str = "@async {";
+const PARSED_BLOCK: &str = "@async(deparser = \"AsyncDeparser\", parser = \"AsyncParser\") {";
+
+/// Of what is measured with `PARSED_BLOCK` the way there and back.
+fn parsed(lines: Vec<Line>) -> impl Iterator<Item = Line> {
+    lines.into_iter().filter(|line| line.peer == "siding" && line.work == "suspend").map(|mut line| {
+        line.work = "suspend, deparse, parse".to_string();
+        line.all["work"] = line.work.clone().into();
+        line
+    })
+}
+
+fn compile(text: &str, compiling: &Compiling) -> Result<PathBuf, Exit> {
+    let loaded = Example { name: NAME, text }.load()?;
     let text = Prepared::new(&loaded, NAME)?.c_text(codegen::Options::default());
     let mut files = vec![("bench/async/run.c", HARNESS), ("bench/async/program.c", text.as_str())];
     files.extend(PARTS);
@@ -95,11 +108,14 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
     if let Some(AsyncExternArg::AesGcm) = args.with_extern {
         return bench_async_gcm::measure(args);
     }
-    let program = compile(&Compiling::new(&args.measure.cc)?)?;
+    let program = compile(P4, &Compiling::new(&args.measure.cc)?)?;
     let runs = args.measure.n_runs().to_string();
     match args.figure {
         None => {
-            let lines = bench_measure::run(&program, &["--breakdown", "--runs", &runs].map(str::to_owned))?;
+            let options = ["--breakdown", "--runs", &runs].map(str::to_owned);
+            let mut lines = bench_measure::run(&program, &options)?;
+            let program = compile(&P4.replace(BLOCK, PARSED_BLOCK), &Compiling::new(&args.measure.cc)?)?;
+            lines.extend(parsed(bench_measure::run(&program, &options)?));
             breakdown(lines).show("async", "", &args.measure)
         }
         Some(arg) => {

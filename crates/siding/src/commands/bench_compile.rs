@@ -207,7 +207,7 @@ struct Process {
 }
 
 impl Process {
-    fn of(example: &Example, args: &BenchCompileArgs) -> Result<Process, Exit> {
+    fn of(example: &Example<'_>, args: &BenchCompileArgs) -> Result<Process, Exit> {
         let environment = |error: std::io::Error| {
             output::error_line(&format!("cannot measure a process: {error}"));
             Exit::Environment

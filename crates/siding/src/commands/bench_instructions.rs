@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 const MACHINE: [&str; 2] = ["-march=x86-64-v3", "-maes"];
 
 /// Of recorded figures: more than this above is too much, more than this below is worth recording.
-const TOLERANCE: f64 = 0.02;
+const TOLERANCE: f64 = 0.04;
 
 /// Whole programs that are counted.
 const PROGRAMS: [&str; 2] = ["l3_router", "sai"];
@@ -307,9 +307,9 @@ totals: 180
     #[test]
     fn more_instructions_than_recorded_are_found() {
         let recorded = record(&[("a", 100.0), ("b", 50.0), ("c", 10.0)]);
-        let found = record(&[("a", 101.9), ("b", 51.1), ("d", 7.0)]);
+        let found = record(&[("a", 103.9), ("b", 52.1), ("d", 7.0)]);
         let expected =
-            ["b: 51.1 instructions per packet, 50.0 were recorded", "c: recorded, but not counted"];
+            ["b: 52.1 instructions per packet, 50.0 were recorded", "c: recorded, but not counted"];
         assert_eq!(exceeding(&recorded, &found), expected);
         assert_eq!(exceeding(&recorded, &recorded), [""; 0]);
     }

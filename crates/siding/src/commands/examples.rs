@@ -11,20 +11,20 @@ use syntax::{IncludeKind, LoadedFile, Loader};
 
 /// A program and what it is called.
 #[derive(Clone, Copy, Debug)]
-pub struct Example {
+pub struct Example<'t> {
     pub name: &'static str,
-    pub text: &'static str,
+    pub text: &'t str,
 }
 
-pub const L2_SWITCH: Example =
+pub const L2_SWITCH: Example<'static> =
     Example { name: "l2_switch.p4", text: include_str!("../../../../examples/l2_switch.p4") };
-pub const ROUTER: Example =
+pub const ROUTER: Example<'static> =
     Example { name: "router.p4", text: include_str!("../../../../examples/router.p4") };
 
 const HEADERS: &str = "include/headers.p4";
 const HEADERS_TEXT: &str = include_str!("../../../../examples/include/headers.p4");
 
-impl Example {
+impl Example<'_> {
     pub fn source(&self) -> Source {
         Source { name: self.name.to_string(), text: self.text.into() }
     }
