@@ -82,7 +82,6 @@ impl<'p> Cx<'p> {
             "p4_enter",
             "p4_enter_odd",
             "p4_odd",
-            "p4_count_lookups",
             "p4_after_egress_odd",
             "p4_after_ingress",
             "p4_before_egress",

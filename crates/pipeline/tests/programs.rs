@@ -1,50 +1,25 @@
 //! The test programs with their scripts, natively: what the interpreter does is what compiled programs do.
 
 mod common;
+#[path = "common/scripts.rs"]
+mod scripts;
 
 use common::TestDir;
 use control::Schema;
 use device::{Config, Device};
 use diagnostics::render;
-use driver::Runnable;
 use pipeline::{BuildOptions, Listener, Native, Path as Way, build, native_device};
+use scripts::{Case, cases_in, dirs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
-struct Case {
-    name: String,
-    runnable: Runnable,
-    sources: diagnostics::SourceMap,
-    scripts: Vec<PathBuf>,
-}
-
-fn load(dir: &Path) -> Option<Case> {
-    let name = dir.file_name()?.to_string_lossy().into_owned();
-    let only = env::var("PROGRAM").ok();
-    if only.is_some_and(|only| !name.contains(&only)) {
-        return None;
-    }
-    let mut scripts: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    scripts.retain(|path| path.extension().is_some_and(|e| e == "stf"));
-    scripts.sort();
-    if scripts.is_empty() {
-        return None;
-    }
-    let source = driver::read_source(&dir.join("program.p4")).unwrap();
-    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
-    let runnable =
-        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    Some(Case { name, runnable, sources: checked.sources, scripts })
-}
-
 fn cases() -> Vec<Case> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
-    let mut dirs: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    dirs.sort();
+    let only = env::var("PROGRAM").ok();
+    let is_wanted = |dir: &&PathBuf| only.as_ref().is_none_or(|only| dir.to_string_lossy().contains(only));
     // Some of them: `siding stf --engine both tests/programs` runs all.
-    let every = if env::var("PROGRAM").is_ok() { 1 } else { 15 };
-    dirs.iter().step_by(every).filter(|dir| dir.is_dir()).filter_map(|dir| load(dir)).collect()
+    let every = if only.is_some() { 1 } else { 15 };
+    dirs().iter().step_by(every).filter(is_wanted).flat_map(|dir| cases_in(dir)).collect()
 }
 
 fn device(case: &Case, pipeline: &Arc<pipeline::Pipeline>) -> Result<Device<Native>, String> {

@@ -3,14 +3,16 @@
 //! `PROGRAM=name` takes only programs with such a name, `STORIES=all` takes all of them.
 
 mod common;
+#[path = "common/scripts.rs"]
+mod scripts;
 
 use common::TestDir;
 use control::Schema;
 use device::{Config, Device, Executor, Store};
 use diagnostics::SourceMap;
-use driver::Runnable;
 use interp::{Event, Executable, Observer, Story, Teller};
 use pipeline::{BuildOptions, Observing, Trace, build, native_device};
+use scripts::{Case, cases_in, dirs, files, load, root};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -20,50 +22,15 @@ use std::{env, fs};
 /// Of the programs under `tests/programs`; more take too long for every day.
 const EVERY: usize = 6;
 
-struct Case {
-    name: String,
-    runnable: Runnable,
-    sources: SourceMap,
-    scripts: Vec<PathBuf>,
-}
-
-/// A program and the scripts beside it.
-fn load(program: &Path, scripts: Vec<PathBuf>) -> Option<Case> {
-    if scripts.is_empty() {
-        return None;
-    }
-    let source = driver::read_source(program).unwrap();
-    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
-    let runnable =
-        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let name = program.strip_prefix(&root).unwrap_or(program).display().to_string();
-    Some(Case { name, runnable, sources: checked.sources, scripts })
-}
-
-fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|e| e == extension));
-    files.sort();
-    files
-}
-
 fn cases() -> Vec<Case> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let only = env::var("PROGRAM").ok();
     let is_wanted = |path: &Path| only.as_ref().is_none_or(|only| path.to_string_lossy().contains(only));
     let all = only.is_some() || env::var("STORIES").is_ok_and(|wanted| wanted == "all");
-    let mut dirs: Vec<PathBuf> =
-        fs::read_dir(root.join("tests/programs")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    dirs.retain(|dir| dir.is_dir() && is_wanted(dir));
-    dirs.sort();
-    let programs = dirs
-        .iter()
-        .step_by(if all { 1 } else { EVERY })
-        .filter_map(|dir| load(&dir.join("program.p4"), files(dir, "stf")));
-    let examples = files(&root.join("examples"), "stf");
+    let dirs: Vec<PathBuf> = dirs().into_iter().filter(|dir| is_wanted(dir)).collect();
+    let programs = dirs.iter().step_by(if all { 1 } else { EVERY }).flat_map(|dir| cases_in(dir));
+    let examples = files(&root().join("examples"), "stf");
     let examples = examples.into_iter().filter(|script| is_wanted(script));
-    let examples = examples.filter_map(|script| load(&script.with_extension("p4"), vec![script.clone()]));
+    let examples = examples.map(|script| load(&script.with_extension("p4"), vec![script.clone()]));
     programs.chain(examples).collect()
 }
 
@@ -147,7 +114,7 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 fn of_one_packet(dir: &TestDir, name: &str, middle: &str) -> [Story; 2] {
     let path = dir.path.join(format!("{name}.p4"));
     fs::write(&path, format!("{HEAD}{middle}{TAIL}")).unwrap();
-    let Case { runnable, sources, .. } = load(&path, vec![path.clone()]).unwrap();
+    let Case { runnable, sources, .. } = load(&path, vec![path.clone()]);
     let schema = || Schema::new(&runnable.control_plane.p4info).unwrap();
     let mut expected = Teller::new(Some(&sources));
     let mut device = interp::interpreter(runnable.program.clone(), schema(), Config::default()).unwrap();
