@@ -167,7 +167,7 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_entry(struct sd_exact_shape shape, uint8_t *b
     return bucket + SD_EXACT_TAGS_BYTES + lane * sd_exact_entry_bytes(shape);
 }
 
-/* --- Hash: the highest bits are the directory's, the lowest 16 the tag; of the lowest 32 the highest say the bucket --- */
+/* --- Hash: the highest bits are the directory's, the lowest 32 say the bucket, 16 of them are the tag --- */
 
 #define SD_EXACT_N_SECRETS(key_bytes) (10 * (((size_t)(key_bytes) + 15) / 16) + 10)
 
@@ -379,7 +379,8 @@ SD_ALWAYS_INLINE uint32_t sd_exact_home_index(uint64_t hash, uint32_t n_buckets)
 SD_ALWAYS_INLINE uint8_t *sd_exact_home_of(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
 {
     uint64_t cell = sd_exact_cell(t, hash);
-    return sd_exact_buckets(cell) + (size_t)sd_exact_home_index(hash, sd_exact_n_buckets(cell)) * sd_exact_bucket_bytes(shape);
+    size_t index = sd_exact_home_index(hash, sd_exact_n_buckets(cell));
+    return sd_exact_buckets(cell) + index * sd_exact_bucket_bytes(shape);
 }
 
 SD_ALWAYS_INLINE struct sd_exact_segment *sd_exact_segment_of(uint64_t cell)

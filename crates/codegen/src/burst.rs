@@ -257,15 +257,10 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
 }
 
 fn segment_head(cx: &Cx<'_>, name: &str) -> String {
+    let linkage = if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "static" };
     format!(
-        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)",
-        linkage(cx)
+        "{linkage} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)"
     )
-}
-
-/// Of functions that run stages, or parts of them.
-fn linkage(cx: &Cx<'_>) -> &'static str {
-    if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "static" }
 }
 
 fn segment_name(cx: &Cx<'_>, block: BlockId, from: Option<usize>) -> String {

@@ -130,7 +130,7 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     run_program(corpus, case, &runnable).map_err(|e| format!("with dead values overwritten: {e}"))
 }
 
-/// As many packets a switch takes at once (`packet_io::limits::BURST_MAX`).
+/// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
 const BURST_MAX: usize = 256;
 
 /// The same in native code: from block to block, and straight through where the program allows it, alone and in bursts.

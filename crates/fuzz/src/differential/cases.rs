@@ -11,7 +11,7 @@ pub const N_SIZES: u64 = 4;
 /// Decisions about entries and packets.
 const EVENTS_BYTES: usize = 256 << 10;
 
-/// As many packets as a worker of the switch takes at once, at most.
+/// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
 pub const BURST_MAX: usize = 256;
 /// Odd, so that all sizes come. Of the odd numbers it is the one that spreads best what any few programs have that follow
 /// each other, and any few of every fourth, eighth and sixteenth.

@@ -8,7 +8,7 @@ use diagnostics::Diagnostic;
 use pipeline::BurstPath;
 use std::ops::RangeInclusive;
 
-/// As many packets a switch takes at once (`packet_io::limits::BURST_MAX`).
+/// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
 const SIZE_MAX: usize = 256;
 
 /// What goes wrong in bursts.
