@@ -456,6 +456,10 @@ struct sd_async_way {
     /* At executors, of blocks with a `batched_call`: how many packets' calls are handed over at once; 0 and 1: one by one.
        The host's, set before the executor begins. */
     uint32_t batch;
+    /* Blocks call externs that look at packets: another core's caches have their bytes, so they are asked for ahead. The
+       host's, too. */
+    uint32_t fetches_packets;
+    uint32_t reserved;
     void *waiting[32];
     /* Blocks run by the worker: as it was told, for want of headroom, because too many were under way. */
     uint64_t n_here;

@@ -359,14 +359,34 @@ SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struc
     sd_async_put(w, s, body(w, &s->packet, s->point, s + 1));
 }
 
+/* Bytes at the beginning of a packet that are asked for ahead: behind them processors see where it goes on. */
+#define SD_ASYNC_FETCH_BYTES (4 * SD_LINE_BYTES)
+/* Packets between the one that is asked for and the one that runs. */
+#define SD_ASYNC_AHEAD 4u
+
+/* Of a packet whose context is here: its bytes, which are about to change. */
+SD_INLINE void sd_async_fetch(const struct sd_suspended *s)
+{
+    const uint8_t *data = s->packet.data;
+    uint32_t n = s->packet.length_bytes < SD_ASYNC_FETCH_BYTES ? s->packet.length_bytes : SD_ASYNC_FETCH_BYTES;
+    for (uint32_t at = 0; at < n; at += SD_LINE_BYTES)
+        __builtin_prefetch(data + at, 1);
+}
+
 /* The packets of one point. */
 SD_INLINE void sd_async_serve_burst(struct sd_worker *w, sd_async_body body, sd_async_bodies bodies, uint32_t batch,
                                     void *const *burst, uint32_t n)
 {
     const uint32_t point = ((const struct sd_suspended *)burst[0])->point;
+    const bool fetches = w->async_ways[point].fetches_packets;
+    uint32_t n_fetched = 0;
     for (uint32_t i = 0; i < n;) {
         uint32_t n_together = n - i < batch ? n - i : batch;
-        if (!bodies || n_together <= 1) {
+        bool is_alone = !bodies || n_together <= 1;
+        for (uint32_t until = i + (is_alone ? 1 : n_together) + SD_ASYNC_AHEAD;
+             fetches && n_fetched < n && n_fetched < until; n_fetched++)
+            sd_async_fetch(burst[n_fetched]);
+        if (is_alone) {
             sd_async_serve_one(w, body, burst[i++]);
             continue;
         }

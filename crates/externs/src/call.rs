@@ -80,9 +80,17 @@ impl<'a> CallView<'a> {
         let Some(value) = self.values(arg).first() else { return 0 };
         let n = (value.width_bits as usize).div_ceil(8).min(to.len());
         let bytes = self.bytes(value);
-        for (to, from) in to.iter_mut().zip(bytes.iter().take(n).rev()) {
-            *to = *from;
+        let n = n.min(bytes.len());
+        // In words: single bytes would be stores that what reads them next has to wait for.
+        let words = bytes[..n].rchunks_exact(8);
+        let (first, rest) = (words.remainder(), n - n % 8);
+        let (swapped, last) = to[..n].split_at_mut(rest);
+        for (to, from) in swapped.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(from);
+            to.reverse();
         }
+        last.copy_from_slice(first);
+        last.reverse();
         n
     }
 

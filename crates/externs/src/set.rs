@@ -181,6 +181,11 @@ impl Bound {
         self.calls.get(call).is_some_and(Option::is_some)
     }
 
+    /// Whether any call looks at its packet's bytes.
+    pub fn uses_packets(&self) -> bool {
+        self.calls.iter().flatten().any(|call| call.function.packet != PacketUse::Unused)
+    }
+
     /// Whether a packet may get longer.
     pub fn changes_packets(&self) -> bool {
         self.calls.iter().flatten().any(|call| call.function.packet == PacketUse::Changed)

@@ -417,7 +417,7 @@ mirrors! {
         epoch: *const u64,
     }
 
-    struct AsyncWay = "sd_async_way", 1072 bytes {
+    struct AsyncWay = "sd_async_way", 1080 bytes {
         channel: *mut Channel,
         mode: u32,
         full: u32,
@@ -425,6 +425,8 @@ mirrors! {
         n_in_flight: u32,
         n_waiting: u32,
         batch: u32,
+        fetches_packets: u32,
+        reserved: u32,
         waiting: [*mut c_void; 32],
         n_here: u64,
         n_no_room: u64,

@@ -260,6 +260,9 @@ impl Executor {
         let raw = NonNull::new(raw).ok_or(AsyncError::NoMemory)?;
         way.channel = raw.as_ptr();
         way.capacity = capacity;
+        let fetches_packets = u32::from(self.worker.instance().pipeline().externs().uses_packets());
+        way.fetches_packets = fetches_packets;
+        self.worker.way_mut(block).ok_or(AsyncError::NoBlock)?.fetches_packets = fetches_packets;
         let channel =
             Arc::new(Channel { raw, functions, _pipeline: Arc::clone(self.worker.instance().pipeline()) });
         worker.channels.push(ChannelEnd {
@@ -278,14 +281,15 @@ impl Executor {
     pub fn serve(&mut self, step_budget: u32, now_ns: u64) -> usize {
         let Some(functions) = self.functions else { return 0 };
         let n = u32::try_from(self.raw.len()).unwrap_or(u32::MAX);
-        let instance = Arc::clone(self.worker.instance());
         self.worker.prepare(step_budget, now_ns);
+        // Nothing here changes a count that workers share.
+        let (worker, instance) = (self.worker.raw_ptr(), self.worker.instance());
         let Some(entered) = instance.enter_as_executor(self.worker.number(), &self.presence) else {
             return 0;
         };
         // SAFETY: worker and channels are ours, the channels at this end; we are within the executors' gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
-        let n_served = unsafe { (functions.serve)(self.worker.raw_ptr(), self.raw.as_ptr(), n) };
+        let n_served = unsafe { (functions.serve)(worker, self.raw.as_ptr(), n) };
         drop(entered);
         n_served as usize
     }

@@ -291,9 +291,13 @@ impl HostContext {
         result: &mut [u8],
     ) -> u32 {
         let packet_length = packet.length_bytes;
-        let pipeline = Arc::clone(&self.pipeline);
-        let Some(call) = pipeline.layout().calls.get(index as usize) else { return abi::end::DONE };
-        let is_supplied = !self.user.is_empty() && self.user.contains_key(&call.name);
+        let is_supplied = !self.user.is_empty()
+            && self
+                .pipeline
+                .layout()
+                .calls
+                .get(index as usize)
+                .is_some_and(|call| self.user.contains_key(&call.name));
         if !is_supplied && self.externs.bound().has(index as usize) {
             // SAFETY: the caller's promise.
             if let Some(end) = unsafe { self.call_extern(index, packet, args, result) } {

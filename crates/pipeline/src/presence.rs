@@ -105,7 +105,8 @@ impl Presence {
 
     /// Around a call of an extern.
     pub(crate) fn call<T>(&self, f: impl FnOnce() -> T) -> T {
-        self.state.store(CALLING, Ordering::SeqCst);
+        // From INSIDE nobody else takes it anywhere.
+        self.state.store(CALLING, Ordering::Release);
         let result = f();
         let back = self.state.compare_exchange(CALLING, INSIDE, Ordering::SeqCst, Ordering::SeqCst);
         if back.is_err() {
