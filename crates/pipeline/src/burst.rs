@@ -276,7 +276,7 @@ impl Bursts {
             first = last;
         }
         self.views.packets.clear();
-        self.add_dropped(&mut totals);
+        self.add_dropped(switch);
         switch.add_totals(&totals);
     }
 
@@ -346,7 +346,7 @@ impl Bursts {
                 break;
             }
         }
-        self.add_dropped(&mut totals);
+        self.add_dropped(switch);
         switch.add_totals(&totals);
         n_resumed
     }
@@ -366,10 +366,10 @@ impl Bursts {
         tokens
     }
 
-    fn add_dropped(&mut self, totals: &mut Totals) {
+    fn add_dropped(&mut self, switch: &mut Switch<Native>) {
         for (n, reason) in self.dropped.iter_mut().zip(abi::DROP_REASONS) {
             if *n > 0 {
-                *totals.n_dropped.entry(reason.to_owned()).or_default() += std::mem::take(n);
+                switch.add_dropped(reason, std::mem::take(n));
             }
         }
     }

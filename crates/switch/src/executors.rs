@@ -181,9 +181,9 @@ impl Executors {
                         let (n_batches, n_batched) = executor.batches(block);
                         Served { times: executor.served(block), n_batches, n_batched }
                     };
-                    let all = (0..n_blocks).map(of_block).collect();
                     let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
-                    served[number] = all;
+                    served[number].clear();
+                    served[number].extend((0..n_blocks).map(of_block));
                 };
                 let (mut n_idle, mut n_turns) = (0u32, 0u32);
                 while !stop.load(Ordering::Acquire) && !executor.presence().is_lost() {

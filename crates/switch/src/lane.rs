@@ -134,6 +134,8 @@ pub(crate) struct Lane {
     burst: Vec<PacketBuf>,
     outputs: Vec<Output>,
     resumed: Vec<Resumed>,
+    /// Of packets that are back.
+    leaving: Vec<(Destination, PacketBuf)>,
     /// Of programs that ran here before, and of packets that no program has seen.
     past: Totals,
     drops: BTreeMap<&'static str, u64>,
@@ -166,6 +168,7 @@ impl Lane {
             burst: Vec::with_capacity(BURST_MAX),
             outputs: Vec::new(),
             resumed: Vec::new(),
+            leaving: Vec::new(),
             past: Totals::default(),
             drops: BTreeMap::new(),
             gone: PortStats::default(),
@@ -312,7 +315,7 @@ impl Lane {
         let mut resumed = std::mem::take(&mut self.resumed);
         let Running { switch, bursts, waiting, order } = running;
         let n = bursts.resume(switch, now_ns, &mut (), &mut resumed, &mut self.outputs);
-        let mut leaving = Vec::new();
+        let mut leaving = std::mem::take(&mut self.leaving);
         for one in resumed.drain(..) {
             let Some(mut buf) = waiting.take(one.token) else { continue };
             let is_inside = buf.set_bounds(one.start as u32, one.len as u32);
@@ -330,9 +333,10 @@ impl Lane {
             }
         }
         self.resumed = resumed;
-        for (destination, buf) in leaving {
+        for (destination, buf) in leaving.drain(..) {
             self.leave(destination, buf);
         }
+        self.leaving = leaving;
         self.send_outputs();
         n
     }

@@ -114,6 +114,11 @@ impl<E: Executor> Switch<E> {
         self.totals.add(others);
     }
 
+    /// Packets that the host was not told about one by one.
+    pub fn add_dropped(&mut self, reason: &str, n: u64) {
+        self.totals.drop_many(reason, n);
+    }
+
     /// Ports are up until this says otherwise.
     pub fn set_port(&mut self, port: u32, state: PortState) {
         match state {

@@ -40,10 +40,15 @@ pub struct Totals {
 impl Totals {
     /// One more was dropped.
     pub fn drop_for(&mut self, reason: &str) {
+        self.drop_many(reason, 1);
+    }
+
+    /// So many more were dropped.
+    pub fn drop_many(&mut self, reason: &str, n: u64) {
         match self.n_dropped.get_mut(reason) {
-            Some(n) => *n += 1,
+            Some(n_before) => *n_before += n,
             None => {
-                self.n_dropped.insert(reason.to_owned(), 1);
+                self.n_dropped.insert(reason.to_owned(), n);
             }
         }
     }
