@@ -119,6 +119,9 @@ pub struct BenchAsyncArgs {
     /// What a real extern does at an executor, beside its library alone; takes two cores
     #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
     pub with_extern: Option<AsyncExternArg>,
+    /// Another extern of that name beside it, such as that of examples/cryptodev
+    #[arg(long, value_name = "FILE.so", requires = "with_extern")]
+    pub library: Option<PathBuf>,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

@@ -5,13 +5,14 @@ use super::bench_lines::Line;
 use super::bench_measure::{Goal, Report, Upwards};
 use super::examples::Example;
 use super::native::{Compiling, Prepared};
-use crate::cli::BenchAsyncArgs;
+use crate::cli::{BenchAsyncArgs, ExternArgs};
 use crate::output::{self, Exit};
 use control::Schema;
 use packet_io::{BufPool, PacketBuf, Port, PortError, PortId, PortStats};
 use pipeline::AsyncMode;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switch::{Compiled, Options, Switch};
@@ -85,8 +86,12 @@ fn failed(what: impl std::fmt::Display) -> Exit {
     Exit::Failed
 }
 
-fn compiled(args: &BenchAsyncArgs) -> Result<Compiled, Exit> {
-    let loaded = Example { name: NAME, text: P4 }.load()?;
+fn compiled(args: &BenchAsyncArgs, library: Option<&Path>) -> Result<Compiled, Exit> {
+    let mut loaded = Example { name: NAME, text: P4 }.load()?;
+    if let Some(library) = library {
+        loaded.externs =
+            super::externs::load(&ExternArgs { libraries: vec![library.into()], ..ExternArgs::default() })?;
+    }
     let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(failed)?;
     let prepared = Prepared::new(&loaded, NAME)?;
     Ok(Compiled {
@@ -160,7 +165,11 @@ fn line(peer: &str, path: &str, length: usize, mut seconds: Vec<f64>) -> Line {
 }
 
 pub fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
-    let program = compiled(args)?;
+    let mut programs = vec![("suspend".to_owned(), compiled(args, None)?)];
+    if let Some(library) = &args.library {
+        let name = library.file_stem().unwrap_or_default().to_string_lossy();
+        programs.push((format!("suspend, {name}"), compiled(args, Some(library))?));
+    }
     let lengths: &[usize] = if args.measure.quick { &QUICK_LENGTHS } else { &LENGTHS };
     let mut report = Report {
         title: "Packets encrypted with AES-GCM, 128 bits: nanoseconds (not cycles) for each".to_string(),
@@ -170,15 +179,23 @@ pub fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
     };
     let mut ratios = Vec::new();
     for length in lengths {
-        let (mut by_us, mut alone) = (Vec::new(), Vec::new());
+        let (mut by_us, mut alone) = (vec![Vec::new(); programs.len()], Vec::new());
         for _ in 0..args.measure.n_runs() {
             alone.push(by_library(*length)?);
-            by_us.push(by_switch(&program, *length)?);
+            for (seconds, (_, program)) in by_us.iter_mut().zip(&programs) {
+                seconds.push(by_switch(program, *length)?);
+            }
         }
-        let (ours, theirs) =
-            (line("siding", "suspend", *length, by_us), line("ring", "alone", *length, alone));
-        ratios.push((*length as u64, ours.cycles / theirs.cycles));
-        report.lines.extend([ours, theirs]);
+        let theirs = line("ring", "alone", *length, alone);
+        let ours: Vec<Line> = programs
+            .iter()
+            .zip(by_us)
+            .map(|((path, _), seconds)| line("siding", path, *length, seconds))
+            .collect();
+        // The goal is the built-in extern's.
+        ratios.extend(ours.first().map(|ours| (*length as u64, ours.cycles / theirs.cycles)));
+        report.lines.extend(ours);
+        report.lines.push(theirs);
     }
     report.judge("executor_over_library", ratios, Goal::AtMost(LIBRARY_OVER_EXECUTOR));
     report.show("async", "path", &args.measure)
