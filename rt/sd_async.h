@@ -68,6 +68,12 @@ struct sd_channel {
     uint32_t served_cycles __attribute__((aligned(SD_LINE_BYTES)));
 };
 
+/*
+ * What of a worker a packet takes along, of programs that can have it: how many steps it may still take, where there are
+ * loops; what it asks of the host; what has found no room in a buffer. Constants of generated code.
+ */
+enum sd_async_keeps { SD_KEEPS_STEPS = 1, SD_KEEPS_REQUESTS = 2, SD_KEEPS_FAILED = 4 };
+
 /* --- At the worker --- */
 
 enum { SD_HERE, SD_THERE, SD_NOWHERE };
@@ -81,7 +87,8 @@ SD_INLINE void sd_async_enter(struct sd_worker *w)
 }
 
 /* Where the block of this packet is to run. */
-SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p, uint32_t point, uint32_t context_bytes)
+SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p, uint32_t point, uint32_t context_bytes,
+                                 uint32_t keeps)
 {
     struct sd_async_way *way = &w->async_ways[point];
     if (!w->may_suspend || way->mode == SD_ASYNC_INLINE) {
@@ -92,7 +99,7 @@ SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p
     uint64_t room = p->headroom_bytes;
     /* Digests are in a buffer that the next burst empties. */
     bool fits = room >= SD_ASYNC_HEAD_BYTES + context_bytes + SD_ASYNC_ALIGN - 1 &&
-                !(w->requests.flags & SD_REQUEST_DIGEST);
+                !((keeps & SD_KEEPS_REQUESTS) && (w->requests.flags & SD_REQUEST_DIGEST));
     if (SD_UNLIKELY(!fits)) {
         way->n_no_room++;
         return SD_HERE;
@@ -110,7 +117,7 @@ SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p
 }
 
 /* The packet is about to wait: takes its context out of the headroom. */
-SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint32_t point)
+SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint32_t point, uint32_t keeps)
 {
     uint8_t *buffer = p->data - p->headroom_bytes;
     uint32_t skipped = (uint32_t)(-(uintptr_t)buffer & (SD_ASYNC_ALIGN - 1));
@@ -118,7 +125,8 @@ SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint3
     s->since = w->burst_since;
     s->point = point;
     s->end = SD_END_DONE;
-    s->steps_left = w->steps_left;
+    if (keeps & SD_KEEPS_STEPS)
+        s->steps_left = w->steps_left;
     s->n_taken = skipped;
     w->suspended = s;
     return s + 1;
@@ -142,14 +150,17 @@ SD_INLINE void sd_async_copy(struct sd_packet *to, const struct sd_packet *from)
 }
 
 /* The same when the context is written: `context_bytes` are behind it. */
-SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, uint32_t context_bytes)
+SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, uint32_t context_bytes, uint32_t keeps)
 {
     struct sd_suspended *s = w->suspended;
-    s->flags = w->requests.flags;
-    s->failed = w->failed;
     s->n_taken += SD_ASYNC_HEAD_BYTES + context_bytes;
-    if (SD_UNLIKELY(s->flags))
-        memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
+    if (keeps & SD_KEEPS_FAILED)
+        s->failed = w->failed;
+    if (keeps & SD_KEEPS_REQUESTS) {
+        s->flags = w->requests.flags;
+        if (SD_UNLIKELY(s->flags))
+            memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
+    }
     p->headroom_bytes -= s->n_taken;
     sd_async_copy(&s->packet, p);
     p->verdict = SD_VERDICT_SUSPENDED;
@@ -247,11 +258,16 @@ SD_INLINE bool sd_async_send(struct sd_worker *w)
     return false;
 }
 
-/* What the packet has asked of the host until now. */
-SD_INLINE void sd_async_ask_again(struct sd_worker *w, const struct sd_suspended *s)
+/* Code of this packet is about to run here: the worker is as it was when the packet left. */
+SD_INLINE void sd_async_take(struct sd_worker *w, const struct sd_suspended *s, uint32_t keeps)
 {
+    if (keeps & SD_KEEPS_STEPS)
+        w->steps_left = s->steps_left;
+    if (keeps & SD_KEEPS_FAILED)
+        w->failed = s->failed;
+    if (!(keeps & SD_KEEPS_REQUESTS))
+        return;
     w->requests.flags = s->flags;
-    w->failed = s->failed;
     if (SD_UNLIKELY(s->flags)) {
         uint32_t context_bytes = w->instance->pipeline->asyncs[s->point].context_bytes;
         memcpy(&w->requests, (const uint8_t *)(s + 1) + context_bytes, sizeof w->requests);
@@ -259,13 +275,13 @@ SD_INLINE void sd_async_ask_again(struct sd_worker *w, const struct sd_suspended
 }
 
 /* The packet is back: gives its context. */
-SD_INLINE void *sd_async_back(struct sd_worker *w, struct sd_packet *p, struct sd_suspended *s)
+SD_INLINE void *sd_async_back(struct sd_worker *w, struct sd_packet *p, struct sd_suspended *s, uint32_t keeps)
 {
     sd_async_copy(p, &s->packet);
     p->headroom_bytes += s->n_taken;
-    sd_async_ask_again(w, s);
-    w->digests.length = 0;
-    w->steps_left = s->steps_left;
+    sd_async_take(w, s, keeps);
+    if (keeps & SD_KEEPS_REQUESTS)
+        w->digests.length = 0;
     return s + 1;
 }
 
@@ -336,27 +352,22 @@ SD_COLD void sd_async_keep_requests(struct sd_worker *w, struct sd_suspended *s)
     memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
 }
 
-/* Code of this packet is about to run here. */
-SD_INLINE void sd_async_take(struct sd_worker *w, const struct sd_suspended *s)
-{
-    w->steps_left = s->steps_left;
-    sd_async_ask_again(w, s);
-}
-
-/* It has, and the next is another packet's. */
-SD_INLINE void sd_async_put(struct sd_worker *w, struct sd_suspended *s, uint32_t end)
+/* It has run, and the next is another packet's. */
+SD_INLINE void sd_async_put(struct sd_worker *w, struct sd_suspended *s, uint32_t end, uint32_t keeps)
 {
     s->end = end;
-    s->failed = w->failed;
-    s->steps_left = w->steps_left;
-    if (SD_UNLIKELY(w->requests.flags))
+    if (keeps & SD_KEEPS_STEPS)
+        s->steps_left = w->steps_left;
+    if (keeps & SD_KEEPS_FAILED)
+        s->failed = w->failed;
+    if ((keeps & SD_KEEPS_REQUESTS) && SD_UNLIKELY(w->requests.flags))
         sd_async_keep_requests(w, s);
 }
 
-SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struct sd_suspended *s)
+SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struct sd_suspended *s, uint32_t keeps)
 {
-    sd_async_take(w, s);
-    sd_async_put(w, s, body(w, &s->packet, s->point, s + 1));
+    sd_async_take(w, s, keeps);
+    sd_async_put(w, s, body(w, &s->packet, s->point, s + 1), keeps);
 }
 
 /* Bytes at the beginning of a packet that are asked for ahead: behind them processors see where it goes on. */
@@ -375,23 +386,29 @@ SD_INLINE void sd_async_fetch(const struct sd_suspended *s)
 
 /* The packets of one point. */
 SD_INLINE void sd_async_serve_burst(struct sd_worker *w, sd_async_body body, sd_async_bodies bodies, uint32_t batch,
-                                    void *const *burst, uint32_t n)
+                                    void *const *burst, uint32_t n, uint32_t keeps)
 {
     const uint32_t point = ((const struct sd_suspended *)burst[0])->point;
-    const bool fetches = w->async_ways[point].fetches_packets;
-    uint32_t n_fetched = 0;
-    for (uint32_t i = 0; i < n;) {
-        uint32_t n_together = n - i < batch ? n - i : batch;
-        bool is_alone = !bodies || n_together <= 1;
-        for (uint32_t until = i + (is_alone ? 1 : n_together) + SD_ASYNC_AHEAD;
-             fetches && n_fetched < n && n_fetched < until; n_fetched++)
-            sd_async_fetch(burst[n_fetched]);
-        if (is_alone) {
-            sd_async_serve_one(w, body, burst[i++]);
-            continue;
+    const bool fetches = w->async_ways[point].fetches_packets, is_batched = bodies && batch > 1;
+    /* Those that run together are all asked for before the first of them. */
+    uint32_t n_ahead = fetches ? SD_ASYNC_AHEAD + (is_batched ? batch : 0) : n;
+    for (uint32_t i = 0; fetches && i < n_ahead && i < n; i++)
+        sd_async_fetch(burst[i]);
+    if (!is_batched) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (SD_UNLIKELY(i + n_ahead < n))
+                sd_async_fetch(burst[i + n_ahead]);
+            sd_async_serve_one(w, body, burst[i], keeps);
         }
-        bodies(w, point, burst + i, n_together);
-        i += n_together;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i += batch) {
+        for (uint32_t at = i + n_ahead; at < n && at < i + n_ahead + batch; at++)
+            sd_async_fetch(burst[at]);
+        if (n - i > 1)
+            bodies(w, point, burst + i, n - i < batch ? n - i : batch);
+        else
+            sd_async_serve_one(w, body, burst[i], keeps);
     }
 }
 
@@ -409,7 +426,7 @@ SD_INLINE void sd_async_call(struct sd_worker *w, uint32_t point, uint32_t call,
 /* `body` is known where this is called, and becomes part of it; so is `bodies`, which is NULL where no block of the program
    has calls that can be made together. */
 SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body, sd_async_bodies bodies,
-                                         struct sd_channel *const *channels, uint32_t n_channels)
+                                         struct sd_channel *const *channels, uint32_t n_channels, uint32_t keeps)
 {
     uint32_t n_served = 0;
     for (uint32_t c = 0; c < n_channels; c++) {
@@ -424,7 +441,7 @@ SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body
         uint64_t begin = sd_cycles();
         uint32_t point = ((struct sd_suspended *)burst[0])->point;
         struct sd_async_way *way = &w->async_ways[point];
-        sd_async_serve_burst(w, body, bodies, way->batch, burst, n);
+        sd_async_serve_burst(w, body, bodies, way->batch, burst, n, keeps);
         uint64_t cycles = sd_cycles() - begin;
         way->n_served += n;
         way->served_cycles += cycles;

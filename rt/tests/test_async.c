@@ -17,6 +17,9 @@ static void rest(uint32_t *n_idle)
         sd_relax();
 }
 
+/* Packets take along whatever they can. */
+enum { KEEPS = SD_KEEPS_STEPS | SD_KEEPS_REQUESTS | SD_KEEPS_FAILED };
+
 /* --- Rings --- */
 
 enum { N_ITEMS = 50000, BURST_MAX = 100 };
@@ -216,7 +219,7 @@ static void blocks(struct sd_worker *w, uint32_t point, void *const *burst, uint
         struct sd_packet *p = &s->packet;
         struct context *c = (struct context *)(s + 1);
         CHECK(s->point == point);
-        sd_async_take(w, s);
+        sd_async_take(w, s, KEEPS);
         for (uint32_t k = 0; k < p->length_bytes; k++)
             p->data[k] ^= (uint8_t)(c->value >> k % 8);
         if (c->value % 3 == 0 && p->length_bytes > 1) {
@@ -224,7 +227,7 @@ static void blocks(struct sd_worker *w, uint32_t point, void *const *burst, uint
             p->tailroom_bytes++;
         }
         w->steps_left -= 2;
-        sd_async_put(w, s, SD_END_DONE);
+        sd_async_put(w, s, SD_END_DONE, KEEPS);
         calls[i].packet = p;
         calls[i].args = (uint8_t *)&c->value;
     }
@@ -232,11 +235,11 @@ static void blocks(struct sd_worker *w, uint32_t point, void *const *burst, uint
     for (uint32_t i = 0; i < n; i++) {
         struct sd_suspended *s = burst[i];
         const struct context *c = (const struct context *)(s + 1);
-        sd_async_take(w, s);
+        sd_async_take(w, s, KEEPS);
         w->steps_left -= 3;
         if (c->value % 16 == 0)
             w->failed |= SD_FAILED_EMIT;
-        sd_async_put(w, s, calls[i].end);
+        sd_async_put(w, s, calls[i].end, KEEPS);
     }
 }
 
@@ -245,7 +248,7 @@ static void *execute(void *context)
     struct executor *e = context;
     uint32_t n_idle = 0;
     while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE) && e->n_served < e->n_wanted) {
-        uint32_t n = sd_async_serve(&e->w, block, blocks, e->channels, e->n_channels);
+        uint32_t n = sd_async_serve(&e->w, block, blocks, e->channels, e->n_channels, KEEPS);
         e->n_served += n;
         if (n == 0)
             rest(&n_idle);
@@ -289,7 +292,7 @@ static void receive(struct worker *k)
     for (uint32_t i = 0; i < n; i++) {
         struct sd_suspended *s = back[i];
         struct sd_packet p;
-        const struct context *c = sd_async_back(&k->w, &p, s);
+        const struct context *c = sd_async_back(&k->w, &p, s, KEEPS);
         CHECK(p.token < N_BUFFERS && k->models[p.token].is_away && k->models[p.token].point == s->point);
         check_ended(k, &p, c, s->end);
     }
@@ -322,7 +325,7 @@ static void send(struct worker *k)
     *m = (struct model){.packet = p, .seed = seed, .point = point, .flags = k->w.requests.flags};
     k->n_packets++;
     struct context here = {.value = seed, .kept = ~seed};
-    switch (sd_async_where(&k->w, &p, point, sizeof here)) {
+    switch (sd_async_where(&k->w, &p, point, sizeof here, KEEPS)) {
     case SD_HERE:
         k->n_here++;
         check_ended(k, &p, &here, block(&k->w, &p, point, &here));
@@ -333,14 +336,14 @@ static void send(struct worker *k)
         k->free[k->n_free++] = slot;
         return;
     default:
-        *(struct context *)sd_async_suspend(&k->w, &p, point) = here;
-        CHECK(sd_async_suspended(&k->w, &p, sizeof here) == SD_END_WAITS + point);
+        *(struct context *)sd_async_suspend(&k->w, &p, point, KEEPS) = here;
+        CHECK(sd_async_suspended(&k->w, &p, sizeof here, KEEPS) == SD_END_WAITS + point);
         CHECK(p.verdict == SD_VERDICT_SUSPENDED);
         m->is_away = true;
     }
     struct sd_suspended *s = k->w.suspended;
     if (sd_async_send(&k->w)) {
-        const struct context *c = sd_async_back(&k->w, &p, s);
+        const struct context *c = sd_async_back(&k->w, &p, s, KEEPS);
         check_ended(k, &p, c, s->end);
     }
 }

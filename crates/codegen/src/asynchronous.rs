@@ -181,6 +181,18 @@ pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 /// What packets keep.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.asynchronous else { return };
+    let keeps = [
+        (straight::has_loops(cx), "SD_KEEPS_STEPS"),
+        (straight::may_leave(cx.program), "SD_KEEPS_REQUESTS"),
+        (straight::uses_buffers(cx.program), "SD_KEEPS_FAILED"),
+    ];
+    let names: Vec<&str> = keeps.into_iter().filter(|(is_kept, _)| *is_kept).map(|(_, name)| name).collect();
+    out.own("/* What of the worker packets that wait take along. */");
+    out.line(format!(
+        "enum {{ P4_KEEPS = {} }};",
+        if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
+    ));
+    out.blank();
     for (i, block) in plan.blocks.iter().enumerate() {
         out.line(format!("/* What a packet keeps before {} has run, and after it. */", comment(&block.name)));
         out.open(format!("struct p4_async_{i}"));
@@ -210,13 +222,14 @@ impl Func<'_, '_> {
         self.code.line(format!("/* asynchronous block {} */", comment(&block.name)));
         self.code.open("");
         let how = self.temp();
-        self.code.line(format!("const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}));"));
+        self.code
+            .line(format!("const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}), P4_KEEPS);"));
         self.code.open(format!("if ({how} != SD_HERE)"));
         self.code.line(format!("if (SD_UNLIKELY({how} == SD_NOWHERE))"));
         self.code.line("    return SD_END_ASYNC_FULL;");
-        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i});"));
+        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i}, P4_KEEPS);"));
         store(cx, &block.there, "c->there", true, &mut self.code);
-        self.code.line("return sd_async_suspended(w, p, sizeof *c);");
+        self.code.line("return sd_async_suspended(w, p, sizeof *c, P4_KEEPS);");
         self.code.close("");
         self.code.close("");
     }
@@ -325,7 +338,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
         out.function(format!(
             "SD_INLINE uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"
         ));
-        out.line("void *c = sd_async_back(w, p, suspended);");
+        out.line("void *c = sd_async_back(w, p, suspended, P4_KEEPS);");
         straight::fresh_state(cx, out);
         out.line("uint32_t end = suspended->end, next;");
         out.line("if (SD_LIKELY(end == SD_END_DONE))");
@@ -337,16 +350,24 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
         out.blank();
     }
     dispatch(plan, out);
-    out.own("/* Packets that wait are sent; one that the worker has waited for goes on. */");
-    out.function(format!("SD_INLINE uint32_t p4_wait({HEAD})"));
-    out.line("uint32_t next = SD_WAITS;");
+    out.own("/* One that the worker has waited for goes on, perhaps to a block where it waits again. */");
+    out.function(format!(
+        "static __attribute__((noinline)) uint32_t p4_waited({HEAD}, struct sd_suspended *suspended)"
+    ));
+    out.line("uint32_t next = p4_rest(w, p, suspended);");
     out.open("while (next == SD_WAITS)");
-    out.line("struct sd_suspended *suspended = w->suspended;");
+    out.line("suspended = w->suspended;");
     out.line("if (!sd_async_send(w))");
     out.line("    break;");
     out.line("next = p4_rest(w, p, suspended);");
     out.close("");
     out.line("return next;");
+    out.close("");
+    out.blank();
+    out.own("/* Packets that wait are sent. */");
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_wait({HEAD})"));
+    out.line("struct sd_suspended *suspended = w->suspended;");
+    out.line("return sd_async_send(w) ? p4_waited(w, p, suspended) : SD_WAITS;");
     out.close("");
     out.blank();
     out.own("/* Packets that are back. */");
@@ -384,7 +405,9 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.function(
         "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
-    out.line(format!("return sd_async_serve(executor, p4_body, {together}, channels, n_channels);"));
+    out.line(format!(
+        "return sd_async_serve(executor, p4_body, {together}, channels, n_channels, P4_KEEPS);"
+    ));
     out.close("");
     out.blank();
 }

@@ -409,18 +409,19 @@ pub(crate) fn has_loops(cx: &Cx<'_>) -> bool {
 /// Whether something is packed, or may be sent as a digest: what may find no room.
 pub(crate) fn uses_buffers(program: &Program) -> bool {
     let packs = |op: ExternOp| {
-        !matches!(
+        matches!(
             op,
-            ExternOp::CounterCount
-                | ExternOp::CounterAdd
-                | ExternOp::DirectCounterCount
-                | ExternOp::MeterExecute
-                | ExternOp::DirectMeterRead
-                | ExternOp::RegisterRead
-                | ExternOp::RegisterGet
-                | ExternOp::RegisterWrite
-                | ExternOp::Random
-                | ExternOp::MarkToDrop
+            ExternOp::Hash
+                | ExternOp::HashRaw
+                | ExternOp::VerifyChecksum
+                | ExternOp::UpdateChecksum
+                | ExternOp::VerifyChecksumWithPayload
+                | ExternOp::UpdateChecksumWithPayload
+                | ExternOp::Checksum16Get
+                | ExternOp::Ipv4Checksum
+                | ExternOp::Digest
+                | ExternOp::EmitBegin
+                | ExternOp::Rebuild
         )
     };
     let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, n)| &n.stmts);
