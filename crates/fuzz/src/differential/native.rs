@@ -3,10 +3,12 @@
 use super::cases::BURST_MAX;
 use super::on_device::{OnDevice, Quiet, sent};
 use super::{Arriving, Compiled, Sent, Subject, SubjectKind, Totals};
+use arch::ExternOp;
 use control::{Data, DigestId, Entity, Fault, Query, Update};
 use device::traffic::Destination;
 use device::{Config, Device};
 use diagnostics::SourceMap;
+use ir::StmtKind;
 use pipeline::compile::{PROGRAM_DEFINE, RUNTIME};
 use pipeline::{
     Awaited, BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Executor, Fate, Instance,
@@ -210,8 +212,10 @@ fn subject(
     Ok(match (way, executor) {
         (Way::Executor, Some(worker)) => {
             let executor = Executor::new(worker).map_err(|e| e.to_string())?;
-            let awaited = Awaited::new(&mut on.device.switch, executor, &config);
-            Box::new(OnExecutor { awaited: awaited.map_err(|e| e.to_string())?, on })
+            let burst_max = if keeps_state(&compiled.program) { 1 } else { BURST_MAX };
+            let capacity = burst_max as u32;
+            let awaited = Awaited::new(&mut on.device.switch, executor, &config, capacity);
+            Box::new(OnExecutor { awaited: awaited.map_err(|e| e.to_string())?, on, burst_max })
         }
         (Way::Executor, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => Box::new(on),
@@ -286,10 +290,33 @@ impl Subject for OnStraight {
     }
 }
 
-/// A native device whose packets wait for an executor, each until it has ended.
+/// Whether a packet may leave something behind for the next ones, or what they leave is told in their order.
+fn keeps_state(program: &ir::Program) -> bool {
+    let keeps = |op: ExternOp| {
+        matches!(
+            op,
+            ExternOp::RegisterRead
+                | ExternOp::RegisterGet
+                | ExternOp::RegisterWrite
+                | ExternOp::MeterExecute
+                | ExternOp::DirectMeterRead
+                | ExternOp::Random
+                | ExternOp::Digest
+                | ExternOp::AddEntry
+        )
+    };
+    let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, node)| &node.stmts);
+    stmts.into_iter().any(|stmt| match &stmt.kind {
+        StmtKind::Extern { op, .. } => keeps(*op),
+        StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+    })
+}
+
+/// A native device whose packets wait for an executor: all that arrive together, or each until it has ended.
 struct OnExecutor {
     on: OnDevice<Native>,
     awaited: Awaited,
+    burst_max: usize,
 }
 
 impl Subject for OnExecutor {
@@ -301,13 +328,15 @@ impl Subject for OnExecutor {
         self.on.read(query)
     }
 
+    fn burst_max(&self) -> usize {
+        self.burst_max
+    }
+
     fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>> {
         let Device { switch, .. } = &mut self.on.device;
-        let mut one = |p: &Arriving<'_>| {
-            let packet = (p.bytes, HEADROOM_BYTES_TO_WAIT);
-            sent(self.awaited.receive(switch, p.port, packet, &mut ()))
-        };
-        burst.iter().map(&mut one).collect()
+        let arriving: Vec<(u32, &[u8])> = burst.iter().map(|p| (p.port, p.bytes)).collect();
+        let left = self.awaited.receive(switch, (&arriving, HEADROOM_BYTES_TO_WAIT), &mut ());
+        left.into_iter().map(sent).collect()
     }
 
     fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {

@@ -108,7 +108,7 @@ impl Gen<'_, '_> {
         let outer = (self.new_control(), std::mem::replace(&mut self.place, Place::SubControl));
         // Top-level actions and functions do not know the standard metadata, nor does this.
         self.indent += 1;
-        if self.choices.one_in(2) {
+        if !self.keeps_nothing && self.choices.one_in(2) {
             self.line("register<bit<16>>(4) cells;");
             self.objects.registers.push(("cells".to_string(), Ty::Bit(16), 4));
         }

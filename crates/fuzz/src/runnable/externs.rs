@@ -8,7 +8,8 @@ const ALGORITHMS: &[&str] = &["crc32", "crc16", "csum16", "xor16", "identity"];
 impl Gen<'_, '_> {
     /// The instances of a control.
     pub(super) fn instances(&mut self) {
-        for _ in 0..self.choices.below(3) {
+        let n_registers = if self.keeps_nothing { 0 } else { self.choices.below(3) };
+        for _ in 0..n_registers {
             let name = self.fresh("register_");
             let size = 1 + self.choices.below(16) as u32;
             let structs = self.types_with(|shape| match shape {
@@ -31,7 +32,7 @@ impl Gen<'_, '_> {
             self.line(&format!("counter({size}, CounterType.{kind}) {name};"));
             self.objects.counters.push((name, size));
         }
-        if self.choices.one_in(2) {
+        if !self.keeps_nothing && self.choices.one_in(2) {
             let name = self.fresh("meter_");
             let size = 1 + self.choices.below(8) as u32;
             let kind = self.one_of(&["packets", "bytes"]);
@@ -80,9 +81,9 @@ impl Gen<'_, '_> {
                 }
             }
             5..=7 => self.hash(),
-            8 => self.random(),
+            8 if !self.keeps_nothing => self.random(),
             9 => self.message(),
-            10 if is_ingress || is_egress => self.digest(),
+            10 if (is_ingress || is_egress) && !self.keeps_nothing => self.digest(),
             11 | 12 if is_ingress || is_egress => self.again(is_ingress),
             13 if is_ingress => {
                 let group = self.choices.below(5);

@@ -110,6 +110,8 @@ struct Gen<'a, 'b> {
     in_loop: bool,
     /// Whether there are asynchronous blocks. With direct meters packets do not wait: there are none then.
     has_asynchronous: bool,
+    /// Nothing that packets do matters to others, so that those that wait may be compared in any order.
+    keeps_nothing: bool,
     /// Within an asynchronous block, which nothing may leave.
     is_asynchronous: bool,
     /// Actions, tables and controls that may end with `exit`.
@@ -125,7 +127,8 @@ const FUEL: usize = 140;
 
 /// Writes one program.
 pub fn program(choices: &mut Choices) -> String {
-    let has_asynchronous = choices.one_in(5);
+    let has_asynchronous = choices.one_in(4);
+    let keeps_nothing = has_asynchronous && !choices.one_in(3);
     let mut g = Gen {
         choices,
         out: String::new(),
@@ -139,6 +142,7 @@ pub fn program(choices: &mut Choices) -> String {
         place: Place::Function,
         in_loop: false,
         has_asynchronous,
+        keeps_nothing,
         is_asynchronous: false,
         exiting: Vec::new(),
         result: None,
