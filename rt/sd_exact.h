@@ -1,7 +1,8 @@
 /*
  * The engine of exact tables: a hash table that grows a piece at a time while workers look things up.
  *
- * Owns: struct sd_exact and lookups in it; sd_exact_write.h changes it, sd_exact_scan.h goes through it. Where to
+ * Owns: struct sd_exact and lookups in it; sd_exact_write.h changes it, sd_exact_reserve.h makes room ahead,
+ * sd_exact_scan.h goes through it. Where to
  * start: sd_exact_find.
  *
  * A directory, indexed by the high bits of the hash, leads to segments (extendible hashing: Fagin et al. 1979).
@@ -61,6 +62,9 @@
 #define SD_EXACT_DEPTH_MAX 24u
 #define SD_EXACT_CLASS_BITS 3u
 #define SD_EXACT_N_CLASSES (1u << SD_EXACT_CLASS_BITS)
+/* Segments of other sizes: with memory of their own, or cut from a chunk as those of the classes are. */
+#define SD_EXACT_OWN SD_EXACT_N_CLASSES
+#define SD_EXACT_CUT (SD_EXACT_N_CLASSES + 1)
 
 /* What the keys and values of a table are: constants where lookups are to be quick. */
 struct sd_exact_shape {
@@ -95,8 +99,10 @@ struct sd_exact_segment {
     uint32_t depth;
     /* Keys that are not at home. */
     uint32_t n_displaced;
-    /* Of SD_EXACT_N_CLASSES; that many: memory of its own. */
+    /* Of SD_EXACT_N_CLASSES; or SD_EXACT_OWN or SD_EXACT_CUT. */
     uint32_t size_class;
+    /* How many buckets its memory has room for. */
+    uint32_t n_buckets_room;
     struct sd_exact_segment *next_free;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
@@ -134,6 +140,8 @@ struct sd_exact {
     /* Of each size class: buckets, and segments that can be used again. */
     uint32_t n_buckets_max[SD_EXACT_N_CLASSES];
     struct sd_exact_segment *free_segments[SD_EXACT_N_CLASSES];
+    /* The same of those that are SD_EXACT_CUT, of any size. */
+    struct sd_exact_segment *free_cut;
     /* Memory of full-grown segments; the last chunk is used up to `chunk_at`. */
     struct sd_exact_chunk *chunks;
     uint64_t n_chunks, chunks_capacity;

@@ -5,7 +5,8 @@
  *
  * Segments that are not full-grown, which only the first ones are, have memory of their own. Full-grown ones are cut
  * from chunks, and used again when readers have left them: for each of a class that is split two are wanted and
- * one comes back.
+ * one comes back. So are those that sd_exact_reserve.h has made, which are of one size whatever their class: they are
+ * used again for segments that are not larger.
  */
 #ifndef SD_EXACT_GROW_H
 #define SD_EXACT_GROW_H
@@ -35,34 +36,46 @@ SD_INLINE uint32_t sd_exact_class_of(uint64_t prefix)
 #define SD_EXACT_CHUNK_BYTES_MIN ((size_t)512 << 10)
 #define SD_EXACT_CHUNK_BYTES_MAX ((size_t)64 << 20)
 
+/* Makes the last chunk one of so many bytes, or a few more; what was left of the one before is lost. */
+SD_LOCAL struct sd_exact_chunk *sd_exact_chunk_new(struct sd_exact *t, size_t n_bytes)
+{
+    struct sd_exact_chunk *chunks = sd_reserve(t->chunks, &t->chunks_capacity, t->n_chunks + 1, sizeof *chunks);
+    if (!chunks)
+        return NULL;
+    t->chunks = chunks;
+    /* In huge pages as soon as that is not wasteful. */
+    if (t->n_chunks_bytes >= SD_HUGE_BYTES / 2 || n_bytes >= 4 * SD_HUGE_BYTES)
+        n_bytes = sd_round_up(n_bytes, SD_HUGE_BYTES);
+    uint8_t *bytes = sd_map_large(n_bytes);
+    if (!bytes)
+        return NULL;
+    chunks += t->n_chunks++;
+    *chunks = (struct sd_exact_chunk){bytes, n_bytes};
+    t->n_chunks_bytes += n_bytes;
+    t->chunk_at = 0;
+    return chunks;
+}
+
+/* What is left of the last chunk. */
+SD_INLINE size_t sd_exact_chunk_left(const struct sd_exact *t)
+{
+    return t->n_chunks ? t->chunks[t->n_chunks - 1].n_bytes - t->chunk_at : 0;
+}
+
 /* Memory that is part of a chunk; zeros, if nothing was there before. */
 SD_LOCAL void *sd_exact_chunk_take(struct sd_exact *t, size_t n_bytes)
 {
-    struct sd_exact_chunk *last = t->n_chunks ? &t->chunks[t->n_chunks - 1] : NULL;
-    if (!last || last->n_bytes - t->chunk_at < n_bytes) {
-        void *chunks = sd_reserve(t->chunks, &t->chunks_capacity, t->n_chunks + 1, sizeof *t->chunks);
-        if (!chunks)
-            return NULL;
-        t->chunks = chunks;
-        /* As the table grows; in huge pages as soon as that is not wasteful. */
+    if (sd_exact_chunk_left(t) < n_bytes) {
+        /* As the table grows. */
         size_t wanted = t->n_chunks_bytes / 8;
         if (wanted > SD_EXACT_CHUNK_BYTES_MAX)
             wanted = SD_EXACT_CHUNK_BYTES_MAX;
         if (wanted < SD_EXACT_CHUNK_BYTES_MIN)
             wanted = SD_EXACT_CHUNK_BYTES_MIN;
-        if (wanted < n_bytes)
-            wanted = n_bytes;
-        if (t->n_chunks_bytes >= SD_HUGE_BYTES / 2)
-            wanted = sd_round_up(wanted, SD_HUGE_BYTES);
-        uint8_t *bytes = sd_map_large(wanted);
-        if (!bytes)
+        if (!sd_exact_chunk_new(t, wanted < n_bytes ? n_bytes : wanted))
             return NULL;
-        last = &t->chunks[t->n_chunks++];
-        *last = (struct sd_exact_chunk){bytes, wanted};
-        t->n_chunks_bytes += wanted;
-        t->chunk_at = 0;
     }
-    void *taken = last->bytes + t->chunk_at;
+    void *taken = t->chunks[t->n_chunks - 1].bytes + t->chunk_at;
     t->chunk_at += n_bytes;
     return taken;
 }
@@ -79,31 +92,46 @@ SD_INLINE void sd_exact_add_entries(struct sd_exact *t, uint64_t n)
     __atomic_store_n(&t->n_entries, t->n_entries + n, __ATOMIC_RELAXED);
 }
 
+/* A segment that was used before and has room for so many buckets, without keys; or NULL. */
+SD_LOCAL struct sd_exact_segment *sd_exact_segment_again(struct sd_exact *t, uint32_t size_class, uint32_t n_buckets)
+{
+    struct sd_exact_segment **list = size_class < SD_EXACT_N_CLASSES ? &t->free_segments[size_class] : NULL;
+    /* Those that were cut are mostly of one size: the first says it for all. */
+    if (!list || !*list)
+        list = t->free_cut && t->free_cut->n_buckets_room >= n_buckets ? &t->free_cut : NULL;
+    struct sd_exact_segment *segment = list ? *list : NULL;
+    if (!segment)
+        return NULL;
+    *list = segment->next_free;
+    uint8_t *bucket = (uint8_t *)(segment + 1);
+    for (uint32_t i = 0; i < n_buckets; i++, bucket += t->bucket_bytes)
+        memset(bucket, 0, SD_EXACT_TAGS_BYTES);
+    return segment;
+}
+
 /* Without keys; NULL when memory is short. */
 SD_LOCAL struct sd_exact_segment *sd_exact_segment_new(struct sd_exact *t, uint64_t prefix,
                                                                uint32_t depth, uint32_t n_buckets)
 {
-    uint32_t size_class = sd_exact_class_of(prefix);
-    size_t n_bytes = sd_exact_segment_bytes(t, n_buckets);
-    struct sd_exact_segment *segment;
-    if (n_buckets < t->n_buckets_max[size_class]) {
-        size_class = SD_EXACT_N_CLASSES;
-        segment = sd_alloc_lines(1, n_bytes);
-        if (!segment)
-            return NULL;
-    } else if (t->free_segments[size_class]) {
-        segment = t->free_segments[size_class];
-        t->free_segments[size_class] = segment->next_free;
-        uint8_t *bucket = (uint8_t *)(segment + 1);
-        for (uint32_t i = 0; i < n_buckets; i++, bucket += t->bucket_bytes)
-            memset(bucket, 0, SD_EXACT_TAGS_BYTES);
+    uint32_t size_class = sd_exact_class_of(prefix), max = t->n_buckets_max[size_class], n_room = n_buckets;
+    struct sd_exact_segment *segment = NULL;
+    if (n_buckets != max)
+        size_class = depth == 0 && n_buckets < max ? SD_EXACT_OWN : SD_EXACT_CUT;
+    if (size_class == SD_EXACT_OWN) {
+        segment = sd_alloc_lines(1, sd_exact_segment_bytes(t, n_buckets));
+    } else if ((segment = sd_exact_segment_again(t, size_class, n_buckets)) != NULL) {
+        size_class = segment->size_class;
+        n_room = segment->n_buckets_room;
     } else {
-        segment = sd_exact_chunk_take(t, n_bytes);
-        if (!segment)
-            return NULL;
+        segment = sd_exact_chunk_take(t, sd_exact_segment_bytes(t, n_buckets));
     }
-    *segment = (struct sd_exact_segment){n_buckets, depth, 0, size_class, NULL};
-    sd_exact_add_bytes(t, n_bytes);
+    if (!segment)
+        return NULL;
+    *segment = (struct sd_exact_segment){.n_buckets = n_buckets,
+                                         .depth = depth,
+                                         .size_class = size_class,
+                                         .n_buckets_room = n_room};
+    sd_exact_add_bytes(t, sd_exact_segment_bytes(t, n_room));
     return segment;
 }
 
@@ -111,12 +139,31 @@ SD_LOCAL void sd_exact_segment_free(void *pointer, void *context)
 {
     struct sd_exact_segment *segment = pointer;
     struct sd_exact *t = context;
-    if (segment->size_class == SD_EXACT_N_CLASSES) {
+    if (segment->size_class == SD_EXACT_OWN) {
         free(segment);
         return;
     }
-    segment->next_free = t->free_segments[segment->size_class];
-    t->free_segments[segment->size_class] = segment;
+    struct sd_exact_segment **list =
+        segment->size_class == SD_EXACT_CUT ? &t->free_cut : &t->free_segments[segment->size_class];
+    segment->next_free = *list;
+    *list = segment;
+}
+
+/* Of one that nobody sees any more; there is room in limbo for it. */
+SD_LOCAL void sd_exact_segment_retire(struct sd_exact *t, struct sd_exact_segment *segment)
+{
+    sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, segment->n_buckets_room));
+    if (t->epochs)
+        sd_retire(&t->limbo, t->epochs, segment, sd_exact_segment_free, t);
+    else
+        sd_exact_segment_free(segment, t);
+}
+
+/* Of one that nobody has seen. */
+SD_LOCAL void sd_exact_segment_drop(struct sd_exact *t, struct sd_exact_segment *segment)
+{
+    sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, segment->n_buckets_room));
+    sd_exact_segment_free(segment, t);
 }
 
 SD_LOCAL void sd_exact_directory_free(void *pointer, void *context)
@@ -329,6 +376,21 @@ SD_INLINE uint64_t *sd_exact_cells(const struct sd_exact *t)
 /* Why a segment is replaced: a key finds no place, or keys will come. */
 enum sd_exact_need { SD_EXACT_FOR_A_KEY, SD_EXACT_AHEAD };
 
+/* Lets readers go through these cells. */
+SD_INLINE void sd_exact_use_directory(struct sd_exact *t, uint64_t *cells, uint32_t depth)
+{
+    __atomic_store_n(&t->directory, (uint64_t)(uintptr_t)cells | (64 - depth), __ATOMIC_RELEASE);
+}
+
+/* Of one that readers do not come to any more; there is room in limbo for it. */
+SD_LOCAL void sd_exact_directory_retire(struct sd_exact *t, uint64_t *cells)
+{
+    if (t->epochs)
+        sd_retire(&t->limbo, t->epochs, cells, sd_exact_directory_free, NULL);
+    else
+        sd_exact_directory_free(cells, NULL);
+}
+
 /* Makes the directory one bit deeper; there is room in limbo for the old one. */
 SD_LOCAL uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need need)
 {
@@ -343,11 +405,8 @@ SD_LOCAL uint32_t sd_exact_deepen(struct sd_exact *t, enum sd_exact_need need)
         return SD_NO_MEMORY;
     for (uint64_t i = 0; i < (uint64_t)2 << depth; i++)
         cells[i] = old[i / 2];
-    __atomic_store_n(&t->directory, (uint64_t)(uintptr_t)cells | (63 - depth), __ATOMIC_RELEASE);
-    if (t->epochs)
-        sd_retire(&t->limbo, t->epochs, old, sd_exact_directory_free, NULL);
-    else
-        sd_exact_directory_free(old, NULL);
+    sd_exact_use_directory(t, cells, depth + 1);
+    sd_exact_directory_retire(t, old);
     return SD_OK;
 }
 
@@ -411,22 +470,15 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_e
     }
     if (!to[0] || (has_split && !to[1]) || !sd_exact_copy(t, old, to, has_split ? depth : 0)) {
         uint32_t status = !to[0] || (has_split && !to[1]) ? SD_NO_MEMORY : SD_FULL;
-        for (uint32_t i = 0; i < 2; i++) {
-            if (!to[i])
-                continue;
-            sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, to[i]->n_buckets));
-            sd_exact_segment_free(to[i], t);
-        }
+        for (uint32_t i = 0; i < 2; i++)
+            if (to[i])
+                sd_exact_segment_drop(t, to[i]);
         return status;
     }
     sd_exact_lead_to(t, prefix, to[0]);
     if (has_split)
         sd_exact_lead_to(t, prefix | (uint64_t)1 << (64 - depth), to[1]);
-    sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, n));
-    if (t->epochs)
-        sd_retire(&t->limbo, t->epochs, old, sd_exact_segment_free, t);
-    else
-        sd_exact_segment_free(old, t);
+    sd_exact_segment_retire(t, old);
     return SD_OK;
 }
 

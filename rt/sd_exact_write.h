@@ -17,7 +17,7 @@ SD_LOCAL void sd_exact_free(struct sd_exact *t)
     for (uint64_t i = 0; cells && i < (uint64_t)1 << sd_exact_depth(t);) {
         struct sd_exact_segment *segment = sd_exact_segment_of(cells[i]);
         i += (uint64_t)1 << (sd_exact_depth(t) - segment->depth);
-        if (segment->size_class == SD_EXACT_N_CLASSES)
+        if (segment->size_class == SD_EXACT_OWN)
             free(segment);
     }
     for (uint64_t i = 0; i < t->n_chunks; i++)
@@ -305,29 +305,6 @@ SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape sha
     return SD_OK;
 }
 
-/* Room for `n` entries in all, so that inserting them copies nothing. SD_OK, SD_NO_MEMORY or SD_FULL. */
-SD_LOCAL uint32_t sd_exact_reserve(struct sd_exact *t, uint64_t n)
-{
-    uint64_t prefix = 0;
-    for (;;) {
-        struct sd_exact_segment *segment = sd_exact_segment_of(sd_exact_cell(t, prefix));
-        /* Its share of the entries, at three quarters of what there is room for. */
-        uint64_t n_slots = (uint64_t)segment->n_buckets * SD_EXACT_SLOTS;
-        if (n > t->n_entries && (n >> segment->depth) > n_slots / 4 * 3) {
-            uint32_t status = sd_exact_rebuild(t, prefix, SD_EXACT_AHEAD);
-            if (status != SD_OK)
-                return status;
-            /* Memory of the segments on the way is used again. */
-            sd_exact_collect(t);
-            continue;
-        }
-        /* The first prefix behind its own; after the last none. */
-        prefix += segment->depth ? UINT64_C(1) << (64 - segment->depth) : 0;
-        if (prefix == 0)
-            return SD_OK;
-    }
-}
-
 SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)
 {
     return t->n_entries;
@@ -337,15 +314,17 @@ SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)
 SD_LOCAL uint64_t sd_exact_bytes(const struct sd_exact *t)
 {
     uint64_t n = t->n_segments_bytes + ((uint64_t)sizeof(uint64_t) << sd_exact_depth(t));
-    for (uint32_t i = 0; i < SD_EXACT_N_CLASSES; i++)
-        for (struct sd_exact_segment *free_one = t->free_segments[i]; free_one; free_one = free_one->next_free)
-            n += sd_exact_segment_bytes(t, free_one->n_buckets);
+    for (uint32_t i = 0; i <= SD_EXACT_N_CLASSES; i++) {
+        const struct sd_exact_segment *unused = i < SD_EXACT_N_CLASSES ? t->free_segments[i] : t->free_cut;
+        for (; unused; unused = unused->next_free)
+            n += sd_exact_segment_bytes(t, unused->n_buckets_room);
+    }
     for (uint64_t i = 0; i < t->limbo.n; i++) {
         const struct sd_retired *retired = &t->limbo.retired[(t->limbo.first + i) & (t->limbo.capacity - 1)];
         if (retired->free_function == sd_exact_segment_free)
-            n += sd_exact_segment_bytes(t, ((const struct sd_exact_segment *)retired->pointer)->n_buckets);
+            n += sd_exact_segment_bytes(t, ((const struct sd_exact_segment *)retired->pointer)->n_buckets_room);
     }
-    n += t->n_chunks ? t->chunks[t->n_chunks - 1].n_bytes - t->chunk_at : 0;
+    n += sd_exact_chunk_left(t);
     return n + t->removed_capacity * sizeof *t->removed + t->limbo.capacity * sizeof *t->limbo.retired;
 }
 

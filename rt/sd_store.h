@@ -123,6 +123,15 @@ SD_LOCAL void *sd_map_large(size_t n_bytes)
     return mapped;
 }
 
+/* Gets the memory now that the first writes would wait for; what the system does not do they wait for still. */
+SD_LOCAL void sd_populate(void *memory, size_t n_bytes)
+{
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+    madvise(memory, n_bytes, MADV_POPULATE_WRITE);
+}
+
 SD_LOCAL void sd_unmap_large(void *memory, size_t n_bytes)
 {
     if (memory)

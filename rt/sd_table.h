@@ -24,7 +24,7 @@
 #ifndef SD_TABLE_H
 #define SD_TABLE_H
 
-#include "sd_exact_write.h"
+#include "sd_exact_reserve.h"
 #include "sd_lpm_update.h"
 #include "sd_match.h"
 #include "sd_profile.h"

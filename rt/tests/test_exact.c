@@ -26,7 +26,7 @@ static uint64_t hash_ones;
 
 #include "check.h"
 #include "sd_exact_scan.h"
-#include "sd_exact_write.h"
+#include "sd_exact_reserve.h"
 
 enum { KEY_MAX = 48, VALUE_MAX = 40, N_LISTED = 4000, N_READERS = 3 };
 
