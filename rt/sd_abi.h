@@ -13,7 +13,7 @@
 
 #include "sd_base.h"
 
-#define SD_ABI_VERSION 5u
+#define SD_ABI_VERSION 6u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -555,6 +555,7 @@ struct sd_meter_rates {
 enum sd_beside {
     /* find, get, next */
     SD_BESIDE_READ = 1,
+    /* insert, insert_batch, reserve */
     SD_BESIDE_INSERT = 2,
     SD_BESIDE_MODIFY = 4,
     SD_BESIDE_REMOVE = 8,
@@ -574,6 +575,9 @@ struct sd_control_ops {
        sd_status) and, where that is SD_OK, the handle. */
     uint32_t (*table_insert_batch)(struct sd_instance *, uint32_t table, const struct sd_entry_view *, uint32_t n,
                                    uint64_t now_ns, uint64_t *handles, uint8_t *statuses);
+    /* Room for `n` entries in all, so that inserting them is quick; SD_FULL where so many can never be. Advice: inserts do
+       without, and tables that have nothing to make ahead say SD_OK. */
+    uint32_t (*table_reserve)(struct sd_instance *, uint32_t table, uint64_t n);
     /* Of the entry with this key and priority the action and the idle timeout. */
     uint32_t (*table_modify)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,
                              uint64_t now_ns, uint64_t *handle);

@@ -446,7 +446,7 @@ SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
     return sd_order_reserve(&t->order, t->next_handle);
 }
 
-SD_LOCAL bool sd_table_reserve(struct sd_table *t, uint32_t prefix_bits)
+SD_LOCAL bool sd_table_reserve_one(struct sd_table *t, uint32_t prefix_bits)
 {
     if (!sd_table_reserve_slot(t))
         return false;
@@ -507,7 +507,7 @@ SD_LOCAL uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
     return sd_exact_overwrite(&t->exact, shape, sd_entry_value(t, e), sd_exact_value_of(t, e));
 }
 
-/* Makes the entry known to its engine; what sd_table_reserve has made room for does not fail. */
+/* Makes the entry known to its engine; what sd_table_reserve_one has made room for does not fail. */
 SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
@@ -607,7 +607,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
     uint32_t prefix_bits = sd_prefix_bits(t, view->mask);
     if (t->engine == SD_ENGINE_LPM && prefix_bits > t->lpm_key->value.width_bits)
         return SD_OUT_OF_RANGE;
-    if (!sd_table_reserve(t, prefix_bits))
+    if (!sd_table_reserve_one(t, prefix_bits))
         return SD_NO_MEMORY;
     void *target;
     uint32_t status = sd_target_make(instance, t, view, &target);

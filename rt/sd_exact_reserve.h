@@ -44,12 +44,13 @@ struct sd_exact_plan {
     uint32_t n_buckets;
 };
 
-/* Memory of all segments in one chunk, unless what was made before has room enough; there from now on, so that inserts
-   do not wait for it. */
+/* Memory of all segments in one chunk, unless what was made before has room enough; and of some more, for those few that
+   chance makes too full. It is there from now on, so that inserts do not wait for it. */
 SD_LOCAL bool sd_exact_chunk_ahead(struct sd_exact *t, const struct sd_exact_plan *plan)
 {
     size_t n_bytes = sd_exact_segment_bytes(t, plan->n_buckets);
-    if (__builtin_mul_overflow(n_bytes, (size_t)1 << plan->depth, &n_bytes))
+    uint64_t n_segments = (uint64_t)1 << plan->depth;
+    if (__builtin_mul_overflow(n_bytes, n_segments + n_segments / 64, &n_bytes))
         return false;
     if (sd_exact_chunk_left(t) >= n_bytes)
         return true;
@@ -62,7 +63,8 @@ SD_LOCAL bool sd_exact_chunk_ahead(struct sd_exact *t, const struct sd_exact_pla
 /* Segments without keys; false when memory is short. */
 SD_LOCAL bool sd_exact_plan_make(struct sd_exact *t, struct sd_exact_plan *plan)
 {
-    if (plan->depth > 0 && !sd_exact_chunk_ahead(t, plan))
+    bool is_small = plan->depth == 0 && plan->n_buckets < t->n_buckets_max[0];
+    if (!is_small && !sd_exact_chunk_ahead(t, plan))
         return false;
     for (uint64_t i = 0; i < (uint64_t)1 << plan->depth; i++) {
         uint64_t prefix = plan->depth ? i << (64 - plan->depth) : 0;

@@ -214,6 +214,7 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .table_beside = sd_table_beside,
     .table_insert = sd_table_insert,
     .table_insert_batch = sd_table_insert_batch,
+    .table_reserve = sd_table_reserve,
     .table_modify = sd_table_modify,
     .table_remove = sd_table_remove,
     .table_find = sd_table_find,

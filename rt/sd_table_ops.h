@@ -122,6 +122,23 @@ SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t t
     return n_inserted;
 }
 
+/* What it makes ahead are segments and the order of entries; entries that are kept apart get their chunks one by one. */
+SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table, uint64_t n)
+{
+    struct sd_table *t = sd_table_of(instance, table);
+    uint32_t status = sd_table_check(t);
+    if (status != SD_OK)
+        return status;
+    if (n > t->type->size)
+        return SD_FULL;
+    if (t->engine != SD_ENGINE_EXACT || n <= t->n_entries)
+        return SD_OK;
+    status = sd_exact_reserve(&t->exact, n);
+    if (status == SD_OK && !sd_order_reserve_many(&t->order, n - t->n_entries))
+        status = SD_NO_MEMORY;
+    return status;
+}
+
 /* Of the program: not counted against the size; of two with one key and priority the first stays. */
 SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table,
                                                const struct sd_entry_view *view)

@@ -3,7 +3,8 @@
  *
  * Owns: struct sd_order. Handles only grow, so what is added comes last. A piece has up to SD_ORDER_PIECE entries one
  * after the other, whose handles follow one another: 8 bytes for each. When most of what is kept has been removed,
- * everything moves to pieces that say the handle of each of their entries.
+ * everything moves to pieces that say the handle of each of their entries. Pieces are cut from blocks, which grow with
+ * what is kept, or are as large as somebody who reserves says; all of them are given back together.
  *
  * Invariants: pieces are in the order of their handles and none but the last is empty; what an entry is is never 0,
  * which stands for those that were removed.
@@ -14,6 +15,9 @@
 #include "sd_store.h"
 
 #define SD_ORDER_PIECE 256u
+#define SD_ORDER_PIECE_BYTES (SD_ORDER_PIECE * sizeof(uint64_t))
+/* Blocks from this size on are mapped. */
+#define SD_ORDER_MAPPED_BYTES ((size_t)64 << 10)
 
 struct sd_order_piece {
     /* Of its first entry. */
@@ -24,51 +28,98 @@ struct sd_order_piece {
     uint32_t n;
 };
 
+struct sd_order_block {
+    uint8_t *bytes;
+    size_t n_bytes;
+};
+
 struct sd_order {
     struct sd_order_piece *pieces;
     uint64_t n_pieces, capacity;
+    /* The last one is used up to `block_at`. */
+    struct sd_order_block *blocks;
+    uint64_t n_blocks, blocks_capacity;
+    size_t block_at;
+    size_t n_blocks_bytes;
     /* Those that are kept, and how many of these are no more. */
     uint64_t n, n_removed;
 };
 
-SD_LOCAL void sd_order_piece_free(struct sd_order_piece *piece)
-{
-    free(piece->entries);
-    free(piece->handles);
-}
-
 SD_LOCAL void sd_order_free(struct sd_order *o)
 {
-    for (uint64_t i = 0; i < o->n_pieces; i++)
-        sd_order_piece_free(&o->pieces[i]);
+    for (uint64_t i = 0; i < o->n_blocks; i++) {
+        if (o->blocks[i].n_bytes < SD_ORDER_MAPPED_BYTES)
+            free(o->blocks[i].bytes);
+        else
+            sd_unmap_large(o->blocks[i].bytes, o->blocks[i].n_bytes);
+    }
+    free(o->blocks);
     free(o->pieces);
-    *o = (struct sd_order){NULL, 0, 0, 0, 0};
+    memset(o, 0, sizeof *o);
 }
 
 SD_INLINE uint64_t sd_order_bytes(const struct sd_order *o)
 {
-    uint64_t n = o->capacity * sizeof *o->pieces;
-    for (uint64_t i = 0; i < o->n_pieces; i++)
-        n += SD_ORDER_PIECE * sizeof(uint64_t) * (o->pieces[i].handles ? 2 : 1);
-    return n;
+    return o->capacity * sizeof *o->pieces + o->blocks_capacity * sizeof *o->blocks + o->n_blocks_bytes;
+}
+
+SD_INLINE size_t sd_order_block_left(const struct sd_order *o)
+{
+    return o->n_blocks ? o->blocks[o->n_blocks - 1].n_bytes - o->block_at : 0;
+}
+
+/* Makes the last block one of so many bytes; what was left of the one before is lost. NULL when memory is short. */
+SD_LOCAL struct sd_order_block *sd_order_block_new(struct sd_order *o, size_t n_bytes)
+{
+    struct sd_order_block *blocks = sd_reserve(o->blocks, &o->blocks_capacity, o->n_blocks + 1, sizeof *blocks);
+    if (!blocks)
+        return NULL;
+    o->blocks = blocks;
+    uint8_t *bytes = n_bytes < SD_ORDER_MAPPED_BYTES ? malloc(n_bytes) : sd_map_large(n_bytes);
+    if (!bytes)
+        return NULL;
+    blocks += o->n_blocks++;
+    *blocks = (struct sd_order_block){bytes, n_bytes};
+    o->n_blocks_bytes += n_bytes;
+    o->block_at = 0;
+    return blocks;
 }
 
 /* A piece without entries at the end; false when memory is short. */
 SD_LOCAL bool sd_order_extend(struct sd_order *o, bool has_handles)
 {
-    void *pieces = sd_reserve(o->pieces, &o->capacity, o->n_pieces + 1, sizeof *o->pieces);
+    size_t n_bytes = SD_ORDER_PIECE_BYTES * (has_handles ? 2 : 1);
+    struct sd_order_piece *pieces = sd_reserve(o->pieces, &o->capacity, o->n_pieces + 1, sizeof *pieces);
     if (!pieces)
         return false;
     o->pieces = pieces;
-    struct sd_order_piece piece = {0, malloc(SD_ORDER_PIECE * sizeof(uint64_t)), NULL, 0};
-    if (has_handles)
-        piece.handles = malloc(SD_ORDER_PIECE * sizeof(uint64_t));
-    if (!piece.entries || (has_handles && !piece.handles)) {
-        sd_order_piece_free(&piece);
+    /* A sixteenth of what there is, in whole pieces. */
+    size_t wanted = sd_round_up(o->n_blocks_bytes / 16, SD_ORDER_PIECE_BYTES);
+    if (sd_order_block_left(o) < n_bytes && !sd_order_block_new(o, wanted < n_bytes ? n_bytes : wanted))
         return false;
-    }
-    o->pieces[o->n_pieces++] = piece;
+    uint64_t *words = (uint64_t *)(void *)(o->blocks[o->n_blocks - 1].bytes + o->block_at);
+    o->block_at += n_bytes;
+    pieces[o->n_pieces++] = (struct sd_order_piece){0, words, has_handles ? words + SD_ORDER_PIECE : NULL, 0};
     return true;
+}
+
+/* Memory for `n` more entries, so that adding them waits for none; false when it is short. */
+SD_LOCAL bool sd_order_reserve_many(struct sd_order *o, uint64_t n)
+{
+    uint64_t n_pieces = n / SD_ORDER_PIECE + 1;
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n_pieces, SD_ORDER_PIECE_BYTES, &n_bytes))
+        return false;
+    struct sd_order_piece *pieces = sd_reserve(o->pieces, &o->capacity, o->n_pieces + n_pieces, sizeof *pieces);
+    if (!pieces)
+        return false;
+    o->pieces = pieces;
+    if (sd_order_block_left(o) >= n_bytes)
+        return true;
+    const struct sd_order_block *block = sd_order_block_new(o, n_bytes);
+    if (block && n_bytes >= SD_ORDER_MAPPED_BYTES)
+        sd_populate(block->bytes, n_bytes);
+    return block != NULL;
 }
 
 /* Room for an entry of this handle; false when memory is short. */
@@ -168,7 +219,7 @@ SD_LOCAL void sd_order_change(struct sd_order *o, uint64_t handle, uint64_t entr
 /* Leaves out what was removed; without memory everything stays. */
 SD_LOCAL void sd_order_compact(struct sd_order *o)
 {
-    struct sd_order packed = {NULL, 0, 0, 0, 0};
+    struct sd_order packed = {0};
     for (struct sd_order_at at = sd_order_from(o, 0); at.entry; sd_order_next(o, &at)) {
         bool is_full = packed.n % SD_ORDER_PIECE == 0;
         if (is_full && !sd_order_extend(&packed, true)) {

@@ -189,6 +189,9 @@ static void write_on(uint32_t n_rounds)
             is_there[from + i] = true;
         }
         CHECK(ops->table_insert_batch(fixture.instance, 0, views, N_BATCH, round, handles, statuses) == n);
+        /* Room beside readers: at once, and a segment at a time. */
+        if (round % 10 == 1)
+            CHECK(ops->table_reserve(fixture.instance, 0, UINT64_C(1000) << (round < 80 ? round / 10 : 8)) == SD_OK);
         uint64_t expired[4];
         ops->table_take_expired(fixture.instance, 0, round, expired, SD_ARRAY_LEN(expired));
     }

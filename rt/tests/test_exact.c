@@ -253,9 +253,52 @@ static void test_reserve(void)
     sd_exact_free(&t);
 }
 
+/* At once and a segment at a time, with none, few and many entries there; then more than there is room for. */
+static void test_reserve_sizes(void)
+{
+    struct sd_exact_shape shape = {8, 12, false};
+    for (uint64_t n = 1; n < 60000; n = n * 5 / 2 + 1) {
+        for (uint64_t n_before = 0; n_before <= n; n_before = n_before * 3 + 5) {
+            struct sd_epochs epochs;
+            struct sd_exact t;
+            bool has_readers = (n + n_before) % 2;
+            CHECK(sd_epochs_init(&epochs, 1));
+            CHECK(sd_exact_init(&t, shape, n, UINT64_MAX, has_readers ? &epochs : NULL));
+            sd_epoch_pass(&epochs, 0);
+            uint8_t value[16] = {0};
+            uint64_t n_bytes = 0;
+            for (uint64_t i = 0; i < 2 * n; i++) {
+                if (i == n_before) {
+                    CHECK(sd_exact_reserve(&t, n) == SD_OK && sd_exact_n_entries(&t) == i);
+                    n_bytes = t.n_segments_bytes;
+                    CHECK(sd_exact_reserve(&t, n) == SD_OK && t.n_segments_bytes == n_bytes);
+                }
+                memcpy(value, &i, 8);
+                CHECK(sd_exact_insert(&t, shape, &i, value) == SD_OK);
+                if (i % 5 == 3) {
+                    CHECK(sd_exact_remove(&t, shape, &i) == SD_OK && sd_exact_insert(&t, shape, &i, value) == SD_OK);
+                    if (i % 3 == 0)
+                        sd_epoch_pass(&epochs, 0);
+                }
+                /* Chance makes some of the small segments too full. */
+                CHECK(i != n - 1 || n_before == n || t.n_segments_bytes <= n_bytes * 2);
+            }
+            for (uint64_t i = 0; i < 2 * n; i++) {
+                const uint8_t *found = sd_exact_find(&t, shape, &i);
+                CHECK(found && memcmp(found, &i, 8) == 0 && !sd_exact_find(&t, shape, &(uint64_t){i + 2 * n}));
+            }
+            sd_epoch_idle(&epochs, 0);
+            sd_exact_collect(&t);
+            CHECK(t.n_removed == 0 && t.limbo.n == 0);
+            sd_exact_free(&t);
+            sd_epochs_free(&epochs);
+        }
+    }
+}
+
 /* --- Walks while the table grows --- */
 
-static void test_scan(uint32_t n_between, bool is_exactly_once)
+static void test_scan(uint32_t n_between, bool is_exactly_once, uint32_t n_until_reserved)
 {
     struct sd_exact_shape shape = {8, 8, true};
     struct sd_exact t;
@@ -278,6 +321,8 @@ static void test_scan(uint32_t n_between, bool is_exactly_once)
         }
         for (uint32_t i = 0; i < n_between && next < 40 * N_LISTED; i++, next++)
             CHECK(sd_exact_insert(&t, shape, &next, &next) == SD_OK);
+        if (n_until_reserved > 0 && --n_until_reserved == 0)
+            CHECK(sd_exact_reserve(&t, 40 * N_LISTED) == SD_OK);
     }
     CHECK(cursor.is_done && (n_between == 0 || next > N_LISTED + N_LISTED / 4));
     for (uint32_t i = 0; i < N_LISTED; i++)
@@ -354,8 +399,9 @@ static void test_no_memory(void)
                 }
             }
         }
+        /* Everything anew, or a segment at a time. */
         uint64_t n_bytes = t.n_segments_bytes;
-        if (sd_exact_reserve(&t, 3 * N_LISTED) == SD_OK)
+        if (sd_exact_reserve(&t, (until % 2 ? 3 : 20) * N_LISTED) == SD_OK)
             CHECK(t.n_segments_bytes > n_bytes);
         for (uint32_t i = 0; i < N_LISTED; i++) {
             key_of(key, 6, i);
@@ -493,6 +539,8 @@ static void test_threads(bool is_word, uint32_t n_rounds)
     for (uint32_t round = 0; round < n_rounds; round++) {
         for (uint64_t i = 0; i < N_REPLACED; i++)
             write_value(&shared, N_STAY + i, round + 1, false);
+        if (round % 16 == 7)
+            CHECK(sd_exact_reserve(&shared.t, (uint64_t)N_COME << round / 16 % 8) == SD_OK);
         for (uint32_t i = 0; i < 400; i++) {
             uint64_t at = below(N_COME), key = N_STAY + N_REPLACED + at;
             if (is_there[at])
@@ -536,8 +584,11 @@ int main(void)
     test_batches(0);
     test_batches(3000);
     test_reserve();
+    test_reserve_sizes();
     for (uint32_t n_between = 0; n_between < 300; n_between = n_between * 3 + 20)
-        test_scan(n_between, n_between < 60);
+        test_scan(n_between, n_between < 60, 0);
+    for (uint32_t n_until = 1; n_until < 100; n_until += 9)
+        test_scan(0, true, n_until);
     /* All the same; the same home; the same directory and home; all but the tag; the same directory and tag. */
     test_flood(UINT64_MAX, true);
     test_flood(UINT64_C(0xffffffff00), false);

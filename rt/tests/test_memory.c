@@ -121,7 +121,8 @@ static void script(struct fixture *f)
     };
     memset(n_entries, 0, sizeof n_entries);
     n_members = n_groups = n_values = 0;
-    for (uint32_t table = 0; table < 3; table++)
+    for (uint32_t table = 0; table < 3; table++) {
+        WRITE(ops->table_reserve(f->instance, table, 100));
         for (uint32_t i = 1; i < 300; i++) {
             key = i;
             if (table == 1) {
@@ -144,7 +145,10 @@ static void script(struct fixture *f)
             n_entries[table]++;
             struct sd_worker *w = sd_instance_worker(f->instance, 0);
             CHECK(sd_table_lookup(w, &f->packet, table, f->instance->tables[table].type, &key, 4, 0).hit);
+            if (i == 200)
+                WRITE(ops->table_reserve(f->instance, table, 4000));
         }
+    }
     for (uint32_t i = 0; i < 20; i++)
         WRITE(ops->member_insert(f->instance, 0, i, 0, NULL));
     struct sd_weighted members[2] = {{0, 1, 3, NULL}, {1, 1, UINT32_MAX, NULL}};

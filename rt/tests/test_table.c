@@ -473,7 +473,7 @@ static void test_index(uint32_t n, unsigned shift)
     free(index.cells);
 }
 
-static void test_growth(uint64_t n, unsigned shift, bool is_lean)
+static void test_growth(uint64_t n, unsigned shift, bool is_lean, uint64_t n_reserved)
 {
     struct fixture f;
     fixture_begin(&f);
@@ -491,11 +491,16 @@ static void test_growth(uint64_t n, unsigned shift, bool is_lean)
         .what = 1,
         .data = (const uint8_t *)&data,
     };
+    CHECK(ops->table_reserve(f.instance, 0, n_reserved / 16) == SD_OK);
     for (uint64_t i = 0; i < n / 2; i++) {
         key = i << shift;
         data = (uint32_t)i;
         CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK && handle == i);
+        /* With few entries there, and with many; and once more. */
+        if (i == n / 32 || i == n / 4 || i == n / 3)
+            CHECK(ops->table_reserve(f.instance, 0, n_reserved) == SD_OK);
     }
+    CHECK(ops->table_reserve(f.instance, 0, n + 1) == SD_FULL && ops->table_reserve(f.instance, 1, 1) == SD_NOT_FOUND);
     for (uint64_t i = n / 2; i < n; i += BATCH_MAX) {
         struct sd_entry_view views[BATCH_MAX];
         uint64_t keys[BATCH_MAX], handles[BATCH_MAX];
@@ -674,10 +679,12 @@ int main(void)
     test_index(1000000, 0);
     for (unsigned shift = 16; shift < 48; shift += 15)
         test_index(100000, shift);
-    test_growth(1000000, 0, false);
-    test_growth(1000000, 0, true);
+    test_growth(1000000, 0, false, 0);
+    test_growth(1000000, 0, false, 1000000);
+    test_growth(1000000, 0, true, 0);
+    test_growth(1000000, 0, true, 1000000);
     for (unsigned shift = 16; shift <= 46; shift += 15)
-        test_growth(100000, shift, shift != 31);
+        test_growth(100000, shift, shift != 31, shift % 2 ? 100000 : 0);
     test_prefixes();
     test_limits();
     return 0;

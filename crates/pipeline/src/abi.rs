@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// What a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -506,11 +506,12 @@ mirrors! {
         reserved: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 272 bytes {
+    struct ControlOps = "sd_control_ops", 280 bytes {
         table_beside: unsafe extern "C" fn(*mut Instance, u32) -> u32,
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,
+        table_reserve: unsafe extern "C" fn(*mut Instance, u32, u64) -> u32,
         table_modify: TableWrite,
         table_remove: unsafe extern "C" fn(*mut Instance, u32, *const EntryView) -> u32,
         table_find: TableGet,
