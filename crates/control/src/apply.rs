@@ -15,6 +15,12 @@ pub trait Target {
     /// one to all cells. After an error nothing has changed.
     fn write(&mut self, update: &Update) -> Result<(), Fault>;
 
+    /// Makes changes one after the other, as [`write`](Self::write) each, also after one that fails: what became of each.
+    /// Targets that are quicker with many at once have their own way to do the same.
+    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        updates.iter().map(|update| self.write(update)).collect()
+    }
+
     /// The answer to a query, which is valid, see [`validate_query()`](crate::validate_query()); in any order.
     /// Asking for one thing that does not exist gives an empty answer, except for direct resources, where
     /// the entry must exist.
@@ -50,8 +56,14 @@ fn each(
     updates: &[Update],
     writer: Writer,
 ) -> Vec<Result<(), Fault>> {
-    let one = |update| validate_as(schema, update, writer).and_then(|()| target.write(update));
-    updates.iter().map(one).collect()
+    // What is valid does not depend on what there is.
+    let mut results: Vec<_> = updates.iter().map(|update| validate_as(schema, update, writer)).collect();
+    let valid: Vec<&Update> =
+        updates.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(update, _)| update).collect();
+    let written = target.write_many(&valid);
+    debug_assert_eq!(written.len(), valid.len());
+    results.iter_mut().filter(|result| result.is_ok()).zip(written).for_each(|(result, of)| *result = of);
+    results
 }
 
 /// What an update replaced.
@@ -69,14 +81,33 @@ fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> 
         return aborted(updates.len(), failed, fault);
     }
     let mut done: Vec<Done> = Vec::new();
-    for (failed, update) in updates.iter().enumerate() {
-        let step = before(schema, target, update).and_then(|before| {
-            target.write(update)?;
-            Ok(Done { update, before })
-        });
+    let mut at = 0;
+    while at < updates.len() {
+        // Insertions replace nothing, so that those that follow each other can be made together.
+        let n_inserts = updates[at..].iter().take_while(|update| update.kind == UpdateKind::Insert).count();
+        let these: Vec<&Update> = updates[at..at + n_inserts.max(1)].iter().collect();
+        let step = match before(schema, target, these[0]) {
+            Ok(before) => {
+                let written = target.write_many(&these).into_iter().enumerate();
+                let mut before = Some(before);
+                let mut first_fault = None;
+                for (i, result) in written {
+                    match result {
+                        Ok(()) => {
+                            done.push(Done { update: these[i], before: before.take().unwrap_or_default() });
+                        }
+                        Err(fault) if first_fault.is_none() => first_fault = Some((at + i, fault)),
+                        Err(_) => {}
+                    }
+                }
+                first_fault.map_or(Ok(()), Err)
+            }
+            Err(fault) => Err((at, fault)),
+        };
+        at += these.len();
         match step {
-            Ok(step) => done.push(step),
-            Err(fault) => {
+            Ok(()) => {}
+            Err((failed, fault)) => {
                 let mut results = aborted(updates.len(), failed, fault);
                 for step in done.iter().rev() {
                     if let Err(why) = undo(target, step) {

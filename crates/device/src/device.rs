@@ -29,6 +29,12 @@ impl<E: Executor + Store> Target for Device<E> {
         self.entities.write(State { store: executor, pre, now_ns }, update)
     }
 
+    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        let now_ns = self.switch.now_ns();
+        let Switch { executor, pre, .. } = &mut self.switch;
+        self.entities.write_many(State { store: executor, pre, now_ns }, updates)
+    }
+
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let now_ns = self.switch.now_ns();
         let Switch { executor, pre, .. } = &self.switch;

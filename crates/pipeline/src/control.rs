@@ -24,6 +24,9 @@ pub struct Control {
     instance: Arc<Instance>,
 }
 
+/// Room for fewer entries is not made ahead.
+const N_RESERVED_MIN: u64 = 4096;
+
 /// How a table has been used, by all workers together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableUse {
@@ -260,6 +263,16 @@ impl TableAccess<'_> {
         Ok(handle_of(handle))
     }
 
+    /// Makes room where that is worth its while: copying what is there costs less than growing on the way.
+    fn reserve(&mut self, n_more: u64) {
+        let n_entries = self.ops.table_n_entries(self.id);
+        if n_more >= N_RESERVED_MIN && n_more >= n_entries {
+            let n = n_entries.saturating_add(n_more).min(self.shape().size);
+            // Without memory for all of them some may still find room.
+            let _ = self.ops.table_reserve(self.id, n);
+        }
+    }
+
     /// As [`insert`](Self::insert) for each.
     fn insert_many(&mut self, entries: Vec<NewEntry>, now_ns: u64) -> Vec<Result<EntryHandle, TableError>> {
         let (mut raw, mut actions) = (Vec::new(), Vec::new());
@@ -391,6 +404,10 @@ impl Store for Control {
             raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
         });
         entries.unwrap_or_default().into_iter().for_each(visit);
+    }
+
+    fn reserve(&mut self, table: TableId, n_more: u64) {
+        self.with_table(table, Beside::Insert, |mut table| table.reserve(n_more));
     }
 
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {

@@ -38,6 +38,7 @@ pass_on! {
         fn register(register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange>;
     }
     write {
+        fn reserve(table: TableId, n_more: u64);
         fn insert(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
         fn insert_many(
             table: TableId,

@@ -208,6 +208,13 @@ impl Ops<'_> {
         answers.map(|(status, handle)| done(u32::from(*status)).map(|()| handle)).collect()
     }
 
+    /// Room for so many entries in all, which insertions do without, too.
+    pub(crate) fn table_reserve(&mut self, table: u32, n_entries: u64) -> Done<()> {
+        self.check_table(table)?;
+        // SAFETY: see above.
+        done(unsafe { (self.control.table_reserve)(self.raw, table, n_entries) })
+    }
+
     pub(crate) fn table_modify(&mut self, table: u32, entry: &RawEntry, now_ns: u64) -> Done<u64> {
         let weighted = weighted(&entry.one_shot);
         let view = self.view(table, entry, &weighted)?;

@@ -24,6 +24,10 @@ impl<E: Executor + Store> control::Target for Driven<'_, '_, E> {
         self.device.write(update)
     }
 
+    fn write_many(&mut self, updates: &[&control::Update]) -> Vec<Result<(), control::Fault>> {
+        self.device.write_many(updates)
+    }
+
     fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {
         self.device.read(query)
     }

@@ -73,7 +73,8 @@ pub fn run_in_bursts(
     let mut digests = Vec::new();
     let mut left = plan.steps.as_slice();
     while let Some(step) = left.first() {
-        let n_steps = left.iter().take(n_max).take_while(|s| s.is_packet()).count().max(1);
+        let n_packets = left.iter().take(n_max).take_while(|s| s.is_packet()).count();
+        let n_steps = n_packets.max(left.iter().take_while(|s| s.update().is_some()).count()).max(1);
         let (these, rest) = left.split_at(n_steps);
         left = rest;
         let sent = &mut report.sent;
@@ -86,13 +87,17 @@ pub fn run_in_bursts(
             }
             StepKind::AdvanceClock { duration_ns } => device.advance_clock(*duration_ns, &mut collect),
             StepKind::Wait => {}
+            StepKind::Write(_) if step.update().is_some() => {
+                let updates: Vec<&Update> = these.iter().filter_map(Step::update).collect();
+                for (step, result) in these.iter().zip(device.write_many(&updates)) {
+                    report.faults.extend(result.err().map(|fault| refused(step, &fault)));
+                }
+            }
+            // Of one step the rest is left out when one of them is refused.
             StepKind::Write(updates) => {
                 for update in updates {
                     if let Err(fault) = device.write(update) {
-                        report.faults.push(
-                            Diagnostic::new(&codes::REFUSED, step.span, fault.to_string())
-                                .label("the switch refuses this"),
-                        );
+                        report.faults.push(refused(step, &fault));
                         break;
                     }
                 }
@@ -132,6 +137,10 @@ pub fn run_in_bursts(
     let faults: Vec<Diagnostic> = faults.iter().map(|f| f.diagnostic(sources, decode)).collect();
     report.faults.extend(faults);
     report
+}
+
+fn refused(step: &Step, fault: &control::Fault) -> Diagnostic {
+    Diagnostic::new(&codes::REFUSED, step.span, fault.to_string()).label("the switch refuses this")
 }
 
 /// A port that is not attached hears nothing.

@@ -39,6 +39,10 @@ impl control::Target for Straight<'_> {
         self.device.write(update)
     }
 
+    fn write_many(&mut self, updates: &[&control::Update]) -> Vec<Result<(), control::Fault>> {
+        self.device.write_many(updates)
+    }
+
     fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {
         self.device.read(query)
     }

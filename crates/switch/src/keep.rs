@@ -43,11 +43,10 @@ pub(crate) fn copy(
     let before = before.at(now_ns);
     for query in questions(&schema, changed_defaults) {
         // What cannot be asked for is not there.
-        for entity in before.read(&query).unwrap_or_default() {
-            if is_declared(&entity) {
-                continue;
-            }
-            match write(next_schema, next, entity) {
+        let found = before.read(&query).unwrap_or_default();
+        let updates = found.into_iter().filter(|entity| !is_declared(entity)).map(update).collect();
+        for result in write_all(next_schema, next, updates) {
+            match result {
                 Ok(()) => kept.n_kept += 1,
                 Err(fault) => {
                     kept.n_refused += 1;
@@ -127,7 +126,8 @@ fn is_zero(data: &control::Data) -> bool {
     }
 }
 
-fn write(schema: &Schema, target: &mut dyn Target, entity: Entity) -> Result<(), Fault> {
+/// How an entity that was read is written.
+fn update(entity: Entity) -> Update {
     let entity = match entity {
         // Only answers have these.
         Entity::TableEntry(entry) => {
@@ -141,13 +141,20 @@ fn write(schema: &Schema, target: &mut dyn Target, entity: Entity) -> Result<(),
         _ => false,
     };
     let kind = if is_modified_only { UpdateKind::Modify } else { UpdateKind::Insert };
-    let update = Update { kind, entity };
-    validate(schema, &update)?;
-    match target.write(&update) {
+    Update { kind, entity }
+}
+
+fn write_all(schema: &Schema, target: &mut dyn Target, updates: Vec<Update>) -> Vec<Result<(), Fault>> {
+    let mut results: Vec<_> = updates.iter().map(|update| validate(schema, update)).collect();
+    let valid: Vec<&Update> =
+        updates.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(update, _)| update).collect();
+    let written = target.write_many(&valid);
+    results.iter_mut().filter(|result| result.is_ok()).zip(written).for_each(|(result, of)| *result = of);
+    for (update, result) in updates.into_iter().zip(&mut results) {
         // Declared by the program, or the same thing under two names.
-        Err(fault) if matches!(fault.problem(), Problem::AlreadyExists { .. }) => {
-            target.write(&Update { kind: UpdateKind::Modify, ..update })
+        if matches!(result, Err(fault) if matches!(fault.problem(), Problem::AlreadyExists { .. })) {
+            *result = target.write(&Update { kind: UpdateKind::Modify, ..update });
         }
-        result => result,
     }
+    results
 }

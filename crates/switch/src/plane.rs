@@ -101,6 +101,14 @@ impl Target for Timed<'_> {
         entities.write(State { store: control, pre, now_ns: self.now_ns }, update)
     }
 
+    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        self.is_pre_changed |= updates
+            .iter()
+            .any(|update| matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_)));
+        let Generation { control, pre, entities, .. } = &mut *self.generation;
+        entities.write_many(State { store: control, pre, now_ns: self.now_ns }, updates)
+    }
+
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let Generation { control, pre, entities, .. } = &*self.generation;
         entities.read(View { store: control, pre, now_ns: self.now_ns }, query)

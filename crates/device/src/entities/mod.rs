@@ -7,6 +7,7 @@
 //! Invariant: a write that fails changes nothing. Updates are valid in the sense of [`control::validate()`].
 
 mod cells;
+mod many;
 mod names;
 mod profiles;
 mod replication;

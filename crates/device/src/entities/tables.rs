@@ -154,12 +154,32 @@ impl Entities {
             Some(action) => self.entry_action(entry.table, id, action)?,
             None => self.action_there(state.store, update, entry, (id, &matches))?,
         };
-        let idle_timeout_ns = u64::try_from(entry.idle_timeout_ns).unwrap_or(0);
-        let new = NewEntry { matches, priority: entry.priority, action, idle_timeout_ns };
+        let new = new_entry(entry, matches, action);
         let handle = match update.kind {
             UpdateKind::Insert => state.store.insert(id, new, state.now_ns),
             UpdateKind::Modify | UpdateKind::Delete => state.store.modify(id, new, state.now_ns),
         };
+        self.written(state, update, entry, (id, handle))
+    }
+
+    /// An entry that says what it does, and its table in the program; `None`: the program lacks it.
+    pub(super) fn insertion(&self, entry: &TableEntry) -> Result<Option<(ir::TableId, NewEntry)>, Fault> {
+        let (Some(action), Some((id, matches))) = (&entry.action, self.key(entry.table, &entry.matches)?)
+        else {
+            return Ok(None);
+        };
+        let action = self.entry_action(entry.table, id, action)?;
+        Ok(Some((id, new_entry(entry, matches, action))))
+    }
+
+    /// What is left to do when the store has answered.
+    pub(super) fn written(
+        &mut self,
+        state: State<'_>,
+        update: &Update,
+        entry: &TableEntry,
+        (id, handle): (ir::TableId, Result<EntryHandle, TableError>),
+    ) -> Result<(), Fault> {
         let handle = handle.map_err(|e| self.fault(&e, &update.entity))?;
         self.keep(id, handle, entry);
         self.set_direct(state, id, Target::Entry(handle), entry).map_err(|e| self.fault(&e, &update.entity))
@@ -354,6 +374,11 @@ impl Entities {
         };
         super::select(&self.names.value_sets, wanted).filter_map(entity).collect()
     }
+}
+
+fn new_entry(entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEntry {
+    let idle_timeout_ns = u64::try_from(entry.idle_timeout_ns).unwrap_or(0);
+    NewEntry { matches, priority: entry.priority, action, idle_timeout_ns }
 }
 
 pub(super) fn watch_port(port: Option<&Port>) -> Option<u32> {

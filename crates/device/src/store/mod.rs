@@ -34,6 +34,10 @@ pub trait Store {
     /// In the order in which they were inserted, those that the program declares first.
     fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry));
 
+    /// Says that so many more entries are about to be inserted: whoever is quicker with room for all of them makes it.
+    /// Nothing else changes.
+    fn reserve(&mut self, _table: TableId, _n_more: u64) {}
+
     /// Adds an entry; `now_ns` is when its idle time begins.
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
 

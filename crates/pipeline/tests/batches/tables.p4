@@ -63,8 +63,15 @@ control TestIngress(inout Headers headers, inout Metadata meta, inout standard_m
         size = 30;
     }
 
+    table large {
+        key = { headers.probe.a: exact; headers.probe.b: exact; }
+        actions = { none; set; }
+        size = 9000;
+    }
+
     apply {
         lean.apply();
+        large.apply();
         counted.apply();
         shared.apply();
         prefixes.apply();

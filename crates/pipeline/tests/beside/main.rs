@@ -122,6 +122,7 @@ fn write_and_look(path: BurstPath) {
         let written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for (table, n) in tables.into_iter().zip([N_WRITTEN, 20_000, 2000, 10_000, 2000]) {
                 let new = |key| entry(&program, table, key, value_of(key));
+                control.reserve(table, n.into());
                 for from in (N_STAY..N_STAY + n).step_by(500) {
                     let keys = from..from + 500;
                     let inserted = control.insert_many(table, keys.clone().map(new).collect(), 0);

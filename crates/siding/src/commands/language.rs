@@ -168,6 +168,10 @@ impl Target for OnlyEntities<'_> {
         self.0.write(update)
     }
 
+    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        self.0.write_many(updates)
+    }
+
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         self.0.read(query)
     }

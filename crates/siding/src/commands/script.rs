@@ -229,6 +229,10 @@ impl control::Target for Recorded<'_> {
         self.device.write(update)
     }
 
+    fn write_many(&mut self, updates: &[&control::Update]) -> Vec<Result<(), control::Fault>> {
+        self.device.write_many(updates)
+    }
+
     fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {
         self.device.read(query)
     }
@@ -351,6 +355,10 @@ impl Observer for Shared<'_> {
 impl control::Target for Told<'_, '_> {
     fn write(&mut self, update: &control::Update) -> Result<(), control::Fault> {
         self.device.write(update)
+    }
+
+    fn write_many(&mut self, updates: &[&control::Update]) -> Vec<Result<(), control::Fault>> {
+        self.device.write_many(updates)
     }
 
     fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {

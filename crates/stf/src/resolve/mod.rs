@@ -50,6 +50,22 @@ impl Step {
     pub(crate) fn is_packet(&self) -> bool {
         matches!(self.kind, StepKind::Packet { .. })
     }
+
+    /// The one change that it makes.
+    pub(crate) fn update(&self) -> Option<&Update> {
+        match &self.kind {
+            StepKind::Write(updates) => {
+                <&[Update; 1]>::try_from(updates.as_slice()).ok().map(|[update]| update)
+            }
+            StepKind::Packet { .. }
+            | StepKind::AdvanceClock { .. }
+            | StepKind::Wait
+            | StepKind::RemoveAllEntries
+            | StepKind::Check(_)
+            | StepKind::Show(_)
+            | StepKind::ExpectDigest(_) => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
