@@ -470,7 +470,7 @@ pub enum BenchCommand {
     L2(BenchL2Args),
     /// Time lookups in exact tables, beside rte_hash
     Exact(BenchTablesArgs),
-    /// Time inserts into exact tables and their memory, beside rte_hash
+    /// Time inserts into exact tables and their memory, beside rte_hash: growing, and with room made before, as its is
     Table(BenchTablesArgs),
     /// Time longest prefix match, beside rte_fib
     Lpm(BenchTablesArgs),
