@@ -453,7 +453,8 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_rebuild(struct sd_e
     bool has_split = false;
     if (n_removed > 0 && n_entries * 2 < n_slots) {
         to[0] = sd_exact_segment_new(t, prefix, depth, n);
-    } else if (n < max) {
+    } else if ((uint64_t)n * 4 <= (uint64_t)max * 3) {
+        /* Larger by a third at least: what found no place finds it there. */
         to[0] = sd_exact_segment_new(t, prefix, depth, (uint64_t)n * 3 <= max ? n * 2 : max);
     } else if (n_entries * 8 < n_slots && need == SD_EXACT_FOR_A_KEY) {
         return SD_FULL;

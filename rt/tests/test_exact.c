@@ -253,6 +253,35 @@ static void test_reserve(void)
     sd_exact_free(&t);
 }
 
+/* Segments of room that was made ahead have other sizes than they would grow to: one that is too full for chance becomes
+   much larger, for in one that is hardly larger what found no place may find none, either. */
+static void test_reserve_crowded(void)
+{
+    struct sd_exact_shape shape = {8, 8, false};
+    for (uint64_t n = 3000; n < 6000; n += 100) {
+        struct sd_exact t;
+        CHECK(sd_exact_init(&t, shape, n, UINT64_MAX, NULL));
+        CHECK(sd_exact_reserve(&t, n) == SD_OK);
+        uint64_t cell = sd_exact_cells(&t)[n / 100 % ((uint64_t)1 << sd_exact_depth(&t))];
+        /* More than 78, which one home has room for. */
+        uint64_t keys[90], n_keys = 0;
+        for (uint64_t key = 0; n_keys < SD_ARRAY_LEN(keys); key++) {
+            uint64_t hash = sd_exact_hash(t.secrets, (const uint8_t *)&key, 8);
+            if (sd_exact_cell(&t, hash) == cell && sd_exact_home_index(hash, sd_exact_n_buckets(cell)) == 3)
+                keys[n_keys++] = key;
+        }
+        size_t segment_bytes = sd_exact_segment_bytes(&t, sd_exact_n_buckets(cell));
+        for (uint32_t i = 0; i < n_keys; i++) {
+            uint64_t before = t.n_segments_bytes;
+            CHECK(sd_exact_insert(&t, shape, &keys[i], &keys[i]) == SD_OK);
+            CHECK(t.n_segments_bytes == before || t.n_segments_bytes - before > segment_bytes / 4);
+        }
+        for (uint32_t i = 0; i < n_keys; i++)
+            CHECK(sd_exact_find(&t, shape, &keys[i]));
+        sd_exact_free(&t);
+    }
+}
+
 /* At once and a segment at a time, with none, few and many entries there; then more than there is room for. */
 static void test_reserve_sizes(void)
 {
@@ -585,6 +614,7 @@ int main(void)
     test_batches(3000);
     test_reserve();
     test_reserve_sizes();
+    test_reserve_crowded();
     for (uint32_t n_between = 0; n_between < 300; n_between = n_between * 3 + 20)
         test_scan(n_between, n_between < 60, 0);
     for (uint32_t n_until = 1; n_until < 100; n_until += 9)
