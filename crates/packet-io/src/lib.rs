@@ -49,7 +49,7 @@ pub use error::{Damage, ReadError, WriteError};
 pub use file_port::FilePort;
 pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
-pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, interface_names, wait_for_input};
+pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, interface_names, wait_for_input};
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;
 pub use packet::{LINK_TYPE_ETHERNET, Packet};

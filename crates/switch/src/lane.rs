@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 const N_RING_TURN: usize = 8 * BURST_MAX;
 /// While packets wait for their time, or a port cannot be waited for.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
-/// While packets are at executors.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+/// While packets are at executors: ports are looked at, and others may have the core.
+const NO_SLEEP: Duration = Duration::ZERO;
 /// More time between two turns says that the worker could not run, not that executors do not.
 const LOOK_MAX: Duration = Duration::from_millis(10);
 /// Ports look now and then whether their interface is back.
@@ -491,7 +491,7 @@ impl Lane {
         let mut timeout = match (self.n_waiting(), self.n_queued()) {
             (0, 0) => LONG_SLEEP,
             (0, _) => SHORT_SLEEP,
-            _ => SHORTEST_SLEEP,
+            _ => NO_SLEEP,
         };
         for port in usable {
             match port.port.fd() {

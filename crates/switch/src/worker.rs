@@ -1,7 +1,7 @@
 //! The loop of a worker.
 
 use crate::lane::Lane;
-use packet_io::wait_for_input;
+use packet_io::Waiter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ const N_SPINS: u32 = 16;
 /// Runs until told to stop; then everything that arrived has left.
 pub(crate) fn run(mut lane: Lane, stop: &AtomicBool) {
     let mailbox = Arc::clone(lane.mailbox());
-    let mut fds = Vec::new();
+    let (mut fds, mut waiter) = (Vec::new(), Waiter::default());
     let mut n_idle = 0;
     while !stop.load(Ordering::Acquire) {
         for task in mailbox.take_tasks() {
@@ -30,9 +30,9 @@ pub(crate) fn run(mut lane: Lane, stop: &AtomicBool) {
         let timeout = lane.before_sleep(&mut fds);
         if mailbox.may_sleep() {
             // Without it the worker only looks more often than it has to.
-            let woken = wait_for_input(fds.iter().copied(), timeout);
+            let woken = waiter.wait(fds.iter().copied(), timeout);
             mailbox.awake();
-            if woken.is_err() {
+            if woken.is_err() || timeout.is_zero() {
                 std::thread::yield_now();
             }
         }

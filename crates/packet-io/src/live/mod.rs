@@ -17,4 +17,4 @@ mod wait;
 pub use af_packet::{AfPacketOptions, AfPacketPort};
 pub use interface::interface_names;
 pub use tap::{TapOptions, TapPort};
-pub use wait::wait_for_input;
+pub use wait::{Waiter, wait_for_input};
