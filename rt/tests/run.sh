@@ -17,7 +17,7 @@ declare -A modes=(
     [threads]="-O1 -g -fsanitize=thread"
 )
 # Programs of what is written twice, with and without vector instructions.
-vectored=" test_exact test_lpm test_beside "
+vectored=" test_exact test_lpm "
 # Programs with threads, for ThreadSanitizer.
 threaded=" test_async test_epoch test_exact test_ternary test_lpm_threads test_beside "
 
