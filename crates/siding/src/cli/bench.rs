@@ -120,8 +120,8 @@ pub struct BenchAsyncArgs {
     #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
     pub with_extern: Option<AsyncExternArg>,
     /// Another extern of that name beside it, such as that of examples/cryptodev
-    #[arg(long, value_name = "FILE.so", requires = "with_extern")]
-    pub library: Option<PathBuf>,
+    #[arg(long = "library", value_name = "FILE.so", requires = "with_extern")]
+    pub other_extern: Option<PathBuf>,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

@@ -166,7 +166,7 @@ fn line(peer: &str, path: &str, length: usize, mut seconds: Vec<f64>) -> Line {
 
 pub fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
     let mut programs = vec![("suspend".to_owned(), compiled(args, None)?)];
-    if let Some(library) = &args.library {
+    if let Some(library) = &args.other_extern {
         let name = library.file_stem().unwrap_or_default().to_string_lossy();
         programs.push((format!("suspend, {name}"), compiled(args, Some(library))?));
     }
