@@ -5,13 +5,13 @@
  * `abi_version` and `abi_size`, calls `create`, and then `process` (whole bursts, straight through), or
  * `run_block` (one block of one packet, where the host does what lies between blocks).
  *
- * Structs here have mirrors in Rust (crate `pipeline`, module `abi`); sizes and offsets are asserted there.
+ * Structs here have mirrors in Rust (crate `native`, module `abi`); sizes and offsets are asserted there.
  * Whoever changes one raises SD_ABI_VERSION.
  */
 #ifndef SD_ABI_H
 #define SD_ABI_H
 
-#include "sd_base.h"
+#include "base/sd_base.h"
 
 #define SD_ABI_VERSION 6u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"

@@ -8,7 +8,7 @@
  * (the next address depends on what was found), "insert" and "remove" (single routes, with a reader's epochs),
  * "insert-half" and "remove-half" (a route of one bit over a table of so many: cycles of the one update). The peer "ceiling" is one load per lookup, see below.
  */
-#include "sd_lpm_update.h"
+#include "table/lpm/sd_lpm_update.h"
 
 #include "workload.h"
 

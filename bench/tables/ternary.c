@@ -19,7 +19,7 @@
  */
 #include "../peers/workload.h"
 #include "acl_rules.h"
-#include "sd_ternary_write.h"
+#include "table/ternary/sd_ternary_write.h"
 
 enum { N_PACKETS = 1 << 14, BURSTS_PER_SLICE = 16, STRETCH = 64 };
 

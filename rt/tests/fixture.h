@@ -4,7 +4,7 @@
 
 #define SD_WANTS_HANDLES
 #include "check.h"
-#include "sd_instance.h"
+#include "worker/sd_instance.h"
 
 enum { KEYS_MAX = 6, KEY_BYTES_MAX = 48, DATA_BYTES_MAX = 24, TABLES_MAX = 4, OBJECTS_MAX = 8 };
 

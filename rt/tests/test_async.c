@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "sd_async.h"
+#include "worker/sd_async.h"
 
 /* Nothing to do: the other thread may want this core. Who yields on a busy machine may wait for long, who sleeps not. */
 static void rest(uint32_t *n_idle)

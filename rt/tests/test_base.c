@@ -1,6 +1,6 @@
 /* Reading and writing bits, against bytes taken apart into one bit per element. */
 #include "check.h"
-#include "sd_base.h"
+#include "base/sd_base.h"
 
 enum { N_BYTES = 96, N_BITS = N_BYTES * 8, WIDTH_MAX = 300 };
 

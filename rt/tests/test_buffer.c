@@ -14,9 +14,9 @@ static void *failing_realloc(void *bytes, size_t n)
     return realloc(bytes, n);
 }
 
-#include "sd_base.h"
+#include "base/sd_base.h"
 #define realloc failing_realloc
-#include "sd_buffer.h"
+#include "base/sd_buffer.h"
 #undef realloc
 
 enum { WIDTH_MAX = 300, BITS_MAX = 1 << 16 };

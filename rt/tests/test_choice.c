@@ -3,7 +3,7 @@
  * decision follows.
  */
 #include "check.h"
-#include "sd_async.h"
+#include "worker/sd_async.h"
 
 static struct sd_async_way way;
 static struct sd_worker worker;

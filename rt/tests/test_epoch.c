@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "sd_epoch.h"
+#include "worker/sd_epoch.h"
 
 enum { N_READERS = 3, N_SWAPS = 20000 };
 

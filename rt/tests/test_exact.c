@@ -25,8 +25,8 @@ static uint64_t hash_ones;
 #define SD_EXACT_BASE_BYTES ((size_t)4096)
 
 #include "check.h"
-#include "sd_exact_scan.h"
-#include "sd_exact_reserve.h"
+#include "table/exact/sd_exact_scan.h"
+#include "table/exact/sd_exact_reserve.h"
 
 enum { KEY_MAX = 48, VALUE_MAX = 40, N_LISTED = 4000, N_READERS = 3 };
 

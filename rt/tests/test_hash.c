@@ -1,7 +1,7 @@
 /* Hashes against published values and slow models; random numbers against published ones. */
 #include "check.h"
-#include "sd_buffer.h"
-#include "sd_hash.h"
+#include "base/sd_buffer.h"
+#include "base/sd_hash.h"
 
 enum { N_MAX = 200 };
 

@@ -1,5 +1,5 @@
 /* Longest prefix match against a linear scan over the prefixes. */
-#include "sd_lpm_update.h"
+#include "table/lpm/sd_lpm_update.h"
 
 #include "check.h"
 

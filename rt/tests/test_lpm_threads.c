@@ -1,7 +1,7 @@
 /* Longest prefix match while prefixes come and go: readers never see what is not true of their key. */
 #include <pthread.h>
 
-#include "sd_lpm_update.h"
+#include "table/lpm/sd_lpm_update.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "sd_ternary_write.h"
+#include "table/ternary/sd_ternary_write.h"
 #include "slow_match.h"
 
 enum { FIELDS_MAX = 100, BYTES_MAX = 400, N_LISTED = 6000 };

@@ -1,6 +1,6 @@
 /* Arithmetic in limbs, against arithmetic on numbers with one array element for each bit. */
 #include "check.h"
-#include "sd_wide.h"
+#include "base/sd_wide.h"
 
 enum { WIDTH_MAX = 600, BITS_MAX = 2 * WIDTH_MAX + 64, LIMBS_MAX = SD_LIMBS(BITS_MAX) };
 

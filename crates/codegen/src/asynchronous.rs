@@ -3,7 +3,7 @@
 //! The markers that a block stands between cut the program as tables do in bursts: what liveness says is read again is
 //! stored in the packet's buffer. The block itself becomes a function that an executor calls on packet and context;
 //! what comes behind it one that the worker calls when the packet is back. Whether a packet goes is decided when it
-//! comes to the block; one that stays runs the same code in its place. `rt/sd_async.h` says how packets travel.
+//! comes to the block; one that stays runs the same code in its place. `rt/worker/sd_async.h` says how packets travel.
 
 use crate::batch::{self, Batched, Body, OneByOne};
 use crate::burst::{load, store};

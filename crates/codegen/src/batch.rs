@@ -2,7 +2,7 @@
 //!
 //! Where all packets of an asynchronous block come to one call, once, the block is cut there: an executor runs what comes
 //! before the call for each packet of a burst, then makes all the calls, then runs what comes behind. What a packet keeps
-//! meanwhile is on the executor's stack. `rt/sd_async.h` says when it is done; everything else goes packet by packet.
+//! meanwhile is on the executor's stack. `rt/worker/sd_async.h` says when it is done; everything else goes packet by packet.
 
 use crate::asynchronous::{AsyncBlock, HEAD};
 use crate::burst::{load, members, store};

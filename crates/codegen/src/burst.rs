@@ -1,7 +1,7 @@
 //! Bursts from segment to segment: contexts, the stages of a packet's way, and the loop over them.
 //!
 //! A stage is what a packet runs from one wait to the next: the rest of a block from a point on, and the blocks after
-//! it. `rt/sd_burst.h` says how packets wait.
+//! it. `rt/worker/sd_burst.h` says how packets wait.
 
 use crate::code::{Code, comment};
 use crate::cx::Cx;

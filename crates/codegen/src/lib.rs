@@ -16,8 +16,8 @@
 //! Invariants: the same program gives the same text. What the code does is what the interpreter does, bit for
 //! bit. A valid program gives C without warnings (gcc and clang, `-Wall -Wextra`).
 //!
-//! Non-goals: running a compiler (crate `pipeline`); what lies between blocks beyond the straight path (crate
-//! `device`).
+//! Non-goals: running a compiler (crate `native`); what lies between blocks beyond the straight path (crate
+//! `target`).
 //!
 //! Start reading at [`generate`], then `program`.
 

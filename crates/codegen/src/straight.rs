@@ -1,6 +1,6 @@
 //! What lies between the blocks of a packet that needs nothing else: from arrival to a verdict, straight through.
 //!
-//! What happens is what crate `device` does for any executor: the steps come in the same order and set the same fields.
+//! What happens is what crate `target` does for any executor: the steps come in the same order and set the same fields.
 
 use crate::code::Code;
 use crate::cx::Cx;

@@ -1,4 +1,4 @@
-//! What a host has to know to follow code that tells every step: `sd_trace` of `rt/sd_trace.h`.
+//! What a host has to know to follow code that tells every step: `sd_trace` of `rt/worker/sd_trace.h`.
 
 use crate::code::Code;
 use crate::cx::Cx;

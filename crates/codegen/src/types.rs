@@ -1,4 +1,4 @@
-//! How values lie in C: see `rt/sd_base.h`.
+//! How values lie in C: see `rt/base/sd_base.h`.
 
 use crate::code::Code;
 use crate::names::{Unique, identifier, path};

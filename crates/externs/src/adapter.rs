@@ -6,10 +6,10 @@ use crate::session::{Ended, OpenError, Session};
 use crate::set::{BindError, ExternSet};
 use crate::signature::{Arg, Signature, Value};
 use crate::values::{decode, encode};
-use device::{ExternArgs, ExternEnd, StopReason, UserExtern};
 use ir::{Bits, Program};
 use smol_str::SmolStr;
 use std::sync::{Arc, Mutex, PoisonError};
+use target::{ExternArgs, ExternEnd, StopReason, UserExtern};
 
 /// In front of packets, as in other executors.
 const HEADROOM_BYTES: usize = 256;

@@ -58,7 +58,7 @@ fn leaf_types(program: &Program, place: &Place) -> Vec<Type> {
     field_leaves(program, &ty).into_iter().map(|leaf| leaf.ty).collect()
 }
 
-/// As `rt/sd_base.h` says that values lie in memory.
+/// As `rt/base/sd_base.h` says that values lie in memory.
 fn value(ty: &Type, offset: u32) -> Value {
     if let Type::Varbit(max) = ty {
         let n_bytes = max.div_ceil(8).next_multiple_of(4).max(4);

@@ -2,7 +2,7 @@
 //! users' libraries, which look the same.
 //!
 //! - [`abi`]: mirrors of the C structs;
-//! - [`Library`]: a table of externs; [`Library::built_in`] is ours, `pipeline` loads users';
+//! - [`Library`]: a table of externs; [`Library::built_in`] is ours, `native` loads users';
 //! - [`Declaration`]: what an extern was written for, compared with how a program calls it;
 //! - [`ExternSet`]: libraries with their options; [`ExternSet::bind`] finds the functions for a program's calls;
 //! - [`Session`]: one thread's states of bound externs; [`Session::call`] calls;
@@ -12,7 +12,7 @@
 //! Invariants: a call allocates nothing. What a function leaves of a packet is checked before anybody uses it. Headers
 //! that the program has parsed stay what they are in a packet, whatever a function writes.
 //!
-//! Non-goals: loading shared objects (crate `pipeline`); where and when calls run.
+//! Non-goals: loading shared objects (crate `native`); where and when calls run.
 //!
 //! Start reading at [`ExternSet`], then [`Session::call`].
 

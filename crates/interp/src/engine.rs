@@ -9,11 +9,11 @@ use crate::story::{Event, Observer};
 use crate::table::{EntryHandle, EntryRef, Group, Matches, NewEntry, TableError, Tables};
 use arch::{BlockRole, FieldRole, ParamRole};
 use control::Schema;
-use device::store::{DirectCells, StoredEntry};
-use device::{Config, Device, Executor, PortState, Preserve, Requests, Store, TrafficEvent};
 use diagnostics::Span;
 use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
+use target::store::{DirectCells, StoredEntry};
+use target::{Config, Device, Executor, PortState, Preserve, Requests, Store, TrafficEvent};
 
 /// Runs blocks instruction by instruction.
 pub struct Engine {
@@ -25,7 +25,7 @@ pub struct Engine {
 }
 
 /// A switch whose blocks are interpreted.
-pub type Switch = device::Switch<Engine>;
+pub type Switch = target::Switch<Engine>;
 
 /// The same with its control plane.
 pub type Interpreter = Device<Engine>;
@@ -33,7 +33,7 @@ pub type Interpreter = Device<Engine>;
 /// A switch with the entries that the program declares.
 pub fn switch(program: impl Into<Arc<Program>>, config: Config) -> Result<Switch, LoadError> {
     let engine = Engine::new(program, &config)?;
-    Ok(device::Switch::new(engine, config)?)
+    Ok(target::Switch::new(engine, config)?)
 }
 
 /// The same with its control plane: the entries that the program declares need not be written again.

@@ -5,8 +5,8 @@
 //! - [`Machine`]: runs one block for one packet, whose state is a [`PacketState`];
 //! - [`Tables`]: entries, action profiles and value sets;
 //! - [`ExternHost`]: what extern functions and objects do; `externs` implements it for all architectures;
-//! - [`Engine`]: all of that for one program, the [`Executor`](device::Executor) of a [`Switch`]; what is not
-//!   execution (traffic, the control plane's view) is in crate `device`;
+//! - [`Engine`]: all of that for one program, the [`Executor`](target::Executor) of a [`Switch`]; what is not
+//!   execution (traffic, the control plane's view) is in crate `target`;
 //! - [`Interpreter`]: such a switch with its control plane;
 //! - [`Follower`]: makes the same events of what another executor does;
 //! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
@@ -27,7 +27,6 @@ pub mod meter;
 pub mod story;
 pub mod table;
 
-pub use device::traffic;
 pub use engine::{Engine, Interpreter, Switch, interpreter, switch};
 pub use exec::{
     Access, BlockEnd, ExternEnd, ExternHost, Follower, Frame, Machine, NoExterns, PacketState, StopReason,
@@ -35,3 +34,4 @@ pub use exec::{
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
 pub use story::{Event, Observer, Silent, Story, Teller};
 pub use table::{EntryHandle, EntryRef, Tables};
+pub use target::traffic;

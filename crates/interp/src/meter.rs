@@ -1,6 +1,6 @@
 //! Two-rate three-colour meters (RFC 2698), colour-blind.
 
-pub use device::store::MeterRates;
+pub use target::store::MeterRates;
 
 /// What a packet gets; the numbers are those of `MeterColor_t` and `V1MODEL_METER_COLOR_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -6,6 +6,9 @@ mod model;
 mod native;
 mod sim;
 
+pub use self::native::{
+    BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg,
+};
 pub use bench::{
     AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchInstructionsArgs,
     BenchL2Args, BenchProgramsArgs, BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
@@ -15,7 +18,6 @@ pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
 };
 pub use model::{ModelCommand, ModelExternArgs};
-pub use native::{BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg};
 pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 use crate::output::{ColorChoice, ErrorFormat};

@@ -1,13 +1,13 @@
 //! A device as scripts run on it, whoever executes its blocks.
 
 use crate::{Arriving, Device};
-use ::device::traffic::{Destination, Output};
-use ::device::{Executor, Store};
+use ::target::traffic::{Destination, Output};
+use ::target::{Executor, Store};
 use control::{Data, DigestId};
 
 /// A device and who listens to what happens in it.
 pub struct Driven<'a, 'o, E: Executor> {
-    pub device: &'a mut ::device::Device<E>,
+    pub device: &'a mut ::target::Device<E>,
     pub observer: &'a mut E::Observer<'o>,
 }
 
@@ -52,7 +52,7 @@ impl<E: Executor + Store> Device for Driven<'_, '_, E> {
 
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let messages = self.device.switch.take_digests();
-        let known = |m: ::device::DigestMessage| {
+        let known = |m: ::target::DigestMessage| {
             let digest = self.device.entities.schema.digests.iter().find(|d| d.names.name == m.name)?;
             Some((digest.id, Data::Struct(m.values.into_iter().map(Data::Bits).collect())))
         };

@@ -2,9 +2,9 @@
 
 use crate::{Arriving, Device, Driven};
 use control::{Data, DigestId};
-use device::Config;
-use device::traffic::{Destination, Output};
-use pipeline::{BurstPacket, Bursts, Fate, Listener, Native, Path};
+use native::{BurstPacket, Bursts, Fate, Listener, Native, Path};
+use target::Config;
+use target::traffic::{Destination, Output};
 
 /// Room in front of a packet: some for headers that a program adds; what needs more takes the longer way.
 const HEADROOM_BYTES: usize = 128;
@@ -14,7 +14,7 @@ const ROOM_BYTES: usize = 9216;
 
 /// A native device and who listens to what happens in it.
 pub struct Straight<'a> {
-    pub device: &'a mut device::Device<Native>,
+    pub device: &'a mut target::Device<Native>,
     pub listener: &'a mut dyn Listener,
     bursts: Bursts,
 }
@@ -22,7 +22,7 @@ pub struct Straight<'a> {
 impl<'a> Straight<'a> {
     /// `config` is that of the device.
     pub fn new(
-        device: &'a mut device::Device<Native>,
+        device: &'a mut target::Device<Native>,
         listener: &'a mut dyn Listener,
         config: &Config,
     ) -> Straight<'a> {

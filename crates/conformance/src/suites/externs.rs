@@ -1,8 +1,8 @@
 //! Extern functions that samples declare and their tests supply: what a user's own library would do.
 
-use device::{ExternArgs, ExternEnd, UserExtern};
 use ir::Bits;
 use std::collections::HashMap;
+use target::{ExternArgs, ExternEnd, UserExtern};
 
 /// Supplies all of them; programs call those that they declare.
 pub(super) fn supply(to: &mut dyn FnMut(&str, UserExtern)) {

@@ -8,7 +8,7 @@ use diagnostics::{Diagnostic, SourceMap, render};
 use driver::Runnable;
 use interp::Silent;
 use interp::traffic::Config;
-use pipeline::BurstPath;
+use native::BurstPath;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -150,11 +150,11 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
     let schema = Arc::new(schema);
     // Compiled to be tested, not to be fast.
-    let mut options = pipeline::BuildOptions::default();
+    let mut options = native::BuildOptions::default();
     options.generate.program_name.clone_from(&case.name);
-    options.compile.optimise = pipeline::Optimise::Little;
-    options.compile.machine = pipeline::Machine::Any;
-    let built = pipeline::build(&runnable.program, &checked.sources, &options).map_err(|e| e.to_string())?;
+    options.compile.optimise = native::Optimise::Little;
+    options.compile.machine = native::Machine::Any;
+    let built = native::build(&runnable.program, &checked.sources, &options).map_err(|e| e.to_string())?;
 
     let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);
     first(parsed.diagnostics.iter(), &parsed.sources)?;
@@ -164,7 +164,7 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let program = Arc::new(runnable.program);
     let fresh = |path: BurstPath| {
         let (built, program, schema) = (Arc::clone(&built), Arc::clone(&program), Arc::clone(&schema));
-        let device = pipeline::native_device_on(built, program, schema, config.clone(), path);
+        let device = native::native_device_on(built, program, schema, config.clone(), path);
         let mut device = device.map_err(|e| e.to_string())?;
         super::externs::supply(&mut |name, function| device.switch.executor.supply(name, function));
         Ok::<_, String>(device)

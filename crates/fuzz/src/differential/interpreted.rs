@@ -2,10 +2,10 @@
 
 use super::on_device::{OnDevice, Quiet};
 use super::{Compiled, Subject, SubjectKind};
-use device::Config;
 use interp::{Engine, Observer, Silent};
 use ir::passes;
 use std::sync::Arc;
+use target::Config;
 
 /// The program as it was elaborated: what all others are held against.
 pub const ELABORATED: SubjectKind = SubjectKind { name: "elaborated", make: |c| interpreter(c, &c.program) };

@@ -5,7 +5,7 @@
 //! - [`events`]: random entries, packets and other events for any program, from its schema and its parser;
 //! - [`transcript`]: what was observed, and where two transcripts first differ;
 //! - [`reduce`]: a case that differs made smaller; [`script`] writes it down as a test script;
-//! - [`on_device`]: any executor of crate `device` as a subject; [`interpreted`]: the interpreter on a
+//! - [`on_device`]: any executor of crate `target` as a subject; [`interpreted`]: the interpreter on a
 //!   program as it is, and on what passes and oracles make of it; [`native`]: generated C.
 //!
 //! Invariants: a [`Case`] is all there is; running it twice gives the same. Every write in it is valid for the

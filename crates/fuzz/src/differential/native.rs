@@ -5,12 +5,10 @@ use super::on_device::{OnDevice, Quiet, sent};
 use super::{Arriving, Compiled, Sent, Subject, SubjectKind, Totals};
 use arch::ExternOp;
 use control::{Data, DigestId, Entity, Fault, Query, Update};
-use device::traffic::Destination;
-use device::{Config, Device};
 use diagnostics::SourceMap;
 use ir::StmtKind;
-use pipeline::compile::{PROGRAM_DEFINE, RUNTIME};
-use pipeline::{
+use native::compile::{PROGRAM_DEFINE, write_runtime};
+use native::{
     Awaited, BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Executor, Fate, Instance,
     InstanceOptions, Listener, Native, NativeError, Optimise, Path, Pipeline,
 };
@@ -19,6 +17,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use target::traffic::Destination;
+use target::{Config, Device};
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
 pub type Compilation = [SubjectKind; 5];
@@ -112,9 +112,9 @@ fn build(program: &ir::Program, compiler: &'static str, optimise: Optimise) -> R
     options.compile.extra_flags.push("-w".to_string());
     options.compile.program_flags = with_headers(compiler, &options.compile)
         .unwrap_or_else(|why| super::interpreted::panic_with(&format!("{compiler}: {why}")));
-    let built = match pipeline::build(program, &SourceMap::new(), &options) {
+    let built = match native::build(program, &SourceMap::new(), &options) {
         Ok(built) => built,
-        Err(pipeline::BuildError::Compile(pipeline::CompileError::Compiler(why))) => {
+        Err(native::BuildError::Compile(native::CompileError::Compiler(why))) => {
             return Err(why.to_string());
         }
         // C that its compiler refuses is a finding.
@@ -134,9 +134,7 @@ fn with_headers(compiler: &str, options: &CompileOptions) -> std::io::Result<Vec
     let compiled = dir.join(if is_clang { "sd_runtime.h.pch" } else { "sd_runtime.h.gch" });
     if !compiled.exists() {
         std::fs::create_dir_all(&dir)?;
-        for (name, text) in RUNTIME {
-            std::fs::write(dir.join(name), text)?;
-        }
+        write_runtime(&dir)?;
         let header = dir.join("sd_runtime.h");
         let mut command = Command::new(compiler);
         command.args(options.flags()).args([PROGRAM_DEFINE, "-x", "c-header"]);

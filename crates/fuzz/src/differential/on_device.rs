@@ -2,8 +2,8 @@
 
 use super::{Arriving, Sent, Subject, Totals};
 use control::{Data, DigestId, Entity, Fault, Query, Target, Update};
-use device::traffic::{Destination, Output};
-use device::{Device, Executor, Store};
+use target::traffic::{Destination, Output};
+use target::{Device, Executor, Store};
 
 /// An executor that can run without anybody who listens.
 pub trait Quiet: Executor {
@@ -50,7 +50,7 @@ impl<E: Quiet + Store> Subject for OnDevice<E> {
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let messages = self.device.switch.take_digests();
         let digests = &self.device.entities.schema.digests;
-        let known = |m: device::DigestMessage| {
+        let known = |m: target::DigestMessage| {
             let digest = digests.iter().find(|d| d.names.name == m.name)?;
             Some((digest.id, Data::Struct(m.values.into_iter().map(Data::Bits).collect())))
         };

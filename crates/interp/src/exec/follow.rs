@@ -29,7 +29,7 @@ pub struct Seen<'a> {
     pub values: &'a dyn Values,
 }
 
-/// What has been done at a place of the program (`rt/sd_trace.h` says the same of compiled code).
+/// What has been done at a place of the program (`rt/worker/sd_trace.h` says the same of compiled code).
 #[derive(Clone, Debug)]
 pub enum Did {
     /// A node begins.

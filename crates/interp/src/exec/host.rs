@@ -4,8 +4,8 @@ use super::{Frame, PacketState};
 use crate::load::{Executable, ExternArg, ExternCall, SlotRange, index_of};
 use crate::table::{EntryRef, Tables};
 use arch::FieldRole;
-use device::{ExternArgs, ExternEnd, PacketParts};
 use ir::{Bits, TableId};
+use target::{ExternArgs, ExternEnd, PacketParts};
 
 /// Does what extern functions and methods do.
 pub trait ExternHost {

@@ -9,11 +9,11 @@ mod run;
 mod select;
 mod watch;
 
-pub use device::{BlockEnd, ExternEnd, StopReason};
 pub use follow::{Did, Follower, LookedUp, Seen, StatementEnd, Values};
 pub use host::{Access, ExternHost, Hit, NoExterns};
 pub use packet::{BitWriter, Frame, PacketState, read_bits};
 pub use run::Machine;
+pub use target::{BlockEnd, ExternEnd, StopReason};
 
 use crate::load::Pc;
 use crate::table::EntryRef;

@@ -112,7 +112,7 @@ impl Externs {
             }
             ExternOp::Assert | ExternOp::Assume => {}
             ExternOp::LogMessage => {
-                let text = device::format_message(access.text(0).unwrap_or(""), &access.values(1));
+                let text = target::format_message(access.text(0).unwrap_or(""), &access.values(1));
                 self.note(text);
             }
             ExternOp::TimeNanoseconds => {
@@ -297,7 +297,7 @@ impl Externs {
         } else {
             match (call.op, call.args.first()) {
                 (ExternOp::LogMessage, Some(ExternArg::Str(text))) => {
-                    Some(device::format_message(text, args.get(1).map(Vec::as_slice).unwrap_or_default()))
+                    Some(target::format_message(text, args.get(1).map(Vec::as_slice).unwrap_or_default()))
                 }
                 (ExternOp::User, _) if !is_supplied => Some(note::not_supplied(call)),
                 _ => None,

@@ -19,7 +19,7 @@ pub mod random;
 
 mod call;
 
-pub use device::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests, UserExtern};
+pub use target::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests, UserExtern};
 
 use crate::exec::Hit;
 use crate::load::{Executable, Leaf, index_of};

@@ -2,9 +2,9 @@
 
 use crate::meter::{Colour, Meter, MeterRates};
 use arch::Unit;
-pub use device::store::{Count, OutOfRange};
 use ir::Bits;
 use rustc_hash::FxHashMap;
+pub use target::store::{Count, OutOfRange};
 
 fn check(index: u64, size: u64) -> Result<(), OutOfRange> {
     if index < size { Ok(()) } else { Err(OutOfRange { index, size }) }

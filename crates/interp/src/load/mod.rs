@@ -7,9 +7,9 @@ mod layout;
 
 pub(crate) use code::*;
 pub use code::{ExternArg, ExternCall};
-pub use device::traffic::LoadConfig as Config;
 pub(crate) use layout::index_of;
 pub use layout::{Layout, Leaf, LeafInfo, SLOTS_MAX, Slot, SlotRange};
+pub use target::traffic::LoadConfig as Config;
 
 use arch::{FieldRole, ParamRole};
 use diagnostics::Span;
@@ -30,7 +30,7 @@ pub enum LoadError {
     #[error("table `{table}`: the entries of the program do not fit its keys and actions")]
     Entries { table: smol_str::SmolStr },
     #[error(transparent)]
-    Unrunnable(#[from] device::traffic::Unrunnable),
+    Unrunnable(#[from] target::traffic::Unrunnable),
 }
 
 /// A program ready to run.
@@ -42,7 +42,7 @@ pub struct Executable {
     pub(crate) code: Vec<Instr>,
     /// Where each instruction comes from.
     pub(crate) spans: Vec<Span>,
-    /// The instructions of each node, statement and terminator, numbered as in `rt/sd_trace.h`: graph after graph,
+    /// The instructions of each node, statement and terminator, numbered as in `rt/worker/sd_trace.h`: graph after graph,
     /// blocks first; of each node first itself, then its statements, then its terminator.
     pub(crate) points: Vec<Range<Pc>>,
     pub(crate) blocks: Vec<Pc>,

@@ -2,9 +2,9 @@
 
 use crate::load::{Executable, ExternCall, Slot};
 use crate::table::StoredEntry;
-use device::{StopReason, TrafficEvent};
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
+use target::{StopReason, TrafficEvent};
 
 /// Hears of every step of every packet.
 pub trait Observer {

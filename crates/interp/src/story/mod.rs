@@ -9,8 +9,8 @@ mod model;
 mod teller;
 mod text;
 
-pub use device::{PassKind, StopReason, TrafficEvent};
 pub use event::{Event, HitEntry, LookupOutcome, Observer, ParserOp, Silent};
 pub use model::{At, Change, Hit, Matched, Named, Step, Story, VERSION, Verdict, What};
+pub use target::{PassKind, StopReason, TrafficEvent};
 pub use teller::Teller;
 pub use text::render;

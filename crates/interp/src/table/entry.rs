@@ -1,7 +1,7 @@
 //! What a table stores for a key.
 
 use crate::meter::Meter;
-use device::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, StoredAction};
+use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, StoredAction};
 
 /// An entry in a table.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub struct StoredEntry {
 
 impl StoredEntry {
     /// As the control plane reads it.
-    pub fn read(&self) -> device::store::StoredEntry {
-        device::store::StoredEntry {
+    pub fn read(&self) -> target::store::StoredEntry {
+        target::store::StoredEntry {
             handle: self.handle,
             matches: self.matches.clone(),
             priority: self.priority,

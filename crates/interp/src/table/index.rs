@@ -1,12 +1,12 @@
 //! How entries are found. The slow, obvious way wherever an obvious fast one does not exist.
 
 use super::entry::StoredEntry;
-use device::store::matching::is_match;
-use device::store::shape::KeyShape;
 use ir::{Bits, Match, MatchKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use target::store::matching::is_match;
+use target::store::shape::KeyShape;
 
 /// By slot in the table's list of entries.
 #[derive(Debug)]

@@ -6,19 +6,19 @@ mod select;
 mod store;
 mod value_set;
 
-pub use device::store::matching::{in_range, is_match, normalised};
-pub use device::store::{
-    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, TableError, Weighted,
-};
 pub use entry::{Direct, StoredEntry};
 pub use select::{SelectorHash, fnv1a};
 pub use store::Table;
+pub use target::store::matching::{in_range, is_match, normalised};
+pub use target::store::{
+    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, TableError, Weighted,
+};
 pub use value_set::ValueSet;
 
 use crate::load::{Config, Executable, LoadError, index_of};
-use device::store::shape::Use;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::collections::{BTreeMap, BTreeSet};
+use target::store::shape::Use;
 
 /// All tables of a program.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! How a group's member is chosen.
 
-use device::store::Weighted;
 use ir::Bits;
 use std::collections::BTreeSet;
+use target::store::Weighted;
 
 /// Chooses a number from the values of the selector keys; the name is that of the algorithm.
 pub type SelectorHash = fn(algorithm: &str, values: &[&Bits]) -> u64;

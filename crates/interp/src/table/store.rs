@@ -4,9 +4,9 @@ use super::entry::{Direct, StoredEntry};
 use super::index::Index;
 use super::{EntryAction, EntryHandle, EntryRef, Matches, NewEntry, TableError};
 use crate::load::LoadError;
-use device::store::shape::TableShape;
 use ir::{Action, Bits, MatchKind, Program};
 use rustc_hash::FxHashMap;
+use target::store::shape::TableShape;
 
 /// Entries of one table.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Value sets of parsers: filled by the control plane, asked by `select`.
 
 use super::{Matches, TableError, is_match};
-use device::store::shape::ValueSetShape;
 use ir::Bits;
+use target::store::shape::ValueSetShape;
 
 #[derive(Debug, Default)]
 pub struct ValueSet {

@@ -2,9 +2,9 @@
 
 use super::switch;
 use arch::{BlockRole, FieldRole};
-use device::traffic::{CloneSession, Departed, MulticastGroup, Output, Replica, Totals};
-use device::{BlockEnd, Executor};
 use interp::{PacketState, Silent, Switch};
+use target::traffic::{CloneSession, Departed, MulticastGroup, Output, Replica, Totals};
+use target::{BlockEnd, Executor};
 
 const INGRESS_PORT: u32 = 3;
 

@@ -189,7 +189,7 @@ fn externs_of_the_program_are_supplied_or_missed() {
     let mut switch = interp::switch(compile("user.p4", USER), Config::default()).unwrap();
     assert!(inject(&mut switch, 0, &[0, 21]).is_empty());
     assert_eq!(switch.totals().n_dropped_for("extern_not_supplied"), 1);
-    let twice = |access: &mut dyn device::ExternArgs| {
+    let twice = |access: &mut dyn target::ExternArgs| {
         let x = access.number(0).unwrap_or(0);
         access.set_result(&Bits::new(16, u128::from(x * 2)));
         ExternEnd::Next

@@ -133,7 +133,7 @@ fn multicast_copies_to_every_replica() {
         ..plain(port)
     };
     assert_eq!(send(&mut switch, 2, 0, 4), [copy(1, 10, 0, 1), copy(2, 20, 0, 0), copy(1, 30, 1, 0)]);
-    switch.set_port(1, device::PortState::Down);
+    switch.set_port(1, target::PortState::Down);
     assert_eq!(send(&mut switch, 2, 0, 4), [copy(2, 20, 0, 0)]);
     assert!(send(&mut switch, 2, 0, 8).is_empty());
     assert_eq!(switch.totals().n_dropped_for(reason::NO_REPLICA), 1);

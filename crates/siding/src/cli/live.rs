@@ -2,9 +2,9 @@
 
 use super::{CcArgs, ExternArgs, FrontEndArgs};
 use clap::{Args, Subcommand, ValueEnum};
+use dataplane::PortSpec;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use switch::PortSpec;
 
 #[derive(Debug, Args)]
 pub struct LiveArgs {

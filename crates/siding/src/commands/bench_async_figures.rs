@@ -3,7 +3,7 @@
 
 use super::bench_lines::Line;
 use super::bench_measure::{Goal, Report, Upwards};
-use cost::asynchronous::{Outcome, Scene, Way, lossless_cycles, predict, simulate};
+use model::asynchronous::{Outcome, Scene, Way, lossless_cycles, predict, simulate};
 use serde_json::json;
 
 /// As `CAPACITY` in `bench/async/stations.h`.

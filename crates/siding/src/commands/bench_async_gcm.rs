@@ -3,19 +3,19 @@
 
 use super::bench_lines::Line;
 use super::bench_measure::{Goal, Report, Upwards};
+use super::compiling::{Compiling, Prepared};
 use super::examples::Example;
-use super::native::{Compiling, Prepared};
 use crate::cli::{BenchAsyncArgs, ExternArgs};
 use crate::output::{self, Exit};
 use control::Schema;
+use dataplane::{Compiled, Options, Switch};
+use native::AsyncMode;
 use packet_io::{BufPool, PacketBuf, Port, PortError, PortId, PortStats};
-use pipeline::AsyncMode;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use switch::{Compiled, Options, Switch};
 
 const NAME: &str = "async_gcm.p4";
 const P4: &str = include_str!("../../../../bench/programs/async_gcm.p4");

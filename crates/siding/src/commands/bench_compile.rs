@@ -1,10 +1,10 @@
 //! `siding bench compile`: from P4 to native code, step by step, and how long the first packet waits.
 
 use super::bench::median;
+use super::compiling::{Compiling, Prepared, ScratchDir};
 use super::conformance::open_corpus;
 use super::examples::{Example, Included, L2_SWITCH, ROUTER};
 use super::load::Loaded;
-use super::native::{Compiling, Prepared, ScratchDir};
 use super::tools;
 use crate::cli::{BenchCompileArgs, CcArgs};
 use crate::output::{self, Exit};

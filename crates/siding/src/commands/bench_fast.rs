@@ -2,8 +2,8 @@
 
 use super::bench_lines::Line;
 use super::bench_measure::{self, Goal, Report};
+use super::compiling::{Compiling, Prepared};
 use super::load::Loaded;
-use super::native::{Compiling, Prepared};
 use crate::cli::{
     AddressesArg, BenchForwardArgs, BenchL2Args, FlowsArg, LengthsArg, MeasureArgs, TrafficArgs,
 };

@@ -6,7 +6,7 @@
 
 use super::bench_fast;
 use super::bench_programs;
-use super::native::{Compiling, ScratchDir};
+use super::compiling::{Compiling, ScratchDir};
 use super::tools;
 use crate::cli::{BenchInstructionsArgs, CcArgs};
 use crate::output::{self, Exit};

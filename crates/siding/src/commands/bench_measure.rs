@@ -2,10 +2,10 @@
 
 use super::bench_chart::{self, Chart, Series};
 use super::bench_lines::{self, Line};
-use super::native::{self, Compiling};
+use super::compiling::{self, Compiling};
 use crate::cli::MeasureArgs;
 use crate::output::{self, Exit};
-use pipeline::executable::{self, Texts};
+use native::executable::{self, Texts};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -32,8 +32,8 @@ pub fn compile(main: &str, files: &[(&str, &str)], compiling: &Compiling) -> Res
     let texts = Texts { main, files: files.iter().chain(&SHARED).copied().collect() };
     let mut options = compiling.options.clone();
     options.program_flags.extend(INCLUDES.map(str::to_owned));
-    let built =
-        executable::executable(&texts, &options).map_err(|error| native::show(&error.into(), compiling))?;
+    let built = executable::executable(&texts, &options)
+        .map_err(|error| compiling::show(&error.into(), compiling))?;
     Ok(built.path)
 }
 

@@ -11,12 +11,12 @@ use crate::output::{self, Exit};
 use control::{
     Action, Entity, FieldMatch, Match, Param, Schema, TableAction, TableEntry, Target, Update, UpdateKind,
 };
-use device::{Config, Device};
 use interp::Silent;
 use ir::Bits;
-use pipeline::{BurstPacket, Bursts, Fate, Native, Path};
+use native::{BurstPacket, Bursts, Fate, Native, Path};
 use std::sync::Arc;
 use std::time::Instant;
+use target::{Config, Device};
 
 /// Packets that are there at once, as in the rings of ports: they stay in the cache.
 const PACKETS: usize = 4096;

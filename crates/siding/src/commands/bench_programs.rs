@@ -9,14 +9,14 @@ use super::load::Loaded;
 use crate::cli::{BenchProgramsArgs, MeasureArgs};
 use crate::output::{self, Exit};
 use control::{Schema, Target};
-use device::{Config, Device};
 use driver::{FileLoader, Options, Source};
 use externs::ExternSet;
-use pipeline::{BurstPacket, Bursts, Fate, Native, Path};
+use native::{BurstPacket, Bursts, Fate, Native, Path};
 use std::sync::Arc;
 use std::time::Instant;
 use stf::StepKind;
 use syntax::{IncludeKind, LoadedFile, Loader};
+use target::{Config, Device};
 
 /// The function around compiled code, as valgrind finds its name.
 pub const COUNTED: &str = "*bench_programs*Ring*run*";

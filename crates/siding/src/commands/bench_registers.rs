@@ -2,8 +2,8 @@
 
 use super::bench_lines::{self, Line};
 use super::bench_measure::{self, Goal, Report};
+use super::compiling::{Compiling, Prepared};
 use super::examples::Example;
-use super::native::{Compiling, Prepared};
 use crate::cli::BenchRegistersArgs;
 use crate::output::{self, Exit};
 use hazard::{Action, Hazards};

@@ -2,7 +2,7 @@
 
 use super::bench_lines::Line;
 use super::bench_measure::{self, Goal, Report};
-use super::native::Compiling;
+use super::compiling::Compiling;
 use crate::cli::{BenchTablesArgs, MeasureArgs};
 use crate::output::Exit;
 

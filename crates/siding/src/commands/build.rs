@@ -2,14 +2,14 @@
 
 use super::archive::{self, member};
 use super::check::{write_file, write_p4runtime_files};
+use super::compiling::{Compiling, Prepared, stem};
 use super::load::{Loaded, load};
-use super::native::{Compiling, Prepared, stem};
 use super::{layout, tools};
 use crate::cli::{BuildArgs, EmitArg};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
+use native::{Pipeline, Trace};
 use p4info::Format;
-use pipeline::{Pipeline, Trace};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -149,7 +149,7 @@ impl Build<'_> {
         .into_iter()
         .map(|(name, bytes)| (name.to_string(), bytes))
         .collect();
-        for (name, text) in pipeline::compile::RUNTIME {
+        for (name, text) in native::compile::RUNTIME {
             files.push((format!("{}/{name}", member::RUNTIME), text.as_bytes().to_vec()));
         }
         for (i, (_, file)) in self.loaded.sources.files().enumerate() {
@@ -168,7 +168,7 @@ impl Build<'_> {
             "format": "siding-program",
             "version": archive::VERSION,
             "siding": env!("CARGO_PKG_VERSION"),
-            "abi_version": pipeline::abi::VERSION,
+            "abi_version": native::abi::VERSION,
             "program": self.name(),
             "architecture": self.loaded.runnable.program.architecture.name(),
             "compiler": { "path": path, "version": version },

@@ -1,10 +1,10 @@
 //! `siding doctor`: what of the system is there, what is missing, and which command mends it.
 
-use super::native::ScratchDir;
+use super::compiling::ScratchDir;
 use super::tools;
 use crate::cli::DoctorArgs;
 use crate::output::{self, Exit};
-use pipeline::{CacheOptions, CompileOptions, Machine};
+use native::{CacheOptions, CompileOptions, Machine};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,9 +138,9 @@ fn compiler(args: &DoctorArgs) -> Check {
         cache: CacheOptions { dir: Some(scratch.path.clone()), ..CacheOptions::default() },
         ..CompileOptions::default()
     };
-    match pipeline::compile(TRIVIAL, &options(Machine::ThisOne)) {
+    match native::compile(TRIVIAL, &options(Machine::ThisOne)) {
         Ok(_) => Check::ok(WHAT, BUILDS, found),
-        Err(error) => match pipeline::compile(TRIVIAL, &options(Machine::Any)) {
+        Err(error) => match native::compile(TRIVIAL, &options(Machine::Any)) {
             Ok(_) => {
                 Check::warn(WHAT, SPEED, format!("{found} without -march=native"), "build with --portable")
             }

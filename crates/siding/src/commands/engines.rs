@@ -1,17 +1,17 @@
 //! Who runs a program: the interpreter, compiled code, or both.
 
+use super::compiling::{Compiling, Prepared};
 use super::load::Loaded;
-use super::native::{Compiling, Prepared};
 use super::switch::{Simulation, write_entries};
 use crate::cli::{CcArgs, EngineArg, SwitchArgs};
 use crate::output::{self, Exit};
 use control::Schema;
-use device::{Config, Device};
 use diagnostics::SourceMap;
 use interp::Interpreter;
 use ir::Program;
-use pipeline::{BurstPath, Layout, Native, NativeError, Pipeline, Trace, native_device, native_device_on};
+use native::{BurstPath, Layout, Native, NativeError, Pipeline, Trace, native_device, native_device_on};
 use std::sync::Arc;
+use target::{Config, Device};
 
 /// How packets go through compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

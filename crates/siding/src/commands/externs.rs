@@ -8,7 +8,7 @@ use externs::ExternSet;
 pub fn load(args: &ExternArgs) -> Result<ExternSet, Exit> {
     let mut set = ExternSet::new();
     for path in &args.libraries {
-        let library = pipeline::load_extern_library(path).map_err(|error| {
+        let library = native::load_extern_library(path).map_err(|error| {
             output::error_line(&error.to_string());
             Exit::Environment
         })?;

@@ -3,10 +3,10 @@
 use super::engines::Compiled;
 use super::script::{Step, Trial, first_difference};
 use crate::output::Exit;
-use device::Config;
 use diagnostics::Diagnostic;
-use pipeline::BurstPath;
+use native::BurstPath;
 use std::ops::RangeInclusive;
+use target::Config;
 
 /// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
 const SIZE_MAX: usize = 256;

@@ -2,11 +2,13 @@
 
 use super::archive::Texts;
 use super::check::FrontEnd;
-use super::native::{Compiling, Prepared, stem};
+use super::compiling::{Compiling, Prepared, stem};
 use crate::cli::LiveArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use control::{Data, DigestId, Entity, Fault, Query, Schema, Target, Update};
+use dataplane::ctl::{Language, Refusal, RefusalKind, entity_to_json};
+use dataplane::{Compiled, Switch};
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
 use driver::{Architecture, FileLoader, Runnable};
@@ -15,8 +17,6 @@ use serde_json::{Value as Json, json};
 use siding::{Options, WarningPolicy};
 use std::path::Path;
 use std::sync::Arc;
-use switch::ctl::{Language, Refusal, RefusalKind, entity_to_json};
-use switch::{Compiled, Switch};
 
 /// How the command line says that programs are to be compiled.
 pub struct Compiler {
@@ -113,9 +113,9 @@ impl Language for Compiler {
     }
 
     fn commands(&self, switch: &Switch, text: &str) -> Result<Json, Refusal> {
-        let schema = switch
-            .schema()
-            .ok_or_else(|| Refusal::new(RefusalKind::Refused, switch::SwitchError::NoProgram.to_string()))?;
+        let schema = switch.schema().ok_or_else(|| {
+            Refusal::new(RefusalKind::Refused, dataplane::SwitchError::NoProgram.to_string())
+        })?;
         let full = text.lines().map(|line| super::shorthand::expand(&schema, line));
         let full = full.collect::<Result<Vec<_>, _>>().map_err(Refusal::usage)?.join("\n");
         let parsed = stf::parse("command", &full);

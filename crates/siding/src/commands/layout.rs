@@ -2,7 +2,7 @@
 
 use arch::PipelineModel;
 use ir::MatchKind;
-use pipeline::layout::{
+use native::layout::{
     ActionLayout, ArgLayout, AsyncLayout, CallLayout, KeyLayout, Layout, ObjectKind, ObjectLayout,
     TableLayout, ValueLayout, ValueSetLayout,
 };
@@ -17,7 +17,7 @@ pub fn json(layout: &Layout, model: Option<&PipelineModel>) -> Value {
         fields.map(|(role, field)| with(value(field), "name", field_name(role, model).into())).collect();
     json!({
         "version": VERSION,
-        "abi_version": pipeline::abi::VERSION,
+        "abi_version": native::abi::VERSION,
         "program": layout.program_name,
         "state_bytes": layout.state_bytes,
         "state_align": layout.state_align,

@@ -6,7 +6,9 @@ use super::switch::write_entries;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use pipeline::AsyncMode;
+use dataplane::ctl::{Server, ServerError, totals_to_json};
+use dataplane::{MetricsServer, Options, PortKind, PortSpec, StartError, Switch, SwitchError};
+use native::AsyncMode;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
@@ -15,8 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use switch::ctl::{Server, ServerError, totals_to_json};
-use switch::{MetricsServer, Options, PortKind, PortSpec, StartError, Switch, SwitchError};
 
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(50);

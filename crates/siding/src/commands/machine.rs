@@ -3,13 +3,13 @@
 use super::carry_over::carry_over;
 use super::engines::{Compiled, Engines, Way};
 use crate::output::Exit;
-use device::Device;
-use device::traffic::{Output, Totals};
 use diagnostics::SourceMap;
 use interp::Silent;
 use interp::story::Teller;
-use pipeline::{BurstPacket, Bursts, Fate, Native, Observing, Path};
+use native::{BurstPacket, Bursts, Fate, Native, Observing, Path};
 use std::sync::Arc;
+use target::Device;
+use target::traffic::{Output, Totals};
 
 /// Room in front of a packet, for headers that a program adds.
 const HEADROOM_BYTES: usize = 128;

@@ -3,7 +3,7 @@
 use super::bench_lines;
 use crate::cli::{ModelCommand, ModelExternArgs};
 use crate::output::{self, Exit};
-use cost::asynchronous::{Outcome, Prediction, Scene, Way, choose, predict, simulate};
+use model::asynchronous::{Outcome, Prediction, Scene, Way, choose, predict, simulate};
 use serde_json::{Value, json};
 
 /// Of each worker.

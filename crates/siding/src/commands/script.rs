@@ -5,17 +5,17 @@ use super::in_bursts::{self, Failure};
 use crate::cli::FrontEndArgs;
 use crate::output::{self, ErrorFormat, Exit};
 use control::{Data, DigestId};
-use device::{Config, Device};
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
 use interp::Engine;
 use interp::load::Executable;
 use interp::story::{Event, Observer, Story, Teller, render as prose};
-use pipeline::{Native, Observing};
+use native::{Native, Observing};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use target::{Config, Device};
 
 /// Bytes of a packet shown where executors differ.
 const BYTES_SHOWN: usize = 256;

@@ -14,10 +14,10 @@ const PURE: &[&str] = &[
     "elaborate",
     "control",
     "p4runtime",
-    "device",
+    "target",
     "interp",
     "codegen",
-    "cost",
+    "model",
     "hazard",
 ];
 
@@ -61,7 +61,7 @@ pub(super) fn purity(tree: &Tree, problems: &mut Vec<Problem>) {
 }
 
 /// Crates that call into C, own shared memory or rings; each use carries its proof.
-const UNSAFE: &[&str] = &["externs", "pipeline", "switch", "packet-io", "shm"];
+const UNSAFE: &[&str] = &["externs", "native", "dataplane", "packet-io", "shm"];
 
 pub(super) fn no_unsafe(tree: &Tree, problems: &mut Vec<Problem>) {
     for file in tree.rust().filter(|f| f.crate_name() != Some("xtask")) {

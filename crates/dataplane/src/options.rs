@@ -1,0 +1,70 @@
+//! What a switch is started with.
+
+use control::Schema;
+use diagnostics::SourceMap;
+use native::{AsyncMode, Pipeline};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A program as the compiler leaves it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// For people.
+    pub name: String,
+    pub pipeline: Arc<Pipeline>,
+    pub program: Arc<ir::Program>,
+    pub schema: Arc<Schema>,
+    /// For stories; without it they have no places.
+    pub sources: Option<Arc<SourceMap>>,
+}
+
+/// How a switch runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// At least one.
+    pub n_workers: usize,
+    /// Where workers run, in turn; empty leaves it to the system.
+    pub cores: Vec<usize>,
+    /// Packets to this port go to the controller.
+    pub cpu_port: Option<u32>,
+    /// Packets to this port are dropped, beside those that the architecture drops.
+    pub drop_port: Option<u32>,
+    /// Of random numbers.
+    pub seed: u64,
+    /// What becomes of asynchronous blocks, whatever the program says.
+    pub async_mode: Option<AsyncMode>,
+    /// Whether packets of a flow leave in the order in which they came, whatever the program says.
+    pub async_order: Option<bool>,
+    /// Threads for asynchronous blocks; `None`: one for each name that blocks give.
+    pub n_executors: Option<usize>,
+    /// Where they run, in turn; empty leaves it to the system.
+    pub executor_cores: Vec<usize>,
+    /// Packets whose calls of an extern executors make together, at most, whatever the program says.
+    pub executor_batch: Option<u32>,
+    /// An executor that does nothing for so long, though packets wait for it, is lost.
+    pub executor_timeout: Duration,
+    /// Packets that one worker holds for others to send, at most.
+    pub n_ring_max: usize,
+    /// Packets, digests and expired entries that wait for the controller, at most, of each kind.
+    pub n_waiting_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            n_workers: 1,
+            cores: Vec::new(),
+            cpu_port: None,
+            drop_port: None,
+            seed: 0,
+            async_mode: None,
+            async_order: None,
+            n_executors: None,
+            executor_cores: Vec::new(),
+            executor_batch: None,
+            executor_timeout: native::PATIENCE_DEFAULT,
+            n_ring_max: 1024,
+            n_waiting_max: 4096,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The control plane's side of the program that runs.
+
+use crate::executors::{self, Executors, Wanted};
+use crate::options::{Compiled, Options};
+use control::{Entity, Fault, Query, Schema, Target, Update};
+use native::{BurstPath, Control, Instance, InstanceOptions, Native, NativeError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use target::entities::{Entities, State, View};
+use target::traffic::Pre;
+use target::{Config, PortState};
+
+/// A program with everything that its workers share.
+pub(crate) struct Generation {
+    pub(crate) compiled: Compiled,
+    pub(crate) control: Control,
+    pub(crate) pre: Pre,
+    pub(crate) entities: Entities,
+    pub(crate) config: Config,
+    instance: Arc<Instance>,
+    pub(crate) executors: Executors,
+}
+
+/// Why a program cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    #[error(transparent)]
+    Instance(#[from] native::InstanceError),
+    #[error("the instance has no worker left for asynchronous blocks")]
+    NoWorker,
+    #[error(transparent)]
+    Extern(#[from] native::OpenError),
+    #[error(transparent)]
+    Async(#[from] native::AsyncError),
+    #[error("cannot start a thread for asynchronous blocks: {0}")]
+    Thread(std::io::Error),
+}
+
+impl Generation {
+    /// With the entries that the program declares, and ports that are down.
+    pub(crate) fn new(
+        compiled: Compiled,
+        options: &Options,
+        ports_down: &BTreeSet<u32>,
+    ) -> Result<Generation, StartFault> {
+        let config = Config { seed: options.seed, cpu_port: options.cpu_port, ..Config::default() };
+        let asyncs = compiled.pipeline.layout().asyncs.iter();
+        let blocks: Vec<Wanted> = asyncs.map(|block| Wanted::parse(&block.settings)).collect();
+        let n_executors = executors::n_wanted(&blocks, options);
+        let instance = Instance::new(
+            Arc::clone(&compiled.pipeline),
+            Arc::clone(&compiled.program),
+            InstanceOptions {
+                n_workers: u32::try_from(options.n_workers + n_executors).unwrap_or(u32::MAX),
+                seed: options.seed,
+                path: BurstPath::from_environment(),
+                table_size: config.load.table_size,
+            },
+        )?;
+        let control = Control::new(Arc::clone(&instance));
+        ports_down.iter().for_each(|port| control.set_port(*port, PortState::Down));
+        let entities = Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema));
+        let executors = Executors::new(&instance, blocks, options, config.load.step_budget)?;
+        Ok(Generation { compiled, control, pre: Pre::default(), entities, config, instance, executors })
+    }
+
+    /// A worker's part of it.
+    pub(crate) fn part(&mut self, ports_down: &BTreeSet<u32>) -> Result<target::Switch<Native>, StartFault> {
+        let mut native = Native::new(&self.instance, self.config.load.step_budget)?;
+        self.executors.connect(&mut native)?;
+        let mut switch = target::Switch::new(native, self.config.clone()).map_err(NativeError::from)?;
+        switch.pre = self.pre.clone();
+        ports_down.iter().for_each(|port| switch.set_port(*port, PortState::Down));
+        Ok(switch)
+    }
+
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.compiled.schema
+    }
+
+    /// The same as a target, at a time.
+    pub(crate) fn at(&mut self, now_ns: u64) -> Timed<'_> {
+        Timed { generation: self, now_ns, is_pre_changed: false }
+    }
+}
+
+/// What can be written and read now.
+pub(crate) struct Timed<'a> {
+    generation: &'a mut Generation,
+    now_ns: u64,
+    /// Workers have copies of groups and sessions.
+    pub(crate) is_pre_changed: bool,
+}
+
+impl Target for Timed<'_> {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        self.is_pre_changed |= matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_));
+        let Generation { control, pre, entities, .. } = &mut *self.generation;
+        entities.write(State { store: control, pre, now_ns: self.now_ns }, update)
+    }
+
+    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        self.is_pre_changed |= updates
+            .iter()
+            .any(|update| matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_)));
+        let Generation { control, pre, entities, .. } = &mut *self.generation;
+        entities.write_many(State { store: control, pre, now_ns: self.now_ns }, updates)
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        let Generation { control, pre, entities, .. } = &*self.generation;
+        entities.read(View { store: control, pre, now_ns: self.now_ns }, query)
+    }
+}

@@ -1,0 +1,514 @@
+//! What runs: workers and their control plane.
+
+use crate::affinity;
+use crate::ageing::take_expired;
+use crate::clock::Clock;
+use crate::keep::{Kept, keep};
+use crate::lane::{Lane, Place, Running};
+use crate::mailbox::Mailbox;
+use crate::options::{Compiled, Options};
+use crate::plane::{Generation, StartFault, Timed};
+use crate::ports::PortSpec;
+use crate::report::Report;
+use crate::worker;
+use control::{Entity, Fault, Query, Schema, Target};
+use crossbeam_queue::ArrayQueue;
+use packet_io::{LinkState, Port, PortError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use target::{DigestMessage, PortState};
+
+/// A worker that says nothing for so long is stuck.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// Enough to empty the rings.
+const N_LAST_TURNS: usize = 8;
+/// How often somebody looks after links, digests and old entries.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// A packet for the controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketIn {
+    pub bytes: Vec<u8>,
+    /// Nanoseconds since the switch began.
+    pub at_ns: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("a switch needs at least one worker")]
+    NoWorker,
+    #[error("cannot start a worker: {0}")]
+    Thread(io::Error),
+    #[error("core {core} is not for this process: {error}")]
+    Core { core: usize, error: io::Error },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    #[error(transparent)]
+    Program(#[from] StartFault),
+    #[error(transparent)]
+    Port(#[from] PortError),
+    #[error("port {0} exists")]
+    PortExists(u32),
+    #[error("there is no port {0}")]
+    NoSuchPort(u32),
+    #[error("there is no program")]
+    NoProgram,
+    #[error("there is no port for the controller's packets")]
+    NoCpuPort,
+    #[error("there is no room for the packet")]
+    NoRoom,
+    #[error("the switch has ended")]
+    Ended,
+    #[error("worker {0} does not answer")]
+    Stuck(usize),
+}
+
+/// Workers, their ports and the program that they run. Ends with the last reference.
+pub struct Switch {
+    pub(crate) shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) clock: Clock,
+    mailboxes: Vec<Arc<Mailbox>>,
+    pub(crate) plane: Mutex<Plane>,
+    packet_ins: Arc<ArrayQueue<PacketIn>>,
+    digests: Mutex<VecDeque<DigestMessage>>,
+    expired: Mutex<VecDeque<Entity>>,
+    /// Digests and expired entries that found no room.
+    n_untold: AtomicU64,
+    /// Nobody asks workers any more.
+    is_ended: AtomicBool,
+    /// Workers end.
+    stop: Arc<AtomicBool>,
+}
+
+/// What only one at a time changes.
+#[derive(Default)]
+pub(crate) struct Plane {
+    pub(crate) generation: Option<Generation>,
+    /// The worker of each port.
+    ports: BTreeMap<u32, usize>,
+    pub(crate) ports_down: BTreeSet<u32>,
+    /// The worker that gets the next port.
+    next_worker: usize,
+}
+
+impl Switch {
+    /// Workers without ports and without a program.
+    pub fn start(options: Options) -> Result<Arc<Switch>, StartError> {
+        if options.n_workers == 0 {
+            return Err(StartError::NoWorker);
+        }
+        let clock = Clock::start();
+        let packet_ins = Arc::new(ArrayQueue::new(options.n_waiting_max.max(1)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let mailboxes = (0..options.n_workers)
+            .map(|_| Mailbox::new(options.n_ring_max).map(Arc::new).map_err(StartError::Thread))
+            .collect::<Result<Vec<_>, _>>()?;
+        let allowed = affinity::allowed();
+        let mut threads = Vec::new();
+        for (number, mailbox) in mailboxes.iter().enumerate() {
+            let packet_ins = Arc::clone(&packet_ins);
+            let mut lane = Lane::new(number, clock, Arc::clone(mailbox), packet_ins, &options);
+            let core = options.cores.get(number % options.cores.len().max(1)).copied();
+            if let Some(core) = core {
+                if !allowed.contains(&core) {
+                    let error = io::Error::from_raw_os_error(libc::EINVAL);
+                    stop.store(true, Ordering::Release);
+                    return Err(StartError::Core { core, error });
+                }
+                lane.set_core(core);
+            }
+            let stop = Arc::clone(&stop);
+            let run = move || {
+                if let Some(core) = core {
+                    // Allowed a moment ago; elsewhere the worker works, too.
+                    let _ = affinity::pin(core);
+                }
+                worker::run(lane, &stop);
+            };
+            let builder = std::thread::Builder::new().name(format!("worker {number}"));
+            threads.push(builder.spawn(run).map_err(StartError::Thread)?);
+        }
+        let shared = Arc::new(Shared {
+            options,
+            clock,
+            mailboxes,
+            plane: Mutex::default(),
+            packet_ins,
+            digests: Mutex::default(),
+            expired: Mutex::default(),
+            n_untold: AtomicU64::new(0),
+            is_ended: AtomicBool::new(false),
+            stop,
+        });
+        let looked_after = Arc::clone(&shared);
+        let builder = std::thread::Builder::new().name("housekeeper".to_owned());
+        threads.push(builder.spawn(move || looked_after.keep_house()).map_err(StartError::Thread)?);
+        Ok(Arc::new(Switch { shared, threads: Mutex::new(threads) }))
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// Nanoseconds since the switch began.
+    pub fn now_ns(&self) -> u64 {
+        self.shared.clock.now_ns()
+    }
+
+    /// Ends all workers, after they have sent what they have, and gives the last counts.
+    pub fn shut_down(&self) -> Result<Report, SwitchError> {
+        // Nothing more comes in; what is under way between workers arrives.
+        let report = self.pause().and_then(|()| {
+            self.shared.on_all(Lane::wait_for_executors)?;
+            for _ in 0..N_LAST_TURNS {
+                self.shared.on_all(Lane::turn)?;
+            }
+            self.shared.report()
+        });
+        self.stop();
+        report
+    }
+
+    fn stop(&self) {
+        self.shared.is_ended.store(true, Ordering::Release);
+        let mut threads = std::mem::take(&mut *lock(&self.threads));
+        // Who asks workers ends before them.
+        if let Some(housekeeper) = threads.pop() {
+            let _ = housekeeper.join();
+        }
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.mailboxes.iter().for_each(|mailbox| mailbox.wake());
+        for thread in threads {
+            // A panic was reported where it happened.
+            let _ = thread.join();
+        }
+    }
+
+    /// From now on ports send but receive nothing: what arrives waits where it is. So that ports may be added
+    /// before the first packet looks for one of them.
+    pub fn pause(&self) -> Result<(), SwitchError> {
+        self.shared.on_all(|lane| lane.pause(true)).map(|_| ())
+    }
+
+    pub fn resume(&self) -> Result<(), SwitchError> {
+        self.shared.on_all(|lane| lane.pause(false)).map(|_| ())
+    }
+
+    // Ports.
+
+    pub fn add_port(&self, spec: &PortSpec, mirror: Option<&Path>) -> Result<(), SwitchError> {
+        // Opening takes time, but none of the workers'; asked twice, so that no interface is taken for nothing.
+        if lock(&self.shared.plane).ports.contains_key(&spec.number) {
+            return Err(SwitchError::PortExists(spec.number));
+        }
+        let port = spec.open(mirror)?;
+        self.add_open_port(spec.number, spec.kind.to_string(), port)
+    }
+
+    /// Any other kind of port.
+    pub fn add_open_port(&self, number: u32, name: String, port: Box<dyn Port>) -> Result<(), SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        if plane.ports.contains_key(&number) {
+            return Err(SwitchError::PortExists(number));
+        }
+        let owner = plane.next_worker % self.shared.mailboxes.len();
+        plane.next_worker = owner + 1;
+        plane.ports.insert(number, owner);
+        self.shared.on_lane(owner, move |lane| lane.add_port(number, name, port))?;
+        self.shared.tell_others(owner, move |lane, there| lane.set_place(number, Some(there)))
+    }
+
+    pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        let owner = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
+        // First nobody sends to it any more.
+        self.shared.tell_others(owner, move |lane, _| lane.set_place(number, None))?;
+        let port = self.shared.on_lane(owner, move |lane| {
+            // What others have sent before is sent.
+            lane.turn();
+            lane.remove_port(number)
+        })?;
+        drop(plane);
+        drop(port);
+        Ok(())
+    }
+
+    /// A port that is switched off takes nothing and sends nothing; both are counted.
+    pub fn enable_port(&self, number: u32, is_enabled: bool) -> Result<(), SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        let owner = *plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?;
+        self.shared.on_lane(owner, move |lane| lane.enable_port(number, is_enabled))?;
+        self.shared.look_at_links(&mut plane)
+    }
+
+    /// Packets per second that a port takes; `None` is no limit.
+    pub fn set_port_rate(&self, number: u32, rate_pps: Option<u64>) -> Result<(), SwitchError> {
+        let plane = lock(&self.shared.plane);
+        if !plane.ports.contains_key(&number) {
+            return Err(SwitchError::NoSuchPort(number));
+        }
+        self.shared.on_all(move |lane| lane.set_rate(number, rate_pps)).map(|_| ())
+    }
+
+    // Packets from and to the controller.
+
+    /// The oldest packets for the controller.
+    pub fn take_packet_ins(&self, n_max: usize) -> Vec<PacketIn> {
+        std::iter::from_fn(|| self.shared.packet_ins.pop()).take(n_max).collect()
+    }
+
+    /// A packet comes from the controller.
+    pub fn packet_out(&self, bytes: Vec<u8>) -> Result<(), SwitchError> {
+        let port = self.shared.options.cpu_port.ok_or(SwitchError::NoCpuPort)?;
+        self.inject(port, bytes)
+    }
+
+    /// A packet arrives as if at a port.
+    pub fn inject(&self, port: u32, bytes: Vec<u8>) -> Result<(), SwitchError> {
+        let owner = lock(&self.shared.plane).ports.get(&port).copied().unwrap_or(0);
+        let is_taken = self.shared.on_lane(owner, move |lane| lane.inject(port, &bytes))?;
+        if is_taken { Ok(()) } else { Err(SwitchError::NoRoom) }
+    }
+
+    /// What programs have told the controller since it was asked last.
+    pub fn take_digests(&self) -> Result<Vec<DigestMessage>, SwitchError> {
+        self.shared.collect_digests()?;
+        Ok(lock(&self.shared.digests).drain(..).collect())
+    }
+
+    /// Entries that no packet has hit for as long as they say, since this was asked last; they stay.
+    pub fn take_expired(&self) -> Vec<Entity> {
+        lock(&self.shared.expired).drain(..).collect()
+    }
+
+    /// Digests and expired entries of which nobody can be told any more: there were too many.
+    pub fn n_untold(&self) -> u64 {
+        self.shared.n_untold.load(Ordering::Relaxed)
+    }
+
+    // The program and what it keeps.
+
+    /// Lets all workers run another program, without losing a packet. The old one's entries end with it.
+    pub fn replace(&self, compiled: Compiled) -> Result<(), SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        let next = Generation::new(compiled, &self.shared.options, &plane.ports_down)?;
+        self.shared.run(&mut plane, next)
+    }
+
+    /// The same with what the control plane has written, as far as the other program has a place for it. What a
+    /// program writes itself while it is being replaced may be lost.
+    pub fn replace_keeping(&self, compiled: Compiled) -> Result<Kept, SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        let mut next = Generation::new(compiled, &self.shared.options, &plane.ports_down)?;
+        let now_ns = self.shared.clock.now_ns();
+        let kept = plane.generation.as_mut().map(|before| keep(before, &mut next, now_ns));
+        self.shared.run(&mut plane, next)?;
+        Ok(kept.unwrap_or_default())
+    }
+
+    /// The names and ids of the program that runs.
+    pub fn schema(&self) -> Option<Arc<Schema>> {
+        lock(&self.shared.plane).generation.as_ref().map(|generation| Arc::clone(generation.schema()))
+    }
+
+    /// The program that runs.
+    pub fn program(&self) -> Option<Compiled> {
+        lock(&self.shared.plane).generation.as_ref().map(|generation| generation.compiled.clone())
+    }
+
+    /// Lets `f` write and read entities, with nobody else doing so meanwhile.
+    pub fn with_target<T>(&self, f: impl FnOnce(&Schema, &mut dyn Target) -> T) -> Result<T, SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
+        let schema = Arc::clone(generation.schema());
+        let mut target: Timed<'_> = generation.at(self.shared.clock.now_ns());
+        let result = f(&schema, &mut target);
+        if target.is_pre_changed {
+            generation.control.publish(generation.pre.clone());
+        }
+        Ok(result)
+    }
+
+    /// How each table of the running program has been used, by its name.
+    pub fn table_uses(&self) -> Option<Vec<(String, native::TableUse)>> {
+        let plane = lock(&self.shared.plane);
+        let generation = plane.generation.as_ref()?;
+        let names = generation.compiled.program.tables.iter().map(|(_, table)| table.name.to_string());
+        Some(names.zip(generation.control.table_uses()).collect())
+    }
+
+    /// The answer to a query, which is valid.
+    pub fn read(&self, query: &Query) -> Result<Result<Vec<Entity>, Fault>, SwitchError> {
+        self.with_target(|_, target| target.read(query))
+    }
+
+    /// All counts.
+    pub fn report(&self) -> Result<Report, SwitchError> {
+        self.shared.report()
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Switch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Switch").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Does something on a worker, between two bursts.
+    fn on_lane<T: Send + 'static>(
+        &self,
+        worker: usize,
+        f: impl FnOnce(&mut Lane) -> T + Send + 'static,
+    ) -> Result<T, SwitchError> {
+        if self.is_ended.load(Ordering::Acquire) {
+            return Err(SwitchError::Ended);
+        }
+        let (sender, answer) = sync_channel(1);
+        let mailbox = self.mailboxes.get(worker).ok_or(SwitchError::Stuck(worker))?;
+        // Who has stopped waiting needs no answer.
+        mailbox.post(Box::new(move |lane| drop(sender.send(f(lane)))));
+        answer.recv_timeout(ANSWER_TIME).map_err(|_| SwitchError::Stuck(worker))
+    }
+
+    /// The same on all workers, at the same time.
+    pub(crate) fn on_all<T: Send + 'static>(
+        &self,
+        f: impl Fn(&mut Lane) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>, SwitchError> {
+        if self.is_ended.load(Ordering::Acquire) {
+            return Err(SwitchError::Ended);
+        }
+        let mut answers = Vec::new();
+        for mailbox in &self.mailboxes {
+            let (sender, answer) = sync_channel(1);
+            let f = f.clone();
+            mailbox.post(Box::new(move |lane| drop(sender.send(f(lane)))));
+            answers.push(answer);
+        }
+        let answers = answers.into_iter().enumerate();
+        answers.map(|(i, a)| a.recv_timeout(ANSWER_TIME).map_err(|_| SwitchError::Stuck(i))).collect()
+    }
+
+    /// Tells all workers but the owner of a port where it is.
+    fn tell_others(
+        &self,
+        owner: usize,
+        f: impl Fn(&mut Lane, Place) + Clone + Send + 'static,
+    ) -> Result<(), SwitchError> {
+        let there = Arc::clone(&self.mailboxes[owner]);
+        for other in (0..self.mailboxes.len()).filter(|other| *other != owner) {
+            let (f, there) = (f.clone(), Arc::clone(&there));
+            self.on_lane(other, move |lane| f(lane, Place::There(there)))?;
+        }
+        Ok(())
+    }
+
+    /// Lets all workers run what is ready to run.
+    fn run(&self, plane: &mut Plane, mut next: Generation) -> Result<(), SwitchError> {
+        let mut parts = Vec::new();
+        for _ in 0..self.mailboxes.len() {
+            let part = next.part(&plane.ports_down)?;
+            parts.push(Running::new(part, &next.config, next.executors.keep_order()));
+        }
+        let cores = &self.options.executor_cores;
+        next.executors.start(cores, self.clock).map_err(StartFault::Thread)?;
+        let mut before = Vec::new();
+        for (worker, part) in parts.into_iter().enumerate() {
+            let (old, digests) = self.on_lane(worker, move |lane| lane.replace(Some(part)))?;
+            before.push(old);
+            self.keep_digests(digests);
+        }
+        plane.generation = Some(next);
+        Ok(())
+    }
+
+    fn keep_digests(&self, digests: Vec<DigestMessage>) {
+        self.keep_for_controller(&self.digests, digests);
+    }
+
+    fn keep_for_controller<T>(&self, list: &Mutex<VecDeque<T>>, more: Vec<T>) {
+        let mut kept = lock(list);
+        let room = self.options.n_waiting_max.saturating_sub(kept.len());
+        self.n_untold.fetch_add(more.len().saturating_sub(room) as u64, Ordering::Relaxed);
+        kept.extend(more.into_iter().take(room));
+    }
+
+    fn collect_digests(&self) -> Result<(), SwitchError> {
+        for digests in self.on_all(Lane::take_digests)? {
+            self.keep_digests(digests);
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> Result<Report, SwitchError> {
+        let mut report = Report::default();
+        self.on_all(Lane::report)?.into_iter().for_each(|lane| report.add(lane));
+        if let Some(generation) = &lock(&self.plane).generation {
+            let names = generation.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
+            for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
+                block.name = name.to_string();
+                let served = generation.executors.served(i);
+                (block.served, block.n_batches, block.n_batched) =
+                    (served.times, served.n_batches, served.n_batched);
+            }
+        }
+        Ok(report)
+    }
+
+    fn keep_house(&self) {
+        while !self.is_ended.load(Ordering::Acquire) {
+            std::thread::sleep(ROUND);
+            // A worker that does not answer now may do so the next time.
+            let _ = self.look_at_links(&mut lock(&self.plane));
+            let now_ns = self.clock.now_ns();
+            let expired = lock(&self.plane).generation.as_mut().map(|g| take_expired(g, now_ns));
+            self.keep_for_controller(&self.expired, expired.unwrap_or_default());
+            let _ = self.collect_digests();
+        }
+    }
+
+    /// Replicas and group members for ports without a link are left out.
+    fn look_at_links(&self, plane: &mut Plane) -> Result<(), SwitchError> {
+        let links = self.on_all(|lane| lane.link_states())?;
+        let is_down = |(number, link, is_enabled): (u32, LinkState, bool)| {
+            (link != LinkState::Up || !is_enabled).then_some(number)
+        };
+        let down: BTreeSet<u32> = links.into_iter().flatten().filter_map(is_down).collect();
+        let changed: Vec<(u32, PortState)> =
+            (down.difference(&plane.ports_down).map(|p| (*p, PortState::Down)))
+                .chain(plane.ports_down.difference(&down).map(|p| (*p, PortState::Up)))
+                .collect();
+        if !changed.is_empty() {
+            plane.ports_down = down;
+            self.on_all(move |lane| {
+                changed.iter().for_each(|(port, state)| lane.set_port_state(*port, *state))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What a panic has left is still good: all changes are made in one step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

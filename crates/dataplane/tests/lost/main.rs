@@ -1,0 +1,177 @@
+//! An executor that hangs: what it has is given up, and the switch lives.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::{Wire, compile_with, configure, settled, until};
+use dataplane::{Compiled, Options, Switch, reason};
+use externs::ExternSet;
+use native::{AsyncMode, load_extern_library};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// How the extern wants to be called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    OneByOne,
+    Together,
+}
+
+struct Lab {
+    dir: TempDir,
+    compiled: Compiled,
+    switch: Arc<Switch>,
+    wires: Vec<Wire>,
+}
+
+impl Lab {
+    /// Two workers and their executor; wires 0 and 2 are at the first worker, wire 1 at the second.
+    fn new(full: &str, mode: AsyncMode, calls: Calls) -> Lab {
+        let dir = tempfile::tempdir().unwrap();
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let library = dir.path().join("hang.so");
+        let made = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+            .args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+            .args((calls == Calls::Together).then_some("-DHANG_TOGETHER"))
+            .arg("-I")
+            .args([&here.join("../../rt"), Path::new("-o"), &library, &here.join("tests/lost/hang.c")])
+            .status()
+            .unwrap();
+        assert!(made.success());
+        let mut externs = ExternSet::new();
+        externs.add(load_extern_library(&library).unwrap()).unwrap();
+        externs.set_option("hang", dir.path().join("go").to_str().unwrap());
+        let text = std::fs::read_to_string(here.join("tests/lost/hang.p4")).unwrap();
+        let program = dir.path().join("hang.p4");
+        std::fs::write(&program, text.replace("backpressure", full)).unwrap();
+        let compiled = compile_with(program.to_str().unwrap(), externs);
+        let options = Options {
+            n_workers: 2,
+            async_mode: Some(mode),
+            n_executors: Some(1),
+            executor_timeout: TIMEOUT,
+            ..Options::default()
+        };
+        let switch = Switch::start(options).unwrap();
+        switch.replace(compiled.clone()).unwrap();
+        let wires: Vec<Wire> = (0..3).map(|_| Wire::default()).collect();
+        for (number, wire) in (0..).zip(&wires) {
+            switch.add_open_port(number, format!("wire {number}"), wire.port(number)).unwrap();
+        }
+        Lab { dir, compiled, switch, wires }
+    }
+
+    fn send(&self, wire: usize, kind: u8, n: u8) {
+        (0..n).for_each(|serial| self.wires[wire].send(&[kind, 7, 0, serial]));
+    }
+
+    /// That many arrive.
+    fn expect(&self, n: usize) {
+        until("packets that leave", || self.wires[2].n_received() >= n);
+        assert_eq!(self.wires[2].take().len(), n);
+    }
+}
+
+fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
+    let lab = Lab::new(full, mode, calls);
+    let Lab { switch, wires, .. } = &lab;
+    lab.send(0, 0, 10);
+    lab.send(1, 0, 10);
+    lab.expect(20);
+    // Those behind the one that hangs wait for the same executor, and those of the other worker do.
+    lab.send(0, 1, 1);
+    lab.send(0, 0, 20);
+    until("a packet that hangs", || switch.report().unwrap().asyncs[0].n_in_flight > 0);
+    lab.send(1, 0, 5);
+    let begin = Instant::now();
+    until("a packet that is given up", || {
+        switch.report().unwrap().n_dropped_for(reason::EXECUTOR_TIMEOUT) > 0
+    });
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    let report = settled(switch);
+    let [block] = &report.asyncs[..] else { panic!("{report:#?}") };
+    assert!(block.is_lost && block.n_in_flight == 0 && report.n_queued == 0, "{report:#?}");
+    assert_eq!(report.n_dropped_for(reason::EXECUTOR_TIMEOUT), block.n_lost, "{report:#?}");
+    assert_eq!(block.n_sent, block.n_done + block.n_waited + block.n_lost, "{block:?}");
+    let metrics = switch.metrics().unwrap();
+    assert!(metrics.contains("siding_async_executor_lost{block=\"HangIngress.async1\"} 1\n"), "{metrics}");
+    // What comes to the block now: either the worker does it, or nobody.
+    let n_received = report.n_received;
+    wires[2].take();
+    lab.send(0, 0, 30);
+    lab.send(1, 0, 30);
+    until("packets", || switch.report().unwrap().n_received == n_received + 60);
+    let report = settled(switch);
+    match full {
+        "inline" => {
+            lab.expect(60);
+            assert_eq!(report.n_dropped_for("async_full"), 0, "{report:#?}");
+        }
+        _ => assert!(report.n_dropped_for("async_full") >= 60, "{report:#?}"),
+    }
+    // Others leave as ever, and the control plane writes.
+    lab.send(0, 2, 50);
+    lab.expect(50);
+    configure(switch, "add HangIngress.kinds kind:3 forward(port:1)");
+    lab.send(0, 3, 5);
+    until("packets by the new entry", || wires[1].n_received() == 5);
+    // The extern comes back: too late.
+    let before = settled(switch);
+    std::fs::write(lab.dir.path().join("go"), "").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let after = settled(switch);
+    assert_eq!((after.n_sent, &after.n_dropped), (before.n_sent, &before.n_dropped));
+    // With the program comes another executor.
+    switch.replace(lab.compiled.clone()).unwrap();
+    lab.send(0, 0, 10);
+    lab.expect(10);
+    assert!(!switch.report().unwrap().asyncs[0].is_lost);
+    assert!(switch.shut_down().unwrap().is_balanced());
+}
+
+#[test]
+fn packets_of_an_executor_that_hangs_are_dropped() {
+    a_hang("backpressure", AsyncMode::Suspend, Calls::OneByOne);
+}
+
+#[test]
+fn workers_take_over_from_an_executor_that_hangs() {
+    a_hang("inline", AsyncMode::Suspend, Calls::OneByOne);
+}
+
+#[test]
+fn who_waits_for_an_executor_that_hangs_waits_no_more() {
+    a_hang("drop", AsyncMode::Wait, Calls::OneByOne);
+}
+
+/// One call of several hangs: none of their packets comes back.
+#[test]
+fn packets_that_call_together_are_dropped_together() {
+    a_hang("backpressure", AsyncMode::Suspend, Calls::Together);
+}
+
+/// The control plane does not wait for ever, though executors must be outside of blocks while it writes.
+#[test]
+fn the_control_plane_writes_while_an_executor_hangs() {
+    let lab = Lab::new("backpressure", AsyncMode::Suspend, Calls::OneByOne);
+    lab.send(0, 1, 1);
+    until("a packet that hangs", || lab.switch.report().unwrap().asyncs[0].n_in_flight > 0);
+    let begin = Instant::now();
+    configure(&lab.switch, "add HangIngress.kinds kind:3 forward(port:1)");
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    lab.send(0, 3, 5);
+    until("packets by the new entry", || lab.wires[1].n_received() == 5);
+    until("a packet that is given up", || {
+        lab.switch.report().unwrap().n_dropped_for(reason::EXECUTOR_TIMEOUT) == 1
+    });
+    settled(&lab.switch);
+    // Nobody waits for it at the end.
+    let begin = Instant::now();
+    assert!(lab.switch.shut_down().unwrap().is_balanced());
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}

@@ -1,0 +1,115 @@
+//! Packets with their asynchronous blocks at an executor: all in one thread, so that nothing depends on when other threads
+//! run.
+//!
+//! Where each packet has ended before the next one arrives, a program does whatever it does in the order in which it would
+//! without asynchronous blocks. Where packets arrive together, those overtake others that do not wait; what becomes of each
+//! is the same if the program keeps nothing between packets.
+
+use crate::asynchronous::{AsyncError, AsyncMode, Executor, Way, WhenFull};
+use crate::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
+use crate::native::{Listener, Native};
+use target::traffic::Output;
+use target::{Config, Switch};
+
+/// An executor, and what runs packets beside it.
+#[derive(Debug)]
+pub struct Awaited {
+    bursts: Bursts,
+    executor: Executor,
+    step_budget: u32,
+}
+
+impl Awaited {
+    /// All asynchronous blocks of the switch's program are the executor's from now on, so many packets at a time of each.
+    pub fn new(
+        switch: &mut Switch<Native>,
+        mut executor: Executor,
+        config: &Config,
+        capacity: u32,
+    ) -> Result<Awaited, AsyncError> {
+        let worker = switch.executor.worker_mut();
+        for block in 0..worker.instance().pipeline().layout().asyncs.len() {
+            // SAFETY: `receive` keeps the buffer of a packet that waits until the packet has ended; what never ends it
+            // forgets.
+            #[expect(unsafe_code, reason = "a promise about buffers")]
+            unsafe {
+                executor.connect(worker, block, capacity)?;
+            }
+            worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
+        }
+        Ok(Awaited { bursts: Bursts::new(config), executor, step_budget: config.load.step_budget })
+    }
+
+    /// Packets arrive together, each with so much room in front of it. Gives what leaves of each. Those that wait are at the
+    /// executor together, as many as [`new`](Self::new) was told, and end in the order in which they come back.
+    pub fn receive(
+        &mut self,
+        switch: &mut Switch<Native>,
+        (arriving, headroom_bytes): (&[(u32, &[u8])], usize),
+        listener: &mut (dyn Listener + '_),
+    ) -> Vec<Vec<Output>> {
+        let room = vec![0; headroom_bytes];
+        let mut storages: Vec<Vec<u8>> =
+            arriving.iter().map(|(_, bytes)| [&room[..], bytes].concat()).collect();
+        let now_ns = switch.now_ns();
+        let mut outputs = Vec::new();
+        let mut packets: Vec<BurstPacket<'_>> = (0..)
+            .zip(storages.iter_mut().zip(arriving))
+            .map(|(token, (storage, (port, bytes)))| {
+                BurstPacket::new(storage, headroom_bytes, bytes.len(), *port).with_token(token)
+            })
+            .collect();
+        self.bursts.process(switch, now_ns, &mut packets, Path::Straight, listener, &mut outputs);
+        let (mut ended, mut n_waiting) = (Vec::new(), 0);
+        for packet in &packets {
+            match packet.fate() {
+                Fate::Suspended => n_waiting += 1,
+                fate => ended.push(Resumed {
+                    token: packet.token(),
+                    start: packet.start(),
+                    len: packet.bytes().len(),
+                    fate,
+                    n_outputs: packet.n_outputs(),
+                }),
+            }
+        }
+        let mut left = vec![Vec::new(); arriving.len()];
+        loop {
+            let mut outputs_left = std::mem::take(&mut outputs).into_iter();
+            for one in ended.drain(..) {
+                let Some((left, storage)) =
+                    left.get_mut(one.token as usize).zip(storages.get(one.token as usize))
+                else {
+                    continue;
+                };
+                if let Fate::Sent(destination) = one.fate {
+                    let bytes = storage.get(one.start..one.start + one.len).unwrap_or_default().to_vec();
+                    left.push(Output { destination, bytes, at_ns: now_ns });
+                }
+                left.extend(outputs_left.by_ref().take(one.n_outputs));
+            }
+            // What nobody has sent must not get lost.
+            left.last_mut().into_iter().for_each(|last| last.extend(&mut outputs_left));
+            if n_waiting == 0 {
+                return left;
+            }
+            let n_served = self.serve(switch, now_ns);
+            self.bursts.resume(switch, now_ns, listener, &mut ended, &mut outputs);
+            n_waiting -= ended.len();
+            if ended.is_empty() && n_served == 0 {
+                // They do not come back.
+                std::mem::forget(storages);
+                return left;
+            }
+        }
+    }
+
+    /// Random numbers are those that the worker would have.
+    fn serve(&mut self, switch: &mut Switch<Native>, now_ns: u64) -> usize {
+        let worker = switch.executor.worker_mut();
+        self.executor.worker_mut().raw_mut().random = worker.raw().random;
+        let n_served = self.executor.serve(self.step_budget, now_ns);
+        worker.raw_mut().random = self.executor.worker_mut().raw().random;
+        n_served
+    }
+}

@@ -1,0 +1,695 @@
+//! What a compiled program keeps, as the control plane writes and reads it.
+
+use crate::abi::{self, status};
+use crate::entries::{
+    decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
+    encode_group, encode_key, encode_leaves, encode_matches,
+};
+use crate::instance::{Beside, ControlState, Instance, Published, Turn, number};
+use crate::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
+use crate::ops::{Ops, RawEntry, Status};
+use ir::lookup::{id_at, index};
+use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+use std::sync::Arc;
+use target::store::shape::Use;
+use target::store::{
+    Count, DirectCells, EntryAction, Group, Matches, MeterRates, NewEntry, OutOfRange, Profile, StoredEntry,
+};
+use target::traffic::Pre;
+use target::{EntryHandle, EntryRef, PortState, Store, TableError};
+
+/// The control plane's side of an instance, for as many as want it: one operation at a time.
+#[derive(Clone, Debug)]
+pub struct Control {
+    instance: Arc<Instance>,
+}
+
+/// Room for fewer entries is not made ahead.
+const N_RESERVED_MIN: u64 = 4096;
+
+/// How a table has been used, by all workers together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableUse {
+    pub n_entries: u64,
+    pub n_lookups: u64,
+    pub n_hits: u64,
+}
+
+/// What one operation on a table needs.
+struct TableAccess<'a> {
+    state: &'a mut ControlState,
+    ops: Ops<'a>,
+    layout: &'a TableLayout,
+    id: u32,
+}
+
+impl Control {
+    pub fn new(instance: Arc<Instance>) -> Control {
+        Control { instance }
+    }
+
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// Members of groups that watch a port are left out while it is down.
+    pub fn set_port(&self, port: u32, state: PortState) {
+        let mut closed = self.instance.close();
+        let (control, mut ops) = closed.parts();
+        let changed = match state {
+            PortState::Up => control.ports_down.remove(&port),
+            PortState::Down => control.ports_down.insert(port),
+        };
+        if changed {
+            let ports: Vec<u32> = control.ports_down.iter().copied().collect();
+            // Without memory all ports count as they did.
+            let _ = ops.set_ports_down(&ports);
+        }
+    }
+
+    /// Gives multicast groups and clone sessions to the switches of all workers: from their next burst on, together
+    /// with all that has been written before. What a switch has been given otherwise is lost then.
+    pub fn publish(&self, pre: Pre) {
+        self.instance.publish(Published { pre });
+    }
+
+    /// Entries, lookups and hits of each table of the program, in its order.
+    pub fn table_uses(&self) -> Vec<TableUse> {
+        let n_workers = self.instance.n_workers();
+        let n_tables = self.layout().tables.len() as u32;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let of_table = |table| {
+            let counts = (0..n_workers).map(|worker| ops.table_count(worker, table));
+            let none = TableUse { n_entries: ops.table_n_entries(table), n_lookups: 0, n_hits: 0 };
+            counts.fold(none, |all, count| TableUse {
+                n_lookups: all.n_lookups.wrapping_add(count.n_lookups),
+                n_hits: all.n_hits.wrapping_add(count.n_lookups.wrapping_sub(count.n_misses)),
+                ..all
+            })
+        };
+        (0..n_tables).map(of_table).collect()
+    }
+
+    fn layout(&self) -> &Layout {
+        self.instance.pipeline().layout()
+    }
+
+    fn object(&self, object: ObjectId, kind: ObjectKind) -> Option<(u32, &ObjectLayout)> {
+        let layout = self.layout().objects.get(index(object)).filter(|layout| layout.kind == kind)?;
+        Some((number(object), layout))
+    }
+
+    /// Lets `f` do this with a table: beside workers, if that can be.
+    fn with_table<T>(
+        &self,
+        table: TableId,
+        operation: Beside,
+        f: impl FnOnce(TableAccess<'_>) -> T,
+    ) -> Option<T> {
+        self.access(table, self.instance.turn_with(index(table), operation), f)
+    }
+
+    /// Lets `f` work on a table, alone.
+    fn with_table_alone<T>(&self, table: TableId, f: impl FnOnce(TableAccess<'_>) -> T) -> Option<T> {
+        self.access(table, self.instance.close(), f)
+    }
+
+    fn access<T>(
+        &self,
+        table: TableId,
+        mut turn: Turn<'_>,
+        f: impl FnOnce(TableAccess<'_>) -> T,
+    ) -> Option<T> {
+        let layout = self.layout().tables.get(index(table))?;
+        let (state, ops) = turn.parts();
+        state.tables.get(index(table))?;
+        Some(f(TableAccess { state, ops, layout, id: index(table) as u32 }))
+    }
+
+    /// Reads what workers do not have.
+    fn read_profile<T>(&self, profile: ObjectId, f: impl FnOnce(&Profile) -> T) -> Option<T> {
+        let mut turn = self.instance.write();
+        let (state, _) = turn.parts();
+        state.profiles.get(&number(profile)).map(f)
+    }
+
+    /// Lets `f` work on an action profile, alone; members do what the entries of the first table that uses it do.
+    fn with_profile<T>(
+        &self,
+        profile: ObjectId,
+        f: impl FnOnce(ProfileAccess<'_>) -> Result<T, TableError>,
+    ) -> Result<T, TableError> {
+        let id = number(profile);
+        let mut closed = self.instance.close();
+        let (state, ops) = closed.parts();
+        let table = state.tables.iter().position(|shape| shape.profile == Some(profile));
+        let table = table.ok_or(TableError::UnknownProfile)?;
+        let layout = self.layout();
+        let (Some(table_layout), Some(object)) = (layout.tables.get(table), layout.objects.get(id as usize))
+        else {
+            return Err(TableError::UnknownProfile);
+        };
+        f(ProfileAccess { state, ops, table, table_layout, data_bytes: object.data_bytes, id })
+    }
+}
+
+struct ProfileAccess<'a> {
+    state: &'a mut ControlState,
+    ops: Ops<'a>,
+    /// The first that uses it.
+    table: usize,
+    table_layout: &'a TableLayout,
+    data_bytes: usize,
+    id: u32,
+}
+
+impl ProfileAccess<'_> {
+    fn profile(&mut self) -> Result<&mut Profile, TableError> {
+        self.state.profiles.get_mut(&self.id).ok_or(TableError::UnknownProfile)
+    }
+
+    fn check_member(&self, action: &Action) -> Result<(), TableError> {
+        let shape = self.state.tables.get(self.table).ok_or(TableError::UnknownProfile)?;
+        shape.check_action(action, Use::Entry)
+    }
+
+    fn data(&self, action: &Action) -> Vec<u8> {
+        encode_action(self.table_layout, action, self.data_bytes)
+    }
+
+    /// What C says, which only lacks memory where the profile agrees.
+    fn answer(&self, done: Result<(), Status>) -> Result<(), TableError> {
+        done.map_err(|Status(status)| match status {
+            status::IN_USE => TableError::InUse,
+            _ => {
+                let n = self.state.profiles.get(&self.id).map_or(0, |profile| profile.members.len());
+                TableError::ProfileFull { size: n as u64 }
+            }
+        })
+    }
+}
+
+impl TableAccess<'_> {
+    fn shape(&self) -> &target::store::shape::TableShape {
+        &self.state.tables[self.id as usize]
+    }
+
+    fn check_action(&self, action: &EntryAction) -> Result<(), TableError> {
+        let shape = self.shape();
+        let profile = shape.profile.and_then(|object| self.state.profiles.get(&number(object)));
+        shape.check_entry_action(action, profile)
+    }
+
+    fn find(&self, matches: &Matches, priority: i32) -> Option<RawEntry> {
+        if matches.len() != self.layout.keys.len() {
+            return None;
+        }
+        let matches = self.shape().normalise(matches);
+        self.ops.table_find(self.id, &encode_key(self.layout, &matches, priority))
+    }
+
+    /// An entry that may be changed.
+    fn find_own(&self, matches: &Matches, priority: i32) -> Result<RawEntry, TableError> {
+        if self.shape().is_const {
+            return Err(TableError::ConstTable);
+        }
+        let found = self.find(matches, priority).ok_or(TableError::NotFound)?;
+        if found.is_const { Err(TableError::ConstEntry) } else { Ok(found) }
+    }
+
+    fn begin_use(&mut self, action: &EntryAction) {
+        let profile = self.shape().profile;
+        if let Some(profile) = profile.and_then(|object| self.state.profiles.get_mut(&number(object))) {
+            profile.begin_use(action);
+        }
+    }
+
+    fn end_use(&mut self, old: &RawEntry) {
+        let action = match old.kind {
+            abi::entry::MEMBER => EntryAction::Member(old.what),
+            abi::entry::GROUP => EntryAction::Group(old.what),
+            _ => return,
+        };
+        let profile = self.shape().profile;
+        if let Some(profile) = profile.and_then(|object| self.state.profiles.get_mut(&number(object))) {
+            profile.end_use(&action);
+        }
+    }
+
+    fn error(&self, Status(status): Status) -> TableError {
+        match status {
+            status::EXISTS => TableError::Exists,
+            status::NOT_FOUND => TableError::NotFound,
+            status::IN_USE => TableError::InUse,
+            // Memory that is full is a table that is full, at what it has.
+            status::NO_MEMORY => TableError::Full { size: self.ops.table_n_entries(self.id) },
+            _ => TableError::Full { size: self.shape().size },
+        }
+    }
+
+    /// What may be inserted, if C has room for it and not its key; with its action.
+    fn prepare(&self, entry: NewEntry) -> Result<(RawEntry, EntryAction), TableError> {
+        self.check_action(&entry.action)?;
+        let matches = self.shape().check_insert(&entry.matches, entry.priority)?;
+        let entry = NewEntry { matches, ..entry };
+        Ok((encode_entry(self.layout, &entry), entry.action))
+    }
+
+    fn insert(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        let (raw, action) = self.prepare(entry)?;
+        let handle = self.ops.table_insert(self.id, &raw, now_ns).map_err(|status| self.error(status))?;
+        self.begin_use(&action);
+        Ok(handle_of(handle))
+    }
+
+    /// Makes room where that is worth its while: copying what is there costs less than growing on the way.
+    fn reserve(&mut self, n_more: u64) {
+        let n_entries = self.ops.table_n_entries(self.id);
+        if n_more >= N_RESERVED_MIN && n_more >= n_entries {
+            let n = n_entries.saturating_add(n_more).min(self.shape().size);
+            // Without memory for all of them some may still find room.
+            let _ = self.ops.table_reserve(self.id, n);
+        }
+    }
+
+    /// As [`insert`](Self::insert) for each.
+    fn insert_many(&mut self, entries: Vec<NewEntry>, now_ns: u64) -> Vec<Result<EntryHandle, TableError>> {
+        let (mut raw, mut actions) = (Vec::new(), Vec::new());
+        let checked: Vec<Result<(), TableError>> = (entries.into_iter())
+            .map(|entry| {
+                let (entry, action) = self.prepare(entry)?;
+                raw.push(entry);
+                actions.push(action);
+                Ok(())
+            })
+            .collect();
+        let mut inserted = self.ops.table_insert_batch(self.id, &raw, now_ns).into_iter().zip(actions);
+        let answer = |checked: Result<(), TableError>| {
+            checked?;
+            let (handle, action) = inserted.next().ok_or(TableError::UnknownTable)?;
+            let handle = handle.map_err(|status| self.error(status))?;
+            self.begin_use(&action);
+            Ok(handle_of(handle))
+        };
+        checked.into_iter().map(answer).collect()
+    }
+
+    fn modify(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.check_action(&entry.action)?;
+        let old = self.find_own(&entry.matches, entry.priority)?;
+        let matches = self.shape().normalise(&entry.matches);
+        let entry = NewEntry { matches, ..entry };
+        let raw = encode_entry(self.layout, &entry);
+        let handle = self.ops.table_modify(self.id, &raw, now_ns).map_err(|status| self.error(status))?;
+        self.begin_use(&entry.action);
+        self.end_use(&old);
+        Ok(handle_of(handle))
+    }
+
+    fn delete(&mut self, matches: &Matches, priority: i32) -> Result<EntryHandle, TableError> {
+        let old = self.find_own(matches, priority)?;
+        self.ops.table_remove(self.id, &old).map_err(|status| self.error(status))?;
+        self.end_use(&old);
+        Ok(handle_of(old.handle))
+    }
+
+    fn stored(&self, raw: &RawEntry) -> StoredEntry {
+        StoredEntry {
+            handle: handle_of(raw.handle),
+            matches: decode_matches(&self.layout.keys, &raw.value, &raw.mask),
+            priority: raw.priority,
+            action: decode_stored_action(self.layout, raw),
+            idle_timeout_ns: raw.idle_timeout_ns,
+            is_const: raw.is_const,
+            last_hit_ns: raw.last_hit_ns,
+            direct: self.direct(raw.handle),
+        }
+    }
+
+    fn direct(&self, handle: u64) -> DirectCells {
+        let mut cells = DirectCells::default();
+        if self.layout.has_direct_counter {
+            let count = self.ops.direct_count(self.id, handle).unwrap_or_default();
+            cells.count = Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
+        }
+        if self.layout.has_direct_meter {
+            cells.rates = rates_from(&self.ops.direct_rates(self.id, handle).unwrap_or_default());
+        }
+        cells
+    }
+
+    fn default_action(&self) -> Action {
+        match self.ops.table_default(self.id) {
+            Some((action, data)) => decode_action(self.layout, action, &data),
+            None => self.shape().initial_default.clone(),
+        }
+    }
+
+    fn set_default(&mut self, action: Option<Action>) -> Result<(), TableError> {
+        let action = self.shape().check_default(action)?;
+        let data = encode_action(self.layout, &action, self.layout.data_bytes);
+        self.ops.table_set_default(self.id, action.index, &data).map_err(|status| self.error(status))
+    }
+}
+
+fn handle_of(serial: u64) -> EntryHandle {
+    EntryHandle { serial, slot: 0 }
+}
+
+fn serial_of(entry: EntryRef) -> u64 {
+    match entry {
+        EntryRef::Entry(handle) => handle.serial,
+        EntryRef::Default => abi::DEFAULT_ENTRY,
+    }
+}
+
+fn rates_from(raw: &abi::MeterRates) -> Option<MeterRates> {
+    (raw.is_set != 0).then_some(MeterRates {
+        committed_rate: raw.committed_rate,
+        committed_burst: raw.committed_burst,
+        peak_rate: raw.peak_rate,
+        peak_burst: raw.peak_burst,
+    })
+}
+
+fn rates_to(rates: Option<MeterRates>) -> abi::MeterRates {
+    let MeterRates { committed_rate, committed_burst, peak_rate, peak_burst } = rates.unwrap_or_default();
+    let is_set = u32::from(rates.is_some());
+    abi::MeterRates { committed_rate, committed_burst, peak_rate, peak_burst, is_set, reserved: 0 }
+}
+
+/// For an object that has no cells of the kind.
+const fn no_cells(index: u64) -> OutOfRange {
+    OutOfRange { index, size: 0 }
+}
+
+impl Store for Control {
+    fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
+        let found = self.with_table(table, Beside::Read, |table| table.find(matches, priority))?;
+        found.map(|raw| handle_of(raw.handle))
+    }
+
+    fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry> {
+        self.with_table(table, Beside::Read, |table| {
+            let raw = table.ops.table_get(table.id, handle.serial)?;
+            Some(table.stored(&raw))
+        })?
+    }
+
+    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
+        // Visitors may want something of the store themselves.
+        let entries = self.with_table(table, Beside::Read, |table| {
+            let raw = table.ops.table_entries(table.id);
+            raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
+        });
+        entries.unwrap_or_default().into_iter().for_each(visit);
+    }
+
+    fn reserve(&mut self, table: TableId, n_more: u64) {
+        self.with_table(table, Beside::Insert, |mut table| table.reserve(n_more));
+    }
+
+    fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.with_table(table, Beside::Insert, |mut table| table.insert(entry, now_ns))
+            .ok_or(TableError::UnknownTable)?
+    }
+
+    fn insert_many(
+        &mut self,
+        table: TableId,
+        entries: Vec<NewEntry>,
+        now_ns: u64,
+    ) -> Vec<Result<EntryHandle, TableError>> {
+        let n = entries.len();
+        let inserted = self.with_table(table, Beside::Insert, |mut table| table.insert_many(entries, now_ns));
+        inserted.unwrap_or_else(|| (0..n).map(|_| Err(TableError::UnknownTable)).collect())
+    }
+
+    fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
+        self.with_table(table, Beside::Modify, |mut table| table.modify(entry, now_ns))
+            .ok_or(TableError::UnknownTable)?
+    }
+
+    fn delete(
+        &mut self,
+        table: TableId,
+        matches: &Matches,
+        priority: i32,
+    ) -> Result<EntryHandle, TableError> {
+        let deleted = self.with_table(table, Beside::Remove, |mut table| table.delete(matches, priority));
+        deleted.ok_or(TableError::UnknownTable)?
+    }
+
+    fn default_action(&self, table: TableId) -> Option<Action> {
+        // Workers read it only.
+        self.access(table, self.instance.write(), |table| table.default_action())
+    }
+
+    fn set_default_action(&mut self, table: TableId, action: Option<Action>) -> Result<(), TableError> {
+        self.with_table_alone(table, |mut table| table.set_default(action)).ok_or(TableError::UnknownTable)?
+    }
+
+    fn direct(&self, table: TableId, entry: EntryRef) -> Option<DirectCells> {
+        self.with_table(table, Beside::Read, |table| {
+            let serial = serial_of(entry);
+            let exists = entry == EntryRef::Default || table.ops.table_get(table.id, serial).is_some();
+            exists.then(|| table.direct(serial))
+        })?
+    }
+
+    fn set_direct_count(&mut self, table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError> {
+        let count = abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
+        let set = self.with_table_alone(table, |mut table| {
+            let (id, serial) = (table.id, serial_of(entry));
+            table.ops.set_direct_count(id, serial, count).map_err(|_| TableError::NotFound)
+        });
+        set.ok_or(TableError::NotFound)?
+    }
+
+    fn set_direct_rates(
+        &mut self,
+        table: TableId,
+        entry: EntryRef,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), TableError> {
+        let set = self.with_table_alone(table, |mut table| {
+            let (id, serial) = (table.id, serial_of(entry));
+            let rates = rates_to(rates);
+            table.ops.set_direct_rates(id, serial, &rates, now_ns).map_err(|_| TableError::NotFound)
+        });
+        set.ok_or(TableError::NotFound)?
+    }
+
+    fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
+        let are_beside =
+            (0..self.layout().tables.len()).all(|table| self.instance.is_beside(table, Beside::Expire));
+        let mut turn = if are_beside { self.instance.write() } else { self.instance.close() };
+        let (state, mut ops) = turn.parts();
+        let mut expired = Vec::new();
+        for i in 0..state.tables.len() {
+            let handles = ops.table_take_expired(i as u32, now_ns);
+            expired.extend(handles.into_iter().map(|serial| (id_at(i), handle_of(serial))));
+        }
+        expired
+    }
+
+    fn visit_members(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Action)) {
+        let members = self.read_profile(profile, |profile| profile.members.clone());
+        members.unwrap_or_default().into_iter().for_each(|(id, action)| visit(id, action));
+    }
+
+    fn insert_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
+        self.with_profile(profile, |mut access| {
+            access.check_member(&action)?;
+            access.profile()?.insert_member(id, action.clone())?;
+            let data = access.data(&action);
+            let done = access.ops.member_insert(access.id, id, action.index, &data);
+            access.answer(done).or_else(|error| {
+                // What C does not have is not there.
+                access.profile()?.delete_member(id)?;
+                Err(error)
+            })
+        })
+    }
+
+    fn modify_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
+        self.with_profile(profile, |mut access| {
+            access.check_member(&action)?;
+            if !access.profile()?.members.contains_key(&id) {
+                return Err(TableError::UnknownMember(id));
+            }
+            let data = access.data(&action);
+            let done = access.ops.member_modify(access.id, id, action.index, &data);
+            access.answer(done)?;
+            access.profile()?.modify_member(id, action)
+        })
+    }
+
+    fn delete_member(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError> {
+        self.with_profile(profile, |mut access| {
+            access.profile()?.delete_member(id)?;
+            let done = access.ops.member_remove(access.id, id);
+            access.answer(done)
+        })
+    }
+
+    fn visit_groups(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Group)) {
+        let groups = self.read_profile(profile, |profile| profile.groups.clone());
+        groups.unwrap_or_default().into_iter().for_each(|(id, group)| visit(id, group));
+    }
+
+    fn insert_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
+        self.with_profile(profile, |mut access| {
+            let choices = encode_group(&group);
+            access.profile()?.insert_group(id, group)?;
+            let done = access.ops.group_set(access.id, id, &choices);
+            access.answer(done).or_else(|error| {
+                access.profile()?.delete_group(id)?;
+                Err(error)
+            })
+        })
+    }
+
+    fn modify_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
+        self.with_profile(profile, |mut access| {
+            let choices = encode_group(&group);
+            let old = access.profile()?.groups.get(&id).cloned();
+            access.profile()?.modify_group(id, group)?;
+            let done = access.ops.group_set(access.id, id, &choices);
+            access.answer(done).or_else(|error| {
+                if let Some(old) = old {
+                    access.profile()?.modify_group(id, old)?;
+                }
+                Err(error)
+            })
+        })
+    }
+
+    fn delete_group(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError> {
+        self.with_profile(profile, |mut access| {
+            access.profile()?.delete_group(id)?;
+            let done = access.ops.group_remove(access.id, id);
+            access.answer(done)
+        })
+    }
+
+    fn value_set(&self, id: ValueSetId) -> Vec<Matches> {
+        let Some(layout) = self.layout().value_sets.get(index(id)) else { return Vec::new() };
+        // Workers read it only.
+        let mut turn = self.instance.write();
+        let (_, ops) = turn.parts();
+        let (values, masks, n) = ops.value_set_read(index(id) as u32);
+        let member = |i: usize| {
+            let range = i * layout.key_bytes..(i + 1) * layout.key_bytes;
+            let (values, masks) = (values.get(range.clone()), masks.get(range));
+            decode_matches(&layout.fields, values.unwrap_or_default(), masks.unwrap_or_default())
+        };
+        (0..n as usize).map(member).collect()
+    }
+
+    fn set_value_set(&mut self, id: ValueSetId, members: Vec<Matches>) -> Result<(), TableError> {
+        let layout = self.layout().value_sets.get(index(id)).ok_or(TableError::UnknownValueSet)?;
+        let mut closed = self.instance.close();
+        let (state, mut ops) = closed.parts();
+        let shape = state.value_sets.get(index(id)).ok_or(TableError::UnknownValueSet)?;
+        let members = shape.check(members)?;
+        let encoded: Vec<_> =
+            members.iter().map(|member| encode_matches(&layout.fields, layout.key_bytes, member)).collect();
+        let (values, masks): (Vec<_>, Vec<_>) = encoded.into_iter().unzip();
+        let n = u32::try_from(members.len()).unwrap_or(u32::MAX);
+        let written = ops.value_set_write(index(id) as u32, &values.concat(), &masks.concat(), n);
+        written.map_err(|_| TableError::ValueSetFull { size: layout.size })
+    }
+
+    fn n_cells(&self, object: ObjectId) -> u64 {
+        match self.layout().objects.get(index(object)) {
+            Some(ObjectLayout {
+                kind: ObjectKind::Counter | ObjectKind::Meter | ObjectKind::Register,
+                size,
+                ..
+            }) => *size,
+            Some(_) | None => 0,
+        }
+    }
+
+    fn count(&self, counter: ObjectId, index: u64) -> Result<Count, OutOfRange> {
+        let (id, layout) = self.object(counter, ObjectKind::Counter).ok_or(no_cells(index))?;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let count = ops.counter_read(id, in_range(index, layout)?);
+        let count = count.map_err(|_| OutOfRange { index, size: layout.size })?;
+        Ok(Count { n_packets: count.n_packets, n_bytes: count.n_bytes })
+    }
+
+    fn set_count(&mut self, counter: ObjectId, index: Option<u64>, count: Count) -> Result<(), OutOfRange> {
+        let at = index.unwrap_or(0);
+        let (id, layout) = self.object(counter, ObjectKind::Counter).ok_or(no_cells(at))?;
+        let cell = cell(index, layout)?;
+        let count = abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
+        let mut closed = self.instance.close();
+        let (_, mut ops) = closed.parts();
+        ops.counter_write(id, cell, count).map_err(|_| OutOfRange { index: at, size: layout.size })
+    }
+
+    fn rates(&self, meter: ObjectId, index: u64) -> Result<Option<MeterRates>, OutOfRange> {
+        let (id, layout) = self.object(meter, ObjectKind::Meter).ok_or(no_cells(index))?;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let rates = ops.meter_read(id, in_range(index, layout)?);
+        Ok(rates_from(&rates.map_err(|_| OutOfRange { index, size: layout.size })?))
+    }
+
+    fn set_rates(
+        &mut self,
+        meter: ObjectId,
+        index: Option<u64>,
+        rates: Option<MeterRates>,
+        now_ns: u64,
+    ) -> Result<(), OutOfRange> {
+        let at = index.unwrap_or(0);
+        let (id, layout) = self.object(meter, ObjectKind::Meter).ok_or(no_cells(at))?;
+        let cell = cell(index, layout)?;
+        let mut closed = self.instance.close();
+        let (_, mut ops) = closed.parts();
+        let written = ops.meter_write(id, cell, &rates_to(rates), now_ns);
+        written.map_err(|_| OutOfRange { index: at, size: layout.size })
+    }
+
+    fn register(&self, register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange> {
+        let (id, layout) = self.object(register, ObjectKind::Register).ok_or(no_cells(index))?;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let cell = ops.register_read(id, in_range(index, layout)?);
+        let cell = cell.map_err(|_| OutOfRange { index, size: layout.size })?;
+        Ok(decode_leaves(&layout.leaves, &cell))
+    }
+
+    fn set_register(
+        &mut self,
+        register: ObjectId,
+        index: Option<u64>,
+        leaves: &[Bits],
+    ) -> Result<(), OutOfRange> {
+        let at = index.unwrap_or(0);
+        let (id, layout) = self.object(register, ObjectKind::Register).ok_or(no_cells(at))?;
+        let to = cell(index, layout)?;
+        let mut closed = self.instance.close();
+        let (_, mut ops) = closed.parts();
+        let out_of_range = |_| OutOfRange { index: at, size: layout.size };
+        // Missing leaves keep what they held.
+        let mut bytes = ops.register_read(id, at).map_err(out_of_range)?;
+        encode_leaves(&layout.leaves, leaves, &mut bytes);
+        ops.register_write(id, to, &bytes).map_err(out_of_range)
+    }
+}
+
+/// The number that no cell has means all of them to C.
+fn in_range(index: u64, layout: &ObjectLayout) -> Result<u64, OutOfRange> {
+    if index < layout.size { Ok(index) } else { Err(OutOfRange { index, size: layout.size }) }
+}
+
+fn cell(index: Option<u64>, layout: &ObjectLayout) -> Result<u64, OutOfRange> {
+    index.map_or(Ok(abi::ALL_CELLS), |index| in_range(index, layout))
+}

@@ -1,0 +1,262 @@
+//! Who is within compiled code, and how the control plane waits for them.
+//!
+//! Each worker has a word (`seen` of `struct sd_worker`): the epoch in which it began the burst or block that it is in,
+//! or [`IDLE`]. Two things follow from it. The runtime uses what a writer has taken out of a table again when no worker is
+//! left that began before (`rt/worker/sd_epoch.h`). And who changes what workers cannot read meanwhile closes the gate: that
+//! ends when all words are idle.
+//!
+//! Invariants: a word is its worker's, but for that of an executor which is lost and comes back no more. Whoever closes
+//! says so first and looks at the words afterwards; a worker writes its word first and looks whether it is closed
+//! afterwards; all of that in the one order of sequentially consistent operations, so that one of the two sees the
+//! other. What was done while the gate was closed is seen by all who enter later.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Twin of `SD_EPOCH_IDLE`.
+const IDLE: u64 = u64::MAX;
+
+/// How often who waits looks before it lets others run, and how long it sleeps then. A burst takes some microseconds.
+const N_LOOKS: u32 = 1000;
+const NAP: Duration = Duration::from_micros(20);
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    epoch: NonNull<AtomicU64>,
+    seats: Vec<Seat>,
+    is_closed: AtomicBool,
+    /// Held while it is closed: where workers wait.
+    closing: Mutex<()>,
+}
+
+/// A worker's.
+#[derive(Debug)]
+struct Seat {
+    seen: NonNull<AtomicU64>,
+    /// Executors know on their own when they must not run, see [`Presence`](crate::Presence): one that hangs is not
+    /// waited for here.
+    is_executor: AtomicBool,
+}
+
+// SAFETY: the pointers lead to atomics that live as long as the gate is used (`Gate::new`).
+#[expect(unsafe_code, reason = "raw pointers make it none")]
+unsafe impl Send for Gate {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "raw pointers make it none")]
+unsafe impl Sync for Gate {}
+
+impl Gate {
+    /// # Safety
+    ///
+    /// `epoch` and `seen`, of each worker, are words that nobody accesses but by atomic operations, and that live until the
+    /// last call of a method.
+    #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
+    pub(crate) unsafe fn new(
+        epoch: NonNull<AtomicU64>,
+        seen: impl IntoIterator<Item = NonNull<AtomicU64>>,
+    ) -> Gate {
+        let seat = |seen| Seat { seen, is_executor: AtomicBool::new(false) };
+        Gate {
+            epoch,
+            seats: seen.into_iter().map(seat).collect(),
+            is_closed: AtomicBool::new(false),
+            closing: Mutex::default(),
+        }
+    }
+
+    fn epoch(&self) -> &AtomicU64 {
+        // SAFETY: see `new`.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        unsafe {
+            self.epoch.as_ref()
+        }
+    }
+
+    /// Whether a worker that nobody has had is to run blocks for others.
+    pub(crate) fn set_executor(&self, number: u32, is_executor: bool) {
+        if let Some(seat) = self.seats.get(number as usize) {
+            seat.is_executor.store(is_executor, Ordering::SeqCst);
+        }
+    }
+
+    /// The worker runs compiled code until the result is dropped; waits while the gate is closed.
+    pub(crate) fn enter(&self, number: u32) -> Inside<'_> {
+        loop {
+            let inside = self.begin(number);
+            if !self.is_closed.load(Ordering::SeqCst) {
+                return inside;
+            }
+            drop(inside);
+            self.wait_open();
+        }
+    }
+
+    /// The same for an executor, which has seen to it that it may.
+    pub(crate) fn enter_as_executor(&self, number: u32) -> Inside<'_> {
+        self.begin(number)
+    }
+
+    /// A boundary: see `sd_epoch_pass`.
+    fn begin(&self, number: u32) -> Inside<'_> {
+        let seen = self.seats[number as usize].seen();
+        seen.swap(self.epoch().load(Ordering::Acquire), Ordering::SeqCst);
+        // What a writer took out who still saw the word idle, is seen to be out.
+        self.epoch().load(Ordering::SeqCst);
+        Inside(seen)
+    }
+
+    #[cold]
+    fn wait_open(&self) {
+        for _ in 0..N_LOOKS {
+            if !self.is_closed.load(Ordering::Relaxed) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        drop(self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// No worker but executors is within a burst or a block while the result lives. One caller at a time gets further.
+    pub(crate) fn close(&self) -> Closed<'_> {
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_closed.store(true, Ordering::SeqCst);
+        let closed = Closed { gate: self, _closing: closing };
+        for seat in &self.seats {
+            let mut n_looks = 0;
+            while !seat.is_executor.load(Ordering::SeqCst) && seat.seen().load(Ordering::SeqCst) != IDLE {
+                n_looks += 1;
+                if n_looks < N_LOOKS {
+                    std::hint::spin_loop();
+                } else {
+                    std::thread::sleep(NAP);
+                }
+            }
+        }
+        closed
+    }
+
+    /// The worker is an executor that will never again run compiled code: what it had is nobody's.
+    pub(crate) fn forget(&self, number: u32) {
+        if let Some(seat) = self.seats.get(number as usize) {
+            seat.seen().store(IDLE, Ordering::Release);
+        }
+    }
+}
+
+impl Seat {
+    fn seen(&self) -> &AtomicU64 {
+        // SAFETY: see `Gate::new`.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        unsafe {
+            self.seen.as_ref()
+        }
+    }
+}
+
+/// A worker within compiled code.
+#[derive(Debug)]
+pub(crate) struct Inside<'a>(&'a AtomicU64);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.store(IDLE, Ordering::Release);
+    }
+}
+
+/// The gate is closed.
+#[derive(Debug)]
+pub(crate) struct Closed<'a> {
+    gate: &'a Gate,
+    _closing: MutexGuard<'a, ()>,
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.gate.is_closed.store(false, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    /// A gate whose words are never freed.
+    fn gate(n_workers: usize) -> (Arc<Gate>, &'static [AtomicU64]) {
+        let words: Vec<_> = (0..=n_workers).map(|i| AtomicU64::new(if i == 0 { 1 } else { IDLE })).collect();
+        let words: &'static [AtomicU64] = Vec::leak(words);
+        // SAFETY: atomics that are never freed.
+        #[expect(unsafe_code, reason = "the promise of `new`")]
+        let gate = unsafe { Gate::new(NonNull::from(&words[0]), words[1..].iter().map(NonNull::from)) };
+        (Arc::new(gate), words)
+    }
+
+    #[test]
+    fn nobody_is_inside_while_it_is_closed() {
+        let (gate, _) = gate(2);
+        let n_inside = Arc::new(AtomicU64::new(0));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let workers: Vec<_> = (0..2)
+            .map(|number| {
+                let (gate, n_inside, is_over) =
+                    (Arc::clone(&gate), Arc::clone(&n_inside), Arc::clone(&is_over));
+                std::thread::spawn(move || {
+                    let mut n = 0_u64;
+                    while !is_over.load(Ordering::Relaxed) {
+                        let _inside = gate.enter(number);
+                        n_inside.fetch_add(1, Ordering::Relaxed);
+                        n_inside.fetch_sub(1, Ordering::Relaxed);
+                        n += 1;
+                    }
+                    n
+                })
+            })
+            .collect();
+        for _ in 0..2000 {
+            let _closed = gate.close();
+            for _ in 0..20 {
+                assert_eq!(n_inside.load(Ordering::Relaxed), 0);
+                std::hint::spin_loop();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        is_over.store(true, Ordering::Relaxed);
+        for worker in workers {
+            assert!(worker.join().unwrap() > 0, "a worker that never came in");
+        }
+    }
+
+    #[test]
+    fn who_is_inside_is_waited_for() {
+        let (gate, words) = gate(2);
+        let inside = gate.enter(1);
+        assert_eq!((words[1].load(Ordering::Relaxed), words[2].load(Ordering::Relaxed)), (IDLE, 1));
+        let closer = std::thread::spawn({
+            let gate = Arc::clone(&gate);
+            move || {
+                let begin = Instant::now();
+                drop(gate.close());
+                begin.elapsed()
+            }
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!closer.is_finished());
+        drop(inside);
+        assert!(closer.join().unwrap() >= Duration::from_millis(10));
+        assert_eq!(words[2].load(Ordering::Relaxed), IDLE);
+    }
+
+    #[test]
+    fn executors_are_not_waited_for() {
+        let (gate, words) = gate(1);
+        gate.set_executor(0, true);
+        std::mem::forget(gate.enter_as_executor(0));
+        drop(gate.close());
+        assert_eq!(words[1].load(Ordering::Relaxed), 1);
+        gate.forget(0);
+        assert_eq!(words[1].load(Ordering::Relaxed), IDLE);
+    }
+}

@@ -1,0 +1,416 @@
+//! A compiled program's tables and objects, shared by its workers and its control plane.
+
+use crate::abi;
+use crate::gate::{Closed, Gate, Inside};
+use crate::layout::Layout;
+use crate::load::Pipeline;
+use crate::ops::Ops;
+use crate::presence::{self, Presence};
+use crate::worker::Worker;
+use ir::lookup::index;
+use ir::{ObjectId, Program};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use target::store::Profile;
+use target::store::shape::{TableShape, ValueSetShape};
+use target::traffic::Pre;
+
+/// What exists once for all workers.
+///
+/// Workers enter its gate for each burst or block. The control plane has its turn for each operation: one operation at a
+/// time. Many change tables while workers go on, see [`Beside`]; for the others the gate is closed, which takes no longer
+/// than one burst, and no worker is within a burst until they are over.
+#[derive(Debug)]
+pub struct Instance {
+    raw: NonNull<abi::Instance>,
+    pipeline: Arc<Pipeline>,
+    program: Arc<Program>,
+    state: Mutex<ControlState>,
+    gate: Gate,
+    /// Of each table what can be done while workers run packets: `SD_BESIDE_*`.
+    beside: Vec<u32>,
+    /// The gate of executors, of which one may hang. A worker that waits for one is within its own gate; so theirs is another
+    /// one, closed after it.
+    are_executors_closed: AtomicBool,
+    executors: Mutex<Vec<(u32, Arc<Presence>)>>,
+    /// Of instances with a control plane of their own; the number grows with every change.
+    published: Mutex<Option<Arc<Published>>>,
+    published_version: AtomicU64,
+    /// Workers that somebody has.
+    taken: Vec<AtomicBool>,
+}
+
+/// What is done with a table, where that can be while workers run packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Beside {
+    Read = abi::beside::READ,
+    Insert = abi::beside::INSERT,
+    Modify = abi::beside::MODIFY,
+    Remove = abi::beside::REMOVE,
+    Expire = abi::beside::EXPIRE,
+}
+
+// SAFETY: what `raw` points to is used by control operations, one at a time under the lock of `state`, and by workers, each
+// of which somebody has alone, within the gate; the gate is closed unless `table_beside` says that the operation does not
+// need it. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
+#[expect(unsafe_code, reason = "a raw pointer makes it neither")]
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a raw pointer makes it neither")]
+unsafe impl Sync for Instance {}
+
+/// What the control plane remembers beside what C keeps.
+#[derive(Debug)]
+pub(crate) struct ControlState {
+    pub(crate) tables: Vec<TableShape>,
+    /// By object; what C has, too, so that writes are judged as everywhere.
+    pub(crate) profiles: BTreeMap<u32, Profile>,
+    pub(crate) value_sets: Vec<ValueSetShape>,
+    pub(crate) ports_down: BTreeSet<u32>,
+}
+
+/// What workers need to know beside tables and objects.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) pre: Pre,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstanceError {
+    #[error("there is not enough memory for the tables and objects of the program")]
+    NoMemory,
+    #[error("the compiled program is not that of the source: {0}")]
+    OtherProgram(&'static str),
+}
+
+/// How bursts go through the compiled program, where it can do both (`enum sd_path`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum BurstPath {
+    /// From segment to segment once tables are larger than a cache near the core.
+    #[default]
+    Auto,
+    /// One packet after the other.
+    PacketByPacket,
+    /// From segment to segment: packets wait for the memory of tables while others run.
+    Segments,
+    /// From segment to segment; packets of large programs wait for every second table only. For tests.
+    Mixed,
+}
+
+impl BurstPath {
+    const ALL: [BurstPath; 4] =
+        [BurstPath::Auto, BurstPath::PacketByPacket, BurstPath::Segments, BurstPath::Mixed];
+
+    /// Those that may differ for a program.
+    pub fn of(layout: &Layout) -> &'static [BurstPath] {
+        if layout.has_segments { &BurstPath::ALL } else { &[BurstPath::Auto] }
+    }
+
+    /// What `SIDING_BURSTS` says: `packets`, `segments` or `mixed`; otherwise what is best.
+    pub fn from_environment() -> BurstPath {
+        let named = std::env::var("SIDING_BURSTS").unwrap_or_default();
+        BurstPath::ALL.into_iter().find(|path| path.name() == named).unwrap_or_default()
+    }
+
+    /// For [`from_environment`](Self::from_environment).
+    pub fn name(self) -> &'static str {
+        match self {
+            BurstPath::Auto => "auto",
+            BurstPath::PacketByPacket => "packets",
+            BurstPath::Segments => "segments",
+            BurstPath::Mixed => "mixed",
+        }
+    }
+}
+
+/// What an instance is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceOptions {
+    pub n_workers: u32,
+    /// Of random numbers.
+    pub seed: u64,
+    pub path: BurstPath,
+    /// Size of tables that do not say theirs: that with which the C text was made.
+    pub table_size: u64,
+}
+
+impl Instance {
+    /// With the entries that the program declares.
+    pub fn new(
+        pipeline: Arc<Pipeline>,
+        program: Arc<Program>,
+        options: InstanceOptions,
+    ) -> Result<Arc<Instance>, InstanceError> {
+        let state = ControlState::new(&program, options.table_size);
+        check(&pipeline, &program, &state).map_err(InstanceError::OtherProgram)?;
+        let config =
+            abi::Config { n_workers: options.n_workers, path: options.path as u32, seed: options.seed };
+        // SAFETY: the function is that of a loaded pipeline of our ABI, and is given what it wants.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let raw = unsafe { (pipeline.functions().create)(&config) };
+        let raw = NonNull::new(raw).ok_or(InstanceError::NoMemory)?;
+        // SAFETY: it has just been made by these functions, and nobody else knows it.
+        #[expect(unsafe_code, reason = "what the operations want is proved here")]
+        let ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
+        let beside =
+            (0..pipeline.layout().tables.len() as u32).map(|table| ops.table_beside(table)).collect();
+        let words: Option<Vec<_>> = (0..options.n_workers).map(|number| ops.epoch_words(number)).collect();
+        let Some(words) = words.filter(|words| !words.is_empty()) else {
+            // SAFETY: made by `create`, and nobody else has it.
+            #[expect(unsafe_code, reason = "a function of the compiled program")]
+            unsafe {
+                (pipeline.functions().destroy)(raw.as_ptr());
+            }
+            return Err(InstanceError::NoMemory);
+        };
+        // SAFETY: words of the instance, for this purpose alone; they live as long as it, and so does the gate.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        let gate = unsafe { Gate::new(words[0].epoch, words.iter().map(|words| words.seen)) };
+        let taken = (0..options.n_workers).map(|_| AtomicBool::new(false)).collect();
+        Ok(Arc::new(Instance {
+            raw,
+            pipeline,
+            program,
+            state: Mutex::new(state),
+            gate,
+            beside,
+            are_executors_closed: AtomicBool::new(false),
+            executors: Mutex::default(),
+            published: Mutex::default(),
+            published_version: AtomicU64::new(0),
+            taken,
+        }))
+    }
+
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    pub fn n_workers(&self) -> u32 {
+        self.taken.len() as u32
+    }
+
+    /// A worker that nobody has; it is given back when it is dropped.
+    pub fn take_worker(self: &Arc<Instance>) -> Option<Worker> {
+        let is_free = |taken: &AtomicBool| !taken.swap(true, Ordering::AcqRel);
+        let number = self.taken.iter().position(is_free)? as u32;
+        self.gate.set_executor(number, false);
+        // SAFETY: the instance lives, and has been made with more workers than this number.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let raw = unsafe { (self.pipeline.functions().worker)(self.raw.as_ptr(), number) };
+        // SAFETY: the mark in `taken` makes it ours alone.
+        #[expect(unsafe_code, reason = "the worker's promise")]
+        NonNull::new(raw).map(|raw| unsafe { Worker::new(raw, number, Arc::clone(self)) })
+    }
+
+    pub(crate) fn give_back(&self, number: u32) {
+        if let Some(taken) = self.taken.get(number as usize) {
+            taken.store(false, Ordering::Release);
+        }
+    }
+
+    /// Until the guard is dropped the worker runs compiled code: what it finds in tables stays, and what cannot be changed
+    /// beside it does not change.
+    pub(crate) fn enter(&self, worker: u32) -> Inside<'_> {
+        self.gate.enter(worker)
+    }
+
+    /// The control plane's turn, while workers go on: for what they have nothing to do with.
+    pub(crate) fn write(&self) -> Turn<'_> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.forget_stuck_executors();
+        Turn { closed: None, state, instance: self }
+    }
+
+    /// The control plane's turn; no worker is within a burst while the guard lives.
+    pub(crate) fn close(&self) -> Turn<'_> {
+        let mut turn = self.write();
+        let closed = AllClosed { _workers: self.gate.close(), instance: self };
+        self.are_executors_closed.store(true, Ordering::SeqCst);
+        turn.closed = Some(closed);
+        let executors: Vec<_> = self.executors().iter().map(|(_, presence)| Arc::clone(presence)).collect();
+        executors.iter().for_each(|presence| presence.wait_outside());
+        turn
+    }
+
+    /// The control plane's turn for this with a table; workers go on if they can.
+    pub(crate) fn turn_with(&self, table: usize, operation: Beside) -> Turn<'_> {
+        if self.is_beside(table, operation) { self.write() } else { self.close() }
+    }
+
+    /// Whether workers need not stand still for it.
+    pub(crate) fn is_beside(&self, table: usize, operation: Beside) -> bool {
+        self.beside.get(table).is_some_and(|operations| operations & operation as u32 != 0)
+    }
+
+    fn executors(&self) -> MutexGuard<'_, Vec<(u32, Arc<Presence>)>> {
+        self.executors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on nothing that cannot be changed beside it changes while this executor is within a block.
+    pub(crate) fn add_executor(&self, worker: u32, presence: Arc<Presence>) {
+        self.forget_stuck_executors();
+        let mut executors = self.executors();
+        executors.retain(|(_, presence)| !presence.is_gone());
+        executors.push((worker, presence));
+        self.gate.set_executor(worker, true);
+    }
+
+    /// What executors have found that come back no more need not be kept. Nobody else gets their workers.
+    fn forget_stuck_executors(&self) {
+        for (worker, presence) in &*self.executors() {
+            if presence.take_stuck() {
+                self.gate.forget(*worker);
+            }
+        }
+    }
+
+    /// The same as [`enter`](Self::enter) for an executor; `None` when it is lost.
+    pub(crate) fn enter_as_executor<'a>(
+        &'a self,
+        worker: u32,
+        presence: &'a Presence,
+    ) -> Option<ExecutorInside<'a>> {
+        let outer = presence.enter(&self.are_executors_closed)?;
+        Some(ExecutorInside { _inner: self.gate.enter_as_executor(worker), _outer: outer })
+    }
+
+    /// For workers, together with all that has been written before.
+    pub(crate) fn publish(&self, published: Published) {
+        let turn = self.write();
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(published));
+        self.published_version.fetch_add(1, Ordering::Release);
+        drop(turn);
+    }
+
+    /// What has been published since the version that is `seen`, which is the new one then.
+    pub(crate) fn published_since(&self, seen: &mut u64) -> Option<Arc<Published>> {
+        let version = self.published_version.load(Ordering::Acquire);
+        if version == *seen {
+            return None;
+        }
+        *seen = version;
+        self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: made by `create`; workers hold the instance, so none of them is left.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        unsafe {
+            (self.pipeline.functions().destroy)(self.raw.as_ptr());
+        }
+    }
+}
+
+/// An executor within its blocks.
+#[derive(Debug)]
+pub(crate) struct ExecutorInside<'a> {
+    // It holds nothing any more before it is said to be outside.
+    _inner: Inside<'a>,
+    _outer: presence::Inside<'a>,
+}
+
+/// Neither workers nor executors are within compiled code.
+struct AllClosed<'a> {
+    _workers: Closed<'a>,
+    instance: &'a Instance,
+}
+
+impl Drop for AllClosed<'_> {
+    fn drop(&mut self) {
+        self.instance.are_executors_closed.store(false, Ordering::Release);
+    }
+}
+
+/// The instance for one operation of the control plane.
+pub(crate) struct Turn<'a> {
+    // Workers go on before the next one has its turn.
+    closed: Option<AllClosed<'a>>,
+    state: MutexGuard<'a, ControlState>,
+    instance: &'a Instance,
+}
+
+impl Turn<'_> {
+    pub(crate) fn parts(&mut self) -> (&mut ControlState, Ops<'_>) {
+        let pipeline = &self.instance.pipeline;
+        // SAFETY: the instance lives as long as the guard, which is borrowed here and holds the lock of the control plane;
+        // the gate is closed, or the guard was made for what workers need not stand still for.
+        #[expect(unsafe_code, reason = "what the operations want is proved here")]
+        let ops = unsafe { Ops::new(self.instance.raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
+        (&mut self.state, ops)
+    }
+}
+
+impl ControlState {
+    fn new(program: &Program, table_size: u64) -> ControlState {
+        let tables = program.tables.iter();
+        let mut profiles = BTreeMap::new();
+        for (_, table) in program.tables.iter() {
+            if let Some(object) = table.implementation {
+                let declared = ir::lookup::get(&program.objects, object);
+                profiles.extend(declared.map(|declared| (number(object), Profile::new(declared))));
+            }
+        }
+        ControlState {
+            tables: tables.map(|(_, table)| TableShape::new(program, table, table_size)).collect(),
+            profiles,
+            value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
+            ports_down: BTreeSet::new(),
+        }
+    }
+}
+
+pub(crate) fn number(object: ObjectId) -> u32 {
+    index(object) as u32
+}
+
+/// Whether layout and program are of one origin, as far as writes rely on it.
+fn check(pipeline: &Pipeline, program: &Program, state: &ControlState) -> Result<(), &'static str> {
+    let layout = pipeline.layout();
+    if layout.tables.len() != program.tables.len()
+        || layout.objects.len() != program.objects.len()
+        || layout.value_sets.len() != program.value_sets.len()
+    {
+        return Err("it has another number of tables, objects or value sets");
+    }
+    for (table, shape) in layout.tables.iter().zip(&state.tables) {
+        let keys = table.keys.len() == shape.keys.len()
+            && table.keys.iter().zip(&shape.keys).all(|(a, b)| a.kind == b.kind && a.value.width == b.width);
+        let actions = table.actions.len() == shape.actions.len()
+            && table.actions.iter().zip(&shape.actions).all(|(a, b)| {
+                a.params.len() == b.widths.len()
+                    && a.params.iter().zip(&b.widths).all(|(value, width)| value.width == *width)
+            });
+        let profile = table.profile == shape.profile.map(number);
+        if !keys || !actions || !profile || table.size != shape.size {
+            return Err("a table has other keys, actions or another size");
+        }
+        // What members do is written in the table's layout.
+        let room = |object: u32| layout.objects.get(object as usize).map_or(0, |object| object.data_bytes);
+        if table.profile.is_some_and(|object| room(object) < table.data_bytes) {
+            return Err("an action profile has no room for the data of a table's actions");
+        }
+    }
+    for (value_set, shape) in layout.value_sets.iter().zip(&state.value_sets) {
+        let fields = value_set.fields.len() == shape.fields.len()
+            && value_set
+                .fields
+                .iter()
+                .zip(&shape.fields)
+                .all(|(a, (kind, width, _))| a.kind == *kind && a.value.width == *width);
+        if !fields || value_set.size != shape.size {
+            return Err("a value set has other fields or another size");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! The native executor: blocks are functions of a compiled program.
+
+use crate::abi::{self, end, request};
+use crate::control::Control;
+use crate::host::read_digests;
+use crate::instance::{BurstPath, Instance, InstanceError, InstanceOptions};
+use crate::load::Pipeline;
+use crate::packet::Packet;
+use crate::state::State;
+use crate::trace::Tracing;
+use crate::values::{decode_u64, encode_u64};
+use crate::worker::Worker;
+use arch::{BlockRole, FieldRole};
+use control::Schema;
+use diagnostics::Span;
+use interp::{Event, Executable, Observer};
+use ir::Program;
+use smol_str::SmolStr;
+use std::ops::Range;
+use std::sync::Arc;
+use target::traffic::Unrunnable;
+use target::{
+    BlockEnd, CloneKind, CloneRequest, Config, Device, Executor, PortState, Preserve, Requests, StopReason,
+    TrafficEvent, UserExtern,
+};
+
+/// Who hears what happens to packets.
+pub trait Listener {
+    /// What the architecture does with a packet.
+    fn traffic(&mut self, event: TrafficEvent<'_>) {
+        let _ = event;
+    }
+
+    /// What the program logs.
+    fn message(&mut self, text: &str) {
+        let _ = text;
+    }
+
+    /// Who hears every step, of code that tells it: what the interpreter would tell.
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        None
+    }
+}
+
+/// Hears nothing.
+impl Listener for () {}
+
+/// An observer of the interpreter's events as one of compiled code; see [`Listener::observer`].
+pub struct Observing<'o>(pub &'o mut dyn Observer);
+
+impl Listener for Observing<'_> {
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        Some(self.0)
+    }
+}
+
+/// Runs blocks with one worker of an instance.
+#[derive(Debug)]
+pub struct Native {
+    pub(crate) worker: Worker,
+    pub(crate) control: Control,
+    program: Arc<Program>,
+    step_budget: u32,
+    /// Of code that tells every step.
+    exe: Option<Arc<Executable>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    #[error("all workers of the instance are in use")]
+    NoWorker,
+    #[error(transparent)]
+    Extern(#[from] externs::OpenError),
+    #[error(transparent)]
+    Unrunnable(#[from] Unrunnable),
+    /// Its steps cannot be told.
+    #[error(transparent)]
+    Executable(#[from] interp::LoadError),
+}
+
+/// A compiled program in a switch of its own, with its control plane. The environment may say how bursts go.
+pub fn native_device(
+    pipeline: Arc<Pipeline>,
+    program: impl Into<Arc<Program>>,
+    schema: impl Into<Arc<Schema>>,
+    config: Config,
+) -> Result<Device<Native>, NativeError> {
+    native_device_on(pipeline, program, schema, config, BurstPath::from_environment())
+}
+
+/// The same, with bursts that go like this.
+pub fn native_device_on(
+    pipeline: Arc<Pipeline>,
+    program: impl Into<Arc<Program>>,
+    schema: impl Into<Arc<Schema>>,
+    config: Config,
+    path: BurstPath,
+) -> Result<Device<Native>, NativeError> {
+    let options =
+        InstanceOptions { n_workers: 1, seed: config.seed, path, table_size: config.load.table_size };
+    let instance = Instance::new(pipeline, program.into(), options)?;
+    let native = Native::new(&instance, config.load.step_budget)?;
+    Ok(Device::new(native, schema, config)?)
+}
+
+impl Native {
+    /// With the next worker that is free.
+    pub fn new(instance: &Arc<Instance>, step_budget: u32) -> Result<Native, NativeError> {
+        let mut worker = instance.take_worker().ok_or(NativeError::NoWorker)?;
+        worker.open_externs()?;
+        let tracing = Tracing::new(instance, step_budget)?;
+        let exe = tracing.as_ref().map(|tracing| Arc::clone(tracing.executable()));
+        if let Some(tracing) = tracing {
+            worker.set_tracing(tracing);
+        }
+        Ok(Native {
+            worker,
+            control: Control::new(Arc::clone(instance)),
+            program: Arc::clone(instance.program()),
+            step_budget,
+            exe,
+        })
+    }
+
+    pub fn instance(&self) -> &Arc<Instance> {
+        self.worker.instance()
+    }
+
+    /// What users supply for extern functions and methods (`type.method`), by name.
+    pub fn supply(&mut self, name: impl Into<SmolStr>, function: UserExtern) {
+        self.worker.supply(name, function);
+    }
+
+    /// The worker, to connect it to executors.
+    pub fn worker_mut(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
+    pub(crate) fn step_budget(&self) -> u32 {
+        self.step_budget
+    }
+
+    fn pipeline(&self) -> &Pipeline {
+        self.worker.instance().pipeline()
+    }
+
+    /// What packets need from their beginning on, for externs to make them longer.
+    fn room(&self) -> usize {
+        if self.pipeline().externs().changes_packets() { externs::PACKET_BYTES_MAX } else { 0 }
+    }
+
+    fn new_state(&self) -> State {
+        State::new(self.pipeline().layout().state_bytes)
+    }
+
+    /// A packet that has been straight through as far as the worker says.
+    pub(crate) fn stopped_packet(&self, bytes: &[u8], cursor_bits: u64) -> Packet {
+        let mut packet =
+            Packet::new(bytes, self.room(), self.worker.stopped_state(), self.worker.raw().steps_left);
+        packet.cursor_bits = cursor_bits;
+        packet
+    }
+
+    pub(crate) fn read_requests(&self) -> Requests {
+        let raw = self.worker.raw().requests;
+        let has = |flag: u32| raw.flags & flag != 0;
+        let digests = match has(request::DIGEST) {
+            true => read_digests(&self.pipeline().layout().calls, self.worker.digests()),
+            false => Vec::new(),
+        };
+        Requests {
+            clone: has(request::CLONE).then(|| CloneRequest {
+                kind: if raw.clone_kind == 1 { CloneKind::Egress } else { CloneKind::Ingress },
+                session: raw.clone_session,
+                preserve: preserve(raw.clone_list),
+            }),
+            resubmit: has(request::RESUBMIT).then(|| preserve(raw.resubmit_list)),
+            recirculate: has(request::RECIRCULATE).then(|| preserve(raw.recirculate_list)),
+            truncate_bytes: has(request::TRUNCATE).then_some(raw.truncate_bytes),
+            drop: match (has(request::DROP), has(request::PASS)) {
+                (true, _) => Some(true),
+                (false, true) => Some(false),
+                (false, false) => None,
+            },
+            digests,
+        }
+    }
+
+    /// What `SD_END_*` says of a block.
+    fn block_end(&mut self, role: BlockRole, how: u32) -> BlockEnd {
+        let stop = |name: &str| BlockEnd::Stopped(StopReason::Extern(name.into()));
+        match how {
+            end::DONE if role == BlockRole::Parser => BlockEnd::Accepted,
+            end::DONE => BlockEnd::Done,
+            end::STEP_BUDGET => BlockEnd::Stopped(StopReason::StepBudget),
+            end::ASSERTION_FAILED => BlockEnd::Stopped(StopReason::AssertionFailed),
+            end::ASSUMPTION_FAILED => stop("assumption_failed"),
+            end::EXTERN_NOT_SUPPLIED => stop("extern_not_supplied"),
+            end::TOO_LONG => stop("too_long"),
+            end::STOPPED_BY_EXTERN => match self.stopped() {
+                Some(reason) => BlockEnd::Stopped(reason),
+                None => stop("stopped_by_extern"),
+            },
+            end::REJECTED.. => BlockEnd::Rejected(how - end::REJECTED),
+            _ => stop("unknown_end"),
+        }
+    }
+
+    /// Why a user's extern has stopped the oldest packet that is not asked for yet.
+    pub(crate) fn stopped(&mut self) -> Option<StopReason> {
+        self.worker.context_mut().stopped.pop_front()
+    }
+
+    pub(crate) fn tell_messages(&mut self, listener: &mut (dyn Listener + '_)) {
+        let messages = &mut self.worker.context_mut().messages;
+        if !messages.is_empty() {
+            std::mem::take(messages).iter().for_each(|text| listener.message(text));
+        }
+    }
+}
+
+fn preserve(list: u32) -> Preserve {
+    if list == abi::NO_FIELD_LIST { Preserve::Nothing } else { Preserve::FieldList(list) }
+}
+
+fn block_number(role: BlockRole) -> u32 {
+    match role {
+        BlockRole::Parser => abi::block::PARSER,
+        BlockRole::VerifyChecksum => abi::block::VERIFY_CHECKSUM,
+        BlockRole::Ingress => abi::block::INGRESS,
+        BlockRole::Egress => abi::block::EGRESS,
+        BlockRole::ComputeChecksum => abi::block::COMPUTE_CHECKSUM,
+        BlockRole::Deparser => abi::block::DEPARSER,
+    }
+}
+
+impl Executor for Native {
+    type Packet = Packet;
+    /// Parts of the state.
+    type Saved = Vec<(Range<usize>, Vec<u8>)>;
+    type Observer<'o> = dyn Listener + 'o;
+
+    fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    fn arrive(&mut self, bytes: &[u8]) -> Packet {
+        Packet::new(bytes, self.room(), self.new_state(), self.step_budget)
+    }
+
+    fn restart(&mut self, packet: &mut Packet) {
+        packet.restart();
+    }
+
+    fn bytes<'p>(&self, packet: &'p Packet) -> &'p [u8] {
+        packet.bytes()
+    }
+
+    fn take_bytes(&mut self, packet: Packet) -> Vec<u8> {
+        packet.bytes().to_vec()
+    }
+
+    fn set_bytes(&mut self, packet: &mut Packet, bytes: Vec<u8>) {
+        packet.set_bytes(&bytes);
+    }
+
+    fn departing(&self, packet: &Packet) -> Vec<u8> {
+        [&packet.emitted, packet.payload()].concat()
+    }
+
+    fn reset_metadata(&mut self, packet: &mut Packet) {
+        let state = packet.state.bytes_mut();
+        for range in &self.pipeline().layout().metadata {
+            if let Some(part) = state.get_mut(range.clone()) {
+                part.fill(0);
+            }
+        }
+    }
+
+    fn field(&self, packet: &Packet, role: FieldRole) -> Option<u64> {
+        let layout = self.pipeline().layout().fields.get(role as usize)?.as_ref()?;
+        Some(decode_u64(layout, packet.state.bytes()))
+    }
+
+    fn set_field(&self, packet: &mut Packet, role: FieldRole, value: u64) {
+        if let Some(Some(layout)) = self.pipeline().layout().fields.get(role as usize) {
+            encode_u64(layout, value, packet.state.bytes_mut());
+        }
+    }
+
+    fn accepted(&self, packet: &Packet) -> Option<bool> {
+        let layout = self.pipeline().layout().accept.as_ref()?;
+        Some(decode_u64(layout, packet.state.bytes()) != 0)
+    }
+
+    fn save(&self, packet: &Packet, preserve: &Preserve) -> Self::Saved {
+        let Preserve::FieldList(index) = preserve else { return Vec::new() };
+        let lists = &self.pipeline().layout().field_lists;
+        let ranges = lists.iter().find(|list| list.index == *index).map(|list| list.ranges.as_slice());
+        let state = packet.state.bytes();
+        let part = |range: &Range<usize>| Some((range.clone(), state.get(range.clone())?.to_vec()));
+        ranges.unwrap_or_default().iter().filter_map(part).collect()
+    }
+
+    fn restore(&self, packet: &mut Packet, saved: &Self::Saved) {
+        let state = packet.state.bytes_mut();
+        for (range, bytes) in saved {
+            if let Some(part) = state.get_mut(range.clone()) {
+                part.copy_from_slice(bytes);
+            }
+        }
+    }
+
+    fn begin_pass(&mut self) {
+        self.worker.begin_pass();
+    }
+
+    fn run(
+        &mut self,
+        role: BlockRole,
+        packet: &mut Packet,
+        now_ns: u64,
+        observer: &mut (dyn Listener + '_),
+    ) -> BlockEnd {
+        if role == BlockRole::Deparser {
+            // Of a program that has none.
+            self.worker.raw_mut().emitted.length = 0;
+        }
+        let block = self.program.block(role);
+        if let Some(block) = block {
+            self.worker.context_mut().begin_trace(block, packet.state.bytes(), observer.observer());
+        }
+        let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
+        packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
+        let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
+        packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
+        let how = self.worker.run_block(block_number(role), packet, now_ns);
+        if role == BlockRole::Deparser {
+            packet.emitted.clear();
+            packet.emitted.extend_from_slice(self.worker.emitted());
+        }
+        let end = self.block_end(role, how);
+        if let Some(block) = block {
+            self.worker.context_mut().end_trace(block, &end, observer.observer());
+        }
+        self.tell_messages(observer);
+        end
+    }
+
+    fn take_requests(&mut self) -> Requests {
+        let requests = self.read_requests();
+        let raw = self.worker.raw_mut();
+        raw.requests = abi::Requests::default();
+        raw.digests.length = 0;
+        requests
+    }
+
+    fn set_port(&mut self, port: u32, state: PortState) {
+        self.control.set_port(port, state);
+    }
+
+    fn tell(&self, observer: &mut (dyn Listener + '_), event: TrafficEvent<'_>) {
+        if let (Some(exe), Some(observer)) = (&self.exe, observer.observer())
+            && observer.listens()
+        {
+            observer.event(exe, Span::NONE, Event::Traffic(event.clone()));
+        }
+        observer.traffic(event);
+    }
+}

@@ -1,0 +1,79 @@
+//! The native executor keeps what its instance keeps: everything is passed on to the control plane's side of it.
+
+use crate::native::Native;
+use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+use target::store::{Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry};
+use target::{EntryHandle, EntryRef, Store, TableError};
+
+/// Methods that do what those of the control plane's side do.
+macro_rules! pass_on {
+    (
+        read { $( fn $read:ident($($read_arg:ident: $read_ty:ty),*) $(-> $read_result:ty)?; )* }
+        write { $( fn $write:ident($($write_arg:ident: $write_ty:ty),*) $(-> $write_result:ty)?; )* }
+    ) => {
+        impl Store for Native {
+            $( fn $read(&self $(, $read_arg: $read_ty)*) $(-> $read_result)? {
+                self.control.$read($($read_arg),*)
+            } )*
+            $( fn $write(&mut self $(, $write_arg: $write_ty)*) $(-> $write_result)? {
+                self.control.$write($($write_arg),*)
+            } )*
+        }
+    };
+}
+
+pass_on! {
+    read {
+        fn find(table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
+        fn entry(table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
+        fn visit_entries(table: TableId, visit: &mut dyn FnMut(StoredEntry));
+        fn default_action(table: TableId) -> Option<Action>;
+        fn direct(table: TableId, entry: EntryRef) -> Option<DirectCells>;
+        fn visit_members(profile: ObjectId, visit: &mut dyn FnMut(u32, Action));
+        fn visit_groups(profile: ObjectId, visit: &mut dyn FnMut(u32, Group));
+        fn value_set(id: ValueSetId) -> Vec<Matches>;
+        fn n_cells(object: ObjectId) -> u64;
+        fn count(counter: ObjectId, index: u64) -> Result<Count, OutOfRange>;
+        fn rates(meter: ObjectId, index: u64) -> Result<Option<MeterRates>, OutOfRange>;
+        fn register(register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange>;
+    }
+    write {
+        fn reserve(table: TableId, n_more: u64);
+        fn insert(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
+        fn insert_many(
+            table: TableId,
+            entries: Vec<NewEntry>,
+            now_ns: u64
+        ) -> Vec<Result<EntryHandle, TableError>>;
+        fn modify(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
+        fn delete(table: TableId, matches: &Matches, priority: i32) -> Result<EntryHandle, TableError>;
+        fn set_default_action(table: TableId, action: Option<Action>) -> Result<(), TableError>;
+        fn set_direct_count(table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError>;
+        fn set_direct_rates(
+            table: TableId,
+            entry: EntryRef,
+            rates: Option<MeterRates>,
+            now_ns: u64
+        ) -> Result<(), TableError>;
+        fn take_expired(now_ns: u64) -> Vec<(TableId, EntryHandle)>;
+        fn insert_member(profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
+        fn modify_member(profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
+        fn delete_member(profile: ObjectId, id: u32) -> Result<(), TableError>;
+        fn insert_group(profile: ObjectId, id: u32, group: Group) -> Result<(), TableError>;
+        fn modify_group(profile: ObjectId, id: u32, group: Group) -> Result<(), TableError>;
+        fn delete_group(profile: ObjectId, id: u32) -> Result<(), TableError>;
+        fn set_value_set(id: ValueSetId, members: Vec<Matches>) -> Result<(), TableError>;
+        fn set_count(counter: ObjectId, index: Option<u64>, count: Count) -> Result<(), OutOfRange>;
+        fn set_rates(
+            meter: ObjectId,
+            index: Option<u64>,
+            rates: Option<MeterRates>,
+            now_ns: u64
+        ) -> Result<(), OutOfRange>;
+        fn set_register(
+            register: ObjectId,
+            index: Option<u64>,
+            leaves: &[Bits]
+        ) -> Result<(), OutOfRange>;
+    }
+}

@@ -1,0 +1,267 @@
+//! What one thread runs packets with.
+
+use crate::abi;
+use crate::asynchronous::ChannelEnd;
+use crate::host::HostContext;
+use crate::instance::{Instance, Published};
+use crate::packet::Packet;
+use crate::state::State;
+use crate::trace::Tracing;
+use externs::{OpenError, Session};
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use target::UserExtern;
+
+/// A worker of an instance, had alone.
+#[derive(Debug)]
+pub struct Worker {
+    /// `host` in it points to `host` here, and that to the context.
+    raw: NonNull<abi::Worker>,
+    number: u32,
+    instance: Arc<Instance>,
+    host: NonNull<abi::Host>,
+    context: NonNull<HostContext>,
+    /// What the control plane has published, as it was with the tables of the last burst or block; `None` once it
+    /// has been taken.
+    newer: Option<Arc<Published>>,
+    seen_version: u64,
+    /// To executors; `raw` has their addresses.
+    pub(crate) channels: Vec<ChannelEnd>,
+    /// Packets that executors have not given back, of blocks whose executor is lost.
+    pub(crate) lost: BTreeMap<usize, u64>,
+}
+
+// SAFETY: whoever has a Worker has alone what its pointers lead to; nothing there belongs to a thread: the functions
+// that users supply are `Send`.
+#[expect(unsafe_code, reason = "raw pointers make it none")]
+unsafe impl Send for Worker {}
+
+impl Worker {
+    /// # Safety
+    ///
+    /// `raw` is a worker of the instance and nobody else uses it until this is dropped.
+    #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
+    pub(crate) unsafe fn new(raw: NonNull<abi::Worker>, number: u32, instance: Arc<Instance>) -> Worker {
+        let context =
+            Box::new(HostContext::new(Arc::clone(instance.pipeline()), instance.program().architecture));
+        let context = NonNull::from(Box::leak(context));
+        let host = Box::new(abi::Host {
+            context: context.as_ptr().cast(),
+            call: Some(crate::host::call),
+            call_batch: Some(crate::host::call_batch),
+            trace: None,
+        });
+        let host = NonNull::from(Box::leak(host));
+        let mut worker = Worker {
+            raw,
+            number,
+            instance,
+            host,
+            context,
+            newer: None,
+            seen_version: 0,
+            channels: Vec::new(),
+            lost: BTreeMap::new(),
+        };
+        worker.raw_mut().host = host.as_ptr();
+        worker
+    }
+
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What users supply for extern functions and methods (`type.method`), by name.
+    pub fn supply(&mut self, name: impl Into<SmolStr>, function: UserExtern) {
+        self.context_mut().user.insert(name.into(), function);
+    }
+
+    /// Opens what externs of the program need in this worker.
+    pub(crate) fn open_externs(&mut self) -> Result<(), OpenError> {
+        let bound = Arc::clone(self.instance.pipeline().externs());
+        let number = self.number;
+        self.context_mut().externs = Session::open(bound, number)?;
+        Ok(())
+    }
+
+    pub(crate) fn raw(&self) -> &abi::Worker {
+        // SAFETY: alive as long as the instance, ours alone; C uses it only during calls that borrow `self` mutably.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        unsafe {
+            self.raw.as_ref()
+        }
+    }
+
+    pub(crate) fn raw_mut(&mut self) -> &mut abi::Worker {
+        // SAFETY: as above.
+        #[expect(unsafe_code, reason = "memory of the compiled program")]
+        unsafe {
+            self.raw.as_mut()
+        }
+    }
+
+    pub(crate) fn context_mut(&mut self) -> &mut HostContext {
+        // SAFETY: leaked from a box in `new`, freed when `self` is dropped; C reaches it through the host only during
+        // calls that borrow `self` mutably.
+        #[expect(unsafe_code, reason = "C has a pointer to it")]
+        unsafe {
+            self.context.as_mut()
+        }
+    }
+
+    /// Hears every step of code that tells it.
+    pub(crate) fn set_tracing(&mut self, tracing: Tracing) {
+        self.context_mut().tracing = Some(tracing);
+        // SAFETY: leaked from a box in `new`, freed when `self` is dropped; C reads it only during calls that borrow
+        // `self` mutably.
+        #[expect(unsafe_code, reason = "C has a pointer to it")]
+        unsafe {
+            self.host.as_mut().trace = Some(crate::trace::trace);
+        }
+    }
+
+    pub(crate) fn raw_ptr(&self) -> *mut abi::Worker {
+        self.raw.as_ptr()
+    }
+
+    /// What C wants to be set before it runs packets.
+    pub(crate) fn prepare(&mut self, step_budget: u32, now_ns: u64) {
+        let context = self.context_mut();
+        context.now_ns = now_ns;
+        context.stopped.clear();
+        let raw = self.raw_mut();
+        raw.now_ns = now_ns;
+        raw.steps_left = step_budget;
+    }
+
+    /// Lets `f` call compiled code with the worker; what the code finds in tables stays until it returns.
+    pub(crate) fn run<T>(&mut self, f: impl FnOnce(*mut abi::Worker) -> T) -> T {
+        let Worker { raw, number, instance, newer, seen_version, .. } = self;
+        let inside = instance.enter(*number);
+        if let Some(published) = instance.published_since(seen_version) {
+            *newer = Some(published);
+        }
+        let result = f(raw.as_ptr());
+        drop(inside);
+        result
+    }
+
+    /// What the control plane has published since the last call, as far as blocks and bursts have seen it.
+    pub(crate) fn take_newer(&mut self) -> Option<Arc<Published>> {
+        self.newer.take()
+    }
+
+    /// Looks at what the control plane has published, without running anything.
+    pub(crate) fn look(&mut self) {
+        if let Some(published) = self.instance.published_since(&mut self.seen_version) {
+            self.newer = Some(published);
+        }
+    }
+
+    /// What the deparser wrote.
+    pub(crate) fn emitted(&self) -> &[u8] {
+        bytes_of(&self.raw().emitted)
+    }
+
+    pub(crate) fn digests(&self) -> &[u8] {
+        bytes_of(&self.raw().digests)
+    }
+
+    /// Nothing is requested, no meter has marked a packet.
+    pub(crate) fn begin_pass(&mut self) {
+        let n_tables = self.instance.pipeline().layout().tables.len();
+        let raw = self.raw_mut();
+        raw.requests = abi::Requests::default();
+        raw.digests.length = 0;
+        if !raw.direct_colours.is_null() {
+            // SAFETY: one byte for each table (rt/sd_abi.h), ours alone.
+            #[expect(unsafe_code, reason = "memory of the compiled program")]
+            unsafe {
+                ptr::write_bytes(raw.direct_colours, 0, n_tables);
+            }
+        }
+    }
+
+    /// Runs one block; gives `SD_END_*`.
+    pub(crate) fn run_block(&mut self, role: u32, packet: &mut Packet, now_ns: u64) -> u32 {
+        let run_block = self.instance.pipeline().functions().run_block;
+        let context = self.context_mut();
+        context.now_ns = now_ns;
+        context.stopped.clear();
+        let raw = self.raw_mut();
+        raw.now_ns = now_ns;
+        raw.steps_left = packet.steps_left;
+        let mut view = packet.view();
+        let state = packet.state.as_mut_ptr();
+        // SAFETY: worker and packet are ours alone, the state has the size and alignment that the program wants
+        // (`State::new`), the packet's bytes and headroom are where the view says, and we are within the gate.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let end = self.run(|worker| unsafe { run_block(role, worker, &mut view, state) });
+        packet.move_to(&view);
+        packet.cursor_bits = view.cursor_bits;
+        packet.steps_left = self.raw().steps_left;
+        end
+    }
+
+    /// Packets straight through; gives how many of them have a verdict.
+    pub(crate) fn process(&mut self, packets: &mut [abi::Packet], step_budget: u32, now_ns: u64) -> usize {
+        let Some(process) = self.instance.pipeline().functions().process else { return 0 };
+        self.prepare(step_budget, now_ns);
+        let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
+        // SAFETY: the worker is ours alone, and so are the packets, whose bytes and headroom are where they say
+        // (`BurstPacket`); we are within the gate.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
+        let done = self.run(|worker| unsafe { process(worker, packets.as_mut_ptr(), n) });
+        (done as usize).min(packets.len())
+    }
+
+    /// A copy of the state that [`process`](Self::process) has stopped with.
+    pub(crate) fn stopped_state(&self) -> State {
+        let layout = self.instance.pipeline().layout();
+        let mut state = State::new(layout.state_bytes);
+        if !self.raw().state.is_null() {
+            // SAFETY: after `process` has stopped for a packet, its state is there, of the program's size; the copy
+            // has that size, too.
+            #[expect(unsafe_code, reason = "memory of the compiled program")]
+            unsafe {
+                ptr::copy_nonoverlapping(
+                    self.raw().state.cast::<u8>(),
+                    state.as_mut_ptr().cast(),
+                    layout.state_bytes,
+                );
+            }
+        }
+        state
+    }
+}
+
+fn bytes_of(buffer: &abi::Buffer) -> &[u8] {
+    if buffer.bytes.is_null() {
+        return &[];
+    }
+    // SAFETY: a buffer of the worker, which is borrowed as long as the result, has this many bytes.
+    #[expect(unsafe_code, reason = "memory of the compiled program")]
+    unsafe {
+        std::slice::from_raw_parts(buffer.bytes, buffer.length as usize)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.disconnect();
+        self.raw_mut().host = ptr::null();
+        // SAFETY: leaked from boxes in `new`; the worker no longer points to the host, and nobody else to the context.
+        #[expect(unsafe_code, reason = "C had pointers to them")]
+        unsafe {
+            drop(Box::from_raw(self.host.as_ptr()));
+            drop(Box::from_raw(self.context.as_ptr()));
+        }
+        self.instance.give_back(self.number);
+    }
+}

@@ -1,0 +1,85 @@
+//! The test programs with their scripts, natively: what the interpreter does is what compiled programs do.
+
+mod common;
+#[path = "common/scripts.rs"]
+mod scripts;
+
+use common::TestDir;
+use control::Schema;
+use diagnostics::render;
+use native::{BuildOptions, Listener, Native, Path as Way, build, native_device};
+use scripts::{Case, cases_in, dirs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{env, fs};
+use target::{Config, Device};
+
+fn cases() -> Vec<Case> {
+    let only = env::var("PROGRAM").ok();
+    let is_wanted = |dir: &&PathBuf| only.as_ref().is_none_or(|only| dir.to_string_lossy().contains(only));
+    // Some of them: `siding stf --engine both tests/programs` runs all.
+    let every = if only.is_some() { 1 } else { 15 };
+    dirs().iter().step_by(every).filter(is_wanted).flat_map(|dir| cases_in(dir)).collect()
+}
+
+fn device(case: &Case, pipeline: &Arc<native::Pipeline>) -> Result<Device<Native>, String> {
+    let schema = Schema::new(&case.runnable.control_plane.p4info).map_err(|e| e.to_string())?;
+    native_device(Arc::clone(pipeline), case.runnable.program.clone(), schema, Config::default())
+        .map_err(|e| e.to_string())
+}
+
+/// What a script finds wrong; `way` is how packets go.
+fn run_script(device: &mut Device<Native>, path: &Path, way: Way) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let parsed = stf::parse(&path.to_string_lossy(), &text);
+    let schema = Arc::clone(&device.entities.schema);
+    let (plan, faults) = stf::resolve(&parsed.script, &schema);
+    let short = |d: &diagnostics::Diagnostic| render::short(d, &parsed.sources);
+    let mut found: Vec<String> =
+        parsed.diagnostics.iter().chain(faults.iter()).filter(|d| d.is_error()).map(short).collect();
+    let mut nobody = ();
+    let device: &mut dyn stf::Device = match way {
+        Way::Straight => &mut stf::Straight::new(device, &mut nobody, &Config::default()),
+        Way::Slow => &mut stf::Driven { device, observer: &mut nobody as &mut dyn Listener },
+    };
+    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, device, &|_, _| None);
+    found.extend(report.faults.iter().map(short));
+    found
+}
+
+#[test]
+fn scripts_hold_natively() {
+    let dir = TestDir::new();
+    let mut faults = Vec::new();
+    let mut n_scripts = 0;
+    for case in cases() {
+        let options = BuildOptions { compile: dir.options(), ..Default::default() };
+        let pipeline = match build(&case.runnable.program, &case.sources, &options) {
+            Ok(pipeline) => pipeline,
+            Err(error) => {
+                let text = error.to_string();
+                faults.push(format!(
+                    "{}: {}",
+                    case.name,
+                    text.lines().take(5).collect::<Vec<_>>().join(" | ")
+                ));
+                continue;
+            }
+        };
+        if !pipeline.messages().is_empty() {
+            faults.push(format!("{}: warnings: {}", case.name, pipeline.messages()));
+        }
+        for script in &case.scripts {
+            n_scripts += 1;
+            for way in [Way::Slow, Way::Straight] {
+                let found = match device(&case, &pipeline) {
+                    Ok(mut device) => run_script(&mut device, script, way),
+                    Err(error) => vec![error],
+                };
+                faults.extend(found.into_iter().map(|fault| format!("{} ({way:?}): {fault}", case.name)));
+            }
+        }
+    }
+    assert!(n_scripts > 0);
+    assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
+}

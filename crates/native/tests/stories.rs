@@ -1,0 +1,266 @@
+//! The stories of the packets of all scripts: compiled code that tells every step tells what the interpreter tells.
+//!
+//! `PROGRAM=name` takes only programs with such a name, `STORIES=all` takes all of them.
+
+mod common;
+#[path = "common/scripts.rs"]
+mod scripts;
+
+use common::TestDir;
+use control::Schema;
+use diagnostics::SourceMap;
+use interp::{Event, Executable, Observer, Story, Teller};
+use native::{BuildOptions, Observing, Trace, build, native_device};
+use scripts::{Case, cases_in, dirs, files, load, root};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::{env, fs};
+use target::{Config, Device, Executor, Store};
+
+/// Of the programs under `tests/programs`; more take too long for every day.
+const EVERY: usize = 6;
+
+fn cases() -> Vec<Case> {
+    let only = env::var("PROGRAM").ok();
+    let is_wanted = |path: &Path| only.as_ref().is_none_or(|only| path.to_string_lossy().contains(only));
+    let all = only.is_some() || env::var("STORIES").is_ok_and(|wanted| wanted == "all");
+    let dirs: Vec<PathBuf> = dirs().into_iter().filter(|dir| is_wanted(dir)).collect();
+    let programs = dirs.iter().step_by(if all { 1 } else { EVERY }).flat_map(|dir| cases_in(dir));
+    let examples = files(&root().join("examples"), "stf");
+    let examples = examples.into_iter().filter(|script| is_wanted(script));
+    let examples = examples.map(|script| load(&script.with_extension("p4"), vec![script.clone()]));
+    programs.chain(examples).collect()
+}
+
+/// One story for each packet that arrives, and for what happens when time passes.
+#[derive(Default)]
+struct Stories<'s> {
+    done: Vec<Story>,
+    current: Option<Teller<'s>>,
+}
+
+#[derive(Clone)]
+struct Shared<'s>(Rc<RefCell<Stories<'s>>>);
+
+impl Observer for Shared<'_> {
+    fn event(&mut self, exe: &Executable, span: diagnostics::Span, event: Event<'_>) {
+        if let Some(teller) = &mut self.0.borrow_mut().current {
+            teller.event(exe, span, event);
+        }
+    }
+}
+
+struct Told<'a, 's> {
+    device: &'a mut dyn stf::Device,
+    sources: &'s SourceMap,
+    stories: Shared<'s>,
+}
+
+impl Told<'_, '_> {
+    fn next(&mut self) {
+        let mut stories = self.stories.0.borrow_mut();
+        let before = stories.current.replace(Teller::new(Some(self.sources)));
+        stories.done.extend(before.map(Teller::finish));
+    }
+}
+
+impl control::Target for Told<'_, '_> {
+    fn write(&mut self, update: &control::Update) -> Result<(), control::Fault> {
+        self.device.write(update)
+    }
+
+    fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {
+        self.device.read(query)
+    }
+}
+
+impl stf::Device for Told<'_, '_> {
+    fn receive(&mut self, burst: &[stf::Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
+        self.next();
+        self.device.receive(burst, sent);
+    }
+
+    fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {
+        self.next();
+        self.device.advance_clock(duration_ns, sent);
+    }
+
+    fn take_digests(&mut self) -> Vec<(control::DigestId, control::Data)> {
+        self.device.take_digests()
+    }
+}
+
+const HEAD: &str = "
+#include <core.p4>
+#include <v1model.p4>
+extern bit<8> mystery(in bit<8> x);
+header h_t { bit<8> f; }
+struct hdr_t { h_t h; }
+struct m_t { bit<8> x; }
+parser P(packet_in b, out hdr_t hdr, inout m_t m, inout standard_metadata_t s) {
+";
+
+const TAIL: &str = "
+}
+control C(inout hdr_t hdr, inout m_t m) { apply {} }
+control E(inout hdr_t hdr, inout m_t m, inout standard_metadata_t s) { apply {} }
+control D(packet_out b, in hdr_t hdr) { apply { b.emit(hdr); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+";
+
+/// The stories of one packet to a program that no script is for: of the interpreter, and of compiled code.
+fn of_one_packet(dir: &TestDir, name: &str, middle: &str) -> [Story; 2] {
+    let path = dir.path.join(format!("{name}.p4"));
+    fs::write(&path, format!("{HEAD}{middle}{TAIL}")).unwrap();
+    let Case { runnable, sources, .. } = load(&path, vec![path.clone()]);
+    let schema = || Schema::new(&runnable.control_plane.p4info).unwrap();
+    let mut expected = Teller::new(Some(&sources));
+    let mut device = interp::interpreter(runnable.program.clone(), schema(), Config::default()).unwrap();
+    device.switch.inject(1, &[7, 8], &mut expected);
+    let pipeline = build(&runnable.program, &sources, &telling(dir)).unwrap();
+    let mut found = Teller::new(Some(&sources));
+    let mut device = native_device(pipeline, runnable.program.clone(), schema(), Config::default()).unwrap();
+    device.switch.inject(1, &[7, 8], &mut Observing(&mut found));
+    [expected.finish(), found.finish()]
+}
+
+/// Steps are counted otherwise in compiled code, see LIMITATIONS.md.
+#[test]
+fn what_never_ends_is_told_as_far_as_stories_go() {
+    let dir = TestDir::new();
+    let middle =
+        "    state start { m.x = m.x + 1; transition select(hdr.h.f) { 1: accept; default: start; } }
+}
+control I(inout hdr_t hdr, inout m_t m, inout standard_metadata_t s) { apply {}";
+    let [expected, found] = of_one_packet(&dir, "endless", middle);
+    assert!(expected.n_left_out > 0 && found.n_left_out > 0);
+    assert_eq!((&found.steps, &found.verdicts), (&expected.steps, &expected.verdicts));
+}
+
+#[test]
+fn calls_that_stop_a_packet_are_told() {
+    let dir = TestDir::new();
+    let middle = |statement: &str| {
+        format!(
+            "    state start {{ b.extract(hdr.h); transition accept; }}
+}}
+control I(inout hdr_t hdr, inout m_t m, inout standard_metadata_t s) {{
+    action a(bit<8> n) {{ m.x = n; {statement} m.x = 9; }}
+    table t {{ key = {{ hdr.h.f: exact; }} actions = {{ a; }} const entries = {{ 7: a(3); }} }}
+    apply {{ t.apply(); s.egress_spec = 1; }}"
+        )
+    };
+    let statements = [
+        ("supplied_by_nobody", "m.x = mystery(hdr.h.f);", "extern_not_supplied"),
+        ("asserted", "assert(hdr.h.f == 8);", "assertion_failed"),
+        ("assumed", "assume(m.x == 4);", "assumption_failed"),
+    ];
+    for (name, statement, reason) in statements {
+        let [expected, found] = of_one_packet(&dir, name, &middle(statement));
+        assert!(format!("{:?}", expected.verdicts).contains(reason), "{name}: {:?}", expected.verdicts);
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+/// What a script makes a device tell, as JSON.
+fn tell<E: Executor + Store>(
+    case: &Case,
+    script: &Path,
+    device: &mut Device<E>,
+    run: impl FnOnce(&mut Device<E>, &mut Shared<'_>, &mut dyn FnMut(&mut dyn stf::Device)),
+) -> Vec<String> {
+    let text = fs::read_to_string(script).unwrap();
+    let parsed = stf::parse(&script.to_string_lossy(), &text);
+    let schema = Arc::clone(&device.entities.schema);
+    let (plan, _) = stf::resolve(&parsed.script, &schema);
+    let stories = Shared(Rc::default());
+    run(device, &mut stories.clone(), &mut |device| {
+        let mut told = Told { device, sources: &case.sources, stories: stories.clone() };
+        stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut told, &|_, _| None);
+        told.next();
+    });
+    let done = std::mem::take(&mut stories.0.borrow_mut().done);
+    done.iter().map(|story| serde_json::to_string(story).unwrap()).collect()
+}
+
+fn interpreted(case: &Case, script: &Path) -> Vec<String> {
+    let schema = Schema::new(&case.runnable.control_plane.p4info).unwrap();
+    let mut device = interp::interpreter(case.runnable.program.clone(), schema, Config::default()).unwrap();
+    let engine = &mut device.switch.executor;
+    let mut supply = |name, function| engine.externs.supply(name, function);
+    externs::supply(&externs::ExternSet::new(), &case.runnable.program, &mut supply).unwrap();
+    tell(case, script, &mut device, |device, observer, run| run(&mut stf::Driven { device, observer }))
+}
+
+fn compiled(case: &Case, script: &Path, pipeline: &Arc<native::Pipeline>) -> Vec<String> {
+    let schema = Schema::new(&case.runnable.control_plane.p4info).unwrap();
+    let program = case.runnable.program.clone();
+    let mut device = native_device(Arc::clone(pipeline), program, schema, Config::default()).unwrap();
+    tell(case, script, &mut device, |device, observer, run| {
+        run(&mut stf::Driven { device, observer: &mut Observing(observer) });
+    })
+}
+
+/// Where two stories part, and the steps there.
+fn difference(expected: &str, found: &str) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let parts = |json: &str| -> Vec<String> {
+        let story: Story = serde_json::from_str(json).unwrap();
+        let steps = story.steps.iter().map(|step| format!("{step:?}"));
+        steps.chain(story.verdicts.iter().map(|verdict| format!("{verdict:?}"))).collect()
+    };
+    let (expected, found) = (parts(expected), parts(found));
+    let n = expected.len().max(found.len());
+    let differs = (0..n).find(|i| expected.get(*i) != found.get(*i)).unwrap_or(n);
+    Some(format!(
+        "at step {differs}\n  interpreter: {:?}\n  compiled:    {:?}",
+        expected.get(differs),
+        found.get(differs)
+    ))
+}
+
+fn telling(dir: &TestDir) -> BuildOptions {
+    let mut options = BuildOptions { compile: dir.options(), ..Default::default() };
+    options.compile.trace = Trace::On;
+    options.generate.trace = true;
+    options
+}
+
+#[test]
+fn compiled_code_tells_the_stories_of_the_interpreter() {
+    let dir = TestDir::new();
+    let (mut faults, mut n_stories) = (Vec::new(), 0);
+    for case in cases() {
+        let pipeline = match build(&case.runnable.program, &case.sources, &telling(&dir)) {
+            Ok(pipeline) => pipeline,
+            Err(error) => {
+                faults.push(format!("{}: {error}", case.name));
+                continue;
+            }
+        };
+        for script in &case.scripts {
+            let (expected, found) = (interpreted(&case, script), compiled(&case, script, &pipeline));
+            n_stories += expected.len();
+            let script = script.file_stem().unwrap_or_default().to_string_lossy();
+            if expected.len() != found.len() {
+                faults.push(format!(
+                    "{}, {script}: {} and {} stories",
+                    case.name,
+                    expected.len(),
+                    found.len()
+                ));
+            }
+            for (i, (expected, found)) in expected.iter().zip(&found).enumerate() {
+                if let Some(what) = difference(expected, found) {
+                    faults.push(format!("{}, {script}, story {i}: {what}", case.name));
+                }
+            }
+        }
+    }
+    assert!(n_stories > 0);
+    assert!(faults.is_empty(), "{}\n{} faults in {n_stories} stories", faults.join("\n"), faults.len());
+}

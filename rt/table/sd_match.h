@@ -1,0 +1,59 @@
+/*
+ * Whether a key matches what an entry or a member of a value set wants.
+ *
+ * Owns: matching of one key with one pair of value and mask, as sd_entry_view has them.
+ */
+#ifndef SD_MATCH_H
+#define SD_MATCH_H
+
+#include "table/sd_index.h"
+
+/* Little-endian integers: <0, 0, >0. */
+SD_INLINE int sd_le_compare(const uint8_t *a, const uint8_t *b, uint32_t n_bytes)
+{
+    if (n_bytes <= 8) {
+        uint64_t x = sd_key_word(a, n_bytes, 0), y = sd_key_word(b, n_bytes, 0);
+        return (x > y) - (x < y);
+    }
+    for (uint32_t i = n_bytes; i-- > 0;)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+SD_LOCAL bool sd_has_range(const struct sd_key_type *keys, uint32_t n_keys)
+{
+    for (uint32_t i = 0; i < n_keys; i++)
+        if (keys[i].match_kind == SD_MATCH_RANGE)
+            return true;
+    return false;
+}
+
+/* Element by element. Not inlined: sizes are not constants here, and compilers warn of those that cannot be. */
+static SD_UNUSED __attribute__((noinline)) bool
+sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys, const uint8_t *key, const uint8_t *value,
+                  const uint8_t *mask)
+{
+    for (uint32_t i = 0; i < n_keys; i++) {
+        uint32_t at = keys[i].value.offset, n = keys[i].value.size_bytes;
+        if (keys[i].match_kind == SD_MATCH_RANGE) {
+            if (sd_le_compare(key + at, value + at, n) < 0 || sd_le_compare(key + at, mask + at, n) > 0)
+                return false;
+        } else if (!sd_key_equal(key + at, value + at, mask + at, n)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `has_range` as sd_has_range says: without ranges the elements are matched together. */
+SD_ALWAYS_INLINE bool sd_matches(const struct sd_key_type *keys, uint32_t n_keys, bool has_range,
+                                 uint32_t key_bytes, const uint8_t *key, const uint8_t *value,
+                                 const uint8_t *mask)
+{
+    if (has_range)
+        return sd_elements_match(keys, n_keys, key, value, mask);
+    return sd_key_equal(key, value, mask, key_bytes);
+}
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * The order in which entries came: from handles to where entries are, and from one entry to the next.
+ *
+ * Owns: struct sd_order. Handles only grow, so what is added comes last. A piece has up to SD_ORDER_PIECE entries one
+ * after the other, whose handles follow one another: 8 bytes for each. When most of what is kept has been removed,
+ * everything moves to pieces that say the handle of each of their entries. Pieces are cut from blocks, which grow with
+ * what is kept, or are as large as somebody who reserves says; all of them are given back together.
+ *
+ * Invariants: pieces are in the order of their handles and none but the last is empty; what an entry is is never 0,
+ * which stands for those that were removed.
+ */
+#ifndef SD_TABLE_ORDER_H
+#define SD_TABLE_ORDER_H
+
+#include "worker/sd_store.h"
+
+#define SD_ORDER_PIECE 256u
+#define SD_ORDER_PIECE_BYTES (SD_ORDER_PIECE * sizeof(uint64_t))
+/* Blocks from this size on are mapped. */
+#define SD_ORDER_MAPPED_BYTES ((size_t)64 << 10)
+
+struct sd_order_piece {
+    /* Of its first entry. */
+    uint64_t handle;
+    uint64_t *entries;
+    /* Of each entry; NULL: they follow one another. */
+    uint64_t *handles;
+    uint32_t n;
+};
+
+struct sd_order_block {
+    uint8_t *bytes;
+    size_t n_bytes;
+};
+
+struct sd_order {
+    struct sd_order_piece *pieces;
+    uint64_t n_pieces, capacity;
+    /* The last one is used up to `block_at`. */
+    struct sd_order_block *blocks;
+    uint64_t n_blocks, blocks_capacity;
+    size_t block_at;
+    size_t n_blocks_bytes;
+    /* Those that are kept, and how many of these are no more. */
+    uint64_t n, n_removed;
+};
+
+SD_LOCAL void sd_order_free(struct sd_order *o)
+{
+    for (uint64_t i = 0; i < o->n_blocks; i++) {
+        if (o->blocks[i].n_bytes < SD_ORDER_MAPPED_BYTES)
+            free(o->blocks[i].bytes);
+        else
+            sd_unmap_large(o->blocks[i].bytes, o->blocks[i].n_bytes);
+    }
+    free(o->blocks);
+    free(o->pieces);
+    memset(o, 0, sizeof *o);
+}
+
+SD_INLINE uint64_t sd_order_bytes(const struct sd_order *o)
+{
+    return o->capacity * sizeof *o->pieces + o->blocks_capacity * sizeof *o->blocks + o->n_blocks_bytes;
+}
+
+SD_INLINE size_t sd_order_block_left(const struct sd_order *o)
+{
+    return o->n_blocks ? o->blocks[o->n_blocks - 1].n_bytes - o->block_at : 0;
+}
+
+/* Makes the last block one of so many bytes; what was left of the one before is lost. NULL when memory is short. */
+SD_LOCAL struct sd_order_block *sd_order_block_new(struct sd_order *o, size_t n_bytes)
+{
+    struct sd_order_block *blocks = sd_reserve(o->blocks, &o->blocks_capacity, o->n_blocks + 1, sizeof *blocks);
+    if (!blocks)
+        return NULL;
+    o->blocks = blocks;
+    uint8_t *bytes = n_bytes < SD_ORDER_MAPPED_BYTES ? malloc(n_bytes) : sd_map_large(n_bytes);
+    if (!bytes)
+        return NULL;
+    blocks += o->n_blocks++;
+    *blocks = (struct sd_order_block){bytes, n_bytes};
+    o->n_blocks_bytes += n_bytes;
+    o->block_at = 0;
+    return blocks;
+}
+
+/* A piece without entries at the end; false when memory is short. */
+SD_LOCAL bool sd_order_extend(struct sd_order *o, bool has_handles)
+{
+    size_t n_bytes = SD_ORDER_PIECE_BYTES * (has_handles ? 2 : 1);
+    struct sd_order_piece *pieces = sd_reserve(o->pieces, &o->capacity, o->n_pieces + 1, sizeof *pieces);
+    if (!pieces)
+        return false;
+    o->pieces = pieces;
+    /* A sixteenth of what there is, in whole pieces. */
+    size_t wanted = sd_round_up(o->n_blocks_bytes / 16, SD_ORDER_PIECE_BYTES);
+    if (sd_order_block_left(o) < n_bytes && !sd_order_block_new(o, wanted < n_bytes ? n_bytes : wanted))
+        return false;
+    uint64_t *words = (uint64_t *)(void *)(o->blocks[o->n_blocks - 1].bytes + o->block_at);
+    o->block_at += n_bytes;
+    pieces[o->n_pieces++] = (struct sd_order_piece){0, words, has_handles ? words + SD_ORDER_PIECE : NULL, 0};
+    return true;
+}
+
+/* Memory for `n` more entries, so that adding them waits for none; false when it is short. */
+SD_LOCAL bool sd_order_reserve_many(struct sd_order *o, uint64_t n)
+{
+    uint64_t n_pieces = n / SD_ORDER_PIECE + 1;
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n_pieces, SD_ORDER_PIECE_BYTES, &n_bytes))
+        return false;
+    struct sd_order_piece *pieces = sd_reserve(o->pieces, &o->capacity, o->n_pieces + n_pieces, sizeof *pieces);
+    if (!pieces)
+        return false;
+    o->pieces = pieces;
+    if (sd_order_block_left(o) >= n_bytes)
+        return true;
+    const struct sd_order_block *block = sd_order_block_new(o, n_bytes);
+    if (block && n_bytes >= SD_ORDER_MAPPED_BYTES)
+        sd_populate(block->bytes, n_bytes);
+    return block != NULL;
+}
+
+/* Room for an entry of this handle; false when memory is short. */
+SD_INLINE bool sd_order_reserve(struct sd_order *o, uint64_t handle)
+{
+    if (o->n_pieces > 0) {
+        const struct sd_order_piece *last = &o->pieces[o->n_pieces - 1];
+        bool follows = last->n == 0 || last->handle + last->n == handle;
+        if (SD_LIKELY(last->n < SD_ORDER_PIECE && !last->handles && follows))
+            return true;
+    }
+    return sd_order_extend(o, false);
+}
+
+/* Of a handle that sd_order_reserve has made room for. */
+SD_INLINE void sd_order_add(struct sd_order *o, uint64_t handle, uint64_t entry)
+{
+    struct sd_order_piece *last = &o->pieces[o->n_pieces - 1];
+    if (last->n == 0)
+        last->handle = handle;
+    last->entries[last->n++] = entry;
+    o->n++;
+}
+
+struct sd_order_at {
+    uint64_t handle;
+    /* 0: behind the last. */
+    uint64_t entry;
+    uint64_t piece;
+    uint32_t i;
+};
+
+SD_INLINE uint64_t sd_order_handle(const struct sd_order_piece *piece, uint32_t i)
+{
+    return piece->handles ? piece->handles[i] : piece->handle + i;
+}
+
+/* The first from this position on that is there. */
+SD_INLINE void sd_order_settle(const struct sd_order *o, struct sd_order_at *at)
+{
+    at->entry = 0;
+    for (; at->piece < o->n_pieces; at->piece++, at->i = 0)
+        for (const struct sd_order_piece *piece = &o->pieces[at->piece]; at->i < piece->n; at->i++)
+            if (piece->entries[at->i]) {
+                at->entry = piece->entries[at->i];
+                at->handle = sd_order_handle(piece, at->i);
+                return;
+            }
+}
+
+SD_INLINE void sd_order_next(const struct sd_order *o, struct sd_order_at *at)
+{
+    at->i++;
+    sd_order_settle(o, at);
+}
+
+/* The entry with the smallest handle that is at least this one. */
+SD_LOCAL struct sd_order_at sd_order_from(const struct sd_order *o, uint64_t handle)
+{
+    /* The last piece that does not begin behind it. */
+    uint64_t low = 0, high = o->n_pieces;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (o->pieces[middle].n > 0 && o->pieces[middle].handle <= handle)
+            low = middle;
+        else
+            high = middle;
+    }
+    struct sd_order_at at = {0, 0, low, 0};
+    if (o->n_pieces > 0 && o->pieces[low].handle < handle) {
+        const struct sd_order_piece *piece = &o->pieces[low];
+        if (!piece->handles) {
+            at.i = handle - piece->handle < piece->n ? (uint32_t)(handle - piece->handle) : piece->n;
+        } else {
+            while (at.i < piece->n && piece->handles[at.i] < handle)
+                at.i++;
+        }
+    }
+    sd_order_settle(o, &at);
+    return at;
+}
+
+/* 0 where there is none. */
+SD_LOCAL uint64_t sd_order_get(const struct sd_order *o, uint64_t handle)
+{
+    struct sd_order_at at = sd_order_from(o, handle);
+    return at.entry && at.handle == handle ? at.entry : 0;
+}
+
+/* Of an entry that is there. */
+SD_LOCAL void sd_order_change(struct sd_order *o, uint64_t handle, uint64_t entry)
+{
+    struct sd_order_at at = sd_order_from(o, handle);
+    o->pieces[at.piece].entries[at.i] = entry;
+}
+
+/* Leaves out what was removed; without memory everything stays. */
+SD_LOCAL void sd_order_compact(struct sd_order *o)
+{
+    struct sd_order packed = {0};
+    for (struct sd_order_at at = sd_order_from(o, 0); at.entry; sd_order_next(o, &at)) {
+        bool is_full = packed.n % SD_ORDER_PIECE == 0;
+        if (is_full && !sd_order_extend(&packed, true)) {
+            sd_order_free(&packed);
+            return;
+        }
+        struct sd_order_piece *last = &packed.pieces[packed.n_pieces - 1];
+        if (last->n == 0)
+            last->handle = at.handle;
+        last->handles[last->n] = at.handle;
+        last->entries[last->n++] = at.entry;
+        packed.n++;
+    }
+    sd_order_free(o);
+    *o = packed;
+}
+
+/* Of an entry that is there. */
+SD_LOCAL void sd_order_remove(struct sd_order *o, uint64_t handle)
+{
+    struct sd_order_at at = sd_order_from(o, handle);
+    o->pieces[at.piece].entries[at.i] = 0;
+    o->n_removed++;
+    if (o->n_removed > o->n - o->n_removed + SD_ORDER_PIECE)
+        sd_order_compact(o);
+}
+
+#endif

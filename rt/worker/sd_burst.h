@@ -1,0 +1,183 @@
+/*
+ * Bursts from segment to segment: packets that wait for a table's memory.
+ *
+ * Generated code runs each packet of a burst up to the table where it has to wait, asks for the memory, stores in the
+ * packet's context what is read again, and takes the next packet; then those that wait there go on, in the order
+ * in which they arrived. Such a place is a point. Contexts are an array of the worker, a point's waiting packets
+ * a set of positions: nothing is allocated and no stack is kept.
+ *
+ * Owns: what a packet keeps of its worker while others run: requests, digests, and which buffers fell short.
+ */
+#ifndef SD_BURST_H
+#define SD_BURST_H
+
+#include "base/sd_buffer.h"
+#include "worker/sd_store.h"
+#include "table/sd_table.h"
+
+/* Packets of a burst, as many as a set has bits. */
+#define SD_BURST 64u
+
+/*
+ * Of programs whose states do not stay in registers so many at once: what they keep has to stay near, too, and each of
+ * their stages takes longer than memory does.
+ */
+#define SD_BURST_LARGE 16u
+
+/* How far ahead of a packet's turn its bytes are asked for. */
+#define SD_PREFETCH_PACKETS 6
+
+/* Digests and emitted bytes of the packets of a burst. */
+#define SD_KEPT_BYTES_MAX (1u << 30)
+
+/* What becomes of a packet where a piece of its way ends. */
+enum sd_next {
+    SD_GOES_ON,
+    /* Has a verdict. */
+    SD_ENDED,
+    /* Has one, and goes on at the host. */
+    SD_LEAVES,
+    /* Is not as most packets are: runs the rest of its way where less is taken for granted. */
+    SD_ODD,
+    /* At the point with this number, and so on. */
+    SD_WAITS
+};
+
+/* How the code of a block ends where its packet waits at a point: this and the point's number. No enum sd_end. */
+#define SD_END_WAITS 0x20000u
+
+/* What a packet keeps of the worker. */
+struct sd_kept {
+    struct sd_requests requests;
+    uint32_t failed;
+    /* Its digests, or what was emitted for it, in `worker->kept`. */
+    uint32_t bytes_at;
+    uint32_t n_bytes;
+};
+
+/* Whether a burst goes in stages whatever the tables hold: as it is told, or because it has been begun so. */
+SD_INLINE bool sd_burst_must_wait(const struct sd_worker *w)
+{
+    uint32_t path = w->instance->path;
+    return w->n_burst_left || path == SD_PATH_BURSTS || path == SD_PATH_MIXED;
+}
+
+/* Whether a burst goes in stages; otherwise packet by packet, which costs less where nothing has to be waited for. */
+SD_INLINE bool sd_burst_waits(const struct sd_worker *w, uint32_t n_points)
+{
+    const struct sd_instance *instance = w->instance;
+    uint64_t n_near = n_points * SD_NEAR_BYTES;
+    return sd_burst_must_wait(w) ||
+           (instance->path == SD_PATH_AUTO && __atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_near);
+}
+
+/* The same of large programs, which wait only for those of these tables that are far. */
+SD_INLINE bool sd_burst_waits_for(const struct sd_worker *w, const uint16_t *tables, uint32_t n_tables)
+{
+    if (sd_burst_must_wait(w))
+        return true;
+    for (uint32_t i = 0; w->instance->path == SD_PATH_AUTO && i < n_tables; i++)
+        if (sd_table_is_far(w, tables[i]))
+            return true;
+    return false;
+}
+
+SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const struct sd_buffer *from, uint32_t flag)
+{
+    kept->bytes_at = w->kept.length;
+    kept->n_bytes = 0;
+    if (!sd_buffer_reserve(&w->kept, from->length, SD_KEPT_BYTES_MAX)) {
+        kept->failed |= flag;
+        return;
+    }
+    if (from->length > 0)
+        memcpy(w->kept.bytes + w->kept.length, from->bytes, from->length);
+    w->kept.length += from->length;
+    kept->n_bytes = from->length;
+}
+
+SD_COLD void sd_take_back_bytes(struct sd_worker *w, const struct sd_kept *kept, struct sd_buffer *to,
+                                uint32_t flag)
+{
+    to->length = 0;
+    if (!sd_buffer_reserve(to, kept->n_bytes, SD_KEPT_BYTES_MAX)) {
+        w->failed |= flag;
+        return;
+    }
+    if (kept->n_bytes > 0)
+        memcpy(to->bytes, w->kept.bytes + kept->bytes_at, kept->n_bytes);
+    to->length = kept->n_bytes;
+}
+
+/* The packet stops for a while. */
+SD_INLINE void sd_keep(struct sd_worker *w, struct sd_kept *kept)
+{
+    kept->requests.flags = w->requests.flags;
+    kept->failed = w->failed;
+    if (SD_UNLIKELY(w->requests.flags)) {
+        kept->requests = w->requests;
+        if (w->requests.flags & SD_REQUEST_DIGEST)
+            sd_keep_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
+    }
+}
+
+/* The packet goes on. */
+SD_INLINE void sd_take_back(struct sd_worker *w, const struct sd_kept *kept)
+{
+    w->requests.flags = kept->requests.flags;
+    w->failed = kept->failed;
+    w->digests.length = 0;
+    if (SD_UNLIKELY(kept->requests.flags)) {
+        w->requests = kept->requests;
+        if (kept->requests.flags & SD_REQUEST_DIGEST)
+            sd_take_back_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
+    }
+}
+
+/* A packet whose way ends here, for now: the host has it when those before it have theirs. */
+SD_COLD uint32_t sd_leave(struct sd_worker *w, const struct sd_packet *p, struct sd_kept *kept, void *to,
+                          const void *state, size_t state_bytes)
+{
+    sd_keep(w, kept);
+    if (p->verdict == SD_VERDICT_NO_HEADROOM)
+        sd_keep_bytes(w, kept, &w->emitted, SD_FAILED_EMIT);
+    else if (state_bytes)
+        memcpy(to, state, state_bytes);
+    return SD_LEAVES;
+}
+
+/*
+ * Gives the host the next packet that goes on there; false when none is left. `n_done` is how many packets of the
+ * burst are done by then.
+ */
+SD_LOCAL bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
+                                         const struct sd_kept *kept, const void *states, size_t state_bytes,
+                                         uint32_t *n_done)
+{
+    uint32_t n_left = w->n_burst_left < n ? w->n_burst_left : n;
+    uint32_t first = w->leaving ? (uint32_t)__builtin_ctzll(w->leaving) : SD_BURST;
+    if (first - w->burst_at >= n_left) {
+        *n_done = n_left;
+        w->n_burst_left = 0;
+        w->leaving = 0;
+        return false;
+    }
+    struct sd_packet *p = &packets[first - w->burst_at];
+    *n_done = first - w->burst_at + 1;
+    w->leaving &= w->leaving - 1;
+    w->burst_at = first + 1;
+    w->n_burst_left -= *n_done;
+    sd_take_back(w, &kept[first]);
+    if (p->verdict == SD_VERDICT_NO_HEADROOM)
+        sd_take_back_bytes(w, &kept[first], &w->emitted, SD_FAILED_EMIT);
+    else if (state_bytes)
+        memcpy(w->state, (const uint8_t *)states + first * state_bytes, state_bytes);
+    if (SD_UNLIKELY(w->failed)) {
+        w->failed = 0;
+        p->verdict = SD_VERDICT_DROP;
+        p->drop = SD_DROP_TOO_LONG;
+    }
+    return true;
+}
+
+#endif
