@@ -9,7 +9,7 @@ use std::{env, fs};
 /// Prints sizes, alignments and offsets, one line each, and the numbers that both sides know by name.
 fn c_text() -> String {
     let mut out = String::from(
-        "#include \"sd_abi.h\"\n#include \"sd_trace.h\"\n#include <stdio.h>\nint main(void)\n{\n",
+        "#include \"sd_abi.h\"\n#include \"worker/sd_trace.h\"\n#include <stdio.h>\nint main(void)\n{\n",
     );
     for layout in LAYOUTS {
         let name = layout.c_name;

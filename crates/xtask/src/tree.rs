@@ -29,7 +29,7 @@ impl Tree {
                 let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
                 if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
                     folders.push((entry.path(), format!("{path}/")));
-                } else if kind.is_file() {
+                } else if kind.is_file() && !NOT_OURS.contains(&name.as_str()) {
                     // What is not UTF-8 is not text.
                     if let Ok(text) = std::fs::read_to_string(entry.path()) {
                         files.push(File { path, text });
