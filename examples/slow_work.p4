@@ -1,7 +1,7 @@
 // Work that takes thousands of cycles, for some packets: another core does it, and this one goes on with the others.
 // Here it is P4 code, a loop; it could be a call of an extern as well.
 //
-//   siding stf examples/slow_work.p4 examples/slow_work.stf --engine both
+//   siding stf examples/slow_work.p4 examples/slow_work.stf --backend both
 //   siding switch examples/slow_work.p4 -i 0@veth0 -i 1@veth1      asynchronous
 //   siding switch ... --async inline                                the worker does it itself
 #include <core.p4>

@@ -52,14 +52,14 @@ enum sd_match_kind {
 };
 
 /* How entries of a table are found: follows from its keys, see sd_table.h. */
-enum sd_engine {
+enum sd_lookup_structure {
     /* The table finds out itself. */
-    SD_ENGINE_ANY,
-    SD_ENGINE_NONE,
-    SD_ENGINE_EXACT,
-    SD_ENGINE_LPM,
-    SD_ENGINE_RANKED,
-    SD_ENGINE_DIRECT
+    SD_STRUCTURE_ANY,
+    SD_STRUCTURE_NONE,
+    SD_STRUCTURE_EXACT,
+    SD_STRUCTURE_LPM,
+    SD_STRUCTURE_TERNARY,
+    SD_STRUCTURE_DIRECT
 };
 
 /* How packets go through the program: see sd_burst.h. */
@@ -144,7 +144,7 @@ struct sd_table_type {
     uint32_t direct_meter_unit;
     /* Some entry of the program leaves out an exact key: no hashing. */
     uint32_t has_wildcards;
-    /* enum sd_engine */
+    /* enum sd_lookup_structure */
     uint32_t engine;
     /* Entries may expire. */
     uint32_t has_idle_timeout;
@@ -312,7 +312,7 @@ struct sd_host {
     uint32_t (*call)(void *context, struct sd_worker *worker, struct sd_packet *packet, uint32_t call,
                      uint8_t *args, uint8_t *result);
     /* The same for `n` calls with this number, whose values the extern may be given together; what comes of each is as if
-       they had been called one after the other. There wherever the host sets `batch` of struct sd_async_way. */
+       they had been called one after the other. There wherever the host sets `batch` of struct sd_offload_policy. */
     void (*call_batch)(void *context, struct sd_worker *worker, uint32_t call, struct sd_host_call *calls, uint32_t n);
     /* Of code that was compiled with -DSD_TRACE: see sd_trace.h. */
     void (*trace)(void *context, struct sd_worker *worker, struct sd_packet *packet, void *state,
@@ -368,7 +368,7 @@ struct sd_worker {
     uint32_t burst_at;
     uint32_t n_burst_left;
     /* Of each asynchronous block. */
-    struct sd_async_way *async_ways;
+    struct sd_offload_policy *async_ways;
     /* Whether packets may wait for executors: only those that go straight through. */
     uint32_t may_suspend;
     /* The packet that is about to wait. */
@@ -445,7 +445,7 @@ struct sd_async_choice {
 
 /* How one worker treats one asynchronous block, and what it has counted. The host sets `channel` and `capacity` while
    nothing is under way, `full`, and `mode` unless it is chosen, between bursts. */
-struct sd_async_way {
+struct sd_offload_policy {
     struct sd_channel *channel;
     uint32_t mode;
     uint32_t full;
@@ -552,14 +552,14 @@ struct sd_meter_rates {
 #define SD_DEFAULT_ENTRY UINT64_MAX
 
 /* What can be done with a table while workers run packets. */
-enum sd_beside {
+enum sd_concurrent_op {
     /* find, get, next */
-    SD_BESIDE_READ = 1,
+    SD_CONCURRENT_READ = 1,
     /* insert, insert_batch, reserve */
-    SD_BESIDE_INSERT = 2,
-    SD_BESIDE_MODIFY = 4,
-    SD_BESIDE_REMOVE = 8,
-    SD_BESIDE_EXPIRE = 16
+    SD_CONCURRENT_INSERT = 2,
+    SD_CONCURRENT_MODIFY = 4,
+    SD_CONCURRENT_REMOVE = 8,
+    SD_CONCURRENT_EXPIRE = 16
 };
 
 /*
@@ -567,7 +567,7 @@ enum sd_beside {
  * operations on a table that `table_beside` names.
  */
 struct sd_control_ops {
-    /* Of enum sd_beside; always the same. Found values are of a moment between the begin and the end of the call. */
+    /* Of enum sd_concurrent_op; always the same. Found values are of a moment between the begin and the end of the call. */
     uint32_t (*table_beside)(struct sd_instance *, uint32_t table);
     uint32_t (*table_insert)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,
                              uint64_t now_ns, uint64_t *handle);

@@ -42,7 +42,7 @@ static void choose(enum way which)
     static const uint32_t modes[N_WAYS] = {[WAY_WAIT] = SD_ASYNC_WAIT,
                                            [WAY_SUSPEND] = SD_ASYNC_SUSPEND,
                                            [WAY_DROP] = SD_ASYNC_SUSPEND};
-    struct sd_async_way *way = &worker->async_ways[0];
+    struct sd_offload_policy *way = &worker->async_ways[0];
     set_way(modes[which], CAPACITY);
     memset(&way->choice, 0, sizeof way->choice);
     way->choice.is_on = which == WAY_AUTO;
@@ -66,7 +66,7 @@ struct outcome {
 static struct outcome run_for(struct source *s, enum way which, double gap, uint64_t cycles)
 {
     struct sd_packet packets[BURST];
-    struct sd_async_way *way = &worker->async_ways[0];
+    struct sd_offload_policy *way = &worker->async_ways[0];
     uint32_t n_back;
     uint64_t n_taken = 0, n_lost = 0, n_dropped = way->n_dropped;
     uint64_t n_blocks = sd_choice_blocks(way) + way->n_dropped;
@@ -150,7 +150,7 @@ static bool rates(const struct grid *grid)
 static bool drops(const struct grid *grid)
 {
     static struct source s;
-    struct sd_async_way *way = &executor->async_ways[0];
+    struct sd_offload_policy *way = &executor->async_ways[0];
     for (size_t i = 0; i < grid->n_shares; i++)
         for (size_t k = 0; k < grid->n_costs; k++) {
             double runs[RUNS_MAX], dropped[RUNS_MAX], expected[RUNS_MAX];
@@ -220,7 +220,7 @@ static bool lossless_rates(const struct grid *grid)
 static double follow(struct source *s, uint32_t cost, uint32_t wanted, uint64_t cycles)
 {
     struct sd_packet packets[BURST];
-    struct sd_async_way *way = &worker->async_ways[0];
+    struct sd_offload_policy *way = &worker->async_ways[0];
     uint32_t n_back;
     if (!fill(N_FLOWS / 2, cost))
         return 0;
@@ -246,7 +246,7 @@ static bool steps(const struct grid *grid)
 {
     static struct source s;
     struct sd_packet packets[BURST];
-    struct sd_async_way *way = &worker->async_ways[0];
+    struct sd_offload_policy *way = &worker->async_ways[0];
     double up[RUNS_MAX], down[RUNS_MAX];
     uint64_t n_lost = 0;
     for (size_t r = 0; r < grid->n_runs; r++) {

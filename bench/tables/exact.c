@@ -95,7 +95,7 @@ static __attribute__((noinline)) double look_up(const struct sd_exact *t, enum h
                 for (size_t i = 0; i < PEER_BURST; i++)
                     probes[i] = sd_exact_start(t, shape, pointers[i]);
                 for (size_t i = 0; i < PEER_BURST; i++)
-                    sd_exact_approach(shape, &probes[i]);
+                    sd_exact_prefetch_entry(shape, &probes[i]);
                 for (size_t i = 0; i < PEER_BURST; i++)
                     n_found += sd_exact_finish(t, shape, pointers[i], &probes[i]) != NULL;
                 break;

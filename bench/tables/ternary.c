@@ -120,7 +120,7 @@ static struct changes change(struct sd_ternary *t, struct sd_epochs *epochs, con
             if (sd_ternary_remove(t, slot) == SD_OK)
                 in_stretch[n_out++] = slot;
         }
-        sd_epoch_pass(epochs, 0);
+        sd_epoch_quiesce(epochs, 0);
         double between = peer_thread_cycles();
         removes[n_stretches] = (between - begin) / n_out;
         for (uint32_t i = 0; i < n_out; i++)
@@ -168,11 +168,11 @@ static void measure(enum acl_kind kind, uint32_t n, size_t n_runs)
         struct sd_ternary t;
         if (!sd_epochs_init(&epochs, 1) || !sd_ternary_init(&t, keys, 5, sizeof(struct tuple), &epochs, run))
             exit(1);
-        sd_epoch_pass(&epochs, 0);
+        sd_epoch_quiesce(&epochs, 0);
         double begin = peer_thread_cycles();
         for (uint32_t i = 0; i < n; i++) {
             insert(&t, &rules[i], i);
-            sd_epoch_pass(&epochs, 0);
+            sd_epoch_quiesce(&epochs, 0);
         }
         loaded[run] = (peer_thread_cycles() - begin) / n;
         load_s = loaded[run] * n / peer_tsc_ghz() / 1e9;

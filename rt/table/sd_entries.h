@@ -118,7 +118,7 @@ SD_LOCAL void sd_prefix_mask(uint8_t *value, uint32_t width_bits, uint32_t n)
         value[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
-SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
+SD_LOCAL void sd_table_choose_structure(struct sd_table *t)
 {
     const struct sd_table_type *type = t->type;
     uint32_t n_lpm = 0;
@@ -142,11 +142,11 @@ SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
     }
     t->has_range = sd_has_range(type->keys, type->n_keys);
     if (type->n_keys == 0)
-        t->engine = SD_ENGINE_NONE;
+        t->engine = SD_STRUCTURE_NONE;
     else if (!t->has_priority && n_lpm <= 1 && !type->has_wildcards)
-        t->engine = n_lpm ? SD_ENGINE_LPM : sd_direct_bits(type) ? SD_ENGINE_DIRECT : SD_ENGINE_EXACT;
+        t->engine = n_lpm ? SD_STRUCTURE_LPM : sd_direct_bits(type) ? SD_STRUCTURE_DIRECT : SD_STRUCTURE_EXACT;
     else
-        t->engine = SD_ENGINE_RANKED;
+        t->engine = SD_STRUCTURE_TERNARY;
     /* Laid out with what every packet reads first. */
     bool has_masks = !is_exact || type->has_wildcards;
     size_t at = sizeof(struct sd_entry);
@@ -166,7 +166,7 @@ SD_LOCAL void sd_table_choose_engine(struct sd_table *t)
 /* Bytes of an entry that packets touch, about. */
 SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
 {
-    if (t->engine != SD_ENGINE_EXACT)
+    if (t->engine != SD_STRUCTURE_EXACT)
         return t->entry_bytes;
     uint32_t beside = sd_exact_entry_bytes(sd_table_shape(t->type, t->type->key_bytes));
     return beside + (sd_table_uses_entries(t->type) ? t->entry_bytes : 0);
@@ -184,8 +184,8 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
     for (uint32_t i = 0; i < type->n_actions; i++)
         if (type->actions[i].data_bytes > t->data_bytes)
             t->data_bytes = type->actions[i].data_bytes;
-    sd_table_choose_engine(t);
-    t->n_near = SD_NEAR_BYTES_LARGE / sd_touched_bytes(t);
+    sd_table_choose_structure(t);
+    t->n_entries_cached_max = SD_CACHED_BYTES_LARGE / sd_touched_bytes(t);
     /* Masks have secrets of their own. */
     size_t n_secrets = 2 * SD_N_SECRETS(type->key_bytes);
     t->secrets = calloc(n_secrets, sizeof *t->secrets);
@@ -201,20 +201,20 @@ SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type
         else
             sd_prefix_mask(t->ones + value->offset, value->width_bits, value->width_bits);
     }
-    if (t->engine == SD_ENGINE_EXACT) {
+    if (t->engine == SD_STRUCTURE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, type->key_bytes);
-        t->is_lean = sd_table_can_be_lean(type);
+        t->entries_are_inline = sd_table_can_be_inline(type);
         t->exact_value = calloc(1, sd_round_up(shape.value_bytes, sizeof(uint64_t)));
         return t->data_bytes == type->data_bytes && t->exact_value &&
                sd_exact_init(&t->exact, shape, seed, UINT64_MAX, epochs);
     }
-    if (t->engine == SD_ENGINE_DIRECT) {
+    if (t->engine == SD_STRUCTURE_DIRECT) {
         t->direct = calloc((size_t)1 << sd_direct_bits(type), sizeof(struct sd_entry *));
         return t->direct;
     }
-    if (t->engine == SD_ENGINE_RANKED)
+    if (t->engine == SD_STRUCTURE_TERNARY)
         return sd_ternary_init(&t->ternary, type->keys, type->n_keys, type->key_bytes, epochs, seed);
-    if (t->engine != SD_ENGINE_LPM)
+    if (t->engine != SD_STRUCTURE_LPM)
         return true;
     if (sd_lpm_is_joined(type))
         return sd_lpm_init(&t->lpm, sd_lpm_exact_bits(type) + t->lpm_key->value.width_bits, epochs);
@@ -241,10 +241,10 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
         free(t->chunks[i].entries);
         free(t->chunks[i].counts);
     }
-    if (t->engine == SD_ENGINE_EXACT)
+    if (t->engine == SD_STRUCTURE_EXACT)
         sd_exact_free(&t->exact);
     sd_lpm_free(&t->lpm);
-    if (t->engine == SD_ENGINE_RANKED)
+    if (t->engine == SD_STRUCTURE_TERNARY)
         sd_ternary_free(&t->ternary);
     free(t->exact_value);
     free(t->direct);
@@ -308,9 +308,9 @@ SD_LOCAL uint64_t sd_prefix_hash(const struct sd_table *t, const struct sd_prefi
 SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct sd_entry_view *view)
 {
     uint32_t n = t->type->key_bytes, slot;
-    if (t->engine == SD_ENGINE_DIRECT)
+    if (t->engine == SD_STRUCTURE_DIRECT)
         return t->direct[sd_direct_index(t->type, view->value, n)];
-    if (t->engine == SD_ENGINE_EXACT) {
+    if (t->engine == SD_STRUCTURE_EXACT) {
         struct sd_exact_value value;
         const uint8_t *at = sd_exact_find(&t->exact, sd_table_shape(t->type, n), view->value);
         if (!at)
@@ -318,7 +318,7 @@ SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct s
         memcpy(&value, at, sizeof value);
         return sd_entry_at(t, value.slot);
     }
-    if (t->engine == SD_ENGINE_LPM) {
+    if (t->engine == SD_STRUCTURE_LPM) {
         uint32_t length = sd_prefix_bits(t, view->mask);
         if (length > t->lpm_key->value.width_bits)
             return NULL;
@@ -340,7 +340,7 @@ SD_LOCAL struct sd_entry *sd_entry_find(const struct sd_table *t, const struct s
                 sd_key_equal(view->value, sd_entry_value(t, e), prefix->mask, n))
                 return e;
         }
-    } else if (t->engine == SD_ENGINE_RANKED) {
+    } else if (t->engine == SD_STRUCTURE_TERNARY) {
         uint64_t hash = sd_identity_hash(t, view->value, view->mask, view->priority);
         uint32_t at = (uint32_t)hash;
         while ((slot = sd_index_next(&t->identities, hash, &at)) != SD_NO_SLOT) {
@@ -450,10 +450,10 @@ SD_LOCAL bool sd_table_reserve_one(struct sd_table *t, uint32_t prefix_bits)
 {
     if (!sd_table_reserve_slot(t))
         return false;
-    if (t->engine == SD_ENGINE_RANKED)
+    if (t->engine == SD_STRUCTURE_TERNARY)
         return sd_index_reserve(&t->identities);
     /* They have room, or make it when they insert. */
-    if (t->engine == SD_ENGINE_DIRECT || t->engine == SD_ENGINE_EXACT || sd_lpm_is_joined(t->type))
+    if (t->engine == SD_STRUCTURE_DIRECT || t->engine == SD_STRUCTURE_EXACT || sd_lpm_is_joined(t->type))
         return true;
     struct sd_prefix *prefix = t->by_length[prefix_bits];
     if (!prefix) {
@@ -499,28 +499,28 @@ SD_LOCAL const uint8_t *sd_exact_value_of(const struct sd_table *t, const struct
 }
 
 /* The entry leads somewhere else; no worker runs packets. */
-SD_LOCAL uint32_t sd_engine_update(struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL uint32_t sd_structure_update(struct sd_table *t, const struct sd_entry *e)
 {
-    if (t->engine != SD_ENGINE_EXACT)
+    if (t->engine != SD_STRUCTURE_EXACT)
         return SD_OK;
     struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
     return sd_exact_overwrite(&t->exact, shape, sd_entry_value(t, e), sd_exact_value_of(t, e));
 }
 
 /* Makes the entry known to its engine; what sd_table_reserve_one has made room for does not fail. */
-SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
+SD_LOCAL uint32_t sd_structure_add(struct sd_table *t, struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
-    if (t->engine == SD_ENGINE_DIRECT) {
+    if (t->engine == SD_STRUCTURE_DIRECT) {
         struct sd_entry **at = &t->direct[sd_direct_index(t->type, value, t->type->key_bytes)];
         __atomic_store_n(at, e, __ATOMIC_RELEASE);
         return SD_OK;
     }
-    if (t->engine == SD_ENGINE_EXACT) {
+    if (t->engine == SD_STRUCTURE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
         return sd_exact_insert(&t->exact, shape, value, sd_exact_value_of(t, e));
     }
-    if (t->engine == SD_ENGINE_RANKED) {
+    if (t->engine == SD_STRUCTURE_TERNARY) {
         const uint8_t *mask = sd_entry_mask(t, e);
         uint32_t status = sd_ternary_insert(&t->ternary, value, mask, sd_entry_rank(t, e), e->slot);
         if (status != SD_OK)
@@ -545,17 +545,17 @@ SD_LOCAL uint32_t sd_engine_add(struct sd_table *t, struct sd_entry *e)
 }
 
 /* SD_OK, or SD_NO_MEMORY where the engine takes memory to give some back: then nothing has changed. */
-SD_LOCAL uint32_t sd_engine_remove(struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL uint32_t sd_structure_remove(struct sd_table *t, const struct sd_entry *e)
 {
     const uint8_t *value = sd_entry_value(t, e);
-    if (t->engine == SD_ENGINE_DIRECT) {
+    if (t->engine == SD_STRUCTURE_DIRECT) {
         struct sd_entry **at = &t->direct[sd_direct_index(t->type, value, t->type->key_bytes)];
         __atomic_store_n(at, NULL, __ATOMIC_RELEASE);
         return SD_OK;
     }
-    if (t->engine == SD_ENGINE_EXACT)
+    if (t->engine == SD_STRUCTURE_EXACT)
         return sd_exact_remove(&t->exact, sd_table_shape(t->type, t->type->key_bytes), value);
-    if (t->engine == SD_ENGINE_RANKED) {
+    if (t->engine == SD_STRUCTURE_TERNARY) {
         sd_index_remove(&t->identities, sd_identity_hash(t, value, sd_entry_mask(t, e), e->priority), e->slot);
         return sd_ternary_remove(&t->ternary, e->slot);
     }
@@ -605,7 +605,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
 {
     uint32_t n = t->type->key_bytes;
     uint32_t prefix_bits = sd_prefix_bits(t, view->mask);
-    if (t->engine == SD_ENGINE_LPM && prefix_bits > t->lpm_key->value.width_bits)
+    if (t->engine == SD_STRUCTURE_LPM && prefix_bits > t->lpm_key->value.width_bits)
         return SD_OUT_OF_RANGE;
     if (!sd_table_reserve_one(t, prefix_bits))
         return SD_NO_MEMORY;
@@ -625,7 +625,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
     for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
         *sd_entry_count(t, e, i) = (struct sd_count){0, 0};
     sd_target_set(t, e, view, target);
-    status = sd_engine_add(t, e);
+    status = sd_structure_add(t, e);
     if (status != SD_OK) {
         sd_target_drop(e);
         sd_slot_give_back(t, e);
@@ -646,7 +646,7 @@ SD_LOCAL uint32_t sd_table_add(struct sd_instance *instance, struct sd_table *t,
  */
 SD_INLINE bool sd_table_swaps(const struct sd_table *t)
 {
-    return (t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_DIRECT) && !t->is_lean &&
+    return (t->engine == SD_STRUCTURE_EXACT || t->engine == SD_STRUCTURE_DIRECT) && !t->entries_are_inline &&
            !t->type->has_direct_counter && !t->type->has_direct_meter;
 }
 
@@ -666,8 +666,8 @@ SD_LOCAL uint32_t sd_entry_swap(struct sd_table *t, struct sd_entry *old, const 
         memcpy((uint8_t *)e + t->mask_at, sd_entry_mask(t, old), t->type->key_bytes);
     sd_target_set(t, e, view, target);
     uint32_t status = SD_OK;
-    if (t->engine == SD_ENGINE_DIRECT)
-        status = sd_engine_add(t, e);
+    if (t->engine == SD_STRUCTURE_DIRECT)
+        status = sd_structure_add(t, e);
     else
         status = sd_exact_replace(&t->exact, sd_table_shape(t->type, t->type->key_bytes), sd_entry_value(t, e),
                                   sd_exact_value_of(t, e));

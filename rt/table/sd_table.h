@@ -19,7 +19,7 @@
  * counter, of which each worker has its own, and the direct meter, which is locked.
  *
  * Workers look things up while entries come and go: an entry is filled before its engine leads to it, and what workers
- * see of it does not change while they run packets. What can be done meanwhile says sd_table_beside.
+ * see of it does not change while they run packets. What can be done meanwhile says sd_table_concurrent_ops.
  */
 #ifndef SD_TABLE_H
 #define SD_TABLE_H
@@ -121,8 +121,8 @@ struct sd_table {
     /* Arrays of chunks that were too small. */
     struct sd_limbo limbo;
     uint64_t n_entries, n_timed;
-    /* With more than this the table is far: SD_NEAR_BYTES_LARGE. */
-    uint64_t n_near;
+    /* With more than this the table is far: SD_CACHED_BYTES_LARGE. */
+    uint64_t n_entries_cached_max;
     uint64_t next_handle;
     /* Of each entry the slot + 1; of lean tables the hash of the key. */
     struct sd_order order;
@@ -133,7 +133,7 @@ struct sd_table {
     /* Direct: by key the entry, or NULL. */
     struct sd_entry **direct;
     /* Exact. */
-    bool is_lean;
+    bool entries_are_inline;
     struct sd_exact exact;
     /* Room to put together what it keeps beside a key. */
     uint8_t *exact_value;
@@ -258,20 +258,20 @@ struct sd_exact_value {
 };
 
 /* What it keeps instead in lean tables: the action, whether the entry is constant, and the handle. */
-struct sd_lean_value {
+struct sd_inline_value {
     uint64_t word;
 };
 
-_Static_assert(sizeof(struct sd_lean_value) == sizeof(struct sd_exact_value), "both are in front of the data");
+_Static_assert(sizeof(struct sd_inline_value) == sizeof(struct sd_exact_value), "both are in front of the data");
 
-#define SD_LEAN_ACTION_BITS 12u
-#define SD_LEAN_IS_CONST (UINT64_C(1) << SD_LEAN_ACTION_BITS)
-#define SD_LEAN_HANDLE_SHIFT (SD_LEAN_ACTION_BITS + 1)
-#define SD_LEAN_HANDLE_MAX (UINT64_MAX >> SD_LEAN_HANDLE_SHIFT)
+#define SD_INLINE_ACTION_BITS 12u
+#define SD_INLINE_IS_CONST (UINT64_C(1) << SD_INLINE_ACTION_BITS)
+#define SD_INLINE_HANDLE_SHIFT (SD_INLINE_ACTION_BITS + 1)
+#define SD_INLINE_HANDLE_MAX (UINT64_MAX >> SD_INLINE_HANDLE_SHIFT)
 
-SD_ALWAYS_INLINE uint32_t sd_lean_action(uint64_t word)
+SD_ALWAYS_INLINE uint32_t sd_inline_action(uint64_t word)
 {
-    return (uint32_t)word & ((1u << SD_LEAN_ACTION_BITS) - 1);
+    return (uint32_t)word & ((1u << SD_INLINE_ACTION_BITS) - 1);
 }
 
 /* Whether packets change something of an entry that they hit, or need more of it than its action. */
@@ -282,9 +282,9 @@ SD_ALWAYS_INLINE bool sd_table_uses_entries(const struct sd_table_type *type)
 }
 
 /* Of tables with exact keys alone. */
-SD_ALWAYS_INLINE bool sd_table_can_be_lean(const struct sd_table_type *type)
+SD_ALWAYS_INLINE bool sd_table_can_be_inline(const struct sd_table_type *type)
 {
-    return !sd_table_uses_entries(type) && type->n_actions <= 1u << SD_LEAN_ACTION_BITS;
+    return !sd_table_uses_entries(type) && type->n_actions <= 1u << SD_INLINE_ACTION_BITS;
 }
 
 SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type *type, uint32_t key_bytes)
@@ -476,15 +476,15 @@ SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t sele
 }
 
 /* What the first step of a lookup gives the second one. */
-struct sd_asked {
+struct sd_lookup_state {
     /* Of exact tables the bucket where the key is at home, then sd_exact_candidate; of direct ones the entry; of LPM a word
-       of the root, then the entry or SD_ASKED_MISS; NULL where nothing is known yet. */
+       of the root, then the entry or SD_LOOKUP_MISS; NULL where nothing is known yet. */
     uint8_t *at;
     /* Where there are steps between the two; of LPM the first limb of the key. */
     uint64_t hash;
 };
 
-#define SD_ASKED_MISS ((uint8_t *)(uintptr_t)1)
+#define SD_LOOKUP_MISS ((uint8_t *)(uintptr_t)1)
 
 /* The entry at home whose tag agrees, of several the first one; or NULL. */
 SD_ALWAYS_INLINE uint8_t *sd_exact_candidate(struct sd_exact_shape shape, uint8_t *bucket, uint64_t hash)
@@ -497,21 +497,21 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_candidate(struct sd_exact_shape shape, uint8_
 }
 
 /* How far a table's memory is: in the nearer caches, or not. */
-enum sd_distance { SD_NEAR, SD_FAR };
+enum sd_lookup_mode { SD_LOOKUP_INLINE, SD_LOOKUP_STAGED };
 
 /* Entries up to this many bytes of each table stay in caches from where they come sooner than a packet can wait. */
-#define SD_NEAR_BYTES (UINT64_C(256) << 10)
+#define SD_CACHED_BYTES (UINT64_C(256) << 10)
 /* The same of one table of a program with many, whose packets take long enough to hide some of it anyway. */
-#define SD_NEAR_BYTES_LARGE (UINT64_C(1) << 20)
+#define SD_CACHED_BYTES_LARGE (UINT64_C(1) << 20)
 
 /* Whether packets of programs with many tables should wait for this one's memory. */
-SD_ALWAYS_INLINE bool sd_table_is_far(const struct sd_worker *w, uint32_t table)
+SD_ALWAYS_INLINE bool sd_table_exceeds_cache(const struct sd_worker *w, uint32_t table)
 {
     const struct sd_instance *instance = w->instance;
     const struct sd_table *t = &instance->tables[table];
     if (SD_UNLIKELY(instance->path != SD_PATH_AUTO))
         return instance->path == SD_PATH_BURSTS || (instance->path == SD_PATH_MIXED && table % 2 == 1);
-    return __atomic_load_n(&t->n_entries, __ATOMIC_RELAXED) > t->n_near;
+    return __atomic_load_n(&t->n_entries, __ATOMIC_RELAXED) > t->n_entries_cached_max;
 }
 
 /*
@@ -519,29 +519,29 @@ SD_ALWAYS_INLINE bool sd_table_is_far(const struct sd_worker *w, uint32_t table)
  * `type` is that of the table and `key_bytes` the size that it says, constants of the program: what the table lacks costs
  * nothing. What is near is not asked for but read.
  */
-SD_ALWAYS_INLINE void sd_table_ask(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
-                                   const void *key, uint32_t key_bytes, enum sd_distance distance,
-                                   struct sd_asked *asked)
+SD_ALWAYS_INLINE void sd_table_lookup_hash(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                   const void *key, uint32_t key_bytes, enum sd_lookup_mode mode,
+                                   struct sd_lookup_state *asked)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine == SD_ENGINE_DIRECT) {
+    if (engine == SD_STRUCTURE_DIRECT) {
         struct sd_entry **at = &t->direct[sd_direct_index(type, key, key_bytes)];
         asked->at = (uint8_t *)__atomic_load_n(at, __ATOMIC_ACQUIRE);
-    } else if (engine == SD_ENGINE_EXACT) {
+    } else if (engine == SD_STRUCTURE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
         uint64_t hash = sd_exact_hash(t->exact.secrets, key, key_bytes);
         uint8_t *bucket = sd_exact_home_of(&t->exact, shape, hash);
-        if (distance == SD_NEAR) {
+        if (distance == SD_LOOKUP_INLINE) {
             asked->at = sd_exact_candidate(shape, bucket, hash);
         } else {
             __builtin_prefetch(bucket);
             asked->at = bucket;
             asked->hash = hash;
         }
-    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+    } else if (engine == SD_STRUCTURE_LPM && sd_lpm_is_joined(type)) {
         asked->at = NULL;
-        if (distance == SD_NEAR)
+        if (distance == SD_LOOKUP_INLINE)
             return;
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(type, key, key_bytes, limbs);
@@ -552,12 +552,12 @@ SD_ALWAYS_INLINE void sd_table_ask(const struct sd_worker *w, uint32_t table, co
 }
 
 /* Between the two steps, when what the first one asked for from far away has come: asks for what it leads to. */
-SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
-                                        uint32_t key_bytes, struct sd_asked *asked)
+SD_ALWAYS_INLINE void sd_table_prefetch_entry(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                        uint32_t key_bytes, struct sd_lookup_state *asked)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine == SD_ENGINE_EXACT) {
+    if (engine == SD_STRUCTURE_EXACT) {
         struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
         uint8_t *bucket = asked->at, *entry = sd_exact_candidate(shape, bucket, asked->hash);
         asked->at = entry;
@@ -567,7 +567,7 @@ SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t tabl
         /* Buckets and tags are multiples of 32 bytes: what divides that is in one line. */
         if (SD_EXACT_TAGS_BYTES % sd_exact_entry_bytes(shape) != 0)
             __builtin_prefetch(entry + sd_exact_entry_bytes(shape) - 1);
-    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+    } else if (engine == SD_STRUCTURE_LPM && sd_lpm_is_joined(type)) {
         uint32_t word = __atomic_load_n((const uint32_t *)(const void *)asked->at, __ATOMIC_ACQUIRE);
         if (word & SD_LPM_NODE)
             __builtin_prefetch(sd_lpm_block(sd_lpm_root_of(&t->lpm), word));
@@ -575,7 +575,7 @@ SD_ALWAYS_INLINE void sd_table_approach(const struct sd_worker *w, uint32_t tabl
 }
 
 /* Asks for what a packet that hits an entry touches of it. */
-SD_ALWAYS_INLINE void sd_entry_approach(const struct sd_worker *w, const struct sd_table *t,
+SD_ALWAYS_INLINE void sd_entry_prefetch(const struct sd_worker *w, const struct sd_table *t,
                                         const struct sd_table_type *type, uint32_t slot)
 {
     const uint8_t *entry = (const uint8_t *)sd_entry_at(t, slot);
@@ -590,16 +590,16 @@ SD_ALWAYS_INLINE void sd_entry_approach(const struct sd_worker *w, const struct 
  * A third step, of tables whose entries lie elsewhere than what leads to them: when that has come, asks for the entry and
  * its counter. The key is needed of prefixes of more than one limb; without it (NULL) their answer looks for itself.
  */
-SD_ALWAYS_INLINE void sd_table_arrive(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
-                                      const void *key, uint32_t key_bytes, struct sd_asked *asked)
+SD_ALWAYS_INLINE void sd_table_prefetch_record(const struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                      const void *key, uint32_t key_bytes, struct sd_lookup_state *asked)
 {
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine == SD_ENGINE_EXACT && !sd_table_can_be_lean(type) && asked->at) {
+    if (engine == SD_STRUCTURE_EXACT && !sd_table_can_be_inline(type) && asked->at) {
         struct sd_exact_value value;
         memcpy(&value, asked->at + sd_exact_value_at(sd_table_shape(type, key_bytes)), sizeof value);
-        sd_entry_approach(w, t, type, value.slot);
-    } else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type)) {
+        sd_entry_prefetch(w, t, type, value.slot);
+    } else if (engine == SD_STRUCTURE_LPM && sd_lpm_is_joined(type)) {
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {asked->hash};
         uint32_t n_limbs = (sd_lpm_key_bits(type) + 63) / 64;
         asked->at = NULL;
@@ -610,11 +610,11 @@ SD_ALWAYS_INLINE void sd_table_arrive(const struct sd_worker *w, uint32_t table,
             sd_lpm_limbs(type, key, key_bytes, limbs);
         }
         uint32_t slot = sd_lpm_lookup(&t->lpm, limbs, n_limbs);
-        asked->at = SD_ASKED_MISS;
+        asked->at = SD_LOOKUP_MISS;
         if (slot == SD_NO_SLOT)
             return;
         asked->at = (uint8_t *)sd_entry_at(t, slot);
-        sd_entry_approach(w, t, type, slot);
+        sd_entry_prefetch(w, t, type, slot);
     }
 }
 
@@ -668,9 +668,9 @@ static SD_UNUSED __attribute__((noinline, pure)) const uint8_t *sd_exact_look(co
     return sd_exact_find_from(exact, shape, key, hash, sd_exact_home_of(exact, shape, hash));
 }
 
-SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+SD_ALWAYS_INLINE struct sd_found sd_exact_lookup_finish(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
-                                                 uint32_t key_bytes, const struct sd_asked *asked,
+                                                 uint32_t key_bytes, const struct sd_lookup_state *asked,
                                                  uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
@@ -691,46 +691,46 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_answer(struct sd_worker *w, struct sd_
         if (!at)
             return sd_table_miss(w, table);
     }
-    if (!sd_table_can_be_lean(type)) {
+    if (!sd_table_can_be_inline(type)) {
         struct sd_exact_value value;
         memcpy(&value, at, sizeof value);
         return sd_table_hit_slot(w, packet, table, type, value.slot, selector_hash);
     }
-    struct sd_lean_value value;
+    struct sd_inline_value value;
     memcpy(&value, at, sizeof value);
-    struct sd_found found = {at + sizeof value, sd_lean_action(value.word), UINT32_MAX, 0, true};
+    struct sd_found found = {at + sizeof value, sd_inline_action(value.word), UINT32_MAX, 0, true};
 #ifdef SD_WANTS_HANDLES
-    found.handle = value.word >> SD_LEAN_HANDLE_SHIFT;
+    found.handle = value.word >> SD_INLINE_HANDLE_SHIFT;
 #endif
     return found;
 }
 
-/* `asked` from sd_table_ask, with the same key. Whoever calls counts the lookup. */
-SD_ALWAYS_INLINE struct sd_found sd_table_answer(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
+/* `asked` from sd_table_lookup_hash, with the same key. Whoever calls counts the lookup. */
+SD_ALWAYS_INLINE struct sd_found sd_table_lookup_finish(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
                                                  const struct sd_table_type *type, const void *key,
-                                                 uint32_t key_bytes, const struct sd_asked *asked,
+                                                 uint32_t key_bytes, const struct sd_lookup_state *asked,
                                                  uint64_t selector_hash)
 {
     struct sd_table *t = &w->instance->tables[table];
     uint32_t engine = type->engine ? type->engine : t->engine;
-    if (engine == SD_ENGINE_EXACT)
-        return sd_exact_answer(w, packet, table, type, key, key_bytes, asked, selector_hash);
-    if (engine == SD_ENGINE_DIRECT) {
+    if (engine == SD_STRUCTURE_EXACT)
+        return sd_exact_lookup_finish(w, packet, table, type, key, key_bytes, asked, selector_hash);
+    if (engine == SD_STRUCTURE_DIRECT) {
         struct sd_entry *e = (struct sd_entry *)(void *)asked->at;
         return e ? sd_table_hit_entry(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
     }
-    if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type) && asked->at) {
-        if (asked->at == SD_ASKED_MISS)
+    if (engine == SD_STRUCTURE_LPM && sd_lpm_is_joined(type) && asked->at) {
+        if (asked->at == SD_LOOKUP_MISS)
             return sd_table_miss(w, table);
         struct sd_entry *e = (struct sd_entry *)(void *)asked->at;
         return sd_table_hit_entry(w, packet, table, type, e, selector_hash);
     }
     uint32_t slot = SD_NO_SLOT;
-    if (engine == SD_ENGINE_RANKED)
+    if (engine == SD_STRUCTURE_TERNARY)
         slot = sd_ternary_lookup(&t->ternary, key, key_bytes);
-    else if (engine == SD_ENGINE_LPM && sd_lpm_is_joined(type))
+    else if (engine == SD_STRUCTURE_LPM && sd_lpm_is_joined(type))
         slot = sd_joined_lookup(t, type, key, key_bytes);
-    else if (engine == SD_ENGINE_LPM)
+    else if (engine == SD_STRUCTURE_LPM)
         slot = sd_prefix_lookup(t, key, key_bytes);
     if (slot == SD_NO_SLOT)
         return sd_table_miss(w, table);
@@ -742,9 +742,9 @@ SD_ALWAYS_INLINE struct sd_found sd_table_look(struct sd_worker *w, struct sd_pa
                                                const struct sd_table_type *type, const void *key, uint32_t key_bytes,
                                                uint64_t selector_hash)
 {
-    struct sd_asked asked = {NULL, 0};
-    sd_table_ask(w, table, type, key, key_bytes, SD_NEAR, &asked);
-    return sd_table_answer(w, packet, table, type, key, key_bytes, &asked, selector_hash);
+    struct sd_lookup_state asked = {NULL, 0};
+    sd_table_lookup_hash(w, table, type, key, key_bytes, SD_LOOKUP_INLINE, &asked);
+    return sd_table_lookup_finish(w, packet, table, type, key, key_bytes, &asked, selector_hash);
 }
 
 SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_packet *packet, uint32_t table,

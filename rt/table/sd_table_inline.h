@@ -7,61 +7,61 @@
  * Non-goal: what is left out of such entries is what their tables do not have. They have no priority, do not expire,
  * count nothing and lead to actions only; so what a view says about these is not kept.
  */
-#ifndef SD_TABLE_LEAN_H
-#define SD_TABLE_LEAN_H
+#ifndef SD_TABLE_INLINE_H
+#define SD_TABLE_INLINE_H
 
 #include "table/sd_entries.h"
 
-SD_INLINE struct sd_exact_shape sd_lean_shape(const struct sd_table *t)
+SD_INLINE struct sd_exact_shape sd_inline_shape(const struct sd_table *t)
 {
     return sd_table_shape(t->type, t->type->key_bytes);
 }
 
 /* Not inlined: compilers that know the key's size but not the table's warn of what lies behind short keys. */
-static SD_UNUSED __attribute__((noinline)) uint64_t sd_lean_hash(const struct sd_table *t, const uint8_t *key)
+static SD_UNUSED __attribute__((noinline)) uint64_t sd_inline_hash(const struct sd_table *t, const uint8_t *key)
 {
     return sd_exact_hash(t->exact.secrets, key, t->type->key_bytes);
 }
 
-SD_INLINE uint64_t sd_lean_word(const struct sd_table *t, const uint8_t *entry)
+SD_INLINE uint64_t sd_inline_word(const struct sd_table *t, const uint8_t *entry)
 {
-    struct sd_lean_value value;
-    memcpy(&value, entry + sd_exact_value_at(sd_lean_shape(t)), sizeof value);
+    struct sd_inline_value value;
+    memcpy(&value, entry + sd_exact_value_at(sd_inline_shape(t)), sizeof value);
     return value.word;
 }
 
 /* The entry of this key, or NULL. */
-SD_LOCAL const uint8_t *sd_lean_find(const struct sd_table *t, const uint8_t *key)
+SD_LOCAL const uint8_t *sd_inline_find(const struct sd_table *t, const uint8_t *key)
 {
-    return sd_exact_find_hashed(&t->exact, sd_lean_shape(t), key, sd_lean_hash(t, key));
+    return sd_exact_find_hashed(&t->exact, sd_inline_shape(t), key, sd_inline_hash(t, key));
 }
 
 /* The entry that was given this handle, of which the order says the hash; or NULL. */
-SD_LOCAL const uint8_t *sd_lean_at(const struct sd_table *t, uint64_t handle, uint64_t hash)
+SD_LOCAL const uint8_t *sd_inline_at(const struct sd_table *t, uint64_t handle, uint64_t hash)
 {
-    return sd_exact_find_word(&t->exact, sd_lean_shape(t), hash, handle << SD_LEAN_HANDLE_SHIFT,
-                              UINT64_MAX << SD_LEAN_HANDLE_SHIFT);
+    return sd_exact_find_word(&t->exact, sd_inline_shape(t), hash, handle << SD_INLINE_HANDLE_SHIFT,
+                              UINT64_MAX << SD_INLINE_HANDLE_SHIFT);
 }
 
 /* SD_OK, or SD_NOT_FOUND without an entry. */
-SD_LOCAL uint32_t sd_lean_show(const struct sd_table *t, const uint8_t *entry, struct sd_entry_view *view)
+SD_LOCAL uint32_t sd_inline_show(const struct sd_table *t, const uint8_t *entry, struct sd_entry_view *view)
 {
     if (!entry)
         return SD_NOT_FOUND;
-    uint64_t word = sd_lean_word(t, entry);
+    uint64_t word = sd_inline_word(t, entry);
     *view = (struct sd_entry_view){
-        .handle = word >> SD_LEAN_HANDLE_SHIFT,
+        .handle = word >> SD_INLINE_HANDLE_SHIFT,
         .value = entry,
         .mask = t->ones,
         .kind = SD_ENTRY_ACTION,
-        .what = sd_lean_action(word),
-        .is_const = (word & SD_LEAN_IS_CONST) != 0,
-        .data = entry + sd_exact_value_at(sd_lean_shape(t)) + sizeof(struct sd_lean_value),
+        .what = sd_inline_action(word),
+        .is_const = (word & SD_INLINE_IS_CONST) != 0,
+        .data = entry + sd_exact_value_at(sd_inline_shape(t)) + sizeof(struct sd_inline_value),
     };
     return SD_OK;
 }
 
-SD_LOCAL uint32_t sd_lean_check(const struct sd_table *t, const struct sd_entry_view *view)
+SD_LOCAL uint32_t sd_inline_check(const struct sd_table *t, const struct sd_entry_view *view)
 {
     if (view->kind != SD_ENTRY_ACTION)
         return SD_NOT_FOUND;
@@ -69,9 +69,9 @@ SD_LOCAL uint32_t sd_lean_check(const struct sd_table *t, const struct sd_entry_
 }
 
 /* What the engine keeps beside the key, in whole words: into memory that is none of the data's. */
-SD_ALWAYS_INLINE void sd_lean_put(uint8_t *to, uint64_t word, const uint8_t *data, uint32_t n_bytes, uint32_t data_bytes)
+SD_ALWAYS_INLINE void sd_inline_put(uint8_t *to, uint64_t word, const uint8_t *data, uint32_t n_bytes, uint32_t data_bytes)
 {
-    struct sd_lean_value value = {word};
+    struct sd_inline_value value = {word};
     memcpy(to, &value, sizeof value);
     to += sizeof value;
     /* In words, because sizes are known at run time only. */
@@ -86,24 +86,24 @@ SD_ALWAYS_INLINE void sd_lean_put(uint8_t *to, uint64_t word, const uint8_t *dat
     }
 }
 
-SD_INLINE void sd_lean_put_view(const struct sd_table *t, uint8_t *to, const struct sd_entry_view *view,
+SD_INLINE void sd_inline_put_view(const struct sd_table *t, uint8_t *to, const struct sd_entry_view *view,
                                 uint64_t handle, bool is_const)
 {
-    uint64_t word = view->what | (is_const ? SD_LEAN_IS_CONST : 0) | handle << SD_LEAN_HANDLE_SHIFT;
+    uint64_t word = view->what | (is_const ? SD_INLINE_IS_CONST : 0) | handle << SD_INLINE_HANDLE_SHIFT;
     uint32_t n_bytes = view->data ? t->type->actions[view->what].data_bytes : 0;
-    sd_lean_put(to, word, view->data, n_bytes, t->type->data_bytes);
+    sd_inline_put(to, word, view->data, n_bytes, t->type->data_bytes);
 }
 
-enum sd_lean_writer { SD_LEAN_BY_CONTROLLER, SD_LEAN_BY_PROGRAM };
+enum sd_inline_writer { SD_INLINE_BY_CONTROLLER, SD_INLINE_BY_PROGRAM };
 
 /* `hash` is that of the key. */
-SD_ALWAYS_INLINE uint32_t sd_lean_insert_hashed(struct sd_exact_shape shape, struct sd_table *t,
-                                                enum sd_lean_writer writer, const struct sd_entry_view *view,
+SD_ALWAYS_INLINE uint32_t sd_inline_insert_hashed(struct sd_exact_shape shape, struct sd_table *t,
+                                                enum sd_inline_writer writer, const struct sd_entry_view *view,
                                                 uint64_t hash, uint64_t *handle)
 {
-    uint32_t refusal = sd_lean_check(t, view);
-    bool is_full = writer == SD_LEAN_BY_CONTROLLER && t->n_entries >= t->type->size;
-    if (SD_UNLIKELY(is_full || t->next_handle > SD_LEAN_HANDLE_MAX))
+    uint32_t refusal = sd_inline_check(t, view);
+    bool is_full = writer == SD_INLINE_BY_CONTROLLER && t->n_entries >= t->type->size;
+    if (SD_UNLIKELY(is_full || t->next_handle > SD_INLINE_HANDLE_MAX))
         refusal = SD_FULL;
     else if (SD_UNLIKELY(!sd_order_reserve(&t->order, t->next_handle)))
         refusal = SD_NO_MEMORY;
@@ -115,8 +115,8 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_hashed(struct sd_exact_shape shape, str
         return status;
     uint8_t *entry = sd_exact_entry(shape, room.place.bucket, room.place.lane);
     memcpy(entry, view->value, shape.key_bytes);
-    sd_lean_put_view(t, entry + sd_exact_value_at(shape), view, t->next_handle,
-                     writer == SD_LEAN_BY_PROGRAM && view->is_const);
+    sd_inline_put_view(t, entry + sd_exact_value_at(shape), view, t->next_handle,
+                     writer == SD_INLINE_BY_PROGRAM && view->is_const);
     sd_exact_publish(room.segment, &room.place, room.distance, hash);
     sd_exact_add_entries(&t->exact, 1);
     sd_table_add_entries(t, 1);
@@ -126,7 +126,7 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_hashed(struct sd_exact_shape shape, str
 }
 
 /* What is the same for all inserts of a turn: compilers would read it again after each byte that is written. */
-struct sd_lean_turn {
+struct sd_inline_turn {
     const struct sd_action_type *actions;
     uint32_t n_actions, data_bytes;
     /* Where the order of entries has room for those of the turn. */
@@ -136,22 +136,22 @@ struct sd_lean_turn {
 };
 
 /* False: not so many entries may or can be added with nothing else to be looked at. */
-SD_ALWAYS_INLINE bool sd_lean_begin(const struct sd_table *t, enum sd_lean_writer writer, uint32_t n,
-                                    struct sd_lean_turn *turn)
+SD_ALWAYS_INLINE bool sd_inline_begin(const struct sd_table *t, enum sd_inline_writer writer, uint32_t n,
+                                    struct sd_inline_turn *turn)
 {
     const struct sd_order *o = &t->order;
     const struct sd_order_piece *last = o->n_pieces ? &o->pieces[o->n_pieces - 1] : NULL;
-    bool is_wide = t->type->size >= n && t->n_entries <= t->type->size - n && t->next_handle <= SD_LEAN_HANDLE_MAX - n;
-    if (writer != SD_LEAN_BY_CONTROLLER || !is_wide || !last || last->n == 0 || last->handles ||
+    bool is_wide = t->type->size >= n && t->n_entries <= t->type->size - n && t->next_handle <= SD_INLINE_HANDLE_MAX - n;
+    if (writer != SD_INLINE_BY_CONTROLLER || !is_wide || !last || last->n == 0 || last->handles ||
         last->n > SD_ORDER_PIECE - n || last->handle + last->n != t->next_handle)
         return false;
-    *turn = (struct sd_lean_turn){t->type->actions, t->type->n_actions,       t->type->data_bytes,
+    *turn = (struct sd_inline_turn){t->type->actions, t->type->n_actions,       t->type->data_bytes,
                                   &last->entries[last->n], t->next_handle, 0};
     return true;
 }
 
 /* Now the table has what the turn has inserted. */
-SD_ALWAYS_INLINE void sd_lean_end(struct sd_table *t, struct sd_lean_turn *turn)
+SD_ALWAYS_INLINE void sd_inline_end(struct sd_table *t, struct sd_inline_turn *turn)
 {
     uint32_t n = turn->n_inserted;
     sd_exact_add_entries(&t->exact, n);
@@ -163,8 +163,8 @@ SD_ALWAYS_INLINE void sd_lean_end(struct sd_table *t, struct sd_lean_turn *turn)
 }
 
 /* An insert where all is as usual: the key is new, and there is room at its home. False: nothing has happened. */
-SD_ALWAYS_INLINE bool sd_lean_insert_quick(struct sd_exact_shape shape, const struct sd_exact *exact,
-                                           struct sd_lean_turn *turn, const struct sd_entry_view *view, uint64_t hash)
+SD_ALWAYS_INLINE bool sd_inline_insert_quick(struct sd_exact_shape shape, const struct sd_exact *exact,
+                                           struct sd_inline_turn *turn, const struct sd_entry_view *view, uint64_t hash)
 {
     if (SD_UNLIKELY(view->kind != SD_ENTRY_ACTION || view->what >= turn->n_actions))
         return false;
@@ -177,15 +177,15 @@ SD_ALWAYS_INLINE bool sd_lean_insert_quick(struct sd_exact_shape shape, const st
     uint32_t lane = sd_exact_lane(empty);
     uint8_t *entry = sd_exact_entry(shape, home, lane);
     memcpy(entry, view->value, shape.key_bytes);
-    uint64_t word = view->what | (turn->handle + turn->n_inserted) << SD_LEAN_HANDLE_SHIFT;
-    sd_lean_put(entry + sd_exact_value_at(shape), word, view->data, n_bytes, turn->data_bytes);
+    uint64_t word = view->what | (turn->handle + turn->n_inserted) << SD_INLINE_HANDLE_SHIFT;
+    sd_inline_put(entry + sd_exact_value_at(shape), word, view->data, n_bytes, turn->data_bytes);
     sd_exact_set_tag(home, lane, (uint16_t)hash);
     turn->ordered[turn->n_inserted++] = hash;
     return true;
 }
 
-SD_ALWAYS_INLINE uint32_t sd_lean_insert_shaped(struct sd_exact_shape shape, struct sd_table *t,
-                                                enum sd_lean_writer writer, const struct sd_entry_view *views,
+SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, struct sd_table *t,
+                                                enum sd_inline_writer writer, const struct sd_entry_view *views,
                                                 uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
@@ -196,24 +196,24 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_shaped(struct sd_exact_shape shape, str
         for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
             hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, views[i].value);
         for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
-            sd_exact_approach_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+            sd_exact_prefetch_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
         for (uint64_t i = now, end = now + SD_EXACT_GROUP < n ? now + SD_EXACT_GROUP : n; now < n && i < end; i++) {
-            struct sd_lean_turn turn;
-            if (SD_LIKELY(sd_lean_begin(t, writer, (uint32_t)(end - i), &turn))) {
+            struct sd_inline_turn turn;
+            if (SD_LIKELY(sd_inline_begin(t, writer, (uint32_t)(end - i), &turn))) {
                 for (; i < end; i++) {
                     uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-                    if (SD_UNLIKELY(!sd_lean_insert_quick(shape, &t->exact, &turn, &views[i], hash)))
+                    if (SD_UNLIKELY(!sd_inline_insert_quick(shape, &t->exact, &turn, &views[i], hash)))
                         break;
                     handles[i] = turn.handle + turn.n_inserted - 1;
                     statuses[i] = SD_OK;
                 }
                 n_inserted += turn.n_inserted;
-                sd_lean_end(t, &turn);
+                sd_inline_end(t, &turn);
                 if (i == end)
                     break;
             }
             uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-            uint32_t status = sd_lean_insert_hashed(shape, t, writer, &views[i], hash, &handles[i]);
+            uint32_t status = sd_inline_insert_hashed(shape, t, writer, &views[i], hash, &handles[i]);
             statuses[i] = (uint8_t)status;
             n_inserted += status == SD_OK;
         }
@@ -222,36 +222,36 @@ SD_ALWAYS_INLINE uint32_t sd_lean_insert_shaped(struct sd_exact_shape shape, str
 }
 
 /* Entries of the program may be constant, and more than the table's size. Gives how many there are more. */
-SD_LOCAL uint32_t sd_lean_insert(struct sd_instance *instance, struct sd_table *t, enum sd_lean_writer writer,
+SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table *t, enum sd_inline_writer writer,
                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
     uint32_t n_inserted =
-        SD_EXACT_SHAPED(t->exact.shape, sd_lean_insert_shaped, t, writer, views, n, handles, statuses);
+        SD_EXACT_SHAPED(t->exact.shape, sd_inline_insert_shaped, t, writer, views, n, handles, statuses);
     sd_instance_add_bytes(instance, (uint64_t)n_inserted * sd_touched_bytes(t));
     return n_inserted;
 }
 
-SD_LOCAL uint32_t sd_lean_modify(struct sd_table *t, const struct sd_entry_view *view, uint64_t *handle)
+SD_LOCAL uint32_t sd_inline_modify(struct sd_table *t, const struct sd_entry_view *view, uint64_t *handle)
 {
-    const uint8_t *entry = sd_lean_find(t, view->value);
+    const uint8_t *entry = sd_inline_find(t, view->value);
     if (!entry)
         return SD_NOT_FOUND;
-    uint32_t status = sd_lean_check(t, view);
+    uint32_t status = sd_inline_check(t, view);
     if (status != SD_OK)
         return status;
-    uint64_t word = sd_lean_word(t, entry);
-    *handle = word >> SD_LEAN_HANDLE_SHIFT;
-    sd_lean_put_view(t, t->exact_value, view, *handle, word & SD_LEAN_IS_CONST);
-    return sd_exact_replace(&t->exact, sd_lean_shape(t), view->value, t->exact_value);
+    uint64_t word = sd_inline_word(t, entry);
+    *handle = word >> SD_INLINE_HANDLE_SHIFT;
+    sd_inline_put_view(t, t->exact_value, view, *handle, word & SD_INLINE_IS_CONST);
+    return sd_exact_replace(&t->exact, sd_inline_shape(t), view->value, t->exact_value);
 }
 
-SD_LOCAL uint32_t sd_lean_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)
+SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)
 {
-    const uint8_t *entry = sd_lean_find(t, view->value);
+    const uint8_t *entry = sd_inline_find(t, view->value);
     if (!entry)
         return SD_NOT_FOUND;
-    uint64_t handle = sd_lean_word(t, entry) >> SD_LEAN_HANDLE_SHIFT;
-    sd_exact_remove(&t->exact, sd_lean_shape(t), view->value);
+    uint64_t handle = sd_inline_word(t, entry) >> SD_INLINE_HANDLE_SHIFT;
+    sd_exact_remove(&t->exact, sd_inline_shape(t), view->value);
     sd_order_remove(&t->order, handle);
     sd_table_add_entries(t, -UINT64_C(1));
     sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));

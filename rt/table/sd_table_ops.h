@@ -42,25 +42,25 @@ SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
 /* Whether the table can have entries at all. */
 SD_INLINE uint32_t sd_table_check(const struct sd_table *t)
 {
-    return !t ? SD_NOT_FOUND : t->engine == SD_ENGINE_NONE ? SD_OUT_OF_RANGE : SD_OK;
+    return !t ? SD_NOT_FOUND : t->engine == SD_STRUCTURE_NONE ? SD_OUT_OF_RANGE : SD_OK;
 }
 
 /* The one place that decides what workers need not stand still for. */
-SD_LOCAL uint32_t sd_table_beside(struct sd_instance *instance, uint32_t table)
+SD_LOCAL uint32_t sd_table_concurrent_ops(struct sd_instance *instance, uint32_t table)
 {
     const struct sd_table *t = sd_table_of(instance, table);
     if (!t)
         return 0;
     /* Times are read and written as words. */
-    uint32_t beside = SD_BESIDE_EXPIRE;
+    uint32_t beside = SD_CONCURRENT_EXPIRE;
     /* Workers write cells of counters and meters as if nobody else did. */
     if (!t->type->has_direct_counter && !t->type->has_direct_meter)
-        beside |= SD_BESIDE_READ;
+        beside |= SD_CONCURRENT_READ;
     /* Where there is an index for each length, workers would see indices and their list change. */
-    if (t->engine != SD_ENGINE_LPM || sd_lpm_is_joined(t->type))
-        beside |= SD_BESIDE_INSERT | SD_BESIDE_REMOVE;
-    if (t->is_lean || sd_table_swaps(t))
-        beside |= SD_BESIDE_MODIFY;
+    if (t->engine != SD_STRUCTURE_LPM || sd_lpm_is_joined(t->type))
+        beside |= SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE;
+    if (t->entries_are_inline || sd_table_swaps(t))
+        beside |= SD_CONCURRENT_MODIFY;
     return beside;
 }
 
@@ -82,9 +82,9 @@ SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
     uint32_t status = sd_table_check(t);
     if (status != SD_OK)
         return status;
-    if (t->is_lean) {
+    if (t->entries_are_inline) {
         uint8_t of_one;
-        sd_lean_insert(instance, t, SD_LEAN_BY_CONTROLLER, view, 1, handle, &of_one);
+        sd_inline_insert(instance, t, SD_INLINE_BY_CONTROLLER, view, 1, handle, &of_one);
         return of_one;
     }
     return sd_table_insert_one(instance, t, view, now_ns, handle);
@@ -100,18 +100,18 @@ SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t t
         memset(statuses, (int)status, n);
         return 0;
     }
-    if (t->is_lean)
-        return sd_lean_insert(instance, t, SD_LEAN_BY_CONTROLLER, views, n, handles, statuses);
+    if (t->entries_are_inline)
+        return sd_inline_insert(instance, t, SD_INLINE_BY_CONTROLLER, views, n, handles, statuses);
     struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
     for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
         uint64_t hashes[SD_EXACT_BURST];
         const struct sd_entry_view *view = views + from;
         uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
-        if (t->engine == SD_ENGINE_EXACT) {
+        if (t->engine == SD_STRUCTURE_EXACT) {
             for (uint32_t i = 0; i < n_burst; i++)
                 hashes[i] = sd_exact_start_insert(&t->exact, shape, view[i].value);
             for (uint32_t i = 0; i < n_burst; i++)
-                sd_exact_approach_insert(&t->exact, shape, hashes[i]);
+                sd_exact_prefetch_insert(&t->exact, shape, hashes[i]);
         }
         for (uint32_t i = 0; i < n_burst; i++) {
             status = sd_table_insert_one(instance, t, &view[i], now_ns, &handles[from + i]);
@@ -131,7 +131,7 @@ SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table,
         return status;
     if (n > t->type->size)
         return SD_FULL;
-    if (t->engine != SD_ENGINE_EXACT || n <= t->n_entries)
+    if (t->engine != SD_STRUCTURE_EXACT || n <= t->n_entries)
         return SD_OK;
     status = sd_exact_reserve(&t->exact, n);
     if (status == SD_OK && !sd_order_reserve_many(&t->order, n - t->n_entries))
@@ -148,9 +148,9 @@ SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t ta
     if (status != SD_OK)
         return status;
     uint64_t handle;
-    if (t->is_lean) {
+    if (t->entries_are_inline) {
         uint8_t of_one;
-        sd_lean_insert(instance, t, SD_LEAN_BY_PROGRAM, view, 1, &handle, &of_one);
+        sd_inline_insert(instance, t, SD_INLINE_BY_PROGRAM, view, 1, &handle, &of_one);
         return of_one == SD_EXISTS ? SD_OK : of_one;
     }
     return sd_entry_find(t, view) ? SD_OK : sd_table_add(instance, t, view, view->is_const, 0, &handle);
@@ -160,8 +160,8 @@ SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    if (t && t->is_lean)
-        return sd_lean_modify(t, view, handle);
+    if (t && t->entries_are_inline)
+        return sd_inline_modify(t, view, handle);
     struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
     if (!e)
         return SD_NOT_FOUND;
@@ -181,19 +181,19 @@ SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
     t->n_timed -= sd_entry_is_timed(t, e);
     sd_entry_set_times(t, e, view, now_ns);
     t->n_timed += sd_entry_is_timed(t, e);
-    return sd_engine_update(t, e);
+    return sd_structure_update(t, e);
 }
 
 SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
                                           const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    if (t && t->is_lean)
-        return sd_lean_remove(instance, t, view);
+    if (t && t->entries_are_inline)
+        return sd_inline_remove(instance, t, view);
     struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
     if (!e)
         return SD_NOT_FOUND;
-    uint32_t status = sd_engine_remove(t, e);
+    uint32_t status = sd_structure_remove(t, e);
     if (status != SD_OK)
         return status;
     sd_order_remove(&t->order, e->handle);
@@ -209,8 +209,8 @@ SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table,
                                         const struct sd_entry_view *key, struct sd_entry_view *found)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    if (t && t->is_lean)
-        return sd_lean_show(t, sd_lean_find(t, key->value), found);
+    if (t && t->entries_are_inline)
+        return sd_inline_show(t, sd_inline_find(t, key->value), found);
     const struct sd_entry *e = t ? sd_entry_find(t, key) : NULL;
     if (!e)
         return SD_NOT_FOUND;
@@ -224,8 +224,8 @@ SD_LOCAL uint32_t sd_ordered_show(const struct sd_table *t, uint64_t handle, uin
 {
     if (!ordered)
         return SD_NOT_FOUND;
-    if (t->is_lean)
-        return sd_lean_show(t, sd_lean_at(t, handle, ordered), found);
+    if (t->entries_are_inline)
+        return sd_inline_show(t, sd_inline_at(t, handle, ordered), found);
     sd_entry_show(t, sd_entry_ordered(t, ordered), found);
     return SD_OK;
 }
@@ -288,7 +288,7 @@ SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, 
     if (handle == SD_DEFAULT_ENTRY)
         return SD_OK;
     /* Lean tables have no such cells. */
-    *e = (*t)->is_lean ? NULL : sd_entry_get(*t, handle);
+    *e = (*t)->entries_are_inline ? NULL : sd_entry_get(*t, handle);
     return *e ? SD_OK : SD_NOT_FOUND;
 }
 

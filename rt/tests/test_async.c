@@ -18,7 +18,7 @@ static void rest(uint32_t *n_idle)
 }
 
 /* Packets take along whatever they can. */
-enum { KEEPS = SD_KEEPS_STEPS | SD_KEEPS_REQUESTS | SD_KEEPS_FAILED };
+enum { KEEPS = SD_SAVE_STEPS | SD_SAVE_REQUESTS | SD_SAVE_FAILED };
 
 /* --- Rings --- */
 
@@ -134,7 +134,7 @@ struct model {
 
 struct worker {
     struct sd_worker w;
-    struct sd_async_way ways[N_POINTS];
+    struct sd_offload_policy ways[N_POINTS];
     struct buffer *buffers;
     struct model models[N_BUFFERS];
     uint32_t free[N_BUFFERS];
@@ -152,7 +152,7 @@ struct worker {
 
 struct executor {
     struct sd_worker w;
-    struct sd_async_way ways[N_POINTS];
+    struct sd_offload_policy ways[N_POINTS];
     struct sd_channel *channels[N_CHANNELS_MAX];
     uint32_t n_channels;
     pthread_t thread;
@@ -326,18 +326,18 @@ static void send(struct worker *k)
     k->n_packets++;
     struct context here = {.value = seed, .kept = ~seed};
     switch (sd_async_where(&k->w, &p, point, sizeof here, KEEPS)) {
-    case SD_HERE:
+    case SD_OFFLOAD_INLINE:
         k->n_here++;
         check_ended(k, &p, &here, block(&k->w, &p, point, &here));
         return;
-    case SD_NOWHERE:
+    case SD_OFFLOAD_DROP:
         k->n_dropped++;
         k->n_ended++;
         k->free[k->n_free++] = slot;
         return;
     default:
         *(struct context *)sd_async_suspend(&k->w, &p, point, KEEPS) = here;
-        CHECK(sd_async_suspended(&k->w, &p, sizeof here, KEEPS) == SD_END_WAITS + point);
+        CHECK(sd_async_suspended(&k->w, &p, sizeof here, KEEPS) == SD_END_SUSPENDED + point);
         CHECK(p.verdict == SD_VERDICT_SUSPENDED);
         m->is_away = true;
     }
@@ -422,7 +422,7 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
             struct sd_channel *channel = sd_channel_create(capacity);
             CHECK(channel);
             e->channels[e->n_channels++] = channel;
-            k->ways[j] = (struct sd_async_way){
+            k->ways[j] = (struct sd_offload_policy){
                 .channel = channel,
                 .mode = SD_ASYNC_SUSPEND,
                 .full = SD_ASYNC_FULL_INLINE,
@@ -467,7 +467,7 @@ static void check_counts(const struct lab *lab)
         const struct worker *k = &lab->workers[i];
         uint64_t n_here = 0, n_sent = 0, n_dropped = 0, n_waited = 0;
         for (uint32_t j = 0; j < N_POINTS; j++) {
-            const struct sd_async_way *way = &k->ways[j];
+            const struct sd_offload_policy *way = &k->ways[j];
             uint64_t n_timed = 0;
             for (uint32_t b = 0; b < SD_ASYNC_BUCKETS; b++)
                 n_timed += way->waited[b];

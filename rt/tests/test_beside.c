@@ -104,27 +104,27 @@ static void *read_on(void *context)
     struct sd_packet packet = fixture.packet;
     uint64_t random = w->index + 1, last_generation[N_CHANGE] = {0};
     while (!__atomic_load_n(&is_done, __ATOMIC_RELAXED)) {
-        sd_epoch_pass(w->instance->epochs, w->index);
+        sd_epoch_quiesce(w->instance->epochs, w->index);
         uint32_t numbers[N_BURST], keys[N_BURST];
-        struct sd_asked asked[N_BURST];
+        struct sd_lookup_state asked[N_BURST];
         struct sd_found found[N_BURST];
         struct written seen[N_BURST];
         for (uint32_t i = 0; i < N_BURST; i++) {
             numbers[i] = (uint32_t)below(&random, i % 2 ? N_STAY + N_CHANGE : N_STAY + N_CHANGE + N_COME);
             keys[i] = value_of(numbers[i]) | ((uint32_t)check_random(&random) & ~mask_of(numbers[i]));
-            asked[i] = (struct sd_asked){NULL, 0};
+            asked[i] = (struct sd_lookup_state){NULL, 0};
             if (i % 4 < 2)
-                sd_table_ask(w, 0, type, &keys[i], type->key_bytes, SD_FAR, &asked[i]);
+                sd_table_lookup_hash(w, 0, type, &keys[i], type->key_bytes, SD_LOOKUP_STAGED, &asked[i]);
         }
         for (uint32_t i = 0; i < N_BURST; i++)
             if (i % 4 < 2)
-                sd_table_approach(w, 0, type, type->key_bytes, &asked[i]);
+                sd_table_prefetch_entry(w, 0, type, type->key_bytes, &asked[i]);
         for (uint32_t i = 0; i < N_BURST; i++)
             if (i % 4 < 2)
-                sd_table_arrive(w, 0, type, &keys[i], type->key_bytes, &asked[i]);
+                sd_table_prefetch_record(w, 0, type, &keys[i], type->key_bytes, &asked[i]);
         for (uint32_t i = 0; i < N_BURST; i++) {
             if (i % 4 < 2)
-                found[i] = sd_table_answer(w, &packet, 0, type, &keys[i], type->key_bytes, &asked[i], random);
+                found[i] = sd_table_lookup_finish(w, &packet, 0, type, &keys[i], type->key_bytes, &asked[i], random);
             else
                 found[i] = sd_table_lookup(w, &packet, 0, type, &keys[i], type->key_bytes, random);
             if (!found[i].hit) {
@@ -163,7 +163,7 @@ static void write_on(uint32_t n_rounds)
 {
     static bool is_there[N_COME];
     uint64_t state = mix + 1, handle;
-    bool can_modify = ops->table_beside(fixture.instance, 0) & SD_BESIDE_MODIFY;
+    bool can_modify = ops->table_beside(fixture.instance, 0) & SD_CONCURRENT_MODIFY;
     memset(is_there, 0, sizeof is_there);
     for (uint32_t round = 1; round <= n_rounds; round++) {
         for (uint32_t i = 0; can_modify && i < N_CHANGE; i++) {
@@ -219,9 +219,9 @@ static void run(uint32_t n_rounds)
     fixture_create(&fixture, N_READERS);
     struct sd_instance *instance = fixture.instance;
     uint64_t handle;
-    uint32_t beside = ops->table_beside(instance, 0), wanted = SD_BESIDE_INSERT | SD_BESIDE_REMOVE | SD_BESIDE_EXPIRE;
+    uint32_t beside = ops->table_beside(instance, 0), wanted = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE;
     CHECK((beside & wanted) == wanted);
-    CHECK(!(beside & SD_BESIDE_MODIFY) == (mix != LEAN && mix != ONE_SHOTS && mix != DIRECT) && !(beside & SD_BESIDE_READ) == (mix == COUNTED));
+    CHECK(!(beside & SD_CONCURRENT_MODIFY) == (mix != LEAN && mix != ONE_SHOTS && mix != DIRECT) && !(beside & SD_CONCURRENT_READ) == (mix == COUNTED));
     uint64_t handles[N_STAY];
     for (uint32_t i = 0; i < N_STAY + N_CHANGE; i++) {
         struct sd_entry_view view = view_of(i, 0);

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "worker/sd_async.h"
 
-static struct sd_async_way way;
+static struct sd_offload_policy way;
 static struct sd_worker worker;
 
 static void begin(uint32_t here_cycles)
@@ -63,7 +63,7 @@ static void test_step(void)
         blocks(SD_CHOICE_PROBES - 1, 5);
     }
     /* On its way down it comes near what sending costs: both are tried. */
-    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_changes == 2 && worker.trial_phase == SD_TRIAL_HERE);
+    CHECK(way.mode == SD_ASYNC_INLINE && way.choice.n_changes == 2 && worker.trial_phase == SD_TRIAL_INLINE);
     worker.trial_phase = SD_TRIAL_NONE;
     blocks(100, 5000);
     CHECK(way.choice.here_cycles > 4000);
@@ -87,10 +87,10 @@ static void try_both(uint32_t suspend)
 {
     begin(120);
     look();
-    CHECK(worker.trial_phase == SD_TRIAL_HERE && way.mode == SD_ASYNC_INLINE && way.choice.n_trials == 1);
+    CHECK(worker.trial_phase == SD_TRIAL_INLINE && way.mode == SD_ASYNC_INLINE && way.choice.n_trials == 1);
     for (uint32_t i = 0; i < SD_TRIAL_WARM + SD_TRIAL_BURSTS; i++)
         burst(i < SD_TRIAL_WARM ? 1u << 30 : (32 * 1000 + 16 * 120) * UINT64_C(10), 16);
-    CHECK(worker.trial_phase == SD_TRIAL_THERE && way.mode == SD_ASYNC_SUSPEND);
+    CHECK(worker.trial_phase == SD_TRIAL_REMOTE && way.mode == SD_ASYNC_SUSPEND);
     /* Packets that are back are part of what they cost, and no packets that arrive. */
     worker.trial_since = sd_cycles();
     sd_trial_note(&worker, 0);
@@ -117,7 +117,7 @@ static void test_trial(void)
     /* Others are, when some time has passed. */
     way.choice.here_cycles = 2000;
     look();
-    CHECK(worker.trial_phase == SD_TRIAL_HERE && way.choice.n_trials == 2);
+    CHECK(worker.trial_phase == SD_TRIAL_INLINE && way.choice.n_trials == 2);
 }
 
 /* Blocks that hardly any packet comes to say nothing about what sending costs. */

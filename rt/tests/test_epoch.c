@@ -60,7 +60,7 @@ static void test_order(void)
             sd_collect(&limbo, &epochs);
             while (first <= n_freed)
                 CHECK(may_have[first++] == 0);
-            sd_epoch_pass(&epochs, reader);
+            sd_epoch_quiesce(&epochs, reader);
             is_idle[reader] = false;
             for (uint64_t i = first; i <= n_retired; i++)
                 may_have[i] &= (uint8_t)~(1u << reader);
@@ -97,7 +97,7 @@ static void *read_current(void *context)
     struct reader *r = context;
     uint64_t last = 0, state = r->index;
     while (!__atomic_load_n(&r->shared->stop, __ATOMIC_RELAXED)) {
-        sd_epoch_pass(&r->shared->epochs, r->index);
+        sd_epoch_quiesce(&r->shared->epochs, r->index);
         const uint64_t *held[8];
         for (int i = 0; i < 8; i++)
             held[i] = __atomic_load_n(&r->shared->current, __ATOMIC_ACQUIRE);

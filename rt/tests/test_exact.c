@@ -149,7 +149,7 @@ static void run(struct sd_exact_shape shape, bool has_readers, uint32_t n_steps,
         } else if (choice < 95) {
             uint32_t reader = (uint32_t)below(N_READERS);
             struct sd_exact_probe probe = sd_exact_start(&t, shape, e->key);
-            sd_exact_approach(shape, &probe);
+            sd_exact_prefetch_entry(shape, &probe);
             const uint8_t *found = sd_exact_finish(&t, shape, e->key, &probe);
             CHECK((found != NULL) == e->is_live);
             CHECK(!found || memcmp(found, e->value, shape.value_bytes) == 0);
@@ -170,7 +170,7 @@ static void run(struct sd_exact_shape shape, bool has_readers, uint32_t n_steps,
             if (choice == 99)
                 sd_epoch_idle(&epochs, reader);
             else
-                sd_epoch_pass(&epochs, reader);
+                sd_epoch_quiesce(&epochs, reader);
         }
         if (step % 3000 == 2999)
             check_all(&t, shape, n_keys, n_live);
@@ -293,7 +293,7 @@ static void test_reserve_sizes(void)
             bool has_readers = (n + n_before) % 2;
             CHECK(sd_epochs_init(&epochs, 1));
             CHECK(sd_exact_init(&t, shape, n, UINT64_MAX, has_readers ? &epochs : NULL));
-            sd_epoch_pass(&epochs, 0);
+            sd_epoch_quiesce(&epochs, 0);
             uint8_t value[16] = {0};
             uint64_t n_bytes = 0;
             for (uint64_t i = 0; i < 2 * n; i++) {
@@ -307,7 +307,7 @@ static void test_reserve_sizes(void)
                 if (i % 5 == 3) {
                     CHECK(sd_exact_remove(&t, shape, &i) == SD_OK && sd_exact_insert(&t, shape, &i, value) == SD_OK);
                     if (i % 3 == 0)
-                        sd_epoch_pass(&epochs, 0);
+                        sd_epoch_quiesce(&epochs, 0);
                 }
                 /* Chance makes some of the small segments too full. */
                 CHECK(i != n - 1 || n_before == n || t.n_segments_bytes <= n_bytes * 2);
@@ -402,7 +402,7 @@ static void test_no_memory(void)
             sd_epochs_free(&epochs);
             continue;
         }
-        sd_epoch_pass(&epochs, 0);
+        sd_epoch_quiesce(&epochs, 0);
         uint64_t n_live = 0;
         static bool is_live[N_LISTED];
         uint8_t key[KEY_MAX], value[VALUE_MAX] = {0};
@@ -487,7 +487,7 @@ static void *read_all(void *context)
     struct sd_exact_cursor cursor = {0};
     uint32_t n_stay_seen = 0;
     while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-        sd_epoch_pass(&s->epochs, r->index);
+        sd_epoch_quiesce(&s->epochs, r->index);
         uint64_t keys[THREAD_BURST];
         uint8_t *values[THREAD_BURST];
         for (uint32_t i = 0; i < THREAD_BURST; i++)

@@ -244,7 +244,7 @@ static void test_short_of_memory(uint32_t width_bits)
     n_limbs = (width + 63) / 64;
     t.n_blocks_bytes_max = 1;
     uint32_t length = width > 60 ? 60 : width;
-    sd_epoch_pass(&epochs, 0);
+    sd_epoch_quiesce(&epochs, 0);
     uint64_t random = 1, bits[2] = {0, 0};
     uint32_t n = 0, status;
     for (;; n++) {
@@ -267,7 +267,7 @@ static void test_short_of_memory(uint32_t width_bits)
         sd_epoch_idle(&epochs, 0);
         sd_collect(&t.limbo, &epochs);
         CHECK(t.limbo.n == 0);
-        sd_epoch_pass(&epochs, 0);
+        sd_epoch_quiesce(&epochs, 0);
     }
     bits[0] = check_random(&random);
     CHECK(sd_lpm_add(&t, bits, width + 1, 1) == SD_OUT_OF_RANGE);
@@ -277,7 +277,7 @@ static void test_short_of_memory(uint32_t width_bits)
         bits[0] = check_random(&random);
         cut(bits, length);
         status = sd_lpm_remove(&t, bits, length);
-        sd_epoch_pass(&epochs, 0);
+        sd_epoch_quiesce(&epochs, 0);
         if (status == SD_NO_MEMORY) {
             sd_collect(&t.limbo, &epochs);
             status = sd_lpm_remove(&t, bits, length);

@@ -36,7 +36,7 @@ static void *read_all(void *argument)
     uint32_t reader = *(const uint32_t *)argument;
     uint64_t state = reader + 1, n_hits = 0;
     while (!__atomic_load_n(&is_done, __ATOMIC_RELAXED)) {
-        sd_epoch_pass(&epochs, reader);
+        sd_epoch_quiesce(&epochs, reader);
         uint64_t keys[N_KEYS * N_LIMBS_MAX];
         uint32_t numbers[N_KEYS], stays[N_KEYS];
         for (uint32_t i = 0; i < N_KEYS; i++) {

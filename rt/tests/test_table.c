@@ -336,11 +336,11 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
     }
     fixture_create(&f, N_WORKERS);
     const struct sd_table *t = &f.instance->tables[0];
-    bool is_hashed = t->engine == SD_ENGINE_EXACT || t->engine == SD_ENGINE_DIRECT || t->engine == SD_ENGINE_LPM;
+    bool is_hashed = t->engine == SD_STRUCTURE_EXACT || t->engine == SD_STRUCTURE_DIRECT || t->engine == SD_STRUCTURE_LPM;
     CHECK(is_hashed == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
-    CHECK((t->engine == SD_ENGINE_DIRECT) == ((mix == EXACT || mix == LEAN) && n_bits <= 16));
-    CHECK(t->is_lean == (mix == LEAN && t->engine == SD_ENGINE_EXACT));
-    n_direct_of_several += t->engine == SD_ENGINE_DIRECT && type->n_keys > 1;
+    CHECK((t->engine == SD_STRUCTURE_DIRECT) == ((mix == EXACT || mix == LEAN) && n_bits <= 16));
+    CHECK(t->entries_are_inline == (mix == LEAN && t->engine == SD_STRUCTURE_EXACT));
+    n_direct_of_several += t->engine == SD_STRUCTURE_DIRECT && type->n_keys > 1;
     static const uint8_t default_data[4] = {1, 2, 3, 4};
     CHECK(ops->table_set_default(f.instance, 0, 1, default_data) == SD_OK);
     n_listed = n_live = 0;
@@ -421,7 +421,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
             if (there) {
                 CHECK(got.handle == (uint64_t)(there - list) && got.action == there->action);
                 CHECK(memcmp(got.data, there->data, DATA_BYTES_MAX) == 0);
-                CHECK((uintptr_t)got.data % (t->is_lean ? 8 : 16) == 0);
+                CHECK((uintptr_t)got.data % (t->entries_are_inline ? 8 : 16) == 0);
                 n_hits++;
                 there->last_hit_ns = type->has_idle_timeout ? now_ns : 0;
                 there->is_reported = false;
@@ -473,12 +473,12 @@ static void test_index(uint32_t n, unsigned shift)
     free(index.cells);
 }
 
-static void test_growth(uint64_t n, unsigned shift, bool is_lean, uint64_t n_reserved)
+static void test_growth(uint64_t n, unsigned shift, bool entries_are_inline, uint64_t n_reserved)
 {
     struct fixture f;
     fixture_begin(&f);
     struct sd_table_type *type = fixture_table(&f, n);
-    type->has_idle_timeout = !is_lean;
+    type->has_idle_timeout = !entries_are_inline;
     fixture_key(type, f.keys[0], SD_MATCH_EXACT, 64, 8, 0);
     fixture_create(&f, 1);
     struct sd_worker *w = sd_instance_worker(f.instance, 0);

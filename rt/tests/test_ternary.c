@@ -181,12 +181,12 @@ static void run(enum style style, uint32_t n_steps, uint32_t n_values)
     struct sd_ternary t;
     CHECK(sd_epochs_init(&epochs, 1));
     CHECK(sd_ternary_init(&t, keys, n_keys, key_bytes, &epochs, 1));
-    sd_epoch_pass(&epochs, 0);
+    sd_epoch_quiesce(&epochs, 0);
     n_listed = n_live = 0;
     for (uint32_t step = 0; step < n_steps; step++) {
         CHECK(n_listed < N_LISTED);
         if (below(4) == 0)
-            sd_epoch_pass(&epochs, 0);
+            sd_epoch_quiesce(&epochs, 0);
         /* Tables fill and empty again. */
         uint32_t n_inserts = step * 3 / n_steps == 1 ? 20 : 75;
         if (below(100) < n_inserts) {
@@ -376,7 +376,7 @@ static void *read_on(void *argument)
     uint32_t reader = (uint32_t)(uintptr_t)argument;
     uint64_t random = reader;
     for (uint64_t n = 0; !__atomic_load_n(&is_stopping, __ATOMIC_ACQUIRE) || n < 10; n++) {
-        sd_epoch_pass(&shared_epochs, reader);
+        sd_epoch_quiesce(&shared_epochs, reader);
         uint8_t packets[40][13];
         uint32_t slots[40], i;
         memset(packets, 0, sizeof packets);

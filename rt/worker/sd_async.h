@@ -11,7 +11,7 @@
  *     executor   p4_serve: the blocks of the packets that have come; where each of them calls one extern, up to the call
  *                of all of them, the calls together, and on from behind the call
  *
- * A worker has a channel, two rings, to an executor for each point, and decides (struct sd_async_way) whether packets go
+ * A worker has a channel, two rings, to an executor for each point, and decides (struct sd_offload_policy) whether packets go
  * there, wait for it or stay, and how many may be under way.
  *
  * Owns: channels, ways, the context's head. Invariant: a packet is in one place at a time: at its worker, in a ring,
@@ -72,11 +72,11 @@ struct sd_channel {
  * What of a worker a packet takes along, of programs that can have it: how many steps it may still take, where there are
  * loops; what it asks of the host; what has found no room in a buffer. Constants of generated code.
  */
-enum sd_async_keeps { SD_KEEPS_STEPS = 1, SD_KEEPS_REQUESTS = 2, SD_KEEPS_FAILED = 4 };
+enum sd_save_flags { SD_SAVE_STEPS = 1, SD_SAVE_REQUESTS = 2, SD_SAVE_FAILED = 4 };
 
 /* --- At the worker --- */
 
-enum { SD_HERE, SD_THERE, SD_NOWHERE };
+enum { SD_OFFLOAD_INLINE, SD_OFFLOAD_REMOTE, SD_OFFLOAD_DROP };
 
 /* Packets may wait from now on: a burst has come, or some are back. */
 SD_INLINE void sd_async_enter(struct sd_worker *w)
@@ -90,30 +90,30 @@ SD_INLINE void sd_async_enter(struct sd_worker *w)
 SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p, uint32_t point, uint32_t context_bytes,
                                  uint32_t keeps)
 {
-    struct sd_async_way *way = &w->async_ways[point];
+    struct sd_offload_policy *way = &w->async_ways[point];
     if (!w->may_suspend || way->mode == SD_ASYNC_INLINE) {
         way->n_here++;
         sd_async_sample(w, way, way->n_here);
-        return SD_HERE;
+        return SD_OFFLOAD_INLINE;
     }
     uint64_t room = p->headroom_bytes;
     /* Digests are in a buffer that the next burst empties. */
     bool fits = room >= SD_ASYNC_HEAD_BYTES + context_bytes + SD_ASYNC_ALIGN - 1 &&
-                !((keeps & SD_KEEPS_REQUESTS) && (w->requests.flags & SD_REQUEST_DIGEST));
+                !((keeps & SD_SAVE_REQUESTS) && (w->requests.flags & SD_REQUEST_DIGEST));
     if (SD_UNLIKELY(!fits)) {
         way->n_no_room++;
-        return SD_HERE;
+        return SD_OFFLOAD_INLINE;
     }
     if (SD_UNLIKELY(way->n_in_flight >= way->capacity)) {
         if (way->full == SD_ASYNC_FULL_DROP && !way->choice.is_on) {
             way->n_dropped++;
-            return SD_NOWHERE;
+            return SD_OFFLOAD_DROP;
         }
         way->n_full++;
         sd_async_sample(w, way, way->n_full);
-        return SD_HERE;
+        return SD_OFFLOAD_INLINE;
     }
-    return SD_THERE;
+    return SD_OFFLOAD_REMOTE;
 }
 
 /* The packet is about to wait: takes its context out of the headroom. */
@@ -125,7 +125,7 @@ SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint3
     s->since = w->burst_since;
     s->point = point;
     s->end = SD_END_DONE;
-    if (keeps & SD_KEEPS_STEPS)
+    if (keeps & SD_SAVE_STEPS)
         s->steps_left = w->steps_left;
     s->n_taken = skipped;
     w->suspended = s;
@@ -154,9 +154,9 @@ SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, 
 {
     struct sd_suspended *s = w->suspended;
     s->n_taken += SD_ASYNC_HEAD_BYTES + context_bytes;
-    if (keeps & SD_KEEPS_FAILED)
+    if (keeps & SD_SAVE_FAILED)
         s->failed = w->failed;
-    if (keeps & SD_KEEPS_REQUESTS) {
+    if (keeps & SD_SAVE_REQUESTS) {
         s->flags = w->requests.flags;
         if (SD_UNLIKELY(s->flags))
             memcpy((uint8_t *)(s + 1) + context_bytes, &w->requests, sizeof w->requests);
@@ -164,13 +164,13 @@ SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, 
     p->headroom_bytes -= s->n_taken;
     sd_async_copy(&s->packet, p);
     p->verdict = SD_VERDICT_SUSPENDED;
-    return SD_END_WAITS + s->point;
+    return SD_END_SUSPENDED + s->point;
 }
 
 SD_LOCAL void sd_async_flush(struct sd_worker *w)
 {
     for (uint32_t point = 0; point < w->instance->pipeline->n_async; point++) {
-        struct sd_async_way *way = &w->async_ways[point];
+        struct sd_offload_policy *way = &w->async_ways[point];
         uint32_t at = 0;
         if (way->n_waiting == 0)
             continue;
@@ -185,7 +185,7 @@ SD_LOCAL void sd_async_look(struct sd_worker *w)
 {
     w->n_bursts_until_look = SD_CHOICE_BURSTS;
     for (uint32_t point = 0; point < w->instance->pipeline->n_async; point++) {
-        struct sd_async_way *way = &w->async_ways[point];
+        struct sd_offload_policy *way = &w->async_ways[point];
         bool is_tried = w->trial_phase != SD_TRIAL_NONE && w->trial_point == point;
         if (way->choice.is_on && way->channel && !is_tried)
             sd_choice_look(w, point, __atomic_load_n(&way->channel->served_cycles, __ATOMIC_RELAXED));
@@ -211,7 +211,7 @@ SD_COLD uint64_t sd_monotonic_ns(void)
 }
 
 /* The executor does it, and this worker waits. False when that takes too long: then the packet is under way. */
-SD_LOCAL bool sd_async_wait(struct sd_async_way *way, struct sd_suspended *s)
+SD_LOCAL bool sd_async_wait(struct sd_offload_policy *way, struct sd_suspended *s)
 {
     void *item = s;
     uint64_t begin_ns = 0;
@@ -242,7 +242,7 @@ SD_LOCAL bool sd_async_wait(struct sd_async_way *way, struct sd_suspended *s)
 SD_INLINE bool sd_async_send(struct sd_worker *w)
 {
     struct sd_suspended *s = w->suspended;
-    struct sd_async_way *way = &w->async_ways[s->point];
+    struct sd_offload_policy *way = &w->async_ways[s->point];
     way->n_sent++;
     /* A worker that has just been told to wait does so when those that it sent before are back. */
     if (way->mode == SD_ASYNC_WAIT && way->n_in_flight == 0) {
@@ -261,11 +261,11 @@ SD_INLINE bool sd_async_send(struct sd_worker *w)
 /* Code of this packet is about to run here: the worker is as it was when the packet left. */
 SD_INLINE void sd_async_take(struct sd_worker *w, const struct sd_suspended *s, uint32_t keeps)
 {
-    if (keeps & SD_KEEPS_STEPS)
+    if (keeps & SD_SAVE_STEPS)
         w->steps_left = s->steps_left;
-    if (keeps & SD_KEEPS_FAILED)
+    if (keeps & SD_SAVE_FAILED)
         w->failed = s->failed;
-    if (!(keeps & SD_KEEPS_REQUESTS))
+    if (!(keeps & SD_SAVE_REQUESTS))
         return;
     w->requests.flags = s->flags;
     if (SD_UNLIKELY(s->flags)) {
@@ -280,13 +280,13 @@ SD_INLINE void *sd_async_back(struct sd_worker *w, struct sd_packet *p, struct s
     sd_async_copy(p, &s->packet);
     p->headroom_bytes += s->n_taken;
     sd_async_take(w, s, keeps);
-    if (keeps & SD_KEEPS_REQUESTS)
+    if (keeps & SD_SAVE_REQUESTS)
         w->digests.length = 0;
     return s + 1;
 }
 
 /* `n` packets have waited so long. */
-SD_INLINE void sd_async_note(struct sd_async_way *way, uint64_t cycles, uint32_t n)
+SD_INLINE void sd_async_note(struct sd_offload_policy *way, uint64_t cycles, uint32_t n)
 {
     way->waited_cycles += cycles * n;
     way->waited[sd_log2_bucket(cycles)] += n;
@@ -297,7 +297,7 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 {
     uint32_t n_back = 0;
     for (uint32_t point = 0; point < w->instance->pipeline->n_async && n_back < n; point++) {
-        struct sd_async_way *way = &w->async_ways[point];
+        struct sd_offload_policy *way = &w->async_ways[point];
         if (way->n_in_flight == 0)
             continue;
         void **first = done + n_back;
@@ -345,7 +345,7 @@ SD_INLINE void sd_async_tell_cost(struct sd_channel *channel, uint64_t cycles)
 }
 
 /* Blocks may ask for clones and the like. */
-SD_COLD void sd_async_keep_requests(struct sd_worker *w, struct sd_suspended *s)
+SD_COLD void sd_async_save_requests(struct sd_worker *w, struct sd_suspended *s)
 {
     uint32_t context_bytes = w->instance->pipeline->asyncs[s->point].context_bytes;
     s->flags = w->requests.flags;
@@ -356,12 +356,12 @@ SD_COLD void sd_async_keep_requests(struct sd_worker *w, struct sd_suspended *s)
 SD_INLINE void sd_async_put(struct sd_worker *w, struct sd_suspended *s, uint32_t end, uint32_t keeps)
 {
     s->end = end;
-    if (keeps & SD_KEEPS_STEPS)
+    if (keeps & SD_SAVE_STEPS)
         s->steps_left = w->steps_left;
-    if (keeps & SD_KEEPS_FAILED)
+    if (keeps & SD_SAVE_FAILED)
         s->failed = w->failed;
-    if ((keeps & SD_KEEPS_REQUESTS) && SD_UNLIKELY(w->requests.flags))
-        sd_async_keep_requests(w, s);
+    if ((keeps & SD_SAVE_REQUESTS) && SD_UNLIKELY(w->requests.flags))
+        sd_async_save_requests(w, s);
 }
 
 SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struct sd_suspended *s, uint32_t keeps)
@@ -417,7 +417,7 @@ SD_INLINE void sd_async_call(struct sd_worker *w, uint32_t point, uint32_t call,
 {
     if (n == 0)
         return;
-    struct sd_async_way *way = &w->async_ways[point];
+    struct sd_offload_policy *way = &w->async_ways[point];
     way->n_batches++;
     way->n_batched += n;
     w->host->call_batch(w->host->context, w, call, calls, n);
@@ -440,7 +440,7 @@ SD_ALWAYS_INLINE uint32_t sd_async_serve(struct sd_worker *w, sd_async_body body
         }
         uint64_t begin = sd_cycles();
         uint32_t point = ((struct sd_suspended *)burst[0])->point;
-        struct sd_async_way *way = &w->async_ways[point];
+        struct sd_offload_policy *way = &w->async_ways[point];
         sd_async_serve_burst(w, body, bodies, way->batch, burst, n, keeps);
         uint64_t cycles = sd_cycles() - begin;
         way->n_served += n;

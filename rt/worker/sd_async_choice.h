@@ -33,10 +33,10 @@
 /* Looks between two trials. */
 #define SD_TRIAL_LOOKS 64u
 
-enum { SD_TRIAL_NONE, SD_TRIAL_HERE, SD_TRIAL_THERE };
+enum { SD_TRIAL_NONE, SD_TRIAL_INLINE, SD_TRIAL_REMOTE };
 
 /* A worker is about to run a block itself, the `n`th time. */
-SD_INLINE void sd_async_sample(struct sd_worker *w, const struct sd_async_way *way, uint64_t n)
+SD_INLINE void sd_async_sample(struct sd_worker *w, const struct sd_offload_policy *way, uint64_t n)
 {
     w->block_since = 0;
     if (SD_UNLIKELY(way->choice.is_on) && (n % SD_CHOICE_SAMPLES == 0 || way->choice.n_probes_left > 0))
@@ -55,7 +55,7 @@ SD_INLINE uint32_t sd_choice_average(uint32_t average, uint64_t cycles)
     return average ? average : 1;
 }
 
-SD_COLD void sd_choice_note(struct sd_async_way *way, uint64_t cycles)
+SD_COLD void sd_choice_note(struct sd_offload_policy *way, uint64_t cycles)
 {
     struct sd_async_choice *choice = &way->choice;
     if (choice->n_probes_left > 0) {
@@ -78,12 +78,12 @@ SD_INLINE void sd_async_sampled(struct sd_worker *w, uint32_t point)
     }
 }
 
-SD_INLINE uint64_t sd_choice_blocks(const struct sd_async_way *way)
+SD_INLINE uint64_t sd_choice_blocks(const struct sd_offload_policy *way)
 {
     return way->n_here + way->n_sent + way->n_full + way->n_no_room;
 }
 
-SD_INLINE void sd_choice_set(struct sd_async_way *way, uint32_t mode)
+SD_INLINE void sd_choice_set(struct sd_offload_policy *way, uint32_t mode)
 {
     way->choice.n_probes_left = 0;
     if (way->mode == mode)
@@ -93,7 +93,7 @@ SD_INLINE void sd_choice_set(struct sd_async_way *way, uint32_t mode)
 }
 
 /* Both ways have been tried: what does a packet cost that is sent, and which is better? */
-SD_LOCAL void sd_trial_judge(struct sd_worker *w, struct sd_async_way *way)
+SD_LOCAL void sd_trial_judge(struct sd_worker *w, struct sd_offload_policy *way)
 {
     struct sd_async_choice *choice = &way->choice;
     double per_packet[2];
@@ -114,12 +114,12 @@ SD_LOCAL void sd_trial_judge(struct sd_worker *w, struct sd_async_way *way)
 
 SD_LOCAL void sd_trial_begin(struct sd_worker *w, uint32_t point, uint32_t block_cycles)
 {
-    struct sd_async_way *way = &w->async_ways[point];
+    struct sd_offload_policy *way = &w->async_ways[point];
     way->choice.tried_cycles = block_cycles;
     way->choice.n_looks = 0;
     way->choice.n_trials++;
     w->trial_point = point;
-    w->trial_phase = SD_TRIAL_HERE;
+    w->trial_phase = SD_TRIAL_INLINE;
     w->n_trial_bursts = 0;
     w->n_trial_blocks = 0;
     memset(w->trial_cycles, 0, sizeof w->trial_cycles);
@@ -130,10 +130,10 @@ SD_LOCAL void sd_trial_begin(struct sd_worker *w, uint32_t point, uint32_t block
 /* A burst of `n_packets` that arrived is done, or one of packets that are back (0). */
 SD_LOCAL void sd_trial_note(struct sd_worker *w, uint32_t n_packets)
 {
-    struct sd_async_way *way = &w->async_ways[w->trial_point];
+    struct sd_offload_policy *way = &w->async_ways[w->trial_point];
     if (w->n_trial_bursts >= SD_TRIAL_WARM) {
-        w->trial_cycles[w->trial_phase - SD_TRIAL_HERE] += sd_cycles() - w->trial_since;
-        w->n_trial_packets[w->trial_phase - SD_TRIAL_HERE] += n_packets;
+        w->trial_cycles[w->trial_phase - SD_TRIAL_INLINE] += sd_cycles() - w->trial_since;
+        w->n_trial_packets[w->trial_phase - SD_TRIAL_INLINE] += n_packets;
     }
     if (n_packets == 0)
         return;
@@ -144,8 +144,8 @@ SD_LOCAL void sd_trial_note(struct sd_worker *w, uint32_t n_packets)
         return;
     w->n_trial_blocks += sd_choice_blocks(way);
     w->n_trial_bursts = 0;
-    if (w->trial_phase == SD_TRIAL_HERE) {
-        w->trial_phase = SD_TRIAL_THERE;
+    if (w->trial_phase == SD_TRIAL_INLINE) {
+        w->trial_phase = SD_TRIAL_REMOTE;
         sd_choice_set(way, SD_ASYNC_SUSPEND);
     } else {
         w->trial_phase = SD_TRIAL_NONE;
@@ -155,7 +155,7 @@ SD_LOCAL void sd_trial_note(struct sd_worker *w, uint32_t n_packets)
 
 SD_LOCAL void sd_choice_look(struct sd_worker *w, uint32_t point, uint32_t there_cycles)
 {
-    struct sd_async_way *way = &w->async_ways[point];
+    struct sd_offload_policy *way = &w->async_ways[point];
     struct sd_async_choice *choice = &way->choice;
     if (choice->suspend_cycles == 0)
         choice->suspend_cycles = SD_SUSPEND_CYCLES;

@@ -28,26 +28,26 @@
 #define SD_PREFETCH_PACKETS 6
 
 /* Digests and emitted bytes of the packets of a burst. */
-#define SD_KEPT_BYTES_MAX (1u << 30)
+#define SD_SAVED_BYTES_MAX (1u << 30)
 
 /* What becomes of a packet where a piece of its way ends. */
 enum sd_next {
-    SD_GOES_ON,
+    SD_NEXT_CONTINUE,
     /* Has a verdict. */
-    SD_ENDED,
+    SD_NEXT_DONE,
     /* Has one, and goes on at the host. */
-    SD_LEAVES,
+    SD_NEXT_PUNT,
     /* Is not as most packets are: runs the rest of its way where less is taken for granted. */
-    SD_ODD,
+    SD_NEXT_EXCEPTION,
     /* At the point with this number, and so on. */
-    SD_WAITS
+    SD_NEXT_SUSPENDED
 };
 
 /* How the code of a block ends where its packet waits at a point: this and the point's number. No enum sd_end. */
-#define SD_END_WAITS 0x20000u
+#define SD_END_SUSPENDED 0x20000u
 
 /* What a packet keeps of the worker. */
-struct sd_kept {
+struct sd_saved {
     struct sd_requests requests;
     uint32_t failed;
     /* Its digests, or what was emitted for it, in `worker->kept`. */
@@ -66,7 +66,7 @@ SD_INLINE bool sd_burst_must_wait(const struct sd_worker *w)
 SD_INLINE bool sd_burst_waits(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
-    uint64_t n_near = n_points * SD_NEAR_BYTES;
+    uint64_t n_near = n_points * SD_CACHED_BYTES;
     return sd_burst_must_wait(w) ||
            (instance->path == SD_PATH_AUTO && __atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_near);
 }
@@ -77,16 +77,16 @@ SD_INLINE bool sd_burst_waits_for(const struct sd_worker *w, const uint16_t *tab
     if (sd_burst_must_wait(w))
         return true;
     for (uint32_t i = 0; w->instance->path == SD_PATH_AUTO && i < n_tables; i++)
-        if (sd_table_is_far(w, tables[i]))
+        if (sd_table_exceeds_cache(w, tables[i]))
             return true;
     return false;
 }
 
-SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const struct sd_buffer *from, uint32_t flag)
+SD_COLD void sd_save_bytes(struct sd_worker *w, struct sd_saved *kept, const struct sd_buffer *from, uint32_t flag)
 {
     kept->bytes_at = w->kept.length;
     kept->n_bytes = 0;
-    if (!sd_buffer_reserve(&w->kept, from->length, SD_KEPT_BYTES_MAX)) {
+    if (!sd_buffer_reserve(&w->kept, from->length, SD_SAVED_BYTES_MAX)) {
         kept->failed |= flag;
         return;
     }
@@ -96,11 +96,11 @@ SD_COLD void sd_keep_bytes(struct sd_worker *w, struct sd_kept *kept, const stru
     kept->n_bytes = from->length;
 }
 
-SD_COLD void sd_take_back_bytes(struct sd_worker *w, const struct sd_kept *kept, struct sd_buffer *to,
+SD_COLD void sd_restore_bytes(struct sd_worker *w, const struct sd_saved *kept, struct sd_buffer *to,
                                 uint32_t flag)
 {
     to->length = 0;
-    if (!sd_buffer_reserve(to, kept->n_bytes, SD_KEPT_BYTES_MAX)) {
+    if (!sd_buffer_reserve(to, kept->n_bytes, SD_SAVED_BYTES_MAX)) {
         w->failed |= flag;
         return;
     }
@@ -110,19 +110,19 @@ SD_COLD void sd_take_back_bytes(struct sd_worker *w, const struct sd_kept *kept,
 }
 
 /* The packet stops for a while. */
-SD_INLINE void sd_keep(struct sd_worker *w, struct sd_kept *kept)
+SD_INLINE void sd_save(struct sd_worker *w, struct sd_saved *kept)
 {
     kept->requests.flags = w->requests.flags;
     kept->failed = w->failed;
     if (SD_UNLIKELY(w->requests.flags)) {
         kept->requests = w->requests;
         if (w->requests.flags & SD_REQUEST_DIGEST)
-            sd_keep_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
+            sd_save_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
     }
 }
 
 /* The packet goes on. */
-SD_INLINE void sd_take_back(struct sd_worker *w, const struct sd_kept *kept)
+SD_INLINE void sd_restore(struct sd_worker *w, const struct sd_saved *kept)
 {
     w->requests.flags = kept->requests.flags;
     w->failed = kept->failed;
@@ -130,20 +130,20 @@ SD_INLINE void sd_take_back(struct sd_worker *w, const struct sd_kept *kept)
     if (SD_UNLIKELY(kept->requests.flags)) {
         w->requests = kept->requests;
         if (kept->requests.flags & SD_REQUEST_DIGEST)
-            sd_take_back_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
+            sd_restore_bytes(w, kept, &w->digests, SD_FAILED_DIGEST);
     }
 }
 
 /* A packet whose way ends here, for now: the host has it when those before it have theirs. */
-SD_COLD uint32_t sd_leave(struct sd_worker *w, const struct sd_packet *p, struct sd_kept *kept, void *to,
+SD_COLD uint32_t sd_punt(struct sd_worker *w, const struct sd_packet *p, struct sd_saved *kept, void *to,
                           const void *state, size_t state_bytes)
 {
-    sd_keep(w, kept);
+    sd_save(w, kept);
     if (p->verdict == SD_VERDICT_NO_HEADROOM)
-        sd_keep_bytes(w, kept, &w->emitted, SD_FAILED_EMIT);
+        sd_save_bytes(w, kept, &w->emitted, SD_FAILED_EMIT);
     else if (state_bytes)
         memcpy(to, state, state_bytes);
-    return SD_LEAVES;
+    return SD_NEXT_PUNT;
 }
 
 /*
@@ -151,7 +151,7 @@ SD_COLD uint32_t sd_leave(struct sd_worker *w, const struct sd_packet *p, struct
  * burst are done by then.
  */
 SD_LOCAL bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
-                                         const struct sd_kept *kept, const void *states, size_t state_bytes,
+                                         const struct sd_saved *kept, const void *states, size_t state_bytes,
                                          uint32_t *n_done)
 {
     uint32_t n_left = w->n_burst_left < n ? w->n_burst_left : n;
@@ -167,9 +167,9 @@ SD_LOCAL bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets,
     w->leaving &= w->leaving - 1;
     w->burst_at = first + 1;
     w->n_burst_left -= *n_done;
-    sd_take_back(w, &kept[first]);
+    sd_restore(w, &kept[first]);
     if (p->verdict == SD_VERDICT_NO_HEADROOM)
-        sd_take_back_bytes(w, &kept[first], &w->emitted, SD_FAILED_EMIT);
+        sd_restore_bytes(w, &kept[first], &w->emitted, SD_FAILED_EMIT);
     else if (state_bytes)
         memcpy(w->state, (const uint8_t *)states + first * state_bytes, state_bytes);
     if (SD_UNLIKELY(w->failed)) {

@@ -63,7 +63,7 @@ SD_LOCAL void sd_epochs_free(struct sd_epochs *epochs)
  * operations, as are the writer's increment and load in sd_epoch_safe. If the writer still took it for idle, its
  * increment came first, and the load here sees it and all that was taken out before.
  */
-SD_INLINE void sd_epoch_pass(struct sd_epochs *epochs, uint32_t reader)
+SD_INLINE void sd_epoch_quiesce(struct sd_epochs *epochs, uint32_t reader)
 {
     uint64_t *seen = &epochs->readers[reader].seen;
     uint64_t now = __atomic_load_n(&epochs->now, __ATOMIC_ACQUIRE);

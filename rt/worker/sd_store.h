@@ -6,7 +6,7 @@
  * it on.
  *
  * Invariant: while packets run, nothing here is changed but cells, the marks of entries, and those tables that can be
- * written beside readers (sd_table_beside); what else the control plane does it does while no worker runs packets
+ * written beside readers (sd_table_concurrent_ops); what else the control plane does it does while no worker runs packets
  * (sd_abi.h, struct sd_control_ops).
  */
 #ifndef SD_STORE_H

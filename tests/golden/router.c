@@ -125,7 +125,7 @@ struct p4_Router__next_hops__key {
 /* What a packet keeps while it waits for Router.routes. */
 struct p4_at_0 {
     struct p4_Router__routes__key key;
-    struct sd_asked asked;
+    struct sd_lookup_state asked;
     uint64_t headers_ethernet_destination;
     uint64_t headers_ethernet_source;
     uint32_t headers_ethernet_sd_at;
@@ -143,13 +143,13 @@ struct p4_context {
     union {
         struct p4_at_0 at_0;
     };
-    struct sd_kept kept;
+    struct sd_saved kept;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
 struct p4_burst {
     struct p4_context contexts[SD_BURST];
     /* Of packets that go on at the host. */
-    struct sd_kept left[SD_BURST];
+    struct sd_saved left[SD_BURST];
 };
 
 
@@ -576,7 +576,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
                 /* Router.routes.apply(): waits for memory */
                 {
                     c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    sd_table_ask(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, SD_FAR, &c->at_0.asked);
+                    sd_table_lookup_hash(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
                     c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
                     c->at_0.headers_ethernet_source = s->headers.ethernet.source;
                     c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
@@ -587,8 +587,8 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
                     c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
                     c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
                     c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
-                    sd_keep(w, &c->kept);
-                    return SD_END_WAITS + 0;
+                    sd_save(w, &c->kept);
+                    return SD_END_SUSPENDED + 0;
                 }
                 break;
             }
@@ -634,7 +634,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
 #line 166 "router.p4"
     /* Router.routes.apply() goes on */
     {
-        const struct sd_found found = sd_table_answer(w, p, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
+        const struct sd_found found = sd_table_lookup_finish(w, p, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
         tmp_1 = found.hit;
         p4_Router__routes__run(w, p, s, &found);
     }
@@ -740,7 +740,7 @@ SD_INLINE uint32_t p4_drop(struct sd_packet *p, uint32_t reason)
 {
     p->verdict = SD_VERDICT_DROP;
     p->drop = reason;
-    return SD_ENDED;
+    return SD_NEXT_DONE;
 }
 
 SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)
@@ -759,19 +759,19 @@ SD_ALWAYS_INLINE uint32_t p4_enter(struct sd_worker *w, struct sd_packet *p, str
     if (SD_UNLIKELY(end)) {
         if (end < SD_END_REJECTED)
             return p4_stopped(p, end);
-        return SD_ODD;
+        return SD_NEXT_EXCEPTION;
     }
     if (SD_UNLIKELY(!p4_headers_stay(p, s)))
-        return SD_ODD;
+        return SD_NEXT_EXCEPTION;
     end = p4_VerifyIpv4(w, p, s);
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
     (void)end;
-    return SD_GOES_ON;
+    return SD_NEXT_CONTINUE;
 }
 
 /* A packet arrives: its headers are invalid, its metadata zeros. */
-SD_ALWAYS_INLINE uint32_t p4_enter_odd(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_enter_exception(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
 {
     uint32_t end;
     p->cursor_bits = 0;
@@ -787,7 +787,7 @@ SD_ALWAYS_INLINE uint32_t p4_enter_odd(struct sd_worker *w, struct sd_packet *p,
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
     (void)end;
-    return SD_GOES_ON;
+    return SD_NEXT_CONTINUE;
 }
 
 /* Ingress has ended so. */
@@ -798,7 +798,7 @@ SD_ALWAYS_INLINE uint32_t p4_after_ingress(struct sd_worker *w, struct sd_packet
     if (s->standard.egress_spec == 511)
         return p4_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
-    return SD_GOES_ON;
+    return SD_NEXT_CONTINUE;
 }
 
 /* The queue was empty. */
@@ -809,7 +809,7 @@ SD_ALWAYS_INLINE void p4_before_egress(struct sd_worker *w, struct sd_packet *p,
 }
 
 /* Egress has ended so: the packet departs. */
-SD_ALWAYS_INLINE uint32_t p4_after_egress_odd(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+SD_ALWAYS_INLINE uint32_t p4_after_egress_exception(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
         return p4_stopped(p, end);
@@ -825,7 +825,7 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress_odd(struct sd_worker *w, struct sd_pac
     p->verdict = SD_VERDICT_SEND;
     if (SD_LIKELY(p4_headers_stay(p, s))) {
         p4_store_headers(p, s);
-        return SD_ENDED;
+        return SD_NEXT_DONE;
     }
     sd_emit_begin(w);
     end = p4_RouterDeparser(w, p, s);
@@ -836,25 +836,25 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress_odd(struct sd_worker *w, struct sd_pac
         return p4_drop(p, SD_DROP_TOO_LONG);
     }
     if (SD_LIKELY(sd_packet_rebuild(p, w)))
-        return SD_ENDED;
+        return SD_NEXT_DONE;
     p->verdict = SD_VERDICT_NO_HEADROOM;
-    return SD_LEAVES;
+    return SD_NEXT_PUNT;
 }
 
 /* The way of a packet that is not as most are, straight through from its arrival on. */
-SD_COLD uint32_t p4_odd(struct sd_worker *w, struct sd_packet *p)
+SD_COLD uint32_t p4_exception(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4_state state = {}, *s = &state;
-    uint32_t next = p4_enter_odd(w, p, s), end;
-    if (next != SD_GOES_ON)
+    uint32_t next = p4_enter_exception(w, p, s), end;
+    if (next != SD_NEXT_CONTINUE)
         return next;
     end = p4_Router(w, p, s);
     next = p4_after_ingress(w, p, s, end);
-    if (next != SD_GOES_ON)
+    if (next != SD_NEXT_CONTINUE)
         return next;
     p4_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
-    return p4_after_egress_odd(w, p, s, end);
+    return p4_after_egress_exception(w, p, s, end);
 }
 
 /* Egress has ended so: the packet departs. */
@@ -873,7 +873,7 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet 
     }
     p->verdict = SD_VERDICT_SEND;
     p4_store_headers(p, s);
-    return SD_ENDED;
+    return SD_NEXT_DONE;
 }
 
 /* The way of one packet, straight through. */
@@ -881,11 +881,11 @@ SD_ALWAYS_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4_state state = {}, *s = &state;
     uint32_t next = p4_enter(w, p, s), end;
-    if (SD_UNLIKELY(next != SD_GOES_ON))
-        return next == SD_ODD ? p4_odd(w, p) : next;
+    if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
+        return next == SD_NEXT_EXCEPTION ? p4_exception(w, p) : next;
     end = p4_Router(w, p, s);
     next = p4_after_ingress(w, p, s, end);
-    if (next != SD_GOES_ON)
+    if (next != SD_NEXT_CONTINUE)
         return next;
     p4_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
@@ -900,22 +900,22 @@ SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet
     uint32_t end, next;
     (void)c;
     next = p4_enter(w, p, s);
-    if (SD_UNLIKELY(next != SD_GOES_ON))
+    if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
         return next;
     end = p4_Router__start(w, p, s, c);
-    if (end >= SD_END_WAITS)
-        return SD_WAITS + (end - SD_END_WAITS);
+    if (end >= SD_END_SUSPENDED)
+        return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
     next = p4_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_LEAVES)) {
-        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
+        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
-    if (next != SD_GOES_ON)
+    if (next != SD_NEXT_CONTINUE)
         return next;
     p4_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
     next = p4_after_egress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_LEAVES)) {
-        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
+        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
     return next;
 }
@@ -927,21 +927,21 @@ SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, s
     struct p4_state state = {}, *s = &state;
     uint32_t end, next;
     (void)c;
-    sd_take_back(w, &c->kept);
+    sd_restore(w, &c->kept);
     end = p4_Router__after_0(w, p, s, c);
-    if (end >= SD_END_WAITS)
-        return SD_WAITS + (end - SD_END_WAITS);
+    if (end >= SD_END_SUSPENDED)
+        return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
     next = p4_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_LEAVES)) {
-        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
+        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
-    if (next != SD_GOES_ON)
+    if (next != SD_NEXT_CONTINUE)
         return next;
     p4_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
     next = p4_after_egress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_LEAVES)) {
-        return sd_leave(w, p, &b->left[i], NULL, NULL, 0);
+    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
+        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
     return next;
 }
@@ -967,31 +967,31 @@ static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
             const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);
-            odd |= (uint64_t)(next == SD_ODD) << i;
-            if (SD_UNLIKELY(next != SD_WAITS + 0))
+            odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
+            if (SD_UNLIKELY(next != SD_NEXT_SUSPENDED + 0))
                 at_0 &= ~(UINT64_C(1) << i);
-            leaving |= (uint64_t)(next == SD_LEAVES) << i;
+            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
         for (; SD_UNLIKELY(odd); odd &= odd - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(odd);
-            if (p4_odd(w, &burst[i]) == SD_LEAVES) {
-                sd_leave(w, &burst[i], &b->left[i], NULL, NULL, 0);
+            if (p4_exception(w, &burst[i]) == SD_NEXT_PUNT) {
+                sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);
                 leaving |= UINT64_C(1) << i;
             }
         }
         w->table_counts[1].n_lookups += (uint64_t)__builtin_popcountll(at_0);
         for (uint64_t set = at_0; set; set &= set - 1) {
             struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
-            sd_table_approach(w, 1, &p4_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
+            sd_table_prefetch_entry(w, 1, &p4_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
         for (uint64_t set = at_0; set; set &= set - 1) {
             struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
-            sd_table_arrive(w, 1, &p4_tables[1], &c->at_0.key, sizeof(struct p4_Router__routes__key), &c->at_0.asked);
+            sd_table_prefetch_record(w, 1, &p4_tables[1], &c->at_0.key, sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
             const uint32_t next = p4_stage_0(w, &burst[i], b, i);
-            leaving |= (uint64_t)(next == SD_LEAVES) << i;
+            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
         if (SD_UNLIKELY(leaving)) {
             uint32_t n_handed;
@@ -1015,7 +1015,7 @@ static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint3
     for (struct sd_packet *p = packets; p < last; p++) {
         __builtin_prefetch(ahead->data);
         ahead = ahead + 1 < last ? ahead + 1 : ahead;
-        if (SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES))
+        if (SD_UNLIKELY(p4_packet(w, p) == SD_NEXT_PUNT))
             return (uint32_t)(p - packets) + 1;
     }
     return n;
@@ -1066,9 +1066,9 @@ static const struct sd_action_type p4_table_2__actions[] = {
     {"Router.drop", 0, NULL, 0},
 };
 static const struct sd_table_type p4_tables[] = {
-    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_RANKED, 0},
-    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_ENGINE_LPM, 0},
-    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_ENGINE_DIRECT, 0},
+    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_TERNARY, 0},
+    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_LPM, 0},
+    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_DIRECT, 0},
 };
 static const struct sd_object_type p4_objects[] = {
     {"Router.received", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},

@@ -182,14 +182,14 @@ pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.asynchronous else { return };
     let keeps = [
-        (straight::has_loops(cx), "SD_KEEPS_STEPS"),
-        (straight::may_leave(cx.program), "SD_KEEPS_REQUESTS"),
-        (straight::uses_buffers(cx.program), "SD_KEEPS_FAILED"),
+        (straight::has_loops(cx), "SD_SAVE_STEPS"),
+        (straight::may_leave(cx.program), "SD_SAVE_REQUESTS"),
+        (straight::uses_buffers(cx.program), "SD_SAVE_FAILED"),
     ];
     let names: Vec<&str> = keeps.into_iter().filter(|(is_kept, _)| *is_kept).map(|(_, name)| name).collect();
     out.own("/* What of the worker packets that wait take along. */");
     out.line(format!(
-        "enum {{ P4_KEEPS = {} }};",
+        "enum {{ P4_SAVE_FLAGS = {} }};",
         if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
     ));
     out.blank();
@@ -222,14 +222,15 @@ impl Func<'_, '_> {
         self.code.line(format!("/* asynchronous block {} */", comment(&block.name)));
         self.code.open("");
         let how = self.temp();
-        self.code
-            .line(format!("const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}), P4_KEEPS);"));
-        self.code.open(format!("if ({how} != SD_HERE)"));
-        self.code.line(format!("if (SD_UNLIKELY({how} == SD_NOWHERE))"));
+        self.code.line(format!(
+            "const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}), P4_SAVE_FLAGS);"
+        ));
+        self.code.open(format!("if ({how} != SD_OFFLOAD_INLINE)"));
+        self.code.line(format!("if (SD_UNLIKELY({how} == SD_OFFLOAD_DROP))"));
         self.code.line("    return SD_END_ASYNC_FULL;");
-        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i}, P4_KEEPS);"));
+        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i}, P4_SAVE_FLAGS);"));
         store(cx, &block.there, "c->there", true, &mut self.code);
-        self.code.line("return sd_async_suspended(w, p, sizeof *c, P4_KEEPS);");
+        self.code.line("return sd_async_suspended(w, p, sizeof *c, P4_SAVE_FLAGS);");
         self.code.close("");
         self.code.close("");
     }
@@ -297,8 +298,8 @@ pub(crate) fn check_wait(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
         .asynchronous
         .is_some_and(|plan| plan.blocks.iter().any(|block| cx.program.blocks[block.block].role == role));
     if waits {
-        out.line("if (SD_UNLIKELY(end >= SD_END_WAITS))");
-        out.line("    return SD_WAITS;");
+        out.line("if (SD_UNLIKELY(end >= SD_END_SUSPENDED))");
+        out.line("    return SD_NEXT_SUSPENDED;");
     }
 }
 
@@ -338,7 +339,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
         out.function(format!(
             "SD_INLINE uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"
         ));
-        out.line("void *c = sd_async_back(w, p, suspended, P4_KEEPS);");
+        out.line("void *c = sd_async_back(w, p, suspended, P4_SAVE_FLAGS);");
         straight::fresh_state(cx, out);
         out.line("uint32_t end = suspended->end, next;");
         out.line("if (SD_LIKELY(end == SD_END_DONE))");
@@ -355,7 +356,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
         "static __attribute__((noinline)) uint32_t p4_waited({HEAD}, struct sd_suspended *suspended)"
     ));
     out.line("uint32_t next = p4_rest(w, p, suspended);");
-    out.open("while (next == SD_WAITS)");
+    out.open("while (next == SD_NEXT_SUSPENDED)");
     out.line("suspended = w->suspended;");
     out.line("if (!sd_async_send(w))");
     out.line("    break;");
@@ -367,7 +368,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* Packets that wait are sent. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4_wait({HEAD})"));
     out.line("struct sd_suspended *suspended = w->suspended;");
-    out.line("return sd_async_send(w) ? p4_waited(w, p, suspended) : SD_WAITS;");
+    out.line("return sd_async_send(w) ? p4_waited(w, p, suspended) : SD_NEXT_SUSPENDED;");
     out.close("");
     out.blank();
     out.own("/* Packets that are back. */");
@@ -389,10 +390,10 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.line("struct sd_suspended *suspended = back[i];");
     out.line("struct sd_packet *p = &packets[n_ended];");
     out.line("uint32_t next = p4_rest(w, p, suspended);");
-    out.line("if (SD_UNLIKELY(next == SD_WAITS))");
+    out.line("if (SD_UNLIKELY(next == SD_NEXT_SUSPENDED))");
     out.line("    next = p4_wait(w, p);");
-    out.line("n_ended += next != SD_WAITS;");
-    out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
+    out.line("n_ended += next != SD_NEXT_SUSPENDED;");
+    out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
     out.line("n = n_ended;");
     out.close("");
     out.close("");
@@ -406,7 +407,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
         "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
     out.line(format!(
-        "return sd_async_serve(executor, p4_body, {together}, channels, n_channels, P4_KEEPS);"
+        "return sd_async_serve(executor, p4_body, {together}, channels, n_channels, P4_SAVE_FLAGS);"
     ));
     out.close("");
     out.blank();

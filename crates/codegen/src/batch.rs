@@ -328,11 +328,11 @@ fn together(i: usize, name: &str, number: usize, out: &mut Code) {
     out.open("for (uint32_t i = 0; i < n; i++)");
     out.line("struct sd_suspended *suspended = burst[i];");
     out.line(format!("struct p4_async_{i}__call *call = &kept[n_calls];"));
-    out.line("sd_async_take(w, suspended, P4_KEEPS);");
+    out.line("sd_async_take(w, suspended, P4_SAVE_FLAGS);");
     out.line(format!(
         "const uint32_t end = p4_async_{i}__before(w, &suspended->packet, suspended + 1, call);"
     ));
-    out.line("sd_async_put(w, suspended, end, P4_KEEPS);");
+    out.line("sd_async_put(w, suspended, end, P4_SAVE_FLAGS);");
     out.line("if (SD_UNLIKELY(end != SD_END_DONE))");
     out.line("    continue;");
     out.line("calls[n_calls].packet = &suspended->packet;");
@@ -343,10 +343,10 @@ fn together(i: usize, name: &str, number: usize, out: &mut Code) {
     out.line(format!("sd_async_call(w, {i}, {number}, calls, n_calls);"));
     out.open("for (uint32_t i = 0; i < n_calls; i++)");
     out.line("struct sd_suspended *suspended = of[i];");
-    out.line("sd_async_take(w, suspended, P4_KEEPS);");
+    out.line("sd_async_take(w, suspended, P4_SAVE_FLAGS);");
     out.line("sd_async_put(w, suspended,");
     out.line(format!(
-        "             p4_async_{i}__behind(w, &suspended->packet, suspended + 1, &kept[i], calls[i].end), P4_KEEPS);"
+        "             p4_async_{i}__behind(w, &suspended->packet, suspended + 1, &kept[i], calls[i].end), P4_SAVE_FLAGS);"
     ));
     out.close("");
     out.close("");

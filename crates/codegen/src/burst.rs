@@ -26,7 +26,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line(format!("/* What a packet keeps while it waits for {}. */", comment(&table.name)));
         out.open(format!("struct p4_at_{i}"));
         out.line(format!("struct {}__key key;", cx.table_name(point.table)));
-        out.line("struct sd_asked asked;");
+        out.line("struct sd_lookup_state asked;");
         if table.implementation.is_some() {
             out.line("uint64_t selector;");
         }
@@ -56,10 +56,10 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.close(";");
     for early in &plan.early {
         let name = comment(&cx.program.tables[early.table].name).to_string();
-        out.line(format!("struct sd_asked asked_{}; /* {name} */", index(early.table)));
+        out.line(format!("struct sd_lookup_state asked_{}; /* {name} */", index(early.table)));
     }
     if keeps_worker(cx) {
-        out.line("struct sd_kept kept;");
+        out.line("struct sd_saved kept;");
     }
     if straight::has_loops(cx) {
         out.line("uint32_t steps_left;");
@@ -69,7 +69,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.open("struct p4_burst");
     out.line("struct p4_context contexts[SD_BURST];");
     out.line("/* Of packets that go on at the host. */");
-    out.line("struct sd_kept left[SD_BURST];");
+    out.line("struct sd_saved left[SD_BURST];");
     if straight::may_leave(cx.program) || !cx.has_small_stages {
         out.line("struct p4_state states[SD_BURST];");
     }
@@ -132,7 +132,7 @@ pub(crate) fn store(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, ou
 
 fn store_worker(cx: &Cx<'_>, out: &mut Code) {
     if keeps_worker(cx) {
-        out.line("sd_keep(w, &c->kept);");
+        out.line("sd_save(w, &c->kept);");
     }
     if straight::has_loops(cx) {
         out.line("c->steps_left = w->steps_left;");
@@ -161,7 +161,7 @@ pub(crate) fn keep(cx: &Cx<'_>, plan: &Plan, point: usize, out: &mut Code) {
     let waiting = &plan.points[point];
     store(cx, &waiting.kept, &format!("c->at_{point}"), false, out);
     if !cx.has_small_stages {
-        out.open("if (here == SD_NEAR)");
+        out.open("if (here == SD_LOOKUP_INLINE)");
         for id in counted(plan, point) {
             out.line(format!("w->table_counts[{}].n_lookups++;", index(id)));
         }
@@ -285,19 +285,19 @@ fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out:
         return;
     }
     out.line(format!("end = {}(w, p, s, c);", segment_name(cx, block, from)));
-    out.line("if (end >= SD_END_WAITS)");
-    out.line("    return SD_WAITS + (end - SD_END_WAITS);");
+    out.line("if (end >= SD_END_SUSPENDED)");
+    out.line("    return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);");
 }
 
 /// A packet goes on at the host with its state.
 fn leave(cx: &Cx<'_>, out: &mut Code) {
-    out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
+    out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
     if straight::may_leave(cx.program) && cx.has_small_stages {
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4_state copy = state;");
-        out.line("return sd_leave(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
+        out.line("return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
     } else {
-        out.line("return sd_leave(w, p, &b->left[i], NULL, NULL, 0);");
+        out.line("return sd_punt(w, p, &b->left[i], NULL, NULL, 0);");
     }
     out.close("");
 }
@@ -309,10 +309,10 @@ fn odd(cx: &Cx<'_>, out: &mut Code) {
     }
     out.open("for (; SD_UNLIKELY(odd); odd &= odd - 1)");
     out.line("const uint32_t i = (uint32_t)__builtin_ctzll(odd);");
-    out.open("if (p4_odd(w, &burst[i]) == SD_LEAVES)");
+    out.open("if (p4_exception(w, &burst[i]) == SD_NEXT_PUNT)");
     out.line(match straight::may_leave(cx.program) {
-        true => "sd_leave(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
-        false => "sd_leave(w, &burst[i], &b->left[i], NULL, NULL, 0);",
+        true => "sd_punt(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
+        false => "sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);",
     });
     out.line("leaving |= UINT64_C(1) << i;");
     out.close("");
@@ -323,13 +323,13 @@ fn odd(cx: &Cx<'_>, out: &mut Code) {
 fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("next = p4_after_ingress(w, p, s, end);");
     leave(cx, out);
-    out.line("if (next != SD_GOES_ON)");
+    out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     match &plan.queue {
         Some(kept) => {
             store(cx, kept, "c->at_queue", false, out);
             store_worker(cx, out);
-            out.line(format!("return SD_WAITS + {};", plan.points.len()));
+            out.line(format!("return SD_NEXT_SUSPENDED + {};", plan.points.len()));
         }
         None => {
             out.line("p4_before_egress(w, p, s);");
@@ -363,7 +363,7 @@ fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
 
 fn take_back(cx: &Cx<'_>, out: &mut Code) {
     if keeps_worker(cx) {
-        out.line("sd_take_back(w, &c->kept);");
+        out.line("sd_restore(w, &c->kept);");
     }
     if straight::has_loops(cx) {
         out.line("w->steps_left = c->steps_left;");
@@ -379,7 +379,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("memset(s, 0, sizeof *s);");
     }
     out.line("next = p4_enter(w, p, s);");
-    out.line("if (SD_UNLIKELY(next != SD_GOES_ON))");
+    out.line("if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))");
     out.line("    return next;");
     run_rest(cx, plan, BlockRole::Ingress, None, out);
     after_ingress(cx, plan, out);
@@ -456,13 +456,13 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     }
     out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
     if cx.settled.splits {
-        out.line("odd |= (uint64_t)(next == SD_ODD) << i;");
+        out.line("odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;");
     }
     match certain {
         Some(to) => {
-            out.line(format!("if (SD_UNLIKELY(next != SD_WAITS + {to}))"));
+            out.line(format!("if (SD_UNLIKELY(next != SD_NEXT_SUSPENDED + {to}))"));
             out.line(format!("    {} &= ~(UINT64_C(1) << i);", set_name(plan, to)));
-            out.line("leaving |= (uint64_t)(next == SD_LEAVES) << i;");
+            out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
         }
         None => go_on(cx, plan, 0, out),
     }
@@ -523,7 +523,7 @@ fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
     for (id, asked, _) in &all {
         let n = index(*id);
         out.line(format!(
-            "sd_table_approach(w, {n}, &p4_tables[{n}], sizeof(struct {}__key), &c->{asked});",
+            "sd_table_prefetch_entry(w, {n}, &p4_tables[{n}], sizeof(struct {}__key), &c->{asked});",
             cx.table_name(*id)
         ));
     }
@@ -536,14 +536,14 @@ fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
     for (id, asked, key) in all.iter().filter(|(id, _, _)| has_entries_elsewhere(cx, *id)) {
         let n = index(*id);
         out.line(format!(
-            "sd_table_arrive(w, {n}, &p4_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
+            "sd_table_prefetch_record(w, {n}, &p4_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
             cx.table_name(*id)
         ));
     }
     out.close("");
 }
 
-/// Whether what leads to an entry is not the entry (`sd_table_can_be_lean`).
+/// Whether what leads to an entry is not the entry (`sd_table_can_be_inline`).
 fn has_entries_elsewhere(cx: &Cx<'_>, id: TableId) -> bool {
     let table = &cx.program.tables[id];
     table.has_idle_timeout
@@ -579,9 +579,9 @@ fn stage(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
 /// Where the packet `i` is now; sets in registers, for each packet changes them.
 fn go_on(cx: &Cx<'_>, plan: &Plan, from: usize, out: &mut Code) {
     for to in ways(cx, plan, from) {
-        out.line(format!("{} |= (uint64_t)(next == SD_WAITS + {to}) << i;", set_name(plan, to)));
+        out.line(format!("{} |= (uint64_t)(next == SD_NEXT_SUSPENDED + {to}) << i;", set_name(plan, to)));
     }
-    out.line("leaving |= (uint64_t)(next == SD_LEAVES) << i;");
+    out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
 }
 
 /// For the descriptor.

@@ -145,17 +145,17 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
     array("struct sd_table_type", "p4_tables", &tables, out)
 }
 
-/// How the runtime finds entries, as `sd_table_choose_engine` does.
+/// How the runtime finds entries, as `sd_table_choose_structure` does.
 fn engine(keys: &[(usize, &ir::Key)], has_wildcards: bool) -> &'static str {
     let count = |kind| keys.iter().filter(|(_, key)| key.match_kind == kind).count();
     let (n_exact, n_lpm) = (count(MatchKind::Exact), count(MatchKind::Lpm));
     match (n_exact, n_lpm) {
-        _ if keys.is_empty() => "SD_ENGINE_NONE",
-        _ if n_exact + n_lpm < keys.len() || has_wildcards => "SD_ENGINE_RANKED",
-        (_, 0) if is_direct(keys) => "SD_ENGINE_DIRECT",
-        (_, 0) => "SD_ENGINE_EXACT",
-        (_, 1) => "SD_ENGINE_LPM",
-        _ => "SD_ENGINE_RANKED",
+        _ if keys.is_empty() => "SD_STRUCTURE_NONE",
+        _ if n_exact + n_lpm < keys.len() || has_wildcards => "SD_STRUCTURE_TERNARY",
+        (_, 0) if is_direct(keys) => "SD_STRUCTURE_DIRECT",
+        (_, 0) => "SD_STRUCTURE_EXACT",
+        (_, 1) => "SD_STRUCTURE_LPM",
+        _ => "SD_STRUCTURE_TERNARY",
     }
 }
 

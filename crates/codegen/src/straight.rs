@@ -58,7 +58,7 @@ fn check(cx: &Cx<'_>, role: BlockRole, which: Which, out: &mut Code) {
         out.line("if (end < SD_END_REJECTED)");
         out.line("    return p4_stopped(p, end);");
         match field(cx, FieldRole::ParserError) {
-            Some(_) if cx.settled.splits && which == Which::Most => out.line("return SD_ODD;"),
+            Some(_) if cx.settled.splits && which == Which::Most => out.line("return SD_NEXT_EXCEPTION;"),
             Some((lvalue, _)) => out.line(format!("{lvalue} = end - SD_END_REJECTED;")),
             None => out.line("return p4_drop(p, SD_DROP_PARSER_REJECTED);"),
         }
@@ -95,7 +95,7 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.function("SD_INLINE uint32_t p4_drop(struct sd_packet *p, uint32_t reason)");
     out.line("p->verdict = SD_VERDICT_DROP;");
     out.line("p->drop = reason;");
-    out.line("return SD_ENDED;");
+    out.line("return SD_NEXT_DONE;");
     out.close("");
     out.blank();
     out.function("SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)");
@@ -109,7 +109,7 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     after_ingress(cx, &spec, drop_port, out);
     before_egress(cx, drop_port, out);
     if cx.settled.splits {
-        after_egress(cx, "p4_after_egress_odd", &spec, drop_port, Departs::Anyhow { in_place }, out);
+        after_egress(cx, "p4_after_egress_exception", &spec, drop_port, Departs::Anyhow { in_place }, out);
         odd(cx, out);
     }
     let departs = if cx.settled.stays { Departs::AsItArrived } else { Departs::Anyhow { in_place } };
@@ -133,7 +133,7 @@ enum Which {
 /// From arrival to the beginning of ingress; the state is zeros.
 fn enter(cx: &Cx<'_>, which: Which, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
-    let name = if which == Which::Odd { "p4_enter_odd" } else { "p4_enter" };
+    let name = if which == Which::Odd { "p4_enter_exception" } else { "p4_enter" };
     out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS})"));
     out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
@@ -153,11 +153,11 @@ fn enter(cx: &Cx<'_>, which: Which, out: &mut Code) {
     run(cx, BlockRole::Parser, which, out);
     if cx.settled.stays && which == Which::Most {
         out.line("if (SD_UNLIKELY(!p4_headers_stay(p, s)))");
-        out.line("    return SD_ODD;");
+        out.line("    return SD_NEXT_EXCEPTION;");
     }
     run(cx, BlockRole::VerifyChecksum, which, out);
     out.line("(void)end;");
-    out.line("return SD_GOES_ON;");
+    out.line("return SD_NEXT_CONTINUE;");
     out.close("");
     out.blank();
 }
@@ -176,13 +176,13 @@ fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
         out.open(format!("if (SD_UNLIKELY({}))", slow.join(" || ")));
         too_long(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_INGRESS;");
-        out.line("return SD_LEAVES;");
+        out.line("return SD_NEXT_PUNT;");
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
     out.line("    return p4_drop(p, SD_DROP_INGRESS);");
     out.line(format!("p->egress_port = {spec};"));
-    out.line("return SD_GOES_ON;");
+    out.line("return SD_NEXT_CONTINUE;");
     out.close("");
     out.blank();
 }
@@ -223,7 +223,7 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
         out.open("if (SD_UNLIKELY(w->requests.flags))");
         too_long(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_EGRESS;");
-        out.line("return SD_LEAVES;");
+        out.line("return SD_NEXT_PUNT;");
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
@@ -233,7 +233,7 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
     out.line("p->verdict = SD_VERDICT_SEND;");
     let Departs::Anyhow { in_place } = departs else {
         out.line("p4_store_headers(p, s);");
-        out.line("return SD_ENDED;");
+        out.line("return SD_NEXT_DONE;");
         out.close("");
         out.blank();
         return;
@@ -241,7 +241,7 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
     if in_place {
         out.open("if (SD_LIKELY(p4_headers_stay(p, s)))");
         out.line("p4_store_headers(p, s);");
-        out.line("return SD_ENDED;");
+        out.line("return SD_NEXT_DONE;");
         out.close("");
     }
     out.line("sd_emit_begin(w);");
@@ -251,9 +251,9 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
     out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
     out.close("");
     out.line("if (SD_LIKELY(sd_packet_rebuild(p, w)))");
-    out.line("    return SD_ENDED;");
+    out.line("    return SD_NEXT_DONE;");
     out.line("p->verdict = SD_VERDICT_NO_HEADROOM;");
-    out.line("return SD_LEAVES;");
+    out.line("return SD_NEXT_PUNT;");
     out.close("");
     out.blank();
 }
@@ -261,19 +261,19 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
 /// A packet that is not as most are.
 fn odd(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of a packet that is not as most are, straight through from its arrival on. */");
-    out.function("SD_COLD uint32_t p4_odd(struct sd_worker *w, struct sd_packet *p)");
+    out.function("SD_COLD uint32_t p4_exception(struct sd_worker *w, struct sd_packet *p)");
     fresh_state(cx, out);
-    out.line("uint32_t next = p4_enter_odd(w, p, s), end;");
-    out.line("if (next != SD_GOES_ON)");
+    out.line("uint32_t next = p4_enter_exception(w, p, s), end;");
+    out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     count_lookups(cx, "+= 1", out);
     run_block_of(cx, BlockRole::Ingress, out);
     out.line("next = p4_after_ingress(w, p, s, end);");
-    out.line("if (next != SD_GOES_ON)");
+    out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     out.line("p4_before_egress(w, p, s);");
     run_block_of(cx, BlockRole::Egress, out);
-    out.line("return p4_after_egress_odd(w, p, s, end);");
+    out.line("return p4_after_egress_exception(w, p, s, end);");
     out.close("");
     out.blank();
 }
@@ -302,11 +302,11 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
     let mut otherwise = out.nested();
     count_lookups(cx, "-= 1", &mut otherwise);
     otherwise.line(if cx.settled.splits {
-        "return next == SD_ODD ? p4_odd(w, p) : next;"
+        "return next == SD_NEXT_EXCEPTION ? p4_exception(w, p) : next;"
     } else {
         "return next;"
     });
-    out.under("SD_UNLIKELY(next != SD_GOES_ON)", otherwise);
+    out.under("SD_UNLIKELY(next != SD_NEXT_CONTINUE)", otherwise);
     run_block_of(cx, BlockRole::Ingress, out);
     asynchronous::check_wait(cx, BlockRole::Ingress, out);
     rest(cx, BlockRole::Ingress, out);
@@ -329,7 +329,7 @@ pub(crate) fn fresh_state(cx: &Cx<'_>, out: &mut Code) {
 pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     if role != BlockRole::Egress {
         out.line("next = p4_after_ingress(w, p, s, end);");
-        out.line("if (next != SD_GOES_ON)");
+        out.line("if (next != SD_NEXT_CONTINUE)");
         out.line("    return next;");
         out.line("p4_before_egress(w, p, s);");
         run_block_of(cx, BlockRole::Egress, out);
@@ -376,9 +376,9 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     }
     if cx.asynchronous.is_some() {
         out.line("uint32_t next = p4_packet(w, p);");
-        out.line("if (SD_UNLIKELY(next == SD_WAITS))");
+        out.line("if (SD_UNLIKELY(next == SD_NEXT_SUSPENDED))");
         out.line("    next = p4_wait(w, p);");
-        out.open("if (SD_UNLIKELY(next == SD_LEAVES))");
+        out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
         out.line("n = (uint32_t)(p - packets) + 1;");
         out.line("break;");
         out.close("");
@@ -386,7 +386,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         let mut leaves = out.nested();
         count_lookups(cx, "-= (uint64_t)(last - p - 1)", &mut leaves);
         leaves.line("return (uint32_t)(p - packets) + 1;");
-        out.under("SD_UNLIKELY(p4_packet(w, p) == SD_LEAVES)", leaves);
+        out.under("SD_UNLIKELY(p4_packet(w, p) == SD_NEXT_PUNT)", leaves);
     }
     out.close("");
     if cx.asynchronous.is_some() {

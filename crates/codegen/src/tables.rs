@@ -147,7 +147,7 @@ impl Func<'_, '_> {
                     "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
                 ),
                 Applied::Asked { .. } => format!(
-                    "const struct sd_found found = sd_table_answer(w, p, {n}, &p4_tables[{n}], {key}, &c->asked_{n}, {hash});"
+                    "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4_tables[{n}], {key}, &c->asked_{n}, {hash});"
                 ),
             });
             if let Some(point) = point {
@@ -212,21 +212,21 @@ impl Func<'_, '_> {
         let table = &cx.program.tables[id];
         self.code.line(format!("/* {}.apply(): waits for memory */", comment(&table.name)));
         // Bursts of small programs go in stages where tables are far; large ones ask each table.
-        let distance = if cx.has_small_stages { "SD_FAR" } else { "here" };
+        let distance = if cx.has_small_stages { "SD_LOOKUP_STAGED" } else { "here" };
         let body = self.nested(|f| {
             if !cx.has_small_stages {
                 let tables = std::iter::once(id).chain(plan.led_by(id));
                 let far: Vec<String> =
-                    tables.map(|id| format!("sd_table_is_far(w, {})", index(id))).collect();
+                    tables.map(|id| format!("sd_table_exceeds_cache(w, {})", index(id))).collect();
                 f.code.line(format!(
-                    "const enum sd_distance here = {} ? SD_FAR : SD_NEAR;",
+                    "const enum sd_lookup_mode here = {} ? SD_LOOKUP_STAGED : SD_LOOKUP_INLINE;",
                     far.join(" || ")
                 ));
             }
             let hash = f.selector_hash(table, keys);
             f.fill_keys(table, keys, &format!("c->at_{point}.key."));
             f.code.line(format!(
-                "sd_table_ask(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
+                "sd_table_lookup_hash(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
                  &c->at_{point}.asked);",
                 n = index(id)
             ));
@@ -237,7 +237,7 @@ impl Func<'_, '_> {
                 f.ask_early(plan, early, distance);
             }
             crate::burst::keep(cx, plan, point, &mut f.code);
-            f.code.line(format!("return SD_END_WAITS + {point};"));
+            f.code.line(format!("return SD_END_SUSPENDED + {point};"));
         });
         self.code.line("{");
         self.code.append(body);
@@ -255,7 +255,7 @@ impl Func<'_, '_> {
             f.fill_keys(table, keys, "key.");
             let n = index(id);
             f.code.line(format!(
-                "sd_table_ask(w, {n}, &p4_tables[{n}], &key, sizeof key, {distance}, &c->asked_{n});"
+                "sd_table_lookup_hash(w, {n}, &p4_tables[{n}], &key, sizeof key, {distance}, &c->asked_{n});"
             ));
         });
         self.code.line("{");
@@ -278,7 +278,7 @@ impl Func<'_, '_> {
             let hash =
                 if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
             f.code.line(format!(
-                "const struct sd_found found = sd_table_answer(w, p, {n}, &p4_tables[{n}], &c->at_{point}.key, \
+                "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4_tables[{n}], &c->at_{point}.key, \
                  sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
                 n = index(id)
             ));

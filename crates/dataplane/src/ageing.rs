@@ -2,7 +2,7 @@
 //!
 //! They stay: what becomes of them is the controller's matter (P4Runtime, "Idle-timeout").
 
-use crate::plane::Generation;
+use crate::plane::RunningProgram;
 use control::{Entity, EntryQuery, Extras, FieldMatch, Match, Query, Target, Value};
 use ir::Bits;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ type Key = (Vec<FieldMatch>, i32);
 
 /// Entries whose time is over since this was asked last. Costs nothing for programs without idle timeouts, and little
 /// while none is over.
-pub(crate) fn take_expired(generation: &mut Generation, now_ns: u64) -> Vec<Entity> {
+pub(crate) fn take_expired(generation: &mut RunningProgram, now_ns: u64) -> Vec<Entity> {
     if !generation.schema().tables.iter().any(|table| table.has_idle_timeout) {
         return Vec::new();
     }
@@ -48,7 +48,7 @@ pub(crate) fn take_expired(generation: &mut Generation, now_ns: u64) -> Vec<Enti
     found
 }
 
-fn field_matches(generation: &Generation, table: control::TableId, matches: &Matches) -> Vec<FieldMatch> {
+fn field_matches(generation: &RunningProgram, table: control::TableId, matches: &Matches) -> Vec<FieldMatch> {
     let Some(known) = generation.schema().tables.get(table) else { return Vec::new() };
     let one = |(key, wanted): (&control::schema::KeyElement, &Option<ir::Match>)| {
         // The controller may know a value by another width than the program.

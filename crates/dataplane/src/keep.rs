@@ -1,6 +1,6 @@
 //! What the control plane has written, carried over to another program.
 
-use crate::plane::Generation;
+use crate::plane::RunningProgram;
 use control::{
     Entity, EntryQuery, Extras, Fault, Problem, Query, Schema, TableEntry, Target, Update, UpdateKind,
     validate,
@@ -23,14 +23,14 @@ pub struct Kept {
 }
 
 /// Writes into the next program what is in this one; what the program itself declares is not carried over.
-pub(crate) fn keep(before: &mut Generation, next: &mut Generation, now_ns: u64) -> Kept {
+pub(crate) fn keep(before: &mut RunningProgram, next: &mut RunningProgram, now_ns: u64) -> Kept {
     let schema = Arc::clone(next.schema());
     copy(before, &schema, &mut next.at(now_ns), now_ns)
 }
 
 /// The same into anything.
 pub(crate) fn copy(
-    before: &mut Generation,
+    before: &mut RunningProgram,
     next_schema: &Schema,
     next: &mut dyn Target,
     now_ns: u64,
@@ -91,7 +91,7 @@ fn questions(schema: &Schema, changed_defaults: Vec<control::TableId>) -> Vec<Qu
     all
 }
 
-fn has_other_default(generation: &Generation, table: control::TableId) -> bool {
+fn has_other_default(generation: &RunningProgram, table: control::TableId) -> bool {
     let Some(id) = generation.entities.names().tables.get(&table) else { return false };
     let program = &generation.compiled.program;
     let Some(declared) = ir::lookup::get(&program.tables, *id) else { return false };

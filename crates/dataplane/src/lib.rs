@@ -16,17 +16,16 @@
 //!
 //! Non-goals: compiling; protobuf; the meaning of programs.
 //!
-//! Start reading at [`Switch`], then `lane`.
+//! Start reading at [`Switch`], then `worker`.
 
 mod affinity;
 mod ageing;
 mod clock;
 pub mod ctl;
-mod executors;
 mod keep;
-mod lane;
 mod mailbox;
 mod metrics;
+mod offload_threads;
 mod options;
 mod order;
 mod plane;
@@ -35,6 +34,7 @@ mod report;
 mod switch;
 mod trace;
 mod worker;
+mod worker_loop;
 
 pub use keep::Kept;
 pub use metrics::MetricsServer;

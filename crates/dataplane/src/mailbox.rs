@@ -3,7 +3,7 @@
 //! A worker that is about to sleep says so first and looks for tasks and packets once more; whoever brings some looks
 //! afterwards whether the worker sleeps. Either of them sees what the other has done, so no wake-up is lost.
 
-use crate::lane::Lane;
+use crate::worker::Worker;
 use crossbeam_queue::ArrayQueue;
 use packet_io::PacketBuf;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 /// What a worker does between two bursts.
-pub(crate) type Task = Box<dyn FnOnce(&mut Lane) + Send>;
+pub(crate) type Task = Box<dyn FnOnce(&mut Worker) + Send>;
 
 pub(crate) struct Mailbox {
     /// Packets of other workers for ports of this one.

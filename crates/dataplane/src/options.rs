@@ -36,13 +36,13 @@ pub struct Options {
     /// Whether packets of a flow leave in the order in which they came, whatever the program says.
     pub async_order: Option<bool>,
     /// Threads for asynchronous blocks; `None`: one for each name that blocks give.
-    pub n_executors: Option<usize>,
+    pub n_offload_workers: Option<usize>,
     /// Where they run, in turn; empty leaves it to the system.
-    pub executor_cores: Vec<usize>,
+    pub offload_cores: Vec<usize>,
     /// Packets whose calls of an extern executors make together, at most, whatever the program says.
-    pub executor_batch: Option<u32>,
+    pub offload_batch: Option<u32>,
     /// An executor that does nothing for so long, though packets wait for it, is lost.
-    pub executor_timeout: Duration,
+    pub hang_timeout: Duration,
     /// Packets that one worker holds for others to send, at most.
     pub n_ring_max: usize,
     /// Packets, digests and expired entries that wait for the controller, at most, of each kind.
@@ -59,10 +59,10 @@ impl Default for Options {
             seed: 0,
             async_mode: None,
             async_order: None,
-            n_executors: None,
-            executor_cores: Vec::new(),
-            executor_batch: None,
-            executor_timeout: native::PATIENCE_DEFAULT,
+            n_offload_workers: None,
+            offload_cores: Vec::new(),
+            offload_batch: None,
+            hang_timeout: native::HANG_TIMEOUT_DEFAULT,
             n_ring_max: 1024,
             n_waiting_max: 4096,
         }

@@ -1,6 +1,6 @@
 //! The control plane's side of the program that runs.
 
-use crate::executors::{self, Executors, Wanted};
+use crate::offload_threads::{self, OffloadThreads, Wanted};
 use crate::options::{Compiled, Options};
 use control::{Entity, Fault, Query, Schema, Target, Update};
 use native::{BurstPath, Control, Instance, InstanceOptions, Native, NativeError};
@@ -11,14 +11,14 @@ use target::traffic::Pre;
 use target::{Config, PortState};
 
 /// A program with everything that its workers share.
-pub(crate) struct Generation {
+pub(crate) struct RunningProgram {
     pub(crate) compiled: Compiled,
     pub(crate) control: Control,
     pub(crate) pre: Pre,
     pub(crate) entities: Entities,
     pub(crate) config: Config,
     instance: Arc<Instance>,
-    pub(crate) executors: Executors,
+    pub(crate) executors: OffloadThreads,
 }
 
 /// Why a program cannot begin.
@@ -38,22 +38,22 @@ pub enum StartFault {
     Thread(std::io::Error),
 }
 
-impl Generation {
+impl RunningProgram {
     /// With the entries that the program declares, and ports that are down.
     pub(crate) fn new(
         compiled: Compiled,
         options: &Options,
         ports_down: &BTreeSet<u32>,
-    ) -> Result<Generation, StartFault> {
+    ) -> Result<RunningProgram, StartFault> {
         let config = Config { seed: options.seed, cpu_port: options.cpu_port, ..Config::default() };
         let asyncs = compiled.pipeline.layout().asyncs.iter();
         let blocks: Vec<Wanted> = asyncs.map(|block| Wanted::parse(&block.settings)).collect();
-        let n_executors = executors::n_wanted(&blocks, options);
+        let n_offload_workers = offload_threads::n_wanted(&blocks, options);
         let instance = Instance::new(
             Arc::clone(&compiled.pipeline),
             Arc::clone(&compiled.program),
             InstanceOptions {
-                n_workers: u32::try_from(options.n_workers + n_executors).unwrap_or(u32::MAX),
+                n_workers: u32::try_from(options.n_workers + n_offload_workers).unwrap_or(u32::MAX),
                 seed: options.seed,
                 path: BurstPath::from_environment(),
                 table_size: config.load.table_size,
@@ -62,12 +62,15 @@ impl Generation {
         let control = Control::new(Arc::clone(&instance));
         ports_down.iter().for_each(|port| control.set_port(*port, PortState::Down));
         let entities = Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema));
-        let executors = Executors::new(&instance, blocks, options, config.load.step_budget)?;
-        Ok(Generation { compiled, control, pre: Pre::default(), entities, config, instance, executors })
+        let executors = OffloadThreads::new(&instance, blocks, options, config.load.step_budget)?;
+        Ok(RunningProgram { compiled, control, pre: Pre::default(), entities, config, instance, executors })
     }
 
     /// A worker's part of it.
-    pub(crate) fn part(&mut self, ports_down: &BTreeSet<u32>) -> Result<target::Switch<Native>, StartFault> {
+    pub(crate) fn worker_share(
+        &mut self,
+        ports_down: &BTreeSet<u32>,
+    ) -> Result<target::Switch<Native>, StartFault> {
         let mut native = Native::new(&self.instance, self.config.load.step_budget)?;
         self.executors.connect(&mut native)?;
         let mut switch = target::Switch::new(native, self.config.clone()).map_err(NativeError::from)?;
@@ -88,7 +91,7 @@ impl Generation {
 
 /// What can be written and read now.
 pub(crate) struct Timed<'a> {
-    generation: &'a mut Generation,
+    generation: &'a mut RunningProgram,
     now_ns: u64,
     /// Workers have copies of groups and sessions.
     pub(crate) is_pre_changed: bool,
@@ -97,7 +100,7 @@ pub(crate) struct Timed<'a> {
 impl Target for Timed<'_> {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
         self.is_pre_changed |= matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_));
-        let Generation { control, pre, entities, .. } = &mut *self.generation;
+        let RunningProgram { control, pre, entities, .. } = &mut *self.generation;
         entities.write(State { store: control, pre, now_ns: self.now_ns }, update)
     }
 
@@ -105,12 +108,12 @@ impl Target for Timed<'_> {
         self.is_pre_changed |= updates
             .iter()
             .any(|update| matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_)));
-        let Generation { control, pre, entities, .. } = &mut *self.generation;
+        let RunningProgram { control, pre, entities, .. } = &mut *self.generation;
         entities.write_many(State { store: control, pre, now_ns: self.now_ns }, updates)
     }
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        let Generation { control, pre, entities, .. } = &*self.generation;
+        let RunningProgram { control, pre, entities, .. } = &*self.generation;
         entities.read(View { store: control, pre, now_ns: self.now_ns }, query)
     }
 }

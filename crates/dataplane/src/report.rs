@@ -20,7 +20,7 @@ pub mod reason {
     /// The worker has no buffer for a packet that the program has made.
     pub const NO_BUFFER: &str = "no_buffer";
     /// An executor has not given it back.
-    pub const EXECUTOR_TIMEOUT: &str = "executor_timeout";
+    pub const OFFLOAD_TIMEOUT: &str = "offload_timeout";
     /// The list of packets for the controller is full.
     pub const PACKET_IN_FULL: &str = "packet_in_full";
     /// The interface is down or gone, or the port is switched off.
@@ -70,7 +70,7 @@ pub struct AsyncReport {
     /// Sent, and given up with their executor.
     pub n_lost: u64,
     /// Nothing is sent any more: the executor hangs, or has ended.
-    pub is_lost: bool,
+    pub is_hung: bool,
     /// From being sent to going on, and how long the block ran, in cycles of the time stamp counter. What executors say
     /// is a little late.
     pub waited: Times,
@@ -93,7 +93,7 @@ impl AsyncReport {
         self.n_done += counts.n_done;
         self.n_dropped += counts.n_dropped;
         self.n_lost += counts.n_lost;
-        self.is_lost |= counts.is_lost;
+        self.is_hung |= counts.is_hung;
         self.waited.add(&counts.waited);
         self.choices.extend(counts.choice);
     }
@@ -110,8 +110,8 @@ impl Report {
         self.n_dropped.get(reason).copied().unwrap_or(0)
     }
 
-    pub(crate) fn add(&mut self, lane: LaneReport) {
-        let LaneReport { totals, drops, n_queued, gone, ports, worker, asyncs } = lane;
+    pub(crate) fn add(&mut self, worker: LaneReport) {
+        let LaneReport { totals, drops, n_queued, gone, ports, worker, asyncs } = worker;
         self.asyncs.resize_with(self.asyncs.len().max(asyncs.len()), AsyncReport::default);
         self.asyncs.iter_mut().zip(&asyncs).for_each(|(all, one)| all.add(one));
         self.n_received += totals.n_received;

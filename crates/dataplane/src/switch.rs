@@ -4,13 +4,13 @@ use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
 use crate::keep::{Kept, keep};
-use crate::lane::{Lane, Place, Running};
 use crate::mailbox::Mailbox;
 use crate::options::{Compiled, Options};
-use crate::plane::{Generation, StartFault, Timed};
+use crate::plane::{RunningProgram, StartFault, Timed};
 use crate::ports::PortSpec;
 use crate::report::Report;
-use crate::worker;
+use crate::worker::{Place, Running, Worker};
+use crate::worker_loop;
 use control::{Entity, Fault, Query, Schema, Target};
 use crossbeam_queue::ArrayQueue;
 use packet_io::{LinkState, Port, PortError};
@@ -96,7 +96,7 @@ pub(crate) struct Shared {
 /// What only one at a time changes.
 #[derive(Default)]
 pub(crate) struct Plane {
-    pub(crate) generation: Option<Generation>,
+    pub(crate) generation: Option<RunningProgram>,
     /// The worker of each port.
     ports: BTreeMap<u32, usize>,
     pub(crate) ports_down: BTreeSet<u32>,
@@ -120,7 +120,7 @@ impl Switch {
         let mut threads = Vec::new();
         for (number, mailbox) in mailboxes.iter().enumerate() {
             let packet_ins = Arc::clone(&packet_ins);
-            let mut lane = Lane::new(number, clock, Arc::clone(mailbox), packet_ins, &options);
+            let mut worker = Worker::new(number, clock, Arc::clone(mailbox), packet_ins, &options);
             let core = options.cores.get(number % options.cores.len().max(1)).copied();
             if let Some(core) = core {
                 if !allowed.contains(&core) {
@@ -128,7 +128,7 @@ impl Switch {
                     stop.store(true, Ordering::Release);
                     return Err(StartError::Core { core, error });
                 }
-                lane.set_core(core);
+                worker.set_core(core);
             }
             let stop = Arc::clone(&stop);
             let run = move || {
@@ -136,7 +136,7 @@ impl Switch {
                     // Allowed a moment ago; elsewhere the worker works, too.
                     let _ = affinity::pin(core);
                 }
-                worker::run(lane, &stop);
+                worker_loop::run(worker, &stop);
             };
             let builder = std::thread::Builder::new().name(format!("worker {number}"));
             threads.push(builder.spawn(run).map_err(StartError::Thread)?);
@@ -172,9 +172,9 @@ impl Switch {
     pub fn shut_down(&self) -> Result<Report, SwitchError> {
         // Nothing more comes in; what is under way between workers arrives.
         let report = self.pause().and_then(|()| {
-            self.shared.on_all(Lane::wait_for_executors)?;
+            self.shared.on_all(Worker::wait_for_executors)?;
             for _ in 0..N_LAST_TURNS {
-                self.shared.on_all(Lane::turn)?;
+                self.shared.on_all(Worker::turn)?;
             }
             self.shared.report()
         });
@@ -200,11 +200,11 @@ impl Switch {
     /// From now on ports send but receive nothing: what arrives waits where it is. So that ports may be added
     /// before the first packet looks for one of them.
     pub fn pause(&self) -> Result<(), SwitchError> {
-        self.shared.on_all(|lane| lane.pause(true)).map(|_| ())
+        self.shared.on_all(|worker| worker.pause(true)).map(|_| ())
     }
 
     pub fn resume(&self) -> Result<(), SwitchError> {
-        self.shared.on_all(|lane| lane.pause(false)).map(|_| ())
+        self.shared.on_all(|worker| worker.pause(false)).map(|_| ())
     }
 
     // Ports.
@@ -227,19 +227,19 @@ impl Switch {
         let owner = plane.next_worker % self.shared.mailboxes.len();
         plane.next_worker = owner + 1;
         plane.ports.insert(number, owner);
-        self.shared.on_lane(owner, move |lane| lane.add_port(number, name, port))?;
-        self.shared.tell_others(owner, move |lane, there| lane.set_place(number, Some(there)))
+        self.shared.on_lane(owner, move |worker| worker.add_port(number, name, port))?;
+        self.shared.tell_others(owner, move |worker, there| worker.set_place(number, Some(there)))
     }
 
     pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
         let owner = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
         // First nobody sends to it any more.
-        self.shared.tell_others(owner, move |lane, _| lane.set_place(number, None))?;
-        let port = self.shared.on_lane(owner, move |lane| {
+        self.shared.tell_others(owner, move |worker, _| worker.set_place(number, None))?;
+        let port = self.shared.on_lane(owner, move |worker| {
             // What others have sent before is sent.
-            lane.turn();
-            lane.remove_port(number)
+            worker.turn();
+            worker.remove_port(number)
         })?;
         drop(plane);
         drop(port);
@@ -250,7 +250,7 @@ impl Switch {
     pub fn enable_port(&self, number: u32, is_enabled: bool) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
         let owner = *plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?;
-        self.shared.on_lane(owner, move |lane| lane.enable_port(number, is_enabled))?;
+        self.shared.on_lane(owner, move |worker| worker.enable_port(number, is_enabled))?;
         self.shared.look_at_links(&mut plane)
     }
 
@@ -260,7 +260,7 @@ impl Switch {
         if !plane.ports.contains_key(&number) {
             return Err(SwitchError::NoSuchPort(number));
         }
-        self.shared.on_all(move |lane| lane.set_rate(number, rate_pps)).map(|_| ())
+        self.shared.on_all(move |worker| worker.set_rate(number, rate_pps)).map(|_| ())
     }
 
     // Packets from and to the controller.
@@ -279,7 +279,7 @@ impl Switch {
     /// A packet arrives as if at a port.
     pub fn inject(&self, port: u32, bytes: Vec<u8>) -> Result<(), SwitchError> {
         let owner = lock(&self.shared.plane).ports.get(&port).copied().unwrap_or(0);
-        let is_taken = self.shared.on_lane(owner, move |lane| lane.inject(port, &bytes))?;
+        let is_taken = self.shared.on_lane(owner, move |worker| worker.inject(port, &bytes))?;
         if is_taken { Ok(()) } else { Err(SwitchError::NoRoom) }
     }
 
@@ -304,7 +304,7 @@ impl Switch {
     /// Lets all workers run another program, without losing a packet. The old one's entries end with it.
     pub fn replace(&self, compiled: Compiled) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        let next = Generation::new(compiled, &self.shared.options, &plane.ports_down)?;
+        let next = RunningProgram::new(compiled, &self.shared.options, &plane.ports_down)?;
         self.shared.run(&mut plane, next)
     }
 
@@ -312,7 +312,7 @@ impl Switch {
     /// program writes itself while it is being replaced may be lost.
     pub fn replace_keeping(&self, compiled: Compiled) -> Result<Kept, SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        let mut next = Generation::new(compiled, &self.shared.options, &plane.ports_down)?;
+        let mut next = RunningProgram::new(compiled, &self.shared.options, &plane.ports_down)?;
         let now_ns = self.shared.clock.now_ns();
         let kept = plane.generation.as_mut().map(|before| keep(before, &mut next, now_ns));
         self.shared.run(&mut plane, next)?;
@@ -378,7 +378,7 @@ impl Shared {
     fn on_lane<T: Send + 'static>(
         &self,
         worker: usize,
-        f: impl FnOnce(&mut Lane) -> T + Send + 'static,
+        f: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> Result<T, SwitchError> {
         if self.is_ended.load(Ordering::Acquire) {
             return Err(SwitchError::Ended);
@@ -386,14 +386,14 @@ impl Shared {
         let (sender, answer) = sync_channel(1);
         let mailbox = self.mailboxes.get(worker).ok_or(SwitchError::Stuck(worker))?;
         // Who has stopped waiting needs no answer.
-        mailbox.post(Box::new(move |lane| drop(sender.send(f(lane)))));
+        mailbox.post(Box::new(move |worker| drop(sender.send(f(worker)))));
         answer.recv_timeout(ANSWER_TIME).map_err(|_| SwitchError::Stuck(worker))
     }
 
     /// The same on all workers, at the same time.
     pub(crate) fn on_all<T: Send + 'static>(
         &self,
-        f: impl Fn(&mut Lane) -> T + Clone + Send + 'static,
+        f: impl Fn(&mut Worker) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, SwitchError> {
         if self.is_ended.load(Ordering::Acquire) {
             return Err(SwitchError::Ended);
@@ -402,7 +402,7 @@ impl Shared {
         for mailbox in &self.mailboxes {
             let (sender, answer) = sync_channel(1);
             let f = f.clone();
-            mailbox.post(Box::new(move |lane| drop(sender.send(f(lane)))));
+            mailbox.post(Box::new(move |worker| drop(sender.send(f(worker)))));
             answers.push(answer);
         }
         let answers = answers.into_iter().enumerate();
@@ -413,28 +413,28 @@ impl Shared {
     fn tell_others(
         &self,
         owner: usize,
-        f: impl Fn(&mut Lane, Place) + Clone + Send + 'static,
+        f: impl Fn(&mut Worker, Place) + Clone + Send + 'static,
     ) -> Result<(), SwitchError> {
         let there = Arc::clone(&self.mailboxes[owner]);
         for other in (0..self.mailboxes.len()).filter(|other| *other != owner) {
             let (f, there) = (f.clone(), Arc::clone(&there));
-            self.on_lane(other, move |lane| f(lane, Place::There(there)))?;
+            self.on_lane(other, move |worker| f(worker, Place::There(there)))?;
         }
         Ok(())
     }
 
     /// Lets all workers run what is ready to run.
-    fn run(&self, plane: &mut Plane, mut next: Generation) -> Result<(), SwitchError> {
+    fn run(&self, plane: &mut Plane, mut next: RunningProgram) -> Result<(), SwitchError> {
         let mut parts = Vec::new();
         for _ in 0..self.mailboxes.len() {
-            let part = next.part(&plane.ports_down)?;
+            let part = next.worker_share(&plane.ports_down)?;
             parts.push(Running::new(part, &next.config, next.executors.keep_order()));
         }
-        let cores = &self.options.executor_cores;
+        let cores = &self.options.offload_cores;
         next.executors.start(cores, self.clock).map_err(StartFault::Thread)?;
         let mut before = Vec::new();
         for (worker, part) in parts.into_iter().enumerate() {
-            let (old, digests) = self.on_lane(worker, move |lane| lane.replace(Some(part)))?;
+            let (old, digests) = self.on_lane(worker, move |worker| worker.replace(Some(part)))?;
             before.push(old);
             self.keep_digests(digests);
         }
@@ -454,7 +454,7 @@ impl Shared {
     }
 
     fn collect_digests(&self) -> Result<(), SwitchError> {
-        for digests in self.on_all(Lane::take_digests)? {
+        for digests in self.on_all(Worker::take_digests)? {
             self.keep_digests(digests);
         }
         Ok(())
@@ -462,7 +462,7 @@ impl Shared {
 
     fn report(&self) -> Result<Report, SwitchError> {
         let mut report = Report::default();
-        self.on_all(Lane::report)?.into_iter().for_each(|lane| report.add(lane));
+        self.on_all(Worker::report)?.into_iter().for_each(|worker| report.add(worker));
         if let Some(generation) = &lock(&self.plane).generation {
             let names = generation.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
             for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
@@ -489,7 +489,7 @@ impl Shared {
 
     /// Replicas and group members for ports without a link are left out.
     fn look_at_links(&self, plane: &mut Plane) -> Result<(), SwitchError> {
-        let links = self.on_all(|lane| lane.link_states())?;
+        let links = self.on_all(|worker| worker.link_states())?;
         let is_down = |(number, link, is_enabled): (u32, LinkState, bool)| {
             (link != LinkState::Up || !is_enabled).then_some(number)
         };
@@ -500,8 +500,8 @@ impl Shared {
                 .collect();
         if !changed.is_empty() {
             plane.ports_down = down;
-            self.on_all(move |lane| {
-                changed.iter().for_each(|(port, state)| lane.set_port_state(*port, *state))
+            self.on_all(move |worker| {
+                changed.iter().for_each(|(port, state)| worker.set_port_state(*port, *state))
             })?;
         }
         Ok(())

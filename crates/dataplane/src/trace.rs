@@ -7,7 +7,7 @@
 use crate::keep::copy;
 use crate::switch::{Switch, SwitchError, lock};
 use interp::story::{Story, What};
-use interp::{Interpreter, LoadError, Teller};
+use interp::{InterpretedDevice, LoadError, StoryBuilder};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -144,7 +144,7 @@ impl Switch {
         let (sender, copies) = sync_channel(N_COPIES_MAX);
         let n_missed = Arc::new(AtomicU64::new(0));
         let (wanted, missed) = (filter.clone(), Arc::clone(&n_missed));
-        self.shared.on_all(move |lane| {
+        self.shared.on_all(move |worker| {
             let (wanted, missed, sender) = (wanted.clone(), Arc::clone(&missed), sender.clone());
             let tap = move |port: u32, packet: &[u8]| {
                 let is_full = wanted.takes_arrival(port, packet)
@@ -153,7 +153,7 @@ impl Switch {
                     missed.fetch_add(1, Ordering::Relaxed);
                 }
             };
-            lane.add_tap(id, Box::new(tap));
+            worker.add_mirror(id, Box::new(tap));
         })?;
         let begin = Instant::now();
         let mut traced = Traced::default();
@@ -165,20 +165,20 @@ impl Switch {
             };
             let passed_ns = self.now_ns().saturating_sub(interpreter.switch.now_ns());
             interpreter.switch.advance_clock(passed_ns, &mut interp::Silent);
-            let mut teller = Teller::new(sources.as_deref());
-            interpreter.switch.inject(port, &packet, &mut teller);
-            let story = teller.finish();
+            let mut story_builder = StoryBuilder::new(sources.as_deref());
+            interpreter.switch.inject(port, &packet, &mut story_builder);
+            let story = story_builder.finish();
             if filter.takes_story(&story) {
                 traced.stories.push(story);
             }
         }
-        self.shared.on_all(move |lane| lane.remove_tap(id))?;
+        self.shared.on_all(move |worker| worker.remove_mirror(id))?;
         traced.n_missed = n_missed.load(Ordering::Relaxed);
         Ok(traced)
     }
 
     /// The program that runs, with what it has now.
-    fn interpreter(&self) -> Result<(Interpreter, Option<Arc<diagnostics::SourceMap>>), TraceError> {
+    fn interpreter(&self) -> Result<(InterpretedDevice, Option<Arc<diagnostics::SourceMap>>), TraceError> {
         let mut plane = lock(&self.shared.plane);
         let ports_down = plane.ports_down.clone();
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;

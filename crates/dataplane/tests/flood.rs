@@ -28,7 +28,7 @@ fn switch(policy: &str, dir: &tempfile::TempDir) -> Arc<Switch> {
     assert_ne!(text, changed);
     let path = dir.path().join("flood.p4");
     std::fs::write(&path, changed).unwrap();
-    let options = Options { n_workers: N_WORKERS, n_executors: Some(1), ..Options::default() };
+    let options = Options { n_workers: N_WORKERS, n_offload_workers: Some(1), ..Options::default() };
     let switch = Switch::start(options).unwrap();
     switch.replace(compile(path.to_str().unwrap())).unwrap();
     switch

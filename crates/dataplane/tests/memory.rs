@@ -251,7 +251,7 @@ fn packets_of_a_flow_stay_in_order() {
     let options = Options {
         async_mode: Some(AsyncMode::Suspend),
         async_order: Some(true),
-        n_executors: Some(1),
+        n_offload_workers: Some(1),
         ..Options::default()
     };
     let (switch, wires) = with_wires(options, 3);

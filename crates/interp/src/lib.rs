@@ -5,9 +5,9 @@
 //! - [`Machine`]: runs one block for one packet, whose state is a [`PacketState`];
 //! - [`Tables`]: entries, action profiles and value sets;
 //! - [`ExternHost`]: what extern functions and objects do; `externs` implements it for all architectures;
-//! - [`Engine`]: all of that for one program, the [`Executor`](target::Executor) of a [`Switch`]; what is not
+//! - [`Interpreter`]: all of that for one program, the [`BlockRunner`](target::BlockRunner) of a [`Switch`]; what is not
 //!   execution (traffic, the control plane's view) is in crate `target`;
-//! - [`Interpreter`]: such a switch with its control plane;
+//! - [`InterpretedDevice`]: such a switch with its control plane;
 //! - [`Follower`]: makes the same events of what another executor does;
 //! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
 //!
@@ -19,19 +19,19 @@
 //!
 //! Start reading at [`Executable`], then [`Machine`].
 
-mod engine;
 pub mod exec;
 pub mod externs;
+mod interpreter;
 pub mod load;
 pub mod meter;
 pub mod story;
 pub mod table;
 
-pub use engine::{Engine, Interpreter, Switch, interpreter, switch};
 pub use exec::{
     Access, BlockEnd, ExternEnd, ExternHost, Follower, Frame, Machine, NoExterns, PacketState, StopReason,
 };
+pub use interpreter::{InterpretedDevice, Interpreter, Switch, interpreter, switch};
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
-pub use story::{Event, Observer, Silent, Story, Teller};
+pub use story::{Event, Observer, Silent, Story, StoryBuilder};
 pub use table::{EntryHandle, EntryRef, Tables};
 pub use target::traffic;

@@ -8,7 +8,7 @@
 
 use interp::load::{Config, Leaf};
 use interp::{
-    BlockEnd, Executable, Machine, NoExterns, PacketState, Silent, Slot, StopReason, Tables, Teller,
+    BlockEnd, Executable, Machine, NoExterns, PacketState, Silent, Slot, StopReason, StoryBuilder, Tables,
 };
 use ir::{Bits, BlockId, Program};
 use std::collections::BTreeMap;
@@ -84,8 +84,8 @@ impl Case {
             Machine { exe: &self.exe, tables: &mut self.tables, externs: &mut NoExterns, now_ns: 0 };
         // Whoever listens changes nothing.
         let mut told = self.packet.clone();
-        let mut teller = Teller::new(None);
-        let with_story = machine.run_block(block, &mut told, &mut teller);
+        let mut story_builder = StoryBuilder::new(None);
+        let with_story = machine.run_block(block, &mut told, &mut story_builder);
         let silent = machine.run_block(block, &mut self.packet, &mut Silent);
         assert_eq!(with_story, silent);
         assert_eq!(told.frame.range(self.all()), self.packet.frame.range(self.all()));

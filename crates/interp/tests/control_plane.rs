@@ -3,16 +3,16 @@
 use control::schema::Object;
 use control::*;
 use interp::traffic::Config;
-use interp::{Interpreter, Silent};
+use interp::{InterpretedDevice, Silent};
 use ir::Bits;
 use std::path::Path;
 
 /// The router of `examples/`.
-fn router() -> Interpreter {
+fn router() -> InterpretedDevice {
     load("examples/router.p4")
 }
 
-fn load(program: &str) -> Interpreter {
+fn load(program: &str) -> InterpretedDevice {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
     let source = driver::read_source(&path).unwrap();
     let loader = driver::FileLoader::default();
@@ -23,7 +23,7 @@ fn load(program: &str) -> Interpreter {
     interp::interpreter(runnable.program, schema, Config::default()).unwrap()
 }
 
-fn write(router: &mut Interpreter, kind: UpdateKind, entity: Entity) -> Result<(), String> {
+fn write(router: &mut InterpretedDevice, kind: UpdateKind, entity: Entity) -> Result<(), String> {
     let schema = std::sync::Arc::clone(&router.entities.schema);
     let update = Update { kind, entity };
     let batch = Batch { updates: vec![update], atomicity: Atomicity::ContinueOnError };
@@ -31,7 +31,7 @@ fn write(router: &mut Interpreter, kind: UpdateKind, entity: Entity) -> Result<(
 }
 
 fn entry(
-    router: &Interpreter,
+    router: &InterpretedDevice,
     table: &str,
     matches: &[(&str, Match)],
     action: &str,
@@ -57,18 +57,18 @@ fn lpm(value: u128, prefix_len: u32) -> Match {
     Match::Lpm { value: Bits::new(32, value), prefix_len }
 }
 
-fn route(router: &Interpreter, value: u128, prefix_len: u32, next_hop: u128) -> TableEntry {
+fn route(router: &InterpretedDevice, value: u128, prefix_len: u32, next_hop: u128) -> TableEntry {
     let matches = [("destination", lpm(value, prefix_len))];
     entry(router, "routes", &matches, "set_next_hop", &[Bits::new(16, next_hop)])
 }
 
-fn next_hop(router: &Interpreter, id: u128, port: u128) -> TableEntry {
+fn next_hop(router: &InterpretedDevice, id: u128, port: u128) -> TableEntry {
     let matches = [("next_hop", Match::Exact(Bits::new(16, id).into()))];
     let params = [Bits::new(9, port), Bits::new(48, 0xaa), Bits::new(48, 0xbb)];
     entry(router, "next_hops", &matches, "forward", &params)
 }
 
-fn insert(router: &mut Interpreter, entry: TableEntry) -> Result<(), String> {
+fn insert(router: &mut InterpretedDevice, entry: TableEntry) -> Result<(), String> {
     write(router, UpdateKind::Insert, Entity::TableEntry(entry))
 }
 
@@ -94,7 +94,7 @@ fn a_router_routes_as_it_is_told() {
     for entry in [next_hop(&router, 1, 3), next_hop(&router, 2, 4)] {
         insert(&mut router, entry).unwrap();
     }
-    let ports = |router: &mut Interpreter, ip| {
+    let ports = |router: &mut InterpretedDevice, ip| {
         let out = router.switch.inject(1, &packet(ip), &mut Silent);
         out.iter().map(|o| o.port()).collect::<Vec<_>>()
     };
@@ -214,7 +214,7 @@ fn a_batch_that_fails_leaves_nothing() {
 }
 
 /// Entries of the table with a selector, as they are answered.
-fn entries(device: &Interpreter, table: TableId) -> Vec<TableEntry> {
+fn entries(device: &InterpretedDevice, table: TableId) -> Vec<TableEntry> {
     let query = EntryQuery { table: Some(table), ..EntryQuery::default() };
     let read = device.read(&Query::TableEntries(query)).unwrap();
     let entry = |entity| match entity {

@@ -1,7 +1,7 @@
 //! Whatever the program, and whatever the packet: no panic, no endless run.
 
 use interp::load::{Config, LoadError};
-use interp::{Executable, Machine, NoExterns, PacketState, Silent, Tables, Teller};
+use interp::{Executable, Machine, NoExterns, PacketState, Silent, StoryBuilder, Tables};
 use proptest::prelude::*;
 
 const ERRORS: &str = "errors NoError, PacketTooShort, NoMatch, StackOutOfBounds, HeaderTooShort\n";
@@ -61,16 +61,16 @@ proptest! {
         let mut state = PacketState::new(&exe);
         state.arrive(&exe, &packet);
         let mut told = state.clone();
-        let mut teller = Teller::new(None);
+        let mut story_builder = StoryBuilder::new(None);
         let blocks: Vec<_> = exe.program.blocks.iter().map(|(id, _)| id).collect();
         for block in blocks {
             let mut machine = Machine { exe: &exe, tables: &mut tables, externs: &mut NoExterns, now_ns: 0 };
             let silent = machine.run_block(block, &mut state, &mut Silent);
-            let listening = machine.run_block(block, &mut told, &mut teller);
+            let listening = machine.run_block(block, &mut told, &mut story_builder);
             prop_assert_eq!(silent, listening);
             prop_assert_eq!(state.departing(), told.departing());
         }
-        let story = teller.finish();
+        let story = story_builder.finish();
         prop_assert!(!interp::story::render(&story).is_empty());
     }
 }

@@ -25,7 +25,7 @@ fn a_bridge_is_fast_enough() {
     for i in 1..1000u128 {
         let matches = vec![Some(Match::Exact(Bits::new(48, i << 8)))];
         let action = Action { index: 0, data: vec![Bits::new(9, i % 500)] };
-        switch.executor.tables.insert(table, NewEntry::new(matches, 0, action), 0).unwrap();
+        switch.runner.tables.insert(table, NewEntry::new(matches, 0, action), 0).unwrap();
     }
     let mut packet = vec![0u8; 64];
     packet[12] = 0x08;

@@ -2,7 +2,7 @@
 //!
 //! `SIDING_BLESS=1 cargo test -p interp --test stories` writes them anew; read the difference.
 
-use interp::story::{Story, Teller, VERSION, render};
+use interp::story::{Story, StoryBuilder, VERSION, render};
 use interp::traffic::Config;
 use std::path::{Path, PathBuf};
 
@@ -28,10 +28,10 @@ fn stories(path: &Path) -> Vec<Story> {
     let packets = text.lines().filter_map(|line| line.strip_prefix("//> packet "));
     let stories = packets.map(|packet| {
         let (port, packet) = packet.split_once(' ').unwrap();
-        let mut teller = Teller::new(Some(&checked.sources));
-        switch.inject(port.parse().unwrap(), &bytes(packet), &mut teller);
-        switch.advance_clock(1_000_000_000, &mut teller);
-        teller.finish()
+        let mut story_builder = StoryBuilder::new(Some(&checked.sources));
+        switch.inject(port.parse().unwrap(), &bytes(packet), &mut story_builder);
+        switch.advance_clock(1_000_000_000, &mut story_builder);
+        story_builder.finish()
     });
     stories.collect()
 }

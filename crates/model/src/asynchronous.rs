@@ -1,4 +1,4 @@
-//! Workers and executors: closed forms, and a simulation event by event.
+//! Workers and offload workers: closed forms, and a simulation event by event.
 //!
 //! A worker takes packets in bursts. Each costs it `base_cycles`; a share of them comes to a block of `block_cycles`. What
 //! that costs the worker is a matter of the [`Way`]. Executors serve the workers' requests in the order in which they come.
@@ -14,9 +14,9 @@ pub const ARRIVED_MAX: u64 = 1024;
 pub enum Way {
     /// The worker runs the block.
     Inline,
-    /// An executor runs it while the worker waits.
+    /// An offload worker runs it while the worker waits.
     Wait,
-    /// An executor runs it while the worker goes on; what is too much waits in front of the worker.
+    /// An offload worker runs it while the worker goes on; what is too much waits in front of the worker.
     Suspend,
     /// The same, and what is too much is dropped.
     Drop,
@@ -46,12 +46,12 @@ pub struct Scene {
     /// Of packets that come to the block, 0 to 1.
     pub share: f64,
     pub block_cycles: f64,
-    /// What sending a packet to an executor and taking it back costs the worker.
+    /// What sending a packet to an offload worker and taking it back costs the worker.
     pub suspend_cycles: f64,
     /// What a packet that the worker waits for takes beside the block.
     pub round_trip_cycles: f64,
     pub n_workers: u32,
-    pub n_executors: u32,
+    pub n_offload_workers: u32,
     /// Packets of one worker that may be under way.
     pub capacity: u32,
 }
@@ -67,7 +67,7 @@ impl Scene {
         self.suspend_cycles = positive(self.suspend_cycles);
         self.round_trip_cycles = positive(self.round_trip_cycles);
         self.n_workers = self.n_workers.clamp(1, 4096);
-        self.n_executors = self.n_executors.clamp(1, 4096);
+        self.n_offload_workers = self.n_offload_workers.clamp(1, 4096);
         self.capacity = self.capacity.clamp(1, 1 << 20);
         self
     }
@@ -81,18 +81,18 @@ pub struct Prediction {
     pub cycles: f64,
     /// Of packets that come to the block.
     pub dropped: f64,
-    /// How much of their time executors work, 0 to 1.
-    pub executor_load: f64,
+    /// How much of their time offload workers work, 0 to 1.
+    pub offload_load: f64,
 }
 
 /// What to expect of one way.
 pub fn predict(scene: &Scene, way: Way) -> Prediction {
     let scene = scene.in_range();
-    let (workers, executors) = (f64::from(scene.n_workers), f64::from(scene.n_executors));
+    let (workers, executors) = (f64::from(scene.n_workers), f64::from(scene.n_offload_workers));
     let q = scene.share;
-    // Per packet of one worker, as if the executor had time for all.
+    // Per packet of one worker, as if the offload worker had time for all.
     let alone = |block: f64| scene.base_cycles + q * block;
-    // The least time between two packets, for what executors have to do.
+    // The least time between two packets, for what offload workers have to do.
     let served = q * scene.block_cycles * workers / executors;
     let (cycles, dropped) = match way {
         Way::Inline => (alone(scene.block_cycles), 0.0),
@@ -107,7 +107,7 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
             if all >= served {
                 (all, 0.0)
             } else {
-                // Of packets that come to the block executors take x: base + q x suspend = q x block per executor.
+                // Of packets that come to the block offload workers take x: base + q x suspend = q x block per offload worker.
                 let per_sent = q * (scene.block_cycles * workers / executors - scene.suspend_cycles);
                 let x = (scene.base_cycles / per_sent).min(1.0);
                 let taken = scene.base_cycles + q * x * scene.suspend_cycles;
@@ -119,7 +119,7 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
             if all >= served || scene.suspend_cycles >= scene.block_cycles {
                 (all, 0.0)
             } else {
-                // base + q (x suspend + (1 - x) block) = q x block per executor
+                // base + q (x suspend + (1 - x) block) = q x block per offload worker
                 let per_sent =
                     scene.block_cycles * workers / executors + scene.block_cycles - scene.suspend_cycles;
                 let x = ((scene.base_cycles + q * scene.block_cycles) / (q * per_sent)).min(1.0);
@@ -127,7 +127,7 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
             }
         }
     };
-    let executor_load = match way {
+    let offload_load = match way {
         Way::Inline => 0.0,
         Way::Drop => {
             (q * (1.0 - dropped) * scene.block_cycles * workers / executors / (cycles * (1.0 - q * dropped)))
@@ -135,7 +135,7 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
         }
         Way::Wait | Way::Suspend | Way::Spill => (served / cycles).min(1.0),
     };
-    Prediction { way, cycles: cycles / workers, dropped, executor_load }
+    Prediction { way, cycles: cycles / workers, dropped, offload_load }
 }
 
 /// What mode `auto` does: the cheaper way for the worker, see `rt/worker/sd_async_choice.h`.
@@ -153,7 +153,7 @@ pub struct Outcome {
     pub dropped: f64,
     /// Of all packets that came, for want of room in front of a worker or on the way.
     pub lost: f64,
-    pub executor_load: f64,
+    pub offload_load: f64,
     /// From being sent to being back, of those that were sent.
     pub waited_cycles: f64,
     pub in_flight_max: u32,
@@ -167,7 +167,7 @@ pub fn simulate(scene: &Scene, way: Way, gap_cycles: f64, n_packets: u64, seed: 
 }
 
 /// The shortest time between two packets, all workers together, at which a simulation loses none (RFC 2544, 26.1), and
-/// fewer wait for executors than a quarter of what may: a longer time would lose some of the others. Found by halving.
+/// fewer wait for offload workers than a quarter of what may: a longer time would lose some of the others. Found by halving.
 pub fn lossless_cycles(scene: &Scene, way: Way, n_packets: u64, seed: u64) -> f64 {
     let workers = f64::from(scene.in_range().n_workers);
     let mut fastest = predict(scene, way).cycles * workers / 2.0;
@@ -198,7 +198,7 @@ mod tests {
             suspend_cycles: 50.0,
             round_trip_cycles: 300.0,
             n_workers: 1,
-            n_executors: 1,
+            n_offload_workers: 1,
             capacity: 1000,
         }
     }
@@ -208,9 +208,9 @@ mod tests {
         let cycles = |way| predict(&scene(), way).cycles;
         assert_eq!(cycles(Way::Inline), 200.0 + 500.0);
         assert_eq!(cycles(Way::Wait), 200.0 + 0.5 * 1300.0);
-        // The executor needs 500 cycles of each packet, the worker only 225.
+        // The offload worker needs 500 cycles of each packet, the worker only 225.
         assert_eq!(cycles(Way::Suspend), 500.0);
-        assert_eq!(predict(&scene(), Way::Suspend).executor_load, 1.0);
+        assert_eq!(predict(&scene(), Way::Suspend).offload_load, 1.0);
         let light = Scene { share: 0.1, ..scene() };
         assert_eq!(predict(&light, Way::Suspend).cycles, 205.0);
         // 200 + 0.5 (50 x + 1000 (1 - x)) = 500 x
@@ -228,7 +228,7 @@ mod tests {
                         let predicted = predict(&scene, way);
                         let outcome = simulate(&scene, way, 0.0, 100_000, 7);
                         let off = outcome.cycles / predicted.cycles - 1.0;
-                        // Workers that wait for one executor disturb each other, which the closed form leaves out.
+                        // Workers that wait for one offload worker disturb each other, which the closed form leaves out.
                         let limit = if way == Way::Wait && n_workers > 1 { 0.6 } else { 0.08 };
                         let found = format!("{scene:?} {way:?}: {outcome:?}, {predicted:?}");
                         assert!(off.abs() < limit, "{found}");
@@ -283,7 +283,7 @@ mod tests {
             suspend_cycles: -5.0,
             round_trip_cycles: f64::NAN,
             n_workers: 0,
-            n_executors: 0,
+            n_offload_workers: 0,
             capacity: 0,
         };
         for way in Way::ALL {

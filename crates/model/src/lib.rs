@@ -2,7 +2,7 @@
 //!
 //! [`asynchronous`] predicts what becomes of packets some of which come to an asynchronous block: how many a core can take
 //! when it runs the block itself, waits for another core, or goes on with other packets; and simulates workers and
-//! executors that the machine at hand does not have.
+//! offload workers that the machine at hand does not have.
 //!
 //! Key types: [`asynchronous::Scene`], [`asynchronous::Prediction`], [`asynchronous::Outcome`].
 //!

@@ -1,4 +1,4 @@
-//! Workers and executors, event by event: the worker whose time is least does its next burst.
+//! Workers and offload workers, event by event: the worker whose time is least does its next burst.
 
 use crate::asynchronous::{ARRIVED_MAX, BURST, Outcome, Scene, Way};
 use std::cmp::Reverse;
@@ -56,7 +56,7 @@ struct Sums {
     in_flight_max: usize,
 }
 
-/// Which executor is free first, and when.
+/// Which offload worker is free first, and when.
 struct Executors {
     free: Vec<f64>,
     worked: f64,
@@ -84,7 +84,7 @@ struct Bench<'a> {
 }
 
 pub(crate) fn run(scene: &Scene, way: Way, gap: f64, n_packets: u64, seed: u64) -> Outcome {
-    let executors = Executors { free: vec![0.0; scene.n_executors as usize], worked: 0.0 };
+    let executors = Executors { free: vec![0.0; scene.n_offload_workers as usize], worked: 0.0 };
     let mut bench =
         Bench { scene, way, gap, n_packets, executors, random: Random(seed), sums: Sums::default() };
     let mut workers: Vec<Worker> = (0..scene.n_workers).map(|_| Worker::default()).collect();
@@ -112,7 +112,7 @@ impl Bench<'_> {
             worker.back.pop_front();
             worker.n_through += 1;
         }
-        // Whoever waits for an executor meets the other workers there at each packet.
+        // Whoever waits for an offload worker meets the other workers there at each packet.
         let mut n = if self.way == Way::Wait { 1 } else { u64::from(BURST) };
         if self.gap > 0.0 {
             let mut arrived = (worker.now / self.gap) as u64 - worker.n_taken - worker.n_lost;
@@ -201,7 +201,11 @@ impl Bench<'_> {
             cycles: if rate > 0.0 { 1.0 / rate } else { end },
             dropped: over(later(|m| m.n_dropped) as f64, later(|m| m.n_blocks)),
             lost: over((n_lost + n_dropped) as f64, n_taken + n_lost),
-            executor_load: if end > 0.0 { worked / end / f64::from(self.scene.n_executors) } else { 0.0 },
+            offload_load: if end > 0.0 {
+                worked / end / f64::from(self.scene.n_offload_workers)
+            } else {
+                0.0
+            },
             waited_cycles: over(self.sums.waited, self.sums.n_sent),
             in_flight_max: u32::try_from(self.sums.in_flight_max).unwrap_or(u32::MAX),
         }

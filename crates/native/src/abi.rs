@@ -100,7 +100,7 @@ pub mod status {
     pub const OUT_OF_RANGE: u32 = 6;
 }
 
-/// `SD_BESIDE_*`
+/// `SD_CONCURRENT_*`
 pub mod beside {
     pub const READ: u32 = 1;
     pub const INSERT: u32 = 2;
@@ -358,11 +358,11 @@ mirrors! {
     struct Host = "sd_host", 32 bytes {
         context: *mut c_void,
         call: Option<
-            unsafe extern "C" fn(*mut c_void, *mut Worker, *mut Packet, u32, *mut u8, *mut u8) -> u32,
+            unsafe extern "C" fn(*mut c_void, *mut PipelineWorker, *mut Packet, u32, *mut u8, *mut u8) -> u32,
         >,
-        call_batch: Option<unsafe extern "C" fn(*mut c_void, *mut Worker, u32, *mut HostCall, u32)>,
+        call_batch: Option<unsafe extern "C" fn(*mut c_void, *mut PipelineWorker, u32, *mut HostCall, u32)>,
         trace: Option<
-            unsafe extern "C" fn(*mut c_void, *mut Worker, *mut Packet, *mut c_void, *const TraceEvent),
+            unsafe extern "C" fn(*mut c_void, *mut PipelineWorker, *mut Packet, *mut c_void, *const TraceEvent),
         >,
     }
 
@@ -378,7 +378,7 @@ mirrors! {
         n_misses: u64,
     }
 
-    struct Worker = "sd_worker", 344 bytes {
+    struct PipelineWorker = "sd_worker", 344 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -417,7 +417,7 @@ mirrors! {
         epoch: *const u64,
     }
 
-    struct AsyncWay = "sd_async_way", 1080 bytes {
+    struct AsyncWay = "sd_offload_policy", 1080 bytes {
         channel: *mut Channel,
         mode: u32,
         full: u32,
@@ -584,15 +584,15 @@ mirrors! {
         accept: ValueType,
         create: Option<unsafe extern "C" fn(*const Config) -> *mut Instance>,
         destroy: Option<unsafe extern "C" fn(*mut Instance)>,
-        worker: Option<unsafe extern "C" fn(*mut Instance, u32) -> *mut Worker>,
-        run_block: Option<unsafe extern "C" fn(u32, *mut Worker, *mut Packet, *mut c_void) -> u32>,
-        process: Option<unsafe extern "C" fn(*mut Worker, *mut Packet, u32) -> u32>,
+        worker: Option<unsafe extern "C" fn(*mut Instance, u32) -> *mut PipelineWorker>,
+        run_block: Option<unsafe extern "C" fn(u32, *mut PipelineWorker, *mut Packet, *mut c_void) -> u32>,
+        process: Option<unsafe extern "C" fn(*mut PipelineWorker, *mut Packet, u32) -> u32>,
         n_async: u32,
         asyncs: *const AsyncType,
         channel_create: Option<unsafe extern "C" fn(u32) -> *mut Channel>,
         channel_destroy: Option<unsafe extern "C" fn(*mut Channel)>,
-        resume: Option<unsafe extern "C" fn(*mut Worker, *mut Packet, u32) -> u32>,
-        serve: Option<unsafe extern "C" fn(*mut Worker, *const *mut Channel, u32) -> u32>,
+        resume: Option<unsafe extern "C" fn(*mut PipelineWorker, *mut Packet, u32) -> u32>,
+        serve: Option<unsafe extern "C" fn(*mut PipelineWorker, *const *mut Channel, u32) -> u32>,
     }
 
     struct TraceEvent = "sd_trace_event", 56 bytes {

@@ -1,14 +1,14 @@
 //! Asynchronous blocks: executors, the channels between them and workers, and what both have counted.
 //!
 //! What happens to a packet on its way there and back is C (`rt/worker/sd_async.h`); here is who may do what. An
-//! [`Executor`] is a worker of the instance that runs blocks for others, on a thread of its own; it is connected to each
+//! [`OffloadWorker`] is a worker of the instance that runs blocks for others, on a thread of its own; it is connected to each
 //! worker, block by block, before the two go to their threads.
 
 use crate::abi;
 use crate::instance::Instance;
 use crate::load::{AsyncFunctions, Pipeline};
-use crate::presence::Presence;
-use crate::worker::Worker;
+use crate::watchdog::OffloadWatchdog;
+use crate::worker::PipelineWorker;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub enum WhenFull {
     /// The worker runs the block itself.
     Inline,
     /// The same, but there are few: whoever sends is held back, by taking no more packets than
-    /// [`Worker::async_room`] says.
+    /// [`PipelineWorker::async_room`] says.
     #[default]
     Backpressure,
 }
@@ -69,7 +69,7 @@ pub const CAPACITY_DEFAULT: u32 = 1000;
 pub const BATCH_MAX: u32 = 32;
 
 /// An executor that does nothing for so long, with something to do, is lost, unless something else is said.
-pub const PATIENCE_DEFAULT: Duration = Duration::from_secs(2);
+pub const HANG_TIMEOUT_DEFAULT: Duration = Duration::from_secs(2);
 
 /// What a worker has counted of one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub struct AsyncCounts {
     pub n_dropped: u64,
     /// Packets that went to the executor and were given up.
     pub n_lost: u64,
-    pub is_lost: bool,
+    pub is_hung: bool,
     /// From being sent to going on, of those that came back.
     pub waited: Times,
     /// Of blocks whose mode is [`AsyncMode::Auto`].
@@ -144,7 +144,7 @@ pub(crate) struct ChannelEnd {
     _channel: Arc<Channel>,
     block: usize,
     /// Of the executor, and what was seen of it last.
-    presence: Arc<Presence>,
+    watchdog: Arc<OffloadWatchdog>,
     beats: u64,
     silent: Duration,
 }
@@ -169,27 +169,28 @@ impl Drop for Channel {
 
 /// Runs asynchronous blocks for workers.
 #[derive(Debug)]
-pub struct Executor {
-    worker: Worker,
+pub struct OffloadWorker {
+    worker: PipelineWorker,
     functions: Option<AsyncFunctions>,
     channels: Vec<Arc<Channel>>,
     raw: Vec<*mut abi::Channel>,
-    presence: Arc<Presence>,
+    watchdog: Arc<OffloadWatchdog>,
 }
 
 // SAFETY: the raw pointers are those of `channels`, which are `Send`.
 #[expect(unsafe_code, reason = "raw pointers make it none")]
-unsafe impl Send for Executor {}
+unsafe impl Send for OffloadWorker {}
 
-impl Executor {
+impl OffloadWorker {
     /// `worker` runs nothing but blocks of others from now on.
-    pub fn new(mut worker: Worker) -> Result<Executor, externs::OpenError> {
+    pub fn new(mut worker: PipelineWorker) -> Result<OffloadWorker, externs::OpenError> {
         worker.open_externs()?;
         let functions = worker.instance().pipeline().functions().asynchronous;
-        let presence = Arc::new(Presence::new(PATIENCE_DEFAULT));
-        worker.instance().add_executor(worker.number(), Arc::clone(&presence));
-        worker.context_mut().presence = Some(Arc::clone(&presence));
-        let mut executor = Executor { worker, functions, channels: Vec::new(), raw: Vec::new(), presence };
+        let watchdog = Arc::new(OffloadWatchdog::new(HANG_TIMEOUT_DEFAULT));
+        worker.instance().add_executor(worker.number(), Arc::clone(&watchdog));
+        worker.context_mut().watchdog = Some(Arc::clone(&watchdog));
+        let mut executor =
+            OffloadWorker { worker, functions, channels: Vec::new(), raw: Vec::new(), watchdog };
         for block in 0..executor.instance().pipeline().layout().asyncs.len() {
             executor.set_batch(block, BATCH_MAX);
         }
@@ -215,13 +216,13 @@ impl Executor {
     }
 
     /// How it is seen by others.
-    pub fn presence(&self) -> &Arc<Presence> {
-        &self.presence
+    pub fn watchdog(&self) -> &Arc<OffloadWatchdog> {
+        &self.watchdog
     }
 
     /// How long the control plane waits for a block before it gives the executor up.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.presence.set_patience(patience);
+    pub fn set_hang_timeout(&mut self, hang_timeout: Duration) {
+        self.watchdog.set_hang_timeout(hang_timeout);
     }
 
     pub fn instance(&self) -> &Arc<Instance> {
@@ -229,12 +230,12 @@ impl Executor {
     }
 
     /// What users supply for externs, by name.
-    pub fn worker_mut(&mut self) -> &mut Worker {
+    pub fn worker_mut(&mut self) -> &mut PipelineWorker {
         &mut self.worker
     }
 
     /// Runs block `block` of a worker's packets from now on: of `capacity` at a time. The worker still decides which go,
-    /// see [`Worker::set_way`].
+    /// see [`PipelineWorker::set_way`].
     ///
     /// # Safety
     ///
@@ -243,7 +244,7 @@ impl Executor {
     #[expect(unsafe_code, reason = "a promise of whoever owns the buffers")]
     pub unsafe fn connect(
         &mut self,
-        worker: &mut Worker,
+        worker: &mut PipelineWorker,
         block: usize,
         capacity: u32,
     ) -> Result<(), AsyncError> {
@@ -268,7 +269,7 @@ impl Executor {
         worker.channels.push(ChannelEnd {
             _channel: Arc::clone(&channel),
             block,
-            presence: Arc::clone(&self.presence),
+            watchdog: Arc::clone(&self.watchdog),
             beats: 0,
             silent: Duration::ZERO,
         });
@@ -284,7 +285,7 @@ impl Executor {
         self.worker.prepare(step_budget, now_ns);
         // Nothing here changes a count that workers share.
         let (worker, instance) = (self.worker.raw_ptr(), self.worker.instance());
-        let Some(entered) = instance.enter_as_executor(self.worker.number(), &self.presence) else {
+        let Some(entered) = instance.enter_as_executor(self.worker.number(), &self.watchdog) else {
             return 0;
         };
         // SAFETY: worker and channels are ours, the channels at this end; we are within the executors' gate.
@@ -305,9 +306,9 @@ impl Executor {
 }
 
 /// Who is dropped gives nothing back.
-impl Drop for Executor {
+impl Drop for OffloadWorker {
     fn drop(&mut self) {
-        self.presence.lose();
+        self.watchdog.mark_hung();
     }
 }
 
@@ -321,7 +322,7 @@ fn choice(way: &abi::AsyncWay) -> Option<Choice> {
     (is_on != 0).then_some(Choice { mode, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials })
 }
 
-impl Worker {
+impl PipelineWorker {
     /// As C has it; `None` when there is no such block.
     pub(crate) fn way(&self, block: usize) -> Option<&abi::AsyncWay> {
         let first = self.raw().async_ways;
@@ -341,7 +342,7 @@ impl Worker {
     }
 
     /// From the next burst on. A block without executor stays where it is, and one whose executor is lost is treated as
-    /// [`give_up`](crate::Bursts::give_up) says, whatever is said.
+    /// [`abandon`](crate::Bursts::abandon) says, whatever is said.
     pub fn set_way(&mut self, block: usize, wanted: Way) {
         if self.lost.contains_key(&block) {
             return;
@@ -386,23 +387,23 @@ impl Worker {
     }
 
     /// A block whose executor is lost, and which is still connected to it: somebody else says so, or it has done nothing for
-    /// longer than `patience` while packets of this worker were under way. `passed` is the time since the last call; more
+    /// longer than `hang_timeout` while packets of this worker were under way. `passed` is the time since the last call; more
     /// than some milliseconds say rather that this thread could not run.
-    pub fn lost_block(&mut self, passed: Duration, patience: Duration) -> Option<usize> {
+    pub fn lost_block(&mut self, passed: Duration, hang_timeout: Duration) -> Option<usize> {
         let mut channels = std::mem::take(&mut self.channels);
         for end in &mut channels {
-            let beats = end.presence.beats();
+            let beats = end.watchdog.beats();
             let is_awaited = self.way(end.block).is_some_and(|way| way.n_in_flight > 0);
             if !is_awaited || beats != end.beats {
                 (end.beats, end.silent) = (beats, Duration::ZERO);
                 continue;
             }
             end.silent += passed;
-            if end.silent > patience {
-                end.presence.lose();
+            if end.silent > hang_timeout {
+                end.watchdog.mark_hung();
             }
         }
-        let lost = channels.iter().find(|end| end.presence.is_lost()).map(|end| end.block);
+        let lost = channels.iter().find(|end| end.watchdog.is_hung()).map(|end| end.block);
         self.channels = channels;
         lost
     }
@@ -410,7 +411,7 @@ impl Worker {
     /// A block's executor is asked no more. What is under way does not come back: it is the executor's from now on. A
     /// worker that may run the block itself when too many are under way does so; otherwise packets that come to the block are
     /// dropped: what an executor could not do had better not be tried by the worker.
-    pub(crate) fn give_up(&mut self, block: usize) {
+    pub(crate) fn abandon(&mut self, block: usize) {
         let Some(way) = self.way_mut(block) else { return };
         let n_lost = u64::from(way.n_in_flight);
         if way.full == abi::async_full::INLINE {
@@ -441,7 +442,7 @@ impl Worker {
             n_done: way.n_done,
             n_dropped: way.n_dropped,
             n_lost: self.lost.get(&block).copied().unwrap_or(0),
-            is_lost: self.lost.contains_key(&block),
+            is_hung: self.lost.contains_key(&block),
             waited: Times { n: way.n_done, cycles: way.waited_cycles, buckets: way.waited },
             choice: choice(way),
         }
@@ -453,7 +454,7 @@ impl Worker {
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
         self.prepare(step_budget, now_ns);
         // SAFETY: the worker is ours alone; packets that come back lie in buffers that have stayed where they were
-        // (`Executor::connect`); we are within the gate.
+        // (`OffloadWorker::connect`); we are within the gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let n_ended = self.run(|worker| unsafe { (functions.resume)(worker, packets.as_mut_ptr(), n) });
         (n_ended as usize).min(packets.len())

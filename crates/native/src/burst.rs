@@ -8,7 +8,7 @@ use crate::native::{Listener, Native};
 use rustc_hash::FxHashSet;
 use std::marker::PhantomData;
 use target::traffic::{Departed, Destination, Output, Totals, reason};
-use target::{Config, Executor, Switch};
+use target::{BlockRunner, Config, Switch};
 
 /// How packets of a burst go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -148,7 +148,7 @@ struct Waiting {
     token: u64,
 }
 
-// SAFETY: buffers of packets that `Executor::connect` promises to keep; nothing about them belongs to a thread.
+// SAFETY: buffers of packets that `OffloadWorker::connect` promises to keep; nothing about them belongs to a thread.
 #[expect(unsafe_code, reason = "raw pointers make it none")]
 unsafe impl Send for Waiting {}
 
@@ -158,7 +158,7 @@ impl Waiting {
         let skipped = self.storage.align_offset(abi::SUSPENDED_ALIGN);
         let at = self.storage.wrapping_add(skipped + abi::SUSPENDED_POINT_AT).cast::<u32>();
         // SAFETY: the context's head is at the first aligned address of the buffer (`sd_async_suspend`), which stays where it
-        // is (`Executor::connect`). This member is written by the worker alone, before the packet is sent; the executor
+        // is (`OffloadWorker::connect`). This member is written by the worker alone, before the packet is sent; the executor
         // reads it.
         #[expect(unsafe_code, reason = "a buffer that somebody keeps")]
         let point = unsafe { at.read() };
@@ -171,7 +171,7 @@ const RESUMED_MAX: usize = 64;
 
 /// Groups and sessions as they were with the tables that packets have seen, see [`Control::publish`](crate::Control).
 fn refresh(switch: &mut Switch<Native>) {
-    let Some(published) = switch.executor.worker.take_newer() else { return };
+    let Some(published) = switch.runner.worker.take_newer() else { return };
     switch.pre = published.pre.clone();
 }
 
@@ -216,10 +216,10 @@ impl Bursts {
             outputs.extend(switch.advance_clock(passed_ns, listener));
         }
         let is_straight =
-            path == Path::Straight && switch.executor.instance().pipeline().layout().has_straight_path;
+            path == Path::Straight && switch.runner.instance().pipeline().layout().has_straight_path;
         if !is_straight {
             for packet in packets {
-                switch.executor.worker.look();
+                switch.runner.worker.look();
                 refresh(switch);
                 let left = switch.inject(packet.ingress_port, packet.bytes(), listener);
                 packet.n_outputs = left.len();
@@ -228,7 +228,7 @@ impl Bursts {
             }
             return;
         }
-        let may_wait = switch.executor.instance().pipeline().layout().has_async();
+        let may_wait = switch.runner.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
         self.views.packets.clear();
         self.views.positions.clear();
@@ -247,7 +247,7 @@ impl Bursts {
         let mut first = 0;
         while first < self.views.packets.len() {
             let now_ns = switch.now_ns();
-            let native = &mut switch.executor;
+            let native = &mut switch.runner;
             let budget = native.step_budget();
             // A packet that goes on elsewhere leaves its requests behind.
             native.begin_pass();
@@ -298,8 +298,8 @@ impl Bursts {
         let mut n_resumed = 0;
         loop {
             let now_ns = switch.now_ns();
-            let budget = switch.executor.step_budget();
-            switch.executor.begin_pass();
+            let budget = switch.runner.step_budget();
+            switch.runner.begin_pass();
             let empty = abi::Packet {
                 data: std::ptr::null_mut(),
                 length_bytes: 0,
@@ -314,14 +314,14 @@ impl Bursts {
                 token: 0,
             };
             let mut views = [empty; RESUMED_MAX];
-            let n = switch.executor.worker.resume(&mut views, budget, now_ns);
-            switch.executor.tell_messages(listener);
+            let n = switch.runner.worker.resume(&mut views, budget, now_ns);
+            switch.runner.tell_messages(listener);
             refresh(switch);
             for (i, view) in views.iter().take(n).enumerate() {
                 let Some(waiting) = self.waiting.get(view.token as usize).copied() else { continue };
                 self.free.push(view.token as u32);
                 // SAFETY: the buffer of a packet that waited and no longer does: it has stayed where it was, and nobody
-                // uses it (`Executor::connect`) until this call tells of it.
+                // uses it (`OffloadWorker::connect`) until this call tells of it.
                 #[expect(unsafe_code, reason = "a buffer that somebody keeps")]
                 let storage = unsafe { std::slice::from_raw_parts_mut(waiting.storage, waiting.n_bytes) };
                 let start = (view.data as usize).wrapping_sub(waiting.storage as usize);
@@ -351,9 +351,9 @@ impl Bursts {
         n_resumed
     }
 
-    /// Gives up packets that wait at a block whose executor is lost ([`Worker::lost_block`](crate::Worker::lost_block));
+    /// Gives up packets that wait at a block whose executor is lost ([`PipelineWorker::lost_block`](crate::PipelineWorker::lost_block));
     /// gives their tokens. Their buffers must never be used again: the executor may still write to them.
-    pub fn give_up(&mut self, switch: &mut Switch<Native>, block: usize) -> Vec<u64> {
+    pub fn abandon(&mut self, switch: &mut Switch<Native>, block: usize) -> Vec<u64> {
         let free: FxHashSet<u32> = self.free.iter().copied().collect();
         let mut tokens = Vec::new();
         for (slot, waiting) in (0..).zip(&self.waiting) {
@@ -362,7 +362,7 @@ impl Bursts {
                 self.free.push(slot);
             }
         }
-        switch.executor.worker.give_up(block);
+        switch.runner.worker.abandon(block);
         tokens
     }
 
@@ -406,7 +406,7 @@ impl Bursts {
                 packet.move_to(view);
                 self.elsewhere(switch, packet, view, listener, totals, outputs)
             }
-            _ => self.dropped(&mut switch.executor, view, totals),
+            _ => self.dropped(&mut switch.runner, view, totals),
         }
     }
 
@@ -460,14 +460,14 @@ impl Bursts {
         if view.verdict == verdict::NO_HEADROOM {
             let from = usize::try_from(view.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX);
             let payload = packet.bytes().get(from..).unwrap_or_default();
-            let bytes = [switch.executor.worker.emitted(), payload].concat();
+            let bytes = [switch.runner.worker.emitted(), payload].concat();
             let destination = self.count_sent(view.egress_port, totals);
             let at_ns = switch.now_ns();
             outputs.extend(destination.map(|destination| Output { destination, bytes, at_ns }));
             return if destination.is_some() { Fate::Elsewhere } else { Fate::Dropped };
         }
-        let stopped = switch.executor.stopped_packet(packet.bytes(), view.cursor_bits);
-        let requests = switch.executor.take_requests();
+        let stopped = switch.runner.stopped_packet(packet.bytes(), view.cursor_bits);
+        let requests = switch.runner.take_requests();
         let ports = Departed { ingress_port: view.ingress_port, egress_port: view.egress_port };
         let left = match view.verdict {
             verdict::AFTER_INGRESS => {

@@ -5,7 +5,7 @@ use crate::entries::{
     decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
     encode_group, encode_key, encode_leaves, encode_matches,
 };
-use crate::instance::{Beside, ControlState, Instance, Published, Turn, number};
+use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, Published, number};
 use crate::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
 use crate::ops::{Ops, RawEntry, Status};
 use ir::lookup::{id_at, index};
@@ -104,7 +104,7 @@ impl Control {
     fn with_table<T>(
         &self,
         table: TableId,
-        operation: Beside,
+        operation: ConcurrentOp,
         f: impl FnOnce(TableAccess<'_>) -> T,
     ) -> Option<T> {
         self.access(table, self.instance.turn_with(index(table), operation), f)
@@ -118,7 +118,7 @@ impl Control {
     fn access<T>(
         &self,
         table: TableId,
-        mut turn: Turn<'_>,
+        mut turn: ControlGuard<'_>,
         f: impl FnOnce(TableAccess<'_>) -> T,
     ) -> Option<T> {
         let layout = self.layout().tables.get(index(table))?;
@@ -386,12 +386,12 @@ const fn no_cells(index: u64) -> OutOfRange {
 
 impl Store for Control {
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
-        let found = self.with_table(table, Beside::Read, |table| table.find(matches, priority))?;
+        let found = self.with_table(table, ConcurrentOp::Read, |table| table.find(matches, priority))?;
         found.map(|raw| handle_of(raw.handle))
     }
 
     fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry> {
-        self.with_table(table, Beside::Read, |table| {
+        self.with_table(table, ConcurrentOp::Read, |table| {
             let raw = table.ops.table_get(table.id, handle.serial)?;
             Some(table.stored(&raw))
         })?
@@ -399,7 +399,7 @@ impl Store for Control {
 
     fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
         // Visitors may want something of the store themselves.
-        let entries = self.with_table(table, Beside::Read, |table| {
+        let entries = self.with_table(table, ConcurrentOp::Read, |table| {
             let raw = table.ops.table_entries(table.id);
             raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
         });
@@ -407,11 +407,11 @@ impl Store for Control {
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {
-        self.with_table(table, Beside::Insert, |mut table| table.reserve(n_more));
+        self.with_table(table, ConcurrentOp::Insert, |mut table| table.reserve(n_more));
     }
 
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
-        self.with_table(table, Beside::Insert, |mut table| table.insert(entry, now_ns))
+        self.with_table(table, ConcurrentOp::Insert, |mut table| table.insert(entry, now_ns))
             .ok_or(TableError::UnknownTable)?
     }
 
@@ -422,12 +422,13 @@ impl Store for Control {
         now_ns: u64,
     ) -> Vec<Result<EntryHandle, TableError>> {
         let n = entries.len();
-        let inserted = self.with_table(table, Beside::Insert, |mut table| table.insert_many(entries, now_ns));
+        let inserted =
+            self.with_table(table, ConcurrentOp::Insert, |mut table| table.insert_many(entries, now_ns));
         inserted.unwrap_or_else(|| (0..n).map(|_| Err(TableError::UnknownTable)).collect())
     }
 
     fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
-        self.with_table(table, Beside::Modify, |mut table| table.modify(entry, now_ns))
+        self.with_table(table, ConcurrentOp::Modify, |mut table| table.modify(entry, now_ns))
             .ok_or(TableError::UnknownTable)?
     }
 
@@ -437,7 +438,8 @@ impl Store for Control {
         matches: &Matches,
         priority: i32,
     ) -> Result<EntryHandle, TableError> {
-        let deleted = self.with_table(table, Beside::Remove, |mut table| table.delete(matches, priority));
+        let deleted =
+            self.with_table(table, ConcurrentOp::Remove, |mut table| table.delete(matches, priority));
         deleted.ok_or(TableError::UnknownTable)?
     }
 
@@ -451,7 +453,7 @@ impl Store for Control {
     }
 
     fn direct(&self, table: TableId, entry: EntryRef) -> Option<DirectCells> {
-        self.with_table(table, Beside::Read, |table| {
+        self.with_table(table, ConcurrentOp::Read, |table| {
             let serial = serial_of(entry);
             let exists = entry == EntryRef::Default || table.ops.table_get(table.id, serial).is_some();
             exists.then(|| table.direct(serial))
@@ -484,7 +486,7 @@ impl Store for Control {
 
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
         let are_beside =
-            (0..self.layout().tables.len()).all(|table| self.instance.is_beside(table, Beside::Expire));
+            (0..self.layout().tables.len()).all(|table| self.instance.is_beside(table, ConcurrentOp::Expire));
         let mut turn = if are_beside { self.instance.write() } else { self.instance.close() };
         let (state, mut ops) = turn.parts();
         let mut expired = Vec::new();

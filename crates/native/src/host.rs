@@ -3,9 +3,9 @@
 use crate::abi;
 use crate::layout::{ArgLayout, CallLayout, ValueLayout};
 use crate::load::Pipeline;
-use crate::presence::Presence;
 use crate::trace::Tracing;
 use crate::values::{decode, encode};
+use crate::watchdog::OffloadWatchdog;
 use arch::{Architecture, ExternOp};
 use externs::{Batch, BatchParts, Ended, PacketPlace, PacketView, Session};
 use ir::Bits;
@@ -35,7 +35,7 @@ pub(crate) struct HostContext {
     /// Of code that tells every step.
     pub(crate) tracing: Option<Tracing>,
     /// Of executors: externs may hang.
-    pub(crate) presence: Option<Arc<Presence>>,
+    pub(crate) watchdog: Option<Arc<OffloadWatchdog>>,
 }
 
 impl HostContext {
@@ -50,7 +50,7 @@ impl HostContext {
             stopped: VecDeque::new(),
             messages: Vec::new(),
             tracing: None,
-            presence: None,
+            watchdog: None,
         }
     }
 
@@ -139,7 +139,7 @@ impl HostContext {
 #[expect(unsafe_code, reason = "called by C")]
 pub(crate) unsafe extern "C" fn call(
     context: *mut c_void,
-    _worker: *mut abi::Worker,
+    _worker: *mut abi::PipelineWorker,
     packet: *mut abi::Packet,
     index: u32,
     args: *mut u8,
@@ -151,13 +151,13 @@ pub(crate) unsafe extern "C" fn call(
     let (n_args, n_result) = (call.args_bytes, call.result.map_or(0, |result| result.size));
     // SAFETY: the caller's promise.
     let (args, result, packet) = unsafe { (bytes(args, n_args), bytes(result, n_result), &mut *packet) };
-    let Some(presence) = context.presence.take() else {
+    let Some(watchdog) = context.watchdog.take() else {
         // SAFETY: the packet is the one that runs, which C has for itself (rt/sd_abi.h).
         return unsafe { context.run(index, packet, args, result) };
     };
     // SAFETY: as above.
-    let end = presence.call(|| unsafe { context.run(index, packet, args, result) });
-    context.presence = Some(presence);
+    let end = watchdog.call(|| unsafe { context.run(index, packet, args, result) });
+    context.watchdog = Some(watchdog);
     end
 }
 
@@ -169,7 +169,7 @@ pub(crate) unsafe extern "C" fn call(
 #[expect(unsafe_code, reason = "called by C")]
 pub(crate) unsafe extern "C" fn call_batch(
     context: *mut c_void,
-    worker: *mut abi::Worker,
+    worker: *mut abi::PipelineWorker,
     index: u32,
     calls: *mut abi::HostCall,
     n: u32,
@@ -183,13 +183,13 @@ pub(crate) unsafe extern "C" fn call_batch(
         // SAFETY: as in `call`.
         let context = unsafe { &mut *context.cast::<HostContext>() };
         if context.takes_batches(index) {
-            match context.presence.take() {
+            match context.watchdog.take() {
                 // SAFETY: the caller's promise.
                 None => unsafe { context.call_together(index, calls) },
-                Some(presence) => {
+                Some(watchdog) => {
                     // SAFETY: the caller's promise.
-                    presence.call(|| unsafe { context.call_together(index, calls) });
-                    context.presence = Some(presence);
+                    watchdog.call(|| unsafe { context.call_together(index, calls) });
+                    context.watchdog = Some(watchdog);
                 }
             }
             return;

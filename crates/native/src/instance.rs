@@ -1,12 +1,12 @@
 //! A compiled program's tables and objects, shared by its workers and its control plane.
 
 use crate::abi;
-use crate::gate::{Closed, Gate, Inside};
 use crate::layout::Layout;
 use crate::load::Pipeline;
 use crate::ops::Ops;
-use crate::presence::{self, Presence};
-use crate::worker::Worker;
+use crate::quiesce::{Closed, Inside, QuiesceGate};
+use crate::watchdog::{self, OffloadWatchdog};
+use crate::worker::PipelineWorker;
 use ir::lookup::index;
 use ir::{ObjectId, Program};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use target::traffic::Pre;
 /// What exists once for all workers.
 ///
 /// Workers enter its gate for each burst or block. The control plane has its turn for each operation: one operation at a
-/// time. Many change tables while workers go on, see [`Beside`]; for the others the gate is closed, which takes no longer
+/// time. Many change tables while workers go on, see [`ConcurrentOp`]; for the others the gate is closed, which takes no longer
 /// than one burst, and no worker is within a burst until they are over.
 #[derive(Debug)]
 pub struct Instance {
@@ -28,13 +28,13 @@ pub struct Instance {
     pipeline: Arc<Pipeline>,
     program: Arc<Program>,
     state: Mutex<ControlState>,
-    gate: Gate,
-    /// Of each table what can be done while workers run packets: `SD_BESIDE_*`.
+    gate: QuiesceGate,
+    /// Of each table what can be done while workers run packets: `SD_CONCURRENT_*`.
     beside: Vec<u32>,
     /// The gate of executors, of which one may hang. A worker that waits for one is within its own gate; so theirs is another
     /// one, closed after it.
     are_executors_closed: AtomicBool,
-    executors: Mutex<Vec<(u32, Arc<Presence>)>>,
+    executors: Mutex<Vec<(u32, Arc<OffloadWatchdog>)>>,
     /// Of instances with a control plane of their own; the number grows with every change.
     published: Mutex<Option<Arc<Published>>>,
     published_version: AtomicU64,
@@ -45,7 +45,7 @@ pub struct Instance {
 /// What is done with a table, where that can be while workers run packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Beside {
+pub(crate) enum ConcurrentOp {
     Read = abi::beside::READ,
     Insert = abi::beside::INSERT,
     Modify = abi::beside::MODIFY,
@@ -169,7 +169,7 @@ impl Instance {
         };
         // SAFETY: words of the instance, for this purpose alone; they live as long as it, and so does the gate.
         #[expect(unsafe_code, reason = "memory of the compiled program")]
-        let gate = unsafe { Gate::new(words[0].epoch, words.iter().map(|words| words.seen)) };
+        let gate = unsafe { QuiesceGate::new(words[0].epoch, words.iter().map(|words| words.seen)) };
         let taken = (0..options.n_workers).map(|_| AtomicBool::new(false)).collect();
         Ok(Arc::new(Instance {
             raw,
@@ -199,7 +199,7 @@ impl Instance {
     }
 
     /// A worker that nobody has; it is given back when it is dropped.
-    pub fn take_worker(self: &Arc<Instance>) -> Option<Worker> {
+    pub fn take_worker(self: &Arc<Instance>) -> Option<PipelineWorker> {
         let is_free = |taken: &AtomicBool| !taken.swap(true, Ordering::AcqRel);
         let number = self.taken.iter().position(is_free)? as u32;
         self.gate.set_executor(number, false);
@@ -208,7 +208,7 @@ impl Instance {
         let raw = unsafe { (self.pipeline.functions().worker)(self.raw.as_ptr(), number) };
         // SAFETY: the mark in `taken` makes it ours alone.
         #[expect(unsafe_code, reason = "the worker's promise")]
-        NonNull::new(raw).map(|raw| unsafe { Worker::new(raw, number, Arc::clone(self)) })
+        NonNull::new(raw).map(|raw| unsafe { PipelineWorker::new(raw, number, Arc::clone(self)) })
     }
 
     pub(crate) fn give_back(&self, number: u32) {
@@ -224,50 +224,50 @@ impl Instance {
     }
 
     /// The control plane's turn, while workers go on: for what they have nothing to do with.
-    pub(crate) fn write(&self) -> Turn<'_> {
+    pub(crate) fn write(&self) -> ControlGuard<'_> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.forget_stuck_executors();
-        Turn { closed: None, state, instance: self }
+        ControlGuard { closed: None, state, instance: self }
     }
 
     /// The control plane's turn; no worker is within a burst while the guard lives.
-    pub(crate) fn close(&self) -> Turn<'_> {
+    pub(crate) fn close(&self) -> ControlGuard<'_> {
         let mut turn = self.write();
         let closed = AllClosed { _workers: self.gate.close(), instance: self };
         self.are_executors_closed.store(true, Ordering::SeqCst);
         turn.closed = Some(closed);
-        let executors: Vec<_> = self.executors().iter().map(|(_, presence)| Arc::clone(presence)).collect();
-        executors.iter().for_each(|presence| presence.wait_outside());
+        let executors: Vec<_> = self.executors().iter().map(|(_, watchdog)| Arc::clone(watchdog)).collect();
+        executors.iter().for_each(|watchdog| watchdog.wait_outside());
         turn
     }
 
     /// The control plane's turn for this with a table; workers go on if they can.
-    pub(crate) fn turn_with(&self, table: usize, operation: Beside) -> Turn<'_> {
+    pub(crate) fn turn_with(&self, table: usize, operation: ConcurrentOp) -> ControlGuard<'_> {
         if self.is_beside(table, operation) { self.write() } else { self.close() }
     }
 
     /// Whether workers need not stand still for it.
-    pub(crate) fn is_beside(&self, table: usize, operation: Beside) -> bool {
+    pub(crate) fn is_beside(&self, table: usize, operation: ConcurrentOp) -> bool {
         self.beside.get(table).is_some_and(|operations| operations & operation as u32 != 0)
     }
 
-    fn executors(&self) -> MutexGuard<'_, Vec<(u32, Arc<Presence>)>> {
+    fn executors(&self) -> MutexGuard<'_, Vec<(u32, Arc<OffloadWatchdog>)>> {
         self.executors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on nothing that cannot be changed beside it changes while this executor is within a block.
-    pub(crate) fn add_executor(&self, worker: u32, presence: Arc<Presence>) {
+    pub(crate) fn add_executor(&self, worker: u32, watchdog: Arc<OffloadWatchdog>) {
         self.forget_stuck_executors();
         let mut executors = self.executors();
-        executors.retain(|(_, presence)| !presence.is_gone());
-        executors.push((worker, presence));
+        executors.retain(|(_, watchdog)| !watchdog.is_retired());
+        executors.push((worker, watchdog));
         self.gate.set_executor(worker, true);
     }
 
     /// What executors have found that come back no more need not be kept. Nobody else gets their workers.
     fn forget_stuck_executors(&self) {
-        for (worker, presence) in &*self.executors() {
-            if presence.take_stuck() {
+        for (worker, watchdog) in &*self.executors() {
+            if watchdog.take_hung() {
                 self.gate.forget(*worker);
             }
         }
@@ -277,9 +277,9 @@ impl Instance {
     pub(crate) fn enter_as_executor<'a>(
         &'a self,
         worker: u32,
-        presence: &'a Presence,
+        watchdog: &'a OffloadWatchdog,
     ) -> Option<ExecutorInside<'a>> {
-        let outer = presence.enter(&self.are_executors_closed)?;
+        let outer = watchdog.enter(&self.are_executors_closed)?;
         Some(ExecutorInside { _inner: self.gate.enter_as_executor(worker), _outer: outer })
     }
 
@@ -317,7 +317,7 @@ impl Drop for Instance {
 pub(crate) struct ExecutorInside<'a> {
     // It holds nothing any more before it is said to be outside.
     _inner: Inside<'a>,
-    _outer: presence::Inside<'a>,
+    _outer: watchdog::Inside<'a>,
 }
 
 /// Neither workers nor executors are within compiled code.
@@ -333,14 +333,14 @@ impl Drop for AllClosed<'_> {
 }
 
 /// The instance for one operation of the control plane.
-pub(crate) struct Turn<'a> {
+pub(crate) struct ControlGuard<'a> {
     // Workers go on before the next one has its turn.
     closed: Option<AllClosed<'a>>,
     state: MutexGuard<'a, ControlState>,
     instance: &'a Instance,
 }
 
-impl Turn<'_> {
+impl ControlGuard<'_> {
     pub(crate) fn parts(&mut self) -> (&mut ControlState, Ops<'_>) {
         let pipeline = &self.instance.pipeline;
         // SAFETY: the instance lives as long as the guard, which is borrowed here and holds the lock of the control plane;

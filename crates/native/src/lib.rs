@@ -2,7 +2,7 @@
 //!
 //! - [`abi`]: what a shared object exports and is given, as `rt/sd_abi.h` says it;
 //! - [`build()`]: from a program to a [`Pipeline`]: C text, [`compile()`]d or found as it was compiled before, loaded;
-//! - [`Instance`]: its tables and objects; [`Control`] writes and reads them, a [`Worker`] runs packets;
+//! - [`Instance`]: its tables and objects; [`Control`] writes and reads them, a [`PipelineWorker`] runs packets;
 //! - [`executable`]: C programs that run on their own, for benchmarks;
 //! - [`load_extern_library`]: users' externs;
 //! - `trace`: code that tells every step, heard as the interpreter's [`Event`](interp::Event)s;
@@ -18,18 +18,17 @@
 
 pub mod abi;
 mod asynchronous;
-mod awaited;
 mod build;
 mod burst;
 mod cache;
 pub mod compile;
 mod compiler;
+mod inline_offload;
 
 mod control;
 mod entries;
 pub mod executable;
 mod extern_library;
-mod gate;
 mod host;
 mod instance;
 pub mod layout;
@@ -38,18 +37,18 @@ mod native;
 mod native_store;
 mod ops;
 mod packet;
-mod presence;
+mod quiesce;
 mod state;
 mod trace;
+mod watchdog;
 mod worker;
 
 pub(crate) use externs::values;
 
 pub use asynchronous::{
-    AsyncCounts, AsyncError, AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Choice, Executor, PATIENCE_DEFAULT,
-    Times, Way, WhenFull,
+    AsyncCounts, AsyncError, AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Choice, HANG_TIMEOUT_DEFAULT,
+    OffloadWorker, Times, Way, WhenFull,
 };
-pub use awaited::Awaited;
 pub use build::{BuildError, BuildOptions, build, build_text, build_text_with};
 pub use burst::{BurstPacket, Bursts, Fate, Path, Resumed};
 pub use cache::{CacheOptions, Cached};
@@ -58,10 +57,11 @@ pub use compiler::CompilerError;
 pub use control::{Control, TableUse};
 pub use extern_library::{ExternLibraryError, load_extern_library};
 pub use externs::OpenError;
+pub use inline_offload::InlineOffload;
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use layout::Layout;
 pub use load::{LoadError, Pipeline};
 pub use native::{Listener, Native, NativeError, Observing, native_device, native_device_on};
 pub use packet::Packet;
-pub use presence::Presence;
-pub use worker::Worker;
+pub use watchdog::OffloadWatchdog;
+pub use worker::PipelineWorker;

@@ -58,10 +58,10 @@ pub struct Pipeline {
 pub(crate) struct Functions {
     pub(crate) create: unsafe extern "C" fn(*const abi::Config) -> *mut abi::Instance,
     pub(crate) destroy: unsafe extern "C" fn(*mut abi::Instance),
-    pub(crate) worker: unsafe extern "C" fn(*mut abi::Instance, u32) -> *mut abi::Worker,
+    pub(crate) worker: unsafe extern "C" fn(*mut abi::Instance, u32) -> *mut abi::PipelineWorker,
     pub(crate) run_block:
-        unsafe extern "C" fn(u32, *mut abi::Worker, *mut abi::Packet, *mut std::ffi::c_void) -> u32,
-    pub(crate) process: Option<unsafe extern "C" fn(*mut abi::Worker, *mut abi::Packet, u32) -> u32>,
+        unsafe extern "C" fn(u32, *mut abi::PipelineWorker, *mut abi::Packet, *mut std::ffi::c_void) -> u32,
+    pub(crate) process: Option<unsafe extern "C" fn(*mut abi::PipelineWorker, *mut abi::Packet, u32) -> u32>,
     /// Of programs with asynchronous blocks.
     pub(crate) asynchronous: Option<AsyncFunctions>,
     pub(crate) control: abi::ControlOps,
@@ -72,8 +72,8 @@ pub(crate) struct Functions {
 pub(crate) struct AsyncFunctions {
     pub(crate) channel_create: unsafe extern "C" fn(u32) -> *mut abi::Channel,
     pub(crate) channel_destroy: unsafe extern "C" fn(*mut abi::Channel),
-    pub(crate) resume: unsafe extern "C" fn(*mut abi::Worker, *mut abi::Packet, u32) -> u32,
-    pub(crate) serve: unsafe extern "C" fn(*mut abi::Worker, *const *mut abi::Channel, u32) -> u32,
+    pub(crate) resume: unsafe extern "C" fn(*mut abi::PipelineWorker, *mut abi::Packet, u32) -> u32,
+    pub(crate) serve: unsafe extern "C" fn(*mut abi::PipelineWorker, *const *mut abi::Channel, u32) -> u32,
 }
 
 impl Pipeline {

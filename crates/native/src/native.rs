@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::state::State;
 use crate::trace::Tracing;
 use crate::values::{decode_u64, encode_u64};
-use crate::worker::Worker;
+use crate::worker::PipelineWorker;
 use arch::{BlockRole, FieldRole};
 use control::Schema;
 use diagnostics::Span;
@@ -20,8 +20,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use target::traffic::Unrunnable;
 use target::{
-    BlockEnd, CloneKind, CloneRequest, Config, Device, Executor, PortState, Preserve, Requests, StopReason,
-    TrafficEvent, UserExtern,
+    BlockEnd, BlockRunner, CloneKind, CloneRequest, Config, Device, PortState, Preserve, Requests,
+    StopReason, TrafficEvent, UserExtern,
 };
 
 /// Who hears what happens to packets.
@@ -57,7 +57,7 @@ impl Listener for Observing<'_> {
 /// Runs blocks with one worker of an instance.
 #[derive(Debug)]
 pub struct Native {
-    pub(crate) worker: Worker,
+    pub(crate) worker: PipelineWorker,
     pub(crate) control: Control,
     program: Arc<Program>,
     step_budget: u32,
@@ -134,7 +134,7 @@ impl Native {
     }
 
     /// The worker, to connect it to executors.
-    pub fn worker_mut(&mut self) -> &mut Worker {
+    pub fn worker_mut(&mut self) -> &mut PipelineWorker {
         &mut self.worker
     }
 
@@ -236,7 +236,7 @@ fn block_number(role: BlockRole) -> u32 {
     }
 }
 
-impl Executor for Native {
+impl BlockRunner for Native {
     type Packet = Packet;
     /// Parts of the state.
     type Saved = Vec<(Range<usize>, Vec<u8>)>;

@@ -1,7 +1,7 @@
 //! Calls of a program's control operations: lengths and indices checked, answers copied.
 //!
 //! Every method wants that nobody else writes; who has an [`Ops`] has the control plane's turn
-//! ([`Turn`](crate::instance::Turn)). Methods that do not say otherwise want that no worker is within a burst, too.
+//! ([`ControlGuard`](crate::instance::ControlGuard)). Methods that do not say otherwise want that no worker is within a burst, too.
 
 use crate::abi::{self, status};
 use crate::layout::Layout;
@@ -68,7 +68,7 @@ pub(crate) struct EpochWords {
 pub(crate) struct Ops<'a> {
     raw: *mut abi::Instance,
     control: &'a abi::ControlOps,
-    worker: unsafe extern "C" fn(*mut abi::Instance, u32) -> *mut abi::Worker,
+    worker: unsafe extern "C" fn(*mut abi::Instance, u32) -> *mut abi::PipelineWorker,
     layout: &'a Layout,
     alone: PhantomData<&'a mut ()>,
 }
@@ -153,7 +153,7 @@ impl Ops<'_> {
         }
     }
 
-    /// What can be done with a table while workers run packets: `SD_BESIDE_*`. Can be asked at any time.
+    /// What can be done with a table while workers run packets: `SD_CONCURRENT_*`. Can be asked at any time.
     pub(crate) fn table_beside(&self, table: u32) -> u32 {
         // SAFETY: see above.
         self.check_table(table).map_or(0, |()| unsafe { (self.control.table_beside)(self.raw, table) })

@@ -221,7 +221,7 @@ impl Tracing {
 #[expect(unsafe_code, reason = "called by C")]
 pub(crate) unsafe extern "C" fn trace(
     context: *mut c_void,
-    worker: *mut abi::Worker,
+    worker: *mut abi::PipelineWorker,
     packet: *mut abi::Packet,
     state: *mut c_void,
     event: *const abi::TraceEvent,

@@ -16,9 +16,9 @@ use target::UserExtern;
 
 /// A worker of an instance, had alone.
 #[derive(Debug)]
-pub struct Worker {
+pub struct PipelineWorker {
     /// `host` in it points to `host` here, and that to the context.
-    raw: NonNull<abi::Worker>,
+    raw: NonNull<abi::PipelineWorker>,
     number: u32,
     instance: Arc<Instance>,
     host: NonNull<abi::Host>,
@@ -33,17 +33,21 @@ pub struct Worker {
     pub(crate) lost: BTreeMap<usize, u64>,
 }
 
-// SAFETY: whoever has a Worker has alone what its pointers lead to; nothing there belongs to a thread: the functions
+// SAFETY: whoever has a PipelineWorker has alone what its pointers lead to; nothing there belongs to a thread: the functions
 // that users supply are `Send`.
 #[expect(unsafe_code, reason = "raw pointers make it none")]
-unsafe impl Send for Worker {}
+unsafe impl Send for PipelineWorker {}
 
-impl Worker {
+impl PipelineWorker {
     /// # Safety
     ///
     /// `raw` is a worker of the instance and nobody else uses it until this is dropped.
     #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
-    pub(crate) unsafe fn new(raw: NonNull<abi::Worker>, number: u32, instance: Arc<Instance>) -> Worker {
+    pub(crate) unsafe fn new(
+        raw: NonNull<abi::PipelineWorker>,
+        number: u32,
+        instance: Arc<Instance>,
+    ) -> PipelineWorker {
         let context =
             Box::new(HostContext::new(Arc::clone(instance.pipeline()), instance.program().architecture));
         let context = NonNull::from(Box::leak(context));
@@ -54,7 +58,7 @@ impl Worker {
             trace: None,
         });
         let host = NonNull::from(Box::leak(host));
-        let mut worker = Worker {
+        let mut worker = PipelineWorker {
             raw,
             number,
             instance,
@@ -90,7 +94,7 @@ impl Worker {
         Ok(())
     }
 
-    pub(crate) fn raw(&self) -> &abi::Worker {
+    pub(crate) fn raw(&self) -> &abi::PipelineWorker {
         // SAFETY: alive as long as the instance, ours alone; C uses it only during calls that borrow `self` mutably.
         #[expect(unsafe_code, reason = "memory of the compiled program")]
         unsafe {
@@ -98,7 +102,7 @@ impl Worker {
         }
     }
 
-    pub(crate) fn raw_mut(&mut self) -> &mut abi::Worker {
+    pub(crate) fn raw_mut(&mut self) -> &mut abi::PipelineWorker {
         // SAFETY: as above.
         #[expect(unsafe_code, reason = "memory of the compiled program")]
         unsafe {
@@ -126,7 +130,7 @@ impl Worker {
         }
     }
 
-    pub(crate) fn raw_ptr(&self) -> *mut abi::Worker {
+    pub(crate) fn raw_ptr(&self) -> *mut abi::PipelineWorker {
         self.raw.as_ptr()
     }
 
@@ -141,8 +145,8 @@ impl Worker {
     }
 
     /// Lets `f` call compiled code with the worker; what the code finds in tables stays until it returns.
-    pub(crate) fn run<T>(&mut self, f: impl FnOnce(*mut abi::Worker) -> T) -> T {
-        let Worker { raw, number, instance, newer, seen_version, .. } = self;
+    pub(crate) fn run<T>(&mut self, f: impl FnOnce(*mut abi::PipelineWorker) -> T) -> T {
+        let PipelineWorker { raw, number, instance, newer, seen_version, .. } = self;
         let inside = instance.enter(*number);
         if let Some(published) = instance.published_since(seen_version) {
             *newer = Some(published);
@@ -252,7 +256,7 @@ fn bytes_of(buffer: &abi::Buffer) -> &[u8] {
     }
 }
 
-impl Drop for Worker {
+impl Drop for PipelineWorker {
     fn drop(&mut self) {
         self.disconnect();
         self.raw_mut().host = ptr::null();

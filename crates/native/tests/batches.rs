@@ -91,7 +91,7 @@ fn batches_do_what_single_inserts_do() {
         let options = InstanceOptions { n_workers: 1, seed: 1, path: BurstPath::Auto, table_size: 1024 };
         let instance = Instance::new(Arc::clone(&pipeline), Arc::clone(&program), options).unwrap();
         let mut native = Native::new(&instance, 100).unwrap();
-        let mut model = interp::Engine::new(Arc::clone(&program), &target::Config::default()).unwrap();
+        let mut model = interp::Interpreter::new(Arc::clone(&program), &target::Config::default()).unwrap();
         let profile = program.tables.iter().find_map(|(_, table)| table.implementation).unwrap();
         for member in 0..3 {
             let action = Action { index: 0, data: Vec::new() };

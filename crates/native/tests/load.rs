@@ -8,7 +8,7 @@ use native::{
     BuildError, BurstPath, Instance, InstanceError, InstanceOptions, LoadError, Native, Pipeline, build_text,
 };
 use std::sync::Arc;
-use target::Executor;
+use target::BlockRunner;
 
 /// A program with a state of two numbers, of which a parser counts up the first.
 fn c_text(changes: &str) -> String {

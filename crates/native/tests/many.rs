@@ -219,6 +219,6 @@ fn thousands_together() {
     }
     let id = together.entities.names().tables[&table.id];
     let mut n_entries = 0;
-    together.switch.executor.visit_entries(id, &mut |_| n_entries += 1);
+    together.switch.runner.visit_entries(id, &mut |_| n_entries += 1);
     assert_eq!(n_entries, 9000);
 }

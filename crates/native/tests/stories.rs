@@ -9,7 +9,7 @@ mod scripts;
 use common::TestDir;
 use control::Schema;
 use diagnostics::SourceMap;
-use interp::{Event, Executable, Observer, Story, Teller};
+use interp::{Event, Executable, Observer, Story, StoryBuilder};
 use native::{BuildOptions, Observing, Trace, build, native_device};
 use scripts::{Case, cases_in, dirs, files, load, root};
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::{env, fs};
-use target::{Config, Device, Executor, Store};
+use target::{BlockRunner, Config, Device, Store};
 
 /// Of the programs under `tests/programs`; more take too long for every day.
 const EVERY: usize = 6;
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
 #[derive(Default)]
 struct Stories<'s> {
     done: Vec<Story>,
-    current: Option<Teller<'s>>,
+    current: Option<StoryBuilder<'s>>,
 }
 
 #[derive(Clone)]
@@ -46,8 +46,8 @@ struct Shared<'s>(Rc<RefCell<Stories<'s>>>);
 
 impl Observer for Shared<'_> {
     fn event(&mut self, exe: &Executable, span: diagnostics::Span, event: Event<'_>) {
-        if let Some(teller) = &mut self.0.borrow_mut().current {
-            teller.event(exe, span, event);
+        if let Some(story_builder) = &mut self.0.borrow_mut().current {
+            story_builder.event(exe, span, event);
         }
     }
 }
@@ -61,8 +61,8 @@ struct Told<'a, 's> {
 impl Told<'_, '_> {
     fn next(&mut self) {
         let mut stories = self.stories.0.borrow_mut();
-        let before = stories.current.replace(Teller::new(Some(self.sources)));
-        stories.done.extend(before.map(Teller::finish));
+        let before = stories.current.replace(StoryBuilder::new(Some(self.sources)));
+        stories.done.extend(before.map(StoryBuilder::finish));
     }
 }
 
@@ -116,11 +116,11 @@ fn of_one_packet(dir: &TestDir, name: &str, middle: &str) -> [Story; 2] {
     fs::write(&path, format!("{HEAD}{middle}{TAIL}")).unwrap();
     let Case { runnable, sources, .. } = load(&path, vec![path.clone()]);
     let schema = || Schema::new(&runnable.control_plane.p4info).unwrap();
-    let mut expected = Teller::new(Some(&sources));
+    let mut expected = StoryBuilder::new(Some(&sources));
     let mut device = interp::interpreter(runnable.program.clone(), schema(), Config::default()).unwrap();
     device.switch.inject(1, &[7, 8], &mut expected);
     let pipeline = build(&runnable.program, &sources, &telling(dir)).unwrap();
-    let mut found = Teller::new(Some(&sources));
+    let mut found = StoryBuilder::new(Some(&sources));
     let mut device = native_device(pipeline, runnable.program.clone(), schema(), Config::default()).unwrap();
     device.switch.inject(1, &[7, 8], &mut Observing(&mut found));
     [expected.finish(), found.finish()]
@@ -165,7 +165,7 @@ control I(inout hdr_t hdr, inout m_t m, inout standard_metadata_t s) {{
 }
 
 /// What a script makes a device tell, as JSON.
-fn tell<E: Executor + Store>(
+fn tell<E: BlockRunner + Store>(
     case: &Case,
     script: &Path,
     device: &mut Device<E>,
@@ -188,7 +188,7 @@ fn tell<E: Executor + Store>(
 fn interpreted(case: &Case, script: &Path) -> Vec<String> {
     let schema = Schema::new(&case.runnable.control_plane.p4info).unwrap();
     let mut device = interp::interpreter(case.runnable.program.clone(), schema, Config::default()).unwrap();
-    let engine = &mut device.switch.executor;
+    let engine = &mut device.switch.runner;
     let mut supply = |name, function| engine.externs.supply(name, function);
     externs::supply(&externs::ExternSet::new(), &case.runnable.program, &mut supply).unwrap();
     tell(case, script, &mut device, |device, observer, run| run(&mut stf::Driven { device, observer }))

@@ -7,7 +7,7 @@ mod native;
 mod sim;
 
 pub use self::native::{
-    BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunEngineArg,
+    BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunBackendArg,
 };
 pub use bench::{
     AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchInstructionsArgs,
@@ -224,10 +224,10 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub switch: SwitchArgs,
-    /// Who runs the program
-    #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
-    pub engine: RunEngineArg,
-    /// Compile C that tells every step, and tell the story of each packet from it; with --engine native
+    /// What runs the program
+    #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "interp")]
+    pub backend: RunBackendArg,
+    /// Compile C that tells every step, and tell the story of each packet from it; with --backend native
     #[arg(long, conflicts_with = "quiet")]
     pub trace: bool,
     /// Do not tell the story of each packet
@@ -279,9 +279,9 @@ pub struct StfArgs {
     /// Tell the story of the packets of failed tests
     #[arg(long)]
     pub story: bool,
-    /// Who runs the programs; `both` have to do the same
-    #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
-    pub engine: EngineArg,
+    /// What runs the programs; with `both`, the two must agree
+    #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "interp")]
+    pub backend: BackendArg,
     /// With compiled code: send packets that follow each other in bursts, too, of every size and in every way
     #[arg(long)]
     pub bursts: bool,
@@ -399,7 +399,7 @@ pub struct ExplainArgs {
 
 /// Who runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
+pub enum BackendArg {
     /// The interpreter
     Interp,
     /// Compiled C
@@ -439,9 +439,9 @@ pub struct ConformanceArgs {
     /// With `stf`: use what p4c's passes print of the programs
     #[arg(long, conflicts_with_all = ["lines", "twins"])]
     pub rewritten: bool,
-    /// With `stf`: who runs the programs
-    #[arg(long, value_name = "ENGINE", value_enum, default_value = "interp")]
-    pub engine: EngineArg,
+    /// With `stf`: what runs the programs
+    #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "interp")]
+    pub backend: BackendArg,
     /// Only programs whose name contains this
     #[arg(long, value_name = "SUBSTRING")]
     pub filter: Option<String>,

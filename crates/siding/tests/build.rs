@@ -1,4 +1,4 @@
-//! `siding build`, and what it is for, from outside: products, exit codes, engines that do the same.
+//! `siding build`, and what it is for, from outside: products, exit codes, backends that do the same.
 //!
 //! `SIDING_BLESS=1` writes `tests/golden`, for review.
 
@@ -188,15 +188,15 @@ fn compilers_are_chosen_by_option_before_variable() {
 fn compiled_code_tells_the_same_story() {
     let workshop = Workshop::new();
     let (program, script) = (example("router.p4"), example("router.stf"));
-    let told = |engine: &[&str]| {
-        let args = [&["run", "--Wdisable"], engine, &[program.as_str(), script.as_str()]].concat();
+    let told = |backend: &[&str]| {
+        let args = [&["run", "--Wdisable"], backend, &[program.as_str(), script.as_str()]].concat();
         let output = workshop.siding(&args);
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
     let expected = told(&[]);
     assert!(expected.contains("Table `"), "{expected}");
-    assert_eq!(told(&["--engine", "native", "--trace", "-O0"]), expected);
+    assert_eq!(told(&["--backend", "native", "--trace", "-O0"]), expected);
     let refused = workshop.siding(&["run", "--trace", &program, &script]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }
@@ -205,13 +205,13 @@ fn compiled_code_tells_the_same_story() {
 fn engines_do_the_same() {
     let workshop = Workshop::new();
     let (router, script) = (example("router.p4"), example("router.stf"));
-    for engine in ["native", "both"] {
-        let output = workshop.siding(&["run", "--quiet", "-O0", "--engine", engine, &router, &script]);
-        assert!(output.status.success(), "{engine}: {}{}", text(&output.stdout), text(&output.stderr));
+    for backend in ["native", "both"] {
+        let output = workshop.siding(&["run", "--quiet", "-O0", "--backend", backend, &router, &script]);
+        assert!(output.status.success(), "{backend}: {}{}", text(&output.stdout), text(&output.stderr));
     }
     let wrong = std::fs::read_to_string(&script).unwrap() + "\nexpect 1 ffffffffffff $\n";
     std::fs::write(workshop.path("wrong.stf"), wrong).unwrap();
-    let output = workshop.siding(&["run", "--quiet", "-O0", "--engine", "native", &router, "wrong.stf"]);
+    let output = workshop.siding(&["run", "--quiet", "-O0", "--backend", "native", &router, "wrong.stf"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
 }
 
@@ -236,14 +236,14 @@ fn captures_give_the_same_totals_on_all_engines() {
     let router = example("router.p4");
     let entries = example("router_entries.txtpb");
     let mut totals = Vec::new();
-    for engine in ["interp", "native", "both", "auto"] {
+    for backend in ["interp", "native", "both", "auto"] {
         let args = [
             "run",
             "--json",
             "--quiet",
             "-O0",
-            "--engine",
-            engine,
+            "--backend",
+            backend,
             "--entries",
             &entries,
             "--pcap",
@@ -251,7 +251,7 @@ fn captures_give_the_same_totals_on_all_engines() {
             &router,
         ];
         let output = workshop.siding(&args);
-        assert!(output.status.success(), "{engine}: {}", text(&output.stderr));
+        assert!(output.status.success(), "{backend}: {}", text(&output.stderr));
         let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(line["packets_per_second"].as_f64().unwrap() > 0.0);
         assert_eq!(line["totals"]["received"], 2000);

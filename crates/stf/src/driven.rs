@@ -2,11 +2,11 @@
 
 use crate::{Arriving, Device};
 use ::target::traffic::{Destination, Output};
-use ::target::{Executor, Store};
+use ::target::{BlockRunner, Store};
 use control::{Data, DigestId};
 
 /// A device and who listens to what happens in it.
-pub struct Driven<'a, 'o, E: Executor> {
+pub struct Driven<'a, 'o, E: BlockRunner> {
     pub device: &'a mut ::target::Device<E>,
     pub observer: &'a mut E::Observer<'o>,
 }
@@ -19,7 +19,7 @@ fn hand_out(outputs: Vec<Output>, sent: &mut dyn FnMut(u32, &[u8])) {
     }
 }
 
-impl<E: Executor + Store> control::Target for Driven<'_, '_, E> {
+impl<E: BlockRunner + Store> control::Target for Driven<'_, '_, E> {
     fn write(&mut self, update: &control::Update) -> Result<(), control::Fault> {
         self.device.write(update)
     }
@@ -37,7 +37,7 @@ impl<E: Executor + Store> control::Target for Driven<'_, '_, E> {
     }
 }
 
-impl<E: Executor + Store> Device for Driven<'_, '_, E> {
+impl<E: BlockRunner + Store> Device for Driven<'_, '_, E> {
     /// One after the other.
     fn receive(&mut self, burst: &[Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
         for (i, packet) in burst.iter().enumerate() {

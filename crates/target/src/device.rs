@@ -2,43 +2,43 @@
 
 use crate::entities::{Entities, State, View};
 use crate::traffic::Unrunnable;
-use crate::{Config, Executor, Store, Switch};
+use crate::{BlockRunner, Config, Store, Switch};
 use control::{Entity, Fault, Query, Schema, Target, Update};
 use std::sync::Arc;
 
 /// A switch and its control plane's view of it.
-pub struct Device<E: Executor> {
+pub struct Device<E: BlockRunner> {
     /// Packets go in and come out here.
     pub switch: Switch<E>,
     pub entities: Entities,
 }
 
-impl<E: Executor + Store> Device<E> {
-    /// The entries that the program declares are the executor's matter.
-    pub fn new(executor: E, schema: impl Into<Arc<Schema>>, config: Config) -> Result<Device<E>, Unrunnable> {
-        let switch = Switch::new(executor, config)?;
+impl<E: BlockRunner + Store> Device<E> {
+    /// The entries that the program declares are the runner's matter.
+    pub fn new(runner: E, schema: impl Into<Arc<Schema>>, config: Config) -> Result<Device<E>, Unrunnable> {
+        let switch = Switch::new(runner, config)?;
         let entities = Entities::new(Arc::clone(switch.program()), schema);
         Ok(Device { switch, entities })
     }
 }
 
-impl<E: Executor + Store> Target for Device<E> {
+impl<E: BlockRunner + Store> Target for Device<E> {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
         let now_ns = self.switch.now_ns();
-        let Switch { executor, pre, .. } = &mut self.switch;
-        self.entities.write(State { store: executor, pre, now_ns }, update)
+        let Switch { runner, pre, .. } = &mut self.switch;
+        self.entities.write(State { store: runner, pre, now_ns }, update)
     }
 
     fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
         let now_ns = self.switch.now_ns();
-        let Switch { executor, pre, .. } = &mut self.switch;
-        self.entities.write_many(State { store: executor, pre, now_ns }, updates)
+        let Switch { runner, pre, .. } = &mut self.switch;
+        self.entities.write_many(State { store: runner, pre, now_ns }, updates)
     }
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let now_ns = self.switch.now_ns();
-        let Switch { executor, pre, .. } = &self.switch;
-        self.entities.read(View { store: executor, pre, now_ns }, query)
+        let Switch { runner, pre, .. } = &self.switch;
+        self.entities.read(View { store: runner, pre, now_ns }, query)
     }
 
     /// No packet runs while a batch is applied: both need the switch for themselves.

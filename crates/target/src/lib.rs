@@ -1,6 +1,6 @@
 //! A switch and its control plane around any executor: what exists once, whoever runs the blocks.
 //!
-//! - [`Executor`]: runs the blocks of a program on packets; the rest is here;
+//! - [`BlockRunner`]: runs the blocks of a program on packets; the rest is here;
 //! - [`Switch`]: packets go in and come out here; [`traffic`] says how they go through the blocks;
 //! - [`Device`]: a switch with its control plane, the [`Target`](control::Target) of every transport;
 //! - [`Entities`]: the control plane's view of the program;
@@ -12,20 +12,20 @@
 //!
 //! Non-goals: files, clocks, threads; the meaning of instructions.
 //!
-//! Start reading at [`Executor`], then [`Store`].
+//! Start reading at [`BlockRunner`], then [`Store`].
 
+pub mod block_runner;
 mod device;
 pub mod entities;
-pub mod executor;
 pub mod extern_args;
 mod message;
 pub mod requests;
 pub mod store;
 pub mod traffic;
 
+pub use block_runner::{BlockEnd, BlockRunner, PassKind, PortState, StopReason, TrafficEvent};
 pub use device::Device;
 pub use entities::Entities;
-pub use executor::{BlockEnd, Executor, PassKind, PortState, StopReason, TrafficEvent};
 pub use extern_args::{ExternArgs, ExternEnd, PacketParts, UserExtern};
 pub use message::format_message;
 pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};

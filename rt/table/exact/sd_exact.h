@@ -493,7 +493,7 @@ SD_LOCAL uint8_t *sd_exact_find_word(const struct sd_exact *t, struct sd_exact_s
 
 /*
  * A lookup in steps, so that those of other keys run while memory comes: the first gives what the later ones
- * want. sd_exact_approach may be left out; it pays where the table is larger than the caches.
+ * want. sd_exact_prefetch_entry may be left out; it pays where the table is larger than the caches.
  */
 struct sd_exact_probe {
     uint64_t hash;
@@ -509,7 +509,7 @@ SD_ALWAYS_INLINE struct sd_exact_probe sd_exact_start(const struct sd_exact *t, 
     return probe;
 }
 
-SD_ALWAYS_INLINE void sd_exact_approach(struct sd_exact_shape shape, const struct sd_exact_probe *probe)
+SD_ALWAYS_INLINE void sd_exact_prefetch_entry(struct sd_exact_shape shape, const struct sd_exact_probe *probe)
 {
     uint32_t lanes = sd_exact_match(probe->bucket, (uint16_t)probe->hash);
     /* Without one that agrees it is the last lane, which does no harm. */
@@ -534,7 +534,7 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_find(const struct sd_exact *t, struct sd_exac
 }
 
 /* Where entries are all in the nearer caches, waiting for them costs less than announcing them. */
-#define SD_EXACT_NEAR_BYTES (256u << 10)
+#define SD_EXACT_CACHED_BYTES (256u << 10)
 
 /* The values of `n` keys, NULL for those that are not there; gives how many are. */
 SD_ALWAYS_INLINE uint32_t sd_exact_find_bulk(const struct sd_exact *t, struct sd_exact_shape shape,
@@ -542,7 +542,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_find_bulk(const struct sd_exact *t, struct sd
 {
     const uint8_t *key = keys;
     uint32_t n_found = 0;
-    if (__atomic_load_n(&t->n_segments_bytes, __ATOMIC_RELAXED) <= SD_EXACT_NEAR_BYTES) {
+    if (__atomic_load_n(&t->n_segments_bytes, __ATOMIC_RELAXED) <= SD_EXACT_CACHED_BYTES) {
         for (uint32_t i = 0; i < n; i++, key += key_stride) {
             values[i] = sd_exact_find(t, shape, key);
             n_found += values[i] != NULL;
@@ -555,7 +555,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_find_bulk(const struct sd_exact *t, struct sd
         for (uint32_t i = 0; i < n_burst; i++)
             probes[i] = sd_exact_start(t, shape, key + i * key_stride);
         for (uint32_t i = 0; i < n_burst; i++)
-            sd_exact_approach(shape, &probes[i]);
+            sd_exact_prefetch_entry(shape, &probes[i]);
         for (uint32_t i = 0; i < n_burst; i++) {
             values[from + i] = sd_exact_finish(t, shape, key + i * key_stride, &probes[i]);
             n_found += values[from + i] != NULL;

@@ -195,7 +195,7 @@ SD_ALWAYS_INLINE uint64_t sd_exact_start_insert(const struct sd_exact *t, struct
     return hash;
 }
 
-SD_ALWAYS_INLINE void sd_exact_approach_insert(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
+SD_ALWAYS_INLINE void sd_exact_prefetch_insert(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
 {
     uint8_t *home = sd_exact_home_of(t, shape, hash);
     /* Where all are in use the lane behind the last: the tags of the next bucket. */
@@ -220,7 +220,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_ex
         for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
             hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(t, shape, key + i * key_stride);
         for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
-            sd_exact_approach_insert(t, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+            sd_exact_prefetch_insert(t, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
         for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
             uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
             uint32_t status = sd_exact_insert_hashed(t, shape, key + i * key_stride, value + i * value_stride, hash);

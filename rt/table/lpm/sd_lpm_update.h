@@ -73,9 +73,9 @@ SD_INLINE uint32_t *sd_lpm_inner_word(struct sd_lpm_tail *tail, uint32_t at)
     return &tail->words[__builtin_popcountll(tail->inner & ((UINT64_C(1) << at) - 1))];
 }
 
-/* The way to where a prefix is, or would be. */
-struct sd_lpm_way {
-    /* Words that lead to nodes, from the root's on; the last one's is where the way ends. */
+/* The path to where a prefix is, or would be. */
+struct sd_lpm_path {
+    /* Words that lead to nodes, from the root's on; the last one's is where the path ends. */
     uint32_t *links[SD_LPM_LIMBS_MAX * 64 / SD_LPM_STRIDE + 2];
     uint32_t n_links;
     /* Bits in front of what the last link stands for. */
@@ -87,14 +87,14 @@ struct sd_lpm_way {
 
 /* For prefixes that are longer than the root's bits. */
 SD_LOCAL void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length,
-                                struct sd_lpm_way *way)
+                                struct sd_lpm_path *path)
 {
     uint32_t at = t->top->n_bits;
     uint32_t *link = &t->top->words[prefix[0] >> t->top->shift];
-    way->n_links = 0;
-    way->above = 0;
+    path->n_links = 0;
+    path->above = 0;
     for (;;) {
-        way->links[way->n_links++] = link;
+        path->links[path->n_links++] = link;
         uint32_t word = *link;
         if (!(word & SD_LPM_NODE) || word & SD_LPM_IS_BUCKET || length <= at + SD_LPM_STRIDE)
             break;
@@ -107,18 +107,18 @@ SD_LOCAL void sd_lpm_go(const struct sd_lpm *t, const uint64_t *prefix, uint32_t
             break;
         uint32_t inner;
         if (tail->full >> slot & 1)
-            way->above = *sd_lpm_full_word(node, slot);
+            path->above = *sd_lpm_full_word(node, slot);
         else if ((inner = sd_lpm_inner_above(tail->inner, SD_LPM_SLOTS | slot)) != 0)
-            way->above = *sd_lpm_inner_word(tail, inner);
+            path->above = *sd_lpm_inner_word(tail, inner);
         at += SD_LPM_STRIDE;
     }
-    way->at = at;
+    path->at = at;
 }
 
-/* The word of the longest prefix that covers this one and that is not in what the way ends at. */
-SD_INLINE uint32_t sd_lpm_way_above(const struct sd_lpm *t, const struct sd_lpm_way *way, const uint64_t *prefix)
+/* The word of the longest prefix that covers this one and that is not in what the path ends at. */
+SD_INLINE uint32_t sd_lpm_path_above(const struct sd_lpm *t, const struct sd_lpm_path *path, const uint64_t *prefix)
 {
-    return way->above ? way->above : sd_lpm_short_above(t, prefix, t->top->n_bits);
+    return path->above ? path->above : sd_lpm_short_above(t, prefix, t->top->n_bits);
 }
 
 /* The number of exactly this prefix. */
@@ -182,11 +182,11 @@ SD_LOCAL uint32_t sd_lpm_add_short(struct sd_lpm *t, const uint64_t *prefix, uin
     return SD_OK;
 }
 
-/* Into the bucket that the way ends at. */
-SD_LOCAL uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
+/* Into the bucket that the path ends at. */
+SD_LOCAL uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd_lpm_path *path,
                                                const struct sd_lpm_item *item)
 {
-    uint32_t *link = way->links[way->n_links - 1], old = *link;
+    uint32_t *link = path->links[path->n_links - 1], old = *link;
     const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
     if (sd_lpm_bucket_find(t, bucket, item->bits, item->length) < bucket->n)
         return SD_EXISTS;
@@ -194,7 +194,7 @@ SD_LOCAL uint32_t sd_lpm_add_to_bucket(struct sd_lpm *t, const struct sd_lpm_way
     struct sd_lpm_item items[SD_LPM_BUCKET_ROOM + 1];
     uint32_t n = sd_lpm_bucket_items(t, bucket, items, bits);
     sd_lpm_item_insert(items, n, *item);
-    uint32_t made = sd_lpm_make(t, items, n + 1, way->at, bucket->words[SD_LPM_BUCKET_ROOM]);
+    uint32_t made = sd_lpm_make(t, items, n + 1, path->at, bucket->words[SD_LPM_BUCKET_ROOM]);
     if (!sd_lpm_blocks_end(t))
         return SD_NO_MEMORY;
     sd_lpm_store(link, made);
@@ -258,11 +258,11 @@ SD_LOCAL uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, uint32_t
     return SD_LPM_NODE | at;
 }
 
-/* Into the node that the way ends at: as one of its own prefixes, or in a slot that leads nowhere yet. */
-SD_LOCAL uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *way,
+/* Into the node that the path ends at: as one of its own prefixes, or in a slot that leads nowhere yet. */
+SD_LOCAL uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_path *path,
                                              const struct sd_lpm_item *item)
 {
-    uint32_t *link = way->links[way->n_links - 1], old = *link, at = way->at, made;
+    uint32_t *link = path->links[path->n_links - 1], old = *link, at = path->at, made;
     uint32_t slot = sd_lpm_slot(item->bits, t->n_limbs, at);
     struct sd_lpm_node *node = sd_lpm_at(t, old);
     struct sd_lpm_tail *tail = sd_lpm_tail(node);
@@ -279,7 +279,7 @@ SD_LOCAL uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *
         uint32_t *word_at = NULL, above = of_slot;
         if (of_slot & SD_LPM_NODE) {
             uint32_t inner = sd_lpm_inner_above(tail->inner, SD_LPM_SLOTS | slot);
-            above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_way_above(t, way, item->bits);
+            above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_path_above(t, path, item->bits);
             word_at = sd_lpm_full_word(node, slot);
         }
         made = sd_lpm_node_like(t, old, slot, 1, above, item->word, word_at, item->word);
@@ -289,7 +289,7 @@ SD_LOCAL uint32_t sd_lpm_add_to_node(struct sd_lpm *t, const struct sd_lpm_way *
         if (tail->inner >> bit & 1)
             return SD_EXISTS;
         uint32_t inner = sd_lpm_inner_above(tail->inner, bit);
-        uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_way_above(t, way, item->bits);
+        uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_path_above(t, path, item->bits);
         made = sd_lpm_node_like(t, old, slot, 1u << n_rest, above, item->word, sd_lpm_inner_word(tail, bit),
                                 item->word);
         sd_lpm_tail(sd_lpm_at(t, made))->inner |= UINT64_C(1) << bit;
@@ -318,15 +318,15 @@ SD_LOCAL uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t 
     if (length <= t->top->n_bits) {
         status = sd_lpm_add_short(t, prefix, length, item.word);
     } else {
-        struct sd_lpm_way way;
-        sd_lpm_go(t, prefix, length, &way);
-        uint32_t *link = way.links[way.n_links - 1], word = *link;
+        struct sd_lpm_path path;
+        sd_lpm_go(t, prefix, length, &path);
+        uint32_t *link = path.links[path.n_links - 1], word = *link;
         if (word & SD_LPM_IS_BUCKET && word & SD_LPM_NODE) {
-            status = sd_lpm_add_to_bucket(t, &way, &item);
+            status = sd_lpm_add_to_bucket(t, &path, &item);
         } else if (word & SD_LPM_NODE) {
-            status = sd_lpm_add_to_node(t, &way, &item);
+            status = sd_lpm_add_to_node(t, &path, &item);
         } else {
-            uint32_t made = sd_lpm_make(t, &item, 1, way.at, word);
+            uint32_t made = sd_lpm_make(t, &item, 1, path.at, word);
             status = sd_lpm_blocks_end(t) ? SD_OK : SD_NO_MEMORY;
             if (status == SD_OK)
                 sd_lpm_store(link, made);
@@ -365,13 +365,13 @@ SD_LOCAL void sd_lpm_tail_remove(struct sd_lpm_tail *tail, uint32_t *word)
     memmove(word, word + 1, (size_t)(end - word) * sizeof *word);
 }
 
-/* What is no longer needed goes, from the end of a way on; a bucket there if it is `is_empty` of other prefixes. */
-SD_LOCAL void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_way *way,
+/* What is no longer needed goes, from the end of a path on; a bucket there if it is `is_empty` of other prefixes. */
+SD_LOCAL void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_path *path,
                                    bool is_empty)
 {
-    uint32_t at = way->at;
-    for (uint32_t i = way->n_links; i-- > 0; at -= SD_LPM_STRIDE) {
-        uint32_t old = *way->links[i], word;
+    uint32_t at = path->at;
+    for (uint32_t i = path->n_links; i-- > 0; at -= SD_LPM_STRIDE) {
+        uint32_t old = *path->links[i], word;
         if (t->epochs && !sd_limbo_reserve(&t->limbo, 1))
             return;
         if (!(old & SD_LPM_NODE))
@@ -395,13 +395,13 @@ SD_LOCAL void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_l
                 return;
         }
         if (!(word & SD_LPM_NODE) && i > 0) {
-            struct sd_lpm_node *parent = sd_lpm_at(t, *way->links[i - 1]);
+            struct sd_lpm_node *parent = sd_lpm_at(t, *path->links[i - 1]);
             uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, at - SD_LPM_STRIDE);
             /* The word of a full prefix is now the slot's own. */
             if (sd_lpm_tail(parent)->full >> slot & 1)
                 sd_lpm_tail_remove(sd_lpm_tail(parent), sd_lpm_full_word(parent, slot));
         }
-        sd_lpm_store(way->links[i], word);
+        sd_lpm_store(path->links[i], word);
         sd_lpm_retire(t, old);
     }
 }
@@ -431,10 +431,10 @@ SD_LOCAL void sd_lpm_bucket_cut(struct sd_lpm_bucket *bucket, uint32_t i)
 }
 
 /* The last prefix of a bucket stays in it, for the bucket goes as a whole. */
-SD_LOCAL uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lpm_way *way,
+SD_LOCAL uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lpm_path *path,
                                                     const uint64_t *prefix, uint32_t length, bool *is_empty)
 {
-    uint32_t *link = way->links[way->n_links - 1], old = *link;
+    uint32_t *link = path->links[path->n_links - 1], old = *link;
     const struct sd_lpm_bucket *bucket = sd_lpm_at(t, old);
     uint32_t i = sd_lpm_bucket_find(t, bucket, prefix, length);
     if (i == bucket->n)
@@ -464,15 +464,15 @@ SD_LOCAL uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lp
 }
 
 /* In place: what readers see are single words. */
-SD_LOCAL uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct sd_lpm_way *way,
+SD_LOCAL uint32_t sd_lpm_remove_from_node(struct sd_lpm *t, const struct sd_lpm_path *path,
                                                   const uint64_t *prefix, uint32_t length)
 {
-    struct sd_lpm_node *node = sd_lpm_at(t, *way->links[way->n_links - 1]);
+    struct sd_lpm_node *node = sd_lpm_at(t, *path->links[path->n_links - 1]);
     struct sd_lpm_tail *tail = sd_lpm_tail(node);
-    uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, way->at), n_bits = length - way->at;
+    uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, path->at), n_bits = length - path->at;
     uint32_t at = (SD_LPM_SLOTS | slot) >> (SD_LPM_STRIDE - n_bits);
     uint32_t inner = sd_lpm_inner_above(tail->inner, at);
-    uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_way_above(t, way, prefix);
+    uint32_t above = inner ? *sd_lpm_inner_word(tail, inner) : sd_lpm_path_above(t, path, prefix);
     uint32_t first = sd_lpm_run(node->runs, slot), old;
     if (n_bits == SD_LPM_STRIDE) {
         if (!(tail->full >> slot & 1))
@@ -512,18 +512,18 @@ SD_LOCAL uint32_t sd_lpm_remove(struct sd_lpm *t, const uint64_t *prefix, uint32
     if (length <= t->top->n_bits) {
         status = sd_lpm_remove_short(t, prefix, length);
     } else {
-        struct sd_lpm_way way;
+        struct sd_lpm_path path;
         bool is_empty = false;
-        sd_lpm_go(t, prefix, length, &way);
-        uint32_t word = *way.links[way.n_links - 1];
-        if (!(word & SD_LPM_NODE) || (!(word & SD_LPM_IS_BUCKET) && length > way.at + SD_LPM_STRIDE))
+        sd_lpm_go(t, prefix, length, &path);
+        uint32_t word = *path.links[path.n_links - 1];
+        if (!(word & SD_LPM_NODE) || (!(word & SD_LPM_IS_BUCKET) && length > path.at + SD_LPM_STRIDE))
             return SD_NOT_FOUND;
         if (word & SD_LPM_IS_BUCKET)
-            status = sd_lpm_remove_from_bucket(t, &way, prefix, length, &is_empty);
+            status = sd_lpm_remove_from_bucket(t, &path, prefix, length, &is_empty);
         else
-            status = sd_lpm_remove_from_node(t, &way, prefix, length);
+            status = sd_lpm_remove_from_node(t, &path, prefix, length);
         if (status == SD_OK)
-            sd_lpm_prune(t, prefix, &way, is_empty);
+            sd_lpm_prune(t, prefix, &path, is_empty);
     }
     if (status != SD_OK)
         return status;

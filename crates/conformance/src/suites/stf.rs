@@ -166,7 +166,7 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
         let (built, program, schema) = (Arc::clone(&built), Arc::clone(&program), Arc::clone(&schema));
         let device = native::native_device_on(built, program, schema, config.clone(), path);
         let mut device = device.map_err(|e| e.to_string())?;
-        super::externs::supply(&mut |name, function| device.switch.executor.supply(name, function));
+        super::externs::supply(&mut |name, function| device.switch.runner.supply(name, function));
         Ok::<_, String>(device)
     };
     let run = |device: &mut dyn stf::Device, n_max: usize| {
@@ -189,7 +189,7 @@ fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
     let mut interpreter = interp::interpreter(runnable.program.clone(), schema, Config::default())
         .map_err(|e| e.to_string())?;
-    super::externs::supply(&mut |name, function| interpreter.switch.executor.externs.supply(name, function));
+    super::externs::supply(&mut |name, function| interpreter.switch.runner.externs.supply(name, function));
     let schema = Arc::clone(&interpreter.entities.schema);
 
     let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);

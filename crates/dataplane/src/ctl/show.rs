@@ -43,7 +43,7 @@ pub(super) fn asyncs(report: &Report) -> Json {
             "done": block.n_done,
             "dropped": block.n_dropped,
             "lost": block.n_lost,
-            "executor": if block.is_lost { "lost" } else { "works" },
+            "executor": if block.is_hung { "lost" } else { "works" },
             "wait_cycles": mean(&block.waited),
             "run_cycles": mean(&block.served),
             "batches": block.n_batches,

@@ -53,8 +53,8 @@ impl Lab {
         let options = Options {
             n_workers: 2,
             async_mode: Some(mode),
-            n_executors: Some(1),
-            executor_timeout: TIMEOUT,
+            n_offload_workers: Some(1),
+            hang_timeout: TIMEOUT,
             ..Options::default()
         };
         let switch = Switch::start(options).unwrap();
@@ -90,16 +90,16 @@ fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
     lab.send(1, 0, 5);
     let begin = Instant::now();
     until("a packet that is given up", || {
-        switch.report().unwrap().n_dropped_for(reason::EXECUTOR_TIMEOUT) > 0
+        switch.report().unwrap().n_dropped_for(reason::OFFLOAD_TIMEOUT) > 0
     });
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     let report = settled(switch);
     let [block] = &report.asyncs[..] else { panic!("{report:#?}") };
-    assert!(block.is_lost && block.n_in_flight == 0 && report.n_queued == 0, "{report:#?}");
-    assert_eq!(report.n_dropped_for(reason::EXECUTOR_TIMEOUT), block.n_lost, "{report:#?}");
+    assert!(block.is_hung && block.n_in_flight == 0 && report.n_queued == 0, "{report:#?}");
+    assert_eq!(report.n_dropped_for(reason::OFFLOAD_TIMEOUT), block.n_lost, "{report:#?}");
     assert_eq!(block.n_sent, block.n_done + block.n_waited + block.n_lost, "{block:?}");
     let metrics = switch.metrics().unwrap();
-    assert!(metrics.contains("siding_async_executor_lost{block=\"HangIngress.async1\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("siding_async_worker_hung{block=\"HangIngress.async1\"} 1\n"), "{metrics}");
     // What comes to the block now: either the worker does it, or nobody.
     let n_received = report.n_received;
     wires[2].take();
@@ -130,7 +130,7 @@ fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
     switch.replace(lab.compiled.clone()).unwrap();
     lab.send(0, 0, 10);
     lab.expect(10);
-    assert!(!switch.report().unwrap().asyncs[0].is_lost);
+    assert!(!switch.report().unwrap().asyncs[0].is_hung);
     assert!(switch.shut_down().unwrap().is_balanced());
 }
 
@@ -167,7 +167,7 @@ fn the_control_plane_writes_while_an_executor_hangs() {
     lab.send(0, 3, 5);
     until("packets by the new entry", || lab.wires[1].n_received() == 5);
     until("a packet that is given up", || {
-        lab.switch.report().unwrap().n_dropped_for(reason::EXECUTOR_TIMEOUT) == 1
+        lab.switch.report().unwrap().n_dropped_for(reason::OFFLOAD_TIMEOUT) == 1
     });
     settled(&lab.switch);
     // Nobody waits for it at the end.

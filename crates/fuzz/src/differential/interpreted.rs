@@ -2,7 +2,7 @@
 
 use super::on_device::{OnDevice, Quiet};
 use super::{Compiled, Subject, SubjectKind};
-use interp::{Engine, Observer, Silent};
+use interp::{Interpreter, Observer, Silent};
 use ir::passes;
 use std::sync::Arc;
 use target::Config;
@@ -74,12 +74,12 @@ fn interpreter(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<Box<dy
     Ok(Box::new(OnDevice { device }))
 }
 
-fn new(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<interp::Interpreter, String> {
+fn new(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<interp::InterpretedDevice, String> {
     interp::interpreter(Arc::clone(program), Arc::clone(&compiled.schema), Config::default())
         .map_err(|e| e.to_string())
 }
 
-impl Quiet for Engine {
+impl Quiet for Interpreter {
     fn quietly<R>(f: impl FnOnce(&mut (dyn Observer + '_)) -> R) -> R {
         f(&mut Silent)
     }

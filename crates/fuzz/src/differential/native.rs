@@ -9,8 +9,8 @@ use diagnostics::SourceMap;
 use ir::StmtKind;
 use native::compile::{PROGRAM_DEFINE, write_runtime};
 use native::{
-    Awaited, BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Executor, Fate, Instance,
-    InstanceOptions, Listener, Native, NativeError, Optimise, Path, Pipeline,
+    BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Fate, InlineOffload, Instance,
+    InstanceOptions, Listener, Native, NativeError, OffloadWorker, Optimise, Path, Pipeline,
 };
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ macro_rules! compilation {
             },
             SubjectKind {
                 name: concat!($name, "-executor"),
-                make: |c| subject(c, $compiler, $optimise, Way::Executor),
+                make: |c| subject(c, $compiler, $optimise, Way::OffloadWorker),
             },
         ]
     };
@@ -72,7 +72,7 @@ enum Way {
     /// From block to block, alone.
     Blocks,
     /// Alone, with asynchronous blocks at an executor.
-    Executor,
+    OffloadWorker,
 }
 
 /// On a busy machine.
@@ -186,16 +186,16 @@ fn subject(
     LAST.set(Some(last));
     let config = Config::default();
     let options = InstanceOptions {
-        n_workers: if way == Way::Executor { 2 } else { 1 },
+        n_workers: if way == Way::OffloadWorker { 2 } else { 1 },
         seed: config.seed,
         path: match way {
             Way::Segments => BurstPath::Segments,
             Way::Mixed => BurstPath::Mixed,
-            Way::PacketByPacket | Way::Blocks | Way::Executor => BurstPath::PacketByPacket,
+            Way::PacketByPacket | Way::Blocks | Way::OffloadWorker => BurstPath::PacketByPacket,
         },
         table_size: config.load.table_size,
     };
-    if way == Way::Executor && !built.layout().has_async() {
+    if way == Way::OffloadWorker && !built.layout().has_async() {
         return Err("no packet waits for an executor".to_string());
     }
     let new = || {
@@ -208,14 +208,14 @@ fn subject(
     let (device, executor) = new().map_err(|e| e.to_string())?;
     let mut on = OnDevice { device };
     Ok(match (way, executor) {
-        (Way::Executor, Some(worker)) => {
-            let executor = Executor::new(worker).map_err(|e| e.to_string())?;
+        (Way::OffloadWorker, Some(worker)) => {
+            let executor = OffloadWorker::new(worker).map_err(|e| e.to_string())?;
             let burst_max = if keeps_state(&compiled.program) { 1 } else { BURST_MAX };
             let capacity = burst_max as u32;
-            let awaited = Awaited::new(&mut on.device.switch, executor, &config, capacity);
+            let awaited = InlineOffload::new(&mut on.device.switch, executor, &config, capacity);
             Box::new(OnExecutor { awaited: awaited.map_err(|e| e.to_string())?, on, burst_max })
         }
-        (Way::Executor, None) => return Err("no worker is left".to_string()),
+        (Way::OffloadWorker, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => Box::new(on),
         (Way::PacketByPacket | Way::Segments | Way::Mixed, _) => {
             Box::new(OnStraight { bursts: Bursts::new(&config), on })
@@ -313,7 +313,7 @@ fn keeps_state(program: &ir::Program) -> bool {
 /// A native device whose packets wait for an executor: all that arrive together, or each until it has ended.
 struct OnExecutor {
     on: OnDevice<Native>,
-    awaited: Awaited,
+    awaited: InlineOffload,
     burst_max: usize,
 }
 

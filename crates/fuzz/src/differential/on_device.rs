@@ -3,16 +3,16 @@
 use super::{Arriving, Sent, Subject, Totals};
 use control::{Data, DigestId, Entity, Fault, Query, Target, Update};
 use target::traffic::{Destination, Output};
-use target::{Device, Executor, Store};
+use target::{BlockRunner, Device, Store};
 
 /// An executor that can run without anybody who listens.
-pub trait Quiet: Executor {
+pub trait Quiet: BlockRunner {
     /// Calls `f` with an observer that does nothing.
     fn quietly<R>(f: impl FnOnce(&mut Self::Observer<'_>) -> R) -> R;
 }
 
 /// A device with its executor.
-pub struct OnDevice<E: Executor> {
+pub struct OnDevice<E: BlockRunner> {
     pub device: Device<E>,
 }
 

@@ -4,7 +4,7 @@ use super::switch;
 use arch::{BlockRole, FieldRole};
 use interp::{PacketState, Silent, Switch};
 use target::traffic::{CloneSession, Departed, MulticastGroup, Output, Replica, Totals};
-use target::{BlockEnd, Executor};
+use target::{BlockEnd, BlockRunner};
 
 const INGRESS_PORT: u32 = 3;
 
@@ -17,18 +17,18 @@ fn prepared() -> Switch {
 }
 
 fn run(switch: &mut Switch, role: BlockRole, packet: &mut PacketState) -> BlockEnd {
-    switch.executor.run(role, packet, 0, &mut Silent)
+    switch.runner.run(role, packet, 0, &mut Silent)
 }
 
 /// What a switch does before ingress has ended.
 fn parser_to_ingress(switch: &mut Switch, bytes: &[u8]) -> PacketState {
-    let mut packet = switch.executor.arrive(bytes);
-    let executor = &mut switch.executor;
+    let mut packet = switch.runner.arrive(bytes);
+    let executor = &mut switch.runner;
     executor.set_field(&mut packet, FieldRole::IngressPort, INGRESS_PORT.into());
     executor.set_field(&mut packet, FieldRole::PacketLength, bytes.len() as u64);
     executor.begin_pass();
     if let BlockEnd::Rejected(error) = run(switch, BlockRole::Parser, &mut packet) {
-        switch.executor.set_field(&mut packet, FieldRole::ParserError, error.into());
+        switch.runner.set_field(&mut packet, FieldRole::ParserError, error.into());
     }
     for role in [BlockRole::VerifyChecksum, BlockRole::Ingress] {
         assert_eq!(run(switch, role, &mut packet), BlockEnd::Done);
@@ -39,9 +39,9 @@ fn parser_to_ingress(switch: &mut Switch, bytes: &[u8]) -> PacketState {
 /// Of a packet that goes to one port, what happens before egress has ended.
 fn egress(switch: &mut Switch, packet: &mut PacketState, egress_port: u32) {
     let spec = switch.program().architecture.pipeline().and_then(|p| p.drop_port).unwrap() + 1;
-    switch.executor.set_field(packet, FieldRole::EgressPort, egress_port.into());
-    switch.executor.set_field(packet, FieldRole::EgressSpec, spec.into());
-    switch.executor.begin_pass();
+    switch.runner.set_field(packet, FieldRole::EgressPort, egress_port.into());
+    switch.runner.set_field(packet, FieldRole::EgressSpec, spec.into());
+    switch.runner.begin_pass();
     assert_eq!(run(switch, BlockRole::Egress, packet), BlockEnd::Done);
 }
 
@@ -61,7 +61,7 @@ fn after_ingress() {
     let ops = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 16, 0xee].map(|op| [op, 4]);
     compare(&ops, |switch, bytes| {
         let packet = parser_to_ingress(switch, bytes);
-        let requests = switch.executor.take_requests();
+        let requests = switch.runner.take_requests();
         switch.continue_after_ingress(packet, INGRESS_PORT, requests, &mut Silent)
     });
 }
@@ -71,10 +71,10 @@ fn after_egress() {
     let ops = [1, 5, 7, 8, 9, 16, 0xee].map(|op| [op, 6]);
     compare(&ops, |switch, bytes| {
         let mut packet = parser_to_ingress(switch, bytes);
-        let by_ingress = switch.executor.take_requests();
+        let by_ingress = switch.runner.take_requests();
         let egress_port = 6;
         egress(switch, &mut packet, egress_port);
-        let mut requests = switch.executor.take_requests();
+        let mut requests = switch.runner.take_requests();
         requests.truncate_bytes = requests.truncate_bytes.or(by_ingress.truncate_bytes);
         let ports = Departed { ingress_port: INGRESS_PORT, egress_port };
         switch.continue_after_egress(packet, ports, requests, &mut Silent)

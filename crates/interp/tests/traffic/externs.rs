@@ -34,13 +34,13 @@ fn registers_remember() {
     // Beyond the end: no effect, zero, and a note.
     call(&mut switch, 1, 16, 1);
     assert_eq!(call(&mut switch, 2, 16, 7), 0);
-    assert_eq!(switch.executor.externs.log.len(), 2);
+    assert_eq!(switch.runner.externs.log.len(), 2);
     let id = object(&switch, "I.cells");
     assert_eq!(
-        switch.executor.externs.register(id).unwrap().get(5),
+        switch.runner.externs.register(id).unwrap().get(5),
         Ok(&[Bits::new(48, 0x1234_5678_9abc)][..])
     );
-    switch.executor.externs.register(id).unwrap().set(15, &[Bits::new(48, 3)]).unwrap();
+    switch.runner.externs.register(id).unwrap().set(15, &[Bits::new(48, 3)]).unwrap();
     assert_eq!(call(&mut switch, 2, 15, 0), 3);
 }
 
@@ -51,7 +51,7 @@ fn counters_count_packets_and_bytes() {
         call(&mut switch, 3, index, 0);
     }
     let id = object(&switch, "I.counts");
-    let counters = switch.executor.externs.counters(id).unwrap();
+    let counters = switch.runner.externs.counters(id).unwrap();
     assert_eq!(counters.get(0), Ok(Count { n_packets: 1, n_bytes: 13 }));
     assert_eq!(counters.get(15), Ok(Count { n_packets: 2, n_bytes: 26 }));
     assert!(counters.get(16).is_err());
@@ -64,7 +64,7 @@ fn meters_colour_packets() {
     let mut switch = switch("externs.p4");
     assert_eq!(call(&mut switch, 4, 3, 0), 0);
     let id = object(&switch, "I.meters");
-    switch.executor.externs.meters(id).unwrap().set_rates(3, Some(RATES), 0).unwrap();
+    switch.runner.externs.meters(id).unwrap().set_rates(3, Some(RATES), 0).unwrap();
     let colours: Vec<u64> = (0..3).map(|_| call(&mut switch, 4, 3, 0)).collect();
     assert_eq!(colours, [0, 1, 2]);
     advance(&mut switch, 100_000_000);
@@ -79,8 +79,8 @@ fn hits_count_and_are_metered_by_themselves() {
     let mut switch = switch("externs.p4");
     let table = switch.program().tables.iter().find(|(_, t)| t.name == "I.t").unwrap().0;
     assert_eq!(call(&mut switch, 5, 1, 0), 0);
-    let handle = switch.executor.tables.table(table).unwrap().entries()[0].handle;
-    let direct = switch.executor.tables.direct(table, EntryRef::Entry(handle)).unwrap();
+    let handle = switch.runner.tables.table(table).unwrap().entries()[0].handle;
+    let direct = switch.runner.tables.direct(table, EntryRef::Entry(handle)).unwrap();
     assert_eq!((direct.n_packets, direct.n_bytes), (1, 13));
     direct.meter.set_rates(Some(RATES), 0);
     let colours: Vec<u64> = (0..3).map(|_| call(&mut switch, 5, 1, 0)).collect();
@@ -161,7 +161,7 @@ fn checksums_are_verified_and_updated() {
 fn messages_and_assumptions() {
     let mut switch = switch("externs.p4");
     call(&mut switch, 8, 5, 0);
-    assert_eq!(switch.executor.externs.log, ["index 5 of 8"]);
+    assert_eq!(switch.runner.externs.log, ["index 5 of 8"]);
     call(&mut switch, 9, 0, 0);
     assert!(inject(&mut switch, 3, &packet(9, 1, 0)).is_empty());
     assert_eq!(switch.totals().n_dropped_for("assumption_failed"), 1);
@@ -194,7 +194,7 @@ fn externs_of_the_program_are_supplied_or_missed() {
         access.set_result(&Bits::new(16, u128::from(x * 2)));
         ExternEnd::Next
     };
-    switch.executor.externs.supply("twice", Box::new(twice));
+    switch.runner.externs.supply("twice", Box::new(twice));
     assert_eq!(inject(&mut switch, 0, &[0, 21]), [(0, vec![0, 42])]);
 }
 
@@ -202,9 +202,9 @@ fn externs_of_the_program_are_supplied_or_missed() {
 fn stories_tell_what_externs_have_to_say() {
     let mut switch = switch("externs.p4");
     let mut story = |op, index| {
-        let mut teller = interp::Teller::new(None);
-        switch.inject(3, &packet(op, index, 0), &mut teller);
-        interp::story::render(&teller.finish())
+        let mut story_builder = interp::StoryBuilder::new(None);
+        switch.inject(3, &packet(op, index, 0), &mut story_builder);
+        interp::story::render(&story_builder.finish())
     };
     let text = story(8, 5);
     assert!(text.contains("says: index 5 of 8"), "{text}");

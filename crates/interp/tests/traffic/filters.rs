@@ -14,7 +14,7 @@ fn a_filter_accepts_packets_as_they_are() {
     let counter = switch.program().objects.iter().find(|(_, o)| o.type_name == "CounterArray");
     let id = counter.unwrap().0;
     let counts: Vec<u64> =
-        (0..3).map(|i| switch.executor.externs.counters(id).unwrap().get(i).unwrap().n_packets).collect();
+        (0..3).map(|i| switch.runner.externs.counters(id).unwrap().get(i).unwrap().n_packets).collect();
     assert_eq!(counts, [1, 1, 5]);
 }
 

@@ -12,8 +12,8 @@ use driver::Runnable;
 use externs::ExternSet;
 use ir::Bits;
 use native::{
-    AsyncError, AsyncMode, BuildOptions, BurstPacket, BurstPath, Bursts, Executor, Fate, Instance,
-    InstanceOptions, Native, Path, Pipeline, Way, WhenFull, Worker, build,
+    AsyncError, AsyncMode, BuildOptions, BurstPacket, BurstPath, Bursts, Fate, Instance, InstanceOptions,
+    Native, OffloadWorker, Path, Pipeline, PipelineWorker, Way, WhenFull, build,
 };
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
@@ -74,7 +74,7 @@ impl Built {
     fn device(&self, instance: &Arc<Instance>) -> Device<Native> {
         let schema = Schema::new(&self.runnable.control_plane.p4info).unwrap();
         let mut device = Device::new(Native::new(instance, 100_000).unwrap(), schema, config()).unwrap();
-        device.switch.executor.supply("mix", mix());
+        device.switch.runner.supply("mix", mix());
         device
     }
 }
@@ -185,8 +185,8 @@ impl Runner {
 }
 
 fn connect(
-    executor: &mut Executor,
-    worker: &mut Worker,
+    executor: &mut OffloadWorker,
+    worker: &mut PipelineWorker,
     block: usize,
     capacity: u32,
 ) -> Result<(), AsyncError> {
@@ -217,10 +217,10 @@ fn packets_that_wait_end_as_those_that_do_not() {
     for mode in [AsyncMode::Wait, AsyncMode::Suspend, AsyncMode::Auto] {
         let instance = built.instance(3);
         let mut device = built.device(&instance);
-        let mut executors: Vec<Executor> =
-            (0..2).map(|_| Executor::new(instance.take_worker().unwrap()).unwrap()).collect();
+        let mut executors: Vec<OffloadWorker> =
+            (0..2).map(|_| OffloadWorker::new(instance.take_worker().unwrap()).unwrap()).collect();
         for (i, block) in built.pipeline.layout().asyncs.iter().enumerate() {
-            let worker = device.switch.executor.worker_mut();
+            let worker = device.switch.runner.worker_mut();
             let capacity = if block.settings == "capacity=100" { 100 } else { native::CAPACITY_DEFAULT };
             connect(&mut executors[i % 2], worker, i, capacity).unwrap();
             worker.set_way(i, Way { mode, full: WhenFull::Inline });
@@ -256,7 +256,7 @@ fn packets_that_wait_end_as_those_that_do_not() {
             }
             is_over.store(true, Ordering::Release);
         });
-        let worker = runner.device.switch.executor.worker_mut();
+        let worker = runner.device.switch.runner.worker_mut();
         assert_eq!(worker.n_suspended(), 0, "{mode:?}");
         let counts = worker.async_counts(busiest(worker));
         let (n_waited, n_done) = match mode {
@@ -283,9 +283,9 @@ fn no_more_packets_wait_than_may() {
     for full in [WhenFull::Drop, WhenFull::Inline, WhenFull::Backpressure] {
         let instance = built.instance(2);
         let mut device = built.device(&instance);
-        let mut executor = Executor::new(instance.take_worker().unwrap()).unwrap();
+        let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
         executor.worker_mut().supply("mix", mix());
-        let worker = device.switch.executor.worker_mut();
+        let worker = device.switch.runner.worker_mut();
         assert_eq!(worker.async_room(), usize::MAX);
         for i in 0..5 {
             connect(&mut executor, worker, i, 8).unwrap();
@@ -296,7 +296,7 @@ fn no_more_packets_wait_than_may() {
         let flood: Vec<Vec<u8>> = (0..200u32).map(|i| packet_of_way(2, i)).collect();
         flood.chunks(32).for_each(|chunk| runner.process(chunk, Path::Straight));
         assert_eq!(runner.waiting.len(), 8);
-        let worker = runner.device.switch.executor.worker_mut();
+        let worker = runner.device.switch.runner.worker_mut();
         let block = busiest(worker);
         let counts = worker.async_counts(block);
         assert_eq!((counts.n_in_flight, counts.n_sent), (8, 8));
@@ -321,7 +321,7 @@ fn no_more_packets_wait_than_may() {
 }
 
 /// The block that most packets went to.
-fn busiest(worker: &Worker) -> usize {
+fn busiest(worker: &PipelineWorker) -> usize {
     (0..5).max_by_key(|i| worker.async_counts(*i).n_sent).unwrap()
 }
 
@@ -338,8 +338,8 @@ fn a_packet_without_headroom_stays() {
     let built = built_of("work.p4");
     let instance = built.instance(2);
     let mut device = built.device(&instance);
-    let mut executor = Executor::new(instance.take_worker().unwrap()).unwrap();
-    let worker = device.switch.executor.worker_mut();
+    let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
+    let worker = device.switch.runner.worker_mut();
     for i in 0..5 {
         connect(&mut executor, worker, i, 8).unwrap();
         worker.set_way(i, Way { mode: AsyncMode::Suspend, full: WhenFull::Drop });
@@ -349,7 +349,7 @@ fn a_packet_without_headroom_stays() {
     let mut burst = [BurstPacket::new(&mut storage, 40, 13, 0)];
     bursts.process(&mut device.switch, 1000, &mut burst, Path::Straight, &mut (), &mut Vec::new());
     assert_eq!(burst[0].fate(), Fate::Sent(Destination::Port(2)));
-    let worker = device.switch.executor.worker_mut();
+    let worker = device.switch.runner.worker_mut();
     let counts = (0..5).map(|i| worker.async_counts(i));
     assert_eq!(counts.fold((0, 0), |all, one| (all.0 + one.n_no_room, all.1 + one.n_sent)), (1, 0));
 }

@@ -3,7 +3,7 @@
 use super::{Built, Runner, built_of, config, connect};
 use control::Schema;
 use interp::Silent;
-use native::{AsyncMode, Executor, Path, Way, WhenFull};
+use native::{AsyncMode, OffloadWorker, Path, Way, WhenFull};
 use std::sync::Arc;
 
 /// One packet for each block of `order.p4`.
@@ -26,9 +26,9 @@ type Left = Vec<Vec<u8>>;
 fn native(built: &Built, steps: &[Step]) -> Left {
     let instance = built.instance(4);
     let mut device = built.device(&instance);
-    let mut executors: Vec<Executor> =
-        KINDS.iter().map(|_| Executor::new(instance.take_worker().unwrap()).unwrap()).collect();
-    let worker = device.switch.executor.worker_mut();
+    let mut executors: Vec<OffloadWorker> =
+        KINDS.iter().map(|_| OffloadWorker::new(instance.take_worker().unwrap()).unwrap()).collect();
+    let worker = device.switch.runner.worker_mut();
     for (block, executor) in executors.iter_mut().enumerate() {
         connect(executor, worker, block, 8).unwrap();
         worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });

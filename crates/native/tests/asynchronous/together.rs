@@ -5,7 +5,7 @@ use super::{Built, Runner, alone, built_with, config, connect};
 use control::Schema;
 use externs::ExternSet;
 use interp::Silent;
-use native::{AsyncMode, BATCH_MAX, Executor, Path, Way, WhenFull, load_extern_library};
+use native::{AsyncMode, BATCH_MAX, OffloadWorker, Path, Way, WhenFull, load_extern_library};
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
 use std::process::Command;
@@ -90,10 +90,10 @@ struct Outcome {
 fn served(built: &Built, all: &[Vec<u8>], batch: u32) -> Outcome {
     let instance = built.instance(2);
     let mut device = built.device(&instance);
-    let mut executor = Executor::new(instance.take_worker().unwrap()).unwrap();
+    let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
     let blocks = &built.pipeline.layout().asyncs;
     for i in 0..blocks.len() {
-        let worker = device.switch.executor.worker_mut();
+        let worker = device.switch.runner.worker_mut();
         connect(&mut executor, worker, i, 64).unwrap();
         worker.set_way(i, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
         executor.set_batch(i, batch);
@@ -164,7 +164,7 @@ fn interpreted(built: &Built, all: &[Vec<u8>]) -> (super::Sent, usize) {
     let program = Arc::new(built.runnable.program.clone());
     let schema = Schema::new(&built.runnable.control_plane.p4info).unwrap();
     let mut interpreter = interp::interpreter(program, schema, config()).unwrap();
-    let engine = &mut interpreter.switch.executor;
+    let engine = &mut interpreter.switch.runner;
     let program = Arc::clone(&engine.executable().program);
     externs::supply(&built.externs, &program, &mut |name, f| engine.externs.supply(name, f)).unwrap();
     let (mut sent, mut n_dropped) = (super::Sent::new(), 0);

@@ -59,7 +59,7 @@ impl Built {
         let program = self.runnable.program.clone();
         let mut device = native_device(Arc::clone(&self.pipeline), program, self.schema(), config()).unwrap();
         device.write(&group(&[2, 3])).unwrap();
-        let native = &mut device.switch.executor;
+        let native = &mut device.switch.runner;
         native.supply(
             "judge",
             Box::new(|args| match args.number(0) {

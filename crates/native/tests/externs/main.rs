@@ -7,7 +7,7 @@ use common::TestDir;
 use control::Schema;
 use driver::Runnable;
 use externs::{BatchCall, Ended, ExternSet, PacketView, Session, calls_of};
-use interp::Interpreter;
+use interp::InterpretedDevice;
 use native::{
     BuildError, BuildOptions, BurstPacket, Bursts, Native, Path, Pipeline, build, load_extern_library,
     native_device,
@@ -72,10 +72,10 @@ impl Built {
         native_device(Arc::clone(&self.pipeline), program, self.schema(), Config::default()).unwrap()
     }
 
-    fn interpreter(&self) -> Interpreter {
+    fn interpreter(&self) -> InterpretedDevice {
         let program = self.runnable.program.clone();
         let mut interpreter = interp::interpreter(program, self.schema(), Config::default()).unwrap();
-        let engine = &mut interpreter.switch.executor;
+        let engine = &mut interpreter.switch.runner;
         let program = Arc::clone(&engine.executable().program);
         externs::supply(&self.externs, &program, &mut |name, f| engine.externs.supply(name, f)).unwrap();
         interpreter

@@ -44,19 +44,18 @@ pub struct LiveArgs {
     /// Order in which packets leave that come to asynchronous blocks, whatever the program says
     #[arg(long = "async-order", value_name = "ORDER", value_enum)]
     pub async_order: Option<AsyncOrderArg>,
-    /// Threads for asynchronous blocks [default: one for each executor that the program names]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub executors: Option<u16>,
-    /// Keep them on these cores, in turn
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub executor_cores: Vec<usize>,
-    /// Let executors make the calls of at most so many packets together, where an extern takes several, whatever the program
-    /// says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
-    pub executor_batch: Option<u32>,
-    /// Give up executors that do nothing for so long while packets wait for them
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
-    pub executor_timeout: f64,
+    /// Threads that run asynchronous blocks [default: one for each worker name in the program's `@async` annotations]
+    #[arg(long, alias = "executors", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub offload_workers: Option<u16>,
+    /// Pin offload workers to these cores, in turn
+    #[arg(long, alias = "executor-cores", value_name = "LIST", value_delimiter = ',')]
+    pub offload_cores: Vec<usize>,
+    /// Largest batch of packets whose calls of an extern an offload worker makes at once; overrides the program
+    #[arg(long, alias = "executor-batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub offload_batch: Option<u32>,
+    /// Treat an offload worker as hung after this long without progress while packets wait for it
+    #[arg(long, alias = "executor-timeout", value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    pub hang_timeout: f64,
     /// Serve metrics (OpenMetrics) on this address, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
     pub metrics_addr: Address,

@@ -27,11 +27,12 @@ pub struct ModelExternArgs {
     /// Cycles until a packet that the worker waits for is back, beside the block
     #[arg(long, value_name = "CYCLES", default_value = "300", value_parser = cycles)]
     pub round_trip: f64,
-    /// Workers that share the executors
+    /// Workers that share the offload workers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: u32,
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub executors: u32,
+    /// Offload workers
+    #[arg(long, alias = "executors", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub offload_workers: u32,
     /// Packets of a worker that may be under way
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub capacity: u32,

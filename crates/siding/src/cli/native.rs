@@ -27,7 +27,7 @@ pub struct CcArgs {
 
 /// Who runs packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RunEngineArg {
+pub enum RunBackendArg {
     /// The interpreter
     Interp,
     /// Compiled C

@@ -64,7 +64,7 @@ impl Share<'_> {
             suspend_cycles: ((suspend - base_cycles) / share).max(1.0),
             round_trip_cycles: ((wait - base_cycles) / share - least as f64).max(1.0),
             n_workers: 1,
-            n_executors: 1,
+            n_offload_workers: 1,
             capacity: CAPACITY,
         })
     }
@@ -73,7 +73,7 @@ impl Share<'_> {
     fn is_free(&self, cost: u64) -> bool {
         self.scene().is_some_and(|scene| {
             let scene = Scene { block_cycles: cost as f64, ..scene };
-            predict(&scene, Way::Suspend).executor_load < LOAD_MAX
+            predict(&scene, Way::Suspend).offload_load < LOAD_MAX
         })
     }
 }
@@ -90,7 +90,7 @@ fn simulated(work: &str, size: u64, way: Way, cycles: f64, ghz: f64, outcome: Op
         "unit": "packet", "capacity": CAPACITY,
     });
     if let Some(outcome) = outcome {
-        all["executor_load"] = json!(outcome.executor_load);
+        all["offload_load"] = json!(outcome.offload_load);
         all["waited_cycles"] = json!(outcome.waited_cycles);
     }
     let (peer, work) = ("simulated".to_owned(), work.to_owned());
@@ -249,7 +249,7 @@ pub(super) fn lossless(lines: Vec<Line>) -> Report {
             suspend_cycles: ((suspend - base_cycles) / part).max(1.0),
             round_trip_cycles: ((wait - base_cycles) / part - low as f64).max(1.0),
             n_workers: 1,
-            n_executors: 1,
+            n_offload_workers: 1,
             capacity: CAPACITY,
         };
         for line in share.lines.iter().filter(|line| line.size == cost) {

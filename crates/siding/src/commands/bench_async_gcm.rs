@@ -108,7 +108,7 @@ fn by_switch(program: &Compiled, length: usize) -> Result<f64, Exit> {
     let options = Options {
         async_mode: Some(AsyncMode::Suspend),
         cores: vec![0],
-        executor_cores: vec![1],
+        offload_cores: vec![1],
         ..Options::default()
     };
     let switch = Switch::start(options).map_err(failed)?;

@@ -220,21 +220,21 @@ impl Process {
         let flags = cc_flags(&args.cc);
         // The same program under another name is another one for the cache.
         let program = |n: usize| scratch.path.join(format!("{n}_{}", example.name));
-        let run = |engine: &str, n: usize| -> Result<Duration, Exit> {
+        let run = |backend: &str, n: usize| -> Result<Duration, Exit> {
             std::fs::write(program(n), example.text).map_err(environment)?;
             let mut command = Command::new(&siding);
             command.env("XDG_CACHE_HOME", scratch.path.join("cache"));
             command.arg("run").args([&program(n), &script]).args([
                 "--quiet",
                 "--Wdisable",
-                "--engine",
-                engine,
+                "--backend",
+                backend,
             ]);
             time(command.args(&flags)).map_err(environment)
         };
         let n_runs = args.runs.max(1);
-        let repeat = |engine: &str, number: fn(usize) -> usize| -> Result<Duration, Exit> {
-            Ok(median((1..=n_runs).map(|i| run(engine, number(i))).collect::<Result<Vec<_>, _>>()?))
+        let repeat = |backend: &str, number: fn(usize) -> usize| -> Result<Duration, Exit> {
+            Ok(median((1..=n_runs).map(|i| run(backend, number(i))).collect::<Result<Vec<_>, _>>()?))
         };
         Ok(Process {
             first_ever: run("native", 0)?,

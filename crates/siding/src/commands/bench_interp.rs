@@ -88,10 +88,9 @@ fn learned(n_entries: u64) -> Result<Switch, String> {
         let known = Action { index: 0, data: Vec::new() };
         let forward = Action { index: 0, data: vec![Bits::new(9, u128::from(port_of(n)))] };
         let source = vec![exact(48, address(n)), exact(9, port_of(n))];
-        let inserted =
-            switch.executor.tables.insert(smac, NewEntry::new(source, 0, known), 0).and_then(|_| {
-                switch.executor.tables.insert(dmac, NewEntry::new(vec![exact(48, address(n))], 0, forward), 0)
-            });
+        let inserted = switch.runner.tables.insert(smac, NewEntry::new(source, 0, known), 0).and_then(|_| {
+            switch.runner.tables.insert(dmac, NewEntry::new(vec![exact(48, address(n))], 0, forward), 0)
+        });
         inserted.map_err(|e| format!("entry {n}: {e}"))?;
     }
     Ok(switch)

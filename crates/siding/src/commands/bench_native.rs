@@ -1,8 +1,8 @@
 //! `siding bench native`: packets a second straight through compiled code, over memory, beside the interpreter.
 
+use super::backends::Compiled;
 use super::bench::median;
 use super::bench_interp::{address, packets, port_of};
-use super::engines::Compiled;
 use super::examples::L2_SWITCH;
 use super::load::Loaded;
 use super::tools;

@@ -1,10 +1,10 @@
 //! `siding bench programs`: whole programs with full tables, packets a second on one core.
 
+use super::backends::Compiled;
 use super::bench_lines::Line;
 use super::bench_measure::{Goal, Report};
 use super::bench_native::processor_mhz;
 use super::bench_scenes::{self, Scene};
-use super::engines::Compiled;
 use super::load::Loaded;
 use crate::cli::{BenchProgramsArgs, MeasureArgs};
 use crate::output::{self, Exit};

@@ -1,4 +1,4 @@
-//! `siding bench exact`, `table`, `lpm`, `ternary` and `acl`: table engines beside those of DPDK.
+//! `siding bench exact`, `table`, `lpm`, `ternary` and `acl`: table backends beside those of DPDK.
 
 use super::bench_lines::Line;
 use super::bench_measure::{self, Goal, Report};

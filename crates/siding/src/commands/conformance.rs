@@ -1,6 +1,6 @@
 //! `siding conformance`.
 
-use crate::cli::{ConformanceArgs, EngineArg, SuiteArg};
+use crate::cli::{BackendArg, ConformanceArgs, SuiteArg};
 use crate::output::{self, Exit};
 use conformance::{Corpus, Event, Outcome, Report, RunOptions, Suite, Verdict};
 use std::path::{Path, PathBuf};
@@ -63,8 +63,8 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
     if args.rewritten && args.suites != [SuiteArg::Stf] {
         return Err("--rewritten goes with the suite `stf`".to_string());
     }
-    if args.engine != EngineArg::Interp && args.suites != [SuiteArg::Stf] {
-        return Err("--engine goes with the suite `stf`".to_string());
+    if args.backend != BackendArg::Interp && args.suites != [SuiteArg::Stf] {
+        return Err("--backend goes with the suite `stf`".to_string());
     }
     if args.suites.is_empty() {
         let names: Vec<&str> = Suite::ALL.iter().map(|s| s.name()).collect();
@@ -83,22 +83,22 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
             SuiteArg::Rewritten => vec![Suite::Rewritten],
             SuiteArg::Fmt => vec![Suite::Fmt],
             SuiteArg::Ir => vec![Suite::Ir],
-            SuiteArg::Stf => of_engine(args),
+            SuiteArg::Stf => of_backend(args),
             SuiteArg::All => Suite::ALL.to_vec(),
         })
         .collect())
 }
 
 /// The suites of test scripts for the executors that were asked for.
-fn of_engine(args: &ConformanceArgs) -> Vec<Suite> {
+fn of_backend(args: &ConformanceArgs) -> Vec<Suite> {
     let (interpreted, native) = match args.rewritten {
         true => (Suite::StfRewritten, Suite::StfNativeRewritten),
         false => (Suite::Stf, Suite::StfNative),
     };
-    match args.engine {
-        EngineArg::Interp => vec![interpreted],
-        EngineArg::Native => vec![native],
-        EngineArg::Both => vec![interpreted, native],
+    match args.backend {
+        BackendArg::Interp => vec![interpreted],
+        BackendArg::Native => vec![native],
+        BackendArg::Both => vec![interpreted, native],
     }
 }
 

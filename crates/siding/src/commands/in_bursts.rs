@@ -1,6 +1,6 @@
 //! Test scripts in bursts of every size: what holds packet by packet holds in each of them.
 
-use super::engines::Compiled;
+use super::backends::Compiled;
 use super::script::{Step, Trial, first_difference};
 use crate::output::Exit;
 use diagnostics::Diagnostic;

@@ -100,11 +100,11 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
             AsyncModeArg::Suspend => AsyncMode::Suspend,
             AsyncModeArg::Auto => AsyncMode::Auto,
         }),
-        n_executors: args.executors.map(usize::from),
-        executor_cores: args.executor_cores.clone(),
-        executor_batch: args.executor_batch,
+        n_offload_workers: args.offload_workers.map(usize::from),
+        offload_cores: args.offload_cores.clone(),
+        offload_batch: args.offload_batch,
         async_order: args.async_order.map(|order| order == AsyncOrderArg::Flow),
-        executor_timeout: Duration::from_secs_f64(args.executor_timeout),
+        hang_timeout: Duration::from_secs_f64(args.hang_timeout),
         ..Options::default()
     };
     let switch = Switch::start(options).map_err(|error| match error {

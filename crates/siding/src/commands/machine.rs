@@ -1,11 +1,11 @@
 //! The executors of a program as one machine that runs packets of captures.
 
+use super::backends::{Backends, Compiled, Way};
 use super::carry_over::carry_over;
-use super::engines::{Compiled, Engines, Way};
 use crate::output::Exit;
 use diagnostics::SourceMap;
 use interp::Silent;
-use interp::story::Teller;
+use interp::story::StoryBuilder;
 use native::{BurstPacket, Bursts, Fate, Native, Observing, Path};
 use std::sync::Arc;
 use target::Device;
@@ -16,7 +16,7 @@ const HEADROOM_BYTES: usize = 128;
 
 /// Executors that do the same, packet by packet; what the first one sends is what leaves.
 pub struct Machine {
-    engines: Engines,
+    backends: Backends,
     bursts: Bursts,
     /// A packet under way, with room in front of it.
     storage: Vec<u8>,
@@ -27,47 +27,47 @@ pub struct Machine {
 pub struct Differs(pub String);
 
 impl Machine {
-    pub fn new(engines: Engines) -> Machine {
-        let bursts = Bursts::new(&engines.config);
-        Machine { engines, bursts, storage: Vec::new() }
+    pub fn new(backends: Backends) -> Machine {
+        let bursts = Bursts::new(&backends.config);
+        Machine { backends, bursts, storage: Vec::new() }
     }
 
     /// The text of the program.
     pub fn sources(&self) -> Arc<SourceMap> {
-        Arc::clone(&self.engines.sources)
+        Arc::clone(&self.backends.sources)
     }
 
     pub fn is_interpreted(&self) -> bool {
-        self.engines.interpreter.is_some()
+        self.backends.interpreter.is_some()
     }
 
     pub fn is_native(&self) -> bool {
-        !self.engines.native.is_empty()
+        !self.backends.native.is_empty()
     }
 
     pub fn now_ns(&self) -> u64 {
-        let interpreted = self.engines.interpreter.as_ref().map(|device| device.switch.now_ns());
-        let native = || self.engines.native.first().map(|(_, device)| device.switch.now_ns());
+        let interpreted = self.backends.interpreter.as_ref().map(|device| device.switch.now_ns());
+        let native = || self.backends.native.first().map(|(_, device)| device.switch.now_ns());
         interpreted.or_else(native).unwrap_or(0)
     }
 
     pub fn totals(&self) -> Totals {
-        let interpreted = self.engines.interpreter.as_ref().map(|device| device.switch.totals());
-        let native = || self.engines.native.first().map(|(_, device)| device.switch.totals());
+        let interpreted = self.backends.interpreter.as_ref().map(|device| device.switch.totals());
+        let native = || self.backends.native.first().map(|(_, device)| device.switch.totals());
         interpreted.or_else(native).cloned().unwrap_or_default()
     }
 
     pub fn n_queued(&self) -> u64 {
-        let interpreted = self.engines.interpreter.as_ref().map(|device| device.switch.n_queued());
-        let native = || self.engines.native.first().map(|(_, device)| device.switch.n_queued());
+        let interpreted = self.backends.interpreter.as_ref().map(|device| device.switch.n_queued());
+        let native = || self.backends.native.first().map(|(_, device)| device.switch.n_queued());
         interpreted.or_else(native).unwrap_or(0)
     }
 
     /// Time passes. Gives what leaves meanwhile.
     pub fn advance_clock(&mut self, ns: u64) -> Result<Vec<Output>, Differs> {
         let mut expected =
-            self.engines.interpreter.as_mut().map(|device| device.switch.advance_clock(ns, &mut Silent));
-        for (way, device) in &mut self.engines.native {
+            self.backends.interpreter.as_mut().map(|device| device.switch.advance_clock(ns, &mut Silent));
+        for (way, device) in &mut self.backends.native {
             let found = device.switch.advance_clock(ns, &mut ());
             match &expected {
                 Some(expected) => same(expected, &found, *way)?,
@@ -82,18 +82,18 @@ impl Machine {
         &mut self,
         port: u32,
         bytes: &[u8],
-        mut teller: Option<&mut Teller<'_>>,
+        mut story_builder: Option<&mut StoryBuilder<'_>>,
     ) -> Result<Vec<Output>, Differs> {
-        let mut expected = self.engines.interpreter.as_mut().map(|device| match teller.take() {
-            Some(teller) => device.switch.inject(port, bytes, teller),
+        let mut expected = self.backends.interpreter.as_mut().map(|device| match story_builder.take() {
+            Some(story_builder) => device.switch.inject(port, bytes, story_builder),
             None => device.switch.inject(port, bytes, &mut Silent),
         });
-        for (way, device) in &mut self.engines.native {
+        for (way, device) in &mut self.backends.native {
             let found = match way {
                 Way::Straight => straight(device, &mut self.bursts, &mut self.storage, port, bytes),
                 Way::BlockByBlock => device.switch.inject(port, bytes, &mut ()),
-                Way::Told => match teller.take() {
-                    Some(teller) => device.switch.inject(port, bytes, &mut Observing(teller)),
+                Way::Told => match story_builder.take() {
+                    Some(story_builder) => device.switch.inject(port, bytes, &mut Observing(story_builder)),
                     None => device.switch.inject(port, bytes, &mut ()),
                 },
             };
@@ -107,7 +107,7 @@ impl Machine {
 
     /// Compiled code takes over from the interpreter, with all that it knows. `false`: not now, packets wait.
     pub fn change_over(&mut self, compiled: &Compiled) -> Result<bool, ChangeOverError> {
-        let Engines { interpreter, native, schema, config, .. } = &mut self.engines;
+        let Backends { interpreter, native, schema, config, .. } = &mut self.backends;
         let Some(from) = interpreter.as_mut().filter(|from| from.switch.n_queued() == 0) else {
             return Ok(false);
         };

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod archive;
+mod backends;
 mod bench;
 mod bench_async;
 mod bench_async_figures;
@@ -25,7 +26,6 @@ mod compiling;
 mod conformance;
 mod ctl;
 mod doctor;
-mod engines;
 mod examples;
 mod explain;
 mod externs;

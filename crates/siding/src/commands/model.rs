@@ -35,7 +35,7 @@ fn rows(args: &ModelExternArgs, cost: f64) -> Vec<Row> {
         suspend_cycles: args.suspend,
         round_trip_cycles: args.round_trip,
         n_workers: args.workers,
-        n_executors: args.executors,
+        n_offload_workers: args.offload_workers,
         capacity: args.capacity,
     };
     let row = |way| Row {
@@ -59,13 +59,13 @@ fn json(args: &ModelExternArgs, rows: &[Row]) -> Value {
             "cycles": bench_lines::rounded(row.predicted.cycles),
             "mpps": bench_lines::rounded(mpps(args, row.predicted.cycles)),
             "dropped": bench_lines::rounded(row.predicted.dropped),
-            "executor_load": bench_lines::rounded(row.predicted.executor_load),
+            "offload_load": bench_lines::rounded(row.predicted.offload_load),
             "chosen": row.is_chosen,
             "simulated": {
                 "cycles": bench_lines::rounded(row.simulated.cycles),
                 "mpps": bench_lines::rounded(mpps(args, row.simulated.cycles)),
                 "dropped": bench_lines::rounded(row.simulated.dropped),
-                "executor_load": bench_lines::rounded(row.simulated.executor_load),
+                "offload_load": bench_lines::rounded(row.simulated.offload_load),
                 "waited_cycles": bench_lines::rounded(row.simulated.waited_cycles),
                 "in_flight_max": row.simulated.in_flight_max,
             },
@@ -73,13 +73,13 @@ fn json(args: &ModelExternArgs, rows: &[Row]) -> Value {
     });
     json!({
         "version": 1, "base_cycles": args.base, "share": args.share, "suspend_cycles": args.suspend,
-        "round_trip_cycles": args.round_trip, "workers": args.workers, "executors": args.executors,
+        "round_trip_cycles": args.round_trip, "workers": args.workers, "offload_workers": args.offload_workers,
         "capacity": args.capacity, "clock_ghz": args.clock_ghz, "points": points.collect::<Vec<_>>(),
     })
 }
 
 fn text(args: &ModelExternArgs, rows: &[Row]) -> String {
-    let head = ["way", "cost", "cycles", "M/s", "simulated", "dropped", "executors", "waited"];
+    let head = ["way", "cost", "cycles", "M/s", "simulated", "dropped", "offload", "waited"];
     let mut table = vec![head.map(str::to_owned).to_vec()];
     for row in rows {
         let mark = if row.is_chosen { " (auto)" } else { "" };
@@ -90,7 +90,7 @@ fn text(args: &ModelExternArgs, rows: &[Row]) -> String {
             format!("{:.2}", mpps(args, row.predicted.cycles)),
             format!("{:.2}", mpps(args, row.simulated.cycles)),
             format!("{:.1} %", row.predicted.dropped * 100.0),
-            format!("{:.0} %", row.predicted.executor_load * 100.0),
+            format!("{:.0} %", row.predicted.offload_load * 100.0),
             format!("{:.0}", row.simulated.waited_cycles),
         ]);
     }
@@ -100,7 +100,7 @@ fn text(args: &ModelExternArgs, rows: &[Row]) -> String {
         args.base,
         args.share,
         args.workers,
-        args.executors,
+        args.offload_workers,
         args.clock_ghz,
         bench_lines::aligned(&table)
     )

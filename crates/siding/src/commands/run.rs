@@ -1,13 +1,13 @@
 //! `siding run`.
 
-use super::engines::{Compiled, Engines, Ready};
+use super::backends::{Backends, Compiled, Ready};
 use super::load::load;
 use super::machine::{ChangeOverError, Differs, Machine};
 use super::script::{Stories, Tested, test};
-use crate::cli::{EngineArg, RunArgs, RunEngineArg};
+use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use interp::story::{Story, Teller, render as prose};
+use interp::story::{Story, StoryBuilder, render as prose};
 use packet_io::{CaptureWriter, Packet, PacketReader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,44 +23,44 @@ const STORIES_OF_CAPTURES: usize = 10;
 const STACK_BYTES: usize = 256 << 20;
 
 pub fn run(args: &RunArgs, matches: &ArgMatches) -> Exit {
-    run_on_engines(args, matches).unwrap_or_else(|exit| exit)
+    run_on_backends(args, matches).unwrap_or_else(|exit| exit)
 }
 
-fn run_on_engines(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
-    let is_native = args.engine == RunEngineArg::Native;
+fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
+    let is_native = args.backend == RunBackendArg::Native;
     if is_native && args.stories.is_some() && !args.trace {
         output::error_line(
-            "compiled code tells stories with --trace; --engine both runs it beside the interpreter, which tells them",
+            "compiled code tells stories with --trace; --backend both runs it beside the interpreter, which tells them",
         );
         return Err(Exit::Usage);
     }
     if args.trace && !is_native {
         output::error_line(
-            "--trace is of compiled code: --engine native; the interpreter tells stories without it",
+            "--trace is of compiled code: --backend native; the interpreter tells stories without it",
         );
         return Err(Exit::Usage);
     }
     let mut loaded = load(&args.program, &args.front_end, matches)?;
     loaded.externs = super::externs::load(&args.externs)?;
-    let engine = match (args.engine, &args.script) {
-        (RunEngineArg::Interp, _) | (RunEngineArg::Auto, None) => EngineArg::Interp,
-        (RunEngineArg::Native, _) => EngineArg::Native,
+    let backend = match (args.backend, &args.script) {
+        (RunBackendArg::Interp, _) | (RunBackendArg::Auto, None) => BackendArg::Interp,
+        (RunBackendArg::Native, _) => BackendArg::Native,
         // A script ends before anything is compiled.
-        (RunEngineArg::Auto, Some(_)) => EngineArg::Interp,
-        (RunEngineArg::Both, _) => EngineArg::Both,
+        (RunBackendArg::Auto, Some(_)) => BackendArg::Interp,
+        (RunBackendArg::Both, _) => BackendArg::Both,
     };
     let name = args.program.to_string_lossy();
     let ready = match args.trace {
         true => Ready::telling(loaded, &name, &args.cc)?,
-        false => Ready::new(loaded, &name, engine, &args.cc)?,
+        false => Ready::new(loaded, &name, backend, &args.cc)?,
     };
-    let engines = Engines::new(&ready, &args.switch)?;
+    let backends = Backends::new(&ready, &args.switch)?;
     let Some(script) = &args.script else {
-        let compiling = match args.engine {
-            RunEngineArg::Auto => Some(compile_meanwhile(&ready, &name, args)),
-            RunEngineArg::Interp | RunEngineArg::Native | RunEngineArg::Both => None,
+        let compiling = match args.backend {
+            RunBackendArg::Auto => Some(compile_meanwhile(&ready, &name, args)),
+            RunBackendArg::Interp | RunBackendArg::Native | RunBackendArg::Both => None,
         };
-        return captures(args, Machine::new(engines), compiling).map(|()| Exit::Ok).map_err(
+        return captures(args, Machine::new(backends), compiling).map(|()| Exit::Ok).map_err(
             |(message, exit)| {
                 output::error_line(&message);
                 exit
@@ -68,7 +68,7 @@ fn run_on_engines(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         );
     };
     let stories = if args.quiet { Stories::None } else { Stories::Told(args.stories.unwrap_or(usize::MAX)) };
-    match test(engines, script, stories, args.json, &args.front_end) {
+    match test(backends, script, stories, args.json, &args.front_end) {
         Tested::Passed => {
             if !args.json {
                 output::out(&format!("ok {}\n", script.display()));
@@ -214,9 +214,9 @@ fn captures(
         *n_received.entry(port).or_default() += 1;
         let sent = if n_told < n_stories {
             n_told += 1;
-            let mut teller = Teller::new(Some(&sources));
-            let sent = machine.inject(port, &packet.data, Some(&mut teller)).map_err(differs)?;
-            tell_one(&teller.finish(), n_told, args.json);
+            let mut story_builder = StoryBuilder::new(Some(&sources));
+            let sent = machine.inject(port, &packet.data, Some(&mut story_builder)).map_err(differs)?;
+            tell_one(&story_builder.finish(), n_told, args.json);
             sent
         } else {
             if compiling.is_some() || compiled.is_some() {
@@ -266,14 +266,14 @@ fn summarize(
             "received": n_received, "copied": n_copied, "sent": n_sent, "to_controller": n_to_controller,
             "dropped": n_dropped, "queued": n_queued, "received_by_port": received, "sent_by_port": sent,
         });
-        let engine = match (machine.is_interpreted(), machine.is_native()) {
+        let backend = match (machine.is_interpreted(), machine.is_native()) {
             (true, true) => "both",
             (false, true) => "native",
             _ => "interp",
         };
         let line = serde_json::json!({
             "totals": totals,
-            "engine": engine,
+            "backend": backend,
             "packets_per_second": *n_received as f64 / seconds.max(1e-9),
         });
         output::out(&format!("{line}\n"));

@@ -1,15 +1,15 @@
 //! Test scripts on one executor, or on several that must do the same.
 
-use super::engines::{Engines, Way};
+use super::backends::{Backends, Way};
 use super::in_bursts::{self, Failure};
 use crate::cli::FrontEndArgs;
 use crate::output::{self, ErrorFormat, Exit};
 use control::{Data, DigestId};
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
-use interp::Engine;
+use interp::Interpreter;
 use interp::load::Executable;
-use interp::story::{Event, Observer, Story, Teller, render as prose};
+use interp::story::{Event, Observer, Story, StoryBuilder, render as prose};
 use native::{Native, Observing};
 use std::cell::RefCell;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub enum Tested {
 
 /// Runs a script on all executors, one after the other, and shows what went wrong.
 pub fn test(
-    engines: Engines,
+    backends: Backends,
     script: &Path,
     stories: Stories,
     json: bool,
@@ -55,7 +55,7 @@ pub fn test(
         }
     };
     let parsed = stf::parse(&script.to_string_lossy(), &text);
-    let (plan, unresolved) = stf::resolve(&parsed.script, &engines.schema);
+    let (plan, unresolved) = stf::resolve(&parsed.script, &backends.schema);
     let faults: Vec<Diagnostic> =
         parsed.diagnostics.into_vec().into_iter().chain(unresolved.into_vec()).collect();
     show(&faults, &parsed.sources, front_end);
@@ -66,9 +66,9 @@ pub fn test(
         script: &parsed.script,
         plan: &plan,
         sources: &parsed.sources,
-        schema: Arc::clone(&engines.schema),
+        schema: Arc::clone(&backends.schema),
     };
-    let Engines { interpreter, native, in_bursts, sources, config, .. } = engines;
+    let Backends { interpreter, native, in_bursts, sources, config, .. } = backends;
     let mut is_success = true;
     let mut transcripts = Vec::new();
     if let Some(interpreter) = interpreter {
@@ -137,33 +137,33 @@ impl Trial<'_> {
 
     fn interpret(
         &mut self,
-        mut interpreter: Box<Device<Engine>>,
+        mut interpreter: Box<Device<Interpreter>>,
         program: &SourceMap,
         stories: Stories,
         json: bool,
     ) -> (stf::Report, Vec<Step>) {
-        let teller = Storyteller::new(program, stories);
-        let mut observer = Shared(Rc::clone(&teller));
+        let story_builder = Storyteller::new(program, stories);
+        let mut observer = Shared(Rc::clone(&story_builder));
         self.tell(
             &mut stf::Driven { device: &mut interpreter, observer: &mut observer },
-            &teller,
+            &story_builder,
             stories,
             json,
         )
     }
 
-    /// Runs what a teller listens to, and tells its stories.
+    /// Runs what a story_builder listens to, and tells its stories.
     fn tell(
         &mut self,
         device: &mut dyn stf::Device,
-        teller: &Rc<RefCell<Storyteller<'_>>>,
+        story_builder: &Rc<RefCell<Storyteller<'_>>>,
         stories: Stories,
         json: bool,
     ) -> (stf::Report, Vec<Step>) {
-        let (report, transcript) = self.run(&mut Told { device, stories: Rc::clone(teller) }, 1);
-        teller.borrow_mut().next();
+        let (report, transcript) = self.run(&mut Told { device, stories: Rc::clone(story_builder) }, 1);
+        story_builder.borrow_mut().next();
         if stories != Stories::IfFailed || !report.is_success() {
-            tell(&teller.borrow().stories, json);
+            tell(&story_builder.borrow().stories, json);
         }
         (report, transcript)
     }
@@ -181,12 +181,12 @@ impl Trial<'_> {
             Way::Straight => self.run(&mut stf::Straight::new(&mut device, &mut nobody, config), 1),
             Way::BlockByBlock => self.run(&mut stf::Driven { device: &mut device, observer: &mut nobody }, 1),
             Way::Told => {
-                let teller = Storyteller::new(program, stories);
-                let mut observer = Shared(Rc::clone(&teller));
+                let story_builder = Storyteller::new(program, stories);
+                let mut observer = Shared(Rc::clone(&story_builder));
                 let mut observer = Observing(&mut observer);
                 self.tell(
                     &mut stf::Driven { device: &mut device, observer: &mut observer },
-                    &teller,
+                    &story_builder,
                     stories,
                     json,
                 )
@@ -300,7 +300,7 @@ struct Storyteller<'s> {
     sources: &'s SourceMap,
     stories: Vec<Story>,
     n_max: usize,
-    current: Option<Teller<'s>>,
+    current: Option<StoryBuilder<'s>>,
 }
 
 impl<'s> Storyteller<'s> {
@@ -315,9 +315,9 @@ impl<'s> Storyteller<'s> {
 
     /// The next packet begins; gives the story of the one before.
     fn next(&mut self) {
-        self.stories.extend(self.current.take().map(Teller::finish));
+        self.stories.extend(self.current.take().map(StoryBuilder::finish));
         if self.stories.len() < self.n_max {
-            self.current = Some(Teller::new(Some(self.sources)));
+            self.current = Some(StoryBuilder::new(Some(self.sources)));
         }
     }
 }
@@ -328,8 +328,8 @@ impl Observer for Storyteller<'_> {
     }
 
     fn event(&mut self, exe: &Executable, span: diagnostics::Span, event: Event<'_>) {
-        if let Some(teller) = &mut self.current {
-            teller.event(exe, span, event);
+        if let Some(story_builder) = &mut self.current {
+            story_builder.event(exe, span, event);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `siding stf`.
 
-use super::engines::{Engines, Ready};
+use super::backends::{Backends, Ready};
 use super::load::load;
 use super::script::{Stories, Tested, test};
-use crate::cli::{EngineArg, StfArgs, SwitchArgs};
+use crate::cli::{BackendArg, StfArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
-    if args.bursts && args.engine == EngineArg::Interp {
-        output::error_line("--bursts is of compiled code: --engine native, or both");
+    if args.bursts && args.backend == BackendArg::Interp {
+        output::error_line("--bursts is of compiled code: --backend native, or both");
         return Exit::Usage;
     }
     let tests = match find(&args.paths) {
@@ -36,12 +36,12 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
         let ready = programs.entry(program).or_insert_with(|| {
             let mut loaded = load(program, &args.front_end, matches)?;
             loaded.externs = externs.clone();
-            let ready = Ready::new(loaded, &program.to_string_lossy(), args.engine, &args.cc)?;
+            let ready = Ready::new(loaded, &program.to_string_lossy(), args.backend, &args.cc)?;
             Ok(ready.in_bursts(args.bursts))
         });
-        let engines = ready.as_ref().map_err(|exit| *exit).and_then(|r| Engines::new(r, &defaults));
-        let tested = match engines {
-            Ok(engines) => test(engines, script, stories, false, &args.front_end),
+        let backends = ready.as_ref().map_err(|exit| *exit).and_then(|r| Backends::new(r, &defaults));
+        let tested = match backends {
+            Ok(backends) => test(backends, script, stories, false, &args.front_end),
             Err(e) => {
                 output::error_line(&format!("{}: the program cannot be run", script.display()));
                 exit = exit.max(e);

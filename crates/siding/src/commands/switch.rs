@@ -6,14 +6,14 @@ use crate::output::{self, Exit};
 use clap::ArgMatches;
 use control::{Schema, Target, Writer};
 use diagnostics::SourceMap;
-use interp::Interpreter;
+use interp::InterpretedDevice;
 use interp::traffic::Config;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A program ready to take packets.
 pub struct Simulation {
-    pub interpreter: Interpreter,
+    pub interpreter: InterpretedDevice,
     pub schema: Arc<Schema>,
     pub sources: Arc<SourceMap>,
     pub config: Config,
@@ -51,9 +51,9 @@ impl Simulation {
                 output::error_line(&format!("the program cannot be run: {error}"));
                 Exit::CompileError
             })?;
-        let engine = &mut interpreter.switch.executor;
-        let program = Arc::clone(&engine.executable().program);
-        externs::supply(&externs, &program, &mut |name, function| engine.externs.supply(name, function))
+        let backend = &mut interpreter.switch.runner;
+        let program = Arc::clone(&backend.executable().program);
+        externs::supply(&externs, &program, &mut |name, function| backend.externs.supply(name, function))
             .map_err(|error| {
                 output::error_line(&error.to_string());
                 Exit::CompileError

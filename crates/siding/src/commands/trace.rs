@@ -4,7 +4,7 @@ use super::switch::Simulation;
 use crate::cli::TraceArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use interp::story::{Teller, render};
+use interp::story::{StoryBuilder, render};
 
 pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
     let packet = match from_hex(&args.packet) {
@@ -19,9 +19,9 @@ pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
             Ok(simulation) => simulation,
             Err(exit) => return exit,
         };
-    let mut teller = Teller::new(Some(&simulation.sources));
-    simulation.interpreter.switch.inject(args.port, &packet, &mut teller);
-    let story = teller.finish();
+    let mut story_builder = StoryBuilder::new(Some(&simulation.sources));
+    simulation.interpreter.switch.inject(args.port, &packet, &mut story_builder);
+    let story = story_builder.finish();
     if args.json {
         match serde_json::to_string(&story) {
             Ok(json) => output::out(&format!("{json}\n")),

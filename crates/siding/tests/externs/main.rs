@@ -70,7 +70,7 @@ fn the_example_runs_on_both_engines() {
     let library = bench.shared_object("scramble.so", Path::new(&example("scramble.c")));
     let library = library.to_str().unwrap();
     let (program, packets) = (example("scramble.p4"), example("scramble.packets"));
-    let args = ["stf", "--engine", "both", "-O", "0", "--extern", library, &program, &packets];
+    let args = ["stf", "--backend", "both", "-O", "0", "--extern", library, &program, &packets];
     let (code, out, err) = bench.siding(&args);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.starts_with("1 of 1 tests passed"), "{out}");
@@ -99,10 +99,10 @@ fn library_text(declaration: &str) -> String {
 }
 
 /// What `siding run` says of a program with this library.
-fn refusal(bench: &Bench, engine: &str, library: &Path) -> (Option<i32>, String) {
+fn refusal(bench: &Bench, backend: &str, library: &Path) -> (Option<i32>, String) {
     let (program, packets) = (example("scramble.p4"), example("scramble.packets"));
     let library = library.to_str().unwrap();
-    let args = ["run", &program, &packets, "-q", "-O", "0", "--engine", engine, "--extern", library];
+    let args = ["run", &program, &packets, "-q", "-O", "0", "--backend", backend, "--extern", library];
     let (code, _, err) = bench.siding(&args);
     (code, err)
 }
@@ -157,8 +157,8 @@ fn both_engines_refuse_a_declaration_that_differs() {
     let text = fs::read_to_string(example("scramble.c")).unwrap();
     let text = text.replace("\"void scramble(in bit<32> key)\"", "\"void scramble(in bit<48> key)\"");
     let library = bench.shared_object_of(&text);
-    for engine in ["interp", "native"] {
-        let (code, err) = refusal(&bench, engine, &library);
+    for backend in ["interp", "native"] {
+        let (code, err) = refusal(&bench, backend, &library);
         assert_eq!(code, Some(3), "{err}");
         // Both stand in one column, as wide as the real path is.
         let lines: Vec<String> =
@@ -205,8 +205,17 @@ fn a_tree_comes_from_a_file() {
     let packets = format!("{ROOT}/crates/siding/tests/externs/tree.packets");
     let model = bench.write("tree.json", TREE);
     let option = format!("tree_classify={}", model.display());
-    let (code, out, err) =
-        bench.siding(&["stf", "--engine", "both", "-O", "0", "--extern-option", &option, &program, &packets]);
+    let (code, out, err) = bench.siding(&[
+        "stf",
+        "--backend",
+        "both",
+        "-O",
+        "0",
+        "--extern-option",
+        &option,
+        &program,
+        &packets,
+    ]);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
 
     let said = |option: &[&str]| {

@@ -1,7 +1,7 @@
 //! One copy of a packet, with what the architecture knows about it.
 
 use super::Switch;
-use crate::{Executor, PassKind};
+use crate::{BlockRunner, PassKind};
 use arch::FieldRole;
 
 #[derive(Clone, Debug)]
@@ -32,19 +32,19 @@ impl<P> PacketCopy<P> {
     }
 }
 
-impl<E: Executor> Switch<E> {
+impl<E: BlockRunner> Switch<E> {
     pub(super) fn field(&self, copy: &PacketCopy<E::Packet>, role: FieldRole) -> Option<u64> {
-        self.executor.field(&copy.packet, role)
+        self.runner.field(&copy.packet, role)
     }
 
     /// Without effect when the program has no such field.
     pub(super) fn set(&self, copy: &mut PacketCopy<E::Packet>, role: FieldRole, value: u64) {
-        self.executor.set_field(&mut copy.packet, role, value);
+        self.runner.set_field(&mut copy.packet, role, value);
     }
 
     /// What every block may know about where the packet comes from.
     pub(super) fn set_arrival(&self, copy: &mut PacketCopy<E::Packet>) {
-        let n_bytes = self.executor.bytes(&copy.packet).len() as u64;
+        let n_bytes = self.runner.bytes(&copy.packet).len() as u64;
         self.set(copy, FieldRole::IngressPort, u64::from(copy.ingress_port));
         self.set(copy, FieldRole::PacketLength, n_bytes);
         self.set(copy, FieldRole::IngressTimestamp, microseconds(copy.arrived_ns));
@@ -53,7 +53,7 @@ impl<E: Executor> Switch<E> {
 
     /// The same bytes, to be parsed again: nothing else is left.
     pub(super) fn restart(&mut self, copy: &mut PacketCopy<E::Packet>, kind: PassKind) {
-        self.executor.restart(&mut copy.packet);
+        self.runner.restart(&mut copy.packet);
         copy.kind = kind;
         copy.truncate_bytes = None;
         self.set_arrival(copy);
@@ -61,7 +61,7 @@ impl<E: Executor> Switch<E> {
 
     /// Metadata as on arrival, headers as they are.
     pub(super) fn reset_metadata(&mut self, copy: &mut PacketCopy<E::Packet>, kind: PassKind) {
-        self.executor.reset_metadata(&mut copy.packet);
+        self.runner.reset_metadata(&mut copy.packet);
         copy.kind = kind;
         self.set_arrival(copy);
     }

@@ -13,7 +13,7 @@ use super::copy::{PacketCopy, microseconds};
 use super::queue::Leaving;
 use super::waiting::Place;
 use super::{Switch, reason};
-use crate::{BlockEnd, CloneRequest, Executor, PassKind, Preserve, Requests, TrafficEvent};
+use crate::{BlockEnd, BlockRunner, CloneRequest, PassKind, Preserve, Requests, TrafficEvent};
 use arch::{BlockRole, FieldRole};
 
 /// Where a copy goes.
@@ -23,10 +23,10 @@ struct Target {
     priority: u32,
 }
 
-impl<E: Executor> Switch<E> {
+impl<E: BlockRunner> Switch<E> {
     pub(super) fn ingress(&mut self, mut copy: PacketCopy<E::Packet>, observer: &mut E::Observer<'_>) {
         self.tell_pass(observer, &copy, copy.ingress_port);
-        self.executor.begin_pass();
+        self.runner.begin_pass();
         match self.run(BlockRole::Parser, &mut copy, observer) {
             // Parsers have no asynchronous blocks.
             BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Waiting => {}
@@ -50,7 +50,7 @@ impl<E: Executor> Switch<E> {
             BlockEnd::Stopped(why) => self.drop_packet(why.name(), observer),
             BlockEnd::Waiting => self.wait(copy, Place::Ingress),
             BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Rejected(_) => {
-                let requests = self.executor.take_requests();
+                let requests = self.runner.take_requests();
                 self.after_ingress(copy, requests, observer);
             }
         }
@@ -119,18 +119,18 @@ impl<E: Executor> Switch<E> {
         if targets.is_empty() {
             return self.tell_clone(request, 0, observer);
         }
-        let preserved = self.executor.save(&copy.packet, &request.preserve);
+        let preserved = self.runner.save(&copy.packet, &request.preserve);
         let mut clone = copy.clone();
         self.restart(&mut clone, PassKind::ClonedFromIngress);
-        self.executor.begin_pass();
+        self.runner.begin_pass();
         let end = self.run(BlockRole::Parser, &mut clone, observer);
-        self.executor.begin_pass();
+        self.runner.begin_pass();
         if let BlockEnd::Stopped(why) = end {
             self.totals.n_copied += 1;
             return self.drop_packet(why.name(), observer);
         }
         self.reset_metadata(&mut clone, PassKind::ClonedFromIngress);
-        self.executor.restore(&mut clone.packet, &preserved);
+        self.runner.restore(&mut clone.packet, &preserved);
         self.enqueue_clones(&clone, request, &targets, observer);
     }
 
@@ -145,11 +145,11 @@ impl<E: Executor> Switch<E> {
         if targets.is_empty() {
             return self.tell_clone(request, 0, observer);
         }
-        let preserved = self.executor.save(&copy.packet, &request.preserve);
+        let preserved = self.runner.save(&copy.packet, &request.preserve);
         let mut clone = copy.clone();
         clone.n_rounds += 1;
         self.reset_metadata(&mut clone, PassKind::ClonedFromEgress);
-        self.executor.restore(&mut clone.packet, &preserved);
+        self.runner.restore(&mut clone.packet, &preserved);
         self.enqueue_clones(&clone, request, &targets, observer);
     }
 
@@ -210,7 +210,7 @@ impl<E: Executor> Switch<E> {
         if copy.kind != PassKind::Normal {
             self.tell_pass(observer, &copy, port);
         }
-        self.executor.begin_pass();
+        self.runner.begin_pass();
         self.run_egress(copy, port, observer);
     }
 
@@ -225,7 +225,7 @@ impl<E: Executor> Switch<E> {
             BlockEnd::Stopped(why) => self.drop_packet(why.name(), observer),
             BlockEnd::Waiting => self.wait(copy, Place::Egress(port)),
             BlockEnd::Done | BlockEnd::Accepted | BlockEnd::Rejected(_) => {
-                let requests = self.executor.take_requests();
+                let requests = self.runner.take_requests();
                 self.after_egress(copy, port, requests, observer);
             }
         }
@@ -257,7 +257,7 @@ impl<E: Executor> Switch<E> {
         }
         let bytes = self.departing(&copy, observer);
         if let Some(preserve) = recirculate {
-            self.executor.set_bytes(&mut copy.packet, bytes);
+            self.runner.set_bytes(&mut copy.packet, bytes);
             return self.start_again(copy, PassKind::Recirculated, &preserve, observer);
         }
         self.send(port, bytes, observer);
@@ -279,10 +279,10 @@ impl<E: Executor> Switch<E> {
             _ => TrafficEvent::Resubmitted,
         };
         self.tell(observer, event);
-        let preserved = self.executor.save(&copy.packet, preserve);
+        let preserved = self.runner.save(&copy.packet, preserve);
         copy.n_rounds += 1;
         self.restart(&mut copy, kind);
-        self.executor.restore(&mut copy.packet, &preserved);
+        self.runner.restore(&mut copy.packet, &preserved);
         self.inputs.push_back(copy);
     }
 }

@@ -5,8 +5,8 @@ use super::queue::Refused;
 use super::verdict::Verdicts;
 use super::waiting::Waiting;
 use super::{Config, Pre, Queues, Totals, reason};
-use crate::executor::PortState;
-use crate::{BlockEnd, DigestMessage, Executor, PassKind, Requests, TrafficEvent};
+use crate::block_runner::PortState;
+use crate::{BlockEnd, BlockRunner, DigestMessage, PassKind, Requests, TrafficEvent};
 use arch::{BlockRole, PipelineModel};
 use ir::Program;
 use std::collections::{BTreeSet, VecDeque};
@@ -50,8 +50,8 @@ pub struct Departed {
 pub struct Unrunnable;
 
 /// A program that runs.
-pub struct Switch<E: Executor> {
-    pub executor: E,
+pub struct Switch<E: BlockRunner> {
+    pub runner: E,
     pub pre: Pre,
     pub(super) model: &'static PipelineModel,
     pub(super) verdicts: Verdicts,
@@ -73,9 +73,9 @@ pub struct Switch<E: Executor> {
     pub(super) totals: Totals,
 }
 
-impl<E: Executor> Switch<E> {
-    pub fn new(executor: E, config: Config) -> Result<Switch<E>, Unrunnable> {
-        let program = executor.program();
+impl<E: BlockRunner> Switch<E> {
+    pub fn new(runner: E, config: Config) -> Result<Switch<E>, Unrunnable> {
+        let program = runner.program();
         let model = program.architecture.pipeline().ok_or(Unrunnable)?;
         Ok(Switch {
             pre: Pre::default(),
@@ -92,12 +92,12 @@ impl<E: Executor> Switch<E> {
             n_digests_dropped: 0,
             copies_left: 0,
             totals: Totals::default(),
-            executor,
+            runner,
         })
     }
 
     pub fn program(&self) -> &Arc<Program> {
-        self.executor.program()
+        self.runner.program()
     }
 
     /// Nanoseconds since the switch began.
@@ -125,7 +125,7 @@ impl<E: Executor> Switch<E> {
             PortState::Up => self.ports_down.remove(&port),
             PortState::Down => self.ports_down.insert(port),
         };
-        self.executor.set_port(port, state);
+        self.runner.set_port(port, state);
     }
 
     /// Packets that wait for egress, or at asynchronous blocks.
@@ -152,7 +152,7 @@ impl<E: Executor> Switch<E> {
             return Vec::new();
         }
         let kind = if from_controller { PassKind::FromController } else { PassKind::Normal };
-        let mut copy = PacketCopy::new(self.executor.arrive(bytes), kind, port, self.now_ns);
+        let mut copy = PacketCopy::new(self.runner.arrive(bytes), kind, port, self.now_ns);
         self.set_arrival(&mut copy);
         self.inputs.push_back(copy);
         self.copies_left = self.config.copies_max;
@@ -237,21 +237,21 @@ impl<E: Executor> Switch<E> {
         copy: &mut PacketCopy<E::Packet>,
         observer: &mut E::Observer<'_>,
     ) -> BlockEnd {
-        self.executor.run(role, &mut copy.packet, self.now_ns, observer)
+        self.runner.run(role, &mut copy.packet, self.now_ns, observer)
     }
 
     pub(super) fn tell(&self, observer: &mut E::Observer<'_>, event: TrafficEvent<'_>) {
-        self.executor.tell(observer, event);
+        self.runner.tell(observer, event);
     }
 
     pub(super) fn tell_pass(&self, observer: &mut E::Observer<'_>, copy: &PacketCopy<E::Packet>, port: u32) {
-        let bytes = self.executor.bytes(&copy.packet);
+        let bytes = self.runner.bytes(&copy.packet);
         self.tell(observer, TrafficEvent::Pass { kind: copy.kind, port, bytes });
     }
 
     /// What leaves: what the deparser wrote and the payload, cut if the program or a clone session says so.
     pub(super) fn departing(&self, copy: &PacketCopy<E::Packet>, observer: &mut E::Observer<'_>) -> Vec<u8> {
-        let mut bytes = self.executor.departing(&copy.packet);
+        let mut bytes = self.runner.departing(&copy.packet);
         if let Some(n_bytes) = copy.truncate_bytes.filter(|n| (*n as usize) < bytes.len()) {
             bytes.truncate(n_bytes as usize);
             self.tell(observer, TrafficEvent::Truncated { n_bytes });

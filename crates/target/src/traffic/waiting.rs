@@ -7,7 +7,7 @@
 use super::Switch;
 use super::copy::PacketCopy;
 use super::switch::Output;
-use crate::{Executor, Requests};
+use crate::{BlockRunner, Requests};
 
 /// The block in which a packet waits.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,10 @@ pub(super) struct Waiting<P> {
     requests: Requests,
 }
 
-impl<E: Executor> Switch<E> {
+impl<E: BlockRunner> Switch<E> {
     /// Whether packets wait at asynchronous blocks from now on.
     pub fn let_packets_wait(&mut self, may_wait: bool) {
-        self.executor.let_packets_wait(may_wait);
+        self.runner.let_packets_wait(may_wait);
     }
 
     /// How many wait.
@@ -36,7 +36,7 @@ impl<E: Executor> Switch<E> {
     }
 
     pub(super) fn wait(&mut self, copy: PacketCopy<E::Packet>, place: Place) {
-        let requests = self.executor.take_requests();
+        let requests = self.runner.take_requests();
         self.waiting.push(Waiting { copy, place, requests });
     }
 
@@ -48,8 +48,8 @@ impl<E: Executor> Switch<E> {
         }
         let Waiting { copy, place, requests } = self.waiting.remove(which);
         self.copies_left = self.config.copies_max;
-        self.executor.begin_pass();
-        self.executor.put_requests_back(requests);
+        self.runner.begin_pass();
+        self.runner.put_requests_back(requests);
         match place {
             Place::Ingress => self.run_ingress(copy, observer),
             Place::Egress(port) => self.run_egress(copy, port, observer),

@@ -3,11 +3,11 @@
 use super::compiling::{Compiling, Prepared};
 use super::load::Loaded;
 use super::switch::{Simulation, write_entries};
-use crate::cli::{CcArgs, EngineArg, SwitchArgs};
+use crate::cli::{BackendArg, CcArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use control::Schema;
 use diagnostics::SourceMap;
-use interp::Interpreter;
+use interp::InterpretedDevice;
 use ir::Program;
 use native::{BurstPath, Layout, Native, NativeError, Pipeline, Trace, native_device, native_device_on};
 use std::sync::Arc;
@@ -83,12 +83,12 @@ fn cannot_run(error: NativeError) -> Exit {
     Exit::Environment
 }
 
-/// A program ready to run, and compiled if need be. Engines are made of it, each time fresh.
+/// A program ready to run, and compiled if need be. Backends are made of it, each time fresh.
 #[derive(Clone)]
 pub struct Ready {
     pub loaded: Loaded,
     compiled: Option<Compiled>,
-    engine: EngineArg,
+    backend: BackendArg,
     /// Of the executors that are compiled code.
     ways: &'static [Way],
     /// Compiled code runs in bursts of every size, too.
@@ -96,15 +96,15 @@ pub struct Ready {
 }
 
 impl Ready {
-    pub fn new(loaded: Loaded, name: &str, engine: EngineArg, args: &CcArgs) -> Result<Ready, Exit> {
-        let (compiled, ways): (_, &[Way]) = match engine {
-            EngineArg::Interp => (None, &[]),
-            EngineArg::Native => (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight]),
-            EngineArg::Both => {
+    pub fn new(loaded: Loaded, name: &str, backend: BackendArg, args: &CcArgs) -> Result<Ready, Exit> {
+        let (compiled, ways): (_, &[Way]) = match backend {
+            BackendArg::Interp => (None, &[]),
+            BackendArg::Native => (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight]),
+            BackendArg::Both => {
                 (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight, Way::BlockByBlock])
             }
         };
-        Ok(Ready { loaded, compiled, engine, ways, in_bursts: false })
+        Ok(Ready { loaded, compiled, backend, ways, in_bursts: false })
     }
 
     pub fn in_bursts(self, in_bursts: bool) -> Ready {
@@ -114,13 +114,13 @@ impl Ready {
     /// With compiled code that tells every step, and nothing else.
     pub fn telling(loaded: Loaded, name: &str, args: &CcArgs) -> Result<Ready, Exit> {
         let compiled = Some(Compiled::telling(&loaded, name, args)?);
-        Ok(Ready { loaded, compiled, engine: EngineArg::Native, ways: &[Way::Told], in_bursts: false })
+        Ok(Ready { loaded, compiled, backend: BackendArg::Native, ways: &[Way::Told], in_bursts: false })
     }
 }
 
 /// Executors of one program, each with a switch of its own in the same state.
-pub struct Engines {
-    pub interpreter: Option<Box<Interpreter>>,
+pub struct Backends {
+    pub interpreter: Option<Box<InterpretedDevice>>,
     pub native: Vec<(Way, Box<Device<Native>>)>,
     /// For fresh switches that take bursts, without entries of files.
     pub in_bursts: Option<Compiled>,
@@ -129,20 +129,20 @@ pub struct Engines {
     pub config: Config,
 }
 
-impl Engines {
-    pub fn new(ready: &Ready, args: &SwitchArgs) -> Result<Engines, Exit> {
+impl Backends {
+    pub fn new(ready: &Ready, args: &SwitchArgs) -> Result<Backends, Exit> {
         let Simulation { interpreter, schema, sources, config } = Simulation::of(ready.loaded.clone(), args)?;
         let mut native = Vec::new();
         for (way, compiled) in ready.ways.iter().zip(ready.compiled.iter().cycle()) {
             native.push((*way, Box::new(compiled.device(&schema, &config)?)));
         }
-        let interpreter = (ready.engine != EngineArg::Native).then(|| Box::new(interpreter));
+        let interpreter = (ready.backend != BackendArg::Native).then(|| Box::new(interpreter));
         let in_bursts = ready.compiled.clone().filter(|_| ready.in_bursts);
-        let mut engines = Engines { interpreter, native, in_bursts, schema, sources, config };
+        let mut backends = Backends { interpreter, native, in_bursts, schema, sources, config };
         for path in &args.entries {
-            engines.write_entries(path)?;
+            backends.write_entries(path)?;
         }
-        Ok(engines)
+        Ok(backends)
     }
 
     fn write_entries(&mut self, path: &std::path::Path) -> Result<(), Exit> {

@@ -5,7 +5,8 @@ use crate::clock::Clock;
 use crate::options::Options;
 use crate::plane::StartFault;
 use native::{
-    AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Executor, Instance, Native, Presence, Times, Way, WhenFull,
+    AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Instance, Native, OffloadWatchdog, OffloadWorker, Times, Way,
+    WhenFull,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,9 +75,9 @@ pub(crate) struct Served {
 }
 
 /// The executors of one program, before and while they run. Ends them when it is dropped.
-pub(crate) struct Executors {
-    waiting: Vec<Executor>,
-    threads: Vec<(JoinHandle<()>, Arc<Presence>)>,
+pub(crate) struct OffloadThreads {
+    waiting: Vec<OffloadWorker>,
+    threads: Vec<(JoinHandle<()>, Arc<OffloadWatchdog>)>,
     stop: Arc<AtomicBool>,
     /// By block: what all of them have counted.
     served: Arc<Mutex<Vec<Vec<Served>>>>,
@@ -87,7 +88,7 @@ pub(crate) struct Executors {
     keeps_order: Option<bool>,
     step_budget: u32,
     /// An executor that does not end by then is left alone.
-    patience: Duration,
+    hang_timeout: Duration,
 }
 
 /// How many a program wants: one for each name that its blocks give, or as many as the user says; none where
@@ -102,24 +103,24 @@ pub(crate) fn n_wanted(settings: &[Wanted], options: &Options) -> usize {
     let mut names: Vec<&Option<String>> = settings.iter().map(|wanted| &wanted.executor).collect();
     names.sort();
     names.dedup();
-    options.n_executors.unwrap_or(names.len()).max(1)
+    options.n_offload_workers.unwrap_or(names.len()).max(1)
 }
 
-impl Executors {
+impl OffloadThreads {
     pub(crate) fn new(
         instance: &Arc<Instance>,
         blocks: Vec<Wanted>,
         options: &Options,
         step_budget: u32,
-    ) -> Result<Executors, StartFault> {
+    ) -> Result<OffloadThreads, StartFault> {
         let n = n_wanted(&blocks, options);
         let mut waiting = Vec::new();
         for _ in 0..n {
             let worker = instance.take_worker().ok_or(StartFault::NoWorker)?;
-            let mut executor = Executor::new(worker)?;
-            executor.set_patience(options.executor_timeout);
+            let mut executor = OffloadWorker::new(worker)?;
+            executor.set_hang_timeout(options.hang_timeout);
             for (block, wanted) in blocks.iter().enumerate() {
-                executor.set_batch(block, options.executor_batch.unwrap_or(wanted.batch));
+                executor.set_batch(block, options.offload_batch.unwrap_or(wanted.batch));
             }
             waiting.push(executor);
         }
@@ -133,7 +134,7 @@ impl Executors {
             at % n.max(1)
         });
         let owners = owners.collect();
-        Ok(Executors {
+        Ok(OffloadThreads {
             served: Arc::new(Mutex::new(vec![Vec::new(); n])),
             waiting,
             threads: Vec::new(),
@@ -143,7 +144,7 @@ impl Executors {
             mode: options.async_mode,
             keeps_order: options.async_order,
             step_budget,
-            patience: options.executor_timeout,
+            hang_timeout: options.hang_timeout,
         })
     }
 
@@ -152,7 +153,7 @@ impl Executors {
         for (block, (wanted, owner)) in self.blocks.iter().zip(&self.owners).enumerate() {
             let Some(executor) = self.waiting.get_mut(*owner) else { return Ok(()) };
             let worker = native.worker_mut();
-            // SAFETY: a lane keeps the buffers of packets that wait (`crate::lane`) until they come back; those that do
+            // SAFETY: a worker keeps the buffers of packets that wait (`crate::worker`) until they come back; those that do
             // not, because an executor does not end, it never uses again.
             #[expect(unsafe_code, reason = "a promise about buffers")]
             unsafe {
@@ -170,13 +171,13 @@ impl Executors {
             let (stop, served) = (Arc::clone(&self.stop), Arc::clone(&self.served));
             let core = cores.get(number % cores.len().max(1)).copied();
             let (n_blocks, step_budget) = (self.blocks.len(), self.step_budget);
-            let presence = Arc::clone(executor.presence());
+            let watchdog = Arc::clone(executor.watchdog());
             let run = move || {
                 if let Some(core) = core {
                     // Elsewhere it works, too.
                     let _ = affinity::pin(core);
                 }
-                let publish = |executor: &Executor| {
+                let publish = |executor: &OffloadWorker| {
                     let of_block = |block| {
                         let (n_batches, n_batched) = executor.batches(block);
                         Served { times: executor.served(block), n_batches, n_batched }
@@ -186,7 +187,7 @@ impl Executors {
                     served[number].extend((0..n_blocks).map(of_block));
                 };
                 let (mut n_idle, mut n_turns) = (0u32, 0u32);
-                while !stop.load(Ordering::Acquire) && !executor.presence().is_lost() {
+                while !stop.load(Ordering::Acquire) && !executor.watchdog().is_hung() {
                     n_turns = n_turns.wrapping_add(1);
                     if n_turns.is_multiple_of(N_TURNS_PUBLISHED) {
                         publish(&executor);
@@ -211,7 +212,7 @@ impl Executors {
                 while executor.serve(step_budget, clock.now_ns()) > 0 {}
             };
             let builder = std::thread::Builder::new().name(format!("executor {number}"));
-            self.threads.push((builder.spawn(run)?, presence));
+            self.threads.push((builder.spawn(run)?, watchdog));
         }
         Ok(())
     }
@@ -234,13 +235,13 @@ impl Executors {
     }
 }
 
-impl Drop for Executors {
+impl Drop for OffloadThreads {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        let deadline = Instant::now() + self.patience;
-        for (thread, presence) in self.threads.drain(..) {
+        let deadline = Instant::now() + self.hang_timeout;
+        for (thread, watchdog) in self.threads.drain(..) {
             // Who is lost ends by itself, or never.
-            while !thread.is_finished() && !presence.is_lost() && Instant::now() < deadline {
+            while !thread.is_finished() && !watchdog.is_hung() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {
@@ -279,7 +280,7 @@ mod tests {
         assert_eq!(n_wanted(&blocks, &options), 3);
         assert_eq!(n_wanted(&[], &options), 0);
         assert_eq!(n_wanted(&[Wanted::parse("mode=inline")], &options), 0);
-        let options = Options { n_executors: Some(1), ..Options::default() };
+        let options = Options { n_offload_workers: Some(1), ..Options::default() };
         assert_eq!(n_wanted(&blocks, &options), 1);
         let options = Options { async_mode: Some(AsyncMode::Inline), ..Options::default() };
         assert_eq!(n_wanted(&blocks, &options), 0);

@@ -13,10 +13,10 @@ use diagnostics::Span;
 use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::{DirectCells, StoredEntry};
-use target::{Config, Device, Executor, PortState, Preserve, Requests, Store, TrafficEvent};
+use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent};
 
 /// Runs blocks instruction by instruction.
-pub struct Engine {
+pub struct Interpreter {
     exe: Arc<Executable>,
     pub tables: Tables,
     pub externs: Externs,
@@ -25,15 +25,15 @@ pub struct Engine {
 }
 
 /// A switch whose blocks are interpreted.
-pub type Switch = target::Switch<Engine>;
+pub type Switch = target::Switch<Interpreter>;
 
 /// The same with its control plane.
-pub type Interpreter = Device<Engine>;
+pub type InterpretedDevice = Device<Interpreter>;
 
 /// A switch with the entries that the program declares.
 pub fn switch(program: impl Into<Arc<Program>>, config: Config) -> Result<Switch, LoadError> {
-    let engine = Engine::new(program, &config)?;
-    Ok(target::Switch::new(engine, config)?)
+    let interpreter = Interpreter::new(program, &config)?;
+    Ok(target::Switch::new(interpreter, config)?)
 }
 
 /// The same with its control plane: the entries that the program declares need not be written again.
@@ -41,18 +41,23 @@ pub fn interpreter(
     program: impl Into<Arc<Program>>,
     schema: impl Into<Arc<Schema>>,
     config: Config,
-) -> Result<Interpreter, LoadError> {
-    let engine = Engine::new(program, &config)?;
-    Ok(Device::new(engine, schema, config)?)
+) -> Result<InterpretedDevice, LoadError> {
+    let interpreter = Interpreter::new(program, &config)?;
+    Ok(Device::new(interpreter, schema, config)?)
 }
 
-impl Engine {
+impl Interpreter {
     /// With the entries that the program declares.
-    pub fn new(program: impl Into<Arc<Program>>, config: &Config) -> Result<Engine, LoadError> {
+    pub fn new(program: impl Into<Arc<Program>>, config: &Config) -> Result<Interpreter, LoadError> {
         let exe = Executable::new(program, config.load)?;
         let mut tables = Tables::new(&exe, config.load)?;
         tables.selector_hash = selector_hash;
-        Ok(Engine { tables, externs: Externs::new(&exe, config.seed), exe: Arc::new(exe), may_wait: false })
+        Ok(Interpreter {
+            tables,
+            externs: Externs::new(&exe, config.seed),
+            exe: Arc::new(exe),
+            may_wait: false,
+        })
     }
 
     pub fn executable(&self) -> &Executable {
@@ -60,7 +65,7 @@ impl Engine {
     }
 }
 
-impl Executor for Engine {
+impl BlockRunner for Interpreter {
     type Packet = PacketState;
     type Saved = Vec<(SlotRange, Vec<Bits>)>;
     type Observer<'o> = dyn Observer + 'o;
@@ -184,7 +189,7 @@ const fn no_cells(index: u64) -> OutOfRange {
     OutOfRange { index, size: 0 }
 }
 
-impl Store for Engine {
+impl Store for Interpreter {
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
         Some(self.tables.table(table)?.find(matches, priority)?.handle)
     }

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Between blocks.
-const OUTSIDE: u32 = 0;
+const IDLE: u32 = 0;
 /// In compiled code.
-const INSIDE: u32 = 1;
+const RUNNING: u32 = 1;
 /// In an extern that compiled code has called.
-const CALLING: u32 = 2;
-/// It comes back from there no more, and what it had found in tables is nobody's: see [`Presence::take_stuck`].
-const STUCK: u32 = 3;
+const IN_EXTERN: u32 = 2;
+/// It comes back from there no more, and what it had found in tables is nobody's: see [`OffloadWatchdog::take_hung`].
+const HUNG: u32 = 3;
 /// In no block, for ever.
-const GONE: u32 = 4;
+const RETIRED: u32 = 4;
 
 /// How long somebody who waits for an executor sleeps.
 const NAP: Duration = Duration::from_micros(20);
@@ -26,39 +26,39 @@ const NAP_COUNTED_MAX: Duration = Duration::from_millis(10);
 
 /// An executor, as seen by others.
 #[derive(Debug)]
-pub struct Presence {
+pub struct OffloadWatchdog {
     state: AtomicU32,
     /// Grows as long as the executor works.
     beats: AtomicU64,
-    is_lost: AtomicBool,
-    patience_ns: AtomicU64,
+    is_hung: AtomicBool,
+    hang_timeout_ns: AtomicU64,
 }
 
-impl Presence {
-    pub(crate) fn new(patience: Duration) -> Presence {
-        let presence = Presence {
-            state: AtomicU32::new(OUTSIDE),
+impl OffloadWatchdog {
+    pub(crate) fn new(hang_timeout: Duration) -> OffloadWatchdog {
+        let watchdog = OffloadWatchdog {
+            state: AtomicU32::new(IDLE),
             beats: AtomicU64::new(0),
-            is_lost: AtomicBool::new(false),
-            patience_ns: AtomicU64::new(0),
+            is_hung: AtomicBool::new(false),
+            hang_timeout_ns: AtomicU64::new(0),
         };
-        presence.set_patience(patience);
-        presence
+        watchdog.set_hang_timeout(hang_timeout);
+        watchdog
     }
 
-    pub(crate) fn set_patience(&self, patience: Duration) {
-        let ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-        self.patience_ns.store(ns, Ordering::Relaxed);
+    pub(crate) fn set_hang_timeout(&self, hang_timeout: Duration) {
+        let ns = u64::try_from(hang_timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.hang_timeout_ns.store(ns, Ordering::Relaxed);
     }
 
     /// What it has not given back by now is lost, and nothing more must be given to it.
-    pub fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::Acquire)
+    pub fn is_hung(&self) -> bool {
+        self.is_hung.load(Ordering::Acquire)
     }
 
     /// Lost, and in no block.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.state.load(Ordering::SeqCst) == GONE
+    pub(crate) fn is_retired(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == RETIRED
     }
 
     pub(crate) fn beats(&self) -> u64 {
@@ -66,17 +66,17 @@ impl Presence {
     }
 
     /// Nobody waits for it any more.
-    pub(crate) fn lose(&self) {
-        self.is_lost.store(true, Ordering::SeqCst);
-        for (from, to) in [(CALLING, STUCK), (OUTSIDE, GONE)] {
-            // Where it is INSIDE it sees the mark when it leaves.
+    pub(crate) fn mark_hung(&self) {
+        self.is_hung.store(true, Ordering::SeqCst);
+        for (from, to) in [(IN_EXTERN, HUNG), (IDLE, RETIRED)] {
+            // Where it is RUNNING it sees the mark when it leaves.
             let _ = self.state.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
         }
     }
 
     /// True once, when it was lost within a block.
-    pub(crate) fn take_stuck(&self) -> bool {
-        self.state.compare_exchange(STUCK, GONE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    pub(crate) fn take_hung(&self) -> bool {
+        self.state.compare_exchange(HUNG, RETIRED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     // For the executor.
@@ -84,12 +84,12 @@ impl Presence {
     /// Before blocks are run; `None` when the executor is lost. Waits while `is_closed`.
     pub(crate) fn enter(&self, is_closed: &AtomicBool) -> Option<Inside<'_>> {
         loop {
-            let before = self.state.compare_exchange(OUTSIDE, INSIDE, Ordering::SeqCst, Ordering::SeqCst);
+            let before = self.state.compare_exchange(IDLE, RUNNING, Ordering::SeqCst, Ordering::SeqCst);
             if before.is_err() {
                 return None;
             }
             let inside = Inside(self);
-            if self.is_lost() {
+            if self.is_hung() {
                 return None;
             }
             // Whoever closes says so first, and looks afterwards who is inside.
@@ -97,7 +97,7 @@ impl Presence {
                 return Some(inside);
             }
             drop(inside);
-            while is_closed.load(Ordering::Acquire) && !self.is_lost() {
+            while is_closed.load(Ordering::Acquire) && !self.is_hung() {
                 std::thread::sleep(NAP);
             }
         }
@@ -105,10 +105,10 @@ impl Presence {
 
     /// Around a call of an extern.
     pub(crate) fn call<T>(&self, f: impl FnOnce() -> T) -> T {
-        // From INSIDE nobody else takes it anywhere.
-        self.state.store(CALLING, Ordering::Release);
+        // From RUNNING nobody else takes it anywhere.
+        self.state.store(IN_EXTERN, Ordering::Release);
         let result = f();
-        let back = self.state.compare_exchange(CALLING, INSIDE, Ordering::SeqCst, Ordering::SeqCst);
+        let back = self.state.compare_exchange(IN_EXTERN, RUNNING, Ordering::SeqCst, Ordering::SeqCst);
         if back.is_err() {
             // Lost meanwhile: what the extern has come back to is not its own any more.
             loop {
@@ -128,11 +128,11 @@ impl Presence {
 
     /// Until the executor is within no block, or lost.
     pub(crate) fn wait_outside(&self) {
-        let patience = Duration::from_nanos(self.patience_ns.load(Ordering::Relaxed));
+        let hang_timeout = Duration::from_nanos(self.hang_timeout_ns.load(Ordering::Relaxed));
         let (mut beats, mut silent) = (self.beats(), Duration::ZERO);
         let mut before = Instant::now();
         for n in 0_u32.. {
-            if matches!(self.state.load(Ordering::SeqCst), OUTSIDE | STUCK | GONE) {
+            if matches!(self.state.load(Ordering::SeqCst), IDLE | HUNG | RETIRED) {
                 return;
             }
             if n < 100 {
@@ -146,8 +146,8 @@ impl Presence {
             if self.beats() != beats {
                 (beats, silent) = (self.beats(), Duration::ZERO);
             }
-            if silent > patience {
-                self.lose();
+            if silent > hang_timeout {
+                self.mark_hung();
             }
         }
     }
@@ -155,14 +155,14 @@ impl Presence {
 
 /// An executor within its blocks; leaves when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Inside<'a>(&'a Presence);
+pub(crate) struct Inside<'a>(&'a OffloadWatchdog);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        let presence = self.0;
-        presence.beat();
-        let next = if presence.is_lost() { GONE } else { OUTSIDE };
-        presence.state.store(next, Ordering::SeqCst);
+        let watchdog = self.0;
+        watchdog.beat();
+        let next = if watchdog.is_hung() { RETIRED } else { IDLE };
+        watchdog.state.store(next, Ordering::SeqCst);
     }
 }
 
@@ -173,30 +173,30 @@ mod tests {
 
     #[test]
     fn nobody_is_inside_while_it_is_closed() {
-        let presence = Arc::new(Presence::new(Duration::from_secs(60)));
+        let watchdog = Arc::new(OffloadWatchdog::new(Duration::from_secs(60)));
         let (closed, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let is_inside = Arc::new(AtomicBool::new(false));
         let executor = std::thread::spawn({
-            let (presence, closed) = (Arc::clone(&presence), Arc::clone(&closed));
+            let (watchdog, closed) = (Arc::clone(&watchdog), Arc::clone(&closed));
             let (is_inside, is_over) = (Arc::clone(&is_inside), Arc::clone(&is_over));
             move || {
                 let mut n = 0_u64;
                 while !is_over.load(Ordering::Relaxed) {
-                    let _inside = presence.enter(&closed).unwrap();
+                    let _inside = watchdog.enter(&closed).unwrap();
                     is_inside.store(true, Ordering::Relaxed);
-                    presence.call(|| n += 1);
+                    watchdog.call(|| n += 1);
                     is_inside.store(false, Ordering::Relaxed);
                 }
                 n
             }
         });
         // Threads begin when they like.
-        while presence.beats() == 0 {
+        while watchdog.beats() == 0 {
             std::thread::yield_now();
         }
         for _ in 0..500 {
             closed.store(true, Ordering::SeqCst);
-            presence.wait_outside();
+            watchdog.wait_outside();
             for _ in 0..10 {
                 assert!(!is_inside.load(Ordering::Relaxed));
                 std::hint::spin_loop();
@@ -205,21 +205,21 @@ mod tests {
         }
         is_over.store(true, Ordering::Relaxed);
         assert!(executor.join().unwrap() > 0);
-        assert!(!presence.is_lost());
+        assert!(!watchdog.is_hung());
     }
 
     #[test]
     fn who_hangs_in_an_extern_is_waited_for_once() {
-        let presence = Arc::new(Presence::new(Duration::from_millis(50)));
+        let watchdog = Arc::new(OffloadWatchdog::new(Duration::from_millis(50)));
         let closed = Arc::new(AtomicBool::new(false));
         let (hang, is_back) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
         // Its thread ends with the process.
         std::thread::spawn({
-            let (presence, closed) = (Arc::clone(&presence), Arc::clone(&closed));
+            let (watchdog, closed) = (Arc::clone(&watchdog), Arc::clone(&closed));
             let (hang, is_back) = (Arc::clone(&hang), Arc::clone(&is_back));
             move || {
-                let _inside = presence.enter(&closed).unwrap();
-                presence.call(|| {
+                let _inside = watchdog.enter(&closed).unwrap();
+                watchdog.call(|| {
                     while hang.load(Ordering::Relaxed) {
                         std::thread::sleep(NAP);
                     }
@@ -227,15 +227,15 @@ mod tests {
                 is_back.store(true, Ordering::Relaxed);
             }
         });
-        while presence.state.load(Ordering::SeqCst) != CALLING {
+        while watchdog.state.load(Ordering::SeqCst) != IN_EXTERN {
             std::thread::sleep(NAP);
         }
         let begin = Instant::now();
-        presence.wait_outside();
-        assert!(presence.is_lost() && begin.elapsed() >= Duration::from_millis(50));
-        presence.wait_outside();
-        assert!(presence.take_stuck() && !presence.take_stuck() && presence.is_gone());
-        assert!(presence.enter(&closed).is_none());
+        watchdog.wait_outside();
+        assert!(watchdog.is_hung() && begin.elapsed() >= Duration::from_millis(50));
+        watchdog.wait_outside();
+        assert!(watchdog.take_hung() && !watchdog.take_hung() && watchdog.is_retired());
+        assert!(watchdog.enter(&closed).is_none());
         hang.store(false, Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(20));
         assert!(!is_back.load(Ordering::Relaxed), "it comes back into compiled code");
@@ -243,14 +243,14 @@ mod tests {
 
     #[test]
     fn who_is_lost_between_blocks_enters_no_more() {
-        let presence = Presence::new(Duration::from_secs(60));
+        let watchdog = OffloadWatchdog::new(Duration::from_secs(60));
         let closed = AtomicBool::new(false);
-        let inside = presence.enter(&closed).unwrap();
-        presence.lose();
-        assert!(presence.is_lost());
+        let inside = watchdog.enter(&closed).unwrap();
+        watchdog.mark_hung();
+        assert!(watchdog.is_hung());
         drop(inside);
-        assert!(!presence.take_stuck() && presence.is_gone());
-        assert!(presence.enter(&closed).is_none());
-        presence.wait_outside();
+        assert!(!watchdog.take_hung() && watchdog.is_retired());
+        assert!(watchdog.enter(&closed).is_none());
+        watchdog.wait_outside();
     }
 }

@@ -10,7 +10,7 @@ use ir::{Bits, MatchKind, ProcedureKind, TableId};
 
 /// An observer that collects a [`Story`].
 #[derive(Debug)]
-pub struct Teller<'s> {
+pub struct StoryBuilder<'s> {
     /// Without it steps have no places.
     sources: Option<&'s SourceMap>,
     story: Story,
@@ -22,9 +22,9 @@ pub struct Teller<'s> {
     cause: Option<At>,
 }
 
-impl<'s> Teller<'s> {
-    pub fn new(sources: Option<&'s SourceMap>) -> Teller<'s> {
-        Teller {
+impl<'s> StoryBuilder<'s> {
+    pub fn new(sources: Option<&'s SourceMap>) -> StoryBuilder<'s> {
+        StoryBuilder {
             sources,
             story: Story::default(),
             depth: 0,
@@ -276,7 +276,7 @@ fn kind_name(kind: ProcedureKind) -> &'static str {
     }
 }
 
-impl Observer for Teller<'_> {
+impl Observer for StoryBuilder<'_> {
     fn event(&mut self, exe: &Executable, span: Span, event: Event<'_>) {
         let program = &*exe.program;
         let error_name = |code: u32| {

@@ -23,7 +23,7 @@ const N_LOOKS: u32 = 1000;
 const NAP: Duration = Duration::from_micros(20);
 
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct QuiesceGate {
     epoch: NonNull<AtomicU64>,
     seats: Vec<Seat>,
     is_closed: AtomicBool,
@@ -35,19 +35,19 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Seat {
     seen: NonNull<AtomicU64>,
-    /// Executors know on their own when they must not run, see [`Presence`](crate::Presence): one that hangs is not
+    /// Executors know on their own when they must not run, see [`OffloadWatchdog`](crate::OffloadWatchdog): one that hangs is not
     /// waited for here.
     is_executor: AtomicBool,
 }
 
-// SAFETY: the pointers lead to atomics that live as long as the gate is used (`Gate::new`).
+// SAFETY: the pointers lead to atomics that live as long as the gate is used (`QuiesceGate::new`).
 #[expect(unsafe_code, reason = "raw pointers make it none")]
-unsafe impl Send for Gate {}
+unsafe impl Send for QuiesceGate {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "raw pointers make it none")]
-unsafe impl Sync for Gate {}
+unsafe impl Sync for QuiesceGate {}
 
-impl Gate {
+impl QuiesceGate {
     /// # Safety
     ///
     /// `epoch` and `seen`, of each worker, are words that nobody accesses but by atomic operations, and that live until the
@@ -56,9 +56,9 @@ impl Gate {
     pub(crate) unsafe fn new(
         epoch: NonNull<AtomicU64>,
         seen: impl IntoIterator<Item = NonNull<AtomicU64>>,
-    ) -> Gate {
+    ) -> QuiesceGate {
         let seat = |seen| Seat { seen, is_executor: AtomicBool::new(false) };
-        Gate {
+        QuiesceGate {
             epoch,
             seats: seen.into_iter().map(seat).collect(),
             is_closed: AtomicBool::new(false),
@@ -98,7 +98,7 @@ impl Gate {
         self.begin(number)
     }
 
-    /// A boundary: see `sd_epoch_pass`.
+    /// A boundary: see `sd_epoch_quiesce`.
     fn begin(&self, number: u32) -> Inside<'_> {
         let seen = self.seats[number as usize].seen();
         seen.swap(self.epoch().load(Ordering::Acquire), Ordering::SeqCst);
@@ -147,7 +147,7 @@ impl Gate {
 
 impl Seat {
     fn seen(&self) -> &AtomicU64 {
-        // SAFETY: see `Gate::new`.
+        // SAFETY: see `QuiesceGate::new`.
         #[expect(unsafe_code, reason = "memory of the compiled program")]
         unsafe {
             self.seen.as_ref()
@@ -168,7 +168,7 @@ impl Drop for Inside<'_> {
 /// The gate is closed.
 #[derive(Debug)]
 pub(crate) struct Closed<'a> {
-    gate: &'a Gate,
+    gate: &'a QuiesceGate,
     _closing: MutexGuard<'a, ()>,
 }
 
@@ -185,12 +185,13 @@ mod tests {
     use std::time::Instant;
 
     /// A gate whose words are never freed.
-    fn gate(n_workers: usize) -> (Arc<Gate>, &'static [AtomicU64]) {
+    fn gate(n_workers: usize) -> (Arc<QuiesceGate>, &'static [AtomicU64]) {
         let words: Vec<_> = (0..=n_workers).map(|i| AtomicU64::new(if i == 0 { 1 } else { IDLE })).collect();
         let words: &'static [AtomicU64] = Vec::leak(words);
         // SAFETY: atomics that are never freed.
         #[expect(unsafe_code, reason = "the promise of `new`")]
-        let gate = unsafe { Gate::new(NonNull::from(&words[0]), words[1..].iter().map(NonNull::from)) };
+        let gate =
+            unsafe { QuiesceGate::new(NonNull::from(&words[0]), words[1..].iter().map(NonNull::from)) };
         (Arc::new(gate), words)
     }
 

@@ -5,7 +5,7 @@
 //! without asynchronous blocks. Where packets arrive together, those overtake others that do not wait; what becomes of each
 //! is the same if the program keeps nothing between packets.
 
-use crate::asynchronous::{AsyncError, AsyncMode, Executor, Way, WhenFull};
+use crate::asynchronous::{AsyncError, AsyncMode, OffloadWorker, Way, WhenFull};
 use crate::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
 use crate::native::{Listener, Native};
 use target::traffic::Output;
@@ -13,21 +13,21 @@ use target::{Config, Switch};
 
 /// An executor, and what runs packets beside it.
 #[derive(Debug)]
-pub struct Awaited {
+pub struct InlineOffload {
     bursts: Bursts,
-    executor: Executor,
+    executor: OffloadWorker,
     step_budget: u32,
 }
 
-impl Awaited {
+impl InlineOffload {
     /// All asynchronous blocks of the switch's program are the executor's from now on, so many packets at a time of each.
     pub fn new(
         switch: &mut Switch<Native>,
-        mut executor: Executor,
+        mut executor: OffloadWorker,
         config: &Config,
         capacity: u32,
-    ) -> Result<Awaited, AsyncError> {
-        let worker = switch.executor.worker_mut();
+    ) -> Result<InlineOffload, AsyncError> {
+        let worker = switch.runner.worker_mut();
         for block in 0..worker.instance().pipeline().layout().asyncs.len() {
             // SAFETY: `receive` keeps the buffer of a packet that waits until the packet has ended; what never ends it
             // forgets.
@@ -37,7 +37,7 @@ impl Awaited {
             }
             worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
         }
-        Ok(Awaited { bursts: Bursts::new(config), executor, step_budget: config.load.step_budget })
+        Ok(InlineOffload { bursts: Bursts::new(config), executor, step_budget: config.load.step_budget })
     }
 
     /// Packets arrive together, each with so much room in front of it. Gives what leaves of each. Those that wait are at the
@@ -106,7 +106,7 @@ impl Awaited {
 
     /// Random numbers are those that the worker would have.
     fn serve(&mut self, switch: &mut Switch<Native>, now_ns: u64) -> usize {
-        let worker = switch.executor.worker_mut();
+        let worker = switch.runner.worker_mut();
         self.executor.worker_mut().raw_mut().random = worker.raw().random;
         let n_served = self.executor.serve(self.step_budget, now_ns);
         worker.raw_mut().random = self.executor.worker_mut().raw().random;

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 use std::sync::Arc;
 
 /// Runs the blocks of one program, and keeps what they share between packets.
-pub trait Executor {
+pub trait BlockRunner {
     /// The bytes of a packet and all that the program remembers of it.
     type Packet: Clone;
     /// Values that survive when a packet starts again.
