@@ -532,7 +532,7 @@ SD_ALWAYS_INLINE void sd_table_lookup_hash(const struct sd_worker *w, uint32_t t
         struct sd_exact_shape shape = sd_table_shape(type, key_bytes);
         uint64_t hash = sd_exact_hash(t->exact.secrets, key, key_bytes);
         uint8_t *bucket = sd_exact_home_of(&t->exact, shape, hash);
-        if (distance == SD_LOOKUP_INLINE) {
+        if (mode == SD_LOOKUP_INLINE) {
             asked->at = sd_exact_candidate(shape, bucket, hash);
         } else {
             __builtin_prefetch(bucket);
@@ -541,7 +541,7 @@ SD_ALWAYS_INLINE void sd_table_lookup_hash(const struct sd_worker *w, uint32_t t
         }
     } else if (engine == SD_STRUCTURE_LPM && sd_lpm_is_joined(type)) {
         asked->at = NULL;
-        if (distance == SD_LOOKUP_INLINE)
+        if (mode == SD_LOOKUP_INLINE)
             return;
         uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
         sd_lpm_limbs(type, key, key_bytes, limbs);

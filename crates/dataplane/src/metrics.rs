@@ -209,7 +209,9 @@ fn asyncs(text: &mut Text, report: &Report) {
         ("siding_async_sent_packets", "Packets sent to an executor.", |b| b.n_sent),
         ("siding_async_done_packets", "Packets that have come back.", |b| b.n_done + b.n_waited),
         ("siding_async_dropped_packets", "Packets dropped because too many were under way.", |b| b.n_dropped),
-        ("siding_async_abandoned_packets", "Packets that an executor has not given back in time.", |b| b.n_lost),
+        ("siding_async_abandoned_packets", "Packets that an executor has not given back in time.", |b| {
+            b.n_lost
+        }),
         ("siding_async_inline_packets", "Packets whose block the worker ran.", |b| {
             b.n_inline + b.n_no_room + b.n_full
         }),
