@@ -4,7 +4,7 @@
 //! state that the program has left. Every packet of a burst ends once: it is sent, dropped, or goes elsewhere.
 
 use crate::abi::{self, verdict};
-use crate::native::{Listener, Native};
+use crate::exec::native::{Listener, Native};
 use rustc_hash::FxHashSet;
 use std::marker::PhantomData;
 use target::traffic::{Departed, Destination, Output, Totals, reason};

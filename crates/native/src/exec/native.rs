@@ -1,15 +1,15 @@
 //! The native executor: blocks are functions of a compiled program.
 
 use crate::abi::{self, end, request};
-use crate::control::Control;
-use crate::host::read_digests;
+use crate::exec::host::read_digests;
+use crate::exec::packet::Packet;
+use crate::exec::trace::Tracing;
+use crate::exec::worker::PipelineWorker;
+use crate::instance::control::Control;
+use crate::instance::state::State;
 use crate::instance::{BurstPath, Instance, InstanceError, InstanceOptions};
-use crate::load::Pipeline;
-use crate::packet::Packet;
-use crate::state::State;
-use crate::trace::Tracing;
+use crate::toolchain::load::Pipeline;
 use crate::values::{decode_u64, encode_u64};
-use crate::worker::PipelineWorker;
 use arch::{BlockRole, FieldRole};
 use control::Schema;
 use diagnostics::Span;

@@ -4,13 +4,13 @@
 //! the same program; values are read where the layout says that variables lie.
 
 use crate::abi;
-use crate::entries::{decode_key, decode_matches};
-use crate::host::HostContext;
+use crate::abi::layout::{Layout, TraceLayout};
+use crate::abi::ops::{Ops, RawEntry};
+use crate::exec::host::HostContext;
+use crate::exec::native::NativeError;
+use crate::instance::entries::{decode_key, decode_matches};
 use crate::instance::{Instance, InstanceError};
-use crate::layout::{Layout, TraceLayout};
-use crate::load::Pipeline;
-use crate::native::NativeError;
-use crate::ops::{Ops, RawEntry};
+use crate::toolchain::load::Pipeline;
 use crate::values::decode;
 use interp::exec::{Did, Follower, LookedUp, Seen, StatementEnd, Values};
 use interp::story::HitEntry;

@@ -1,12 +1,12 @@
 //! What one thread runs packets with.
 
 use crate::abi;
-use crate::asynchronous::ChannelEnd;
-use crate::host::HostContext;
+use crate::exec::host::HostContext;
+use crate::exec::packet::Packet;
+use crate::exec::trace::Tracing;
+use crate::instance::state::State;
 use crate::instance::{Instance, Published};
-use crate::packet::Packet;
-use crate::state::State;
-use crate::trace::Tracing;
+use crate::offload::channel::ChannelEnd;
 use externs::{OpenError, Session};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -53,8 +53,8 @@ impl PipelineWorker {
         let context = NonNull::from(Box::leak(context));
         let host = Box::new(abi::Host {
             context: context.as_ptr().cast(),
-            call: Some(crate::host::call),
-            call_batch: Some(crate::host::call_batch),
+            call: Some(crate::exec::host::call),
+            call_batch: Some(crate::exec::host::call_batch),
             trace: None,
         });
         let host = NonNull::from(Box::leak(host));
@@ -126,7 +126,7 @@ impl PipelineWorker {
         // `self` mutably.
         #[expect(unsafe_code, reason = "C has a pointer to it")]
         unsafe {
-            self.host.as_mut().trace = Some(crate::trace::trace);
+            self.host.as_mut().trace = Some(crate::exec::trace::trace);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Memory for the variables of one packet.
 
-use crate::load::STATE_ALIGN_MAX;
+use crate::toolchain::load::STATE_ALIGN_MAX;
 use std::ffi::c_void;
 
 #[repr(C, align(64))]

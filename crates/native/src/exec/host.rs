@@ -1,11 +1,11 @@
 //! What compiled programs ask of us: calls of user externs and log messages, digests.
 
 use crate::abi;
-use crate::layout::{ArgLayout, CallLayout, ValueLayout};
-use crate::load::Pipeline;
-use crate::trace::Tracing;
+use crate::abi::layout::{ArgLayout, CallLayout, ValueLayout};
+use crate::exec::trace::Tracing;
+use crate::offload::watchdog::OffloadWatchdog;
+use crate::toolchain::load::Pipeline;
 use crate::values::{decode, encode};
-use crate::watchdog::OffloadWatchdog;
 use arch::{Architecture, ExternOp};
 use externs::{Batch, BatchParts, Ended, PacketPlace, PacketView, Session};
 use ir::Bits;

@@ -1,7 +1,7 @@
 //! One packet that goes from block to block.
 
 use crate::abi;
-use crate::state::State;
+use crate::instance::state::State;
 
 /// In front of the bytes, for headers that are added.
 const HEADROOM_BYTES: usize = 256;

@@ -5,11 +5,11 @@
 //! could do worse.
 
 use crate::abi;
-use crate::cache::Cached;
-use crate::layout::{
+use crate::abi::layout::{
     ActionLayout, ArgLayout, AsyncLayout, CallLayout, FieldListLayout, KeyLayout, Layout, ObjectKind,
     ObjectLayout, SlotLayout, TableLayout, TraceLayout, ValueLayout, ValueSetLayout,
 };
+use crate::toolchain::cache::Cached;
 use externs::{Bound, Signature};
 use ir::MatchKind;
 use smol_str::SmolStr;

@@ -1,13 +1,13 @@
 //! What a compiled program keeps, as the control plane writes and reads it.
 
+use crate::abi::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
+use crate::abi::ops::{Ops, RawEntry, Status};
 use crate::abi::{self, status};
-use crate::entries::{
+use crate::instance::entries::{
     decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
     encode_group, encode_key, encode_leaves, encode_matches,
 };
 use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, Published, number};
-use crate::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
-use crate::ops::{Ops, RawEntry, Status};
 use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! From a program to a pipeline: C text, compiled, loaded.
 
-use crate::compile::{CompileError, CompileOptions, compile};
-use crate::load::{LoadError, Pipeline};
+use crate::toolchain::compile::{CompileError, CompileOptions, compile};
+use crate::toolchain::load::{LoadError, Pipeline};
 use arch::{Architecture, ExternOp};
 use diagnostics::SourceMap;
 use externs::{BindError, ExternSet};

@@ -5,10 +5,10 @@
 //! worker, block by block, before the two go to their threads.
 
 use crate::abi;
+use crate::exec::worker::PipelineWorker;
 use crate::instance::Instance;
-use crate::load::{AsyncFunctions, Pipeline};
-use crate::watchdog::OffloadWatchdog;
-use crate::worker::PipelineWorker;
+use crate::offload::watchdog::OffloadWatchdog;
+use crate::toolchain::load::{AsyncFunctions, Pipeline};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
@@ -200,7 +200,7 @@ impl OffloadWorker {
     /// How many packets' calls of its extern are made together, of a block where that can be ([`AsyncLayout::batched_call`])
     /// and whose extern takes several at once; [`BATCH_MAX`] where nothing else is said, 1 for one after the other.
     ///
-    /// [`AsyncLayout::batched_call`]: crate::layout::AsyncLayout::batched_call
+    /// [`AsyncLayout::batched_call`]: crate::abi::layout::AsyncLayout::batched_call
     pub fn set_batch(&mut self, block: usize, n_calls: u32) {
         let pipeline = Arc::clone(self.instance().pipeline());
         let call = pipeline.layout().asyncs.get(block).and_then(|block| block.batched_call);

@@ -2,9 +2,9 @@
 //!
 //! Compiled with the compiler and the flags that programs are compiled with, and kept in the same cache.
 
-use crate::cache::Cache;
-use crate::compile::{self, CompileError, CompileOptions};
-use crate::compiler::Compiler;
+use crate::toolchain::cache::Cache;
+use crate::toolchain::compile::{self, CompileError, CompileOptions};
+use crate::toolchain::compiler::Compiler;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! From C text to a shared object.
 
-use crate::cache::{CONTROL, Cache, CacheOptions, Cached, HEADERS, Key, OBJECT, SOURCE, WorkDir};
-use crate::compiler::{Compiler, CompilerError};
+use crate::toolchain::cache::{CONTROL, Cache, CacheOptions, Cached, HEADERS, Key, OBJECT, SOURCE, WorkDir};
+use crate::toolchain::compiler::{Compiler, CompilerError};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

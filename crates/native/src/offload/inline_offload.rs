@@ -5,9 +5,9 @@
 //! without asynchronous blocks. Where packets arrive together, those overtake others that do not wait; what becomes of each
 //! is the same if the program keeps nothing between packets.
 
-use crate::asynchronous::{AsyncError, AsyncMode, OffloadWorker, Way, WhenFull};
-use crate::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
-use crate::native::{Listener, Native};
+use crate::exec::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
+use crate::exec::native::{Listener, Native};
+use crate::offload::channel::{AsyncError, AsyncMode, OffloadWorker, Way, WhenFull};
 use target::traffic::Output;
 use target::{Config, Switch};
 

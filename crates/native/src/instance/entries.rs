@@ -1,8 +1,8 @@
 //! Entries as the control plane writes them, and as C has them.
 
+use crate::abi::layout::{KeyLayout, TableLayout, ValueLayout};
+use crate::abi::ops::{RawChoice, RawEntry};
 use crate::abi::{self, entry};
-use crate::layout::{KeyLayout, TableLayout, ValueLayout};
-use crate::ops::{RawChoice, RawEntry};
 use crate::values::{decode, encode};
 use ir::{Action, Bits, Match, MatchKind};
 use target::store::{EntryAction, Group, Matches, NewEntry, OneShot, StoredAction, Weighted};

@@ -1,6 +1,6 @@
 //! The native executor keeps what its instance keeps: everything is passed on to the control plane's side of it.
 
-use crate::native::Native;
+use crate::exec::native::Native;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use target::store::{Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry};
 use target::{EntryHandle, EntryRef, Store, TableError};

@@ -1,12 +1,18 @@
 //! A compiled program's tables and objects, shared by its workers and its control plane.
 
+pub(crate) mod control;
+pub(crate) mod entries;
+pub(crate) mod extern_library;
+pub(crate) mod quiesce;
+pub(crate) mod state;
+
 use crate::abi;
-use crate::layout::Layout;
-use crate::load::Pipeline;
-use crate::ops::Ops;
-use crate::quiesce::{Closed, Inside, QuiesceGate};
-use crate::watchdog::{self, OffloadWatchdog};
-use crate::worker::PipelineWorker;
+use crate::abi::layout::Layout;
+use crate::abi::ops::Ops;
+use crate::exec::worker::PipelineWorker;
+use crate::instance::quiesce::{Closed, Inside, QuiesceGate};
+use crate::offload::watchdog::{self, OffloadWatchdog};
+use crate::toolchain::load::Pipeline;
 use ir::lookup::index;
 use ir::{ObjectId, Program};
 use std::collections::{BTreeMap, BTreeSet};

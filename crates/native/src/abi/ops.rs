@@ -3,9 +3,9 @@
 //! Every method wants that nobody else writes; who has an [`Ops`] has the control plane's turn
 //! ([`ControlGuard`](crate::instance::ControlGuard)). Methods that do not say otherwise want that no worker is within a burst, too.
 
+use crate::abi::layout::Layout;
 use crate::abi::{self, status};
-use crate::layout::Layout;
-use crate::load::Functions;
+use crate::toolchain::load::Functions;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
