@@ -87,7 +87,7 @@ fn what_people_ask() {
     let early = client.ask(json!({ "request": "wait_ready", "timeout_ms": 10 }));
     assert_eq!(early["error"]["kind"], "timeout");
     assert_eq!(client.ask(json!({ "request": "show", "what": "tables" }))["error"]["kind"], "refused");
-    client.get(json!({ "request": "replace", "program": "examples/router.p4" }));
+    client.get(json!({ "request": "replace", "program": "examples/01-router/router.p4" }));
     client.get(json!({ "request": "wait_ready", "timeout_ms": 10 }));
     client.get(json!({ "request": "commands", "text":
         "add next_hops meta.next_hop:1 forward(port:1, source:0x020000000001, destination:0x0200000000aa)
@@ -138,7 +138,9 @@ fn what_people_ask() {
 
     let counters = client.get(json!({ "request": "show", "what": "counters", "name": "Router.received" }));
     assert_eq!(counters[0]["index"], 0);
-    client.get(json!({ "request": "replace", "program": "examples/router.p4", "keep_entries": true }));
+    client.get(
+        json!({ "request": "replace", "program": "examples/01-router/router.p4", "keep_entries": true }),
+    );
     let entries = client.get(json!({ "request": "show", "what": "entries" }));
     assert_eq!(entries.as_array().unwrap().len(), 2);
     for what in ["drops", "workers", "pre", "registers", "program"] {
@@ -236,7 +238,7 @@ fn metrics_are_served() {
     wires[0].send(&[0; 60]);
     until("a packet", || switch.report().unwrap().n_received == 1);
     let mut client = Client::new(&server);
-    client.get(json!({ "request": "replace", "program": "examples/router.p4" }));
+    client.get(json!({ "request": "replace", "program": "examples/01-router/router.p4" }));
     client.get(json!({ "request": "commands",
         "text": "add routes headers.ipv4.destination:0x0a000000/8 set_next_hop(next_hop:1)" }));
     let answer = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -22,7 +22,7 @@ fn frame(port: u8, n: u16) -> Vec<u8> {
 
 /// The example with another policy.
 fn switch(policy: &str, dir: &tempfile::TempDir) -> Arc<Switch> {
-    let text = std::fs::read_to_string(root().join("examples/slow_work.p4")).unwrap();
+    let text = std::fs::read_to_string(root().join("examples/03-slow-work/slow_work.p4")).unwrap();
     let changed = text
         .replace("@async(capacity = 500)", &format!("@async(capacity = {CAPACITY}, full = \"{policy}\")"));
     assert_ne!(text, changed);

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-const L2_SWITCH: &str = "examples/l2_switch.p4";
-const ROUTER: &str = "examples/router.p4";
+const L2_SWITCH: &str = "examples/02-l2-switch/l2_switch.p4";
+const ROUTER: &str = "examples/01-router/router.p4";
 
 /// A switch in the lab's namespace, with a port for each host.
 fn switch(lab: &Lab, n_hosts: u32, options: Options, program: &str) -> Arc<Switch> {

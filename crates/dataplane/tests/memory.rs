@@ -9,7 +9,7 @@ use control::{
 };
 use dataplane::{Options, PortSpec, Switch, SwitchError, reason};
 
-const L2_SWITCH: &str = "examples/l2_switch.p4";
+const L2_SWITCH: &str = "examples/02-l2-switch/l2_switch.p4";
 
 /// To a station, from a station.
 fn frame(to: u8, from: u8, n: u16) -> Vec<u8> {
@@ -185,7 +185,7 @@ fn asynchronous_blocks_are_run_elsewhere() {
     for mode in [AsyncMode::Inline, AsyncMode::Wait, AsyncMode::Suspend, AsyncMode::Auto] {
         let options = Options { async_mode: Some(mode), n_workers: 2, ..Options::default() };
         let (switch, wires) = with_wires(options, 3);
-        switch.replace(compile("examples/slow_work.p4")).unwrap();
+        switch.replace(compile("examples/03-slow-work/slow_work.p4")).unwrap();
         configure(
             &switch,
             "add WorkIngress.stations destination:0x020000000001 forward(port:1)
@@ -255,7 +255,7 @@ fn packets_of_a_flow_stay_in_order() {
         ..Options::default()
     };
     let (switch, wires) = with_wires(options, 3);
-    switch.replace(compile("examples/slow_work.p4")).unwrap();
+    switch.replace(compile("examples/03-slow-work/slow_work.p4")).unwrap();
     configure(
         &switch,
         "add WorkIngress.stations destination:0x020000000001 forward(port:2)

@@ -15,7 +15,7 @@ use packet_io::{LinkState, PacketReader};
 use std::path::Path;
 use std::sync::Arc;
 
-const TUNNEL: &str = "examples/tunnel/tunnel.p4";
+const TUNNEL: &str = "examples/05-tunnel/tunnel.p4";
 const N_BYTES: usize = 4 << 20;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_ESP: u8 = 50;

@@ -61,7 +61,7 @@ struct Tree {
 impl State for Tree {
     fn open(option: Option<&str>) -> Result<Tree, String> {
         let path = option.ok_or(
-            "it needs the file of its model: `--extern-option tree_classify=FILE`, see docs/externs.md",
+            "it needs the file of its model: `--extern-option tree_classify=FILE`, see docs/how-to/externs.md",
         )?;
         let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
         Tree::parse(&text).map_err(|error| format!("{path}: {error}"))

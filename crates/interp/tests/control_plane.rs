@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The router of `examples/`.
 fn router() -> InterpretedDevice {
-    load("examples/router.p4")
+    load("examples/01-router/router.p4")
 }
 
 fn load(program: &str) -> InterpretedDevice {

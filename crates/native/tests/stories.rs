@@ -28,7 +28,10 @@ fn cases() -> Vec<Case> {
     let all = only.is_some() || env::var("STORIES").is_ok_and(|wanted| wanted == "all");
     let dirs: Vec<PathBuf> = dirs().into_iter().filter(|dir| is_wanted(dir)).collect();
     let programs = dirs.iter().step_by(if all { 1 } else { EVERY }).flat_map(|dir| cases_in(dir));
-    let examples = files(&root().join("examples"), "stf");
+    let folders = std::fs::read_dir(root().join("examples")).unwrap().map(|folder| folder.unwrap().path());
+    let mut examples: Vec<PathBuf> =
+        folders.filter(|path| path.is_dir()).flat_map(|folder| files(&folder, "stf")).collect();
+    examples.sort();
     let examples = examples.into_iter().filter(|script| is_wanted(script));
     let examples = examples.map(|script| load(&script.with_extension("p4"), vec![script.clone()]));
     programs.chain(examples).collect()

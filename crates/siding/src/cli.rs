@@ -201,7 +201,7 @@ pub struct SwitchArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Externs")]
 pub struct ExternArgs {
-    /// A library of extern functions and methods (repeatable); docs/externs.md says how to write one
+    /// A library of extern functions and methods (repeatable); docs/how-to/externs.md says how to write one
     #[arg(long = "extern", value_name = "FILE.so")]
     pub libraries: Vec<PathBuf>,
     /// What an extern is opened with, such as the file of its model (repeatable)

@@ -56,7 +56,7 @@ fn emit_c(workshop: &Workshop, program: &str) -> Vec<u8> {
 fn the_c_of_the_router_is_as_reviewed() {
     let output = Command::new(env!("CARGO_BIN_EXE_siding"))
         .args(["build", "--emit", "c", "-o", "-", "router.p4"])
-        .current_dir(root().join("examples"))
+        .current_dir(root().join("examples/01-router"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -76,7 +76,7 @@ fn the_c_of_the_router_is_as_reviewed() {
 #[test]
 fn the_same_program_gives_the_same_c() {
     let workshop = Workshop::new();
-    let mut programs = vec![example("router.p4"), example("l2_switch.p4")];
+    let mut programs = vec![example("01-router/router.p4"), example("02-l2-switch/l2_switch.p4")];
     let mut dirs: Vec<PathBuf> = std::fs::read_dir(root().join("tests/programs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -95,7 +95,7 @@ fn the_same_program_gives_the_same_c() {
 #[test]
 fn archives_have_everything_in_them() {
     let workshop = Workshop::new();
-    let router = example("router.p4");
+    let router = example("01-router/router.p4");
     let args = ["build", "-O0", "--json", "--p4runtime-files", "info.json", &router];
     let output = workshop.siding(&args);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -138,7 +138,7 @@ fn failures_have_their_exit_codes() {
     let workshop = Workshop::new();
     std::fs::write(workshop.path("bad.p4"), "const bit<8> x = ;\n").unwrap();
     std::fs::write(workshop.path("not_a_compiler"), "").unwrap();
-    let router = example("router.p4");
+    let router = example("01-router/router.p4");
     let cases: &[(&[&str], i32, &str)] = &[
         (&["build", "bad.p4"], 3, "error[P0"),
         (&["build", "none.p4"], 4, "cannot read none.p4"),
@@ -174,7 +174,7 @@ fn failures_have_their_exit_codes() {
 #[test]
 fn compilers_are_chosen_by_option_before_variable() {
     let workshop = Workshop::new();
-    let l2_switch = example("l2_switch.p4");
+    let l2_switch = example("02-l2-switch/l2_switch.p4");
     let args = ["build", "-O0", "--emit", "so", &l2_switch];
     let output = workshop.siding_with(&args, &[("CC", "no-such-compiler")]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
@@ -187,7 +187,7 @@ fn compilers_are_chosen_by_option_before_variable() {
 #[test]
 fn compiled_code_tells_the_same_story() {
     let workshop = Workshop::new();
-    let (program, script) = (example("router.p4"), example("router.stf"));
+    let (program, script) = (example("01-router/router.p4"), example("01-router/router.stf"));
     let told = |backend: &[&str]| {
         let args = [&["run", "--Wdisable"], backend, &[program.as_str(), script.as_str()]].concat();
         let output = workshop.siding(&args);
@@ -204,7 +204,7 @@ fn compiled_code_tells_the_same_story() {
 #[test]
 fn engines_do_the_same() {
     let workshop = Workshop::new();
-    let (router, script) = (example("router.p4"), example("router.stf"));
+    let (router, script) = (example("01-router/router.p4"), example("01-router/router.stf"));
     for backend in ["native", "both"] {
         let output = workshop.siding(&["run", "--quiet", "-O0", "--backend", backend, &router, &script]);
         assert!(output.status.success(), "{backend}: {}{}", text(&output.stdout), text(&output.stderr));
@@ -233,8 +233,8 @@ fn captures_give_the_same_totals_on_all_engines() {
         capture.extend(packet);
     }
     std::fs::write(workshop.path("in.pcap"), capture).unwrap();
-    let router = example("router.p4");
-    let entries = example("router_entries.txtpb");
+    let router = example("01-router/router.p4");
+    let entries = example("01-router/entries.txtpb");
     let mut totals = Vec::new();
     for backend in ["interp", "native", "both", "auto"] {
         let args = [

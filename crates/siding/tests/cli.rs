@@ -208,7 +208,7 @@ fn formatting() {
 #[test]
 fn p4info_in_all_forms() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let router = examples.join("router.p4").to_string_lossy().into_owned();
+    let router = examples.join("01-router/router.p4").to_string_lossy().into_owned();
     let d = dir(&[("bad.p4", BAD)]);
     let run = siding(d.path(), &["p4info", &router]);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -40,8 +40,10 @@ fn seeds() -> Vec<String> {
     let mut seeds: Vec<String> = std::fs::read_dir(examples)
         .unwrap()
         .flatten()
-        .filter_map(|e| std::fs::read_to_string(e.path()).ok())
+        .flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten())
+        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
         .collect();
+    assert!(seeds.len() > 20, "the examples were not found");
     seeds.sort();
     for page in PAGES {
         for role in ["error", "fixed"] {

@@ -115,10 +115,11 @@ fn a_switch_between_captures() {
     capture(&dir.path().join("a_in.pcap"), &[ROUTED, LOST, ROUTED]);
     capture(&dir.path().join("b_in.pcap"), &[]);
     let [a, b] = [format!("0@{}", name("a")), format!("1@file:{}", name("b"))];
-    let entries = "examples/router_entries.txtpb";
-    let args = ["--use-files", "0", "-i", &a, "--entries", entries, "--", "-i", &b, "examples/router.p4"];
+    let entries = "examples/01-router/entries.txtpb";
+    let args =
+        ["--use-files", "0", "-i", &a, "--entries", entries, "--", "-i", &b, "examples/01-router/router.p4"];
     let (running, ready) = Running::start(dir.path(), &args);
-    assert_eq!((&ready["ports"], &ready["program"]), (&json!(2), &json!("examples/router.p4")));
+    assert_eq!((&ready["ports"], &ready["program"]), (&json!(2), &json!("examples/01-router/router.p4")));
     running.text(&["wait-ready"]);
     let begin = Instant::now();
     while running.json(&["show", "totals"])["received"] != 3 {
@@ -142,7 +143,7 @@ fn a_switch_between_captures() {
     running.fails(&["add", "route", "1", "drop()"], 2, "did you mean `routes`");
     running.fails(&["replace", "tests/none.p4"], 4, "none.p4");
     running.fails(&["trace", "--match", "ip"], 2, "==");
-    running.text(&["replace", "examples/router.p4", "--keep-entries"]);
+    running.text(&["replace", "examples/01-router/router.p4", "--keep-entries"]);
     assert_eq!(running.json(&["show", "entries"]).as_array().unwrap().len(), 3);
     running.text(&["mc-group", "1", "0", "1"]);
     assert_eq!(running.json(&["show", "pre"])[0]["replicas"][1]["port"], "1");
@@ -184,7 +185,7 @@ fn what_is_wrong_is_named() {
         (&["-i", "0@nosuchinterface"], 4, "nosuchinterface"),
         (&["--cores", "100000"], 2, "core 100000"),
         (&["--metrics-addr", "everywhere"], 2, "off"),
-        (&["--no-p4", "examples/router.p4"], 2, "--no-p4"),
+        (&["--no-p4", "examples/01-router/router.p4"], 2, "--no-p4"),
         (&[broken.as_str()], 3, "broken.p4"),
     ] {
         let output = siding().args(common).args(args).output().unwrap();

@@ -240,7 +240,7 @@ fn readers_need_no_lock() {
 #[test]
 fn examples_are_explained_and_simulated() {
     let of = |name: &str| {
-        let path = format!("examples/stateful/{name}.p4");
+        let path = format!("examples/07-stateful-actions/{name}.p4");
         let value = json(&sim(&[&path, "-n", "20000", "--json"]));
         let actions = value["program"]["actions"].as_array().unwrap().clone();
         let text = sim(&[&path, "--explain"]);
@@ -296,7 +296,7 @@ fn examples_are_explained_and_simulated() {
         )
     );
     // Nothing else lies there.
-    let n_programs = std::fs::read_dir(repository().join("examples/stateful"))
+    let n_programs = std::fs::read_dir(repository().join("examples/07-stateful-actions"))
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|suffix| suffix == "p4"))
         .count();
@@ -345,7 +345,11 @@ fn ways_that_exclude_each_other_do_not_add_up() {
 #[test]
 fn tables_that_packets_add_to_are_state() {
     let of = |more: &[&str]| {
-        let args: Vec<&str> = ["examples/connections_pna.p4", "--json"].iter().chain(more).copied().collect();
+        let args: Vec<&str> = ["examples/09-pna-connections/connections_pna.p4", "--json"]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
         json(&sim(&args))
     };
     let explained = of(&["--explain"]);
@@ -432,8 +436,15 @@ fn traffic_says_which_headers_are_there() {
     file[at] = 0x86;
     let trace = dir.path().join("t.pcap");
     std::fs::write(&trace, file).unwrap();
-    let args =
-        ["examples/stateful/token_bucket.p4", "--mix", "program", "--policy", "none", "--json", "--trace"];
+    let args = [
+        "examples/07-stateful-actions/token_bucket.p4",
+        "--mix",
+        "program",
+        "--policy",
+        "none",
+        "--json",
+        "--trace",
+    ];
     let value = json(&sim(&[args.as_slice(), &[trace.to_str().unwrap()]].concat()));
     let expected = serde_json::json!([
         { "cycles": 5, "lock_cycles": 5, "weight": 0.75 },
@@ -445,7 +456,7 @@ fn traffic_says_which_headers_are_there() {
 /// A decision about the state is part of the action, whichever way it goes; what only one way does is not.
 #[test]
 fn a_packet_that_codel_keeps_is_quicker_than_one_that_it_drops() {
-    let value = json(&sim(&["examples/stateful/codel.p4", "--explain", "--json"]));
+    let value = json(&sim(&["examples/07-stateful-actions/codel.p4", "--explain", "--json"]));
     let paths = value["actions"][0]["paths"].as_array().unwrap();
     let number = |path: &serde_json::Value, name: &str| path[name].as_u64().unwrap();
     let cycles: Vec<(u64, u64)> =
@@ -461,7 +472,7 @@ fn costs_can_be_edited() {
     assert!(table.contains("multiply = 3"), "{table}");
     let path = dir.path().join("costs");
     std::fs::write(&path, table.replace("multiply = 3", "multiply = 9")).unwrap();
-    let program = "examples/stateful/red.p4";
+    let program = "examples/07-stateful-actions/red.p4";
     let value = json(&sim(&[program, "--explain", "--json", "--costs", path.to_str().unwrap()]));
     assert_eq!(value["actions"][0]["cycles"], 10);
 }

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Profile {
     /// Half of the packets full, most of the others minimal, as on a link between providers. The mean is 10.26
     /// chunks of 80 bytes: what the published curves for a link of that kind follow from (see
-    /// `docs/stateful-actions.md`).
+    /// `docs/how-to/stateful-actions.md`).
     Backbone,
     /// Mostly short packets, as between caches and web servers.
     DataCentre,

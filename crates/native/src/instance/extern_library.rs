@@ -13,7 +13,7 @@ pub enum ExternLibraryError {
     #[error("`{}` is no shared object that can be loaded here: {source}", path.display())]
     CannotLoad { path: PathBuf, source: libloading::Error },
     #[error(
-        "`{}` is no library of externs: it does not export `siding_extern_library`; see docs/externs.md",
+        "`{}` is no library of externs: it does not export `siding_extern_library`; see docs/how-to/externs.md",
         path.display()
     )]
     NoTable { path: PathBuf },

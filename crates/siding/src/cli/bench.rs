@@ -119,7 +119,7 @@ pub struct BenchAsyncArgs {
     /// What a real extern does at an executor, beside its library alone; takes two cores
     #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
     pub with_extern: Option<AsyncExternArg>,
-    /// Another extern of that name beside it, such as that of examples/cryptodev
+    /// Another extern of that name beside it, such as that of examples/06-crypto-device
     #[arg(long = "library", value_name = "FILE.so", requires = "with_extern")]
     pub other_extern: Option<PathBuf>,
     #[command(flatten)]

@@ -213,13 +213,13 @@ impl Process {
             Exit::Environment
         };
         let scratch = ScratchDir::new().map_err(environment)?;
-        example.write_to(&scratch.path).map_err(environment)?;
+        let original = example.write_to(&scratch.path).map_err(environment)?;
         let script = scratch.path.join("one.stf");
         std::fs::write(&script, SCRIPT).map_err(environment)?;
         let siding = std::env::current_exe().map_err(environment)?;
         let flags = cc_flags(&args.cc);
         // The same program under another name is another one for the cache.
-        let program = |n: usize| scratch.path.join(format!("{n}_{}", example.name));
+        let program = |n: usize| original.with_file_name(format!("{n}_{}", example.name));
         let run = |backend: &str, n: usize| -> Result<Duration, Exit> {
             std::fs::write(program(n), example.text).map_err(environment)?;
             let mut command = Command::new(&siding);

@@ -17,11 +17,11 @@ pub struct Example<'t> {
 }
 
 pub const L2_SWITCH: Example<'static> =
-    Example { name: "l2_switch.p4", text: include_str!("../../../../examples/l2_switch.p4") };
+    Example { name: "l2_switch.p4", text: include_str!("../../../../examples/02-l2-switch/l2_switch.p4") };
 pub const ROUTER: Example<'static> =
-    Example { name: "router.p4", text: include_str!("../../../../examples/router.p4") };
+    Example { name: "router.p4", text: include_str!("../../../../examples/01-router/router.p4") };
 
-const HEADERS: &str = "include/headers.p4";
+const HEADERS: &str = "../include/headers.p4";
 const HEADERS_TEXT: &str = include_str!("../../../../examples/include/headers.p4");
 
 impl Example<'_> {
@@ -44,11 +44,13 @@ impl Example<'_> {
         })
     }
 
-    /// As files in a directory; gives the path of the program.
+    /// Writes the program and what it includes below `dir`; returns the path of the program.
     pub fn write_to(&self, dir: &Path) -> io::Result<PathBuf> {
+        let program_dir = dir.join("program");
+        std::fs::create_dir_all(&program_dir)?;
         std::fs::create_dir_all(dir.join("include"))?;
-        std::fs::write(dir.join(HEADERS), HEADERS_TEXT)?;
-        let path = dir.join(self.name);
+        std::fs::write(program_dir.join(HEADERS), HEADERS_TEXT)?;
+        let path = program_dir.join(self.name);
         std::fs::write(&path, self.text)?;
         Ok(path)
     }

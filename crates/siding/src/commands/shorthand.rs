@@ -171,7 +171,8 @@ mod tests {
     use super::*;
 
     fn schema() -> Schema {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/router.p4");
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/01-router/router.p4");
         let source = siding::read_source(&path).unwrap_or_else(|e| panic!("{e}"));
         let mut checked = driver::check(&source, &siding::FileLoader::default(), &siding::Options::default());
         let plane = driver::control_plane(&mut checked, None).unwrap_or_else(|| panic!("no control plane"));

@@ -61,7 +61,7 @@ impl Bench {
 }
 
 fn example(name: &str) -> String {
-    format!("{ROOT}/examples/extern/{name}")
+    format!("{ROOT}/examples/04-own-extern/{name}")
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn libraries_that_cannot_be_used_are_refused() {
         (
             "int nothing;\n".to_owned(),
             "error: `DIR/library.so` is no library of externs: it does not export `siding_extern_library`; \
-             see docs/externs.md\n",
+             see docs/how-to/externs.md\n",
         ),
         (
             "#include <stdint.h>\nconst struct { uint32_t version; } siding_extern_library = { 77 };\n"
@@ -227,7 +227,7 @@ fn a_tree_comes_from_a_file() {
     assert_eq!(
         said(&[]),
         "error: the extern `tree_classify` cannot be used: it needs the file of its model: \
-         `--extern-option tree_classify=FILE`, see docs/externs.md"
+         `--extern-option tree_classify=FILE`, see docs/how-to/externs.md"
     );
     let err = said(&["--extern-option", "tree_classify=nothing.json"]);
     assert!(err.contains("cannot read nothing.json: "), "{err}");
