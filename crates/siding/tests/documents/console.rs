@@ -42,12 +42,12 @@ fn steps(text: &str, is_net: bool) -> Vec<Step> {
     steps
 }
 
-/// Without times and without spaces at the end.
+/// Without times; a run of spaces is one.
 fn plain(line: &str) -> String {
-    let line = line.trim_end();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.rsplit_once(" in ") {
         Some((before, time)) if time.ends_with(" s") => format!("{before} in T s"),
-        _ => line.to_owned(),
+        _ => line,
     }
 }
 
