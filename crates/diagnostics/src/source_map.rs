@@ -1,5 +1,6 @@
 //! Files, macro expansions and the global position space they share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A half-open range `lo..hi` of global byte positions.
@@ -137,6 +138,8 @@ pub struct SourceMap {
     files: Vec<SourceFile>,
     expansions: Vec<Expansion>,
     macro_names: Vec<String>,
+    /// String literals that the preprocessor has changed, by the ends of their spans.
+    literals: BTreeMap<(u32, u32), Arc<str>>,
     /// Order of allocation: starts of files and runs of expansions, ascending.
     next: u32,
 }
@@ -153,7 +156,13 @@ impl SourceMap {
 
     pub fn new() -> SourceMap {
         // Position 0 is reserved for `Span::NONE`.
-        SourceMap { files: Vec::new(), expansions: Vec::new(), macro_names: Vec::new(), next: 1 }
+        SourceMap {
+            files: Vec::new(),
+            expansions: Vec::new(),
+            macro_names: Vec::new(),
+            literals: BTreeMap::new(),
+            next: 1,
+        }
     }
 
     /// Registers a file. `None` when the position space is exhausted.
@@ -228,6 +237,19 @@ impl SourceMap {
     /// Records `#line`: the line that starts at `offset` of `file` claims to be `line` of `name`.
     pub fn add_line_directive(&mut self, file: FileId, offset: u32, line: u32, name: Option<Arc<str>>) {
         self.files[file.0 as usize].line_directives.push((offset, line, name));
+    }
+
+    /// Records the text, with quotes, of a string literal that is not what the file has at its span.
+    pub fn add_literal(&mut self, span: Span, text: impl Into<Arc<str>>) {
+        self.literals.insert((span.lo, span.hi), text.into());
+    }
+
+    /// The text, with quotes, of the string literal at `span`, after preprocessing.
+    pub fn literal(&self, span: Span) -> &str {
+        match self.literals.get(&(span.lo, span.hi)) {
+            Some(text) => text,
+            None => self.text(span),
+        }
     }
 
     fn file_at(&self, pos: u32) -> Option<FileId> {

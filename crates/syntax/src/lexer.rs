@@ -29,8 +29,9 @@ pub enum RawKind {
     Hash,
     /// `##`
     HashHash,
-    /// A comment or string that runs to the end of the text (a string in a directive: of the line).
+    /// A comment that runs to the end of the text.
     UnterminatedComment,
+    /// A string that runs to the end of the text, or of the line, as [`Quotes`] has it.
     UnterminatedString,
 }
 
@@ -65,13 +66,24 @@ impl RawToken {
     }
 }
 
+/// How quotes are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quotes {
+    /// A string may extend over several lines, as P4 has it (section 6.4.3.3).
+    ManyLines,
+    /// A string that is still open at the end of its line ends there. The C preprocessor reads strings this way.
+    OneLine,
+    /// The text of a string that began on an earlier line, as the C preprocessor reads it: like `OneLine`, `'` is a
+    /// quote, too, and letters and dots that follow a digit belong to the number.
+    Inside,
+}
+
 /// The lexer: an iterator, cheap to copy for looking ahead.
 #[derive(Clone)]
 pub struct Lexer<'a> {
     text: &'a str,
     pos: usize,
-    /// Inside a directive strings end with the line.
-    pub in_directive: bool,
+    pub quotes: Quotes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +123,7 @@ impl<'a> Lexer<'a> {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        Lexer { text: &text[..end], pos: 0, in_directive: false }
+        Lexer { text: &text[..end], pos: 0, quotes: Quotes::ManyLines }
     }
 
     /// Byte offset of the next raw token.
@@ -161,9 +173,9 @@ impl<'a> Lexer<'a> {
                     self.next();
                 }
                 b'"' => {
-                    let in_directive = std::mem::replace(&mut self.in_directive, true);
+                    let quotes = std::mem::replace(&mut self.quotes, Quotes::OneLine);
                     self.next();
-                    self.in_directive = in_directive;
+                    self.quotes = quotes;
                 }
                 _ => self.pos += 1,
             }
@@ -231,7 +243,12 @@ impl<'a> Lexer<'a> {
                     self.pos += 1;
                     return RawKind::Token(TokenKind::Str);
                 }
-                b'\n' if self.in_directive => return RawKind::UnterminatedString,
+                b'\n' if self.quotes != Quotes::ManyLines => {
+                    if bytes[self.pos - 1] == b'\r' {
+                        self.pos -= 1;
+                    }
+                    return RawKind::UnterminatedString;
+                }
                 b'\\' => {
                     // The character after it may be longer than a byte, but none of its bytes is special.
                     self.pos += self.splice_len(self.pos).max(1);
@@ -243,6 +260,47 @@ impl<'a> Lexer<'a> {
             }
         }
         RawKind::UnterminatedString
+    }
+
+    /// A character constant of C, which ends with its line at the latest.
+    fn character_constant(&mut self) -> RawKind {
+        let bytes = self.text.as_bytes();
+        self.pos += 1;
+        while let Some(&b) = bytes.get(self.pos) {
+            match b {
+                b'\'' => {
+                    self.pos += 1;
+                    break;
+                }
+                b'\n' => break,
+                b'\r' if bytes.get(self.pos + 1) == Some(&b'\n') => break,
+                b'\\' => {
+                    let splice = self.splice_len(self.pos);
+                    self.pos += splice.max(1);
+                    if splice == 0 && matches!(bytes.get(self.pos), Some(b'\'' | b'\\')) {
+                        self.pos += 1;
+                    }
+                }
+                _ => self.pos += 1,
+            }
+        }
+        RawKind::Token(TokenKind::Unknown)
+    }
+
+    /// A preprocessing number of C: digits, letters, dots, and signs after an exponent's letter.
+    fn preprocessing_number(&mut self) -> RawKind {
+        let bytes = self.text.as_bytes();
+        let lo = self.pos;
+        while let Some(&b) = bytes.get(self.pos) {
+            let sign = matches!(b, b'+' | b'-')
+                && self.pos > lo
+                && matches!(bytes[self.pos - 1], b'e' | b'E' | b'p' | b'P');
+            if !(is_word(b) || b == b'.' || sign) {
+                break;
+            }
+            self.pos += 1;
+        }
+        RawKind::Number
     }
 
     /// Characters that begin no token; a run of non-ASCII characters is one.
@@ -262,6 +320,8 @@ impl<'a> Lexer<'a> {
             (b'/', b'/') => return self.line_comment(),
             (b'/', b'*') => return self.block_comment(),
             (b'"', _) => return self.string(),
+            (b'\'', _) if self.quotes == Quotes::Inside => return self.character_constant(),
+            (b'.', b'0'..=b'9') if self.quotes == Quotes::Inside => return self.preprocessing_number(),
             (b'#', next) => {
                 self.pos += if next == b'#' { 2 } else { 1 };
                 return if next == b'#' { RawKind::HashHash } else { RawKind::Hash };
@@ -330,6 +390,7 @@ impl Iterator for Lexer<'_> {
                 self.pos += 1;
                 RawKind::Newline
             }
+            Class::Digit if self.quotes == Quotes::Inside => self.preprocessing_number(),
             Class::Digit => {
                 spliced = self.take_word();
                 let raw = RawToken { kind: RawKind::Number, lo: lo as u32, hi: self.pos as u32, spliced };
@@ -460,7 +521,7 @@ fn punctuation(b0: u8, b1: u8, b2: u8, b3: u8) -> Option<(TokenKind, usize)> {
     })
 }
 
-fn remove_splices(text: &str) -> String {
+pub(crate) fn remove_splices(text: &str) -> String {
     text.replace("\\\r\n", "").replace("\\\n", "")
 }
 

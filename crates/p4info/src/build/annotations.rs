@@ -194,7 +194,7 @@ fn text(a: &Annotation, sources: &SourceMap) -> String {
 fn token(t: &AnnotationToken, sources: &SourceMap) -> String {
     match t.kind {
         Kind::Str => {
-            let source = sources.text(t.span);
+            let source = sources.literal(t.span);
             match source.starts_with('"') && source.ends_with('"') && source.len() >= 2 {
                 true => source.to_string(),
                 false => format!("\"{}\"", t.text.replace('\\', "\\\\").replace('"', "\\\"")),

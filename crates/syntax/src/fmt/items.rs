@@ -1,7 +1,7 @@
 //! The pieces that formatting moves about: tokens, comments, and lines that must stay whole.
 
 use crate::codes;
-use crate::lexer::{Lexer, RawKind, RawToken, lexical_error};
+use crate::lexer::{Lexer, Quotes, RawKind, RawToken, lexical_error};
 use crate::limits::{SYNTAX_ERRORS_MAX, TOKENS_MAX};
 use crate::preprocessor::Annotation;
 use crate::token::TokenKind;
@@ -90,7 +90,7 @@ pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Dia
             }
             RawKind::LineComment => ItemKind::LineComment,
             RawKind::BlockComment => ItemKind::BlockComment,
-            RawKind::Hash if at_line_start => {
+            RawKind::Hash | RawKind::HashHash if at_line_start => {
                 hi = directive_end(&mut lexer, &raw, &mut errors);
                 ItemKind::Directive
             }
@@ -175,7 +175,7 @@ fn report(kind: RawKind, spelling: &str, lo: u32, hi: u32, errors: &mut Vec<Diag
 /// Reads to the end of a directive and gives the offset behind its last character.
 fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic>) -> usize {
     let text = lexer.text();
-    lexer.in_directive = true;
+    lexer.quotes = Quotes::OneLine;
     let mut words = Vec::new();
     let mut hi = hash.hi;
     loop {
@@ -203,7 +203,7 @@ fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic
             None => lexer.seek(here),
         }
     }
-    lexer.in_directive = false;
+    lexer.quotes = Quotes::ManyLines;
     with_guard(text, hi.max(hash.hi as usize))
 }
 

@@ -1,7 +1,7 @@
 //! Directives: the lines that begin with `#`.
 
 use super::{Condition, Preprocessor, Source, Tok};
-use crate::lexer::{self, RawKind, RawToken};
+use crate::lexer::{self, Lexer, Quotes, RawKind, RawToken};
 use crate::token::TokenKind;
 use crate::{IncludeKind, codes, limits};
 use diagnostics::{Diagnostic, Span};
@@ -90,16 +90,27 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Obeys the directive that begins with `hash`, including the end of its line.
+    /// Obeys the directive that begins with `hash`, including the end of its line. `##` begins none.
     pub(super) fn directive(&mut self, src: &mut Source, hash: &RawToken) {
-        let hash = src.raw_span(hash);
-        src.lexer.in_directive = true;
+        let span = src.raw_span(hash);
+        src.lexer.quotes = Quotes::OneLine;
         let mut line = Line { src, ended: false };
-        if let Some(name) = self.line_tok(&mut line) {
-            self.named_directive(&mut line, hash, &name);
+        if hash.kind == RawKind::HashHash {
+            self.unknown_directive(span, "#", span);
+        } else if let Some(name) = self.line_tok(&mut line) {
+            self.named_directive(&mut line, span, &name);
         }
         while self.line_tok(&mut line).is_some() {}
-        src.lexer.in_directive = false;
+    }
+
+    /// Warns of a line that begins with `#` and `name`, which is no directive. p4c, too, lets such lines pass.
+    fn unknown_directive(&mut self, line: Span, name: &str, name_span: Span) {
+        let message = format!("`#{name}` is not a preprocessor directive");
+        let d = Diagnostic::new(&codes::UNKNOWN_DIRECTIVE, line, message).label("the line is ignored");
+        self.report(match DIRECTIVES.iter().find(|d| is_close(d, name)) {
+            Some(meant) => d.fix(format!("did you mean `#{meant}`?"), name_span, *meant),
+            None => d,
+        });
     }
 
     fn named_directive(&mut self, line: &mut Line, hash: Span, name: &Tok) {
@@ -147,19 +158,7 @@ impl Preprocessor<'_> {
                 }
             }
             "ident" | "sccs" => {}
-            other => {
-                // p4c, too, lets such lines pass.
-                let mut d = Diagnostic::new(
-                    &codes::UNKNOWN_DIRECTIVE,
-                    span,
-                    format!("`#{other}` is not a preprocessor directive"),
-                )
-                .label("the line is ignored");
-                if let Some(meant) = DIRECTIVES.iter().find(|d| is_close(d, other)) {
-                    d = d.fix(format!("did you mean `#{meant}`?"), name.span, *meant);
-                }
-                self.report(d);
-            }
+            other => self.unknown_directive(span, other, name.span),
         }
     }
 
@@ -282,7 +281,7 @@ impl Preprocessor<'_> {
         let mut nested = 0usize;
         loop {
             // At the start of a line. What is skipped needs no message.
-            line.src.lexer.in_directive = true;
+            line.src.lexer.quotes = Quotes::OneLine;
             let Some(hash) = first_of_line(line.src) else {
                 line.ended = true;
                 return;
@@ -334,6 +333,14 @@ impl Preprocessor<'_> {
     fn include(&mut self, line: &mut Line, span: Span) {
         let Some((name, kind, at)) = self.include_name(line, span) else { return };
         self.finish_line(line, "include");
+        if let Some(open) = &self.open {
+            let begins = open.begins_at();
+            self.report(
+                Diagnostic::new(&codes::INCLUDE_SYNTAX, span, "`#include` inside a string")
+                    .also(begins, "the string begins here"),
+            );
+            return;
+        }
         if let Some(call) = self.collecting {
             self.report(
                 Diagnostic::new(&codes::INCLUDE_SYNTAX, span, "`#include` inside the arguments of a macro")
@@ -433,6 +440,19 @@ impl Preprocessor<'_> {
         let d = Diagnostic::new(&codes::INCLUDE_SYNTAX, place, "`#include` needs a file name");
         self.report(d.help("write `#include <core.p4>` or `#include \"file.p4\"`"));
         None
+    }
+}
+
+/// True when what follows a `#` makes it a directive. `#pragma` is none inside a string: the C preprocessor leaves it.
+pub(super) fn is_directive(after_hash: &Lexer) -> bool {
+    let mut rest = after_hash.clone().skip_while(|r| r.is_trivia() && r.kind != RawKind::Newline);
+    match rest.next() {
+        None => true,
+        Some(r) if r.kind == RawKind::Newline => true,
+        Some(r) => {
+            let name = r.spelling(after_hash.text());
+            name != "pragma" && (DIRECTIVES.contains(&&*name) || matches!(&*name, "ident" | "sccs"))
+        }
     }
 }
 

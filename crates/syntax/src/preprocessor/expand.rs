@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use std::collections::VecDeque;
 
 /// Long spellings that `#` and `##` make count as several tokens against the limit.
-const BYTES_PER_TOKEN: usize = 16;
+pub(super) const BYTES_PER_TOKEN: usize = 16;
 
 /// Tokens that wait to be looked at again; `active` is the macro they came from.
 struct Frame {
@@ -25,11 +25,20 @@ struct Input<'s, 'a> {
     source: Option<&'s mut Source<'a>>,
     /// A frame ended since the last token.
     fresh: bool,
+    /// A macro that expanded to nothing since the last token had white space before it.
+    space: bool,
 }
 
 impl Preprocessor<'_> {
-    /// Expands the macro that `tok`, just read from `src`, names.
-    pub(super) fn expand_in_source(&mut self, tok: Tok, index: usize, src: &mut Source, out: &mut Vec<Tok>) {
+    /// Expands the macro that `tok`, just read from `src`, names. True if the next token of the file has white space
+    /// before it on account of a macro that expanded to nothing.
+    pub(super) fn expand_in_source(
+        &mut self,
+        tok: Tok,
+        index: usize,
+        src: &mut Source,
+        out: &mut Vec<Tok>,
+    ) -> bool {
         // The common case without detours: `W` in `bit<W>`, whose body is one token that names no macro.
         let m = self.macros.at(index);
         if let (None, None, [only]) = (&m.params, m.builtin, &*m.body)
@@ -41,23 +50,28 @@ impl Preprocessor<'_> {
             (t.space, t.fresh) = (tok.space, true);
             self.spend(1, tok.span);
             out.push(t);
-            return;
+            return false;
         }
         let frame = Frame { toks: VecDeque::from([tok]), active: None };
-        let mut input = Input { frames: vec![frame], source: Some(src), fresh: false };
+        let mut input = Input { frames: vec![frame], source: Some(src), fresh: false, space: false };
         self.expand(&mut input, false, out);
+        input.space
     }
 
     /// Expands all macros in a list of tokens. In a condition the operand of `defined` is left alone.
     pub(super) fn expand_list(&mut self, toks: Vec<Tok>, in_condition: bool) -> Vec<Tok> {
         let mut out = Vec::with_capacity(toks.len());
-        let mut input =
-            Input { frames: vec![Frame { toks: toks.into(), active: None }], source: None, fresh: false };
+        let mut input = Input {
+            frames: vec![Frame { toks: toks.into(), active: None }],
+            source: None,
+            fresh: false,
+            space: false,
+        };
         self.expand(&mut input, in_condition, &mut out);
         out
     }
 
-    fn spend(&mut self, n: usize, at: Span) {
+    pub(super) fn spend(&mut self, n: usize, at: Span) {
         match self.expansion_budget.checked_sub(n) {
             Some(left) => self.expansion_budget = left,
             None => {
@@ -100,6 +114,7 @@ impl Preprocessor<'_> {
         self.drop_ended(input);
         let mut tok = input.frames.last_mut()?.toks.pop_front()?;
         tok.fresh |= std::mem::take(&mut input.fresh);
+        tok.space |= std::mem::take(&mut input.space);
         Some(tok)
     }
 
@@ -110,6 +125,7 @@ impl Preprocessor<'_> {
         }
         let mut tok = self.next_from_source(input.source.as_deref_mut()?)?;
         tok.fresh |= std::mem::take(&mut input.fresh);
+        tok.space |= std::mem::take(&mut input.space);
         Some(tok)
     }
 
@@ -181,8 +197,8 @@ impl Preprocessor<'_> {
             self.spend(toks.len() + 1, tok.span);
             let mut toks = VecDeque::from(toks);
             match toks.front_mut() {
-                Some(first) => (first.space, first.fresh) = (tok.space, true),
-                None => input.fresh = true,
+                Some(first) => (first.space, first.fresh) = (first.space || tok.space, true),
+                None => (input.fresh, input.space) = (true, input.space || tok.space),
             }
             self.macros.at_mut(index).n_active += 1;
             input.frames.push(Frame { toks, active: Some(index) });
@@ -222,7 +238,13 @@ impl Preprocessor<'_> {
             (m.params.as_ref().map_or(0, Vec::len), m.variadic)
         };
         let outer = self.collecting.replace(name.span);
-        let open = self.next_input(input);
+        let open = loop {
+            // Inside a string comments are tokens.
+            match self.next_input(input) {
+                Some(t) if matches!(t.kind, RawKind::LineComment | RawKind::BlockComment) => {}
+                t => break t,
+            }
+        };
         let mut args: Vec<Vec<Tok>> = vec![Vec::new()];
         let mut depth = 0usize;
         let mut close = None;
@@ -285,7 +307,8 @@ impl Preprocessor<'_> {
         Some((args, close))
     }
 
-    /// The body with arguments put in, `#` and `##` done; not yet looked through for further macros.
+    /// The body with arguments put in, `#` and `##` done; not yet looked through for further macros. Its first token
+    /// has white space before it only if that of the macro's name is not all.
     fn substitute(&mut self, index: usize, body: &[BodyTok], args: &[Vec<Tok>], call: Span) -> Vec<Tok> {
         let name = self.macro_name_id(index);
         let mut expanded: Vec<Option<Vec<Tok>>> = vec![None; args.len()];
@@ -334,7 +357,10 @@ impl Preprocessor<'_> {
                     self.spend(toks.len(), call);
                     match toks.first_mut() {
                         Some(first) => (first.space, first.fresh) = (b.tok.space, true),
-                        None => toks.push(Tok::new(RawKind::Space, b.tok.span, SmolStr::default())),
+                        None => toks.push(Tok {
+                            space: b.tok.space,
+                            ..Tok::new(RawKind::Space, b.tok.span, SmolStr::default())
+                        }),
                     }
                     fresh = true;
                     if gnu_comma {
@@ -350,7 +376,14 @@ impl Preprocessor<'_> {
             }
             out.append(&mut piece);
         }
-        out.retain(|t| t.kind != RawKind::Space);
+        // The white space before an operand without tokens goes to the next token. That before the first token is the
+        // macro name's, unless such an operand stands before it.
+        let mut space = None;
+        out.retain_mut(|t| {
+            let before = space.replace(t.kind == RawKind::Space && (t.space || space == Some(true)));
+            t.space = t.space && before.is_some() || before == Some(true);
+            t.kind != RawKind::Space
+        });
         out
     }
 
@@ -381,15 +414,8 @@ impl Preprocessor<'_> {
         }
         // Like cpp in assembler mode: when the result is several tokens, they stand side by side.
         for (i, r) in raws.iter().enumerate() {
-            let word = match r.kind {
-                RawKind::Token(k) if k.is_keyword() => "",
-                RawKind::Token(TokenKind::Ident | TokenKind::Int | TokenKind::Str | TokenKind::Unknown)
-                | RawKind::Number
-                | RawKind::UnterminatedString => r.text(&text),
-                _ => "",
-            };
             let span = if i == 0 { left.span } else { right.span };
-            let mut t = Tok::new(r.kind, span, word.into());
+            let mut t = Tok::from_raw(r, &text, span);
             if i == 0 {
                 (t.space, t.fresh) = (left.space, left.fresh);
             }

@@ -14,15 +14,17 @@ mod condition;
 mod directive;
 mod expand;
 mod macros;
+mod open_text;
 mod print;
 
 pub use print::print_preprocessed;
 
-use crate::lexer::{self, Lexer, RawKind, RawToken};
+use crate::lexer::{self, Lexer, Quotes, RawKind, RawToken};
 use crate::token::{Token, TokenKind};
 use crate::{Loader, MacroOption, Options, codes, limits};
 use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use macros::MacroTable;
+use open_text::OpenText;
 use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -55,6 +57,7 @@ pub fn preprocess(
         in_pragma: false,
         annotation: Annotation::None,
         collecting: None,
+        open: None,
         once: FxHashSet::default(),
     };
     let main = p.add_file(name, text, None, false);
@@ -86,7 +89,8 @@ fn command_line_directive(option: &MacroOption) -> String {
 /// A token on its way through the preprocessor.
 #[derive(Clone, Debug)]
 struct Tok {
-    /// `Token`, `Number`, `Hash`, `HashHash`, `UnterminatedString`; `Space` for an empty operand of `##`.
+    /// `Token`, `Number`, `Hash`, `HashHash`, `UnterminatedString`; `Space` for an empty operand of `##`; comments
+    /// inside open text.
     kind: RawKind,
     span: Span,
     /// The spelling (strings with their quotes); empty for keywords and punctuation.
@@ -102,6 +106,24 @@ struct Tok {
 impl Tok {
     fn new(kind: RawKind, span: Span, text: SmolStr) -> Tok {
         Tok { kind, span, text, space: false, fresh: false, painted: false }
+    }
+
+    fn from_raw(raw: &RawToken, text: &str, span: Span) -> Tok {
+        let spelling = match raw.kind {
+            RawKind::Token(TokenKind::Ident | TokenKind::Int | TokenKind::Str | TokenKind::Unknown)
+            | RawKind::Number
+            | RawKind::LineComment
+            | RawKind::BlockComment
+            | RawKind::UnterminatedString => SmolStr::new(raw.spelling(text)),
+            RawKind::Token(_)
+            | RawKind::Space
+            | RawKind::Newline
+            | RawKind::Splice
+            | RawKind::Hash
+            | RawKind::HashHash
+            | RawKind::UnterminatedComment => SmolStr::default(),
+        };
+        Tok::new(raw.kind, span, spelling)
     }
 
     fn spelling(&self) -> &str {
@@ -144,6 +166,15 @@ struct Source<'a> {
     depth: usize,
     /// Only white space and comments so far on this line.
     at_line_start: bool,
+    /// The token read last is the first of its line.
+    begins_line: bool,
+    /// Offset of the first token of the line, or of an earlier one if macro arguments reach over the line.
+    line_begin: u32,
+    /// Line breaks that comments behind `line_begin` have written.
+    n_breaks_written: usize,
+    /// If the token read last begins its line: the text from the beginning of the line before to this token, and how
+    /// many of its line breaks are written.
+    line_gap: (std::ops::Range<u32>, usize),
     conditions: Vec<Condition>,
     /// The name that `__FILE__` gives; `#line` changes it.
     presumed: Arc<str>,
@@ -154,18 +185,28 @@ impl Source<'_> {
         Span::new(self.start + lo, self.start + hi)
     }
 
+    /// Notes that a token was read, and whether it opens a line of the output if it opens one of the file.
+    fn token_read(&mut self, raw: &RawToken, outside_arguments: bool) {
+        self.begins_line = self.at_line_start && outside_arguments;
+        self.at_line_start = false;
+        if self.begins_line {
+            self.line_gap = (self.line_begin..raw.lo, std::mem::take(&mut self.n_breaks_written));
+            self.line_begin = raw.lo;
+        }
+    }
+
+    /// Notes that a comment writes its line breaks, save those that a backslash removes.
+    fn comment_written(&mut self, raw: &RawToken) {
+        let text = lexer::remove_splices(raw.text(self.lexer.text()));
+        self.n_breaks_written += text.bytes().filter(|b| *b == b'\n').count();
+    }
+
     fn raw_span(&self, raw: &RawToken) -> Span {
         self.span(raw.lo, raw.hi)
     }
 
     fn tok(&self, raw: &RawToken, space: bool) -> Tok {
-        let text = match raw.kind {
-            RawKind::Token(TokenKind::Ident | TokenKind::Int | TokenKind::Str | TokenKind::Unknown)
-            | RawKind::Number
-            | RawKind::UnterminatedString => SmolStr::new(raw.spelling(self.lexer.text())),
-            _ => SmolStr::default(),
-        };
-        Tok { kind: raw.kind, span: self.raw_span(raw), text, space, fresh: false, painted: false }
+        Tok { space, ..Tok::from_raw(raw, self.lexer.text(), self.raw_span(raw)) }
     }
 }
 
@@ -213,6 +254,8 @@ struct Preprocessor<'a> {
     annotation: Annotation,
     /// The macro use whose arguments are being read.
     collecting: Option<Span>,
+    /// A string or comment that began on an earlier line and has not ended yet.
+    open: Option<OpenText>,
     /// Files with `#pragma once`.
     once: FxHashSet<String>,
 }
@@ -259,19 +302,32 @@ impl Preprocessor<'_> {
             start,
             depth,
             at_line_start: true,
+            begins_line: false,
+            line_begin: 0,
+            n_breaks_written: 0,
+            line_gap: (0..0, 0),
             conditions: Vec::new(),
             presumed: self.sources.file(file).name.as_str().into(),
         };
-        let mut fresh = true;
+        let (mut fresh, mut space) = (true, false);
         let mut expanded = Vec::new();
         while let Some(mut tok) = self.next_from_source(&mut src) {
-            tok.fresh |= fresh;
-            fresh = false;
+            tok.fresh |= std::mem::take(&mut fresh);
+            tok.space |= std::mem::take(&mut space);
+            if self.open.is_some() && src.begins_line {
+                self.begin_line_of_open_text(&src, &mut tok);
+            }
             match tok.word().and_then(|w| self.macros.get(w)) {
                 None => self.emit(tok),
                 Some(m) => {
-                    self.expand_in_source(tok, m, &mut src, &mut expanded);
-                    expanded.drain(..).for_each(|t| self.emit(t));
+                    let at = tok.span;
+                    space = self.expand_in_source(tok, m, &mut src, &mut expanded);
+                    for t in expanded.drain(..) {
+                        if self.open.is_some() {
+                            self.spend(t.spelling().len() / expand::BYTES_PER_TOKEN, at);
+                        }
+                        self.emit(t);
+                    }
                     fresh = true;
                 }
             }
@@ -279,6 +335,7 @@ impl Preprocessor<'_> {
                 self.too_many_tokens();
             }
         }
+        self.close_open_text();
         self.end_pragma(src.span(text.len() as u32, text.len() as u32));
         if !self.stopped {
             for c in &src.conditions {
@@ -308,29 +365,43 @@ impl Preprocessor<'_> {
     fn next_from_source(&mut self, src: &mut Source) -> Option<Tok> {
         let mut space = false;
         while !self.stopped {
+            src.lexer.quotes = match (&self.open, self.collecting) {
+                (Some(_), _) => Quotes::Inside,
+                (None, Some(_)) => Quotes::ManyLines,
+                (None, None) => Quotes::OneLine,
+            };
             let raw = src.lexer.next()?;
             match raw.kind {
+                RawKind::LineComment | RawKind::BlockComment if self.open.is_some() => {
+                    src.token_read(&raw, self.collecting.is_none());
+                    src.comment_written(&raw);
+                    let mut tok = src.tok(&raw, space);
+                    if raw.kind == RawKind::LineComment && self.collecting.is_some() {
+                        tok.text = format!("/*{}*/", &tok.text[2..]).into();
+                    }
+                    return Some(tok);
+                }
                 RawKind::Space | RawKind::LineComment => space = true,
                 RawKind::Splice => {}
                 RawKind::Newline => {
                     space = true;
                     src.at_line_start = true;
-                    if self.in_pragma && self.collecting.is_none() {
+                    if self.ends_pragma() {
                         self.end_pragma(src.raw_span(&raw));
                     }
                 }
                 RawKind::BlockComment => {
                     space = true;
-                    // As in p4c a comment over several lines ends the line of a pragma.
-                    if self.in_pragma
-                        && self.collecting.is_none()
-                        && raw.text(src.lexer.text()).contains('\n')
-                    {
-                        self.end_pragma(src.raw_span(&raw));
+                    if self.collecting.is_none() && raw.text(src.lexer.text()).contains('\n') {
+                        src.comment_written(&raw);
+                        // As in p4c a comment over several lines ends the line of a pragma.
+                        if self.ends_pragma() {
+                            self.end_pragma(src.raw_span(&raw));
+                        }
                     }
                 }
                 RawKind::UnterminatedComment => self.report_lexical(raw.kind, "", src.raw_span(&raw)),
-                RawKind::Hash if src.at_line_start => {
+                RawKind::Hash | RawKind::HashHash if self.is_hash_line(src, &raw) => {
                     self.directive(src, &raw);
                     space = true;
                     src.at_line_start = true;
@@ -340,7 +411,7 @@ impl Preprocessor<'_> {
                 | RawKind::Hash
                 | RawKind::HashHash
                 | RawKind::UnterminatedString => {
-                    src.at_line_start = false;
+                    src.token_read(&raw, self.collecting.is_none());
                     return Some(src.tok(&raw, space));
                 }
             }
@@ -348,16 +419,29 @@ impl Preprocessor<'_> {
         None
     }
 
+    /// True when the `#` or `##` just read begins a line that is obeyed or ignored. Inside a string, a line without a
+    /// directive is text.
+    fn is_hash_line(&self, src: &Source, raw: &RawToken) -> bool {
+        let is_hash = raw.kind == RawKind::Hash;
+        src.at_line_start
+            && match (&self.open, self.collecting) {
+                (Some(_), _) => is_hash && directive::is_directive(&src.lexer),
+                (None, Some(_)) => is_hash,
+                (None, None) => true,
+            }
+    }
+
     /// Hands a finished token to the parser.
     fn emit(&mut self, tok: Tok) {
+        if self.open.is_some() {
+            return self.emit_open_text(&tok);
+        }
         let joined = !(tok.space || tok.fresh && self.would_merge(&tok));
         let kind = match tok.kind {
-            RawKind::Token(TokenKind::Unknown)
-            | RawKind::Hash
-            | RawKind::HashHash
-            | RawKind::UnterminatedString => {
+            RawKind::UnterminatedString => return self.open_string(&tok, joined),
+            RawKind::Token(TokenKind::Unknown) | RawKind::Hash | RawKind::HashHash => {
                 let free = matches!(self.annotation, Annotation::Body(_)) || self.in_pragma;
-                if !free || tok.kind == RawKind::UnterminatedString {
+                if !free {
                     self.report_lexical(tok.kind, tok.spelling(), tok.span);
                 }
                 let text = SmolStr::new(tok.spelling());
@@ -414,6 +498,11 @@ impl Preprocessor<'_> {
                 }
             }
         }
+    }
+
+    /// True when the end of a line is the end of a pragma.
+    fn ends_pragma(&self) -> bool {
+        self.in_pragma && self.collecting.is_none() && self.open.is_none()
     }
 
     fn end_pragma(&mut self, at: Span) {
