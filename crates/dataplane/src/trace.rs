@@ -6,14 +6,14 @@
 
 use crate::keep::copy;
 use crate::switch::{Switch, SwitchError, lock};
-use interp::story::{Story, What};
-use interp::{InterpretedDevice, LoadError, StoryBuilder};
+use interp::{InterpretedDevice, LoadError};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 use target::PortState;
+use trace::{Story, StoryBuilder, What};
 
 /// Copies that wait for the interpreter; those that find no room have no story.
 const N_COPIES_MAX: usize = 1024;

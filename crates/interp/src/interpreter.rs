@@ -5,7 +5,6 @@ use crate::externs::objects::{Count, OutOfRange};
 use crate::externs::{Externs, ObjectState, selector_hash};
 use crate::load::{Executable, LoadError, SlotRange};
 use crate::meter::MeterRates;
-use crate::story::{Event, Observer};
 use crate::table::{EntryHandle, EntryRef, Group, Matches, NewEntry, TableError, Tables};
 use arch::{BlockRole, FieldRole, ParamRole};
 use control::Schema;
@@ -14,6 +13,7 @@ use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::{DirectCells, StoredEntry};
 use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent};
+use trace::{Event, Observer};
 
 /// Runs blocks instruction by instruction.
 pub struct Interpreter {

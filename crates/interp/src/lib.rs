@@ -8,8 +8,8 @@
 //! - [`Interpreter`]: all of that for one program, the [`BlockRunner`](target::BlockRunner) of a [`Switch`]; what is not
 //!   execution (traffic, the control plane's view) is in crate `target`;
 //! - [`InterpretedDevice`]: such a switch with its control plane;
-//! - [`Follower`]: makes the same events of what another executor does;
-//! - [`Observer`]: hears of every step; [`Story`] writes them down for people and programs.
+//! - [`Follower`]: makes the same events of what traced native code does;
+//! - [`Observer`]: hears of every step (crate `trace`).
 //!
 //! Invariants: the same packets, times and writes give the same results, always. Nothing here panics or
 //! recurses per packet, whatever the program, the packets and the entries; what never ends is ended by a step
@@ -24,7 +24,6 @@ pub mod externs;
 mod interpreter;
 pub mod load;
 pub mod meter;
-pub mod story;
 pub mod table;
 
 pub use exec::{
@@ -32,6 +31,6 @@ pub use exec::{
 };
 pub use interpreter::{InterpretedDevice, Interpreter, Switch, interpreter, switch};
 pub use load::{Executable, ExternArg, ExternCall, LoadError, Slot, SlotRange};
-pub use story::{Event, Observer, Silent, Story, StoryBuilder};
 pub use table::{EntryHandle, EntryRef, Tables};
 pub use target::traffic;
+pub use trace::{Event, Observer, Silent};

@@ -7,12 +7,11 @@
 //! - `departs 0102 ...`: what the deparser wrote, and the payload.
 
 use interp::load::{Config, Leaf};
-use interp::{
-    BlockEnd, Executable, Machine, NoExterns, PacketState, Silent, Slot, StopReason, StoryBuilder, Tables,
-};
+use interp::{BlockEnd, Executable, Machine, NoExterns, PacketState, Silent, Slot, StopReason, Tables};
 use ir::{Bits, BlockId, Program};
 use std::collections::BTreeMap;
 use std::path::Path;
+use trace::StoryBuilder;
 
 struct Case {
     exe: Executable,

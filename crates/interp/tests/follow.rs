@@ -1,12 +1,13 @@
 //! What another executor does is told as it did it, also where the program would have done something else.
 
 use diagnostics::Span;
-use interp::exec::{Did, LookedUp, Seen, StatementEnd, Values};
-use interp::story::HitEntry;
-use interp::{BlockEnd, Event, Executable, Follower, Observer, Slot, StopReason};
+use interp::{BlockEnd, Executable, Follower};
 use ir::lookup::id_at;
 use ir::{Bits, Match};
 use std::sync::Arc;
+use trace::{
+    Did, Event, Follow, HitEntry, LookedUp, Observer, Seen, Slot, StatementEnd, StopReason, Values, Variables,
+};
 
 const PROGRAM: &str = "architecture v1model
 errors NoError, PacketTooShort
@@ -47,8 +48,8 @@ impl Values for All {
 struct Heard(Vec<String>);
 
 impl Observer for Heard {
-    fn event(&mut self, exe: &Executable, _: Span, event: Event<'_>) {
-        let name = |slot| exe.slot_info(slot).map(|info| info.name).unwrap_or_default();
+    fn event(&mut self, variables: &Variables, _: Span, event: Event<'_>) {
+        let name = |slot| variables.slot_info(slot).map(|info| info.name).unwrap_or_default();
         self.0.push(match event {
             Event::Changed { slot, old, new } => format!("{}: {old} to {new}", name(slot)),
             Event::Extracted { header, frame, .. } => {
@@ -133,7 +134,7 @@ fn a_table_tells_what_it_found() {
     let mut follower = follower(TABLE);
     struct Last(String);
     impl Observer for Last {
-        fn event(&mut self, _: &Executable, _: Span, event: Event<'_>) {
+        fn event(&mut self, _: &Variables, _: Span, event: Event<'_>) {
             self.0 = format!("{event:?}");
         }
     }

@@ -1,8 +1,9 @@
 //! Whatever the program, and whatever the packet: no panic, no endless run.
 
 use interp::load::{Config, LoadError};
-use interp::{Executable, Machine, NoExterns, PacketState, Silent, StoryBuilder, Tables};
+use interp::{Executable, Machine, NoExterns, PacketState, Silent, Tables};
 use proptest::prelude::*;
+use trace::{LayoutError, StoryBuilder};
 
 const ERRORS: &str = "errors NoError, PacketTooShort, NoMatch, StackOutOfBounds, HeaderTooShort\n";
 
@@ -18,7 +19,10 @@ fn programs_that_cannot_be_run_are_refused() {
     let refused = |text: String| load(&text).err();
     let malformed = |why| Some(LoadError::Malformed(why));
     let own = "struct s {\n    inner: s\n}\nvar x: s in pipeline Metadata\n";
-    assert_eq!(refused(format!("{own}{}", graph("return"))), malformed("a struct contains itself"));
+    assert_eq!(
+        refused(format!("{own}{}", graph("return"))),
+        Some(LayoutError::Malformed("a struct contains itself").into())
+    );
     assert_eq!(refused(graph("goto n9")), malformed("an unknown node"));
     assert_eq!(refused(graph("reject")), malformed("a parser without a place for its error"));
     let x = "var x: bit<8> in pipeline Metadata\n";
@@ -27,7 +31,7 @@ fn programs_that_cannot_be_run_are_refused() {
         malformed("a header that is none")
     );
     let huge = "struct s {\n    a: array<array<bit<8>, 65536>, 65536>\n}\nvar x: s in pipeline Metadata\n";
-    assert_eq!(refused(format!("{huge}{}", graph("return"))), Some(LoadError::TooLarge));
+    assert_eq!(refused(format!("{huge}{}", graph("return"))), Some(LayoutError::TooLarge.into()));
     let deep = format!("{}bit<8>{}", "array<".repeat(2000), ", 1>".repeat(2000));
     assert!(load(&format!("var x: {deep} in pipeline Metadata\n{}", graph("return"))).is_ok());
 }
@@ -71,6 +75,6 @@ proptest! {
             prop_assert_eq!(state.departing(), told.departing());
         }
         let story = story_builder.finish();
-        prop_assert!(!interp::story::render(&story).is_empty());
+        prop_assert!(!trace::render(&story).is_empty());
     }
 }

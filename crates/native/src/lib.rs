@@ -6,7 +6,7 @@
 //! - `instance`: tables and objects of a pipeline ([`Instance`]); [`Control`] writes and reads them;
 //!   [`load_extern_library`] adds users' externs;
 //! - `exec`: a [`PipelineWorker`] runs packets, [`Bursts`] is its fast path, [`Native`] the block runner of a
-//!   [`target::Device`] (see [`native_device`]); `exec::trace` makes [`Event`](interp::Event)s of traced code;
+//!   [`target::Device`] (see [`native_device`]); `exec::trace` makes [`Event`](::trace::Event)s of traced code;
 //! - `offload`: asynchronous blocks on other threads.
 //!
 //! Invariants: a shared object is only used when its ABI version and size are ours, and stays loaded as long as

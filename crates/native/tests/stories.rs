@@ -9,8 +9,8 @@ mod scripts;
 use common::TestDir;
 use control::Schema;
 use diagnostics::SourceMap;
-use interp::{Event, Executable, Observer, Story, StoryBuilder};
-use native::{BuildOptions, Observing, Trace, build, native_device};
+use interp::Follower;
+use native::{BuildOptions, Native, Observing, Trace, build, native_device};
 use scripts::{Case, cases_in, dirs, files, load, root};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{env, fs};
 use target::{BlockRunner, Config, Device, Store};
+use trace::{Event, Observer, Story, StoryBuilder, Variables};
 
 /// Of the programs under `tests/programs`; more take too long for every day.
 const EVERY: usize = 6;
@@ -48,9 +49,9 @@ struct Stories<'s> {
 struct Shared<'s>(Rc<RefCell<Stories<'s>>>);
 
 impl Observer for Shared<'_> {
-    fn event(&mut self, exe: &Executable, span: diagnostics::Span, event: Event<'_>) {
+    fn event(&mut self, variables: &Variables, span: diagnostics::Span, event: Event<'_>) {
         if let Some(story_builder) = &mut self.0.borrow_mut().current {
-            story_builder.event(exe, span, event);
+            story_builder.event(variables, span, event);
         }
     }
 }
@@ -125,8 +126,15 @@ fn of_one_packet(dir: &TestDir, name: &str, middle: &str) -> [Story; 2] {
     let pipeline = build(&runnable.program, &sources, &telling(dir)).unwrap();
     let mut found = StoryBuilder::new(Some(&sources));
     let mut device = native_device(pipeline, runnable.program.clone(), schema(), Config::default()).unwrap();
+    follow(&mut device);
     device.switch.inject(1, &[7, 8], &mut Observing(&mut found));
     [expected.finish(), found.finish()]
+}
+
+fn follow(device: &mut Device<Native>) {
+    let program = Arc::clone(device.switch.runner.program());
+    let follower = Follower::of_program(program, Config::default().load).unwrap();
+    device.switch.runner.follow(Box::new(follower)).unwrap();
 }
 
 /// Steps are counted otherwise in compiled code, see LIMITATIONS.md.
@@ -201,6 +209,7 @@ fn compiled(case: &Case, script: &Path, pipeline: &Arc<native::Pipeline>) -> Vec
     let schema = Schema::new(&case.runnable.control_plane.p4info).unwrap();
     let program = case.runnable.program.clone();
     let mut device = native_device(Arc::clone(pipeline), program, schema, Config::default()).unwrap();
+    follow(&mut device);
     tell(case, script, &mut device, |device, observer, run| {
         run(&mut stf::Driven { device, observer: &mut Observing(observer) });
     })

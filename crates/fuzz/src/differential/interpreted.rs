@@ -2,10 +2,11 @@
 
 use super::on_device::{OnDevice, Quiet};
 use super::{Compiled, Subject, SubjectKind};
-use interp::{Interpreter, Observer, Silent};
+use interp::Interpreter;
 use ir::passes;
 use std::sync::Arc;
 use target::Config;
+use trace::{Observer, Silent};
 
 /// The program as it was elaborated: what all others are held against.
 pub const ELABORATED: SubjectKind = SubjectKind { name: "elaborated", make: |c| interpreter(c, &c.program) };

@@ -7,61 +7,16 @@
 use super::watch::Watch;
 use super::{BlockEnd, Frame};
 use crate::externs::Externs;
-use crate::load::{Executable, ExternArg, ExternCall, ExtractCode, Instr, Slot, SlotRange};
-use crate::story::{Event, HitEntry, LookupOutcome, Observer, ParserOp};
+use crate::load::{
+    Config, Executable, ExternArg, ExternCall, ExtractCode, Instr, LoadError, Slot, SlotRange,
+};
 use diagnostics::Span;
-use ir::{Bits, BlockId, MatchKind, ProcedureId};
+use ir::{Bits, BlockId, MatchKind, ProcedureId, Program};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The variables of the executor that is followed, as they are now.
-pub trait Values {
-    /// `slot` is part of a variable that blocks share, or of one of the block that runs.
-    fn value(&self, slot: Slot) -> Bits;
-}
-
-/// The packet under way.
-#[derive(Clone, Copy)]
-pub struct Seen<'a> {
-    pub bytes: &'a [u8],
-    /// How far the parser has read.
-    pub cursor_bits: u64,
-    pub values: &'a dyn Values,
-}
-
-/// What has been done at a place of the program (`rt/worker/sd_trace.h` says the same of compiled code).
-#[derive(Clone, Debug)]
-pub enum Did {
-    /// A node begins.
-    Begin,
-    /// A statement is done.
-    Statement(StatementEnd),
-    /// A terminator has chosen: a condition, the number of a case (`u64::MAX`: none), the value that a switch is on
-    /// (of more than 64 bits the number of its case), an error code or 0.
-    Choose(u64),
-    /// A procedure begins; without a place of its own the action of the last lookup.
-    Call(ProcedureId),
-}
-
-/// How the block goes on after a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatementEnd {
-    Next,
-    Stop,
-    /// An extern that nobody supplies.
-    NotSupplied,
-}
-
-/// What a table has found.
-#[derive(Clone, Debug)]
-pub struct LookedUp<'a> {
-    /// Of the keys that are matched; selector keys are left out.
-    pub keys: &'a [Bits],
-    pub hit: Option<HitEntry<'a>>,
-    /// Index in the table's actions; `None` when nothing runs.
-    pub action: Option<u32>,
-    pub member: Option<u32>,
-}
+use trace::{
+    Did, Event, Follow, LookedUp, LookupOutcome, Observer, ParserOp, Seen, StatementEnd, Values, Variables,
+};
 
 /// Makes [events](Event) of what another executor does.
 pub struct Follower {
@@ -93,6 +48,11 @@ impl Now<'_, '_> {
 }
 
 impl Follower {
+    /// Loads the program that the other runs, too; `config` is that of the other.
+    pub fn of_program(program: Arc<Program>, config: Config) -> Result<Follower, LoadError> {
+        Ok(Follower::new(Arc::new(Executable::new(program, config)?)))
+    }
+
     pub fn new(exe: Arc<Executable>) -> Follower {
         Follower {
             frame: Frame { slots: exe.initial().to_vec() },
@@ -104,13 +64,18 @@ impl Follower {
             exe,
         }
     }
+}
 
-    pub fn executable(&self) -> &Arc<Executable> {
-        &self.exe
+impl Follow for Follower {
+    fn variables(&self) -> &Arc<Variables> {
+        &self.exe.variables
     }
 
-    /// A block begins; what blocks share is as `seen` says.
-    pub fn begin_block(&mut self, block: BlockId, values: &dyn Values, observer: &mut (dyn Observer + '_)) {
+    fn n_points(&self) -> usize {
+        self.exe.n_points()
+    }
+
+    fn begin_block(&mut self, block: BlockId, values: &dyn Values, observer: &mut (dyn Observer + '_)) {
         let exe = &*self.exe;
         observer.event(exe, exe.program.blocks[block].span, Event::BlockEntered { block });
         self.calls.clear();
@@ -123,15 +88,14 @@ impl Follower {
         }
     }
 
-    pub fn end_block(&mut self, block: BlockId, end: &BlockEnd, observer: &mut (dyn Observer + '_)) {
+    fn end_block(&mut self, block: BlockId, end: &BlockEnd, observer: &mut (dyn Observer + '_)) {
         if let BlockEnd::Stopped(reason) = end {
             observer.event(&self.exe, self.last, Event::Stopped { reason });
         }
         observer.event(&self.exe, Span::NONE, Event::BlockLeft { block });
     }
 
-    /// A step at a place of the program.
-    pub fn step(&mut self, point: u32, did: &Did, seen: Seen<'_>, observer: &mut (dyn Observer + '_)) {
+    fn step(&mut self, point: u32, did: &Did, seen: Seen<'_>, observer: &mut (dyn Observer + '_)) {
         let exe = Arc::clone(&self.exe);
         let mut now = Now { exe: &exe, seen, observer };
         let instrs = self.instrs(point);
@@ -149,8 +113,7 @@ impl Follower {
         }
     }
 
-    /// A table was looked up.
-    pub fn lookup(
+    fn lookup(
         &mut self,
         point: u32,
         found: &LookedUp<'_>,
@@ -186,7 +149,9 @@ impl Follower {
             return;
         }
     }
+}
 
+impl Follower {
     fn instrs(&self, point: u32) -> Range<usize> {
         let range = self.exe.points.get(point as usize);
         range.map_or(0..0, |range| range.start as usize..range.end as usize)
@@ -251,13 +216,13 @@ impl Follower {
         let call = &exe.externs[i];
         let span = exe.spans[pc];
         self.last = span;
-        let before: Vec<Vec<Bits>> = call.args.iter().map(|arg| arg.values(&self.frame)).collect();
+        let before: Vec<Vec<Bits>> = call.args.iter().map(|arg| self.frame.values_of(arg)).collect();
         let watch = Watch::before(exe, &self.frame, &exe.code[pc]);
         self.take(watch.iter().flat_map(Watch::slots), now);
         self.take_copies(call, pc, instrs, now);
         let args: Vec<Vec<Bits>> = (call.args.iter().zip(&before))
             .map(|(arg, before)| match arg {
-                ExternArg::Ref { .. } => arg.values(&self.frame),
+                ExternArg::Ref { .. } => self.frame.values_of(arg),
                 ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => {
                     before.clone()
                 }
@@ -307,7 +272,7 @@ impl Follower {
         let params = &now.exe.procedure(procedure).params;
         self.take(params.iter().copied(), now);
         let data: Vec<Bits> = params.iter().map(|slot| self.frame.get(*slot).clone()).collect();
-        now.tell(span, Event::Called { procedure, data: &data });
+        now.tell(span, Event::Called { procedure, data: &data, slots: params });
         self.calls.push(procedure);
     }
 

@@ -52,13 +52,13 @@ pub struct Access<'a> {
     pub(crate) call: &'a ExternCall,
 }
 
-impl ExternArg {
-    /// The leaves of an aggregate without validity bits and indices, or a single value.
-    pub(super) fn values(&self, frame: &Frame) -> Vec<Bits> {
-        match self {
-            ExternArg::In(slot) => vec![frame.get(*slot).clone()],
-            ExternArg::Fields(range) => frame.range(*range).to_vec(),
-            ExternArg::Ref { values, .. } => values.iter().map(|s| frame.get(*s).clone()).collect(),
+impl Frame {
+    /// An argument of an extern: the leaves of an aggregate without validity bits and indices, or a single value.
+    pub(super) fn values_of(&self, arg: &ExternArg) -> Vec<Bits> {
+        match arg {
+            ExternArg::In(slot) => vec![self.get(*slot).clone()],
+            ExternArg::Fields(range) => self.range(*range).to_vec(),
+            ExternArg::Ref { values, .. } => values.iter().map(|s| self.get(*s).clone()).collect(),
             ExternArg::Str(_) | ExternArg::Absent => Vec::new(),
         }
     }
@@ -84,7 +84,7 @@ impl Access<'_> {
 
     /// The values of an argument: leaves of an aggregate without validity bits and indices, or a single value.
     pub fn values(&self, arg: usize) -> Vec<Bits> {
-        self.arg(arg).map_or_else(Vec::new, |arg| arg.values(&self.packet.frame))
+        self.arg(arg).map_or_else(Vec::new, |arg| self.packet.frame.values_of(arg))
     }
 
     pub fn text(&self, arg: usize) -> Option<&str> {

@@ -9,7 +9,7 @@ mod run;
 mod select;
 mod watch;
 
-pub use follow::{Did, Follower, LookedUp, Seen, StatementEnd, Values};
+pub use follow::Follower;
 pub use host::{Access, ExternHost, Hit, NoExterns};
 pub use packet::{BitWriter, Frame, PacketState, read_bits};
 pub use run::Machine;

@@ -4,11 +4,11 @@ use super::parse::Failure;
 use super::watch::Watch;
 use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, StopReason, select};
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
-use crate::story::{Event, LookupOutcome, Observer, ParserOp, Silent};
 use crate::table::{EntryRef, Tables};
 use arch::ExternOp;
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
+use trace::{Event, LookupOutcome, Observer, ParserOp, Silent};
 
 /// A program with the state that its blocks share between packets.
 pub struct Machine<'a, E> {
@@ -232,7 +232,7 @@ impl<E: ExternHost> Machine<'_, E> {
         let code = self.exe.procedure(procedure);
         if observer.listens() {
             let data: Vec<Bits> = code.params.iter().map(|s| packet.frame.get(*s).clone()).collect();
-            observer.event(self.exe, span, Event::Called { procedure, data: &data });
+            observer.event(self.exe, span, Event::Called { procedure, data: &data, slots: &code.params });
         }
         packet.calls.push(Call { procedure, then, exit, entry });
         Flow::To(code.entry)

@@ -2,9 +2,9 @@
 
 use super::Frame;
 use crate::load::{Executable, ExternArg, ExternCall, Instr, Slot, SlotRange};
-use crate::story::{Event, Observer};
 use diagnostics::Span;
 use ir::Bits;
+use trace::{Event, Observer};
 
 /// The values of some slots before an instruction.
 pub(super) struct Watch {

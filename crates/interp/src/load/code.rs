@@ -1,11 +1,8 @@
 //! What a program becomes: code over slots. Nothing in it has to be looked up by name or computed twice.
 
 use super::{Slot, SlotRange};
-use arch::ExternOp;
-use diagnostics::Span;
-use ir::{BinaryOp, Bits, ObjectId, ProcedureId, TableId, Type, UnaryOp, ValueSetId};
+use ir::{BinaryOp, Bits, ProcedureId, TableId, UnaryOp, ValueSetId};
 use rustc_hash::FxHashMap;
-use smol_str::SmolStr;
 
 /// Position in the code.
 pub(crate) type Pc = u32;
@@ -306,35 +303,4 @@ pub(crate) struct ProcedureCode {
     pub(crate) entry: Pc,
     /// The leaves of the parameters.
     pub(crate) params: Box<[Slot]>,
-}
-
-/// A call of an extern function or method, with its arguments in slots.
-#[derive(Clone, Debug)]
-pub struct ExternCall {
-    pub op: ExternOp,
-    /// Name of the function, or `type.method`.
-    pub name: SmolStr,
-    pub object: Option<ObjectId>,
-    /// In the order of the declaration.
-    pub args: Box<[ExternArg]>,
-    pub result: Option<SlotRange>,
-    pub span: Span,
-}
-
-#[derive(Clone, Debug)]
-pub enum ExternArg {
-    /// A single value.
-    In(Slot),
-    /// The leaves of an aggregate without validity bits and indices.
-    Fields(SlotRange),
-    /// `out` or `inout`.
-    Ref {
-        /// Everything.
-        range: SlotRange,
-        /// Without validity bits and indices.
-        values: Box<[Slot]>,
-        ty: Type,
-    },
-    Str(SmolStr),
-    Absent,
 }

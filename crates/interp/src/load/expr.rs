@@ -3,6 +3,7 @@
 use super::graph::Compiler;
 use super::{Element, ElementIndex, Instr, LoadError, PlaceRef, Slot, SlotRange};
 use ir::{Expr, ExprKind, Place, Step, Type};
+use trace::LayoutError;
 
 /// A place, taken apart.
 pub(super) struct Target {
@@ -269,7 +270,7 @@ impl Compiler<'_> {
 
     /// Code that computes values into neighbouring slots.
     pub(super) fn row(&mut self, values: &[Expr]) -> Result<SlotRange, LoadError> {
-        let len = u32::try_from(values.len()).map_err(|_| LoadError::TooLarge)?;
+        let len = u32::try_from(values.len()).map_err(|_| LayoutError::TooLarge)?;
         let first = self.temporary(len)?;
         for (slot, value) in (first..).zip(values) {
             self.expr(value, Some(slot))?;

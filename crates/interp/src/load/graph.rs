@@ -2,9 +2,10 @@
 
 use super::*;
 use ir::{
-    Arg, Expr, Graph, Keyset, NodeId, Pattern, Stmt, StmtKind, StructKind, SwitchCase, Terminator,
+    Arg, Expr, Graph, Keyset, NodeId, Pattern, Place, Stmt, StmtKind, StructKind, SwitchCase, Terminator,
     TerminatorKind,
 };
+use rustc_hash::FxHashMap;
 
 /// State of one run over a program.
 pub(super) struct Compiler<'e> {
@@ -94,9 +95,9 @@ impl Compiler<'_> {
         let first = self.exe.initial.len();
         self.exe.initial.extend(values);
         // Constants and temporaries are not counted with the variables.
-        let end = u32::try_from(self.exe.initial.len()).map_err(|_| LoadError::TooLarge)?;
+        let end = u32::try_from(self.exe.initial.len()).map_err(|_| LayoutError::TooLarge)?;
         if end > 4 * SLOTS_MAX {
-            return Err(LoadError::TooLarge);
+            return Err(LayoutError::TooLarge.into());
         }
         Ok(first as Slot)
     }

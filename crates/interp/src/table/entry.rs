@@ -2,6 +2,7 @@
 
 use crate::meter::Meter;
 use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, StoredAction};
+use trace::HitEntry;
 
 /// An entry in a table.
 #[derive(Clone, Debug)]
@@ -56,5 +57,17 @@ impl Direct {
     pub fn read(&self) -> DirectCells {
         let count = Count { n_packets: self.n_packets, n_bytes: self.n_bytes };
         DirectCells { count, rates: self.meter.rates() }
+    }
+}
+
+impl<'a> From<&'a StoredEntry> for HitEntry<'a> {
+    fn from(entry: &'a StoredEntry) -> HitEntry<'a> {
+        HitEntry {
+            serial: entry.handle.serial,
+            matches: &entry.matches,
+            priority: entry.priority,
+            is_const: entry.is_const,
+            n_hits: entry.n_hits,
+        }
     }
 }

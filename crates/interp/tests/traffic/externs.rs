@@ -202,9 +202,9 @@ fn externs_of_the_program_are_supplied_or_missed() {
 fn stories_tell_what_externs_have_to_say() {
     let mut switch = switch("externs.p4");
     let mut story = |op, index| {
-        let mut story_builder = interp::StoryBuilder::new(None);
+        let mut story_builder = trace::StoryBuilder::new(None);
         switch.inject(3, &packet(op, index, 0), &mut story_builder);
-        interp::story::render(&story_builder.finish())
+        trace::render(&story_builder.finish())
     };
     let text = story(8, 5);
     assert!(text.contains("says: index 5 of 8"), "{text}");

@@ -13,7 +13,6 @@ use crate::values::{decode_u64, encode_u64};
 use arch::{BlockRole, FieldRole};
 use control::Schema;
 use diagnostics::Span;
-use interp::{Event, Executable, Observer};
 use ir::Program;
 use smol_str::SmolStr;
 use std::ops::Range;
@@ -23,6 +22,7 @@ use target::{
     BlockEnd, BlockRunner, CloneKind, CloneRequest, Config, Device, PortState, Preserve, Requests,
     StopReason, TrafficEvent, UserExtern,
 };
+use trace::{Event, Follow, Observer, Variables};
 
 /// Who hears what happens to packets.
 pub trait Listener {
@@ -36,7 +36,7 @@ pub trait Listener {
         let _ = text;
     }
 
-    /// Who hears every step, of code that tells it: what the interpreter would tell.
+    /// Who gets the events of traced code that is followed ([`Native::follow`]).
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         None
     }
@@ -61,8 +61,8 @@ pub struct Native {
     pub(crate) control: Control,
     program: Arc<Program>,
     step_budget: u32,
-    /// Of code that tells every step.
-    exe: Option<Arc<Executable>>,
+    /// Of traced code that is followed.
+    variables: Option<Arc<Variables>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -75,9 +75,6 @@ pub enum NativeError {
     Extern(#[from] externs::OpenError),
     #[error(transparent)]
     Unrunnable(#[from] Unrunnable),
-    /// Its steps cannot be told.
-    #[error(transparent)]
-    Executable(#[from] interp::LoadError),
 }
 
 /// A compiled program in a switch of its own, with its control plane. The environment may say how bursts go.
@@ -110,18 +107,23 @@ impl Native {
     pub fn new(instance: &Arc<Instance>, step_budget: u32) -> Result<Native, NativeError> {
         let mut worker = instance.take_worker().ok_or(NativeError::NoWorker)?;
         worker.open_externs()?;
-        let tracing = Tracing::new(instance, step_budget)?;
-        let exe = tracing.as_ref().map(|tracing| Arc::clone(tracing.executable()));
-        if let Some(tracing) = tracing {
-            worker.set_tracing(tracing);
-        }
         Ok(Native {
             worker,
             control: Control::new(Arc::clone(instance)),
             program: Arc::clone(instance.program()),
             step_budget,
-            exe,
+            variables: None,
         })
+    }
+
+    /// Gives what traced code passes to a follower of the same program, which makes events of it: see
+    /// [`Listener::observer`]. Without one nothing is told; code that is not traced tells nothing in any case.
+    pub fn follow(&mut self, follower: Box<dyn Follow>) -> Result<(), InstanceError> {
+        if let Some(tracing) = Tracing::new(self.worker.instance(), follower)? {
+            self.variables = Some(Arc::clone(tracing.variables()));
+            self.worker.set_tracing(tracing);
+        }
+        Ok(())
     }
 
     pub fn instance(&self) -> &Arc<Instance> {
@@ -362,10 +364,10 @@ impl BlockRunner for Native {
     }
 
     fn tell(&self, observer: &mut (dyn Listener + '_), event: TrafficEvent<'_>) {
-        if let (Some(exe), Some(observer)) = (&self.exe, observer.observer())
+        if let (Some(variables), Some(observer)) = (&self.variables, observer.observer())
             && observer.listens()
         {
-            observer.event(exe, Span::NONE, Event::Traffic(event.clone()));
+            observer.event(variables, Span::NONE, Event::Traffic(event.clone()));
         }
         observer.traffic(event);
     }

@@ -1,4 +1,4 @@
-//! Code that tells every step: what it says in the terms of C, and the interpreter's events of that.
+//! Code that tells every step: what it says in the terms of C, and the events that the interpreter makes, too.
 //!
 //! C calls [`trace`] at each place of the program that it passes. What happened there is known to a [`Follower`] of
 //! the same program; values are read where the layout says that variables lie.
@@ -7,14 +7,10 @@ use crate::abi;
 use crate::abi::layout::{Layout, TraceLayout};
 use crate::abi::ops::{Ops, RawEntry};
 use crate::exec::host::HostContext;
-use crate::exec::native::NativeError;
 use crate::instance::entries::{decode_key, decode_matches};
 use crate::instance::{Instance, InstanceError};
 use crate::toolchain::load::Pipeline;
 use crate::values::decode;
-use interp::exec::{Did, Follower, LookedUp, Seen, StatementEnd, Values};
-use interp::story::HitEntry;
-use interp::{Executable, Observer, Slot};
 use ir::lookup::{id_at, index};
 use ir::{Bits, BlockId, Program, TerminatorKind};
 use rustc_hash::FxHashMap;
@@ -23,10 +19,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use target::BlockEnd;
+use trace::{Did, Follow, HitEntry, LookedUp, Observer, Seen, Slot, StatementEnd, Values, Variables};
 
 /// What hears the steps of one worker.
 pub(crate) struct Tracing {
-    follower: Follower,
+    follower: Box<dyn Follow>,
     /// Of each point where a table is applied.
     tables: FxHashMap<u32, u32>,
     /// How often entries were hit, by table and handle: C does not count that.
@@ -46,23 +43,22 @@ struct UnderWay {
 unsafe impl Send for Tracing {}
 
 impl Tracing {
-    /// `None` of code that does not tell.
-    pub(crate) fn new(instance: &Instance, step_budget: u32) -> Result<Option<Tracing>, NativeError> {
+    /// `None` for code that is not traced; an error where the follower follows another program.
+    pub(crate) fn new(
+        instance: &Instance,
+        follower: Box<dyn Follow>,
+    ) -> Result<Option<Tracing>, InstanceError> {
         let Some(layout) = &instance.pipeline().layout().trace else { return Ok(None) };
-        let config = interp::load::Config { step_budget, ..Default::default() };
-        let exe = Executable::new(Arc::clone(instance.program()), config)?;
-        if exe.n_points() != layout.n_points || exe.n_variable_slots() as usize != layout.slots.len() {
-            return Err(
-                InstanceError::OtherProgram("it has another number of variables or statements").into()
-            );
+        let n_slots = follower.variables().n_variable_slots() as usize;
+        if follower.n_points() != layout.n_points || n_slots != layout.slots.len() {
+            return Err(InstanceError::OtherProgram("it has another number of variables or statements"));
         }
         let tables = applied_tables(instance.program());
-        let follower = Follower::new(Arc::new(exe));
         Ok(Some(Tracing { follower, tables, n_hits: FxHashMap::default(), under_way: None }))
     }
 
-    pub(crate) fn executable(&self) -> &Arc<Executable> {
-        self.follower.executable()
+    pub(crate) fn variables(&self) -> &Arc<Variables> {
+        self.follower.variables()
     }
 }
 
@@ -185,7 +181,7 @@ impl Tracing {
             abi::trace::TERMINATOR => Did::Choose(event.value),
             abi::trace::CALL => {
                 let number = usize::try_from(event.value).unwrap_or(usize::MAX);
-                if number >= self.follower.executable().program.procedures.len() {
+                if number >= self.follower.variables().program.procedures.len() {
                     return;
                 }
                 Did::Call(id_at(number))

@@ -7,9 +7,10 @@ use crate::cli::{BackendArg, CcArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use control::Schema;
 use diagnostics::SourceMap;
-use interp::InterpretedDevice;
+use interp::{Follower, InterpretedDevice};
 use ir::Program;
-use native::{BurstPath, Layout, Native, NativeError, Pipeline, Trace, native_device, native_device_on};
+use native::{BurstPath, Layout, Native, Pipeline, Trace, native_device, native_device_on};
+use std::fmt::Display;
 use std::sync::Arc;
 use target::{Config, Device};
 
@@ -37,13 +38,15 @@ impl Way {
 pub struct Compiled {
     program: Arc<Program>,
     pipeline: Arc<Pipeline>,
+    /// Traced: the interpreter makes events of what the code passes.
+    is_followed: bool,
 }
 
 impl Compiled {
     pub fn new(loaded: &Loaded, name: &str, args: &CcArgs) -> Result<Compiled, Exit> {
         let prepared = Prepared::new(loaded, name)?;
         let pipeline = prepared.pipeline(&Compiling::new(args)?)?;
-        Ok(Compiled { program: prepared.program, pipeline })
+        Ok(Compiled { program: prepared.program, pipeline, is_followed: false })
     }
 
     /// Code that tells every step: of the program as it was written, without passes.
@@ -53,13 +56,20 @@ impl Compiled {
         compiling.options.trace = Trace::On;
         let text = prepared.c_text(codegen::Options { trace: true, ..Default::default() });
         let pipeline = prepared.pipeline_of(&text, &compiling)?;
-        Ok(Compiled { program: prepared.program, pipeline })
+        Ok(Compiled { program: prepared.program, pipeline, is_followed: true })
     }
 
     /// A switch of its own, fresh.
     pub fn device(&self, schema: &Arc<Schema>, config: &Config) -> Result<Device<Native>, Exit> {
         let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
-        native_device(pipeline, program, Arc::clone(schema), config.clone()).map_err(cannot_run)
+        let mut device =
+            native_device(pipeline, program, Arc::clone(schema), config.clone()).map_err(cannot_run)?;
+        if self.is_followed {
+            let follower =
+                Follower::of_program(Arc::clone(&self.program), config.load).map_err(cannot_run)?;
+            device.switch.runner.follow(Box::new(follower)).map_err(cannot_run)?;
+        }
+        Ok(device)
     }
 
     /// The same, with bursts that go like this.
@@ -78,7 +88,7 @@ impl Compiled {
     }
 }
 
-fn cannot_run(error: NativeError) -> Exit {
+fn cannot_run(error: impl Display) -> Exit {
     output::error_line(&format!("the compiled program cannot be run: {error}"));
     Exit::Environment
 }

@@ -4,12 +4,12 @@ use super::live::default_socket;
 use crate::cli::{CtlArgs, CtlCommand, PortCommand, ShowArg};
 use crate::output::{self, Exit};
 use dataplane::ctl::{Answer, Line, Refusal, RefusalKind, Request, VERSION, What};
-use interp::story::{Story, render as prose};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
+use trace::{Story, render as prose};
 
 /// Beyond what the switch itself may take: then it is stuck.
 const PATIENCE: Duration = Duration::from_secs(600);

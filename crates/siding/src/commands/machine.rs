@@ -5,11 +5,11 @@ use super::carry_over::carry_over;
 use crate::output::Exit;
 use diagnostics::SourceMap;
 use interp::Silent;
-use interp::story::StoryBuilder;
 use native::{BurstPacket, Bursts, Fate, Native, Observing, Path};
 use std::sync::Arc;
 use target::Device;
 use target::traffic::{Output, Totals};
+use trace::StoryBuilder;
 
 /// Room in front of a packet, for headers that a program adds.
 const HEADROOM_BYTES: usize = 128;

@@ -7,7 +7,6 @@ use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use interp::story::{Story, StoryBuilder, render as prose};
 use packet_io::{CaptureWriter, Packet, PacketReader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,6 +14,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Instant;
 use target::traffic::{Destination, Output, Totals};
+use trace::{Story, StoryBuilder, render as prose};
 
 /// Stories of captures that are told unless more are asked for.
 const STORIES_OF_CAPTURES: usize = 10;

@@ -8,14 +8,14 @@ use control::{Data, DigestId};
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
 use interp::Interpreter;
-use interp::load::Executable;
-use interp::story::{Event, Observer, Story, StoryBuilder, render as prose};
 use native::{Native, Observing};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use target::{Config, Device};
+use trace::Variables;
+use trace::{Event, Observer, Story, StoryBuilder, render as prose};
 
 /// Bytes of a packet shown where executors differ.
 const BYTES_SHOWN: usize = 256;
@@ -327,9 +327,9 @@ impl Observer for Storyteller<'_> {
         self.current.is_some()
     }
 
-    fn event(&mut self, exe: &Executable, span: diagnostics::Span, event: Event<'_>) {
+    fn event(&mut self, variables: &Variables, span: diagnostics::Span, event: Event<'_>) {
         if let Some(story_builder) = &mut self.current {
-            story_builder.event(exe, span, event);
+            story_builder.event(variables, span, event);
         }
     }
 }
@@ -347,8 +347,8 @@ impl Observer for Shared<'_> {
         self.0.borrow().listens()
     }
 
-    fn event(&mut self, exe: &Executable, span: diagnostics::Span, event: Event<'_>) {
-        self.0.borrow_mut().event(exe, span, event);
+    fn event(&mut self, variables: &Variables, span: diagnostics::Span, event: Event<'_>) {
+        self.0.borrow_mut().event(variables, span, event);
     }
 }
 

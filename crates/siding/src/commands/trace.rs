@@ -4,7 +4,7 @@ use super::switch::Simulation;
 use crate::cli::TraceArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use interp::story::{StoryBuilder, render};
+use trace::{StoryBuilder, render};
 
 pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
     let packet = match from_hex(&args.packet) {

@@ -15,6 +15,7 @@ const ORDER: &[&str] = &[
     "control",
     "p4runtime",
     "target",
+    "trace",
     "externs",
     "interp",
     "codegen",

@@ -15,6 +15,7 @@ const PURE: &[&str] = &[
     "control",
     "p4runtime",
     "target",
+    "trace",
     "interp",
     "codegen",
     "model",

@@ -1,10 +1,10 @@
 //! Stories of packets, as prose and as JSON: `stories/*.p4` with the packets in comments, `//> packet PORT BYTES`.
 //!
-//! `SIDING_BLESS=1 cargo test -p interp --test stories` writes them anew; read the difference.
+//! `SIDING_BLESS=1 cargo test -p trace --test stories` writes them anew; read the difference.
 
-use interp::story::{Story, StoryBuilder, VERSION, render};
 use interp::traffic::Config;
 use std::path::{Path, PathBuf};
+use trace::{Story, StoryBuilder, VERSION, render};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories")

@@ -1,7 +1,7 @@
 //! The story as prose.
 
-use super::model::{At, Hit, Named, Step, Story, Verdict, What};
-use super::{ParserOp, PassKind};
+use crate::story::{At, Hit, Named, Step, Story, Verdict, What};
+use crate::{ParserOp, PassKind};
 use std::fmt::Write;
 
 /// For people: one step a line or a few, what belongs to another step indented under it.

@@ -1,9 +1,11 @@
 //! Writes the story down as it happens.
 
-use super::format::Format;
-use super::model::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
-use super::{Event, HitEntry, LookupOutcome, Observer, TrafficEvent};
-use crate::load::{Executable, ExternArg, ExternCall, Leaf, Slot, SlotRange};
+use crate::format::Format;
+use crate::story::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
+use crate::{
+    Event, ExternArg, ExternCall, HitEntry, Leaf, LookupOutcome, Observer, Slot, SlotRange, TrafficEvent,
+    Variables,
+};
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use diagnostics::{SourceMap, Span};
 use ir::{Bits, MatchKind, ProcedureKind, TableId};
@@ -55,7 +57,7 @@ impl<'s> StoryBuilder<'s> {
         self.story.steps.push(Step { depth: self.depth, at, what });
     }
 
-    fn traffic(&mut self, exe: &Executable, event: &TrafficEvent<'_>) {
+    fn traffic(&mut self, variables: &Variables, event: &TrafficEvent<'_>) {
         let what = match event {
             TrafficEvent::Pass { kind, port, bytes } => {
                 self.depth = 0;
@@ -88,7 +90,7 @@ impl<'s> StoryBuilder<'s> {
             TrafficEvent::Recirculated => What::Recirculated,
             TrafficEvent::Truncated { n_bytes } => What::Truncated { n_bytes: *n_bytes },
             TrafficEvent::Digest { name, values } => {
-                let format = Format::plain(&exe.program);
+                let format = Format::plain(&variables.program);
                 let values = values.iter().map(|v| format.value(v)).collect();
                 What::Digest { name: (*name).to_string(), values }
             }
@@ -96,14 +98,14 @@ impl<'s> StoryBuilder<'s> {
         self.push(Span::NONE, what);
     }
 
-    fn change(&mut self, exe: &Executable, span: Span, slot: Slot, old: &Bits, new: &Bits) {
-        let Some(info) = exe.slot_info(slot).filter(|info| !info.is_temporary()) else { return };
+    fn change(&mut self, variables: &Variables, span: Span, slot: Slot, old: &Bits, new: &Bits) {
+        let Some(info) = variables.slot_info(slot).filter(|info| !info.is_temporary()) else { return };
         let roles = [FieldRole::EgressSpec, FieldRole::OutputAction];
-        let is_accept = exe.shared(ParamRole::Accept).is_some_and(|r| r.contains(slot));
-        if is_accept || roles.iter().any(|role| exe.field(*role) == Some(slot)) {
+        let is_accept = variables.shared(ParamRole::Accept).is_some_and(|r| r.contains(slot));
+        if is_accept || roles.iter().any(|role| variables.field(*role) == Some(slot)) {
             self.cause = self.at(span);
         }
-        let format = Format::of_leaf(&exe.program, &info);
+        let format = Format::of_leaf(&variables.program, &info);
         let change = Change {
             old: format.value(old),
             new: format.value(new),
@@ -125,14 +127,14 @@ impl<'s> StoryBuilder<'s> {
 
     fn lookup(
         &mut self,
-        exe: &Executable,
+        variables: &Variables,
         span: Span,
         table: TableId,
         keys: &[Bits],
         outcome: &LookupOutcome<'_>,
     ) {
-        let decl = &exe.program.tables[table];
-        let formats = decl.keys.iter().map(|k| Format::of_type(&exe.program, &k.ty, &k.name));
+        let decl = &variables.program.tables[table];
+        let formats = decl.keys.iter().map(|k| Format::of_type(&variables.program, &k.ty, &k.name));
         let keys_told = decl.keys.iter().zip(keys).zip(formats.clone());
         let keys = keys_told.map(|((key, value), format)| named(key.name.as_str(), value, format)).collect();
         let (hit, action) = match outcome {
@@ -142,7 +144,7 @@ impl<'s> StoryBuilder<'s> {
                     .zip(entry.matches);
                 let matches = matched.map(|((key, format), m)| Matched {
                     key: key.name.to_string(),
-                    pattern: format.match_of(m.as_ref()),
+                    pattern: format.pattern(m.as_ref()),
                 });
                 (Some(told(entry, matches.collect(), *member)), action)
             }
@@ -154,7 +156,7 @@ impl<'s> StoryBuilder<'s> {
 
     fn extern_call(
         &mut self,
-        exe: &Executable,
+        variables: &Variables,
         span: Span,
         call: &ExternCall,
         args: &[Vec<Bits>],
@@ -180,7 +182,7 @@ impl<'s> StoryBuilder<'s> {
             self.push(span, What::Marked { text });
             return;
         }
-        let plain = Format::plain(&exe.program);
+        let plain = Format::plain(&variables.program);
         let list = |values: &[Bits]| {
             let values: Vec<String> = values.iter().map(|v| plain.value(v)).collect();
             format!("{{{}}}", values.join(", "))
@@ -189,34 +191,40 @@ impl<'s> StoryBuilder<'s> {
             .map(|(arg, values)| match (arg, values.as_slice()) {
                 (ExternArg::Str(text), _) => format!("{text:?}"),
                 (ExternArg::Absent, _) => String::new(),
-                (ExternArg::Ref { range, .. }, values) => match (exe.slot_info(range.first), values) {
+                (ExternArg::Ref { range, .. }, values) => match (variables.slot_info(range.first), values) {
                     (Some(info), [value]) if range.len == 1 => {
-                        let format = Format::of_leaf(&exe.program, &info);
+                        let format = Format::of_leaf(&variables.program, &info);
                         format!("{} = {}", info.name, format.value(value))
                     }
-                    (Some(_), _) => whole_name(exe, *range),
+                    (Some(_), _) => whole_name(variables, *range),
                     (None, values) => list(values),
                 },
-                (ExternArg::In(slot), [value]) => match exe.slot_info(*slot) {
-                    Some(info) => Format::of_leaf(&exe.program, &info).value(value),
+                (ExternArg::In(slot), [value]) => match variables.slot_info(*slot) {
+                    Some(info) => Format::of_leaf(&variables.program, &info).value(value),
                     None => plain.value(value),
                 },
                 (ExternArg::In(_) | ExternArg::Fields(_), values) => list(values),
             })
             .filter(|arg| !arg.is_empty())
             .collect();
-        let object = call.object.map(|id| exe.program.objects[id].name.to_string());
+        let object = call.object.map(|id| variables.program.objects[id].name.to_string());
         let result = result.map(|v| plain.value(v));
         self.push(span, What::Extern { name: call.name.to_string(), object, args, result });
     }
 
     /// A header without its fields, and its fields.
-    fn header(&self, exe: &Executable, header: Slot, n_slots: u32, frame: &[Bits]) -> (String, Vec<Named>) {
-        let name = exe.slot_info(header).map(|info| info.name).unwrap_or_default();
+    fn header(
+        &self,
+        variables: &Variables,
+        header: Slot,
+        n_slots: u32,
+        frame: &[Bits],
+    ) -> (String, Vec<Named>) {
+        let name = variables.slot_info(header).map(|info| info.name).unwrap_or_default();
         let fields = (header + 1..header + n_slots).filter_map(|slot| {
-            let info = exe.slot_info(slot)?;
+            let info = variables.slot_info(slot)?;
             let value = frame.get(slot as usize)?;
-            let format = Format::of_leaf(&exe.program, &info);
+            let format = Format::of_leaf(&variables.program, &info);
             let field = info.name.strip_prefix(&name).unwrap_or(&info.name).trim_start_matches('.');
             Some(named(field, value, format))
         });
@@ -226,8 +234,8 @@ impl<'s> StoryBuilder<'s> {
 }
 
 /// The name of an aggregate: what the names of its first and its last part have in common.
-fn whole_name(exe: &Executable, range: SlotRange) -> String {
-    let name = |slot: Slot| exe.slot_info(slot).map(|info| info.name).unwrap_or_default();
+fn whole_name(variables: &Variables, range: SlotRange) -> String {
+    let name = |slot: Slot| variables.slot_info(slot).map(|info| info.name).unwrap_or_default();
     let (first, last) = (name(range.first), name(range.first + range.len.saturating_sub(1)));
     let parts = first.split_inclusive(['.', '[', ']']).zip(last.split_inclusive(['.', '[', ']']));
     let same: String = parts
@@ -277,8 +285,8 @@ fn kind_name(kind: ProcedureKind) -> &'static str {
 }
 
 impl Observer for StoryBuilder<'_> {
-    fn event(&mut self, exe: &Executable, span: Span, event: Event<'_>) {
-        let program = &*exe.program;
+    fn event(&mut self, variables: &Variables, span: Span, event: Event<'_>) {
+        let program = &*variables.program;
         let error_name = |code: u32| {
             program.errors.get(code as usize).map_or_else(|| format!("error {code}"), ToString::to_string)
         };
@@ -304,7 +312,7 @@ impl Observer for StoryBuilder<'_> {
                 self.depth += 1;
             }
             Event::Extracted { header, n_slots, n_bits, frame } => {
-                let (header, fields) = self.header(exe, header, n_slots, frame);
+                let (header, fields) = self.header(variables, header, n_slots, frame);
                 self.push(span, What::Extracted { header, n_bits, fields });
             }
             Event::ParserFailed { what, error, wanted_bits, left_bits } => {
@@ -315,7 +323,7 @@ impl Observer for StoryBuilder<'_> {
             Event::Advanced { n_bits } => self.push(span, What::Advanced { n_bits }),
             Event::LookedAhead { n_bits } => self.push(span, What::LookedAhead { n_bits }),
             Event::Selected { keys, slots, case } => {
-                let keys = keys.iter().zip(slots).map(|(value, slot)| match exe.slot_info(*slot) {
+                let keys = keys.iter().zip(slots).map(|(value, slot)| match variables.slot_info(*slot) {
                     Some(info) if !info.is_temporary() => {
                         named(&info.name, value, Format::of_leaf(program, &info))
                     }
@@ -339,12 +347,11 @@ impl Observer for StoryBuilder<'_> {
                 let value = Format::plain(program).value(value);
                 self.push(span, What::Switched { value, case: case.map(|i| i + 1) });
             }
-            Event::Lookup { table, keys, outcome } => self.lookup(exe, span, table, keys, &outcome),
-            Event::Called { procedure, data } => {
+            Event::Lookup { table, keys, outcome } => self.lookup(variables, span, table, keys, &outcome),
+            Event::Called { procedure, data, slots } => {
                 let decl = &program.procedures[procedure];
-                let slots = exe.procedure(procedure).params.iter();
-                let params = (slots.zip(data)).filter_map(|(slot, value)| {
-                    let info = exe.slot_info(*slot).filter(|info| !info.is_temporary())?;
+                let params = (slots.iter().zip(data)).filter_map(|(slot, value)| {
+                    let info = variables.slot_info(*slot).filter(|info| !info.is_temporary())?;
                     Some(named(&info.name, value, Format::of_leaf(program, &info)))
                 });
                 let params = params.collect();
@@ -357,10 +364,10 @@ impl Observer for StoryBuilder<'_> {
                 let name = program.procedures[procedure].name.to_string();
                 self.push(span, What::Returned { name, by_exit });
             }
-            Event::Changed { slot, old, new } => self.change(exe, span, slot, old, new),
-            Event::Extern { call, args, result } => self.extern_call(exe, span, call, args, result),
+            Event::Changed { slot, old, new } => self.change(variables, span, slot, old, new),
+            Event::Extern { call, args, result } => self.extern_call(variables, span, call, args, result),
             Event::Emitted { header, n_slots, n_bits, is_valid, frame } => {
-                let (header, _) = self.header(exe, header, n_slots, frame);
+                let (header, _) = self.header(variables, header, n_slots, frame);
                 self.push(
                     span,
                     match is_valid {
@@ -375,7 +382,7 @@ impl Observer for StoryBuilder<'_> {
                 self.cause = self.at(span);
                 self.push(span, What::Stopped { reason: reason.name().to_string() });
             }
-            Event::Traffic(event) => self.traffic(exe, &event),
+            Event::Traffic(event) => self.traffic(variables, &event),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The story as data. Its JSON form is versioned: what has a meaning keeps it, new things may be added.
 
-use super::{ParserOp, PassKind};
+use crate::{ParserOp, PassKind};
 use serde::{Deserialize, Serialize};
 
 /// Of the JSON form.

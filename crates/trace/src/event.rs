@@ -1,7 +1,6 @@
 //! What happens to a packet, as it happens.
 
-use crate::load::{Executable, ExternCall, Slot};
-use crate::table::StoredEntry;
+use crate::{ExternCall, Slot, Variables};
 use diagnostics::Span;
 use ir::{Bits, BlockId, ProcedureId, TableId};
 use target::{StopReason, TrafficEvent};
@@ -14,7 +13,7 @@ pub trait Observer {
     }
 
     /// `span` is the place in the program; none where it has none.
-    fn event(&mut self, exe: &Executable, span: Span, event: Event<'_>);
+    fn event(&mut self, variables: &Variables, span: Span, event: Event<'_>);
 }
 
 /// Nobody listens: costs nothing.
@@ -28,7 +27,7 @@ impl Observer for Silent {
     }
 
     #[inline(always)]
-    fn event(&mut self, _: &Executable, _: Span, _: Event<'_>) {}
+    fn event(&mut self, _: &Variables, _: Span, _: Event<'_>) {}
 }
 
 /// One step. Values are borrowed: they change with the next step.
@@ -86,10 +85,11 @@ pub enum Event<'a> {
         keys: &'a [Bits],
         outcome: LookupOutcome<'a>,
     },
-    /// An action, function, sub-control or sub-parser begins. `data` are its parameters.
+    /// An action, function, sub-control or sub-parser begins. `data` are the values of its parameters, which lie in `slots`.
     Called {
         procedure: ProcedureId,
         data: &'a [Bits],
+        slots: &'a [Slot],
     },
     Returned {
         procedure: ProcedureId,
@@ -150,18 +150,6 @@ pub struct HitEntry<'a> {
     pub is_const: bool,
     /// This one counts.
     pub n_hits: u64,
-}
-
-impl<'a> From<&'a StoredEntry> for HitEntry<'a> {
-    fn from(entry: &'a StoredEntry) -> HitEntry<'a> {
-        HitEntry {
-            serial: entry.handle.serial,
-            matches: &entry.matches,
-            priority: entry.priority,
-            is_const: entry.is_const,
-            n_hits: entry.n_hits,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -3,8 +3,9 @@
 //! A header is its validity bit and then its fields, a stack its index and then its elements; structs, unions
 //! and arrays are their parts one after the other. A part is one slot or a run of slots.
 
-use super::LoadError;
-use ir::{Program, Struct, StructKind, Type};
+use crate::variables::LayoutError;
+use ir::lookup::index;
+use ir::{Bits, Program, Struct, StructKind, Type};
 use la_arena::Idx;
 use smol_str::SmolStr;
 
@@ -36,6 +37,18 @@ pub enum Leaf<'a> {
     NextIndex,
 }
 
+impl Leaf<'_> {
+    /// The value of a slot when a packet arrives.
+    pub fn zero(&self) -> Bits {
+        match self {
+            Leaf::Valid => Bits::FALSE,
+            Leaf::NextIndex => Bits::zero(32),
+            // A `varbit` of no length.
+            Leaf::Value(ty) => Bits::zero(ty.width_bits().unwrap_or(0)),
+        }
+    }
+}
+
 /// Slots of all variables together, at most.
 pub const SLOTS_MAX: u32 = 1 << 22;
 
@@ -61,12 +74,8 @@ enum State {
     Known,
 }
 
-pub(crate) fn index_of<T>(id: Idx<T>) -> usize {
-    id.into_raw().into_u32() as usize
-}
-
 impl Layout {
-    pub(crate) fn new(program: &Program) -> Result<Layout, LoadError> {
+    pub(crate) fn new(program: &Program) -> Result<Layout, LayoutError> {
         let mut layout = Layout { structs: vec![StructLayout::default(); program.structs.len()] };
         for (id, _) in program.structs.iter() {
             layout.visit(program, id)?;
@@ -74,13 +83,15 @@ impl Layout {
         Ok(layout)
     }
 
-    fn visit(&mut self, program: &Program, id: Idx<Struct>) -> Result<u32, LoadError> {
+    fn visit(&mut self, program: &Program, id: Idx<Struct>) -> Result<u32, LayoutError> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            let i = index_of(id);
+            let i = index(id);
             match self.structs.get(i).map(|s| s.state) {
                 Some(State::Known) => return Ok(self.structs[i].n_slots),
                 Some(State::Unknown) => {}
-                Some(State::Visiting) | None => return Err(LoadError::Malformed("a struct contains itself")),
+                Some(State::Visiting) | None => {
+                    return Err(LayoutError::Malformed("a struct contains itself"));
+                }
             }
             self.structs[i].state = State::Visiting;
             let decl = &program.structs[id];
@@ -89,17 +100,17 @@ impl Layout {
             for field in &decl.fields {
                 offsets.push(n);
                 let len = self.visit_type(program, &field.ty)?;
-                n = n.checked_add(len).filter(|n| *n <= SLOTS_MAX).ok_or(LoadError::TooLarge)?;
+                n = n.checked_add(len).filter(|n| *n <= SLOTS_MAX).ok_or(LayoutError::TooLarge)?;
             }
             self.structs[i] = StructLayout { n_slots: n, offsets, state: State::Known };
             Ok(n)
         })
     }
 
-    fn visit_type(&mut self, program: &Program, ty: &Type) -> Result<u32, LoadError> {
+    fn visit_type(&mut self, program: &Program, ty: &Type) -> Result<u32, LayoutError> {
         let times = |len: u32, size: u32, extra: u32| {
             let n = u64::from(len) * u64::from(size) + u64::from(extra);
-            u32::try_from(n).ok().filter(|n| *n <= SLOTS_MAX).ok_or(LoadError::TooLarge)
+            u32::try_from(n).ok().filter(|n| *n <= SLOTS_MAX).ok_or(LayoutError::TooLarge)
         };
         match ty {
             Type::Bool | Type::Bit(_) | Type::Int(_) | Type::Varbit(_) | Type::Error | Type::Enum(_) => Ok(1),
@@ -115,8 +126,8 @@ impl Layout {
     pub fn n_slots(&self, ty: &Type) -> u32 {
         match ty {
             Type::Bool | Type::Bit(_) | Type::Int(_) | Type::Varbit(_) | Type::Error | Type::Enum(_) => 1,
-            Type::Struct(id) => self.structs[index_of(*id)].n_slots,
-            Type::Stack { element, size } => self.structs[index_of(*element)].n_slots * size + 1,
+            Type::Struct(id) => self.structs[index(*id)].n_slots,
+            Type::Stack { element, size } => self.structs[index(*element)].n_slots * size + 1,
             Type::Array { element, size } => {
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.n_slots(element) * size)
             }
@@ -125,7 +136,7 @@ impl Layout {
 
     /// Where a field begins in its struct.
     pub fn field_offset(&self, id: Idx<Struct>, field: u32) -> Option<u32> {
-        self.structs[index_of(id)].offsets.get(field as usize).copied()
+        self.structs[index(id)].offsets.get(field as usize).copied()
     }
 
     /// Calls `f` for every slot of a value of type `ty`, in order.
@@ -182,7 +193,7 @@ impl Layout {
                         info.leaf = Leaf::Valid;
                         return info;
                     }
-                    let offsets = &self.structs[index_of(*id)].offsets;
+                    let offsets = &self.structs[index(*id)].offsets;
                     // Of fields without slots the last one is meant that begins here.
                     let i = offsets.partition_point(|o| *o <= offset).saturating_sub(1);
                     let Some(field) = decl.fields.get(i) else { return info };
@@ -198,7 +209,7 @@ impl Layout {
                         return info;
                     }
                     let decl = &program.structs[*element];
-                    let stride = self.structs[index_of(*element)].n_slots.max(1);
+                    let stride = self.structs[index(*element)].n_slots.max(1);
                     let at = offset - 1;
                     info.name.push_str(&format!("[{}]", at / stride));
                     offset = at % stride;
@@ -206,7 +217,7 @@ impl Layout {
                         info.leaf = Leaf::Valid;
                         return info;
                     }
-                    let offsets = &self.structs[index_of(*element)].offsets;
+                    let offsets = &self.structs[index(*element)].offsets;
                     let i = offsets.partition_point(|o| *o <= offset).saturating_sub(1);
                     let Some(field) = decl.fields.get(i) else { return info };
                     info.name.push('.');

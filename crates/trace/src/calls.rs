@@ -1,0 +1,38 @@
+//! Calls of externs, as events name them.
+
+use crate::{Slot, SlotRange};
+use arch::ExternOp;
+use diagnostics::Span;
+use ir::{ObjectId, Type};
+use smol_str::SmolStr;
+
+/// A call of an extern function or method, with its arguments in slots.
+#[derive(Clone, Debug)]
+pub struct ExternCall {
+    pub op: ExternOp,
+    /// Name of the function, or `type.method`.
+    pub name: SmolStr,
+    pub object: Option<ObjectId>,
+    /// In the order of the declaration.
+    pub args: Box<[ExternArg]>,
+    pub result: Option<SlotRange>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExternArg {
+    /// A single value.
+    In(Slot),
+    /// The leaves of an aggregate without validity bits and indices.
+    Fields(SlotRange),
+    /// `out` or `inout`.
+    Ref {
+        /// Everything.
+        range: SlotRange,
+        /// Without validity bits and indices.
+        values: Box<[Slot]>,
+        ty: Type,
+    },
+    Str(SmolStr),
+    Absent,
+}
