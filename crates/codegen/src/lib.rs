@@ -1,13 +1,17 @@
 //! From the IR to C that a person can read.
 //!
+//! The folders are layers; each imports only from itself and from those below it:
+//!
 //! - [`generate`]: one file of C for one program;
-//! - `types`: how values lie in C; `homes`: where each variable lives; `carried`: which fields stay in the packet;
-//! - `graph`: from a control-flow graph to `if`, `switch` and labels; `expr`, `place`: expressions and places;
-//! - `parse`, `emit`, `tables`, `externs`, `checksum`: what packets, tables and extern objects need;
-//! - `straight`: from arrival to a verdict; `settled`: which packets have a way of their own; `plan`: where packets wait
-//!   for memory; `early`: for how much at once; `burst`: the code between;
-//! - `asynchronous`: blocks that other cores run;
-//! - `program`: the file as a whole; `descriptors`: what a host reads.
+//! - `file`: the parts of the file: `program` (the file as a whole), `fast_path` (from arrival to verdict), `burst` (the
+//!   stages of a burst), `offload` and `offload_batch` (blocks that offload workers run), `descriptors` (what the host
+//!   reads);
+//! - `function`: statements and expressions of one function: `graph` turns a control-flow graph into `if`, `switch` and
+//!   labels; `expr`, `place`, `parse`, `emit`, `tables`, `externs`, `checksum` write the rest;
+//! - `suspend`: where packets suspend and what they save: `plan`, `prefetch_groups`;
+//! - `facts`: analyses of the program: `storage` (where each variable lives), `in_packet_fields` (fields that stay in the
+//!   packet), `common_case` (which packets take the exception path);
+//! - `text`: lines of C, names, types.
 //!
 //! The file includes `sd_runtime.h` (folder `rt`) and exports what `rt/sd_abi.h` says. Names are those of the P4
 //! program: table `MyIngress.ipv4_lpm` is `p4_MyIngress__ipv4_lpm`, field `ttl` is `ttl`. `#line` leads back to the
@@ -21,31 +25,11 @@
 //!
 //! Start reading at [`generate`], then `program`.
 
-mod asynchronous;
-mod batch;
-mod burst;
-mod carried;
-mod checksum;
-mod code;
-mod cx;
-mod descriptors;
-mod early;
-mod emit;
-mod expr;
-mod externs;
-mod func;
-mod graph;
-mod homes;
-mod names;
-mod parse;
-mod place;
-mod plan;
-mod program;
-mod settled;
-mod straight;
-mod tables;
-mod trace;
-mod types;
+mod facts;
+mod file;
+mod function;
+mod suspend;
+mod text;
 
 use diagnostics::SourceMap;
 use ir::Program;
@@ -79,12 +63,12 @@ impl Default for Options {
 
 /// The C text of a valid program.
 pub fn generate(program: &Program, sources: &SourceMap, options: &Options) -> String {
-    // Packets of a program with asynchronous blocks wait there, not for tables.
-    let asynchronous = if options.trace { None } else { asynchronous::plan(program) };
-    let program = asynchronous.as_ref().map_or(program, |plan| &plan.program);
-    let plan = if options.trace || asynchronous.is_some() { None } else { plan::plan(program) };
+    // Packets of a program with asynchronous blocks suspend there, not at tables.
+    let offload = if options.trace { None } else { file::offload::plan(program) };
+    let program = offload.as_ref().map_or(program, |plan| &plan.program);
+    let plan = if options.trace || offload.is_some() { None } else { suspend::plan::plan(program) };
     let program = plan.as_ref().map_or(program, |plan| &plan.program);
-    let cx = cx::Cx::new(program, options, plan.as_ref(), asynchronous.as_ref());
-    let code = program::write(&cx, sources);
+    let cx = function::cx::Cx::new(program, options, plan.as_ref(), offload.as_ref());
+    let code = file::program::write(&cx, sources);
     code.render(options.line_directives.then_some(sources), &options.file_name)
 }

@@ -3,9 +3,9 @@
 //! A value of up to 128 bits becomes a C expression; a wider one is computed into a variable of limbs before the
 //! statement that needs it. That is always allowed: expressions have no side effects and cannot fail.
 
-use crate::func::Func;
-use crate::place::{Access, Part};
-use crate::types::{Repr, int_bits, int_type, n_limbs, repr};
+use crate::function::func::Func;
+use crate::function::place::{Access, Part};
+use crate::text::types::{Repr, int_bits, int_type, n_limbs, repr};
 use ir::{BinaryOp, Bits, Expr, ExprKind, Type, UnaryOp};
 
 /// The C type of an expression, after integer promotion.
@@ -405,7 +405,7 @@ impl Func<'_, '_> {
             if width <= 64 {
                 self.code.line(format!("const {c} {t} = {{{{{}}}}};", value.text));
             } else {
-                let x = self.keep("sd_u128", &value.text);
+                let x = self.bind("sd_u128", &value.text);
                 self.code.line(format!("const {c} {t} = {{{{(uint64_t){x}, (uint64_t)({x} >> 64)}}}};"));
             }
             return t;
@@ -586,7 +586,7 @@ impl Func<'_, '_> {
         } else {
             // A slice that is wider than what it is of.
             let value = format!("sd_slice128({whole}, {lo}, {of_bits})");
-            let x = self.keep("sd_u128", &value);
+            let x = self.bind("sd_u128", &value);
             self.code.line(format!("memset(&{t}, 0, sizeof {t});"));
             self.code.line(format!("{t}.limb[0] = (uint64_t){x};"));
             self.code.line(format!("{t}.limb[1] = (uint64_t)({x} >> 64);"));

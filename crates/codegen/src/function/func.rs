@@ -1,8 +1,8 @@
 //! One C function being written.
 
-use crate::code::Code;
-use crate::cx::Cx;
-use crate::homes::Owner;
+use crate::facts::storage::Owner;
+use crate::function::cx::Cx;
+use crate::text::code::Code;
 use std::collections::HashSet;
 
 pub(crate) struct Func<'c, 'p> {
@@ -44,7 +44,7 @@ impl<'c, 'p> Func<'c, 'p> {
     }
 
     /// Keeps a value for several uses.
-    pub(crate) fn keep(&mut self, c_type: &str, value: &str) -> String {
+    pub(crate) fn bind(&mut self, c_type: &str, value: &str) -> String {
         let name = self.temp();
         self.code.line(format!("const {c_type} {name} = {value};"));
         name

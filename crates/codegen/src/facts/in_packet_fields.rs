@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 
 /// What is known of the headers of a program.
 #[derive(Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct InPacketFields {
     /// Everything that is extracted is whole bytes long: so the parser is at a byte at all times.
     pub(crate) is_aligned: bool,
     has_origin: Vec<bool>,
@@ -23,12 +23,12 @@ pub(crate) struct Carried {
     dirty: FxHashSet<(usize, u32)>,
 }
 
-impl Carried {
+impl InPacketFields {
     /// With `keep_all` nothing is carried: every field is loaded.
-    pub(crate) fn new(program: &Program, keep_all: bool) -> Carried {
-        let mut found = Carried { is_aligned: is_aligned(program), ..Carried::default() };
+    pub(crate) fn new(program: &Program, keep_all: bool) -> InPacketFields {
+        let mut found = InPacketFields { is_aligned: is_aligned(program), ..InPacketFields::default() };
         let is_possible = found.is_aligned
-            && crate::emit::emits_whole_bytes(program)
+            && crate::function::emit::emits_whole_bytes(program)
             && !keep_all
             && !changes_bytes(program);
         found.has_origin = vec![is_possible; program.structs.len()];
@@ -110,18 +110,18 @@ impl Carried {
     }
 
     /// The field stays in the packet.
-    pub(crate) fn is_carried(&self, id: StructId, field: u32) -> bool {
+    pub(crate) fn stays_in_packet(&self, id: StructId, field: u32) -> bool {
         self.has_origin(id) && !self.named.contains(&(index(id), field))
     }
 
     /// The field may differ from what was extracted. Without origin everything may.
-    pub(crate) fn is_dirty(&self, id: StructId, field: u32) -> bool {
+    pub(crate) fn is_modified(&self, id: StructId, field: u32) -> bool {
         !self.has_origin(id) || self.dirty.contains(&(index(id), field))
     }
 
     /// Some field of the header may differ.
-    pub(crate) fn has_dirty(&self, program: &Program, id: StructId) -> bool {
-        (0..program.structs[id].fields.len() as u32).any(|field| self.is_dirty(id, field))
+    pub(crate) fn has_modified(&self, program: &Program, id: StructId) -> bool {
+        (0..program.structs[id].fields.len() as u32).any(|field| self.is_modified(id, field))
     }
 }
 

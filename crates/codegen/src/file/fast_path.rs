@@ -2,12 +2,13 @@
 //!
 //! What happens is what crate `target` does for any executor: the steps come in the same order and set the same fields.
 
-use crate::code::Code;
-use crate::cx::Cx;
-use crate::emit;
-use crate::func::Func;
-use crate::homes::Owner;
-use crate::{asynchronous, burst};
+use crate::facts::storage::Owner;
+use crate::file::burst;
+use crate::file::offload;
+use crate::function::cx::Cx;
+use crate::function::emit;
+use crate::function::func::Func;
+use crate::text::code::Code;
 use arch::{BlockRole, ExternOp, FieldRole};
 use ir::lookup::index;
 use ir::visit::Access;
@@ -40,10 +41,10 @@ fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
         let width = ty.width_bits().unwrap_or(0);
         let text = match width {
             0 => return,
-            8 | 16 | 32 | 64 => format!("({})({value})", crate::types::int_type(width)),
+            8 | 16 | 32 | 64 => format!("({})({value})", crate::text::types::int_type(width)),
             1..=63 => {
-                let c = crate::types::int_type(crate::types::int_bits(width));
-                format!("({c})(({value}) & {})", crate::expr::mask_text(width))
+                let c = crate::text::types::int_type(crate::text::types::int_bits(width));
+                format!("({c})(({value}) & {})", crate::function::expr::mask_text(width))
             }
             _ => value.to_string(),
         };
@@ -52,13 +53,15 @@ fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
 }
 
 /// `if (end) { verdict }` after a block.
-fn check(cx: &Cx<'_>, role: BlockRole, which: Which, out: &mut Code) {
+fn check(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
     if role == BlockRole::Parser {
         out.open("if (SD_UNLIKELY(end))");
         out.line("if (end < SD_END_REJECTED)");
         out.line("    return p4_stopped(p, end);");
         match field(cx, FieldRole::ParserError) {
-            Some(_) if cx.settled.splits && which == Which::Most => out.line("return SD_NEXT_EXCEPTION;"),
+            Some(_) if cx.common_case.has_exceptions && path == Path::Common => {
+                out.line("return SD_NEXT_EXCEPTION;")
+            }
             Some((lvalue, _)) => out.line(format!("{lvalue} = end - SD_END_REJECTED;")),
             None => out.line("return p4_drop(p, SD_DROP_PARSER_REJECTED);"),
         }
@@ -69,15 +72,15 @@ fn check(cx: &Cx<'_>, role: BlockRole, which: Which, out: &mut Code) {
     }
 }
 
-fn run(cx: &Cx<'_>, role: BlockRole, which: Which, out: &mut Code) {
+fn run(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
     let Some(id) = cx.program.block(role) else { return };
     let name = cx.block_name(id);
     out.line(format!("end = {name}(w, p, s);"));
-    check(cx, role, which, out);
+    check(cx, role, path, out);
 }
 
 /// From arrival to departure of a packet that is neither copied nor starts again.
-pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
+pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     let program = cx.program;
     let Some(model) = program.architecture.pipeline() else { return false };
     let has_queues = model.blocks.iter().any(|b| b.role == BlockRole::Egress);
@@ -102,20 +105,20 @@ pub(crate) fn straight_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.line("return p4_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
     out.close("");
     out.blank();
-    enter(cx, Which::Most, out);
-    if cx.settled.splits {
-        enter(cx, Which::Odd, out);
+    enter(cx, Path::Common, out);
+    if cx.common_case.has_exceptions {
+        enter(cx, Path::Exception, out);
     }
     after_ingress(cx, &spec, drop_port, out);
     before_egress(cx, drop_port, out);
-    if cx.settled.splits {
-        after_egress(cx, "p4_after_egress_exception", &spec, drop_port, Departs::Anyhow { in_place }, out);
-        odd(cx, out);
+    if cx.common_case.has_exceptions {
+        after_egress(cx, "p4_after_egress_exception", &spec, drop_port, Deparse::Checked { in_place }, out);
+        exceptions(cx, out);
     }
-    let departs = if cx.settled.stays { Departs::AsItArrived } else { Departs::Anyhow { in_place } };
-    after_egress(cx, "p4_after_egress", &spec, drop_port, departs, out);
+    let deparse = if cx.common_case.headers_stay { Deparse::InPlace } else { Deparse::Checked { in_place } };
+    after_egress(cx, "p4_after_egress", &spec, drop_port, deparse, out);
     packet(cx, out);
-    asynchronous::way_back(cx, out);
+    offload::resume_functions(cx, out);
     burst::process(cx, out);
     process(cx, out);
     true
@@ -125,19 +128,19 @@ const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4_st
 
 /// Whose way it is, where packets are told apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Most,
-    Odd,
+enum Path {
+    Common,
+    Exception,
 }
 
 /// From arrival to the beginning of ingress; the state is zeros.
-fn enter(cx: &Cx<'_>, which: Which, out: &mut Code) {
+fn enter(cx: &Cx<'_>, path: Path, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
-    let name = if which == Which::Odd { "p4_enter_exception" } else { "p4_enter" };
+    let name = if path == Path::Exception { "p4_enter_exception" } else { "p4_enter" };
     out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS})"));
     out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
-    if may_leave(cx.program) {
+    if may_punt(cx.program) {
         out.line("w->requests.flags = 0;");
     }
     // A packet that was dropped on its way may have left something behind.
@@ -147,15 +150,15 @@ fn enter(cx: &Cx<'_>, which: Which, out: &mut Code) {
     if cx.calls.borrow().iter().any(|call| call.op == ExternOp::Digest) {
         out.line("w->digests.length = 0;");
     }
-    set_needed(cx, FieldRole::IngressPort, "p->ingress_port", out);
-    set_needed(cx, FieldRole::PacketLength, "p->length_bytes", out);
-    set_needed(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
-    run(cx, BlockRole::Parser, which, out);
-    if cx.settled.stays && which == Which::Most {
+    set_if_read(cx, FieldRole::IngressPort, "p->ingress_port", out);
+    set_if_read(cx, FieldRole::PacketLength, "p->length_bytes", out);
+    set_if_read(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
+    run(cx, BlockRole::Parser, path, out);
+    if cx.common_case.headers_stay && path == Path::Common {
         out.line("if (SD_UNLIKELY(!p4_headers_stay(p, s)))");
         out.line("    return SD_NEXT_EXCEPTION;");
     }
-    run(cx, BlockRole::VerifyChecksum, which, out);
+    run(cx, BlockRole::VerifyChecksum, path, out);
     out.line("(void)end;");
     out.line("return SD_NEXT_CONTINUE;");
     out.close("");
@@ -165,16 +168,16 @@ fn enter(cx: &Cx<'_>, which: Which, out: &mut Code) {
 fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
     out.own("/* Ingress has ended so. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4_after_ingress({PARAMETERS}, uint32_t end)"));
-    check(cx, BlockRole::Ingress, Which::Most, out);
+    check(cx, BlockRole::Ingress, Path::Common, out);
     let mut slow: Vec<String> = Vec::new();
-    if asks_in(cx.program, BlockRole::Ingress) {
+    if makes_requests_in(cx.program, BlockRole::Ingress) {
         slow.push("w->requests.flags".to_string());
     }
-    slow.extend(fields_that_ask(cx.program).filter_map(|role| field(cx, role)).map(|(lvalue, _)| lvalue));
+    slow.extend(request_fields(cx.program).filter_map(|role| field(cx, role)).map(|(lvalue, _)| lvalue));
     if !slow.is_empty() {
         out.line("/* Copies, digests, a queue of its own, or another round: not straight. */");
         out.open(format!("if (SD_UNLIKELY({}))", slow.join(" || ")));
-        too_long(cx, out);
+        check_length(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_INGRESS;");
         out.line("return SD_NEXT_PUNT;");
         out.close("");
@@ -190,14 +193,14 @@ fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
 fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
     out.own("/* The queue was empty. */");
     out.function(format!("SD_ALWAYS_INLINE void p4_before_egress({PARAMETERS})"));
-    set_needed(cx, FieldRole::InstanceType, "0", out);
-    set_needed(cx, FieldRole::EgressInstance, "0", out);
-    set_needed(cx, FieldRole::EnqueueTimestamp, "w->now_ns / 1000", out);
-    set_needed(cx, FieldRole::EnqueueDepth, "0", out);
-    set_needed(cx, FieldRole::EgressTimestamp, "w->now_ns / 1000", out);
-    set_needed(cx, FieldRole::DequeueTimeDelta, "0", out);
-    set_needed(cx, FieldRole::DequeueDepth, "0", out);
-    set_needed(cx, FieldRole::EgressPort, "p->egress_port", out);
+    set_if_read(cx, FieldRole::InstanceType, "0", out);
+    set_if_read(cx, FieldRole::EgressInstance, "0", out);
+    set_if_read(cx, FieldRole::EnqueueTimestamp, "w->now_ns / 1000", out);
+    set_if_read(cx, FieldRole::EnqueueDepth, "0", out);
+    set_if_read(cx, FieldRole::EgressTimestamp, "w->now_ns / 1000", out);
+    set_if_read(cx, FieldRole::DequeueTimeDelta, "0", out);
+    set_if_read(cx, FieldRole::DequeueDepth, "0", out);
+    set_if_read(cx, FieldRole::EgressPort, "p->egress_port", out);
     set_field(cx, FieldRole::EgressSpec, &(drop_port + 1).to_string(), out);
     if has_colours(cx) {
         out.line("sd_direct_colours_reset(w);");
@@ -208,30 +211,30 @@ fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
 
 /// What is known of the headers of a packet that departs.
 #[derive(Clone, Copy)]
-enum Departs {
+enum Deparse {
     /// They lie where they are emitted.
-    AsItArrived,
+    InPlace,
     /// Perhaps not; with `in_place` it is asked.
-    Anyhow { in_place: bool },
+    Checked { in_place: bool },
 }
 
-fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: Departs, out: &mut Code) {
+fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, deparse: Deparse, out: &mut Code) {
     out.own("/* Egress has ended so: the packet departs. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS}, uint32_t end)"));
-    check(cx, BlockRole::Egress, Which::Most, out);
-    if asks_in(cx.program, BlockRole::Egress) {
+    check(cx, BlockRole::Egress, Path::Common, out);
+    if makes_requests_in(cx.program, BlockRole::Egress) {
         out.open("if (SD_UNLIKELY(w->requests.flags))");
-        too_long(cx, out);
+        check_length(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_EGRESS;");
         out.line("return SD_NEXT_PUNT;");
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
     out.line("    return p4_drop(p, SD_DROP_EGRESS);");
-    run(cx, BlockRole::ComputeChecksum, Which::Most, out);
-    too_long(cx, out);
+    run(cx, BlockRole::ComputeChecksum, Path::Common, out);
+    check_length(cx, out);
     out.line("p->verdict = SD_VERDICT_SEND;");
-    let Departs::Anyhow { in_place } = departs else {
+    let Deparse::Checked { in_place } = deparse else {
         out.line("p4_store_headers(p, s);");
         out.line("return SD_NEXT_DONE;");
         out.close("");
@@ -245,7 +248,7 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
         out.close("");
     }
     out.line("sd_emit_begin(w);");
-    run(cx, BlockRole::Deparser, Which::Most, out);
+    run(cx, BlockRole::Deparser, Path::Common, out);
     out.open("if (SD_UNLIKELY(w->failed))");
     out.line("w->failed = 0;");
     out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
@@ -259,10 +262,10 @@ fn after_egress(cx: &Cx<'_>, name: &str, spec: &str, drop_port: u32, departs: De
 }
 
 /// A packet that is not as most are.
-fn odd(cx: &Cx<'_>, out: &mut Code) {
+fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of a packet that is not as most are, straight through from its arrival on. */");
     out.function("SD_COLD uint32_t p4_exception(struct sd_worker *w, struct sd_packet *p)");
-    fresh_state(cx, out);
+    declare_state(cx, out);
     out.line("uint32_t next = p4_enter_exception(w, p, s), end;");
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
@@ -297,26 +300,26 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of one packet, straight through. */");
     let linkage = if cx.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" };
     out.function(format!("{linkage} uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)"));
-    fresh_state(cx, out);
+    declare_state(cx, out);
     out.line("uint32_t next = p4_enter(w, p, s), end;");
     let mut otherwise = out.nested();
     count_lookups(cx, "-= 1", &mut otherwise);
-    otherwise.line(if cx.settled.splits {
+    otherwise.line(if cx.common_case.has_exceptions {
         "return next == SD_NEXT_EXCEPTION ? p4_exception(w, p) : next;"
     } else {
         "return next;"
     });
     out.under("SD_UNLIKELY(next != SD_NEXT_CONTINUE)", otherwise);
     run_block_of(cx, BlockRole::Ingress, out);
-    asynchronous::check_wait(cx, BlockRole::Ingress, out);
+    offload::check_suspended(cx, BlockRole::Ingress, out);
     rest(cx, BlockRole::Ingress, out);
     out.close("");
     out.blank();
 }
 
 /// The state of a packet, zeros.
-pub(crate) fn fresh_state(cx: &Cx<'_>, out: &mut Code) {
-    if may_leave(cx.program) {
+pub(crate) fn declare_state(cx: &Cx<'_>, out: &mut Code) {
+    if may_punt(cx.program) {
         out.line("/* The host may go on with it. */");
         out.line("struct p4_state *s = w->state;");
         out.line("memset(s, 0, sizeof *s);");
@@ -333,7 +336,7 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
         out.line("    return next;");
         out.line("p4_before_egress(w, p, s);");
         run_block_of(cx, BlockRole::Egress, out);
-        asynchronous::check_wait(cx, BlockRole::Egress, out);
+        offload::check_suspended(cx, BlockRole::Egress, out);
     } else {
         out.line("(void)next;");
     }
@@ -347,8 +350,10 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
             out.line(format!("if (sd_burst_waits(w, {}))", burst::n_points(plan)));
         } else {
             let tables = plan.points.iter().map(|point| point.table);
-            let all: Vec<String> =
-                tables.chain(plan.early.iter().map(|e| e.table)).map(|id| index(id).to_string()).collect();
+            let all: Vec<String> = tables
+                .chain(plan.prefetched.iter().map(|e| e.table))
+                .map(|id| index(id).to_string())
+                .collect();
             out.line(format!("static const uint16_t tables[] = {{{}}};", all.join(", ")));
             out.line("if (sd_burst_waits_for(w, tables, sizeof tables / sizeof tables[0]))");
         }
@@ -357,7 +362,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     if has_loops(cx) {
         out.line("const uint32_t steps = w->steps_left;");
     }
-    if cx.asynchronous.is_some() {
+    if cx.offload.is_some() {
         out.line("sd_async_enter(w);");
     }
     count_lookups(cx, "+= n", out);
@@ -374,7 +379,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     if has_colours(cx) {
         out.line("sd_direct_colours_reset(w);");
     }
-    if cx.asynchronous.is_some() {
+    if cx.offload.is_some() {
         out.line("uint32_t next = p4_packet(w, p);");
         out.line("if (SD_UNLIKELY(next == SD_NEXT_SUSPENDED))");
         out.line("    next = p4_wait(w, p);");
@@ -389,7 +394,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.under("SD_UNLIKELY(p4_packet(w, p) == SD_NEXT_PUNT)", leaves);
     }
     out.close("");
-    if cx.asynchronous.is_some() {
+    if cx.offload.is_some() {
         out.line("sd_async_leave(w, n);");
     }
     out.line("return n;");
@@ -403,7 +408,7 @@ fn has_colours(cx: &Cx<'_>) -> bool {
 
 /// Whether packets use up steps.
 pub(crate) fn has_loops(cx: &Cx<'_>) -> bool {
-    cx.program.graphs().any(crate::graph::has_loop)
+    cx.program.graphs().any(crate::function::graph::has_loop)
 }
 
 /// Whether something is packed, or may be sent as a digest: what may find no room.
@@ -433,24 +438,24 @@ pub(crate) fn uses_buffers(program: &Program) -> bool {
 }
 
 /// Fields whose values send a packet to the host after ingress.
-fn fields_that_ask(program: &Program) -> impl Iterator<Item = FieldRole> + '_ {
+fn request_fields(program: &Program) -> impl Iterator<Item = FieldRole> + '_ {
     [FieldRole::MulticastGroup, FieldRole::Priority].into_iter().filter(|role| is_written(program, *role))
 }
 
 /// Whether the host may go on with a packet whose way began here.
-pub(crate) fn may_leave(program: &Program) -> bool {
-    asks_in(program, BlockRole::Egress) || fields_that_ask(program).next().is_some()
+pub(crate) fn may_punt(program: &Program) -> bool {
+    makes_requests_in(program, BlockRole::Egress) || request_fields(program).next().is_some()
 }
 
 /// The same as [`set_field`], where somebody may look.
-fn set_needed(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
-    if may_leave(cx.program) || is_read(cx.program, role) {
+fn set_if_read(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
+    if may_punt(cx.program) || is_read(cx.program, role) {
         set_field(cx, role, value, out);
     }
 }
 
 /// What found no room in a buffer of the worker is missing: the packet ends.
-fn too_long(cx: &Cx<'_>, out: &mut Code) {
+fn check_length(cx: &Cx<'_>, out: &mut Code) {
     if !uses_buffers(cx.program) {
         return;
     }
@@ -490,7 +495,7 @@ fn is_accessed(program: &Program, role: FieldRole, how: &dyn Fn(Access) -> bool)
 }
 
 /// Whether a block, or what runs before it, may ask the architecture for something.
-fn asks_in(program: &Program, role: BlockRole) -> bool {
+fn makes_requests_in(program: &Program, role: BlockRole) -> bool {
     let asks = |graph: &ir::Graph| {
         graph.nodes.iter().flat_map(|(_, n)| &n.stmts).any(|stmt| match &stmt.kind {
             StmtKind::Extern { op, .. } => matches!(

@@ -2,35 +2,35 @@
 //!
 //! The text is initialisers of the structs of `rt/sd_abi.h`, in the order of their members.
 
-use crate::asynchronous;
-use crate::code::{Code, escape};
-use crate::cx::Cx;
-use crate::externs::{HostArg, cell_leaves, packed};
-use crate::func::Func;
-use crate::homes::Owner;
-use crate::plan::is_direct;
-use crate::straight::{self, field, first_block};
-use crate::tables::{self, is_biased, key_layout, kind_name, matched};
-use crate::trace;
-use crate::types::size_bytes;
+use crate::facts::storage::Owner;
+use crate::file::fast_path::{self, field, first_block};
+use crate::file::offload;
+use crate::file::trace;
+use crate::function::cx::Cx;
+use crate::function::externs::{HostArg, cell_leaves, packed};
+use crate::function::func::Func;
+use crate::function::tables::{self, is_biased, key_layout, kind_name, matched};
+use crate::suspend::plan::is_direct;
+use crate::text::code::{Code, escape};
+use crate::text::types::size_bytes;
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
 use ir::{Constant, MatchKind, Program, Type};
 
 /// All of it, and the symbol that the host looks for.
-pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
+pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.own("/* --- What the host has to know. --- */");
     out.blank();
     let (tables, objects) = (tables(cx, out), objects(cx, out));
     let (value_sets, fields) = (value_sets(cx, out), fields(cx, out));
     let (field_lists, calls) = (field_lists(cx, out), calls(cx, out));
     let metadata = metadata(cx, out);
-    asynchronous::types(cx, out);
+    offload::types(cx, out);
     let accept = cx.program.shared_variable(ParamRole::Accept).map_or("{0, 0, 0, 0}".to_string(), |var| {
-        value_type(&format!("offsetof(struct p4_state, {})", cx.homes.name(var)), &Type::Bool)
+        value_type(&format!("offsetof(struct p4_state, {})", cx.storage.name(var)), &Type::Bool)
     });
     out.blank();
-    straight::run_block(cx, out);
+    fast_path::run_block(cx, out);
     if cx.options.trace {
         trace::write(cx, out);
     }
@@ -46,7 +46,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     out.close("");
     out.blank();
     out.line("const struct sd_pipeline sd_pipeline = {");
-    let process = if has_straight_path { "p4_process" } else { "NULL" };
+    let process = if has_fast_path { "p4_process" } else { "NULL" };
     let arrays = [
         ("tables", tables),
         ("objects", objects),
@@ -62,7 +62,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     line("program_name", &string(&cx.options.program_name));
     line("state_bytes", "sizeof(struct p4_state)");
     line("state_align", "_Alignof(struct p4_state)");
-    line("burst_bytes", crate::burst::bytes(cx));
+    line("burst_bytes", crate::file::burst::bytes(cx));
     for (name, array) in &arrays {
         line(&format!("n_{name}"), &array.n.to_string());
         line(name, &array.to_string());
@@ -75,7 +75,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_straight_path: bool, out: &mut Code) {
     line("worker", "sd_instance_worker");
     line("run_block", "p4_run_block");
     line("process", process);
-    if let Some(plan) = cx.asynchronous.filter(|_| has_straight_path) {
+    if let Some(plan) = cx.offload.filter(|_| has_fast_path) {
         line("n_async", &plan.blocks.len().to_string());
         line("asyncs", "p4_asyncs");
         line("channel_create", "sd_channel_create");
@@ -258,7 +258,7 @@ fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
             let mut func = Func::new(cx, Owner::Block(first));
             let access = func.place(place);
             // Parts of values are left out.
-            if access.guard.is_some() || access.part != crate::place::Part::Whole {
+            if access.guard.is_some() || access.part != crate::function::place::Part::Whole {
                 continue;
             }
             let member = access.lvalue.trim_start_matches("s->").to_string();
@@ -314,7 +314,7 @@ fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
     let mut metadata = Vec::new();
     for role in [ParamRole::Metadata, ParamRole::StandardMetadata, ParamRole::OutputMetadata] {
         if let Some(var) = program.shared_variable(role) {
-            let name = cx.homes.name(var);
+            let name = cx.storage.name(var);
             metadata.push(format!(
                 "{{offsetof(struct p4_state, {name}), sizeof(((struct p4_state *)0)->{name})}}"
             ));

@@ -1,13 +1,20 @@
 //! The whole file: types, functions block by block, and what other modules add.
 
-use crate::carried::header_of;
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::externs::{cell_leaves, packed_member};
-use crate::func::Func;
-use crate::homes::{Home, Owner, is_called};
-use crate::types::repr;
-use crate::{asynchronous, burst, descriptors, emit, graph, parse, straight, tables};
+use crate::facts::in_packet_fields::header_of;
+use crate::facts::storage::{Owner, StorageClass, is_called};
+use crate::file::burst;
+use crate::file::descriptors;
+use crate::file::fast_path;
+use crate::file::offload;
+use crate::function::cx::Cx;
+use crate::function::emit;
+use crate::function::externs::{cell_leaves, packed_member};
+use crate::function::func::Func;
+use crate::function::graph;
+use crate::function::parse;
+use crate::function::tables;
+use crate::text::code::{Code, comment};
+use crate::text::types::repr;
 use arch::BlockRole;
 use diagnostics::SourceMap;
 use ir::lookup::{get, index};
@@ -23,10 +30,10 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     for (id, _) in program.blocks.iter() {
         block(cx, id, sources, &mut functions);
     }
-    let has_straight_path = straight::straight_path(cx, &mut functions);
+    let has_fast_path = fast_path::fast_path(cx, &mut functions);
     let mut tail = Code::new();
     tables::initial_function(cx, &mut tail);
-    descriptors::write(cx, has_straight_path, &mut tail);
+    descriptors::write(cx, has_fast_path, &mut tail);
 
     // What the functions use is known only now.
     let mut out = Code::new();
@@ -48,8 +55,8 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     let mut types = Code::new();
     cx.types.declare(
         program,
-        &|id, field| cx.carried.is_carried(id, field),
-        &|id| cx.carried.has_origin(id),
+        &|id, field| cx.in_packet_fields.stays_in_packet(id, field),
+        &|id| cx.in_packet_fields.has_origin(id),
         &wanted,
         &mut types,
     );
@@ -59,8 +66,8 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     let mut types = Code::new();
     cx.types.declare(
         program,
-        &|id, field| cx.carried.is_carried(id, field),
-        &|id| cx.carried.has_origin(id),
+        &|id, field| cx.in_packet_fields.stays_in_packet(id, field),
+        &|id| cx.in_packet_fields.has_origin(id),
         &wanted,
         &mut types,
     );
@@ -82,19 +89,19 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
     out.own("/* What the program remembers of a packet from block to block. */");
     out.open("struct p4_state");
-    for var in cx.homes.with(|home| *home == Home::State) {
-        out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.homes.name(var)));
+    for var in cx.storage.with(|class| *class == StorageClass::State) {
+        out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.storage.name(var)));
     }
     out.close(";");
     out.blank();
     for (id, block) in program.blocks.iter() {
-        if !cx.homes.has_locals(id) {
+        if !cx.storage.has_locals(id) {
             continue;
         }
         out.line(format!("/* Variables of {} that its actions see, too. */", comment(&block.name)));
         out.open(format!("struct {}__locals", cx.block_name(id)));
-        for var in cx.homes.with(|home| *home == Home::Locals(id)) {
-            out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.homes.name(var)));
+        for var in cx.storage.with(|class| *class == StorageClass::Locals(id)) {
+            out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.storage.name(var)));
         }
         out.close(";");
         out.blank();
@@ -106,7 +113,7 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
         tables::key_struct(cx, id, out);
     }
     burst::context_structs(cx, out);
-    asynchronous::context_structs(cx, out);
+    offload::context_structs(cx, out);
     for (id, set) in program.value_sets.iter() {
         out.line(format!("/* Members of {}. */", comment(&set.name)));
         out.open(format!("struct p4_value_set_{}__key", index(id)));
@@ -263,12 +270,12 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     out.close("");
     out.blank();
     burst::segments(cx, id, out);
-    asynchronous::functions(cx, id, out);
+    offload::functions(cx, id, out);
 }
 
 /// The variables of a block, with zeros.
 pub(crate) fn variables_of_block(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
-    if cx.homes.has_locals(id) {
+    if cx.storage.has_locals(id) {
         out.line(format!("struct {}__locals locals = {{}}, *l = &locals;", cx.block_name(id)));
     }
     own_variables(cx, Owner::Block(id), out);
@@ -286,10 +293,10 @@ fn role_name(role: BlockRole) -> &'static str {
 
 /// The variables that one function has.
 fn own_variables(cx: &Cx<'_>, owner: Owner, out: &mut Code) {
-    for var in cx.homes.with(|home| *home == Home::Function(owner)) {
+    for var in cx.storage.with(|class| *class == StorageClass::Function(owner)) {
         let ty = &cx.program.variables[var].ty;
-        let (c, name) = (cx.types.c_type(ty), cx.homes.name(var));
-        let zero = if matches!(repr(ty), Some(crate::types::Repr::Int(_))) { "0" } else { "{}" };
+        let (c, name) = (cx.types.c_type(ty), cx.storage.name(var));
+        let zero = if matches!(repr(ty), Some(crate::text::types::Repr::Int(_))) { "0" } else { "{}" };
         out.line(format!("{c} {name} = {zero};"));
     }
 }

@@ -17,11 +17,11 @@ use ir::{
 use rustc_hash::FxHashSet;
 
 /// As many as a packet asks for beside the table that it waits for.
-const FOLLOWERS_MAX: usize = 8;
+const MEMBERS_MAX: usize = 8;
 
 /// A table that is asked for at the point of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Early {
+pub(crate) struct PrefetchMember {
     pub(crate) table: TableId,
     pub(crate) leader: TableId,
     /// Every packet that waits for the leader comes to it.
@@ -29,31 +29,31 @@ pub(crate) struct Early {
 }
 
 /// A point in a block.
-struct Site<'p> {
+struct LookupSite<'p> {
     table: TableId,
     node: NodeId,
     point: &'p Point,
 }
 
 /// Which points need no wait of their own.
-pub(crate) fn find(cut: &Segments) -> Vec<Early> {
-    let sites: Vec<Site> = cut.points.iter().filter_map(site).collect();
-    let is_once = |site: &&Site| sites.iter().filter(|other| other.table == site.table).count() == 1;
-    let mut sites: Vec<&Site> = sites.iter().filter(is_once).collect();
-    sites.sort_by_key(|site| crate::graph::position(graph_of(cut, site), site.node));
-    let mut found: Vec<Early> = Vec::new();
+pub(crate) fn find(cut: &Segments) -> Vec<PrefetchMember> {
+    let sites: Vec<LookupSite> = cut.points.iter().filter_map(site).collect();
+    let is_once = |site: &&LookupSite| sites.iter().filter(|other| other.table == site.table).count() == 1;
+    let mut sites: Vec<&LookupSite> = sites.iter().filter(is_once).collect();
+    sites.sort_by_key(|site| crate::function::graph::position(graph_of(cut, site), site.node));
+    let mut found: Vec<PrefetchMember> = Vec::new();
     for leader in &sites {
-        if found.iter().any(|early| early.table == leader.table) {
+        if found.iter().any(|member| member.table == leader.table) {
             continue;
         }
         let mut n = 0;
         for site in &sites {
             let is_free = site.table != leader.table
                 && site.point.block == leader.point.block
-                && !found.iter().any(|early| early.table == site.table || early.leader == site.table);
-            if is_free && n < FOLLOWERS_MAX && leads(cut, leader, site) {
-                let is_certain = comes(cut, leader, site);
-                found.push(Early { table: site.table, leader: leader.table, is_certain });
+                && !found.iter().any(|member| member.table == site.table || member.leader == site.table);
+            if is_free && n < MEMBERS_MAX && can_lead(cut, leader, site) {
+                let is_certain = always_reaches(cut, leader, site);
+                found.push(PrefetchMember { table: site.table, leader: leader.table, is_certain });
                 n += 1;
             }
         }
@@ -61,14 +61,14 @@ pub(crate) fn find(cut: &Segments) -> Vec<Early> {
     found
 }
 
-fn site(point: &Point) -> Option<Site<'_>> {
+fn site(point: &Point) -> Option<LookupSite<'_>> {
     match (&point.kind, point.node) {
-        (PointKind::Table(table), Some(node)) => Some(Site { table: *table, node, point }),
+        (PointKind::Table(table), Some(node)) => Some(LookupSite { table: *table, node, point }),
         _ => None,
     }
 }
 
-fn graph_of<'c>(cut: &'c Segments, site: &Site) -> &'c Graph {
+fn graph_of<'c>(cut: &'c Segments, site: &LookupSite) -> &'c Graph {
     &cut.program.blocks[site.point.block].graph
 }
 
@@ -79,7 +79,7 @@ fn keys_of(graph: &Graph, node: NodeId) -> &[Expr] {
     }
 }
 
-fn leads(cut: &Segments, leader: &Site, site: &Site) -> bool {
+fn can_lead(cut: &Segments, leader: &LookupSite, site: &LookupSite) -> bool {
     let graph = graph_of(cut, leader);
     let after = reached(graph, graph.node(leader.node).terminator.kind.successors(), None);
     if !after.contains(&site.node)
@@ -104,7 +104,7 @@ fn leads(cut: &Segments, leader: &Site, site: &Site) -> bool {
 }
 
 /// Whether a packet that has been at one point cannot end before it comes to the other one.
-fn comes(cut: &Segments, leader: &Site, site: &Site) -> bool {
+fn always_reaches(cut: &Segments, leader: &LookupSite, site: &LookupSite) -> bool {
     let graph = graph_of(cut, leader);
     let mut exits = Exits { program: &cut.program, seen: FxHashSet::default() };
     let mut seen = FxHashSet::default();
@@ -151,10 +151,9 @@ impl Exits<'_> {
     fn procedure(&mut self, id: ProcedureId) -> bool {
         let program = self.program;
         let graph = &program.procedures[id].graph;
-        let can_stop =
-            |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Extern { op, .. } if crate::cx::can_stop(*op));
+        let can_stop = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Extern { op, .. } if crate::function::cx::can_stop(*op));
         self.seen.insert(id)
-            && (crate::graph::has_loop(graph)
+            && (crate::function::graph::has_loop(graph)
                 || graph.nodes.iter().any(|(_, node)| {
                     node.stmts.iter().any(can_stop) || self.terminator(&node.terminator.kind)
                 }))
@@ -246,9 +245,9 @@ fn overlaps(program: &Program, read: &Place, written: &Place) -> bool {
 }
 
 /// The program in which the keys of such tables are put into variables where their leaders are.
-pub(crate) fn prepared(cut: &Segments, early: &[Early]) -> Program {
+pub(crate) fn with_keys_at_leaders(cut: &Segments, members: &[PrefetchMember]) -> Program {
     let mut program = cut.program.clone();
-    for Early { table, leader, .. } in early {
+    for PrefetchMember { table, leader, .. } in members {
         let site_of = |table: &TableId| cut.points.iter().filter_map(site).find(|site| site.table == *table);
         let (Some(leader), Some(site)) = (site_of(leader), site_of(table)) else { continue };
         let block = site.point.block;
@@ -275,6 +274,6 @@ pub(crate) fn prepared(cut: &Segments, early: &[Early]) -> Program {
             *old = keys;
         }
     }
-    debug_assert!(early.iter().all(|early| index(early.table) != index(early.leader)));
+    debug_assert!(members.iter().all(|member| index(member.table) != index(member.leader)));
     program
 }

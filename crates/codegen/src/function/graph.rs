@@ -3,10 +3,10 @@
 //! A node with one predecessor stands where it is branched to; one where paths meet stands after the branch that
 //! dominates it, so that most paths fall through to it. What does not fall through jumps to a label.
 
-use crate::expr::{Scalar, is_simple, width_of};
-use crate::func::Func;
-use crate::homes::Owner;
-use crate::tables::Applied;
+use crate::facts::storage::Owner;
+use crate::function::expr::{Scalar, is_simple, width_of};
+use crate::function::func::Func;
+use crate::function::tables::Lookup;
 use arch::ExternOp;
 use diagnostics::Span;
 use ir::lookup::index;
@@ -181,7 +181,7 @@ impl<'p> Func<'_, 'p> {
         }
         let last = graph.node(node).stmts.last().map(|stmt| &stmt.kind);
         matches!(last, Some(StmtKind::Extern { op: ExternOp::AsyncEnd, args, .. })
-            if self.body_of.is_some() && crate::asynchronous::number(args) == self.body_of)
+            if self.body_of.is_some() && crate::file::offload::number(args) == self.body_of)
     }
 
     fn write_from(
@@ -209,7 +209,7 @@ impl<'p> Func<'_, 'p> {
 
     fn label(&self, node: NodeId, graph: &Graph) -> String {
         match &graph.node(node).state {
-            Some(state) => format!("state_{}_{}", crate::names::path(state), index(node)),
+            Some(state) => format!("state_{}_{}", crate::text::names::path(state), index(node)),
             None => format!("n{}", index(node)),
         }
     }
@@ -222,10 +222,10 @@ impl<'p> Func<'_, 'p> {
     fn node_and_meetings(&mut self, writing: &Writing<'p>, node: NodeId, follow: Option<NodeId>) {
         self.code.label(self.label(node, writing.graph));
         let content = writing.graph.node(node);
-        let trace = self.cx.options.trace.then(|| crate::trace::point(self.cx, self.owner, node));
+        let trace = self.cx.options.trace.then(|| crate::file::trace::point(self.cx, self.owner, node));
         if let Some(state) = &content.state {
             self.code.at(content.stmts.first().map_or(content.terminator.span, |stmt| stmt.span));
-            self.code.line(format!("/* state {} */", crate::code::comment(state)));
+            self.code.line(format!("/* state {} */", crate::text::code::comment(state)));
         }
         if let Some(point) = trace {
             self.trace("SD_TRACE_NODE", point, "0");
@@ -304,7 +304,12 @@ impl<'p> Func<'_, 'p> {
     }
 
     /// `if (condition) ... else ...`
-    fn branch(&mut self, condition: &Scalar, then: crate::code::Code, otherwise: crate::code::Code) {
+    fn branch(
+        &mut self,
+        condition: &Scalar,
+        then: crate::text::code::Code,
+        otherwise: crate::text::code::Code,
+    ) {
         let text = strip(&condition.text);
         match (then.is_empty(), otherwise.is_empty()) {
             (true, true) => {}
@@ -361,10 +366,10 @@ impl<'p> Func<'_, 'p> {
                 let flipped = ways[0] != *then;
                 let mut value = self.scalar(condition);
                 if let Some(point) = point {
-                    let kept = self.keep("bool", &value.text);
-                    let shown = if flipped { format!("!{kept}") } else { kept.clone() };
+                    let bound = self.bind("bool", &value.text);
+                    let shown = if flipped { format!("!{bound}") } else { bound.clone() };
                     self.trace("SD_TRACE_TERMINATOR", point, &shown);
-                    value = Scalar::atom(kept, crate::expr::Class::Int);
+                    value = Scalar::atom(bound, crate::function::expr::Class::Int);
                 }
                 self.two_ways(writing, from, &value, ways, follow);
             }
@@ -389,19 +394,20 @@ impl<'p> Func<'_, 'p> {
             TerminatorKind::Apply { table, keys, .. }
                 if writing.resumed != Some(from) && writing.points.contains_key(&from) =>
             {
-                self.wait_for(*table, keys, writing.points[&from]);
+                self.suspend_at(*table, keys, writing.points[&from]);
             }
             TerminatorKind::Apply { table, hit, action, then, exit, .. } if writing.resumed == Some(from) => {
                 let ends = self.cx.table_ends(*table);
-                let end = self.answered(*table, hit.as_ref(), action.as_ref(), writing.points[&from]);
+                let end = self.resume_lookup(*table, hit.as_ref(), action.as_ref(), writing.points[&from]);
                 self.after_call(writing, from, ends, end, [*then, *exit], follow);
             }
             TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
                 let ends = self.cx.table_ends(*table);
                 let plan = self.cx.plan.filter(|_| !writing.points.is_empty());
-                let early = plan.and_then(|plan| plan.early.iter().find(|early| early.table == *table));
-                let applied = early.map_or(Applied::AtOnce { point }, |early| Applied::Asked {
-                    is_counted: early.is_certain,
+                let member =
+                    plan.and_then(|plan| plan.prefetched.iter().find(|member| member.table == *table));
+                let applied = member.map_or(Lookup::AtOnce { point }, |member| Lookup::Asked {
+                    is_counted: member.is_certain,
                 });
                 let end = self.apply(*table, keys, hit.as_ref(), action.as_ref(), applied);
                 self.after_call(writing, from, ends, end, [*then, *exit], follow);
@@ -416,7 +422,7 @@ impl<'p> Func<'_, 'p> {
             TerminatorKind::Accept => self.end("SD_END_DONE", point),
             TerminatorKind::Reject => {
                 let block = self.cx.block_of(self.owner);
-                let error = self.cx.program.blocks[block].error.map(|var| self.cx.homes.path(var));
+                let error = self.cx.program.blocks[block].error.map(|var| self.cx.storage.path(var));
                 let end = error.map_or("SD_END_REJECTED".to_string(), |e| format!("SD_END_REJECTED + {e}"));
                 self.end(&end, point);
             }
@@ -446,27 +452,27 @@ impl<'p> Func<'_, 'p> {
         point: Option<u32>,
     ) {
         let block = self.cx.block_of(self.owner);
-        let error = self.cx.program.blocks[block].error.map(|var| self.cx.homes.path(var));
+        let error = self.cx.program.blocks[block].error.map(|var| self.cx.storage.path(var));
         let is_kept = ok.strip_prefix('t').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-        let kept = if is_kept { ok } else { self.keep("uint32_t", &ok) };
+        let bound = if is_kept { ok } else { self.bind("uint32_t", &ok) };
         if let Some(point) = point {
-            self.trace("SD_TRACE_TERMINATOR", point, &kept);
+            self.trace("SD_TRACE_TERMINATOR", point, &bound);
         }
         let fail = self.nested(|f| {
             if let Some(error) = error {
-                f.code.line(format!("{error} = {kept};"));
+                f.code.line(format!("{error} = {bound};"));
             }
             f.edge(writing, from, ways[1], follow);
         });
         // What comes after success is the rest of the parser: not one level deeper.
         let then = self.nested(|f| f.edge(writing, from, ways[0], follow));
         if then.is_empty() || ends_elsewhere(&fail) {
-            self.code.open(format!("if (SD_UNLIKELY({kept}))"));
+            self.code.open(format!("if (SD_UNLIKELY({bound}))"));
             self.code.append(fail);
             self.code.close("");
             self.code.append(then.shallower());
         } else {
-            self.code.open(format!("if (SD_UNLIKELY({kept}))"));
+            self.code.open(format!("if (SD_UNLIKELY({bound}))"));
             self.code.append(fail);
             self.code.close(" else {");
             self.code.indent();
@@ -488,14 +494,14 @@ impl<'p> Func<'_, 'p> {
             self.code.line(format!("{text};"));
             return None;
         }
-        Some(self.keep("uint32_t", &text))
+        Some(self.bind("uint32_t", &text))
     }
 
     fn after_call(
         &mut self,
         writing: &Writing<'p>,
         from: NodeId,
-        ends: crate::cx::Ends,
+        ends: crate::function::cx::Ends,
         end: Option<String>,
         [then, exit]: [NodeId; 2],
         follow: Option<NodeId>,
@@ -514,7 +520,7 @@ impl<'p> Func<'_, 'p> {
             }
             return self.edge(writing, from, then, follow);
         }
-        let condition = Scalar::compound(format!("{end} == SD_EXIT"), crate::expr::Class::Int);
+        let condition = Scalar::compound(format!("{end} == SD_EXIT"), crate::function::expr::Class::Int);
         let exited = self.nested(|f| f.edge(writing, from, exit, follow));
         let returned = self.nested(|f| f.edge(writing, from, then, follow));
         if returned.is_empty() || ends_elsewhere(&exited) {
@@ -549,13 +555,14 @@ impl<'p> Func<'_, 'p> {
         }
         let mut value = self.scalar(subject);
         if let Some(point) = point {
-            let kept = self.keep("uint64_t", &value.text);
-            self.trace("SD_TRACE_TERMINATOR", point, &kept);
-            value = Scalar::atom(kept, crate::expr::Class::U64);
+            let bound = self.bind("uint64_t", &value.text);
+            self.trace("SD_TRACE_TERMINATOR", point, &bound);
+            value = Scalar::atom(bound, crate::function::expr::Class::U64);
         }
         let mut ways: Vec<(Vec<String>, NodeId)> = Vec::new();
         for case in cases {
-            let label = format!("case {}:", crate::expr::constant(case.value.to_u128().unwrap_or(0)).text);
+            let label =
+                format!("case {}:", crate::function::expr::constant(case.value.to_u128().unwrap_or(0)).text);
             match ways.iter_mut().find(|(_, target)| *target == case.target) {
                 Some((labels, _)) => labels.push(label),
                 None => ways.push((vec![label], case.target)),
@@ -689,42 +696,42 @@ impl<'p> Func<'_, 'p> {
                 return self.c_switch(writing, from, &value, ways, otherwise, follow);
             }
         }
-        let kept: Vec<Kept> = keys.iter().map(|key| self.keep_key(key)).collect();
+        let bound: Vec<SelectKey> = keys.iter().map(|key| self.select_key(key)).collect();
         let conditions: Vec<(Scalar, NodeId)> = cases
             .iter()
             .map(|case| {
                 let parts: Vec<String> = match &case.pattern {
                     Pattern::ValueSet(set) => vec![self.in_value_set(index(*set), keys)],
                     Pattern::Keys(sets) => {
-                        kept.iter().zip(sets).filter_map(|(key, set)| self.in_keyset(key, set)).collect()
+                        bound.iter().zip(sets).filter_map(|(key, set)| self.in_keyset(key, set)).collect()
                     }
                 };
                 let text = if parts.is_empty() { "true".to_string() } else { parts.join(" && ") };
-                (Scalar::atom(text, crate::expr::Class::Int), case.target)
+                (Scalar::atom(text, crate::function::expr::Class::Int), case.target)
             })
             .collect();
         self.conditions(writing, from, conditions, (otherwise, &number), follow, point);
     }
 
     /// A key that is compared several times.
-    fn keep_key<'e>(&mut self, key: &'e Expr) -> Kept<'e> {
+    fn select_key<'e>(&mut self, key: &'e Expr) -> SelectKey<'e> {
         let width = width_of(&key.ty);
         if width > 128 {
             let limbs = self.limbs(key);
-            return Kept { text: limbs, key, is_wide: true };
+            return SelectKey { text: limbs, key, is_wide: true };
         }
         let value = self.scalar(key);
         let text = if is_simple(&value) {
             value.text
         } else {
-            self.keep(crate::expr::container(width), &value.text)
+            self.bind(crate::function::expr::container(width), &value.text)
         };
-        Kept { text, key, is_wide: false }
+        SelectKey { text, key, is_wide: false }
     }
 
     /// The condition that a key is in a set; `None` when it always is.
-    fn in_keyset(&mut self, kept: &Kept<'_>, set: &Keyset) -> Option<String> {
-        let (key, text) = (kept.key, &kept.text);
+    fn in_keyset(&mut self, bound: &SelectKey<'_>, set: &Keyset) -> Option<String> {
+        let (key, text) = (bound.key, &bound.text);
         let width = width_of(&key.ty);
         if width == 0 && !matches!(set, Keyset::Range { .. }) {
             return None;
@@ -732,14 +739,14 @@ impl<'p> Func<'_, 'p> {
         Some(match set {
             Keyset::Any => return None,
             Keyset::ValueSet(set) => self.in_value_set(index(*set), std::slice::from_ref(key)),
-            Keyset::Value(value) if kept.is_wide => {
+            Keyset::Value(value) if bound.is_wide => {
                 let value = self.limbs(value);
                 format!("sd_wide_eq({text}.limb, {value}.limb, {width})")
             }
             Keyset::Value(value) => format!("{text} == {}", self.scalar(value).operand()),
-            Keyset::Mask { value, mask } if kept.is_wide => {
+            Keyset::Mask { value, mask } if bound.is_wide => {
                 let (value, mask) = (self.limbs(value), self.limbs(mask));
-                let c = self.cx.types.limbs(crate::types::n_limbs(width));
+                let c = self.cx.types.limbs(crate::text::types::n_limbs(width));
                 let (a, b) = (self.temp(), self.temp());
                 self.code.line(format!("{c} {a}, {b};"));
                 self.code.line(format!("sd_wide_and({a}.limb, {text}.limb, {mask}.limb, {width});"));
@@ -750,7 +757,7 @@ impl<'p> Func<'_, 'p> {
                 let (value, mask) = (self.scalar(value), self.scalar(mask));
                 match (value.constant, mask.constant) {
                     (Some(v), Some(m)) => {
-                        format!("({text} & {}) == {}", mask.text, crate::expr::constant(v & m).text)
+                        format!("({text} & {}) == {}", mask.text, crate::function::expr::constant(v & m).text)
                     }
                     _ => {
                         format!("({text} & {}) == ({} & {})", mask.operand(), value.operand(), mask.operand())
@@ -769,7 +776,7 @@ impl<'p> Func<'_, 'p> {
     }
 }
 
-struct Kept<'e> {
+struct SelectKey<'e> {
     /// Of wide values what has a member `limb`.
     text: String,
     key: &'e Expr,
@@ -788,7 +795,7 @@ fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
             continue;
         }
         seen.push(value);
-        let label = format!("case {}:", crate::expr::constant(value).text);
+        let label = format!("case {}:", crate::function::expr::constant(value).text);
         match ways.iter_mut().find(|(_, target)| *target == case.target) {
             Some((labels, _)) => labels.push(label),
             None => ways.push((vec![label], case.target)),
@@ -798,7 +805,7 @@ fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
 }
 
 /// Whether control never comes to the end of a piece of code.
-fn ends_elsewhere(code: &crate::code::Code) -> bool {
+fn ends_elsewhere(code: &crate::text::code::Code) -> bool {
     code.last_line().is_some_and(|line| line.starts_with("return") || line.starts_with("goto "))
 }
 

@@ -1,8 +1,8 @@
 //! Places: from a variable and a path to something that C can read and assign.
 
-use crate::expr::{Scalar, container, width_of};
-use crate::func::Func;
-use crate::types::{Repr, repr};
+use crate::function::expr::{Scalar, container, width_of};
+use crate::function::func::Func;
+use crate::text::types::{Repr, repr};
 use ir::{Expr, Place, Step, StructId, Type};
 
 /// Where a place is.
@@ -34,7 +34,7 @@ pub(crate) enum Part {
 impl Func<'_, '_> {
     pub(crate) fn place(&mut self, place: &Place) -> Access {
         let program = self.cx.program;
-        let mut lvalue = self.cx.homes.path(place.var);
+        let mut lvalue = self.cx.storage.path(place.var);
         let mut ty = program.variables[place.var].ty.clone();
         let mut guards: Vec<String> = Vec::new();
         let mut part = Part::Whole;
@@ -75,7 +75,7 @@ impl Func<'_, '_> {
     /// An index in a variable of its own.
     fn index(&mut self, e: &Expr) -> String {
         let amount = self.index_amount(e);
-        self.keep("uint64_t", &amount)
+        self.bind("uint64_t", &amount)
     }
 
     /// Writes a single value of up to 128 bits, or a part of one.
@@ -106,12 +106,12 @@ impl Func<'_, '_> {
                     Part::SliceAt { lo, width } => (lo.clone(), *width),
                     Part::Whole => ("0".to_string(), of_bits),
                 };
-                let c = self.cx.types.limbs(crate::types::n_limbs(width));
+                let c = self.cx.types.limbs(crate::text::types::n_limbs(width));
                 let t = self.temp();
                 if width <= 64 {
                     self.code.line(format!("const {c} {t} = {{{{{}}}}};", value.text));
                 } else {
-                    let x = self.keep("sd_u128", &value.text);
+                    let x = self.bind("sd_u128", &value.text);
                     self.code.line(format!("const {c} {t} = {{{{(uint64_t){x}, (uint64_t)({x} >> 64)}}}};"));
                 }
                 format!("sd_wide_set_slice({lvalue}.limb, {of_bits}, {lo}, {t}.limb, {width});")
@@ -156,10 +156,10 @@ impl Func<'_, '_> {
 
     /// As it is assigned to a variable of so many bits.
     fn narrowed(&self, value: &Scalar, width: u32) -> String {
-        let is_wider = match crate::types::int_bits(width) {
+        let is_wider = match crate::text::types::int_bits(width) {
             8 | 16 => false,
-            32 => value.class > crate::expr::Class::U32,
-            64 => value.class > crate::expr::Class::U64,
+            32 => value.class > crate::function::expr::Class::U32,
+            64 => value.class > crate::function::expr::Class::U64,
             _ => false,
         };
         if is_wider && value.constant.is_none() {

@@ -1,8 +1,8 @@
 //! Where each variable lives in C: in the packet's state, in the locals of a block that its procedures see, in a
 //! function, or as a parameter of an action.
 
-use crate::names::{Unique, identifier, path};
-use crate::types::{Repr, repr};
+use crate::text::names::{Unique, identifier, path};
+use crate::text::types::{Repr, repr};
 use ir::lookup::{get, id_at, index};
 use ir::visit::Access;
 use ir::{BlockId, Graph, NodeId, ProcedureId, ProcedureKind, Program, Scope, TerminatorKind, VarId};
@@ -17,7 +17,7 @@ pub(crate) enum Owner {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum StorageClass {
     /// `s->name`
     State,
     /// `l->name`
@@ -29,16 +29,16 @@ pub(crate) enum Home {
 }
 
 #[derive(Debug)]
-pub(crate) struct Homes {
-    homes: Vec<Home>,
+pub(crate) struct Storage {
+    storage: Vec<StorageClass>,
     names: Vec<String>,
 }
 
-impl Homes {
+impl Storage {
     /// With `visible` all variables are in the state or in the locals, where a host can read them.
-    pub(crate) fn new(program: &Program, visible: bool) -> Homes {
+    pub(crate) fn new(program: &Program, visible: bool) -> Storage {
         let users = users(program);
-        let mut homes = Vec::new();
+        let mut storage = Vec::new();
         for (id, variable) in program.variables.iter() {
             let block = match variable.scope {
                 Scope::Pipeline(_) => None,
@@ -46,29 +46,29 @@ impl Homes {
                 Scope::Procedure(p) => get(&program.procedures, p).map(|p| p.block),
             };
             let Some(block) = block else {
-                homes.push(Home::State);
+                storage.push(StorageClass::State);
                 continue;
             };
             let users: Vec<Owner> = users[index(id)].iter().copied().collect();
-            homes.push(match users.as_slice() {
-                _ if visible => Home::Locals(block),
+            storage.push(match users.as_slice() {
+                _ if visible => StorageClass::Locals(block),
                 [] | [Owner::Procedure(_)] if is_action_data(program, id, &users) => match variable.scope {
-                    Scope::Procedure(p) => Home::Param(p),
-                    _ => Home::Locals(block),
+                    Scope::Procedure(p) => StorageClass::Param(p),
+                    _ => StorageClass::Locals(block),
                 },
-                [Owner::Block(b)] => Home::Function(Owner::Block(*b)),
+                [Owner::Block(b)] => StorageClass::Function(Owner::Block(*b)),
                 [Owner::Procedure(p)] if !is_parameter(program, id) && is_assigned_first(program, *p, id) => {
-                    Home::Function(Owner::Procedure(*p))
+                    StorageClass::Function(Owner::Procedure(*p))
                 }
-                _ => Home::Locals(block),
+                _ => StorageClass::Locals(block),
             });
         }
-        let names = names(program, &homes);
-        Homes { homes, names }
+        let names = names(program, &storage);
+        Storage { storage, names }
     }
 
-    pub(crate) fn home(&self, id: VarId) -> &Home {
-        &self.homes[index(id)]
+    pub(crate) fn class(&self, id: VarId) -> &StorageClass {
+        &self.storage[index(id)]
     }
 
     pub(crate) fn name(&self, id: VarId) -> &str {
@@ -77,28 +77,28 @@ impl Homes {
 
     /// In C.
     pub(crate) fn path(&self, id: VarId) -> String {
-        match self.home(id) {
-            Home::State => format!("s->{}", self.name(id)),
-            Home::Locals(_) => format!("l->{}", self.name(id)),
-            Home::Function(_) | Home::Param(_) => self.name(id).to_string(),
+        match self.class(id) {
+            StorageClass::State => format!("s->{}", self.name(id)),
+            StorageClass::Locals(_) => format!("l->{}", self.name(id)),
+            StorageClass::Function(_) | StorageClass::Param(_) => self.name(id).to_string(),
         }
     }
 
-    pub(crate) fn with(&self, wanted: impl Fn(&Home) -> bool) -> Vec<VarId> {
-        (0..self.homes.len()).filter(|i| wanted(&self.homes[*i])).map(id_at).collect()
+    pub(crate) fn with(&self, wanted: impl Fn(&StorageClass) -> bool) -> Vec<VarId> {
+        (0..self.storage.len()).filter(|i| wanted(&self.storage[*i])).map(id_at).collect()
     }
 
     pub(crate) fn has_locals(&self, block: BlockId) -> bool {
-        self.homes.contains(&Home::Locals(block))
+        self.storage.contains(&StorageClass::Locals(block))
     }
 }
 
-fn names(program: &Program, homes: &[Home]) -> Vec<String> {
+fn names(program: &Program, storage: &[StorageClass]) -> Vec<String> {
     // One name for all that may meet in one function or struct: those of a block.
     let mut state = Unique::default();
     let mut blocks: Vec<Unique> = program.blocks.iter().map(|_| Unique::default()).collect();
     let mut names = Vec::new();
-    for ((_, variable), home) in program.variables.iter().zip(homes) {
+    for ((_, variable), home) in program.variables.iter().zip(storage) {
         let own = match variable.name.strip_prefix('$') {
             Some(number) => format!("tmp_{}", path(number)),
             None => identifier(&variable.name),
@@ -114,8 +114,8 @@ fn names(program: &Program, homes: &[Home]) -> Vec<String> {
         };
         names.push(match (home, variable.scope) {
             // Actions have their parameters to themselves.
-            (Home::Param(_), _) => own,
-            (Home::Locals(_), Scope::Procedure(p)) => {
+            (StorageClass::Param(_), _) => own,
+            (StorageClass::Locals(_), Scope::Procedure(p)) => {
                 let procedure = get(&program.procedures, p).map_or("", |p| p.name.as_str());
                 let last = procedure.rsplit('.').next().unwrap_or("");
                 unique.take(format!("{}__{own}", path(last)))
@@ -127,7 +127,7 @@ fn names(program: &Program, homes: &[Home]) -> Vec<String> {
     for (_, procedure) in program.procedures.iter() {
         let mut unique = Unique::default();
         for param in &procedure.params {
-            if matches!(homes[index(*param)], Home::Param(_)) {
+            if matches!(storage[index(*param)], StorageClass::Param(_)) {
                 let name = unique.take(names[index(*param)].clone());
                 names[index(*param)] = name;
             }

@@ -5,15 +5,17 @@
 //! what comes behind it one that the worker calls when the packet is back. Whether a packet goes is decided when it
 //! comes to the block; one that stays runs the same code in its place. `rt/worker/sd_async.h` says how packets travel.
 
-use crate::batch::{self, Batched, Body, OneByOne};
-use crate::burst::{load, store};
-use crate::carried::Carried;
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::func::Func;
-use crate::homes::Owner;
-use crate::plan::{Kept, in_packet, kept};
-use crate::{descriptors, program, straight};
+use crate::facts::in_packet_fields::InPacketFields;
+use crate::facts::storage::Owner;
+use crate::file::burst::{load, store};
+use crate::file::descriptors;
+use crate::file::fast_path;
+use crate::file::offload_batch::{self, Batched, Body, NotBatched};
+use crate::file::program;
+use crate::function::cx::Cx;
+use crate::function::func::Func;
+use crate::suspend::plan::{SavedState, in_packet, saved_state};
+use crate::text::code::{Code, comment};
 use arch::{BlockRole, ExternOp};
 use ir::segments::{PointKind, Segments, Wait, segments_for};
 use ir::{Arg, Bits, BlockId, Expr, ExprKind, Graph, NodeId, Program, Stmt, StmtKind, TerminatorKind, Type};
@@ -21,7 +23,7 @@ use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 
 /// An asynchronous block.
-pub(crate) struct AsyncBlock {
+pub(crate) struct OffloadBlock {
     pub(crate) name: SmolStr,
     pub(crate) settings: SmolStr,
     pub(crate) block: BlockId,
@@ -29,16 +31,16 @@ pub(crate) struct AsyncBlock {
     pub(crate) body: NodeId,
     after: NodeId,
     /// What a packet takes along to the block, and what comes back.
-    pub(crate) there: Kept,
-    back: Kept,
+    pub(crate) request: SavedState,
+    completion: SavedState,
     /// Where an executor makes the calls of several packets together.
-    pub(crate) batched: Result<Batched, OneByOne>,
+    pub(crate) batched: Result<Batched, NotBatched>,
 }
 
-pub(crate) struct AsyncPlan {
+pub(crate) struct OffloadPlan {
     /// The program with its points in blocks; markers of blocks that can wait have the block's number as last argument.
     pub(crate) program: Program,
-    pub(crate) blocks: Vec<AsyncBlock>,
+    pub(crate) blocks: Vec<OffloadBlock>,
 }
 
 fn marker(stmt: &Stmt) -> Option<(ExternOp, &SmolStr, &[Arg])> {
@@ -59,7 +61,7 @@ pub(crate) fn number(args: &[Arg]) -> Option<usize> {
 }
 
 /// Where the packets of a program wait for executors; `None` where they never do.
-pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
+pub(crate) fn plan(program: &Program) -> Option<OffloadPlan> {
     let has_markers = program
         .graphs()
         .flat_map(|graph| graph.nodes.iter())
@@ -74,7 +76,7 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
         matches!(wait, Wait::Extern { op: ExternOp::AsyncBegin | ExternOp::AsyncEnd, .. })
     };
     let mut cut = segments_for(program, &waits, &in_packet).ok()?;
-    let carried = Carried::new(&cut.program, false);
+    let in_packet_fields = InPacketFields::new(&cut.program, false);
     let mut blocks = Vec::new();
     let (mut begins, mut bodies): (Vec<NodeId>, Vec<Body>) = (Vec::new(), Vec::new());
     for point in &cut.points {
@@ -86,28 +88,29 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
         let TerminatorKind::Goto(body) = graph.node(node).terminator.kind else { continue };
         let Some(end) = only_end(graph, body) else { continue };
         let TerminatorKind::Goto(after) = graph.node(end).terminator.kind else { continue };
-        let back = cut.points.iter().find(|p| p.block == point.block && p.node == Some(end));
+        let completion = cut.points.iter().find(|p| p.block == point.block && p.node == Some(end));
         let settings = match args.first() {
             Some(Arg::Str(text)) => text.clone(),
             _ => SmolStr::default(),
         };
-        let (Some(there), Some(back)) =
-            (kept(&cut, &carried, &point.live), back.and_then(|p| kept(&cut, &carried, &p.live)))
-        else {
+        let (Some(request), Some(completion)) = (
+            saved_state(&cut, &in_packet_fields, &point.live),
+            completion.and_then(|p| saved_state(&cut, &in_packet_fields, &p.live)),
+        ) else {
             continue;
         };
         if sends_digests(&cut, graph, body, end) {
             continue;
         }
-        blocks.push(AsyncBlock {
+        blocks.push(OffloadBlock {
             name: name.clone(),
             settings,
             block: point.block,
             body,
             after,
-            there,
-            back,
-            batched: Err(OneByOne::NoCall),
+            request,
+            completion,
+            batched: Err(NotBatched::NoCall),
         });
         begins.push(node);
         bodies.push(Body { block: point.block, first: body, end });
@@ -115,7 +118,7 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
     if blocks.is_empty() {
         return None;
     }
-    let (batched, ends) = batch::cut(&mut cut, &carried, &bodies);
+    let (batched, ends) = offload_batch::cut(&mut cut, &in_packet_fields, &bodies);
     for (block, batched) in blocks.iter_mut().zip(batched) {
         block.batched = batched;
     }
@@ -129,7 +132,7 @@ pub(crate) fn plan(program: &Program) -> Option<AsyncPlan> {
             }
         }
     }
-    Some(AsyncPlan { program, blocks })
+    Some(OffloadPlan { program, blocks })
 }
 
 /// The nodes of a block from its first to its end, or to its ends.
@@ -180,11 +183,11 @@ pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
 /// What packets keep.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
-    let Some(plan) = cx.asynchronous else { return };
+    let Some(plan) = cx.offload else { return };
     let keeps = [
-        (straight::has_loops(cx), "SD_SAVE_STEPS"),
-        (straight::may_leave(cx.program), "SD_SAVE_REQUESTS"),
-        (straight::uses_buffers(cx.program), "SD_SAVE_FAILED"),
+        (fast_path::has_loops(cx), "SD_SAVE_STEPS"),
+        (fast_path::may_punt(cx.program), "SD_SAVE_REQUESTS"),
+        (fast_path::uses_buffers(cx.program), "SD_SAVE_FAILED"),
     ];
     let names: Vec<&str> = keeps.into_iter().filter(|(is_kept, _)| *is_kept).map(|(_, name)| name).collect();
     out.own("/* What of the worker packets that wait take along. */");
@@ -197,9 +200,9 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line(format!("/* What a packet keeps before {} has run, and after it. */", comment(&block.name)));
         out.open(format!("struct p4_async_{i}"));
         out.open("union");
-        for (name, kept) in [("there", &block.there), ("back", &block.back)] {
+        for (name, saved) in [("there", &block.request), ("back", &block.completion)] {
             out.open("struct");
-            crate::burst::members(cx, kept, true, out);
+            crate::file::burst::members(cx, saved, true, out);
             out.close(&format!(" {name};"));
         }
         out.line("uint64_t nothing[1];");
@@ -213,7 +216,7 @@ impl Func<'_, '_> {
     /// Where an asynchronous block begins: the packet may go to an executor.
     pub(crate) fn async_begin(&mut self, args: &[Arg]) {
         let cx = self.cx;
-        let (Some(plan), Some(i)) = (cx.asynchronous, number(args)) else { return };
+        let (Some(plan), Some(i)) = (cx.offload, number(args)) else { return };
         if self.body_of.is_some() {
             return;
         }
@@ -229,7 +232,7 @@ impl Func<'_, '_> {
         self.code.line(format!("if (SD_UNLIKELY({how} == SD_OFFLOAD_DROP))"));
         self.code.line("    return SD_END_ASYNC_FULL;");
         self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i}, P4_SAVE_FLAGS);"));
-        store(cx, &block.there, "c->there", true, &mut self.code);
+        store(cx, &block.request, "c->there", true, &mut self.code);
         self.code.line("return sd_async_suspended(w, p, sizeof *c, P4_SAVE_FLAGS);");
         self.code.close("");
         self.code.close("");
@@ -238,11 +241,11 @@ impl Func<'_, '_> {
     /// Where one ends: at an executor the packet goes back.
     pub(crate) fn async_end(&mut self, args: &[Arg]) {
         let cx = self.cx;
-        let (Some(plan), Some(i)) = (cx.asynchronous, number(args)) else { return };
+        let (Some(plan), Some(i)) = (cx.offload, number(args)) else { return };
         let Some(block) = plan.blocks.get(i) else { return };
         match self.body_of {
             Some(at) if at == i => {
-                store(cx, &block.back, "c->back", true, &mut self.code);
+                store(cx, &block.completion, "c->back", true, &mut self.code);
                 self.code.line("return SD_END_DONE;");
             }
             Some(_) => {}
@@ -253,34 +256,34 @@ impl Func<'_, '_> {
 
 /// The functions of the asynchronous blocks of a block: their bodies, and what comes behind them.
 pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
-    let Some(plan) = cx.asynchronous else { return };
+    let Some(plan) = cx.offload else { return };
     for (i, block) in plan.blocks.iter().enumerate().filter(|(_, block)| block.block == id) {
         let name = comment(&block.name);
         out.own(format!("/* {name}, at an executor. */"));
         out.function(format!("SD_INLINE uint32_t p4_async_{i}__body({HEAD}, void *context)"));
         out.line(format!("struct p4_async_{i} *c = context;"));
         out.line("struct p4_state state = {}, *s = &state;");
-        piece(cx, block, (block.body, &block.there, "c->there"), Some(i), out);
-        if let Some(call) = batch::functions(cx, i, block, out) {
+        piece(cx, block, (block.body, &block.request, "c->there"), Some(i), out);
+        if let Some(call) = offload_batch::functions(cx, i, block, out) {
             cx.batched.borrow_mut().insert(i, call);
         }
         out.own(format!("/* {} behind {name} */", comment(&cx.program.blocks[id].name)));
         out.function(format!(
             "static uint32_t p4_async_{i}__after({HEAD}, struct p4_state *s, struct p4_async_{i} *c)"
         ));
-        piece(cx, block, (block.after, &block.back, "c->back"), None, out);
+        piece(cx, block, (block.after, &block.completion, "c->back"), None, out);
     }
 }
 
 fn piece(
     cx: &Cx<'_>,
-    block: &AsyncBlock,
-    (from, kept, part): (NodeId, &Kept, &str),
+    block: &OffloadBlock,
+    (from, saved, part): (NodeId, &SavedState, &str),
     body_of: Option<usize>,
     out: &mut Code,
 ) {
     program::variables_of_block(cx, block.block, out);
-    load(cx, kept, part, true, out);
+    load(cx, saved, part, true, out);
     let mut func = Func::new(cx, Owner::Block(block.block));
     func.body_of = body_of;
     func.code.indent();
@@ -293,9 +296,9 @@ fn piece(
 }
 
 /// Whether a block may end because its packet waits.
-pub(crate) fn check_wait(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+pub(crate) fn check_suspended(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     let waits = cx
-        .asynchronous
+        .offload
         .is_some_and(|plan| plan.blocks.iter().any(|block| cx.program.blocks[block.block].role == role));
     if waits {
         out.line("if (SD_UNLIKELY(end >= SD_END_SUSPENDED))");
@@ -304,8 +307,8 @@ pub(crate) fn check_wait(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
 }
 
 /// Which block it is. Of one block gcc makes a part of whoever asks.
-fn dispatch(plan: &AsyncPlan, out: &mut Code) {
-    let ways = [
+fn dispatch(plan: &OffloadPlan, out: &mut Code) {
+    let functions = [
         (
             "What comes behind a block.",
             "rest",
@@ -315,7 +318,7 @@ fn dispatch(plan: &AsyncPlan, out: &mut Code) {
         ),
         ("A block.", "body", "uint32_t point, void *context", "point", "context"),
     ];
-    for (what, name, more, point, last) in ways {
+    for (what, name, more, point, last) in functions {
         out.own(format!("/* {what} */"));
         out.function(format!("SD_INLINE uint32_t p4_{name}({HEAD}, {more})"));
         out.open(format!("switch ({point})"));
@@ -332,21 +335,21 @@ fn dispatch(plan: &AsyncPlan, out: &mut Code) {
 }
 
 /// `p4_resume`, `p4_serve`: what goes on after `p4_packet`.
-pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
-    let Some(plan) = cx.asynchronous else { return };
+pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.offload else { return };
     for (i, block) in plan.blocks.iter().enumerate() {
         out.own(format!("/* The way of a packet from behind {}. */", comment(&block.name)));
         out.function(format!(
             "SD_INLINE uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"
         ));
         out.line("void *c = sd_async_back(w, p, suspended, P4_SAVE_FLAGS);");
-        straight::fresh_state(cx, out);
+        fast_path::declare_state(cx, out);
         out.line("uint32_t end = suspended->end, next;");
         out.line("if (SD_LIKELY(end == SD_END_DONE))");
         out.line(format!("    end = p4_async_{i}__after(w, p, s, c);"));
         let role = cx.program.blocks[block.block].role;
-        check_wait(cx, role, out);
-        straight::rest(cx, role, out);
+        check_suspended(cx, role, out);
+        fast_path::rest(cx, role, out);
         out.close("");
         out.blank();
     }
@@ -378,7 +381,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.line("sd_async_enter(w);");
     out.open("while (n_ended < n)");
     // One at a time where the host may go on with each: it is the last one then.
-    let wanted = if straight::may_leave(cx.program) {
+    let wanted = if fast_path::may_punt(cx.program) {
         "1".to_string()
     } else {
         "n - n_ended < SD_ASYNC_BURST ? n - n_ended : SD_ASYNC_BURST".to_string()
@@ -402,7 +405,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
     out.line("return n_ended;");
     out.close("");
     out.blank();
-    let together = batch::dispatch(&cx.batched.borrow(), out);
+    let together = offload_batch::dispatch(&cx.batched.borrow(), out);
     out.function(
         "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
@@ -415,7 +418,7 @@ pub(crate) fn way_back(cx: &Cx<'_>, out: &mut Code) {
 
 /// What the host has to know.
 pub(crate) fn types(cx: &Cx<'_>, out: &mut Code) {
-    let Some(plan) = cx.asynchronous else { return };
+    let Some(plan) = cx.offload else { return };
     out.line("static const struct sd_async_type p4_asyncs[] = {");
     for (i, block) in plan.blocks.iter().enumerate() {
         let call = cx.batched.borrow().get(&i).map_or("UINT32_MAX".to_owned(), usize::to_string);

@@ -5,30 +5,33 @@
 //! An odd packet begins once more, and runs to its end at once, before packets that arrived earlier and wait. So programs
 //! in which the order of packets matters to anything, or in which parsing leaves traces, have no such way.
 
-use crate::carried::Carried;
-use crate::emit;
+use crate::facts::in_packet_fields::InPacketFields;
+use crate::function::emit;
 use arch::{BlockRole, FieldRole, ParamRole};
 use ir::visit::Access;
 use ir::{BlockId, Graph, Place, Program, Scope, Step, StmtKind, StructKind, TerminatorKind, Type};
 
 /// Which packets are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct CommonCase {
     /// Those that the parser does not accept.
-    pub(crate) splits: bool,
+    pub(crate) has_exceptions: bool,
     /// And those whose headers do not lie where the deparser would put them. All that a deparser does for others is to
     /// store fields.
-    pub(crate) stays: bool,
+    pub(crate) headers_stay: bool,
 }
 
-impl Settled {
-    pub(crate) fn new(program: &Program, carried: &Carried) -> Settled {
-        let is_small = crate::plan::weight(program) <= crate::cx::SMALL_WEIGHT_MAX;
-        if !is_small || crate::plan::has_effects(program) || calls_in_parser(program) {
-            return Settled::default();
+impl CommonCase {
+    pub(crate) fn new(program: &Program, in_packet_fields: &InPacketFields) -> CommonCase {
+        let is_small = crate::suspend::plan::weight(program) <= crate::function::cx::SMALL_WEIGHT_MAX;
+        if !is_small || crate::suspend::plan::has_effects(program) || calls_in_parser(program) {
+            return CommonCase::default();
         }
-        let stays = stays(program, carried);
-        Settled { splits: stays || program.field(FieldRole::ParserError).is_some(), stays }
+        let headers_stay = headers_stay(program, in_packet_fields);
+        CommonCase {
+            has_exceptions: headers_stay || program.field(FieldRole::ParserError).is_some(),
+            headers_stay,
+        }
     }
 }
 
@@ -39,18 +42,18 @@ fn calls_in_parser(program: &Program) -> bool {
 }
 
 /// Whether the parser alone decides which headers there are, and extracts nothing that the deparser would not emit.
-fn stays(program: &Program, carried: &Carried) -> bool {
+fn headers_stay(program: &Program, in_packet_fields: &InPacketFields) -> bool {
     let (Some(parser), Some(deparser)) =
         (program.block(BlockRole::Parser), program.block(BlockRole::Deparser))
     else {
         return false;
     };
     let Some(emitted) = emit::plain_emits(&program.blocks[deparser].graph) else { return false };
-    let is_carried = |place: &&Place| match program.place_type(place) {
-        Some(Type::Struct(id)) => carried.has_origin(id),
+    let stays_in_packet = |place: &&Place| match program.place_type(place) {
+        Some(Type::Struct(id)) => in_packet_fields.has_origin(id),
         _ => false,
     };
-    emitted.iter().all(is_carried)
+    emitted.iter().all(stays_in_packet)
         && graphs_of(program, |block| block == parser)
             .flat_map(|graph| graph.nodes.iter())
             .all(|(_, node)| extracts_only(&node.terminator.kind, &emitted))

@@ -5,12 +5,12 @@
 //! numbers) may be touched in one stage only, as within a stage packets run in the order of their arrival: cuts that
 //! would spread it over several are left out.
 
-use crate::carried::Carried;
-use crate::early::{self, Early};
-use crate::externs::is_random_hash;
-use crate::settled::Settled;
-use crate::tables::matched;
-use crate::types::{Repr, repr, size_bytes};
+use crate::facts::common_case::CommonCase;
+use crate::facts::in_packet_fields::InPacketFields;
+use crate::function::externs::is_random_hash;
+use crate::function::tables::matched;
+use crate::suspend::prefetch_groups::{self, PrefetchMember};
+use crate::text::types::{Repr, repr, size_bytes};
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use ir::layout::{Leaf, leaves};
 use ir::leaf_set::LeafSet;
@@ -28,13 +28,13 @@ const WEIGHT_MAX: usize = 3000;
 /// What comes after ingress stands at each end of it up to this weight.
 const TAIL_WEIGHT_MAX: usize = 24;
 /// Tables that can hold no more entries stay in the caches.
-const NEAR_ENTRIES: u64 = 128;
+const CACHED_ENTRIES_MAX: u64 = 128;
 /// A packet that keeps more than this is not worth its wait.
-const KEPT_BYTES_MAX: u32 = 1024;
+const SAVED_BYTES_MAX: u32 = 1024;
 
 /// What a packet keeps while it waits.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct SavedState {
     /// Values that are read again.
     pub(crate) values: Vec<(VarId, Leaf)>,
     /// Headers that remember where they were extracted: that place, and fields that are read from the packet once
@@ -50,10 +50,10 @@ pub(crate) struct Origin {
     pub(crate) fields: Vec<u32>,
 }
 
-impl Plan {
+impl BurstPlan {
     /// Tables that are asked for where packets wait for this one.
-    pub(crate) fn led_by(&self, leader: TableId) -> impl Iterator<Item = TableId> + '_ {
-        self.early.iter().filter(move |early| early.leader == leader).map(|early| early.table)
+    pub(crate) fn members_of(&self, leader: TableId) -> impl Iterator<Item = TableId> + '_ {
+        self.prefetched.iter().filter(move |member| member.leader == leader).map(|member| member.table)
     }
 
     /// What an early table is looked up with.
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-impl Kept {
+impl SavedState {
     fn origin(&mut self, var: VarId, path: &[Step], header: StructId) -> &mut Origin {
         let known = self.origins.iter().position(|o| o.var == var && o.path == path);
         let at = known.unwrap_or_else(|| {
@@ -78,25 +78,25 @@ impl Kept {
 }
 
 /// A table that packets wait for.
-pub(crate) struct Waiting {
+pub(crate) struct SuspensionPoint {
     pub(crate) block: BlockId,
     pub(crate) node: NodeId,
     pub(crate) table: TableId,
-    pub(crate) kept: Kept,
+    pub(crate) saved: SavedState,
 }
 
-pub(crate) struct Plan {
+pub(crate) struct BurstPlan {
     /// The program with its points in blocks.
     pub(crate) program: Program,
     /// In the order in which packets come to them.
-    pub(crate) points: Vec<Waiting>,
+    pub(crate) points: Vec<SuspensionPoint>,
     /// Packets wait between ingress and egress, too, with this.
-    pub(crate) queue: Option<Kept>,
+    pub(crate) queue: Option<SavedState>,
     /// Tables that packets ask for while they wait for another one.
-    pub(crate) early: Vec<Early>,
+    pub(crate) prefetched: Vec<PrefetchMember>,
     /// Where packets may come to next: from their arrival, from each point, and from the queue, the points in order;
     /// the number of points stands for the queue.
-    pub(crate) ways: Vec<Vec<usize>>,
+    pub(crate) next_points: Vec<Vec<usize>>,
 }
 
 /// How much code a program is, about.
@@ -109,15 +109,15 @@ fn graph_weight(graph: &Graph) -> usize {
 }
 
 /// Where a program is worth cutting; `None` where it is not, or must not be.
-pub(crate) fn plan(program: &Program) -> Option<Plan> {
+pub(crate) fn plan(program: &Program) -> Option<BurstPlan> {
     let has_egress = program.architecture.pipeline()?.blocks.iter().any(|b| b.role == BlockRole::Egress);
-    if !has_egress || weight(program) > WEIGHT_MAX || !may_be_reordered(program) {
+    if !has_egress || weight(program) > WEIGHT_MAX || !can_be_reordered(program) {
         return None;
     }
-    let mut left_out: FxHashSet<TableId> = FxHashSet::default();
+    let mut excluded: FxHashSet<TableId> = FxHashSet::default();
     loop {
         let waits = |program: &Program, wait: &Wait<'_>| match wait {
-            Wait::Table(id) => !left_out.contains(id) && is_worth_a_wait(program, *id),
+            Wait::Table(id) => !excluded.contains(id) && should_suspend(program, *id),
             Wait::Extern { .. } => false,
         };
         let cut = segments_for(program, &waits, &in_packet).ok()?;
@@ -128,13 +128,13 @@ pub(crate) fn plan(program: &Program) -> Option<Plan> {
             return None;
         }
         if let Some(table) = in_loop(&cut) {
-            left_out.insert(table);
+            excluded.insert(table);
             continue;
         }
         match Stages::find(&cut) {
             Ok(stages) => return merged(&cut, &waits).or_else(|| finish(cut, stages.has_queue, Vec::new())),
             Err(Some(table)) => {
-                left_out.insert(table);
+                excluded.insert(table);
             }
             Err(None) => return None,
         }
@@ -142,20 +142,21 @@ pub(crate) fn plan(program: &Program) -> Option<Plan> {
 }
 
 /// With fewer points, where packets can ask for several tables at once.
-fn merged(cut: &Segments, waits: &dyn Fn(&Program, &Wait<'_>) -> bool) -> Option<Plan> {
-    let early = early::find(cut);
-    if early.is_empty() {
+fn merged(cut: &Segments, waits: &dyn Fn(&Program, &Wait<'_>) -> bool) -> Option<BurstPlan> {
+    let prefetched = prefetch_groups::find(cut);
+    if prefetched.is_empty() {
         return None;
     }
-    let is_early = |wait: &Wait<'_>| matches!(wait, Wait::Table(id) if early.iter().any(|e| e.table == *id));
-    let waits = |program: &Program, wait: &Wait<'_>| !is_early(wait) && waits(program, wait);
-    let cut = segments_for(&early::prepared(cut, &early), &waits, &in_packet).ok()?;
+    let is_prefetched = |wait: &Wait<'_>| matches!(wait, Wait::Table(id) if prefetched.iter().any(|member| member.table == *id));
+    let waits = |program: &Program, wait: &Wait<'_>| !is_prefetched(wait) && waits(program, wait);
+    let cut =
+        segments_for(&prefetch_groups::with_keys_at_leaders(cut, &prefetched), &waits, &in_packet).ok()?;
     let stages = Stages::find(&cut).ok()?;
-    finish(cut, stages.has_queue, early)
+    finish(cut, stages.has_queue, prefetched)
 }
 
 /// Not where the host hears of every step, or meters mark whoever comes first.
-fn may_be_reordered(program: &Program) -> bool {
+fn can_be_reordered(program: &Program) -> bool {
     let has_meters = program.tables.iter().any(|(_, t)| t.direct_meter.is_some());
     let is_heard = |stmt: &Stmt| match &stmt.kind {
         StmtKind::Extern { op, .. } => matches!(
@@ -180,19 +181,20 @@ pub(crate) fn is_direct(keys: &[(usize, &ir::Key)]) -> bool {
     n_bits.is_some_and(|n_bits| (1..=DIRECT_BITS_MAX).contains(&n_bits))
 }
 
-fn is_worth_a_wait(program: &Program, id: TableId) -> bool {
+fn should_suspend(program: &Program, id: TableId) -> bool {
     let Some(table) = get(&program.tables, id) else { return false };
     let keys = matched(&table.keys);
     let hashes = keys.iter().all(|(_, key)| matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm));
-    let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= NEAR_ENTRIES);
+    let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= CACHED_ENTRIES_MAX);
     !keys.is_empty() && hashes && !is_small && !is_direct(&keys)
 }
 
 /// Leaves that are emitted from the packet's bytes: fields that nobody has changed.
 pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
-    let carried = Carried::new(program, false);
+    let in_packet_fields = InPacketFields::new(program, false);
     // Where packets may go on at the host, blocks run there that ask.
-    let stays = Settled::new(program, &carried).stays && !crate::straight::may_leave(program);
+    let headers_stay = CommonCase::new(program, &in_packet_fields).headers_stay
+        && !crate::file::fast_path::may_punt(program);
     let mut found = LeafSet::none(layout.n_leaves());
     for (id, variable) in program.variables.iter() {
         if variable.scope != Scope::Pipeline(ParamRole::Headers) {
@@ -201,15 +203,16 @@ pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafS
         let first = layout.variable(id).start;
         for (i, leaf) in leaves(program, &variable.ty).iter().enumerate() {
             if let Some((_, header, field)) = header_field(program, &variable.ty, leaf)
-                && carried.has_origin(header)
-                && !carried.is_dirty(header, field)
+                && in_packet_fields.has_origin(header)
+                && !in_packet_fields.is_modified(header, field)
             {
                 found.insert(first + i..first + i + 1);
             }
             // Whether there is a header that is not stored does not matter once it is known that headers stay.
-            if stays
-                && header_of_validity(program, &variable.ty, leaf)
-                    .is_some_and(|header| carried.has_origin(header) && !carried.has_dirty(program, header))
+            if headers_stay
+                && header_of_validity(program, &variable.ty, leaf).is_some_and(|header| {
+                    in_packet_fields.has_origin(header) && !in_packet_fields.has_modified(program, header)
+                })
             {
                 found.insert(first + i..first + i + 1);
             }
@@ -269,12 +272,12 @@ const RANDOM: u32 = u32::MAX;
 /// Messages are told in the order in which they come.
 const LOG: u32 = u32::MAX - 1;
 
-struct Effecting<'p> {
+struct EffectFinder<'p> {
     program: &'p Program,
     procedures: FxHashMap<ProcedureId, Effects>,
 }
 
-impl<'p> Effecting<'p> {
+impl<'p> EffectFinder<'p> {
     fn stmt(&self, stmt: &Stmt, out: &mut Effects) {
         let StmtKind::Extern { op, object, args, .. } = &stmt.kind else { return };
         match op {
@@ -336,15 +339,15 @@ impl<'p> Effecting<'p> {
 
 /// Whether the order of packets matters to anything that they share.
 pub(crate) fn has_effects(program: &Program) -> bool {
-    let mut effecting = Effecting { program, procedures: FxHashMap::default() };
-    !may_be_reordered(program) || program.blocks.iter().any(|(_, b)| !effecting.block(b.role).is_empty())
+    let mut effects_of = EffectFinder { program, procedures: FxHashMap::default() };
+    !can_be_reordered(program) || program.blocks.iter().any(|(_, b)| !effects_of.block(b.role).is_empty())
 }
 
 /// Whether two parts of a graph touch the same of what packets share: so that it matters whether another packet comes in
 /// between.
 pub(crate) fn share_effects(program: &Program, graph: &Graph, parts: [&[NodeId]; 2]) -> bool {
-    let mut effecting = Effecting { program, procedures: FxHashMap::default() };
-    let [a, b] = parts.map(|nodes| effecting.nodes(graph, nodes, &|_| false));
+    let mut effects_of = EffectFinder { program, procedures: FxHashMap::default() };
+    let [a, b] = parts.map(|nodes| effects_of.nodes(graph, nodes, &|_| false));
     !a.is_disjoint(&b)
 }
 
@@ -367,7 +370,7 @@ impl Stages {
     /// `Err` with a table that must not be waited for; without one where nothing helps.
     fn find(cut: &Segments) -> Result<Stages, Option<TableId>> {
         let program = &cut.program;
-        let mut effecting = Effecting { program, procedures: FxHashMap::default() };
+        let mut effects_of = EffectFinder { program, procedures: FxHashMap::default() };
         let of_role = |role| cut.segments.iter().filter(move |s| program.blocks[s.block].role == role);
         let n_ends = of_role(BlockRole::Ingress).filter(|s| ends(cut, s)).count();
         let tail_weight: usize = [BlockRole::Egress, BlockRole::ComputeChecksum, BlockRole::Deparser]
@@ -375,13 +378,13 @@ impl Stages {
             .filter_map(|role| program.block(*role))
             .map(|id| graph_weight(&program.blocks[id].graph))
             .sum();
-        let mut after_egress = effecting.block(BlockRole::ComputeChecksum);
-        after_egress.extend(effecting.block(BlockRole::Deparser));
+        let mut after_egress = effects_of.block(BlockRole::ComputeChecksum);
+        after_egress.extend(effects_of.block(BlockRole::Deparser));
         let mut stages: Vec<(Effects, Option<TableId>)> = Vec::new();
         let mut has_queue = n_ends > 1 && tail_weight > TAIL_WEIGHT_MAX;
         let mut egress = Vec::new();
         for segment in of_role(BlockRole::Egress) {
-            let mut effects = Self::of_segment(cut, segment, &mut effecting);
+            let mut effects = Self::of_segment(cut, segment, &mut effects_of);
             if ends(cut, segment) {
                 effects.extend(after_egress.iter().copied());
             }
@@ -390,10 +393,10 @@ impl Stages {
         let at_queue = egress.first().map(|(effects, _)| effects.clone()).unwrap_or_default();
         has_queue |= n_ends > 1 && !at_queue.is_empty();
         for segment in of_role(BlockRole::Ingress) {
-            let mut effects = Self::of_segment(cut, segment, &mut effecting);
+            let mut effects = Self::of_segment(cut, segment, &mut effects_of);
             if segment.entry == SegmentEntry::Start {
-                effects.extend(effecting.block(BlockRole::Parser));
-                effects.extend(effecting.block(BlockRole::VerifyChecksum));
+                effects.extend(effects_of.block(BlockRole::Parser));
+                effects.extend(effects_of.block(BlockRole::VerifyChecksum));
             }
             if !has_queue && ends(cut, segment) {
                 effects.extend(at_queue.iter().copied());
@@ -402,7 +405,7 @@ impl Stages {
         }
         stages.extend(egress.into_iter().skip(usize::from(!has_queue)));
         let all: Effects = stages.iter().flat_map(|(effects, _)| effects.iter().copied()).collect();
-        if !all.is_empty() && crate::straight::may_leave(program) {
+        if !all.is_empty() && crate::file::fast_path::may_punt(program) {
             return Err(None);
         }
         for effect in all {
@@ -425,34 +428,34 @@ impl Stages {
         }
     }
 
-    fn of_segment(cut: &Segments, segment: &Segment, effecting: &mut Effecting<'_>) -> Effects {
+    fn of_segment(cut: &Segments, segment: &Segment, effects_of: &mut EffectFinder<'_>) -> Effects {
         let is_point =
             |node: NodeId| cut.points.iter().any(|p| p.block == segment.block && p.node == Some(node));
         let mut effects =
-            effecting.nodes(&cut.program.blocks[segment.block].graph, &segment.nodes, &is_point);
+            effects_of.nodes(&cut.program.blocks[segment.block].graph, &segment.nodes, &is_point);
         if let Some(table) = Self::table(cut, segment) {
-            effecting.table(table, &mut effects);
+            effects_of.table(table, &mut effects);
         }
         effects
     }
 }
 
-fn finish(cut: Segments, has_queue: bool, early: Vec<Early>) -> Option<Plan> {
-    let carried = Carried::new(&cut.program, false);
+fn finish(cut: Segments, has_queue: bool, prefetched: Vec<PrefetchMember>) -> Option<BurstPlan> {
+    let in_packet_fields = InPacketFields::new(&cut.program, false);
     let mut points = Vec::new();
     let mut queue = None;
-    let mut by_block: Vec<(usize, usize, Waiting)> = Vec::new();
+    let mut by_block: Vec<(usize, usize, SuspensionPoint)> = Vec::new();
     for point in &cut.points {
-        let kept = kept(&cut, &carried, &point.live)?;
+        let saved = saved_state(&cut, &in_packet_fields, &point.live)?;
         match (&point.kind, point.node) {
             (PointKind::Table(table), Some(node)) => {
                 let graph = &cut.program.blocks[point.block].graph;
                 let is_egress = cut.program.blocks[point.block].role == BlockRole::Egress;
-                let at = crate::graph::position(graph, node)?;
-                let waiting = Waiting { block: point.block, node, table: *table, kept };
+                let at = crate::function::graph::position(graph, node)?;
+                let waiting = SuspensionPoint { block: point.block, node, table: *table, saved };
                 by_block.push((usize::from(is_egress), at, waiting));
             }
-            (PointKind::Queue, _) if has_queue => queue = Some(kept),
+            (PointKind::Queue, _) if has_queue => queue = Some(saved),
             _ => {}
         }
     }
@@ -461,12 +464,12 @@ fn finish(cut: Segments, has_queue: bool, early: Vec<Early>) -> Option<Plan> {
     if has_queue && queue.is_none() {
         return None;
     }
-    let ways = ways(&cut, &points, queue.is_some());
-    Some(Plan { program: cut.program, points, queue, early, ways })
+    let next_points = next_points(&cut, &points, queue.is_some());
+    Some(BurstPlan { program: cut.program, points, queue, prefetched, next_points })
 }
 
 /// See [`Plan::ways`].
-fn ways(cut: &Segments, points: &[Waiting], has_queue: bool) -> Vec<Vec<usize>> {
+fn next_points(cut: &Segments, points: &[SuspensionPoint], has_queue: bool) -> Vec<Vec<usize>> {
     let at = |block: BlockId, node: NodeId| points.iter().position(|p| p.block == block && p.node == node);
     let ends_in = |segment: &Segment| -> Vec<usize> {
         segment.nodes.iter().filter_map(|node| at(segment.block, *node)).collect()
@@ -486,7 +489,7 @@ fn ways(cut: &Segments, points: &[Waiting], has_queue: bool) -> Vec<Vec<usize>> 
         found.dedup();
         found
     };
-    let resumed = |point: &Waiting| {
+    let resumed = |point: &SuspensionPoint| {
         cut.segments.iter().find(|segment| match segment.entry {
             SegmentEntry::Resume(i) => {
                 cut.points[i].block == point.block && cut.points[i].node == Some(point.node)
@@ -495,22 +498,26 @@ fn ways(cut: &Segments, points: &[Waiting], has_queue: bool) -> Vec<Vec<usize>> 
         })
     };
     let arrival = start(BlockRole::Ingress).map(from).unwrap_or_default();
-    let mut ways = vec![arrival];
-    ways.extend(points.iter().map(|point| resumed(point).map(from).unwrap_or_default()));
-    ways.push(in_egress.clone());
-    ways
+    let mut next_points = vec![arrival];
+    next_points.extend(points.iter().map(|point| resumed(point).map(from).unwrap_or_default()));
+    next_points.push(in_egress.clone());
+    next_points
 }
 
 /// The values of a set that exist in C; `None` when they are too many.
-pub(crate) fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<Kept> {
+pub(crate) fn saved_state(
+    cut: &Segments,
+    in_packet_fields: &InPacketFields,
+    live: &LeafSet,
+) -> Option<SavedState> {
     let program = &cut.program;
     let mut known: FxHashMap<usize, Vec<Leaf>> = FxHashMap::default();
-    let mut out = Kept::default();
+    let mut out = SavedState::default();
     let mut n_bytes = 0u32;
     // What asks for a copy or a queue is zero where nobody ever asks.
     let asking = [FieldRole::MulticastGroup, FieldRole::Priority].into_iter();
     let zero: Vec<_> = asking
-        .filter(|role| !crate::straight::is_written(program, *role))
+        .filter(|role| !crate::file::fast_path::is_written(program, *role))
         .filter_map(|role| Some(cut.layout.place(program, program.field(role)?).leaves))
         .collect();
     for leaf in live.iter().filter(|leaf| !zero.iter().any(|range| range.contains(leaf))) {
@@ -520,23 +527,25 @@ pub(crate) fn kept(cut: &Segments, carried: &Carried, live: &LeafSet) -> Option<
         let of_var = known.entry(var_index).or_insert_with(|| leaves(program, ty));
         let Some(found) = of_var.get(leaf - cut.layout.variable(var).start) else { continue };
         if let Some((n, header, field)) = header_field(program, ty, found)
-            && carried.has_origin(header)
+            && in_packet_fields.has_origin(header)
         {
             let is_int = matches!(repr(&found.ty), Some(Repr::Int(_)));
-            if carried.is_carried(header, field) {
+            if in_packet_fields.stays_in_packet(header, field) {
                 continue;
             }
-            if is_int && !carried.is_dirty(header, field) {
+            if is_int && !in_packet_fields.is_modified(header, field) {
                 out.origin(var, &found.path[..n], header).fields.push(field);
                 continue;
             }
         }
-        if let Some(header) = header_of_validity(program, ty, found).filter(|id| carried.has_origin(*id)) {
+        if let Some(header) =
+            header_of_validity(program, ty, found).filter(|id| in_packet_fields.has_origin(*id))
+        {
             out.origin(var, &found.path[..found.path.len() - 1], header);
         }
         n_bytes += size_bytes(&found.ty).max(1);
         out.values.push((var, found.clone()));
     }
     n_bytes += 4 * out.origins.len() as u32;
-    (n_bytes <= KEPT_BYTES_MAX).then_some(out)
+    (n_bytes <= SAVED_BYTES_MAX).then_some(out)
 }

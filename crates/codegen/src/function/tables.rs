@@ -1,14 +1,14 @@
 //! Tables: their keys, what they look up, the actions they run, and what the program puts into them.
 
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::expr::width_of;
-use crate::externs::{packed, packed_member, selector_algorithm};
-use crate::func::Func;
-use crate::homes::Home;
-use crate::names::{Unique, identifier};
-use crate::plan::Plan;
-use crate::types::{Repr, repr, size_bytes};
+use crate::facts::storage::StorageClass;
+use crate::function::cx::Cx;
+use crate::function::expr::width_of;
+use crate::function::externs::{packed, packed_member, selector_algorithm};
+use crate::function::func::Func;
+use crate::suspend::plan::BurstPlan;
+use crate::text::code::{Code, comment};
+use crate::text::names::{Unique, identifier};
+use crate::text::types::{Repr, repr, size_bytes};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
 use ir::{Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, TableId, Type};
@@ -36,7 +36,7 @@ pub(crate) fn is_biased(ty: &Type, kind: MatchKind) -> bool {
 /// Names of the members of a key.
 fn member_names(keys: &[(usize, &Key)]) -> Vec<String> {
     let mut unique = Unique::default();
-    keys.iter().map(|(_, key)| unique.take(identifier(&crate::names::path(&key.name)))).collect()
+    keys.iter().map(|(_, key)| unique.take(identifier(&crate::text::names::path(&key.name)))).collect()
 }
 
 /// Leaves of the action data, in order.
@@ -54,7 +54,7 @@ fn data_names(cx: &Cx<'_>, procedure: ProcedureId) -> Vec<String> {
     for var in params {
         let variable = &cx.program.variables[*var];
         for leaf in leaves(cx.program, &variable.ty) {
-            let path = crate::parse::leaf_path(cx, &variable.ty, &leaf);
+            let path = crate::function::parse::leaf_path(cx, &variable.ty, &leaf);
             let path: String =
                 path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
             names.push(unique.take(identifier(&format!("{}{path}", variable.name))));
@@ -101,7 +101,7 @@ pub(crate) fn key_struct(cx: &Cx<'_>, id: TableId, out: &mut Code) {
 
 /// How a table is applied.
 #[derive(Clone, Copy)]
-pub(crate) enum Applied {
+pub(crate) enum Lookup {
     /// Its memory was asked for where the packet waited for another table. Perhaps it was counted there, too.
     Asked { is_counted: bool },
     /// With the point in the story of a packet.
@@ -116,12 +116,12 @@ impl Func<'_, '_> {
         keys: &[Expr],
         hit: Option<&Place>,
         action: Option<&Place>,
-        applied: Applied,
+        applied: Lookup,
     ) -> Option<String> {
         let cx = self.cx;
         let point = match applied {
-            Applied::Asked { .. } => None,
-            Applied::AtOnce { point } => point,
+            Lookup::Asked { .. } => None,
+            Lookup::AtOnce { point } => point,
         };
         let table = &cx.program.tables[id];
         let end = self.end_of_table(id);
@@ -137,16 +137,16 @@ impl Func<'_, '_> {
                 }
             };
             let n = index(id);
-            if matches!(applied, Applied::Asked { is_counted: false }) {
+            if matches!(applied, Lookup::Asked { is_counted: false }) {
                 f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
             }
             // What all packets of the block come to is counted by whoever runs it.
-            let look = if crate::burst::first_tables(cx).any(|first| first == id) { "look" } else { "lookup" };
+            let look = if crate::file::burst::first_tables(cx).any(|first| first == id) { "look" } else { "lookup" };
             f.code.line(match applied {
-                Applied::AtOnce { .. } => format!(
+                Lookup::AtOnce { .. } => format!(
                     "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
                 ),
-                Applied::Asked { .. } => format!(
+                Lookup::Asked { .. } => format!(
                     "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4_tables[{n}], {key}, &c->asked_{n}, {hash});"
                 ),
             });
@@ -191,11 +191,17 @@ impl Func<'_, '_> {
         let cx = self.cx;
         if let Some(place) = hit {
             let access = self.place(place);
-            self.store(&access, &crate::expr::Scalar::atom("found.hit", crate::expr::Class::Int));
+            self.store(
+                &access,
+                &crate::function::expr::Scalar::atom("found.hit", crate::function::expr::Class::Int),
+            );
         }
         if let Some(place) = action {
             let access = self.place(place);
-            self.store(&access, &crate::expr::Scalar::atom("found.action", crate::expr::Class::U32));
+            self.store(
+                &access,
+                &crate::function::expr::Scalar::atom("found.action", crate::function::expr::Class::U32),
+            );
         }
         if let Some(point) = point {
             self.trace("SD_TRACE_TERMINATOR", point, "0");
@@ -206,7 +212,7 @@ impl Func<'_, '_> {
     }
 
     /// Asks for a table's memory, keeps what is read again, and lets the packet wait at a point.
-    pub(crate) fn wait_for(&mut self, id: TableId, keys: &[Expr], point: usize) {
+    pub(crate) fn suspend_at(&mut self, id: TableId, keys: &[Expr], point: usize) {
         let cx = self.cx;
         let Some(plan) = cx.plan else { return };
         let table = &cx.program.tables[id];
@@ -215,7 +221,7 @@ impl Func<'_, '_> {
         let distance = if cx.has_small_stages { "SD_LOOKUP_STAGED" } else { "here" };
         let body = self.nested(|f| {
             if !cx.has_small_stages {
-                let tables = std::iter::once(id).chain(plan.led_by(id));
+                let tables = std::iter::once(id).chain(plan.members_of(id));
                 let far: Vec<String> =
                     tables.map(|id| format!("sd_table_exceeds_cache(w, {})", index(id))).collect();
                 f.code.line(format!(
@@ -233,10 +239,10 @@ impl Func<'_, '_> {
             if table.implementation.is_some() {
                 f.code.line(format!("c->at_{point}.selector = {hash};"));
             }
-            for early in plan.led_by(id) {
-                f.ask_early(plan, early, distance);
+            for member in plan.members_of(id) {
+                f.prefetch_member(plan, member, distance);
             }
-            crate::burst::keep(cx, plan, point, &mut f.code);
+            crate::file::burst::save_at_point(cx, plan, point, &mut f.code);
             f.code.line(format!("return SD_END_SUSPENDED + {point};"));
         });
         self.code.line("{");
@@ -245,7 +251,7 @@ impl Func<'_, '_> {
     }
 
     /// Asks for a table to which the packet will come.
-    fn ask_early(&mut self, plan: &Plan, id: TableId, distance: &str) {
+    fn prefetch_member(&mut self, plan: &BurstPlan, id: TableId, distance: &str) {
         let cx = self.cx;
         let table = &cx.program.tables[id];
         let Some(keys) = plan.keys(id) else { return };
@@ -264,7 +270,7 @@ impl Func<'_, '_> {
     }
 
     /// Goes on with what was waited for.
-    pub(crate) fn answered(
+    pub(crate) fn resume_lookup(
         &mut self,
         id: TableId,
         hit: Option<&Place>,
@@ -310,7 +316,7 @@ impl Func<'_, '_> {
                 self.pack_value(value, false);
             }
         }
-        self.keep("uint64_t", &format!("sd_hash_packed(w, {algorithm}, NULL, 0)"))
+        self.bind("uint64_t", &format!("sd_hash_packed(w, {algorithm}, NULL, 0)"))
     }
 
     /// The members of a value set have a key of these values.
@@ -367,11 +373,11 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
             let ty = &cx.program.variables[*var].ty;
             for leaf in leaves(cx.program, ty) {
                 let Some(name) = names.next() else { continue };
-                if matches!(cx.homes.home(*var), Home::Param(_)) {
+                if matches!(cx.storage.class(*var), StorageClass::Param(_)) {
                     arguments.push_str(&format!(", d->{name}"));
                 } else {
-                    let path = crate::parse::leaf_path(cx, ty, &leaf);
-                    out.line(format!("{}{path} = d->{name};", cx.homes.path(*var)));
+                    let path = crate::function::parse::leaf_path(cx, ty, &leaf);
+                    out.line(format!("{}{path} = d->{name};", cx.storage.path(*var)));
                 }
             }
         }
@@ -394,9 +400,9 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
 pub(crate) fn own_parameters(cx: &Cx<'_>, procedure: ProcedureId) -> String {
     let mut text = String::new();
     for var in &cx.program.procedures[procedure].params {
-        if matches!(cx.homes.home(*var), Home::Param(_)) {
+        if matches!(cx.storage.class(*var), StorageClass::Param(_)) {
             let c = cx.types.c_type(&cx.program.variables[*var].ty);
-            text.push_str(&format!(", {c} {}", cx.homes.name(*var)));
+            text.push_str(&format!(", {c} {}", cx.storage.name(*var)));
         }
     }
     text

@@ -1,7 +1,7 @@
 //! How values lie in C: see `rt/base/sd_base.h`.
 
-use crate::code::Code;
-use crate::names::{Unique, identifier, path};
+use crate::text::code::Code;
+use crate::text::names::{Unique, identifier, path};
 use ir::lookup::index;
 use ir::{Program, StructId, StructKind, Type};
 use rustc_hash::FxHashMap;
@@ -157,7 +157,7 @@ impl Types {
     pub(crate) fn declare(
         &self,
         program: &Program,
-        carried: &dyn Fn(StructId, u32) -> bool,
+        in_packet_fields: &dyn Fn(StructId, u32) -> bool,
         has_origin: &dyn Fn(StructId) -> bool,
         wanted: &[Type],
         out: &mut Code,
@@ -165,7 +165,7 @@ impl Types {
         let mut body = Code::new();
         let mut done = std::collections::HashSet::new();
         for ty in wanted {
-            self.define(program, ty, carried, has_origin, &mut done, &mut body);
+            self.define(program, ty, in_packet_fields, has_origin, &mut done, &mut body);
         }
         for n in self.limbs.borrow().iter() {
             out.line(format!("typedef struct {{ uint64_t limb[{n}]; }} p4_limbs_{n};"));
@@ -191,7 +191,7 @@ impl Types {
         &self,
         program: &Program,
         ty: &Type,
-        carried: &dyn Fn(StructId, u32) -> bool,
+        in_packet_fields: &dyn Fn(StructId, u32) -> bool,
         has_origin: &dyn Fn(StructId) -> bool,
         done: &mut std::collections::HashSet<String>,
         out: &mut Code,
@@ -204,14 +204,14 @@ impl Types {
             Type::Struct(id) => {
                 let decl = &program.structs[*id];
                 for field in &decl.fields {
-                    self.define(program, &field.ty, carried, has_origin, done, out);
+                    self.define(program, &field.ty, in_packet_fields, has_origin, done, out);
                 }
                 let kind = match decl.kind {
                     StructKind::Struct => "struct",
                     StructKind::Header => "header",
                     StructKind::Union => "header_union",
                 };
-                out.line(format!("/* {kind} {} */", crate::code::comment(&decl.name)));
+                out.line(format!("/* {kind} {} */", crate::text::code::comment(&decl.name)));
                 out.open(name);
                 if decl.kind == StructKind::Header {
                     out.line("uint8_t sd_valid;");
@@ -232,19 +232,19 @@ impl Types {
                         Type::Enum(id) => format!("enum {}", program.enums[*id].name),
                         Type::Struct(_) | Type::Stack { .. } | Type::Array { .. } => String::new(),
                     };
-                    if carried(*id, i as u32) {
+                    if in_packet_fields(*id, i as u32) {
                         out.line(format!("/* {member}: {width}, in the packet only */"));
                     } else if width.is_empty() {
                         out.line(format!("{c} {member};"));
                     } else {
-                        out.line(format!("{c} {member}; /* {} */", crate::code::comment(&width)));
+                        out.line(format!("{c} {member}; /* {} */", crate::text::code::comment(&width)));
                     }
                 }
                 out.close(";");
                 out.blank();
             }
             Type::Stack { element, size } => {
-                self.define(program, &Type::Struct(*element), carried, has_origin, done, out);
+                self.define(program, &Type::Struct(*element), in_packet_fields, has_origin, done, out);
                 out.open(name);
                 out.line("uint32_t sd_next;");
                 out.line(format!("{} sd_e[{}];", self.struct_name(*element), (*size).max(1)));
@@ -252,7 +252,7 @@ impl Types {
                 out.blank();
             }
             Type::Array { element, size } => {
-                self.define(program, element, carried, has_origin, done, out);
+                self.define(program, element, in_packet_fields, has_origin, done, out);
                 out.open(name);
                 out.line(format!("{} sd_e[{}];", self.c_type(element), (*size).max(1)));
                 out.close(";");

@@ -1,10 +1,10 @@
 //! What a host has to know to follow code that tells every step: `sd_trace` of `rt/worker/sd_trace.h`.
 
-use crate::code::Code;
-use crate::cx::Cx;
-use crate::descriptors::{array, value_type};
-use crate::homes::{Home, Owner, graphs};
-use crate::parse::leaf_path;
+use crate::facts::storage::{Owner, StorageClass, graphs};
+use crate::file::descriptors::{array, value_type};
+use crate::function::cx::Cx;
+use crate::function::parse::leaf_path;
+use crate::text::code::Code;
 use ir::layout::leaves;
 use ir::lookup::index;
 use ir::{Graph, NodeId};
@@ -33,21 +33,21 @@ pub(crate) fn write(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
     let mut slots = Vec::new();
     for (id, variable) in program.variables.iter() {
-        let (block, of) = match cx.homes.home(id) {
-            Home::State => ("SD_TRACE_IN_STATE".to_string(), "struct p4_state".to_string()),
-            Home::Locals(block) => {
+        let (block, of) = match cx.storage.class(id) {
+            StorageClass::State => ("SD_TRACE_IN_STATE".to_string(), "struct p4_state".to_string()),
+            StorageClass::Locals(block) => {
                 (index(*block).to_string(), format!("struct {}__locals", cx.block_name(*block)))
             }
-            Home::Function(_) | Home::Param(_) => continue,
+            StorageClass::Function(_) | StorageClass::Param(_) => continue,
         };
-        let name = cx.homes.name(id);
+        let name = cx.storage.name(id);
         for leaf in leaves(program, &variable.ty) {
             let member = format!("{name}{}", leaf_path(cx, &variable.ty, &leaf));
             slots
                 .push(format!("{{{block}, {}}}", value_type(&format!("offsetof({of}, {member})"), &leaf.ty)));
         }
     }
-    let locals = program.blocks.iter().map(|(id, _)| match cx.homes.has_locals(id) {
+    let locals = program.blocks.iter().map(|(id, _)| match cx.storage.has_locals(id) {
         true => format!("sizeof(struct {}__locals)", cx.block_name(id)),
         false => "0".to_string(),
     });

@@ -4,15 +4,15 @@
 //! before the call for each packet of a burst, then makes all the calls, then runs what comes behind. What a packet keeps
 //! meanwhile is on the executor's stack. `rt/worker/sd_async.h` says when it is done; everything else goes packet by packet.
 
-use crate::asynchronous::{AsyncBlock, HEAD};
-use crate::burst::{load, members, store};
-use crate::carried::Carried;
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::func::Func;
-use crate::homes::Owner;
-use crate::plan::{self, Kept, in_packet, kept};
-use crate::program;
+use crate::facts::in_packet_fields::InPacketFields;
+use crate::facts::storage::Owner;
+use crate::file::burst::{load, members, store};
+use crate::file::offload::{HEAD, OffloadBlock};
+use crate::file::program;
+use crate::function::cx::Cx;
+use crate::function::func::Func;
+use crate::suspend::plan::{self, SavedState, in_packet, saved_state};
+use crate::text::code::{Code, comment};
 use arch::ExternOp;
 use ir::layout::Layout;
 use ir::liveness::Liveness;
@@ -29,12 +29,12 @@ pub(crate) struct Batched {
     /// Where packets go on.
     after: NodeId,
     /// What is read again behind the call, but for what the call gives.
-    kept: Kept,
+    saved: SavedState,
 }
 
 /// Why the calls of a block are made one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OneByOne {
+pub(crate) enum NotBatched {
     NoCall,
     SeveralCalls,
     /// In an action or a control of its own.
@@ -46,19 +46,19 @@ pub(crate) enum OneByOne {
     TooMuch,
 }
 
-impl OneByOne {
+impl NotBatched {
     /// For readers of the C text.
     pub(crate) fn text(self) -> &'static str {
         match self {
-            OneByOne::NoCall => "it calls no extern",
-            OneByOne::SeveralCalls => "it has several calls",
-            OneByOne::Elsewhere => "the call is in an action or a control of its own",
-            OneByOne::Conditional => "not all packets come to the call",
-            OneByOne::InLoop => "the call is in a loop",
-            OneByOne::Ordered => {
+            NotBatched::NoCall => "it calls no extern",
+            NotBatched::SeveralCalls => "it has several calls",
+            NotBatched::Elsewhere => "the call is in an action or a control of its own",
+            NotBatched::Conditional => "not all packets come to the call",
+            NotBatched::InLoop => "the call is in a loop",
+            NotBatched::Ordered => {
                 "what packets share (a register, a meter, random numbers, messages) is used before and behind the call"
             }
-            OneByOne::TooMuch => "packets keep too much during the call",
+            NotBatched::TooMuch => "packets keep too much during the call",
         }
     }
 }
@@ -130,7 +130,7 @@ struct Split {
 }
 
 /// Cuts a block behind the one call that all its packets come to.
-fn split(program: &Program, body: Body) -> Result<Split, OneByOne> {
+fn split(program: &Program, body: Body) -> Result<Split, NotBatched> {
     let graph = &program.blocks[body.block].graph;
     let nodes = reached(graph, vec![body.first], [body.end; 2]);
     let within: Vec<NodeId> = nodes.iter().copied().filter(|id| *id != body.end).collect();
@@ -142,23 +142,23 @@ fn split(program: &Program, body: Body) -> Result<Split, OneByOne> {
         .collect();
     let elsewhere = calls_elsewhere(program, graph, &within);
     let (node, at) = match sites.as_slice() {
-        [] if elsewhere => return Err(OneByOne::Elsewhere),
-        [] => return Err(OneByOne::NoCall),
+        [] if elsewhere => return Err(NotBatched::Elsewhere),
+        [] => return Err(NotBatched::NoCall),
         [one] if !elsewhere => *one,
-        _ => return Err(OneByOne::SeveralCalls),
+        _ => return Err(NotBatched::SeveralCalls),
     };
     let split = split_at(graph.clone(), node, at, body.end);
     let graph = &split.graph;
     let before = reached(graph, vec![body.first], [node, split.end]);
     if before.contains(&split.end) {
-        return Err(OneByOne::Conditional);
+        return Err(NotBatched::Conditional);
     }
     let behind = reached(graph, vec![split.after], [split.end; 2]);
     if behind.contains(&node) {
-        return Err(OneByOne::InLoop);
+        return Err(NotBatched::InLoop);
     }
     if plan::share_effects(program, graph, [&before, &behind]) {
-        return Err(OneByOne::Ordered);
+        return Err(NotBatched::Ordered);
     }
     Ok(split)
 }
@@ -177,9 +177,9 @@ fn split_at(mut graph: Graph, node: NodeId, at: usize, end: NodeId) -> Split {
 /// Cuts the blocks of a program that can be cut: gives what is known of each, and where the nodes that end them are now.
 pub(crate) fn cut(
     segments: &mut Segments,
-    carried: &Carried,
+    in_packet_fields: &InPacketFields,
     bodies: &[Body],
-) -> (Vec<Result<Batched, OneByOne>>, Vec<NodeId>) {
+) -> (Vec<Result<Batched, NotBatched>>, Vec<NodeId>) {
     let mut ends: Vec<NodeId> = bodies.iter().map(|body| body.end).collect();
     let mut sites = Vec::new();
     for (body, end) in bodies.iter().zip(&mut ends) {
@@ -195,13 +195,13 @@ pub(crate) fn cut(
     let liveness = Liveness::of_executor(program, layout, emitted);
     let batched = sites.into_iter().map(|site| {
         let (block, node, after) = site?;
-        let liveness = liveness.as_ref().map_err(|_| OneByOne::TooMuch)?;
+        let liveness = liveness.as_ref().map_err(|_| NotBatched::TooMuch)?;
         let mut live = liveness.before_node(block, after);
         if let Some(call) = program.blocks[block].graph.node(node).stmts.last() {
             liveness.while_extern_runs(call, &mut live);
         }
-        let kept = kept(segments, carried, &live).ok_or(OneByOne::TooMuch)?;
-        Ok(Batched { node, after, kept })
+        let saved = saved_state(segments, in_packet_fields, &live).ok_or(NotBatched::TooMuch)?;
+        Ok(Batched { node, after, saved })
     });
     (batched.collect(), ends)
 }
@@ -211,7 +211,7 @@ pub(crate) fn cut(
 impl<'p> Func<'_, 'p> {
     /// Whether this function ends at this node, whose call is made for several packets together.
     pub(crate) fn is_batched_at(&self, node: NodeId) -> bool {
-        let block = self.body_of.and_then(|i| self.cx.asynchronous?.blocks.get(i));
+        let block = self.body_of.and_then(|i| self.cx.offload?.blocks.get(i));
         self.up_to_call && block.and_then(|b| b.batched.as_ref().ok()).is_some_and(|b| b.node == node)
     }
 
@@ -219,13 +219,13 @@ impl<'p> Func<'_, 'p> {
     pub(crate) fn begin_batched(&mut self, stmt: &'p Stmt) {
         let StmtKind::Extern { name, object, args, result, .. } = &stmt.kind else { return };
         let cx = self.cx;
-        let block = self.body_of.and_then(|i| cx.asynchronous?.blocks.get(i));
+        let block = self.body_of.and_then(|i| cx.offload?.blocks.get(i));
         let Some(Ok(batched)) = block.map(|block| &block.batched) else { return };
         self.code.at(stmt.span);
         let begun = self.begin_call(name, *object, args, result.as_ref());
         self.code.line(format!("call->args = {};", begun.values));
         self.code.line(format!("call->given = {};", begun.given));
-        store(cx, &batched.kept, "call->kept", true, &mut self.code);
+        store(cx, &batched.saved, "call->kept", true, &mut self.code);
         self.code.line("return SD_END_DONE;");
         let given = begun.result.as_ref().map_or("uint8_t".to_owned(), |ty| cx.types.c_type(ty));
         self.batched_call = Some((begun.call, given));
@@ -242,11 +242,11 @@ impl<'p> Func<'_, 'p> {
 }
 
 /// The functions of a block that is cut at its call; gives the number of the call.
-pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Code) -> Option<usize> {
+pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut Code) -> Option<usize> {
     let name = comment(&block.name);
     let batched = match &block.batched {
         Ok(batched) => batched,
-        Err(OneByOne::NoCall) => return None,
+        Err(NotBatched::NoCall) => return None,
         Err(why) => {
             out.own(format!("/* The calls of {name} are made one by one: {}. */", why.text()));
             return None;
@@ -263,8 +263,8 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     before.line(&*context);
     before.line("struct p4_state state = {}, *s = &state;");
     program::variables_of_block(cx, block.block, &mut before);
-    load(cx, &block.there, "c->there", true, &mut before);
-    if is_empty(&block.there) {
+    load(cx, &block.request, "c->there", true, &mut before);
+    if is_empty(&block.request) {
         before.line("(void)c;");
     }
     let mut func = Func::new(cx, Owner::Block(block.block));
@@ -278,9 +278,9 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     out.open(format!("struct p4_async_{i}__call"));
     out.line(format!("struct p4_call_{number} args;"));
     out.line(format!("{given} given;"));
-    if !is_empty(&batched.kept) {
+    if !is_empty(&batched.saved) {
         out.open("struct");
-        members(cx, &batched.kept, true, out);
+        members(cx, &batched.saved, true, out);
         out.close(" kept;");
     }
     out.close(";");
@@ -292,7 +292,7 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     out.line(&*context);
     out.line("struct p4_state state = {}, *s = &state;");
     program::variables_of_block(cx, block.block, out);
-    load(cx, &batched.kept, "call->kept", true, out);
+    load(cx, &batched.saved, "call->kept", true, out);
     let mut func = Func::new(cx, Owner::Block(block.block));
     func.body_of = Some(i);
     func.code.indent();
@@ -303,8 +303,8 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &AsyncBlock, out: &mut Cod
     Some(number)
 }
 
-fn is_empty(kept: &Kept) -> bool {
-    kept.values.is_empty() && kept.origins.is_empty()
+fn is_empty(saved: &SavedState) -> bool {
+    saved.values.is_empty() && saved.origins.is_empty()
 }
 
 fn close(mut func: Func<'_, '_>, out: &mut Code) {

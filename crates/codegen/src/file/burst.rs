@@ -3,14 +3,15 @@
 //! A stage is what a packet runs from one wait to the next: the rest of a block from a point on, and the blocks after
 //! it. `rt/worker/sd_burst.h` says how packets wait.
 
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::func::Func;
-use crate::homes::{Home, Owner};
-use crate::names::{Unique, identifier};
-use crate::plan::{Kept, Origin, Plan, Waiting};
-use crate::types::size_bytes;
-use crate::{program, straight};
+use crate::facts::storage::{Owner, StorageClass};
+use crate::file::fast_path;
+use crate::file::program;
+use crate::function::cx::Cx;
+use crate::function::func::Func;
+use crate::suspend::plan::{BurstPlan, Origin, SavedState, SuspensionPoint};
+use crate::text::code::{Code, comment};
+use crate::text::names::{Unique, identifier};
+use crate::text::types::size_bytes;
 use arch::BlockRole;
 use ir::layout::Leaf;
 use ir::lookup::index;
@@ -30,15 +31,15 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         if table.implementation.is_some() {
             out.line("uint64_t selector;");
         }
-        members(cx, &point.kept, false, out);
+        members(cx, &point.saved, false, out);
         out.close(";");
         out.blank();
     }
-    if let Some(kept) = &plan.queue {
+    if let Some(saved) = &plan.queue {
         out.line("/* What a packet keeps between ingress and egress. */");
         out.open("struct p4_at_queue");
-        members(cx, kept, false, out);
-        if named(cx, kept, false).is_empty() {
+        members(cx, saved, false, out);
+        if named(cx, saved, false).is_empty() {
             out.line("uint8_t nothing;");
         }
         out.close(";");
@@ -54,14 +55,14 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line("struct p4_at_queue at_queue;");
     }
     out.close(";");
-    for early in &plan.early {
-        let name = comment(&cx.program.tables[early.table].name).to_string();
-        out.line(format!("struct sd_lookup_state asked_{}; /* {name} */", index(early.table)));
+    for member in &plan.prefetched {
+        let name = comment(&cx.program.tables[member.table].name).to_string();
+        out.line(format!("struct sd_lookup_state asked_{}; /* {name} */", index(member.table)));
     }
-    if keeps_worker(cx) {
+    if saves_worker_state(cx) {
         out.line("struct sd_saved kept;");
     }
-    if straight::has_loops(cx) {
+    if fast_path::has_loops(cx) {
         out.line("uint32_t steps_left;");
     }
     out.close(" __attribute__((aligned(SD_LINE_BYTES)));");
@@ -70,7 +71,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.line("struct p4_context contexts[SD_BURST];");
     out.line("/* Of packets that go on at the host. */");
     out.line("struct sd_saved left[SD_BURST];");
-    if straight::may_leave(cx.program) || !cx.has_small_stages {
+    if fast_path::may_punt(cx.program) || !cx.has_small_stages {
         out.line("struct p4_state states[SD_BURST];");
     }
     out.close(";");
@@ -86,25 +87,26 @@ struct Member {
 }
 
 /// The widest first, so that nothing lies between them.
-fn named(cx: &Cx<'_>, kept: &Kept, keeps_all: bool) -> Vec<Member> {
+fn named(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool) -> Vec<Member> {
     let mut unique = Unique::default();
     for taken in ["key", "asked", "selector", "nothing"] {
         unique.take(taken.to_string());
     }
     let mut member = |var: VarId, path: &str, c_type: String, size_bytes: u32| {
-        let text = format!("{}{path}", cx.homes.name(var));
+        let text = format!("{}{path}", cx.storage.name(var));
         let text = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' });
         let name = unique.take(identifier(&text.collect::<String>()));
-        Member { name, place: format!("{}{path}", cx.homes.path(var)), c_type, size_bytes }
+        Member { name, place: format!("{}{path}", cx.storage.path(var)), c_type, size_bytes }
     };
     // The states of packets of a large program stay where they are while they are in a burst: in memory, all of them.
-    let is_kept = |var: VarId| keeps_all || cx.has_small_stages || *cx.homes.home(var) != Home::State;
+    let is_kept =
+        |var: VarId| keeps_all || cx.has_small_stages || *cx.storage.class(var) != StorageClass::State;
     let mut found = Vec::new();
-    for (var, leaf) in kept.values.iter().filter(|(var, _)| is_kept(*var)) {
-        let path = crate::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
+    for (var, leaf) in saved.values.iter().filter(|(var, _)| is_kept(*var)) {
+        let path = crate::function::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
         found.push(member(*var, &path, cx.types.c_type(&leaf.ty), size_bytes(&leaf.ty)));
     }
-    for origin in kept.origins.iter().filter(|origin| is_kept(origin.var)) {
+    for origin in saved.origins.iter().filter(|origin| is_kept(origin.var)) {
         let path = origin_path(cx, origin);
         found.push(member(origin.var, &format!("{path}.sd_at"), "uint32_t".to_string(), 4));
     }
@@ -115,41 +117,41 @@ fn named(cx: &Cx<'_>, kept: &Kept, keeps_all: bool) -> Vec<Member> {
 /// From the variable to the header.
 fn origin_path(cx: &Cx<'_>, origin: &Origin) -> String {
     let leaf = Leaf { path: origin.path.clone(), ty: Type::Struct(origin.header) };
-    crate::parse::leaf_path(cx, &cx.program.variables[origin.var].ty, &leaf)
+    crate::function::parse::leaf_path(cx, &cx.program.variables[origin.var].ty, &leaf)
 }
 
-pub(crate) fn members(cx: &Cx<'_>, kept: &Kept, keeps_all: bool, out: &mut Code) {
-    for member in named(cx, kept, keeps_all) {
+pub(crate) fn members(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool, out: &mut Code) {
+    for member in named(cx, saved, keeps_all) {
         out.line(format!("{} {};", member.c_type, member.name));
     }
 }
 
-pub(crate) fn store(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out: &mut Code) {
-    for member in named(cx, kept, keeps_all) {
+pub(crate) fn store(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bool, out: &mut Code) {
+    for member in named(cx, saved, keeps_all) {
         out.line(format!("{context}.{} = {};", member.name, member.place));
     }
 }
 
-fn store_worker(cx: &Cx<'_>, out: &mut Code) {
-    if keeps_worker(cx) {
+fn save_worker(cx: &Cx<'_>, out: &mut Code) {
+    if saves_worker_state(cx) {
         out.line("sd_save(w, &c->kept);");
     }
-    if straight::has_loops(cx) {
+    if fast_path::has_loops(cx) {
         out.line("c->steps_left = w->steps_left;");
     }
 }
 
-pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out: &mut Code) {
-    for member in named(cx, kept, keeps_all) {
+pub(crate) fn load(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bool, out: &mut Code) {
+    for member in named(cx, saved, keeps_all) {
         out.line(format!("{} = {context}.{};", member.place, member.name));
     }
     let reloaded =
-        kept.origins.iter().filter(|origin| (keeps_all || cx.has_small_stages) && !origin.fields.is_empty());
+        saved.origins.iter().filter(|origin| (keeps_all || cx.has_small_stages) && !origin.fields.is_empty());
     for origin in reloaded {
-        let header = format!("{}{}", cx.homes.path(origin.var), origin_path(cx, origin));
+        let header = format!("{}{}", cx.storage.path(origin.var), origin_path(cx, origin));
         out.open(format!("if ({header}.sd_at)"));
         out.line(format!("const uint8_t *at = p->data + {header}.sd_at - 1;"));
-        for (path, value) in crate::parse::loads(cx, origin.header, &origin.fields) {
+        for (path, value) in crate::function::parse::loads(cx, origin.header, &origin.fields) {
             out.line(format!("{header}.{path} = {value};"));
         }
         out.close("");
@@ -157,35 +159,35 @@ pub(crate) fn load(cx: &Cx<'_>, kept: &Kept, context: &str, keeps_all: bool, out
 }
 
 /// Before a packet waits at a point. Packets of large programs go on at once where the table is near.
-pub(crate) fn keep(cx: &Cx<'_>, plan: &Plan, point: usize, out: &mut Code) {
-    let waiting = &plan.points[point];
-    store(cx, &waiting.kept, &format!("c->at_{point}"), false, out);
+pub(crate) fn save_at_point(cx: &Cx<'_>, plan: &BurstPlan, point: usize, out: &mut Code) {
+    let suspended = &plan.points[point];
+    store(cx, &suspended.saved, &format!("c->at_{point}"), false, out);
     if !cx.has_small_stages {
         out.open("if (here == SD_LOOKUP_INLINE)");
         for id in counted(plan, point) {
             out.line(format!("w->table_counts[{}].n_lookups++;", index(id)));
         }
-        let name = segment_name(cx, waiting.block, Some(point));
+        let name = segment_name(cx, suspended.block, Some(point));
         out.line(format!("return {name}(w, p, s, c);"));
         out.close("");
     }
-    store_worker(cx, out);
+    save_worker(cx, out);
 }
 
 /// The tables that each packet that waits at a point looks up.
-fn counted(plan: &Plan, point: usize) -> impl Iterator<Item = TableId> + '_ {
+fn counted(plan: &BurstPlan, point: usize) -> impl Iterator<Item = TableId> + '_ {
     let table = plan.points[point].table;
-    let certain = plan.early.iter().filter(move |early| early.leader == table && early.is_certain);
-    std::iter::once(table).chain(certain.map(|early| early.table))
+    let certain = plan.prefetched.iter().filter(move |member| member.leader == table && member.is_certain);
+    std::iter::once(table).chain(certain.map(|member| member.table))
 }
 
 /// The tables that each packet looks up whose ingress begins.
 pub(crate) fn first_tables<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = TableId> + 'c {
     let ingress = cx.program.block(BlockRole::Ingress);
-    let plan = cx.plan.filter(|_| cx.asynchronous.is_none());
+    let plan = cx.plan.filter(|_| cx.offload.is_none());
     let first = plan.zip(ingress).and_then(|(plan, ingress)| {
         let graph = &cx.program.blocks[ingress].graph;
-        let is_first = |point: &Waiting| point.block == ingress && point.node == graph.entry;
+        let is_first = |point: &SuspensionPoint| point.block == ingress && point.node == graph.entry;
         Some((plan, plan.points.iter().position(is_first)?))
     });
     first.into_iter().flat_map(|(plan, point)| counted(plan, point)).filter(|id| is_applied_once(cx, *id))
@@ -195,7 +197,7 @@ pub(crate) fn first_tables<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = TableId> 
 fn is_applied_once(cx: &Cx<'_>, id: TableId) -> bool {
     let graphs = cx.program.graphs().flat_map(|graph| graph.nodes.iter().map(move |(node, _)| (graph, node)));
     let sites: Vec<_> = graphs.filter(|(graph, node)| applies(graph, *node, id)).collect();
-    matches!(sites[..], [(graph, node)] if !crate::early::is_in_loop(graph, node))
+    matches!(sites[..], [(graph, node)] if !crate::suspend::prefetch_groups::is_in_loop(graph, node))
 }
 
 fn applies(graph: &Graph, node: NodeId, id: TableId) -> bool {
@@ -203,8 +205,8 @@ fn applies(graph: &Graph, node: NodeId, id: TableId) -> bool {
 }
 
 /// Whether requests or buffers of the worker may matter after a wait.
-fn keeps_worker(cx: &Cx<'_>) -> bool {
-    straight::may_leave(cx.program) || straight::uses_buffers(cx.program)
+fn saves_worker_state(cx: &Cx<'_>) -> bool {
+    fast_path::may_punt(cx.program) || fast_path::uses_buffers(cx.program)
 }
 
 /// The functions of a block's segments.
@@ -242,7 +244,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         out.function(segment_head(cx, &head));
         program::variables_of_block(cx, block, out);
         if let Some(i) = start {
-            load(cx, &plan.points[i].kept, &format!("c->at_{i}"), false, out);
+            load(cx, &plan.points[i].saved, &format!("c->at_{i}"), false, out);
         }
         let mut func = Func::new(cx, Owner::Block(block));
         func.code.indent();
@@ -270,12 +272,12 @@ fn segment_name(cx: &Cx<'_>, block: BlockId, from: Option<usize>) -> String {
     }
 }
 
-fn has_points(plan: &Plan, block: BlockId) -> bool {
+fn has_points(plan: &BurstPlan, block: BlockId) -> bool {
     plan.points.iter().any(|point| point.block == block)
 }
 
 /// Runs a block, or what is left of it; a packet that waits is done for now.
-fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out: &mut Code) {
+fn run_from(cx: &Cx<'_>, plan: &BurstPlan, role: BlockRole, from: Option<usize>, out: &mut Code) {
     let Some(block) = cx.program.block(role) else {
         out.line("end = SD_END_DONE;");
         return;
@@ -290,9 +292,9 @@ fn run_rest(cx: &Cx<'_>, plan: &Plan, role: BlockRole, from: Option<usize>, out:
 }
 
 /// A packet goes on at the host with its state.
-fn leave(cx: &Cx<'_>, out: &mut Code) {
+fn punt(cx: &Cx<'_>, out: &mut Code) {
     out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
-    if straight::may_leave(cx.program) && cx.has_small_stages {
+    if fast_path::may_punt(cx.program) && cx.has_small_stages {
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4_state copy = state;");
         out.line("return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
@@ -303,14 +305,14 @@ fn leave(cx: &Cx<'_>, out: &mut Code) {
 }
 
 /// Packets that go a way of their own, from its beginning to its end.
-fn odd(cx: &Cx<'_>, out: &mut Code) {
-    if !cx.settled.splits {
+fn exceptions(cx: &Cx<'_>, out: &mut Code) {
+    if !cx.common_case.has_exceptions {
         return;
     }
     out.open("for (; SD_UNLIKELY(odd); odd &= odd - 1)");
     out.line("const uint32_t i = (uint32_t)__builtin_ctzll(odd);");
     out.open("if (p4_exception(w, &burst[i]) == SD_NEXT_PUNT)");
-    out.line(match straight::may_leave(cx.program) {
+    out.line(match fast_path::may_punt(cx.program) {
         true => "sd_punt(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
         false => "sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);",
     });
@@ -320,20 +322,20 @@ fn odd(cx: &Cx<'_>, out: &mut Code) {
 }
 
 /// From the end of ingress on.
-fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
+fn after_ingress(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.line("next = p4_after_ingress(w, p, s, end);");
-    leave(cx, out);
+    punt(cx, out);
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     match &plan.queue {
-        Some(kept) => {
-            store(cx, kept, "c->at_queue", false, out);
-            store_worker(cx, out);
+        Some(saved) => {
+            store(cx, saved, "c->at_queue", false, out);
+            save_worker(cx, out);
             out.line(format!("return SD_NEXT_SUSPENDED + {};", plan.points.len()));
         }
         None => {
             out.line("p4_before_egress(w, p, s);");
-            run_rest(cx, plan, BlockRole::Egress, None, out);
+            run_from(cx, plan, BlockRole::Egress, None, out);
             after_egress(cx, out);
         }
     }
@@ -341,7 +343,7 @@ fn after_ingress(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
 
 fn after_egress(cx: &Cx<'_>, out: &mut Code) {
     out.line("next = p4_after_egress(w, p, s, end);");
-    leave(cx, out);
+    punt(cx, out);
     out.line("return next;");
 }
 
@@ -361,11 +363,11 @@ fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.line("(void)c;");
 }
 
-fn take_back(cx: &Cx<'_>, out: &mut Code) {
-    if keeps_worker(cx) {
+fn restore_worker(cx: &Cx<'_>, out: &mut Code) {
+    if saves_worker_state(cx) {
         out.line("sd_restore(w, &c->kept);");
     }
-    if straight::has_loops(cx) {
+    if fast_path::has_loops(cx) {
         out.line("w->steps_left = c->steps_left;");
     }
 }
@@ -381,7 +383,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     out.line("next = p4_enter(w, p, s);");
     out.line("if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))");
     out.line("    return next;");
-    run_rest(cx, plan, BlockRole::Ingress, None, out);
+    run_from(cx, plan, BlockRole::Ingress, None, out);
     after_ingress(cx, plan, out);
     out.close("");
     out.blank();
@@ -389,9 +391,9 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         let table = &cx.program.tables[point.table].name;
         out.own(format!("/* From the answer of {} up to the next wait. */", comment(table)));
         stage_head(cx, &format!("p4_stage_{i}"), out);
-        take_back(cx, out);
+        restore_worker(cx, out);
         let role = cx.program.blocks[point.block].role;
-        run_rest(cx, plan, role, Some(i), out);
+        run_from(cx, plan, role, Some(i), out);
         match role {
             BlockRole::Egress => after_egress(cx, out),
             _ => after_ingress(cx, plan, out),
@@ -399,13 +401,13 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
         out.close("");
         out.blank();
     }
-    if let Some(kept) = &plan.queue {
+    if let Some(saved) = &plan.queue {
         out.own("/* From the queue on. */");
         stage_head(cx, "p4_stage_queue", out);
-        take_back(cx, out);
-        load(cx, kept, "c->at_queue", false, out);
+        restore_worker(cx, out);
+        load(cx, saved, "c->at_queue", false, out);
         out.line("p4_before_egress(w, p, s);");
-        run_rest(cx, plan, BlockRole::Egress, None, out);
+        run_from(cx, plan, BlockRole::Egress, None, out);
         after_egress(cx, out);
         out.close("");
         out.blank();
@@ -413,9 +415,9 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     bursts(cx, plan, out);
 }
 
-fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
+fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     let (states, state_bytes) =
-        if straight::may_leave(cx.program) { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
+        if fast_path::may_punt(cx.program) { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
     out.own("/* Bursts of packets, each stage for all that have come to it. */");
     out.function(
         "static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
@@ -426,7 +428,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line(format!("if (sd_burst_hand_over(w, packets, n, b->left, {states}, {state_bytes}, &n_done))"));
     out.line("    return n_done;");
     out.close("");
-    if straight::has_loops(cx) {
+    if fast_path::has_loops(cx) {
         out.line("const uint32_t steps = w->steps_left;");
     }
     out.open("while (n_done < n)");
@@ -436,26 +438,26 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
     out.line("/* Who waits where, and who goes on at the host: a bit for each packet. */");
     out.line("uint64_t leaving = 0;");
     // Where packets come to one point only from their arrival, most of them do: the others are taken out.
-    let from_arrival = ways(cx, plan, 0);
+    let from_arrival = next_points(cx, plan, 0);
     let certain = from_arrival.first().copied().filter(|_| from_arrival.len() == 1);
     for number in 0..n_points(plan) {
         let first = if certain == Some(number) { "UINT64_MAX >> (SD_BURST - n_burst)" } else { "0" };
         out.line(format!("uint64_t {} = {first};", set_name(plan, number)));
     }
-    if cx.settled.splits {
+    if cx.common_case.has_exceptions {
         out.line("uint64_t odd = 0;");
     }
-    if keeps_worker(cx) {
+    if saves_worker_state(cx) {
         out.line("w->kept.length = 0;");
     }
     out.open("for (uint32_t i = 0; i < n_burst; i++)");
     out.line("if (i + SD_PREFETCH_PACKETS < n_burst)");
     out.line("    __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);");
-    if straight::has_loops(cx) {
+    if fast_path::has_loops(cx) {
         out.line("w->steps_left = steps;");
     }
     out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
-    if cx.settled.splits {
+    if cx.common_case.has_exceptions {
         out.line("odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;");
     }
     match certain {
@@ -464,10 +466,10 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
             out.line(format!("    {} &= ~(UINT64_C(1) << i);", set_name(plan, to)));
             out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
         }
-        None => go_on(cx, plan, 0, out),
+        None => sort_by_next(cx, plan, 0, out),
     }
     out.close("");
-    odd(cx, out);
+    exceptions(cx, out);
     for number in 0..plan.points.len() {
         let is_egress = |i: usize| cx.program.blocks[plan.points[i].block].role == BlockRole::Egress;
         if plan.queue.is_some() && is_egress(number) && (number == 0 || !is_egress(number - 1)) {
@@ -477,7 +479,7 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
             let lookups = format!("w->table_counts[{}].n_lookups", index(id));
             out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
         }
-        approach(cx, plan, number, out);
+        prefetch(cx, plan, number, out);
         stage(cx, plan, number, out);
     }
     let last_is_egress =
@@ -501,21 +503,21 @@ fn bursts(cx: &Cx<'_>, plan: &Plan, out: &mut Code) {
 }
 
 /// Where packets wait: points, and the queue.
-pub(crate) fn n_points(plan: &Plan) -> usize {
+pub(crate) fn n_points(plan: &BurstPlan) -> usize {
     plan.points.len() + usize::from(plan.queue.is_some())
 }
 
 /// The packets that wait at a point.
-fn set_name(plan: &Plan, number: usize) -> String {
+fn set_name(plan: &BurstPlan, number: usize) -> String {
     if number == plan.points.len() { "at_queue".to_string() } else { format!("at_{number}") }
 }
 
 /// What packets that wait at a point have asked for has come: they ask for what it leads to, and then for entries.
-fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
+fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let (set, table) = (set_name(plan, number), plan.points[number].table);
     let own = (table, format!("{set}.asked"), format!("&c->{set}.key"));
-    let early = plan.led_by(table).map(|id| (id, format!("asked_{}", index(id)), "NULL".to_string()));
-    let all: Vec<_> = std::iter::once(own).chain(early).collect();
+    let member = plan.members_of(table).map(|id| (id, format!("asked_{}", index(id)), "NULL".to_string()));
+    let all: Vec<_> = std::iter::once(own).chain(member).collect();
     let head = format!("for (uint64_t set = {set}; set; set &= set - 1)");
     let context = "struct p4_context *c = &b->contexts[__builtin_ctzll(set)];";
     out.open(&head);
@@ -528,12 +530,12 @@ fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
         ));
     }
     out.close("");
-    if !all.iter().any(|(id, _, _)| has_entries_elsewhere(cx, *id)) {
+    if !all.iter().any(|(id, _, _)| has_separate_entries(cx, *id)) {
         return;
     }
     out.open(&head);
     out.line(context);
-    for (id, asked, key) in all.iter().filter(|(id, _, _)| has_entries_elsewhere(cx, *id)) {
+    for (id, asked, key) in all.iter().filter(|(id, _, _)| has_separate_entries(cx, *id)) {
         let n = index(*id);
         out.line(format!(
             "sd_table_prefetch_record(w, {n}, &p4_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
@@ -544,7 +546,7 @@ fn approach(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
 }
 
 /// Whether what leads to an entry is not the entry (`sd_table_can_be_inline`).
-fn has_entries_elsewhere(cx: &Cx<'_>, id: TableId) -> bool {
+fn has_separate_entries(cx: &Cx<'_>, id: TableId) -> bool {
     let table = &cx.program.tables[id];
     table.has_idle_timeout
         || table.direct_counter.is_some()
@@ -554,31 +556,31 @@ fn has_entries_elsewhere(cx: &Cx<'_>, id: TableId) -> bool {
 }
 
 /// Where packets may wait next (see `Plan::ways`). Those of large programs pass points whose tables are near.
-fn ways(cx: &Cx<'_>, plan: &Plan, from: usize) -> BTreeSet<usize> {
+fn next_points(cx: &Cx<'_>, plan: &BurstPlan, from: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
-    let mut next: Vec<usize> = plan.ways.get(from).cloned().unwrap_or_default();
+    let mut next: Vec<usize> = plan.next_points.get(from).cloned().unwrap_or_default();
     while let Some(to) = next.pop() {
         if found.insert(to) && !cx.has_small_stages && to < plan.points.len() {
-            next.extend(plan.ways.get(to + 1).into_iter().flatten());
+            next.extend(plan.next_points.get(to + 1).into_iter().flatten());
         }
     }
     found
 }
 
 /// All packets that wait at a point go on.
-fn stage(cx: &Cx<'_>, plan: &Plan, number: usize, out: &mut Code) {
+fn stage(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let set = set_name(plan, number);
     let name = set.trim_start_matches("at_");
     out.open(format!("for (; {set}; {set} &= {set} - 1)"));
     out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
     out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i);"));
-    go_on(cx, plan, number + 1, out);
+    sort_by_next(cx, plan, number + 1, out);
     out.close("");
 }
 
 /// Where the packet `i` is now; sets in registers, for each packet changes them.
-fn go_on(cx: &Cx<'_>, plan: &Plan, from: usize, out: &mut Code) {
-    for to in ways(cx, plan, from) {
+fn sort_by_next(cx: &Cx<'_>, plan: &BurstPlan, from: usize, out: &mut Code) {
+    for to in next_points(cx, plan, from) {
         out.line(format!("{} |= (uint64_t)(next == SD_NEXT_SUSPENDED + {to}) << i;", set_name(plan, to)));
     }
     out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");

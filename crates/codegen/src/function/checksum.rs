@@ -1,9 +1,9 @@
 //! Checksums over fields.
 
-use crate::expr::{Class, Scalar, constant, mask_text, width_of};
-use crate::func::Func;
-use crate::graph::strip;
-use crate::types::{Repr, repr};
+use crate::function::expr::{Class, Scalar, constant, mask_text, width_of};
+use crate::function::func::Func;
+use crate::function::graph::strip;
+use crate::text::types::{Repr, repr};
 use arch::FieldRole;
 use ir::Arg;
 
@@ -13,7 +13,7 @@ impl<'p> Func<'_, 'p> {
         let condition = self.condition(args, 0);
         let body = self.nested(|f| {
             let Some(hash) = f.hash(args, 3, 1, with_payload) else { return };
-            let sum = f.keep("uint64_t", &hash);
+            let sum = f.bind("uint64_t", &hash);
             if !verify {
                 f.set(args, 2, &Scalar::atom(sum, Class::U64), 64);
                 return;
@@ -67,15 +67,18 @@ impl<'p> Func<'_, 'p> {
                 _ if width == 0 => continue,
                 Some(Repr::Int(_)) if width <= 32 => format!("(uint64_t)({text})"),
                 Some(Repr::Int(_)) if width <= 64 => {
-                    let kept = self.keep("uint64_t", &text);
-                    format!("(({kept} & UINT32_MAX) + ({kept} >> 32))")
+                    let bound = self.bind("uint64_t", &text);
+                    format!("(({bound} & UINT32_MAX) + ({bound} >> 32))")
                 }
                 Some(Repr::Int(_)) => {
-                    let kept = self.keep("sd_u128", &text);
-                    let limbs = format!("(uint64_t[]){{(uint64_t){kept}, (uint64_t)({kept} >> 64)}}");
+                    let bound = self.bind("sd_u128", &text);
+                    let limbs = format!("(uint64_t[]){{(uint64_t){bound}, (uint64_t)({bound} >> 64)}}");
                     format!("(uint64_t)sd_checksum_limbs({limbs}, 2)")
                 }
-                _ => format!("(uint64_t)sd_checksum_limbs({text}.limb, {})", crate::types::n_limbs(width)),
+                _ => format!(
+                    "(uint64_t)sd_checksum_limbs({text}.limb, {})",
+                    crate::text::types::n_limbs(width)
+                ),
             };
             match (16 - at % 16) % 16 {
                 0 => self.code.line(format!("{sum} += {addend};")),

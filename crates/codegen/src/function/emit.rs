@@ -1,12 +1,12 @@
 //! What deparsers do: each header type has a function that emits it, and one that stores its fields.
 
-use crate::carried::{header_of, width_bits};
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::expr::width_of;
-use crate::func::Func;
-use crate::parse::{leaf_path, varbit_of};
-use crate::types::{Repr, repr};
+use crate::facts::in_packet_fields::{header_of, width_bits};
+use crate::function::cx::Cx;
+use crate::function::expr::width_of;
+use crate::function::func::Func;
+use crate::function::parse::{leaf_path, varbit_of};
+use crate::text::code::{Code, comment};
+use crate::text::types::{Repr, repr};
 use ir::layout::leaves;
 use ir::{Graph, Place, Program, Step, StmtKind, StructId, TerminatorKind, Type};
 
@@ -71,7 +71,7 @@ pub(crate) fn emit_functions(cx: &Cx<'_>, id: StructId, whole_bytes: bool, out: 
         out.indent();
         out.line("return;");
         out.dedent();
-        if cx.carried.has_origin(id) {
+        if cx.in_packet_fields.has_origin(id) {
             out.line("if (h->sd_at)");
             out.indent();
             out.line(format!("memcpy(at, p->data + h->sd_at - 1, {n});"));
@@ -109,8 +109,11 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let program = cx.program;
     let ty = Type::Struct(id);
     let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
-    let what =
-        if cx.carried.has_origin(id) { "the fields that the program may have changed" } else { "all fields" };
+    let what = if cx.in_packet_fields.has_origin(id) {
+        "the fields that the program may have changed"
+    } else {
+        "all fields"
+    };
     out.own(format!("/* Writes {what} of header {} to its bytes. */", comment(&program.structs[id].name)));
     out.function(format!("SD_INLINE void {stem}__store(uint8_t *at, const {name} *h)"));
     let mut offset = 0u64;
@@ -124,7 +127,7 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
         };
         let at = offset;
         offset += u64::from(width);
-        if !cx.carried.is_dirty(id, field) || width == 0 {
+        if !cx.in_packet_fields.is_modified(id, field) || width == 0 {
             continue;
         }
         n_written += 1;
@@ -157,11 +160,11 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     let mut headers = Vec::new();
     for place in places {
         let Some(Type::Struct(id)) = cx.program.place_type(place) else { return false };
-        if !cx.carried.has_origin(id) {
+        if !cx.in_packet_fields.has_origin(id) {
             return false;
         }
         let mut ty = cx.program.variables[place.var].ty.clone();
-        let mut text = cx.homes.path(place.var);
+        let mut text = cx.storage.path(place.var);
         for step in &place.path {
             match (step, &ty) {
                 (Step::Field(i), Type::Struct(id)) => {
@@ -198,7 +201,7 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     out.blank();
     out.own("/* Changed fields are written where they lie. */");
     out.function("SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)");
-    for (text, id) in headers.iter().filter(|(_, id)| cx.carried.has_dirty(cx.program, *id)) {
+    for (text, id) in headers.iter().filter(|(_, id)| cx.in_packet_fields.has_modified(cx.program, *id)) {
         out.line(format!("if ({text}.sd_valid)"));
         out.indent();
         out.line(format!("{}__store(p->data + {text}.sd_at - 1, &{text});", cx.types.stem(*id)));

@@ -1,13 +1,13 @@
 //! What all parts of the generator know of a program.
 
 use crate::Options;
-use crate::asynchronous::AsyncPlan;
-use crate::carried::Carried;
-use crate::homes::{Homes, Owner};
-use crate::names::{Unique, path};
-use crate::plan::Plan;
-use crate::settled::Settled;
-use crate::types::Types;
+use crate::facts::common_case::CommonCase;
+use crate::facts::in_packet_fields::InPacketFields;
+use crate::facts::storage::{Owner, Storage};
+use crate::file::offload::OffloadPlan;
+use crate::suspend::plan::BurstPlan;
+use crate::text::names::{Unique, path};
+use crate::text::types::Types;
 use arch::ExternOp;
 use ir::lookup::{get, index};
 use ir::{BlockId, Graph, ProcedureId, Program, StmtKind, TableId, TerminatorKind};
@@ -37,23 +37,23 @@ pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) options: &'p Options,
     /// Where packets of a burst wait.
-    pub(crate) plan: Option<&'p Plan>,
+    pub(crate) plan: Option<&'p BurstPlan>,
     /// Where they wait for other cores.
-    pub(crate) asynchronous: Option<&'p AsyncPlan>,
+    pub(crate) offload: Option<&'p OffloadPlan>,
     pub(crate) types: Types,
-    pub(crate) homes: Homes,
-    pub(crate) carried: Carried,
+    pub(crate) storage: Storage,
+    pub(crate) in_packet_fields: InPacketFields,
     pub(crate) is_small: bool,
     /// States of packets stay in registers from one wait to the next; otherwise they stay in memory, and each table says
     /// how far it is.
     pub(crate) has_small_stages: bool,
-    pub(crate) settled: Settled,
+    pub(crate) common_case: CommonCase,
     ends: Vec<Ends>,
     blocks: Vec<String>,
     procedures: Vec<String>,
     tables: Vec<String>,
     /// Calls whose values the host sees, in the order in which they were found.
-    pub(crate) calls: RefCell<Vec<crate::externs::HostCall>>,
+    pub(crate) calls: RefCell<Vec<crate::function::externs::HostCall>>,
     /// Of asynchronous blocks that are cut at their calls: the call, by the number of the block.
     pub(crate) batched: RefCell<BTreeMap<usize, usize>>,
 }
@@ -62,8 +62,8 @@ impl<'p> Cx<'p> {
     pub(crate) fn new(
         program: &'p Program,
         options: &'p Options,
-        plan: Option<&'p Plan>,
-        asynchronous: Option<&'p AsyncPlan>,
+        plan: Option<&'p BurstPlan>,
+        offload: Option<&'p OffloadPlan>,
     ) -> Cx<'p> {
         let mut unique = Unique::default();
         for taken in [
@@ -110,16 +110,17 @@ impl<'p> Cx<'p> {
         let blocks: Vec<String> = program.blocks.iter().map(|(_, b)| name(&b.name)).collect();
         let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
         let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
-        let carried = Carried::new(program, options.trace);
+        let in_packet_fields = InPacketFields::new(program, options.trace);
         let has_few_points = plan.is_none_or(|plan| plan.points.len() <= SMALL_POINTS_MAX);
-        let is_small = !options.trace && crate::plan::weight(program) <= SMALL_WEIGHT_MAX;
-        let is_straight = !options.trace && asynchronous.is_none();
-        let settled = if is_straight { Settled::new(program, &carried) } else { Settled::default() };
+        let is_small = !options.trace && crate::suspend::plan::weight(program) <= SMALL_WEIGHT_MAX;
+        let is_straight = !options.trace && offload.is_none();
+        let common_case =
+            if is_straight { CommonCase::new(program, &in_packet_fields) } else { CommonCase::default() };
         Cx {
             types: Types::new(program),
-            homes: Homes::new(program, options.trace),
-            carried,
-            settled,
+            storage: Storage::new(program, options.trace),
+            in_packet_fields,
+            common_case,
             is_small,
             has_small_stages: is_small && has_few_points,
             ends: ends(program),
@@ -131,7 +132,7 @@ impl<'p> Cx<'p> {
             program,
             options,
             plan,
-            asynchronous,
+            offload,
         }
     }
 
@@ -171,13 +172,13 @@ impl<'p> Cx<'p> {
 
     /// What every function of a block takes, as arguments.
     pub(crate) fn arguments(&self, block: BlockId) -> &'static str {
-        if self.homes.has_locals(block) { "w, p, s, l" } else { "w, p, s" }
+        if self.storage.has_locals(block) { "w, p, s, l" } else { "w, p, s" }
     }
 
     /// The same as parameters.
     pub(crate) fn parameters(&self, block: BlockId) -> String {
         let all = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
-        if self.homes.has_locals(block) {
+        if self.storage.has_locals(block) {
             format!("{all}, struct {}__locals *l", self.block_name(block))
         } else {
             all.to_string()
@@ -186,7 +187,7 @@ impl<'p> Cx<'p> {
 
     /// What a trace point tells of the variables of a block.
     pub(crate) fn locals(&self, block: BlockId) -> &'static str {
-        if self.homes.has_locals(block) { "l" } else { "NULL" }
+        if self.storage.has_locals(block) { "l" } else { "NULL" }
     }
 }
 
@@ -216,7 +217,7 @@ fn ends(program: &Program) -> Vec<Ends> {
 }
 
 fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
-    let mut found = Ends { exits: false, stops: crate::graph::has_loop(graph) };
+    let mut found = Ends { exits: false, stops: crate::function::graph::has_loop(graph) };
     for (_, node) in graph.nodes.iter() {
         for stmt in &node.stmts {
             if let StmtKind::Extern { op, .. } = &stmt.kind {

@@ -1,11 +1,11 @@
 //! What parsers do with the packet: extract, advance, lookahead. Each header type has functions for it.
 
-use crate::carried::{header_of, width_bits};
-use crate::code::{Code, comment};
-use crate::cx::Cx;
-use crate::expr::{mask_text, width_of};
-use crate::func::Func;
-use crate::types::{Repr, repr};
+use crate::facts::in_packet_fields::{header_of, width_bits};
+use crate::function::cx::Cx;
+use crate::function::expr::{mask_text, width_of};
+use crate::function::func::Func;
+use crate::text::code::{Code, comment};
+use crate::text::types::{Repr, repr};
 use ir::layout::{Leaf, leaves};
 use ir::{Expr, Place, Program, Step, StructId, Type};
 
@@ -101,7 +101,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.function(format!("SD_INLINE uint32_t {stem}__check(const struct sd_packet *p{size})"));
     let wanted = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
     // The parser is at a byte then.
-    let is_bytes = cx.carried.is_aligned && varbit.is_none() && fixed.is_multiple_of(8);
+    let is_bytes = cx.in_packet_fields.is_aligned && varbit.is_none() && fixed.is_multiple_of(8);
     out.line(match is_bytes {
         true => format!("if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + {}))", fixed / 8),
         false => format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"),
@@ -126,10 +126,10 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.own(format!("/* extract({declared}), which can be done. */"));
     out.function(format!("SD_INLINE void {stem}__load(struct sd_packet *p, {name} *h{size})"));
     out.line("h->sd_valid = 1;");
-    if cx.carried.has_origin(id) {
+    if cx.in_packet_fields.has_origin(id) {
         out.line("h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);");
     }
-    let constant_at = cx.carried.is_aligned;
+    let constant_at = cx.in_packet_fields.is_aligned;
     let mut fields = Code::new();
     fields.indent();
     let mut offset = 0u64;
@@ -137,9 +137,9 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
         let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
         let width = width_of(&leaf.ty);
-        let is_carried = cx.carried.is_carried(id, first_field(leaf));
+        let stays_in_packet = cx.in_packet_fields.stays_in_packet(id, first_field(leaf));
         match repr(&leaf.ty) {
-            _ if is_carried => {}
+            _ if stays_in_packet => {}
             Some(Repr::Varbit(_)) => {
                 let at = format!("bit + {offset}");
                 fields.line(format!("memset(&{path}, 0, sizeof {path});"));
@@ -188,7 +188,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
 fn narrowed(text: String, bits: u32) -> String {
     let is_narrow =
         text.starts_with("at[") || text.starts_with("sd_load_be16(") || text.starts_with("sd_load_be32(");
-    if bits < 64 && !is_narrow { format!("({})({text})", crate::types::int_type(bits)) } else { text }
+    if bits < 64 && !is_narrow { format!("({})({text})", crate::text::types::int_type(bits)) } else { text }
 }
 
 /// Fields of a header of a fixed size, of up to 128 bits each, that begins at the byte `at`: their paths and values.
@@ -223,8 +223,8 @@ impl Func<'_, '_> {
         let size = match (size_bits, varbit_of(self.cx.program, id)) {
             (Some(e), Some(_)) => {
                 let value = self.scalar(e);
-                let kept = self.keep("uint32_t", &value.text);
-                format!(", {kept}")
+                let bound = self.bind("uint32_t", &value.text);
+                format!(", {bound}")
             }
             (None, Some(_)) => ", 0".to_string(),
             (_, None) => String::new(),
@@ -313,8 +313,11 @@ impl Func<'_, '_> {
                 (_, Some(Repr::Int(_))) if width == 0 => {}
                 (_, Some(Repr::Int(bits))) => {
                     let name = if bits > 64 { "sd_read_bits128" } else { "sd_read_bits" };
-                    let cast =
-                        if bits < 64 { format!("({})", crate::types::int_type(bits)) } else { String::new() };
+                    let cast = if bits < 64 {
+                        format!("({})", crate::text::types::int_type(bits))
+                    } else {
+                        String::new()
+                    };
                     self.code
                         .line(format!("{path} = {cast}{name}(p->data, p->cursor_bits + {offset}, {width});"));
                     offset += u64::from(width);

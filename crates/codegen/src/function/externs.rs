@@ -1,11 +1,11 @@
 //! Calls of extern functions and methods.
 
-use crate::cx::Cx;
-use crate::expr::{Scalar, constant, width_of};
-use crate::func::Func;
-use crate::parse::leaf_path;
-use crate::place::{Access, Part};
-use crate::types::{Repr, repr, size_bytes};
+use crate::function::cx::Cx;
+use crate::function::expr::{Scalar, constant, width_of};
+use crate::function::func::Func;
+use crate::function::parse::leaf_path;
+use crate::function::place::{Access, Part};
+use crate::text::types::{Repr, repr, size_bytes};
 use arch::{Architecture, ExternOp, FieldRole};
 use ir::layout::{Leaf, field_leaves};
 use ir::lookup::{get, index};
@@ -140,7 +140,12 @@ impl<'p> Func<'_, 'p> {
                 let colour = self.temp();
                 self.code.line(format!("uint32_t {colour} = 0;"));
                 self.code.line(format!("sd_meter_execute(w, p, {number}, {i}, &{colour});"));
-                self.set(args, 1, &Scalar::compound(format!("{colour} & 3"), crate::expr::Class::U32), 2);
+                self.set(
+                    args,
+                    1,
+                    &Scalar::compound(format!("{colour} & 3"), crate::function::expr::Class::U32),
+                    2,
+                );
             }
             ExternOp::DirectMeterRead => {
                 let table =
@@ -149,7 +154,7 @@ impl<'p> Func<'_, 'p> {
                     Some((id, _)) => format!("sd_direct_meter_colour(w, {})", index(id)),
                     None => "0".to_string(),
                 };
-                self.set(args, 0, &Scalar::atom(colour, crate::expr::Class::U32), 2);
+                self.set(args, 0, &Scalar::atom(colour, crate::function::expr::Class::U32), 2);
             }
             ExternOp::RegisterRead => {
                 let i = self.number(args, 1);
@@ -165,20 +170,20 @@ impl<'p> Func<'_, 'p> {
             }
             ExternOp::Random => {
                 let (low, high) = (self.number(args, 1), self.number(args, 2));
-                let value = self.keep("uint64_t", &format!("sd_random_within(w, {low}, {high})"));
-                self.set(args, 0, &Scalar::atom(value, crate::expr::Class::U64), 64);
+                let value = self.bind("uint64_t", &format!("sd_random_within(w, {low}, {high})"));
+                self.set(args, 0, &Scalar::atom(value, crate::function::expr::Class::U64), 64);
             }
             ExternOp::Hash => {
                 let hash = self.hash(args, 1, 3, false);
                 let (base, max) = (self.number(args, 2), self.number(args, 4));
                 let hash = hash.unwrap_or_else(|| "0".to_string());
-                let value = self.keep("uint64_t", &format!("sd_hash_within({base}, {hash}, {max})"));
-                self.set(args, 0, &Scalar::atom(value, crate::expr::Class::U64), 64);
+                let value = self.bind("uint64_t", &format!("sd_hash_within({base}, {hash}, {max})"));
+                self.set(args, 0, &Scalar::atom(value, crate::function::expr::Class::U64), 64);
             }
             ExternOp::HashRaw => {
                 let hash = self.hash(args, 1, 2, false).unwrap_or_else(|| "0".to_string());
-                let value = self.keep("uint64_t", &hash);
-                self.set(args, 0, &Scalar::atom(value, crate::expr::Class::U64), 64);
+                let value = self.bind("uint64_t", &hash);
+                self.set(args, 0, &Scalar::atom(value, crate::function::expr::Class::U64), 64);
             }
             ExternOp::VerifyChecksum | ExternOp::VerifyChecksumWithPayload => {
                 self.checksum(args, op == ExternOp::VerifyChecksumWithPayload, true);
@@ -189,7 +194,7 @@ impl<'p> Func<'_, 'p> {
             ExternOp::Checksum16Get => {
                 self.pack(args.first(), false);
                 let sum = "sd_checksum_internet2(w->scratch.bytes, w->scratch.length, NULL, 0)";
-                self.set_result(result, &Scalar::atom(sum, crate::expr::Class::Int), 16);
+                self.set_result(result, &Scalar::atom(sum, crate::function::expr::Class::Int), 16);
             }
             ExternOp::MarkToDrop => self.mark_to_drop(args),
             ExternOp::MarkToPass => {
@@ -217,8 +222,8 @@ impl<'p> Func<'_, 'p> {
                     _ => "UINT32_MAX".to_string(),
                 };
                 if self.cx.program.architecture == Architecture::Ubpf {
-                    let kept = self.keep("uint32_t", &n);
-                    n = format!("{kept} < {TRUNCATE_MIN_BYTES} ? {TRUNCATE_MIN_BYTES} : {kept}");
+                    let bound = self.bind("uint32_t", &n);
+                    n = format!("{bound} < {TRUNCATE_MIN_BYTES} ? {TRUNCATE_MIN_BYTES} : {bound}");
                 }
                 self.request("TRUNCATE", "truncate_bytes", &n);
             }
@@ -238,14 +243,14 @@ impl<'p> Func<'_, 'p> {
                 self.code.dedent();
             }
             ExternOp::TimeNanoseconds => {
-                self.set_result(result, &Scalar::atom("w->now_ns", crate::expr::Class::U64), 64);
+                self.set_result(result, &Scalar::atom("w->now_ns", crate::function::expr::Class::U64), 64);
             }
             ExternOp::ChecksumReplace2 | ExternOp::ChecksumReplace4 => {
                 let c = if op == ExternOp::ChecksumReplace2 { "uint16_t" } else { "uint32_t" };
                 let n = if op == ExternOp::ChecksumReplace2 { 2 } else { 4 };
                 let [sum, old, new] = [0, 1, 2].map(|i| self.number(args, i));
                 let text = format!("sd_checksum_replace{n}((uint16_t)({sum}), ({c})({old}), ({c})({new}))");
-                self.set_result(result, &Scalar::atom(text, crate::expr::Class::Int), 16);
+                self.set_result(result, &Scalar::atom(text, crate::function::expr::Class::Int), 16);
             }
             ExternOp::Ipv4Checksum => {
                 /// Fields before the checksum: version to protocol.
@@ -263,7 +268,7 @@ impl<'p> Func<'_, 'p> {
                     self.code.line("sd_pack_bits(w, 16, 0);");
                 }
                 let sum = "sd_checksum_internet2(w->scratch.bytes, w->scratch.length, NULL, 0)";
-                self.set_result(result, &Scalar::atom(sum, crate::expr::Class::Int), 16);
+                self.set_result(result, &Scalar::atom(sum, crate::function::expr::Class::Int), 16);
             }
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
@@ -308,8 +313,8 @@ impl<'p> Func<'_, 'p> {
         {
             return text;
         }
-        let kept = self.keep("uint64_t", &text);
-        format!("({kept} > UINT32_MAX ? UINT32_MAX : (uint32_t){kept})")
+        let bound = self.bind("uint64_t", &text);
+        format!("({bound} > UINT32_MAX ? UINT32_MAX : (uint32_t){bound})")
     }
 
     pub(crate) fn condition(&mut self, args: &[Arg], i: usize) -> String {
@@ -360,15 +365,15 @@ impl<'p> Func<'_, 'p> {
             return;
         }
         if width > 128 {
-            let c = self.cx.types.limbs(crate::types::n_limbs(width));
+            let c = self.cx.types.limbs(crate::text::types::n_limbs(width));
             let t = self.temp();
             self.code.line(format!("const {c} {t} = {{{{{}}}}};", value.text));
             return self.store_limbs(access, &t, width);
         }
         let cut = if width < value_bits {
             Scalar::compound(
-                format!("{} & {}", value.operand(), crate::expr::mask_text(width)),
-                crate::expr::Class::U64,
+                format!("{} & {}", value.operand(), crate::function::expr::mask_text(width)),
+                crate::function::expr::Class::U64,
             )
         } else {
             value.clone()
@@ -468,10 +473,10 @@ impl<'p> Func<'_, 'p> {
             return Some(format!("sd_hash_packed(w, {algorithm}, {tail})"));
         }
         let value = self.scalar(e);
-        let kept = self.keep("uint32_t", &value.text);
+        let bound = self.bind("uint32_t", &value.text);
         let chosen = self.temp();
         self.code.line(format!("int {chosen} = -1;"));
-        self.code.line(format!("switch ({kept}) {{"));
+        self.code.line(format!("switch ({bound}) {{"));
         for (i, name) in names.iter().enumerate() {
             if let Some(algorithm) = algorithm_of_member(name) {
                 self.code.line(format!("case {i}:"));
@@ -699,10 +704,10 @@ impl<'p> Func<'_, 'p> {
         match repr(ty) {
             Some(Repr::Int(bits)) => {
                 let class = match bits {
-                    8 | 16 => crate::expr::Class::Int,
-                    32 => crate::expr::Class::U32,
-                    64 => crate::expr::Class::U64,
-                    _ => crate::expr::Class::U128,
+                    8 | 16 => crate::function::expr::Class::Int,
+                    32 => crate::function::expr::Class::U32,
+                    64 => crate::function::expr::Class::U64,
+                    _ => crate::function::expr::Class::U128,
                 };
                 self.store(access, &Scalar::atom(text, class));
             }

@@ -1,0 +1,10 @@
+pub(crate) mod checksum;
+pub(crate) mod cx;
+pub(crate) mod emit;
+pub(crate) mod expr;
+pub(crate) mod externs;
+pub(crate) mod func;
+pub(crate) mod graph;
+pub(crate) mod parse;
+pub(crate) mod place;
+pub(crate) mod tables;

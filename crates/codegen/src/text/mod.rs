@@ -1,0 +1,3 @@
+pub(crate) mod code;
+pub(crate) mod names;
+pub(crate) mod types;
