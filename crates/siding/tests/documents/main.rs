@@ -29,11 +29,8 @@ fn folders(path: &str) -> Vec<String> {
 /// All Markdown pages of the project that people read, as paths from its root. Pages of diagnostic codes have a
 /// test of their own (`explain`).
 fn pages() -> Vec<String> {
-    let mut pages: Vec<String> = ["README.md", "ARCHITECTURE.md", "LIMITATIONS.md"].map(str::to_owned).into();
-    let contributing = "CONTRIBUTING.md";
-    if root().join(contributing).exists() {
-        pages.push(contributing.to_owned());
-    }
+    let mut pages: Vec<String> =
+        ["README.md", "ARCHITECTURE.md", "LIMITATIONS.md", "CONTRIBUTING.md"].map(str::to_owned).into();
     let mut waiting = ["docs", "examples", "tests/programs", "rt", "bench"].map(PathBuf::from).to_vec();
     while let Some(dir) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(root().join(&dir)) else { continue };
