@@ -3,6 +3,7 @@
 mod cli;
 mod console;
 mod index;
+mod runtime;
 
 use std::path::{Path, PathBuf};
 
