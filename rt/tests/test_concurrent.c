@@ -3,6 +3,7 @@
  * is until the worker's next boundary, and what nobody touches is always there.
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "fixture.h"
 
@@ -86,6 +87,10 @@ struct reader {
     pthread_t thread;
     struct sd_worker *worker;
     uint64_t n_hits, n_misses, n_stay_hits;
+    /* Bursts that it has ended; read by the writer. */
+    uint64_t n_bursts;
+    /* It has found entries, found nothing where that is possible, and found entries that stay; read by the writer. */
+    bool has_seen_all;
 };
 
 static void check_found(struct sd_found found, uint32_t key, struct written *seen)
@@ -152,6 +157,9 @@ static void *read_on(void *context)
             CHECK(!found[i].hit || memcmp(&seen[i], found[i].data, sizeof seen[i]) == 0);
         if (below(&random, 64) == 0)
             sd_epoch_idle(w->instance->epochs, w->index);
+        bool has_seen_all = r->n_hits && (r->n_misses || is_below()) && r->n_stay_hits;
+        __atomic_store_n(&r->has_seen_all, has_seen_all, __ATOMIC_RELAXED);
+        __atomic_store_n(&r->n_bursts, r->n_bursts + 1, __ATOMIC_RELAXED);
     }
     sd_epoch_idle(w->instance->epochs, w->index);
     return NULL;
@@ -235,7 +243,14 @@ static void run(uint32_t n_rounds)
         readers[i] = (struct reader){.worker = sd_instance_worker(instance, i)};
         CHECK(pthread_create(&readers[i].thread, NULL, read_on, &readers[i]) == 0);
     }
+    /* Readers run while the writer writes, however busy the machine is. */
+    for (uint32_t i = 0; i < N_READERS; i++)
+        while (__atomic_load_n(&readers[i].n_bursts, __ATOMIC_RELAXED) == 0)
+            sched_yield();
     write_on(n_rounds);
+    for (uint32_t i = 0; i < N_READERS; i++)
+        while (!__atomic_load_n(&readers[i].has_seen_all, __ATOMIC_RELAXED))
+            sched_yield();
     __atomic_store_n(&is_done, true, __ATOMIC_RELAXED);
     uint64_t n_hits = 0, n_misses = 0, n_stay_hits = 0, n_counted = 0;
     for (uint32_t i = 0; i < N_READERS; i++) {
