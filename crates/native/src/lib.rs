@@ -41,7 +41,7 @@ pub use offload::channel::{
 pub use offload::inline_offload::InlineOffload;
 pub use offload::watchdog::OffloadWatchdog;
 pub use toolchain::build::{BuildError, BuildOptions, build, build_text, build_text_with};
-pub use toolchain::cache::{CacheOptions, Cached};
+pub use toolchain::cache::{CacheError, CacheOptions, Cached, cache_note};
 pub use toolchain::compile::{
     self, CompileError, CompileOptions, Machine, Optimise, P4Line, Refused, Trace, compile,
 };

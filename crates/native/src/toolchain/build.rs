@@ -1,5 +1,6 @@
 //! From a program to a pipeline: C text, compiled, loaded.
 
+use crate::toolchain::cache::discard;
 use crate::toolchain::compile::{CompileError, CompileOptions, compile};
 use crate::toolchain::load::{LoadError, Pipeline};
 use arch::{Architecture, ExternOp};
@@ -59,13 +60,19 @@ pub fn build_text(text: &str, options: &CompileOptions) -> Result<Arc<Pipeline>,
     Ok(Arc::new(pipeline))
 }
 
+/// Compiles and loads. An object of the cache that cannot be loaded is removed and compiled once more: somebody may have
+/// emptied the cache meanwhile, or a compiler may have written a bad file.
 fn load_text(text: &str, options: &CompileOptions) -> Result<Pipeline, BuildError> {
-    let cached = compile(text, options)?;
-    match Pipeline::load(&cached) {
-        // Somebody has emptied the cache meanwhile: once more.
-        Err(LoadError::CannotLoad { object, .. }) if !object.exists() => {
-            Ok(Pipeline::load(&compile(text, options)?)?)
+    let load = || -> Result<Pipeline, BuildError> {
+        let cached = compile(text, options)?;
+        let loaded = Pipeline::load(&cached);
+        if matches!(loaded, Err(LoadError::CannotLoad { .. })) {
+            discard(&cached);
         }
-        loaded => Ok(loaded?),
+        Ok(loaded?)
+    };
+    match load() {
+        Err(BuildError::Load(LoadError::CannotLoad { .. })) => load(),
+        other => other,
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! A directory per program, named by its key: `pipeline.so`, its checksum, the C text, the compiler's messages, the
 //! headers. It is written under another name and then renamed, so that nobody sees a half of it; who comes second
-//! uses what is there. What does not have the checksum beside it is not used.
+//! uses what is there. A file whose checksum does not match is not used.
 
 use sha2::{Digest, Sha256};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -75,30 +75,48 @@ fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// A directory that is ours alone.
+/// The cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the cache of compiled programs `{}` cannot be used: {source}", path.display())]
+pub struct CacheError {
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+/// A directory that only its user can write to.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     dir: PathBuf,
+    /// A private directory that cannot be written, such as that of a container's image: programs in it are used.
+    read_only: Option<PathBuf>,
     size_bytes_max: u64,
+    /// Why another directory than the usual one is used.
+    note: Option<String>,
+}
+
+/// One sentence for the user when compiled programs are kept in another directory than the usual one, and why.
+pub fn cache_note(options: &CacheOptions) -> Option<String> {
+    Cache::open(options).ok()?.note
 }
 
 impl Cache {
-    pub(crate) fn open(options: &CacheOptions) -> io::Result<Cache> {
-        let dir = match &options.dir {
-            Some(dir) => dir.clone(),
-            None => usual_dir(),
-        };
-        let cache = |dir| Cache { dir, size_bytes_max: options.size_bytes_max };
-        match make_private(&dir) {
-            Ok(()) => Ok(cache(fs::canonicalize(&dir)?)),
-            Err(error) if options.dir.is_some() => Err(error),
-            Err(_) => {
-                // A home that cannot be written, or a directory of somebody else: nothing found there is loaded.
-                let dir = env::temp_dir().join(format!("siding-{}", process::id()));
-                make_private(&dir)?;
-                Ok(cache(dir))
-            }
+    /// The directory that `options` name, which must be private and writable; or the usual one, or, where that is not, one in
+    /// the directory for temporary files, the same for all processes of a user.
+    pub(crate) fn open(options: &CacheOptions) -> Result<Cache, CacheError> {
+        let size_bytes_max = options.size_bytes_max;
+        if let Some(dir) = &options.dir {
+            let dir = private_and_writable(dir)?;
+            return Ok(Cache { dir, read_only: None, size_bytes_max, note: None });
         }
+        let usual = usual_dir();
+        let error = match private_and_writable(&usual) {
+            Ok(dir) => return Ok(Cache { dir, read_only: None, size_bytes_max, note: None }),
+            Err(error) => error,
+        };
+        let dir = private_and_writable(&temporary_dir())?;
+        let note = Some(format!("{error}; compiled programs are kept in {}", dir.display()));
+        let read_only = make_private(&usual).is_ok().then_some(usual);
+        Ok(Cache { dir, read_only, size_bytes_max, note })
     }
 
     fn entry(&self, key: &str) -> PathBuf {
@@ -107,7 +125,11 @@ impl Cache {
 
     /// A whole program, as it was put there; `object` is the name of the file.
     pub(crate) fn get(&self, key: &str, object: &str) -> Option<Cached> {
-        let entry = self.entry(key);
+        let dirs = self.read_only.iter().chain([&self.dir]);
+        dirs.map(|dir| dir.join(key)).find_map(|entry| Cache::read(&entry, object))
+    }
+
+    fn read(entry: &Path, object: &str) -> Option<Cached> {
         let object = entry.join(object);
         let expected = fs::read_to_string(entry.join(CHECKSUM)).ok()?;
         let bytes = fs::read(&object).ok().filter(|bytes| !bytes.is_empty())?;
@@ -116,19 +138,14 @@ impl Cache {
         }
         let messages = fs::read_to_string(entry.join(MESSAGES)).unwrap_or_default();
         // The oldest go first: this one has just been used.
-        let touched = fs::File::open(&entry).and_then(|dir| dir.set_modified(SystemTime::now()));
+        let touched = fs::File::open(entry).and_then(|dir| dir.set_modified(SystemTime::now()));
         drop(touched);
         Some(Cached { object, source: entry.join(SOURCE), messages })
     }
 
     /// A directory to make a program in: for [`publish`](Self::publish) or [`keep`](Self::keep).
-    pub(crate) fn work_dir(&self) -> io::Result<WorkDir> {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let path = self.dir.join(format!("tmp-{}-{serial}", process::id()));
-        let _ = fs::remove_dir_all(&path);
-        make_private(&path)?;
-        Ok(WorkDir { path, is_ours: true })
+    pub(crate) fn work_dir(&self) -> Result<WorkDir, CacheError> {
+        WorkDir::new(&self.dir).map_err(|source| CacheError { path: self.dir.clone(), source })
     }
 
     /// Makes what was compiled in a directory known under its key.
@@ -138,7 +155,12 @@ impl Cache {
         key: &str,
         object: &str,
         messages: &str,
-    ) -> io::Result<Cached> {
+    ) -> Result<Cached, CacheError> {
+        let dir = self.dir.clone();
+        self.try_publish(&mut work, key, object, messages).map_err(|source| CacheError { path: dir, source })
+    }
+
+    fn try_publish(&self, work: &mut WorkDir, key: &str, object: &str, messages: &str) -> io::Result<Cached> {
         let bytes = fs::read(work.path.join(object))?;
         fs::write(work.path.join(CHECKSUM), hex(&Sha256::digest(&bytes)))?;
         fs::write(work.path.join(MESSAGES), messages)?;
@@ -155,7 +177,7 @@ impl Cache {
             if let Some(cached) = self.get(key, object) {
                 return Ok(cached);
             }
-            let aside = self.work_dir()?;
+            let aside = WorkDir::new(&self.dir)?;
             let _ = fs::rename(&entry, aside.path.join("damaged"));
         }
         Err(io::Error::other("the cache entry is taken, and damaged again and again"))
@@ -183,7 +205,7 @@ impl Cache {
             }
             let modified = metadata.modified().unwrap_or(now);
             let age = now.duration_since(modified).unwrap_or_default();
-            let is_key = entry.file_name().len() == 64;
+            let is_key = is_key(&entry.file_name());
             if !is_key && age > LEFTOVER_AGE {
                 let _ = fs::remove_dir_all(&path);
             } else if is_key {
@@ -211,6 +233,49 @@ pub(crate) struct WorkDir {
     is_ours: bool,
 }
 
+impl WorkDir {
+    fn new(parent: &Path) -> io::Result<WorkDir> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("tmp-{}-{serial}", process::id()));
+        let _ = fs::remove_dir_all(&path);
+        make_private(&path)?;
+        Ok(WorkDir { path, is_ours: true })
+    }
+
+    /// Writes a file of the directory.
+    pub(crate) fn write(&self, name: &Path, text: &str) -> Result<(), CacheError> {
+        let path = self.path.join(name);
+        let write = || {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(&path, text)
+        };
+        write().map_err(|source| CacheError { path: path.clone(), source })
+    }
+}
+
+/// Removes a program that cannot be loaded, so that it is compiled again. Does nothing outside of a cache.
+pub(crate) fn discard(cached: &Cached) {
+    if let Some(entry) = cached.object.parent().filter(|dir| dir.file_name().is_some_and(is_key)) {
+        // Where it cannot be removed, nothing better can be done.
+        let _ = fs::remove_dir_all(entry);
+    }
+}
+
+/// Names of programs are SHA-256 sums in hexadecimal.
+fn is_key(name: &OsStr) -> bool {
+    name.len() == 64 && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
+}
+
+fn private_and_writable(dir: &Path) -> Result<PathBuf, CacheError> {
+    let probe = || {
+        make_private(dir)?;
+        let dir = fs::canonicalize(dir)?;
+        WorkDir::new(&dir).map(|_removed| dir)
+    };
+    probe().map_err(|source| CacheError { path: dir.to_owned(), source })
+}
+
 impl Drop for WorkDir {
     fn drop(&mut self) {
         if self.is_ours {
@@ -226,8 +291,13 @@ fn usual_dir() -> PathBuf {
     }
     match env::var_os("HOME").filter(absolute) {
         Some(home) => Path::new(&home).join(".cache/siding"),
-        None => env::temp_dir().join(format!("siding-cache-{}", user_id().unwrap_or(0))),
+        None => temporary_dir(),
     }
+}
+
+/// One directory for all processes of a user.
+fn temporary_dir() -> PathBuf {
+    env::temp_dir().join(format!("siding-cache-{}", user_id().unwrap_or(0)))
 }
 
 /// The directory exists, is ours, and nobody else can write to it: what is in it will be run.
@@ -255,14 +325,11 @@ fn user_id() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|m| m.uid())
 }
 
+/// Bytes of the files in and below a directory.
 fn size_of_dir(dir: &Path) -> u64 {
     let Ok(listing) = fs::read_dir(dir) else { return 0 };
     let sizes = listing.flatten().map(|entry| match entry.metadata() {
-        // Programs have one level of directories: their headers.
-        Ok(m) if m.is_dir() => {
-            let inner = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-            inner.filter_map(|file| file.metadata().ok()).map(|m| m.len()).sum()
-        }
+        Ok(m) if m.is_dir() => size_of_dir(&entry.path()),
         Ok(m) => m.len(),
         Err(_) => 0,
     });

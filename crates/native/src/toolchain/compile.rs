@@ -1,6 +1,8 @@
 //! From C text to a shared object.
 
-use crate::toolchain::cache::{CONTROL, Cache, CacheOptions, Cached, HEADERS, Key, OBJECT, SOURCE, WorkDir};
+use crate::toolchain::cache::{
+    CONTROL, Cache, CacheError, CacheOptions, Cached, HEADERS, Key, OBJECT, SOURCE, WorkDir,
+};
 use crate::toolchain::compiler::{Compiler, CompilerError};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ pub struct CompileOptions {
     /// For programs, not for what is the same for all of them: before the others.
     pub program_flags: Vec<String>,
     pub time_limit: Duration,
+    /// Address space that each process of the compiler may have, in bytes.
+    pub memory_limit_bytes: u64,
     pub cache: CacheOptions,
 }
 
@@ -60,6 +64,7 @@ impl Default for CompileOptions {
             extra_flags: Vec::new(),
             program_flags: Vec::new(),
             time_limit: Duration::from_secs(300),
+            memory_limit_bytes: 8 << 30,
             cache: CacheOptions::default(),
         }
     }
@@ -96,8 +101,8 @@ pub enum CompileError {
     Compiler(#[from] CompilerError),
     #[error(transparent)]
     Refused(Box<Refused>),
-    #[error("the cache of compiled programs cannot be used: {0}")]
-    Cache(#[from] io::Error),
+    #[error(transparent)]
+    Cache(#[from] CacheError),
 }
 
 /// The compiler does not take the C text: a fault of whoever generated it.
@@ -125,7 +130,7 @@ fn at(p4_line: &Option<P4Line>) -> String {
 
 /// Compiles C text that includes `sd_runtime.h`, or finds what was compiled before.
 pub fn compile(c_text: &str, options: &CompileOptions) -> Result<Cached, CompileError> {
-    let compiler = Compiler::find(options.compiler.as_deref())?;
+    let compiler = Compiler::find(options.compiler.as_deref(), options.time_limit)?;
     let cache = Cache::open(&options.cache)?;
     let flags = options.flags();
     let program_flags = [options.program_flags.as_slice(), &flags].concat();
@@ -135,7 +140,7 @@ pub fn compile(c_text: &str, options: &CompileOptions) -> Result<Cached, Compile
     }
     let control = compile_control(&compiler, &cache, &flags, options)?;
     let work = cache.work_dir()?;
-    fs::write(work.path.join(SOURCE), c_text)?;
+    work.write(Path::new(SOURCE), c_text)?;
     let mut args: Vec<OsString> = program_flags.iter().map(OsString::from).collect();
     args.extend(["-shared", PROGRAM_DEFINE].map(OsString::from));
     args.push(control.object.into_os_string());
@@ -170,12 +175,12 @@ pub(crate) fn run(
     mut args: Vec<OsString>,
     options: &CompileOptions,
 ) -> Result<Cached, CompileError> {
-    let headers = work.path.join(HEADERS);
-    fs::create_dir(&headers)?;
-    write_runtime(&headers)?;
+    for (name, text) in RUNTIME {
+        work.write(&Path::new(HEADERS).join(name), text)?;
+    }
     args.extend(["-I", HEADERS, "-o"].map(OsString::from));
     args.extend([object, source].map(|path| path.as_os_str().to_owned()));
-    let outcome = compiler.run(&args, &work.path, options.time_limit)?;
+    let outcome = compiler.run(&args, &work.path, options.time_limit, options.memory_limit_bytes)?;
     if !outcome.status.success() {
         let kept = cache.keep(work, key);
         return Err(CompileError::Refused(Box::new(Refused {
@@ -184,6 +189,9 @@ pub(crate) fn run(
             p4_line: p4_line(&outcome.messages),
             messages: outcome.messages,
         })));
+    }
+    if !work.path.join(object).is_file() {
+        return Err(CompilerError::NoOutput { path: compiler.path.clone() }.into());
     }
     Ok(cache.publish(work, key, &object.to_string_lossy(), &outcome.messages)?)
 }

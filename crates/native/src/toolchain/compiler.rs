@@ -1,19 +1,22 @@
-//! The system's C compiler: finding it, and running it with a time limit.
+//! The system's C compiler: finding it, and running it within limits.
 
+use super::child::{self, Ended, Limits, Output};
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::process::ExitStatus;
 use std::time::Duration;
-use std::{env, io, thread};
+use std::{env, io};
 
 /// Names under which a compiler is looked for, when nobody names one.
 const USUAL_NAMES: [&str; 3] = ["cc", "gcc", "clang"];
 
-/// What is kept of a compiler's messages.
+/// Messages of a compiler are cut after this many bytes.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// `--version` prints its first line within this time.
+const VERSION_TIME_MAX: Duration = Duration::from_secs(10);
+const VERSION_BYTES_MAX: u64 = 4096;
+const VERSION_MEMORY_BYTES_MAX: u64 = 4 << 30;
 
 /// A compiler that has told its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,14 @@ pub enum CompilerError {
     CannotRun { path: PathBuf, source: io::Error },
     #[error("the C compiler `{}` has not ended within {} s", path.display(), limit.as_secs())]
     TimedOut { path: PathBuf, limit: Duration },
+    #[error(
+        "the C compiler `{}` was ended by the system ({how}): the machine, or the compiler's limit of {} MiB, has too little \
+         memory for this program; a lower -O needs less",
+        path.display(), memory_bytes >> 20
+    )]
+    Killed { path: PathBuf, how: String, memory_bytes: u64 },
+    #[error("the C compiler `{}` reports success but wrote no output file", path.display())]
+    NoOutput { path: PathBuf },
 }
 
 /// How a run of a compiler ended.
@@ -46,7 +57,8 @@ pub struct Outcome {
 
 impl Compiler {
     /// The compiler that `wanted` names, or the variable CC, or the first of the usual ones that is there.
-    pub fn find(wanted: Option<&Path>) -> Result<Compiler, CompilerError> {
+    /// It prints its version within `limit`, and within 10 s.
+    pub fn find(wanted: Option<&Path>, limit: Duration) -> Result<Compiler, CompilerError> {
         let named = wanted.map(|path| path.as_os_str().to_owned());
         let named = named.or_else(|| env::var_os("CC").filter(|cc| !cc.is_empty()));
         let names = match named {
@@ -56,82 +68,77 @@ impl Compiler {
         let paths = env::var_os("PATH").unwrap_or_default();
         for name in &names {
             if let Some(path) = on_path(name, &paths) {
-                return Compiler::at(path);
+                return Compiler::at(path, limit.min(VERSION_TIME_MAX));
             }
         }
         let tried = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
         Err(CompilerError::NotFound { tried })
     }
 
-    fn at(path: PathBuf) -> Result<Compiler, CompilerError> {
-        let output = Command::new(&path).arg("--version").env("LC_ALL", "C").stdin(Stdio::null()).output();
-        let output = match output {
-            Ok(output) => output,
-            Err(source) => return Err(CompilerError::CannotRun { path, source }),
-        };
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = text.lines().next().unwrap_or("").to_owned();
-        Ok(Compiler { path, version })
+    fn at(path: PathBuf, limit: Duration) -> Result<Compiler, CompilerError> {
+        let limits =
+            Limits { time: limit, memory_bytes: VERSION_MEMORY_BYTES_MAX, output_bytes: VERSION_BYTES_MAX };
+        match child::run(&path, &["--version"], Path::new("."), Output::Stdout, limits) {
+            Ok(Ended::Exited { output, .. }) => {
+                let version = output.lines().next().unwrap_or("").to_owned();
+                Ok(Compiler { path, version })
+            }
+            Ok(Ended::TimedOut) => Err(CompilerError::TimedOut { path, limit }),
+            Err(source) => Err(CompilerError::CannotRun { path, source }),
+        }
     }
 
-    /// Runs it in `dir`. All that it has started is killed when the limit has passed.
-    pub fn run(&self, args: &[OsString], dir: &Path, limit: Duration) -> Result<Outcome, CompilerError> {
-        let cannot = |source| CompilerError::CannotRun { path: self.path.clone(), source };
-        let mut child = Command::new(&self.path)
-            .args(args)
-            .current_dir(dir)
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(cannot)?;
-        let (sender, receiver) = channel();
-        if let Some(stderr) = child.stderr.take() {
-            thread::spawn(move || {
-                let mut bytes = Vec::new();
-                let mut stderr = stderr;
-                let read = stderr.by_ref().take(MESSAGE_BYTES_MAX).read_to_end(&mut bytes);
-                // The rest is read and forgotten, so that the compiler can go on.
-                let _ = read.and_then(|_| io::copy(&mut stderr, &mut io::sink()));
-                // Nobody listens any more when the time is over.
-                let _ = sender.send(bytes);
-            });
-        }
-        // The pipe ends when the last process that could write to it has ended.
-        match receiver.recv_timeout(limit) {
-            Ok(bytes) => {
-                let status = child.wait().map_err(cannot)?;
-                Ok(Outcome { status, messages: String::from_utf8_lossy(&bytes).into_owned() })
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                kill_group(&mut child);
-                Err(CompilerError::TimedOut { path: self.path.clone(), limit })
-            }
+    /// Runs it in `dir` with at most `memory_bytes` of address space for each of its processes. All that it has started is
+    /// killed when `limit` has passed.
+    pub fn run(
+        &self,
+        args: &[OsString],
+        dir: &Path,
+        limit: Duration,
+        memory_bytes: u64,
+    ) -> Result<Outcome, CompilerError> {
+        let limits = Limits { time: limit, memory_bytes, output_bytes: MESSAGE_BYTES_MAX };
+        let path = || self.path.clone();
+        match child::run(&self.path, args, dir, Output::Stderr, limits) {
+            Ok(Ended::Exited { status, output }) => match killed(status, &output) {
+                Some(how) => Err(CompilerError::Killed { path: path(), how, memory_bytes }),
+                None => Ok(Outcome { status, messages: output }),
+            },
+            Ok(Ended::TimedOut) => Err(CompilerError::TimedOut { path: path(), limit }),
+            Err(source) => Err(CompilerError::CannotRun { path: path(), source }),
         }
     }
 }
 
-/// Ends a child and all processes of its group, which it leads.
-fn kill_group(child: &mut Child) {
-    if let Ok(group) = i32::try_from(child.id()) {
-        // SAFETY: `kill` touches no memory. The child has not been waited for, so its id, which is also that of
-        // its group (`process_group(0)`), cannot belong to anybody else.
-        #[expect(unsafe_code, reason = "the standard library ends single processes only")]
-        unsafe {
-            libc::kill(-group, libc::SIGKILL);
-        }
+/// How a compiler, or a process that it started, was ended from outside or ran out of memory; `None` when it ended itself.
+fn killed(status: ExitStatus, messages: &str) -> Option<String> {
+    if status.success() {
+        return None;
     }
-    let _ = child.kill();
-    let _ = child.wait();
+    if let Some(signal) = Ended::signal(status) {
+        return Some(format!("signal {signal}"));
+    }
+    // The drivers of gcc and clang report how their processes end, and end with 1 themselves.
+    let signs = [
+        "signal terminated program",
+        "out of memory",
+        "virtual memory exhausted",
+        "due to signal",
+        "cannot allocate memory",
+        "Cannot allocate memory",
+    ];
+    messages
+        .lines()
+        .find(|line| signs.iter().any(|sign| line.contains(sign)))
+        .map(|line| line.trim().to_owned())
 }
 
 /// An executable file: a path as it is, a name in the directories of PATH.
 fn on_path(name: &OsStr, paths: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
-        return is_executable(path).then(|| path.to_owned());
+        // It runs in another directory.
+        return is_executable(path).then(|| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     }
     env::split_paths(paths).map(|dir| dir.join(name)).find(|path| is_executable(path))
 }

@@ -6,9 +6,9 @@ use crate::toolchain::cache::Cache;
 use crate::toolchain::compile::{self, CompileError, CompileOptions};
 use crate::toolchain::compiler::Compiler;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{fs, io};
 
 const EXECUTABLE: &str = "program";
 
@@ -36,7 +36,7 @@ pub enum RunError {
 
 /// Compiles and links a program, or finds what was compiled before.
 pub fn executable(texts: &Texts<'_>, options: &CompileOptions) -> Result<Executable, CompileError> {
-    let compiler = Compiler::find(options.compiler.as_deref())?;
+    let compiler = Compiler::find(options.compiler.as_deref(), options.time_limit)?;
     let cache = Cache::open(&options.cache)?;
     let flags = [options.program_flags.as_slice(), &options.flags()].concat();
     let parts = texts.files.iter().flat_map(|(name, text)| [*name, "\0", *text, "\0"]);
@@ -47,11 +47,7 @@ pub fn executable(texts: &Texts<'_>, options: &CompileOptions) -> Result<Executa
     }
     let work = cache.work_dir()?;
     for (name, text) in &texts.files {
-        let path = work.path.join(name);
-        if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        fs::write(path, text)?;
+        work.write(Path::new(name), text)?;
     }
     let args: Vec<OsString> = flags.iter().map(OsString::from).collect();
     let places = [Path::new(texts.main), Path::new(EXECUTABLE)];

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod cache;
+mod child;
 pub mod compile;
 pub(crate) mod compiler;
 pub mod executable;

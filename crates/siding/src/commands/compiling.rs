@@ -7,7 +7,8 @@ use diagnostics::SourceMap;
 use externs::ExternSet;
 use ir::Program;
 use native::{
-    BuildError, CacheOptions, Cached, CompileError, CompileOptions, Machine, Optimise, Pipeline, Refused,
+    BuildError, CacheOptions, Cached, CompileError, CompileOptions, CompilerError, Machine, Optimise,
+    Pipeline, Refused,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,6 +98,9 @@ impl Compiling {
             },
             ..CompileOptions::default()
         };
+        if let Some(note) = native::cache_note(&options.cache) {
+            output::warning_line(&note);
+        }
         Ok(Compiling { options, scratch })
     }
 
@@ -149,7 +153,9 @@ pub fn show(error: &BuildError, compiling: &Compiling) -> Exit {
         }
         BuildError::Compile(CompileError::Compiler(error)) => {
             output::error_line(&error.to_string());
-            output::err(INSTALL);
+            if let CompilerError::NotFound { .. } | CompilerError::CannotRun { .. } = error {
+                output::err(INSTALL);
+            }
             Exit::Environment
         }
         BuildError::Compile(CompileError::Cache(_)) | BuildError::Load(_) => {
