@@ -27,10 +27,11 @@ impl Tree {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
-                if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
+                let is_ours = !NOT_OURS.contains(&name.as_str()) || prefix == "crates/";
+                if kind.is_dir() && is_ours {
                     folders.push((entry.path(), format!("{path}/")));
                 } else if kind.is_file() && !NOT_OURS.contains(&name.as_str()) {
-                    // What is not UTF-8 is not text.
+                    // A file that is not UTF-8 is not text.
                     if let Ok(text) = std::fs::read_to_string(entry.path()) {
                         files.push(File { path, text });
                     }

@@ -11,9 +11,29 @@ fn the_repository_is_tidy() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Problems of a tree that has just this file.
+/// A table of rooms as in ARCHITECTURE.md.
+const ROOMS: &str = "\
+| crate | owns | never | must not use |
+|---|---|---|---|
+| `syntax` | trees | files | `outside` |
+| `check` | types | files | `outside` |
+| `ir` | graphs | the front end | `syntax`, `std::net` |
+| `driver` | files | printing | `println!` |
+| `dataplane` | workers | | |
+| `rt/` | C | | |
+
+`outside`: `std::fs`, `std::env`, `std::thread`,
+`println!`.
+";
+
+/// Problems of a tree that has just this file and the table of rooms.
 fn problems(path: &str, text: &str) -> Vec<String> {
-    let tree = Tree { files: vec![File { path: path.to_string(), text: text.to_string() }] };
+    problems_of(&[("ARCHITECTURE.md", ROOMS), (path, text)])
+}
+
+fn problems_of(files: &[(&str, &str)]) -> Vec<String> {
+    let files = files.iter().map(|(path, text)| File { path: path.to_string(), text: text.to_string() });
+    let tree = Tree { files: files.collect() };
     tidy(&tree).into_iter().map(|p| format!("{}: {}", p.line, p.message)).collect()
 }
 
@@ -22,21 +42,17 @@ fn each_rule_finds_its_problem() {
     let home = format!("/{}/someone/p4c", "home");
     let long = "//! Long.\n".repeat(1001);
     let cases: &[(&str, &str, usize, &str)] = &[
-        ("crates/check/src/a.rs", "fn f() {}\nuse std::fs;\n", 2, "`std::fs`"),
-        ("crates/check/src/a.rs", "use std::{env, rc::Rc};\n", 1, "`std::env`"),
-        ("crates/check/src/a.rs", "use std::{rc::Rc, thread};\n", 1, "`std::thread`"),
-        ("crates/syntax/src/a.rs", "fn f() {\n    println!(\"x\");\n}\n", 2, "`println!`"),
         ("crates/check/src/a.rs", "fn f() { unsafe { g() } }\n", 1, "`unsafe` in a crate"),
-        ("crates/shm/src/a.rs", "fn f() { unsafe { g() } }\n", 1, "without a SAFETY comment"),
+        ("crates/dataplane/src/a.rs", "fn f() { unsafe { g() } }\n", 1, "without a SAFETY comment"),
         ("crates/check/src/a.rs", &long, 0, "1001 lines"),
         ("crates/check/src/a.rs", "#[allow(dead_code)]\nfn f() {}\n", 1, "#[expect("),
         ("crates/check/src/util.rs", "", 0, "the name of this file"),
         ("crates/check/src/lib.rs", "pub fn f() {}\n", 0, "its purpose"),
-        ("crates/news/Cargo.toml", "license.workspace = true\n", 0, "no place in the order"),
+        ("crates/news/Cargo.toml", "license.workspace = true\n", 0, "has no row in the table"),
         ("crates/ir/Cargo.toml", "[package]\n", 0, "license.workspace"),
         (
             "crates/syntax/Cargo.toml",
-            "license.workspace = true\n[dependencies]\ndiagnostics.workspace = true\ncheck.workspace = true\n",
+            "license.workspace = true\n[dependencies]\nserde.workspace = true\ncheck.workspace = true\n",
             4,
             "depends on `check`",
         ),
@@ -72,11 +88,7 @@ fn tests_that_nobody_runs_are_found() {
 fn what_is_fine_is_not_reported() {
     let cases: &[(&str, &str)] = &[
         ("crates/check/src/a.rs", "// unsafe and println! in a comment\nfn f() {}\n"),
-        ("crates/check/src/a.rs", "#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"),
-        ("crates/check/tests/a.rs", "use std::fs;\n"),
-        ("crates/driver/src/a.rs", "use std::fs;\n"),
-        ("crates/check/src/a.rs", "use std::fmt::Write;\nwriteln!(f, \"x\");\n"),
-        ("crates/shm/src/a.rs", "// SAFETY: the pointer is ours.\nlet x = unsafe { *p };\n"),
+        ("crates/dataplane/src/a.rs", "// SAFETY: the pointer is ours.\nfn f() { let x = unsafe { *p }; }\n"),
         ("crates/p4info/src/generated/a.rs", &"\n".repeat(2000)),
         ("crates/check/src/a.rs", "#[allow(dead_code, reason = \"read by the compiler\")]\nfn f() {}\n"),
         ("docs/a.md", "https://host.org/home/page\n"),

@@ -1,72 +1,13 @@
 //! Rules about crates as wholes.
 
 use super::Problem;
-use crate::Tree;
+use crate::house::House;
 
-/// The rooms of the house: a crate depends only on crates above it.
-const ORDER: &[&str] = &[
-    "diagnostics",
-    "syntax",
-    "arch",
-    "check",
-    "p4info",
-    "ir",
-    "elaborate",
-    "control",
-    "p4runtime",
-    "target",
-    "trace",
-    "externs",
-    "interp",
-    "codegen",
-    "hazard",
-    "driver",
-    "native",
-    "packet-io",
-    "dataplane",
-    "shm",
-    "model",
-    "stf",
-    "conformance",
-    "siding",
-    "bench",
-    "fuzz",
-    "xtask",
-];
-
-pub(super) fn arrows_point_upwards(tree: &Tree, problems: &mut Vec<Problem>) {
-    for file in &tree.files {
-        let Some(name) = file.crate_name().filter(|_| is_manifest(&file.path)) else { continue };
-        let Some(place) = position(name) else {
-            let message = format!("crate `{name}` has no place in the order of crates (crates/xtask)");
-            problems.push(Problem::new(file, 0, message));
-            continue;
-        };
-        let mut is_dependencies = false;
-        for (i, line) in file.text.lines().enumerate() {
-            if line.starts_with('[') {
-                // What only tests need may point anywhere.
-                is_dependencies = line.contains("dependencies") && !line.contains("dev-dependencies");
-                continue;
-            }
-            let key = line.split(['.', '=', ' ']).next().unwrap_or("");
-            if is_dependencies && position(key).is_some_and(|p| p >= place) {
-                let message = format!("`{name}` depends on `{key}`, which stands below it");
-                problems.push(Problem::new(file, i + 1, message));
-            }
-        }
-    }
-}
-
-fn is_manifest(path: &str) -> bool {
+pub(super) fn is_manifest(path: &str) -> bool {
     path.starts_with("crates/") && path.ends_with("/Cargo.toml") && path.split('/').count() == 3
 }
 
-fn position(name: &str) -> Option<usize> {
-    ORDER.iter().position(|n| *n == name)
-}
-
-pub(super) fn libraries_say_what_they_are(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn libraries_say_what_they_are(tree: &House, problems: &mut Vec<Problem>) {
     for file in tree.rust().filter(|f| f.path.ends_with("/src/lib.rs")) {
         // A library of one file is read from the top.
         let dir = file.path.trim_end_matches("lib.rs");
@@ -81,7 +22,7 @@ pub(super) fn libraries_say_what_they_are(tree: &Tree, problems: &mut Vec<Proble
 }
 
 /// Manifests leave out harnesses of tests where there are none; whoever adds the first one should hear of it.
-pub(super) fn tests_are_run(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn tests_are_run(tree: &House, problems: &mut Vec<Problem>) {
     for manifest in tree.files.iter().filter(|file| is_manifest(&file.path)) {
         let home = manifest.path.trim_end_matches("Cargo.toml");
         let main = format!("{home}src/main.rs");
@@ -112,7 +53,7 @@ pub(super) fn tests_are_run(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-pub(super) fn licences(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn licences(tree: &House, problems: &mut Vec<Problem>) {
     if let Some(workspace) = tree.get("Cargo.toml") {
         if !workspace.text.contains("license = \"Apache-2.0\"") {
             problems.push(Problem::new(workspace, 0, "the workspace does not name its licence"));

@@ -1,8 +1,14 @@
 //! The house rules.
 
+mod circles;
 mod crates;
+mod rooms;
 mod text;
+mod words;
 
+pub use words::{Hit, Hits, bless};
+
+use crate::house::House;
 use crate::{File, Tree};
 
 /// A rule that is not kept.
@@ -12,11 +18,17 @@ pub struct Problem {
     /// One-based; 0 for the whole file.
     pub line: usize,
     pub message: String,
+    /// A list of exceptions is longer than it has to be.
+    pub is_shrunk: bool,
 }
 
 impl Problem {
     fn new(file: &File, line: usize, message: impl Into<String>) -> Problem {
-        Problem { path: file.path.clone(), line, message: message.into() }
+        Problem { path: file.path.clone(), line, message: message.into(), is_shrunk: false }
+    }
+
+    fn shrunk(list: &str, message: String) -> Problem {
+        Problem { path: list.to_string(), line: 0, message, is_shrunk: true }
     }
 }
 
@@ -29,15 +41,16 @@ impl std::fmt::Display for Problem {
     }
 }
 
-type Rule = fn(&Tree, &mut Vec<Problem>);
+type Rule = fn(&House, &mut Vec<Problem>);
 
 /// Each looks at the whole tree and adds what it finds.
 pub const RULES: &[Rule] = &[
-    crates::arrows_point_upwards,
+    rooms::rooms,
+    circles::circles,
+    words::words,
     crates::libraries_say_what_they_are,
     crates::tests_are_run,
     crates::licences,
-    text::purity,
     text::no_unsafe,
     text::short_files,
     text::no_paths_of_one_machine,
@@ -47,9 +60,16 @@ pub const RULES: &[Rule] = &[
 
 /// Runs all rules.
 pub fn tidy(tree: &Tree) -> Vec<Problem> {
+    let house = House::new(tree);
     let mut problems = Vec::new();
+    for (file, error) in &house.unreadable {
+        problems.push(Problem::new(file, 0, format!("cannot be parsed: {error}")));
+    }
+    for (path, message) in &house.faults {
+        problems.push(Problem { path: path.clone(), line: 0, message: message.clone(), is_shrunk: false });
+    }
     for rule in RULES {
-        rule(tree, &mut problems);
+        rule(&house, &mut problems);
     }
     problems
 }

@@ -1,70 +1,12 @@
 //! Rules about the text of files.
 
 use super::Problem;
-use crate::{File, Tree};
-
-/// Crates that can be embedded anywhere: what they need from outside is passed in.
-const PURE: &[&str] = &[
-    "diagnostics",
-    "syntax",
-    "arch",
-    "check",
-    "p4info",
-    "ir",
-    "elaborate",
-    "control",
-    "p4runtime",
-    "target",
-    "trace",
-    "interp",
-    "codegen",
-    "model",
-    "hazard",
-];
-
-/// Not part of what these crates do for users.
-const IMPURE_FILES: &[&str] = &[
-    // Reads expected files for the tests of two crates.
-    "crates/p4info/src/goldens.rs",
-];
-
-const OUTSIDE: &[&str] = &[
-    "std::fs",
-    "std::env",
-    "std::time",
-    "std::thread",
-    "std::process",
-    "std::net",
-    "println!",
-    "eprintln!",
-    "print!",
-    "eprint!",
-    "dbg!",
-];
-
-pub(super) fn purity(tree: &Tree, problems: &mut Vec<Problem>) {
-    let is_pure = |f: &&File| {
-        f.is_source()
-            && f.crate_name().is_some_and(|c| PURE.contains(&c))
-            && !IMPURE_FILES.contains(&f.path.as_str())
-    };
-    for file in tree.rust().filter(is_pure) {
-        for (line, code) in file.code_lines() {
-            // `use std::{env, fs}` is the same.
-            let code = code.replace("std::{", "std::{ std::").replace(", ", ", std::");
-            let code = if code.contains("std::{") { code } else { code.replace(", std::", ", ") };
-            if let Some(word) = OUTSIDE.iter().find(|word| has_word(&code, word)) {
-                let message = format!("`{word}` in a crate that touches nothing outside");
-                problems.push(Problem::new(file, line, message));
-            }
-        }
-    }
-}
+use crate::house::House;
 
 /// Crates that call into C, own shared memory or rings; each use carries its proof.
-const UNSAFE: &[&str] = &["externs", "native", "dataplane", "packet-io", "shm"];
+const UNSAFE: &[&str] = &["externs", "native", "dataplane", "packet-io"];
 
-pub(super) fn no_unsafe(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn no_unsafe(tree: &House, problems: &mut Vec<Problem>) {
     for file in tree.rust().filter(|f| f.crate_name() != Some("xtask")) {
         let lines: Vec<&str> = file.text.lines().collect();
         for (line, code) in file.code_lines() {
@@ -85,10 +27,10 @@ pub(super) fn no_unsafe(tree: &Tree, problems: &mut Vec<Problem>) {
 }
 
 const LINES_MAX: usize = 1000;
-/// What a longer file says, with the reason.
+/// A longer file says this, with the reason.
 const LONG_BECAUSE: &str = "// Long because ";
 
-pub(super) fn short_files(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn short_files(tree: &House, problems: &mut Vec<Problem>) {
     for file in tree.rust().filter(|f| !f.is_generated()) {
         let n = file.text.lines().count();
         if n > LINES_MAX && !file.text.lines().any(|l| l.starts_with(LONG_BECAUSE)) {
@@ -98,7 +40,7 @@ pub(super) fn short_files(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-pub(super) fn no_paths_of_one_machine(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn no_paths_of_one_machine(tree: &House, problems: &mut Vec<Problem>) {
     // In two parts, because this file is looked at too.
     let roots = [
         ("/wor", "k/"),
@@ -129,7 +71,7 @@ pub(super) fn no_paths_of_one_machine(tree: &Tree, problems: &mut Vec<Problem>) 
     }
 }
 
-pub(super) fn expect_not_allow(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn expect_not_allow(tree: &House, problems: &mut Vec<Problem>) {
     for file in tree.rust().filter(|f| !f.is_generated() && f.crate_name() != Some("xtask")) {
         let lines = file.code_lines();
         for (i, (line, code)) in lines.iter().enumerate() {
@@ -143,7 +85,7 @@ pub(super) fn expect_not_allow(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-pub(super) fn no_module_util(tree: &Tree, problems: &mut Vec<Problem>) {
+pub(super) fn no_module_util(tree: &House, problems: &mut Vec<Problem>) {
     for file in tree.rust() {
         let name = file.path.rsplit('/').next().unwrap_or("");
         if matches!(name, "util.rs" | "utils.rs" | "helper.rs" | "helpers.rs" | "misc.rs" | "common.rs") {
