@@ -250,6 +250,9 @@ impl<'p> Body<'_, 'p> {
             }
             Builtin::SetValid | Builtin::SetInvalid => {
                 let place = self.place(object, Indices::AsTheyAre);
+                if method == Builtin::SetValid {
+                    self.stmt(StmtKind::ZeroIfInvalid(place.clone()), span);
+                }
                 self.assign(place.valid(), Expr::bool(method == Builtin::SetValid), span);
                 self.clear_siblings(&place, span);
                 None

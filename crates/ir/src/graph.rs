@@ -45,6 +45,9 @@ pub enum StmtKind {
     Assign { place: Place, value: Expr },
     /// Appends a header to the packet if it is valid.
     Emit(Place),
+    /// Sets all fields of a header to zeros unless the header is valid; a `varbit` becomes empty. Stands before a
+    /// header is made valid, so that bytes of earlier headers do not show in it.
+    ZeroIfInvalid(Place),
     /// Calls an extern function or method that never waits.
     Extern {
         op: ExternOp,

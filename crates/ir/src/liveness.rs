@@ -68,11 +68,11 @@ impl Summary {
 }
 
 /// What is live where code ends.
-struct Ends<'s> {
-    at_return: &'s LeafSet,
-    at_exit: &'s LeafSet,
+pub(crate) struct Ends<'s> {
+    pub(crate) at_return: &'s LeafSet,
+    pub(crate) at_exit: &'s LeafSet,
     /// The variable that parser operations set where they fail.
-    error: Option<VarId>,
+    pub(crate) error: Option<VarId>,
 }
 
 /// Fields that the architecture reads when ingress is done, or the only control.
@@ -220,7 +220,7 @@ impl<'p> Liveness<'p> {
                     op,
                     ExternOp::Clone | ExternOp::ClonePreservingFieldList | ExternOp::CloneWithData
                 ),
-                StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+                StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
             },
         )
     }
@@ -372,7 +372,7 @@ impl<'p> Liveness<'p> {
     }
 
     /// What is live before each node.
-    fn solve(&self, graph: &Graph, ends: &Ends) -> Vec<LeafSet> {
+    pub(crate) fn solve(&self, graph: &Graph, ends: &Ends) -> Vec<LeafSet> {
         let mut before = vec![self.none(); graph.nodes.len()];
         let order = postorder(graph);
         loop {
@@ -399,6 +399,11 @@ impl<'p> Liveness<'p> {
             emitted.subtract(&self.in_packet);
             live.union(&emitted);
             place.for_each_read_in_path(&mut |place| self.read(Access::Read, place, live));
+            return;
+        }
+        if let StmtKind::ZeroIfInvalid(header) = &stmt.kind {
+            self.read(Access::Read, &header.valid(), live);
+            header.for_each_read_in_path(&mut |place| self.read(Access::Read, place, live));
             return;
         }
         if let StmtKind::Extern { op: ExternOp::MarkToDrop, .. } = &stmt.kind {
@@ -498,7 +503,12 @@ impl<'p> Liveness<'p> {
         live
     }
 
-    fn before_terminator(&self, kind: &TerminatorKind, before: &[LeafSet], ends: &Ends) -> LeafSet {
+    pub(crate) fn before_terminator(
+        &self,
+        kind: &TerminatorKind,
+        before: &[LeafSet],
+        ends: &Ends,
+    ) -> LeafSet {
         let none = LeafSet::default();
         let of = |id: NodeId| before.get(index(id)).unwrap_or(&none);
         let mut live = self.none();

@@ -121,7 +121,7 @@ pub fn segments_for(
 fn wait_of(stmt: &Stmt) -> Option<Wait<'_>> {
     match &stmt.kind {
         StmtKind::Extern { op, name, object, .. } => Some(Wait::Extern { op: *op, name, object: *object }),
-        StmtKind::Assign { .. } | StmtKind::Emit(_) => None,
+        StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => None,
     }
 }
 

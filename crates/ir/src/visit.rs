@@ -45,6 +45,7 @@ impl Stmt {
                 place.for_each_read_in_path(&mut |place| f(Access::Read, place));
                 f(Access::Read, place);
             }
+            StmtKind::ZeroIfInvalid(place) => written(place, Access::MayWrite, f),
             StmtKind::Extern { op, name: _, object: _, args, result } => {
                 for arg in args {
                     match arg {
@@ -79,7 +80,7 @@ impl Stmt {
                 f(value);
                 place.for_each_expr_mut(f);
             }
-            StmtKind::Emit(place) => place.for_each_expr_mut(f),
+            StmtKind::Emit(place) | StmtKind::ZeroIfInvalid(place) => place.for_each_expr_mut(f),
             StmtKind::Extern { op: _, name: _, object: _, args, result } => {
                 for arg in args {
                     match arg {
@@ -253,7 +254,9 @@ impl Node {
         self.for_each_expr_mut(&mut |e| e.for_each_place_mut(f));
         for stmt in &mut self.stmts {
             match &mut stmt.kind {
-                StmtKind::Assign { place, .. } | StmtKind::Emit(place) => f(place),
+                StmtKind::Assign { place, .. } | StmtKind::Emit(place) | StmtKind::ZeroIfInvalid(place) => {
+                    f(place)
+                }
                 StmtKind::Extern { args, result, .. } => {
                     for arg in args {
                         if let Arg::Ref(place) = arg {

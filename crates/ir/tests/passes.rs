@@ -50,6 +50,11 @@ fn unread_temporaries_go() {
 }
 
 #[test]
+fn headers_that_are_assigned_are_not_zeroed() {
+    check(passes::REMOVE_ZEROS);
+}
+
+#[test]
 fn copies_are_read_at_their_source() {
     check(passes::PROPAGATE_COPIES);
 }
@@ -70,6 +75,7 @@ fn the_default_passes_keep_programs_valid() {
         "simplify_cfg",
         "fold_constants",
         "remove_dead",
+        "remove_zeros",
         "propagate_copies",
         "inline_called_once",
         "pass_by_reference",

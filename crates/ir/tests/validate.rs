@@ -278,6 +278,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ),
     ("        hdr.vlan[0] = hdr.vlan[1]", "        emit hdr.vlan[1]", "only deparsers emit"),
     ("        emit hdr.vlan[0]", "        emit hdr.vlan", "only headers are emitted"),
+    ("        hdr.vlan[0] = hdr.vlan[1]", "        zero_if_invalid hdr.vlan", "only headers can be invalid"),
     ("counter.count on MyIngress.hits", "counter.count on @9", "the object does not exist"),
     ("16w0x0, {hdr.ipv4.dst, hdr.ipv4.proto}", "16w0x0, {hdr.ipv4}", "an argument is no single value"),
     ("            32w0x0: n3", "            16w0x0: n3", "a case has another width than the subject"),

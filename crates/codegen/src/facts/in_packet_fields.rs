@@ -21,6 +21,8 @@ pub(crate) struct InPacketFields {
     named: FxHashSet<(usize, u32)>,
     /// Fields that are written.
     dirty: FxHashSet<(usize, u32)>,
+    /// Header types with headers that become valid without being extracted.
+    zeroed: FxHashSet<usize>,
 }
 
 impl InPacketFields {
@@ -48,6 +50,11 @@ impl InPacketFields {
             for (_, node) in graph.nodes.iter() {
                 for stmt in &node.stmts {
                     stmt.for_each_access(&mut |access, place| found.visit(program, access, place));
+                    if let ir::StmtKind::ZeroIfInvalid(place) = &stmt.kind
+                        && let Some(id) = header_of(program, place)
+                    {
+                        found.zeroed.insert(index(id));
+                    }
                     if let ir::StmtKind::Extern { args, .. } = &stmt.kind {
                         for arg in args {
                             if let ir::Arg::Ref(place) = arg
@@ -112,6 +119,11 @@ impl InPacketFields {
     /// The field stays in the packet.
     pub(crate) fn stays_in_packet(&self, id: StructId, field: u32) -> bool {
         self.has_origin(id) && !self.named.contains(&(index(id), field))
+    }
+
+    /// A header of this type may be valid without being in the packet: its fields begin as zeros.
+    pub(crate) fn may_be_zeroed(&self, id: StructId) -> bool {
+        self.zeroed.contains(&index(id))
     }
 
     /// The field may differ from what was extracted. Without origin everything may.

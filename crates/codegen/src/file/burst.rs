@@ -154,6 +154,13 @@ pub(crate) fn load(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bo
         for (path, value) in crate::function::parse::loads(cx, origin.header, &origin.fields) {
             out.line(format!("{header}.{path} = {value};"));
         }
+        if cx.carried.may_be_zeroed(origin.header) {
+            out.close(" else {");
+            out.indent();
+            for (path, _) in crate::parse::loads(cx, origin.header, &origin.fields) {
+                out.line(format!("{header}.{path} = 0;"));
+            }
+        }
         out.close("");
     }
 }

@@ -432,7 +432,7 @@ pub(crate) fn uses_buffers(program: &Program) -> bool {
     let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, n)| &n.stmts);
     let in_code = stmts.into_iter().any(|stmt| match &stmt.kind {
         StmtKind::Extern { op, .. } => packs(*op),
-        StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+        StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
     });
     in_code || program.tables.iter().any(|(_, table)| table.implementation.is_some())
 }
@@ -510,7 +510,7 @@ fn makes_requests_in(program: &Program, role: BlockRole) -> bool {
                     | ExternOp::Truncate
                     | ExternOp::Digest
             ),
-            StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+            StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
         })
     };
     let is_before = |of: BlockRole| match role {

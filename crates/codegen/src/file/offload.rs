@@ -48,7 +48,10 @@ fn marker(stmt: &Stmt) -> Option<(ExternOp, &SmolStr, &[Arg])> {
         StmtKind::Extern { op: op @ (ExternOp::AsyncBegin | ExternOp::AsyncEnd), name, args, .. } => {
             Some((*op, name, args))
         }
-        StmtKind::Extern { .. } | StmtKind::Assign { .. } | StmtKind::Emit(_) => None,
+        StmtKind::Extern { .. }
+        | StmtKind::Assign { .. }
+        | StmtKind::Emit(_)
+        | StmtKind::ZeroIfInvalid(_) => None,
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn emits_whole_bytes(program: &Program) -> bool {
         StmtKind::Emit(place) => {
             header_of(program, place).is_none_or(|id| width_bits(program, id).is_multiple_of(8))
         }
-        StmtKind::Assign { .. } | StmtKind::Extern { .. } => true,
+        StmtKind::Assign { .. } | StmtKind::ZeroIfInvalid(_) | StmtKind::Extern { .. } => true,
     })
 }
 
@@ -220,5 +220,19 @@ impl Func<'_, '_> {
         let Some(id) = self.header(&access) else { return };
         let text = format!("{}__emit(w, p, &{});", self.cx.types.stem(id), access.lvalue);
         self.guarded(&access, text);
+    }
+
+    /// A header of zeros is not in the packet: its `sd_at` is zero, too.
+    pub(crate) fn zero_if_invalid(&mut self, place: &Place) {
+        let access = self.place(place);
+        let lvalue = &access.lvalue;
+        let condition = match &access.guard {
+            Some(guard) => format!("{guard} && !{lvalue}.sd_valid"),
+            None => format!("!{lvalue}.sd_valid"),
+        };
+        self.code.line(format!("if ({condition})"));
+        self.code.indent();
+        self.code.line(format!("memset(&{lvalue}, 0, sizeof {lvalue});"));
+        self.code.dedent();
     }
 }

@@ -297,6 +297,7 @@ impl<'p> Func<'_, 'p> {
         match &stmt.kind {
             StmtKind::Assign { place, value } => self.assign(place, value),
             StmtKind::Emit(place) => self.emit(place),
+            StmtKind::ZeroIfInvalid(place) => self.zero_if_invalid(place),
             StmtKind::Extern { op, name, object, args, result } => {
                 self.extern_call(*op, name, *object, args, result.as_ref());
             }

@@ -163,7 +163,7 @@ fn can_be_reordered(program: &Program) -> bool {
             op,
             ExternOp::LogMessage | ExternOp::User | ExternOp::PerfEventOutput | ExternOp::DirectMeterRead
         ),
-        StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+        StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
     };
     let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, node)| &node.stmts);
     !has_meters && !stmts.into_iter().any(is_heard)

@@ -306,7 +306,7 @@ fn keeps_state(program: &ir::Program) -> bool {
     let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, node)| &node.stmts);
     stmts.into_iter().any(|stmt| match &stmt.kind {
         StmtKind::Extern { op, .. } => keeps(*op),
-        StmtKind::Assign { .. } | StmtKind::Emit(_) => false,
+        StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
     })
 }
 

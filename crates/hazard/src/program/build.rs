@@ -629,7 +629,7 @@ impl Builder<'_> {
     fn stmt(&mut self, stmt: &Stmt, conditions: &[Condition]) {
         match &stmt.kind {
             StmtKind::Assign { place, value } => self.assign(place, value, stmt.span),
-            StmtKind::Emit(_) => {}
+            StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => {}
             StmtKind::Extern { op, name, object, args, result } => {
                 self.call_extern(*op, name, *object, args, result.as_ref(), conditions, stmt.span);
             }

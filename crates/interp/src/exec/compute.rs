@@ -1,7 +1,7 @@
 //! Operators, and reading and writing elements.
 
 use super::Frame;
-use crate::load::{Element, Executable, Instr, PlaceRef, Slot};
+use crate::load::{Element, Executable, HeaderCode, Instr, PlaceRef, Slot, SlotRange};
 use ir::{BinaryOp, Bits, UnaryOp};
 use std::cmp::Ordering;
 
@@ -99,6 +99,7 @@ impl Frame {
                 let value = self.get(*dst).with_slice(lo, self.get(*src));
                 self.set(*dst, value);
             }
+            Instr::ZeroIfInvalid(header) => self.zero_if_invalid(exe, &exe.headers[*header as usize]),
             Instr::Emit(_)
             | Instr::Extern(_)
             | Instr::State(_)
@@ -120,6 +121,24 @@ impl Frame {
     }
 
     /// Where an element lies; `None` when an index is beyond the size.
+    fn zero_if_invalid(&mut self, exe: &Executable, header: &HeaderCode) {
+        // Elements of a stack have equal initial values: those of the first stand for all.
+        let (first, initial) = match header.place {
+            PlaceRef::Static(slot) => (Some(slot), slot),
+            PlaceRef::Element(i) => {
+                let element = &exe.elements[i as usize];
+                (self.element(element), element.base)
+            }
+        };
+        if let Some(first) = first
+            && !self.get(first).is_true()
+        {
+            let len = header.n_slots;
+            let zeros = &exe.initial()[SlotRange { first: initial, len }.indices()];
+            self.range_mut(SlotRange { first, len }).clone_from_slice(zeros);
+        }
+    }
+
     pub(super) fn element(&self, element: &Element) -> Option<Slot> {
         let mut slot = element.base;
         for index in &element.indices {

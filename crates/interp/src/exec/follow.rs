@@ -181,7 +181,7 @@ impl Follower {
     }
 
     fn emit(&mut self, i: usize, span: Span, now: &mut Now<'_, '_>) {
-        let code = &now.exe.emits[i];
+        let code = &now.exe.headers[i];
         let Some(header) = self.frame.find(now.exe, code.place) else { return };
         let range = SlotRange { first: header, len: code.n_slots };
         let is_valid = self.frame.get(header).is_true();

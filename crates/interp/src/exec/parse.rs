@@ -1,7 +1,7 @@
 //! Reading the packet, and writing it again.
 
 use super::{PacketState, read_bits};
-use crate::load::{EmitCode, Executable, ExtractCode, FieldWidth, LookaheadCode, LookaheadLeaf, Slot};
+use crate::load::{Executable, ExtractCode, FieldWidth, HeaderCode, LookaheadCode, LookaheadLeaf, Slot};
 use ir::Bits;
 
 /// Error codes of core.p4, in the order of its declaration.
@@ -103,7 +103,7 @@ impl PacketState {
     }
 
     /// Where the header lies, and how many bits were written; 0 when it is invalid.
-    pub(super) fn emit(&mut self, exe: &Executable, code: &EmitCode) -> Option<(Slot, u64)> {
+    pub(super) fn emit(&mut self, exe: &Executable, code: &HeaderCode) -> Option<(Slot, u64)> {
         let header = self.frame.find(exe, code.place)?;
         if !self.frame.get(header).is_true() {
             return Some((header, 0));

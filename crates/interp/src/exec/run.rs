@@ -133,9 +133,10 @@ impl<E: ExternHost> Machine<'_, E> {
             | Instr::Load { .. }
             | Instr::Store { .. }
             | Instr::Insert { .. }
-            | Instr::InsertAt { .. } => frame.compute(exe, instr, packet.bytes.len()),
+            | Instr::InsertAt { .. }
+            | Instr::ZeroIfInvalid(_) => frame.compute(exe, instr, packet.bytes.len()),
             Instr::Emit(i) => {
-                let code = &exe.emits[*i as usize];
+                let code = &exe.headers[*i as usize];
                 let emitted = packet.emit(exe, code);
                 if observer.listens()
                     && let Some((header, n_bits)) = emitted

@@ -41,6 +41,10 @@ impl Watch {
                 let len = code.leaves.len() as u32;
                 frame.find(exe, code.place).map(|first| SlotRange { first, len })
             }
+            Instr::ZeroIfInvalid(i) => {
+                let header = exe.headers[*i as usize];
+                frame.find(exe, header.place).map(|first| SlotRange { first, len: header.n_slots })
+            }
             Instr::Emit(_)
             | Instr::State(_)
             | Instr::Jump(_)

@@ -82,6 +82,8 @@ pub(crate) enum Instr {
         src: Slot,
     },
     Emit(u32),
+    /// Sets the fields of a header to zeros unless it is valid.
+    ZeroIfInvalid(u32),
     Extern(u32),
     /// A parser state begins.
     State(u32),
@@ -155,6 +157,7 @@ impl Instr {
             | Instr::Insert { .. }
             | Instr::InsertAt { .. }
             | Instr::Emit(_)
+            | Instr::ZeroIfInvalid(_)
             | Instr::Extern(_)
             | Instr::State(_)
             | Instr::Lookup(_)
@@ -193,9 +196,9 @@ pub(crate) struct ElementIndex {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EmitCode {
+pub(crate) struct HeaderCode {
     pub(crate) place: PlaceRef,
-    /// The header, validity bit included.
+    /// Length of the header, validity bit included.
     pub(crate) n_slots: u32,
 }
 

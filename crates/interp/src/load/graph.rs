@@ -222,8 +222,15 @@ impl Compiler<'_> {
             StmtKind::Emit(place) => {
                 let target = self.target(place)?;
                 self.header(&target.ty)?;
-                self.exe.emits.push(EmitCode { place: target.at, n_slots: target.len });
-                self.push(Instr::Emit(self.exe.emits.len() as u32 - 1));
+                self.exe.headers.push(HeaderCode { place: target.at, n_slots: target.len });
+                self.push(Instr::Emit(self.exe.headers.len() as u32 - 1));
+                Ok(())
+            }
+            StmtKind::ZeroIfInvalid(place) => {
+                let target = self.target(place)?;
+                self.header(&target.ty)?;
+                self.exe.headers.push(HeaderCode { place: target.at, n_slots: target.len });
+                self.push(Instr::ZeroIfInvalid(self.exe.headers.len() as u32 - 1));
                 Ok(())
             }
             StmtKind::Extern { op, name, object, args, result } => {

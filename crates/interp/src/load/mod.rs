@@ -47,7 +47,7 @@ pub struct Executable {
     /// Of each table its actions.
     pub(crate) actions: Vec<Box<[ActionCode]>>,
     pub(crate) elements: Vec<Element>,
-    pub(crate) emits: Vec<EmitCode>,
+    pub(crate) headers: Vec<HeaderCode>,
     pub(crate) externs: Vec<ExternCall>,
     pub(crate) states: Vec<smol_str::SmolStr>,
     pub(crate) switches: Vec<SwitchCode>,
@@ -87,7 +87,7 @@ impl Executable {
             procedures: Vec::new(),
             actions: Vec::new(),
             elements: Vec::new(),
-            emits: Vec::new(),
+            headers: Vec::new(),
             externs: Vec::new(),
             states: Vec::new(),
             switches: Vec::new(),

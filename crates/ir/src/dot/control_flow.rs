@@ -49,7 +49,7 @@ impl Flow<'_, '_> {
         let text = self.printer.stmt(stmt);
         match &stmt.kind {
             StmtKind::Extern { op, .. } => text.replacen(&format!("extern {} ", op.name()), "", 1),
-            StmtKind::Assign { .. } | StmtKind::Emit(_) => text,
+            StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => text,
         }
     }
 

@@ -20,7 +20,7 @@ fn fold_node(program: &Program, node: &mut Node) {
     node.for_each_expr_mut(&mut |e| fold(program, e));
     // Writing to what does not exist has no effect; externs are called all the same.
     node.stmts.retain_mut(|stmt| match &mut stmt.kind {
-        StmtKind::Assign { place, value: _ } | StmtKind::Emit(place) => {
+        StmtKind::Assign { place, value: _ } | StmtKind::Emit(place) | StmtKind::ZeroIfInvalid(place) => {
             fold_place(program, place) == Existence::Exists
         }
         StmtKind::Extern { .. } => true,

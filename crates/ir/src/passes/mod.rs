@@ -8,6 +8,7 @@ mod inline_procedures;
 mod pass_by_reference;
 mod propagate_copies;
 mod remove_dead;
+mod remove_zeros;
 mod simplify_cfg;
 
 pub use fold_constants::fold_constants;
@@ -15,6 +16,7 @@ pub use inline_procedures::{inline_called_once, inline_procedures};
 pub use pass_by_reference::pass_by_reference;
 pub use propagate_copies::propagate_copies;
 pub use remove_dead::remove_dead;
+pub use remove_zeros::remove_zeros;
 pub use simplify_cfg::simplify_cfg;
 
 use crate::{Program, Violation, validate};
@@ -31,6 +33,7 @@ pub const FOLD_CONSTANTS: Pass = Pass { name: "fold_constants", run: fold_consta
 pub const PROPAGATE_COPIES: Pass = Pass { name: "propagate_copies", run: propagate_copies };
 pub const REMOVE_DEAD: Pass = Pass { name: "remove_dead", run: remove_dead };
 pub const INLINE_CALLED_ONCE: Pass = Pass { name: "inline_called_once", run: inline_called_once };
+pub const REMOVE_ZEROS: Pass = Pass { name: "remove_zeros", run: remove_zeros };
 pub const PASS_BY_REFERENCE: Pass = Pass { name: "pass_by_reference", run: pass_by_reference };
 
 /// What every compilation runs, in this order.
@@ -43,6 +46,7 @@ pub const DEFAULT: &[Pass] = &[
     FOLD_CONSTANTS,
     REMOVE_DEAD,
     SIMPLIFY_CFG,
+    REMOVE_ZEROS,
 ];
 
 /// A pass that made an invalid program of a valid one: a mistake in the pass.

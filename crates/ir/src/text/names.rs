@@ -36,6 +36,7 @@ const RESERVED: &[&str] = &[
     "true",
     "value_set",
     "varbit",
+    "zero_if_invalid",
     "_",
 ];
 

@@ -464,6 +464,8 @@ impl<'t> CodeParser<'t> {
             }
             let kind = if self.cursor.eat_word("emit") {
                 StmtKind::Emit(self.place()?)
+            } else if self.cursor.eat_word("zero_if_invalid") {
+                StmtKind::ZeroIfInvalid(self.place()?)
             } else if self.cursor.eat_word("extern") {
                 self.extern_call(None)?
             } else {

@@ -252,6 +252,7 @@ impl<'p> Printer<'p> {
         match &stmt.kind {
             StmtKind::Assign { place, value } => format!("{} = {}", self.place(place), self.expr(value)),
             StmtKind::Emit(place) => format!("emit {}", self.place(place)),
+            StmtKind::ZeroIfInvalid(place) => format!("zero_if_invalid {}", self.place(place)),
             StmtKind::Extern { op, name, object, args, result } => {
                 let result = result.as_ref().map(|place| format!("{} = ", self.place(place)));
                 let object = object.map(|id| format!(" on {}", self.object(id)));

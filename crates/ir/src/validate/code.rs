@@ -50,6 +50,12 @@ impl<'p> Validator<'p> {
                     self.require(is_header, "only headers are emitted");
                 }
             }
+            StmtKind::ZeroIfInvalid(place) => {
+                if let Some(ty) = self.place(place, code) {
+                    let is_header = self.struct_kind(&ty) == Some(StructKind::Header);
+                    self.require(is_header, "only headers can be invalid");
+                }
+            }
             StmtKind::Extern { op: _, name: _, object, args, result } => {
                 if let Some(id) = object {
                     self.require(get(&self.program.objects, *id).is_some(), "the object does not exist");
