@@ -28,6 +28,8 @@ pub enum ParamRole {
     OutputMetadata,
     /// The filter's verdict.
     Accept,
+    /// Length of the packet with the headers that have become valid or invalid, in bytes: a variable of the compiler's own.
+    RunningLength,
     /// What the architecture tells a parser, when that is a struct of its own.
     ParserInput,
     /// Of a control in front of the parser.

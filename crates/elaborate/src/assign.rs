@@ -9,8 +9,19 @@ use ir::{Bits, Expr, Place, Step, StructKind, Type};
 
 /// A part of a literal and where it goes.
 enum Part {
-    Value { place: Place, ty: Type, value: Expr },
-    Default { place: Place, ty: Type },
+    Value {
+        place: Place,
+        ty: Type,
+        value: Expr,
+    },
+    Default {
+        place: Place,
+        ty: Type,
+    },
+    /// The header is valid now.
+    Valid {
+        place: Place,
+    },
 }
 
 impl Body<'_, '_> {
@@ -168,7 +179,7 @@ impl Body<'_, '_> {
             }
         }
         if self.struct_kind(ty) == Some(StructKind::Header) {
-            parts.push(Part::Value { place: place.valid(), ty: Type::Bool, value: Expr::bool(true) });
+            parts.push(Part::Valid { place: place.clone() });
         }
         if matches!(ty, Type::Stack { .. }) {
             let zero = Expr::bit(INDEX_BITS, 0);
@@ -193,6 +204,7 @@ impl Body<'_, '_> {
             match part {
                 Part::Value { place, ty, value } => self.store(&LValue::whole(place, ty), value, span),
                 Part::Default { place, ty } => self.assign_default(&place, &ty, span),
+                Part::Valid { place } => self.set_validity(&place, true, span),
             }
         }
     }

@@ -253,7 +253,7 @@ impl<'p> Body<'_, 'p> {
                 if method == Builtin::SetValid {
                     self.stmt(StmtKind::ZeroIfInvalid(place.clone()), span);
                 }
-                self.assign(place.valid(), Expr::bool(method == Builtin::SetValid), span);
+                self.set_validity(&place, method == Builtin::SetValid, span);
                 self.clear_siblings(&place, span);
                 None
             }

@@ -51,6 +51,10 @@ pub struct Elaborator<'p> {
     /// Atomic blocks that have none.
     pub n_atomic: u32,
     pub purpose: Purpose,
+    /// The length of the packet is counted while headers come and go.
+    pub counts_length: bool,
+    /// Egress may clone the packet; known when `counts_length` is set.
+    pub clones_from_egress: bool,
 }
 
 /// What the IR is made for.

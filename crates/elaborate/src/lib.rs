@@ -32,6 +32,7 @@ pub mod codes;
 pub mod elaborator;
 mod entries;
 mod expr;
+mod length;
 pub mod names;
 mod objects;
 mod operators;

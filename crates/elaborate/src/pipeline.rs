@@ -3,6 +3,7 @@
 use crate::body::{Body, BodyKind};
 use crate::codes;
 use crate::elaborator::{Elaborator, Purpose};
+use crate::length;
 use crate::names::{Binding, Names};
 use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
 use check::program::{
@@ -61,15 +62,25 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
             .help("include the file that declares the architecture"),
         ]);
     }
-    let mut e = Elaborator::new(p, architecture, purpose);
-    for (block, arg) in model.blocks.iter().zip(&node.args) {
-        if let Some(Value::Object(object)) = arg {
-            e.pipeline_block(block, *object);
+    let all_blocks = |mut e: Elaborator<'_>| {
+        for (block, arg) in model.blocks.iter().zip(&node.args) {
+            if let Some(Value::Object(object)) = arg {
+                e.pipeline_block(block, *object);
+            }
         }
+        e.pipeline_fields();
+        e.field_lists();
+        e.pass_length_on();
+        if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
+    };
+    let found = all_blocks(Elaborator::new(p, architecture, purpose))?;
+    if purpose == Purpose::Analysis || !length::egress_reads_length(&found) {
+        return Ok(found);
     }
-    e.pipeline_fields();
-    e.field_lists();
-    if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
+    let mut e = Elaborator::new(p, architecture, purpose);
+    e.counts_length = true;
+    e.clones_from_egress = length::clones_from_egress(&found);
+    all_blocks(e)
 }
 
 /// Whether a package has the blocks that the architecture strings together: programs can declare packages of any
@@ -153,6 +164,8 @@ impl<'p> Elaborator<'p> {
             n_asynchronous: 0,
             n_atomic: 0,
             purpose,
+            counts_length: false,
+            clones_from_egress: false,
             sizes: Vec::new(),
             n_written: 0,
         }
@@ -195,6 +208,7 @@ impl<'p> Elaborator<'p> {
                 | ParamRole::StandardMetadata
                 | ParamRole::OutputMetadata
                 | ParamRole::Accept
+                | ParamRole::RunningLength
                 | ParamRole::ParserInput
                 | ParamRole::PreHeaders
                 | ParamRole::PreMetadata
@@ -222,7 +236,7 @@ impl<'p> Elaborator<'p> {
     }
 
     /// The variable of a role; the first block that has it gives it its name.
-    fn shared_variable(&mut self, role: ParamRole, name: &str, ty: &Type, span: Span) -> VarId {
+    pub(crate) fn shared_variable(&mut self, role: ParamRole, name: &str, ty: &Type, span: Span) -> VarId {
         if let Some(var) = self.out.shared_variable(role) {
             return var;
         }

@@ -242,7 +242,7 @@ impl Body<'_, '_> {
                     self.assign_value(&place.field(i as u32), ty, item, span);
                 }
                 if kind == StructKind::Header {
-                    self.assign(place.valid(), Expr::bool(true), span);
+                    self.set_validity(place, true, span);
                 }
             }
             (Value::Aggregate(items), Type::Stack { element, size }) => {
@@ -286,7 +286,7 @@ impl Body<'_, '_> {
                 self.assign(place.clone(), zero, span);
             }
             Type::Struct(id) if self.e.out.structs[*id].kind == StructKind::Header => {
-                self.assign(place.valid(), Expr::bool(false), span);
+                self.set_validity(place, false, span);
             }
             Type::Struct(id) => {
                 let fields = self.field_types(*id);

@@ -57,6 +57,7 @@ words! { ParamRole, "a role of a parameter":
     StandardMetadata = "StandardMetadata",
     OutputMetadata = "OutputMetadata",
     Accept = "Accept",
+    RunningLength = "RunningLength",
     ParserInput = "ParserInput",
     PreHeaders = "PreHeaders",
     PreMetadata = "PreMetadata",

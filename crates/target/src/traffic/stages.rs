@@ -6,7 +6,8 @@
 //! Where that text and the reference switch differ, or say nothing:
 //! - resubmitted, recirculated and cloned packets keep port and time of arrival and have their length, as the
 //!   text says (the switch has zeros); all other metadata starts afresh, but for the field list;
-//! - `packet_length` in egress is that of the bytes that were parsed, whatever headers come and go;
+//! - `packet_length` in egress counts the headers that have become valid or invalid, as in the switch; programs do that
+//!   themselves (`elaborate`), so that here the field is set on arrival only;
 //! - a clone session cuts its clones when they leave, so that they are parsed whole.
 
 use super::copy::{PacketCopy, microseconds};
