@@ -35,6 +35,21 @@ control TestIngress(
                     sum = sum * 3 + j;
                 }
             }
+        } else if (headers.probe.kind == 5) {
+            // Bodies that do not run leave nothing behind.
+            bit<32> low = headers.probe.a;
+            sum = 5;
+            for (bit<8> i = 2; i < 1; i = i + 1) {
+                sum = 7;
+            }
+            for (bit<8> i in 8w2 .. 8w1) {
+                sum = sum + 0x10;
+            }
+            for (bit<32> i = headers.probe.a; i < headers.probe.b; i = i + 1) {
+                sum = 9;
+                low = 0;
+            }
+            headers.probe.c = (bit<16>)low;
         } else {
             for (bit<16> i in 9 .. 3) {
                 sum = 0xdead;
