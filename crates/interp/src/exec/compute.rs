@@ -120,7 +120,7 @@ impl Frame {
         }
     }
 
-    /// Where an element lies; `None` when an index is beyond the size.
+    /// Sets the fields of a header to zeros unless it is valid.
     fn zero_if_invalid(&mut self, exe: &Executable, header: &HeaderCode) {
         // Elements of a stack have equal initial values: those of the first stand for all.
         let (first, initial) = match header.place {
@@ -139,6 +139,7 @@ impl Frame {
         }
     }
 
+    /// Where an element lies; `None` when an index is beyond the size.
     pub(super) fn element(&self, element: &Element) -> Option<Slot> {
         let mut slot = element.base;
         for index in &element.indices {

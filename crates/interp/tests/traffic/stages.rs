@@ -165,8 +165,15 @@ fn egress_clones_are_the_packet_as_it_is() {
     with_session(&mut switch, vec![Replica::new(8, 80)]);
     let original = Seen { count: 6, ..plain(5) };
     // Its length counts the 17 bytes of the header that egress has made valid.
-    let clone =
-        Seen { count: 6, instance_type: 2, instance: 80, packet_length: 7 + 17, kept: 4, lost: 0, ..plain(8) };
+    let clone = Seen {
+        count: 6,
+        instance_type: 2,
+        instance: 80,
+        packet_length: 7 + 17,
+        kept: 4,
+        lost: 0,
+        ..plain(8)
+    };
     assert_eq!(send(&mut switch, 8, 5, 5), [original, clone]);
 }
 
