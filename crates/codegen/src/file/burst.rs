@@ -154,10 +154,10 @@ pub(crate) fn load(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bo
         for (path, value) in crate::function::parse::loads(cx, origin.header, &origin.fields) {
             out.line(format!("{header}.{path} = {value};"));
         }
-        if cx.carried.may_be_zeroed(origin.header) {
+        if cx.in_packet_fields.may_be_zeroed(origin.header) {
             out.close(" else {");
             out.indent();
-            for (path, _) in crate::parse::loads(cx, origin.header, &origin.fields) {
+            for (path, _) in crate::function::parse::loads(cx, origin.header, &origin.fields) {
                 out.line(format!("{header}.{path} = 0;"));
             }
         }
