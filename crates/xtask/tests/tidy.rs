@@ -7,7 +7,9 @@ use xtask::{File, Tree, tidy};
 fn the_repository_is_tidy() {
     let tree = Tree::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     assert!(tree.files.len() > 50);
-    let problems: Vec<String> = tidy(&tree).iter().map(ToString::to_string).collect();
+    // Lists that could be shorter are for `cargo xtask tidy --exact`.
+    let problems = tidy(&tree).into_iter().filter(|p| !p.is_shrunk);
+    let problems: Vec<String> = problems.map(|p| p.to_string()).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 

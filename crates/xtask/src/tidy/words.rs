@@ -29,6 +29,7 @@ pub struct Hits {
 impl Hits {
     pub fn find(tree: &Tree, words: &Words) -> Hits {
         let mut hits = Hits::default();
+        let dictionary = Dictionary::new(words);
         for file in &tree.files {
             let Some(room) = room(file) else { continue };
             let (comments, code) = comments::split(&file.text);
@@ -41,7 +42,7 @@ impl Hits {
             let lines = code.lines().enumerate().map(|(i, line)| (i + 1, line, true));
             let lines = lines.chain(comments.iter().map(|c| (c.line, c.text.as_str(), false)));
             for (line, text, is_code) in lines {
-                for (old, new) in identifiers(text).filter_map(|name| replaced(name, is_code, words)) {
+                for (old, new) in identifiers(text).filter_map(|name| dictionary.replaced(name, is_code)) {
                     let message = format!("`{old}`: the word is {new}");
                     let hit = Hit { path: file.path.clone(), line, message };
                     hits.words.entry(room.to_string()).or_default().push(hit);
@@ -79,27 +80,53 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
 }
 
-/// The old word in the identifier, and the new one.
-fn replaced<'words>(name: &str, is_code: bool, words: &'words Words) -> Option<(&'words str, &'words str)> {
-    words.word.iter().find_map(|word| {
-        let is_old = |old: &&String| name == *old || (word.parts && is_code && has_part(name, old));
-        let is_listed = |old: &&String| if word.parts && !is_code { false } else { is_old(old) };
-        word.old.iter().find(is_listed).map(|old| (old.as_str(), word.new.as_str()))
-    })
+/// The list by old word.
+struct Dictionary<'words> {
+    /// Whole identifiers, in code and in comments.
+    whole: BTreeMap<&'words str, &'words str>,
+    /// Parts of identifiers in code.
+    parts: BTreeMap<&'words str, &'words str>,
 }
 
-/// `is_lean`, `SD_LEAN` and `LeanTable` have the part `lean`; `clean` does not.
-fn has_part(name: &str, part: &str) -> bool {
-    let mut spaced = String::new();
+impl<'words> Dictionary<'words> {
+    fn new(words: &'words Words) -> Dictionary<'words> {
+        let mut dictionary = Dictionary { whole: BTreeMap::new(), parts: BTreeMap::new() };
+        for word in &words.word {
+            let list = if word.parts { &mut dictionary.parts } else { &mut dictionary.whole };
+            list.extend(word.old.iter().map(|old| (old.as_str(), word.new.as_str())));
+        }
+        dictionary
+    }
+
+    /// The old word in the identifier, and the new one.
+    fn replaced(&self, name: &str, is_code: bool) -> Option<(&'words str, &'words str)> {
+        let find = |list: &BTreeMap<&'words str, &'words str>, word: &str| {
+            list.get_key_value(word).map(|(old, new)| (*old, *new))
+        };
+        let in_parts = || {
+            let parts = if is_code { parts(name) } else { Vec::new() };
+            find(&self.parts, name)
+                .filter(|_| is_code)
+                .or(parts.iter().find_map(|part| find(&self.parts, part)))
+        };
+        find(&self.whole, name).or_else(in_parts)
+    }
+}
+
+/// The words of an identifier in lower case: `is_lean`, `SD_LEAN` and `LeanTable` have the part `lean`, `clean` does not.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {
         if c == '_' || (c.is_uppercase() && was_lower) {
-            spaced.push(' ');
+            parts.push(String::new());
         }
         was_lower = c.is_lowercase();
-        spaced.extend(c.to_lowercase().filter(|c| *c != '_'));
+        if let (Some(part), true) = (parts.last_mut(), c != '_') {
+            part.extend(c.to_lowercase());
+        }
     }
-    spaced.split(' ').any(|p| p == part)
+    parts
 }
 
 pub(super) fn words(house: &House, problems: &mut Vec<Problem>) {
