@@ -97,7 +97,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether egress may clone the packet.
+/// True if egress may clone the packet.
 pub(crate) fn clones_from_egress(program: &Program) -> bool {
     let stmts = graphs_of(program, BlockRole::Egress).flat_map(|graph| graph.nodes.iter());
     stmts.flat_map(|(_, node)| &node.stmts).any(|stmt| {

@@ -62,7 +62,7 @@ fn of_graph(program: &Program, liveness: &Liveness<'_>, graph: &Graph, ends: &En
     found
 }
 
-/// Whether the statement zeroes a header of which no field is in `live`.
+/// True if the statement zeroes a header none of whose fields is in `live`.
 fn zeroes_nothing(program: &Program, liveness: &Liveness<'_>, stmt: &Stmt, live: &LeafSet) -> bool {
     let StmtKind::ZeroIfInvalid(header) = &stmt.kind else { return false };
     let extent = liveness.layout.place(program, header);
