@@ -104,3 +104,44 @@ fn anchors(text: &str) -> Vec<String> {
         })
         .collect()
 }
+
+/// Paths in backticks on pages about the code exist. Names in capitals (`crates/ir/src/passes/NAME.rs`) stand for any.
+#[test]
+fn named_paths_exist() {
+    const PAGES: [&str; 9] = [
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "LIMITATIONS.md",
+        "README.md",
+        "docs/README.md",
+        "docs/internals/concurrency.md",
+        "docs/internals/conformance.md",
+        "docs/internals/debt.md",
+        "docs/internals/quality.md",
+    ];
+    const PLACES: [&str; 8] =
+        ["crates/", "rt/", "docs/", "tests/", "examples/", "bench/", "scripts/", "ir/src/"];
+    let mut problems = Vec::new();
+    let mut n_paths = 0;
+    for page in PAGES {
+        for (i, line) in read(page).lines().enumerate() {
+            for name in line.split('`').skip(1).step_by(2) {
+                let is_path = PLACES.iter().any(|place| name.starts_with(place)) && !name.contains(' ');
+                let is_open = name.contains(['*', '{'])
+                    || name.split(['/', '.']).any(|part| {
+                        part.len() > 1 && part.chars().all(|c| c.is_ascii_uppercase()) && part != "README"
+                    });
+                if !is_path || is_open {
+                    continue;
+                }
+                n_paths += 1;
+                let is_there = root().join(name).exists() || root().join("crates").join(name).exists();
+                if !is_there {
+                    problems.push(format!("{page}:{}: there is no {name}", i + 1));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+    assert!(n_paths > 60, "only {n_paths} paths were found");
+}

@@ -2,6 +2,7 @@
 
 mod cli;
 mod console;
+mod glossary;
 mod index;
 mod runtime;
 
