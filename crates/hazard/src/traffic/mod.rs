@@ -14,6 +14,9 @@ pub use key::{Field, Key, KeyError};
 pub use order::{OrderError, TimeOrder};
 pub use sizes::{LEN_BYTES_MAX, SizeCounts, SizeError, Sizes};
 
+/// Packets that are simulated at a time: few enough for their columns to stay in a cache.
+pub const BATCH_PACKETS: usize = 4096;
+
 /// Packets side by side: lengths, times, and a column of hashes for each key that somebody asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {

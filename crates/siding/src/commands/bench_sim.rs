@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Packets of a batch, as in `siding sim`.
-const BATCH: usize = super::sim_traffic::BATCH_PACKETS;
+const BATCH: usize = hazard::traffic::BATCH_PACKETS;
 /// Batches that are made, then simulated: so that the clock is not asked too often.
 const ROUND_BATCHES: u64 = 64;
 

@@ -1,8 +1,8 @@
 //! Many points over the same packets: in threads, with progress, and going on after an interruption.
 
-use super::sim_grid::{Frame, Point, usage};
-use super::sim_output::result_json;
-use super::sim_traffic::{Problem, Survey, Traffic};
+use super::grid::{Frame, Point, usage};
+use super::output::result_json;
+use super::traffic::{Problem, Survey, Traffic};
 use crate::output::{self, Exit};
 use hazard::Simulation;
 use hazard::traffic::{Batch, Key};

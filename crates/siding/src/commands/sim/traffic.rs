@@ -3,7 +3,8 @@
 use crate::cli::SimArgs;
 use crate::output::Exit;
 use hazard::traffic::{
-    Batch, FlowFields, Flows, Generator, Key, Profile, SizeCounts, Sizes, TimeOrder, flow_fields,
+    BATCH_PACKETS, Batch, FlowFields, Flows, Generator, Key, Profile, SizeCounts, Sizes, TimeOrder,
+    flow_fields,
 };
 use packet_io::PacketReader;
 use serde_json::{Value, json};
@@ -12,9 +13,6 @@ use std::path::PathBuf;
 
 /// Message and exit code.
 pub type Problem = (String, Exit);
-
-/// Packets that are simulated at a time.
-pub const BATCH_PACKETS: usize = 4096;
 
 /// Where packets come from.
 #[derive(Clone, Debug)]

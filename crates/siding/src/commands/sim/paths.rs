@@ -1,7 +1,7 @@
 //! How many packets go which way through an action of a program.
 
-use super::sim_grid::usage;
-use super::sim_traffic::Problem;
+use super::grid::usage;
+use super::traffic::Problem;
 use diagnostics::Span;
 use hazard::Action;
 use hazard::program::{ActionPath, Analysis, Branch, BranchKind, Codelet, paths};

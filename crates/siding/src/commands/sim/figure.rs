@@ -1,11 +1,11 @@
 //! The published figures of `siding sim`.
 
-use super::bench_chart::{Across, Chart, Series};
-use super::sim_grid::{Frame, Point, QUEUE_CAPACITY, alphas, mixes};
-use super::sim_output::{heading, number, points_json, run_json};
-use super::sim_sweep::Sweep;
-use super::sim_traffic::{Problem, Survey, Traffic};
+use super::grid::{Frame, Point, QUEUE_CAPACITY, alphas, mixes};
+use super::output::{heading, number, points_json, run_json};
+use super::sweep::Sweep;
+use super::traffic::{Problem, Survey, Traffic};
 use crate::cli::{FigureArg, MetricArg, PolicyArg, SimArgs};
+use crate::commands::bench_chart::{Across, Chart, Series};
 use hazard::traffic::Key;
 use hazard::{Alpha, Queues};
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn metric(which: FigureArg, args: &SimArgs) -> (&'static str, f64) {
 fn sizes(args: &SimArgs, survey: &Survey) -> Result<Chart, Problem> {
     let mut chart = Chart::default();
     for alpha in alphas(args, &ALPHAS) {
-        let scaled = Alpha::new(alpha).map_err(super::sim_grid::usage)?;
+        let scaled = Alpha::new(alpha).map_err(super::grid::usage)?;
         let points = survey.sizes.cdf(scaled, CDF_POINTS);
         let points = points.into_iter().map(|(len, share)| (f64::from(len), share)).collect();
         chart.series.push(Series { name: format!("alpha = {alpha}"), points });

@@ -1,6 +1,6 @@
 //! What a run of `siding sim` simulates: points of a grid.
 
-use super::sim_traffic::{Problem, Survey};
+use super::traffic::{Problem, Survey};
 use crate::cli::{LengthList, PolicyArg, SimArgs};
 use crate::output::Exit;
 use hazard::traffic::Key;

@@ -1,7 +1,7 @@
 //! What `siding sim` says: as JSON and as lines for people.
 
-use super::sim_grid::{Frame, Point};
-use super::sim_traffic::{Survey, Traffic};
+use super::grid::{Frame, Point};
+use super::traffic::{Survey, Traffic};
 use crate::cli::PolicyArg;
 use hazard::{Alpha, Finished, Outcome, Pace, Timeline};
 use serde_json::{Value, json};

@@ -1,15 +1,28 @@
-//! `siding sim`.
+//! `siding sim`: what stateful actions of many cycles cost.
+//!
+//! - `traffic`: the packets that are simulated; `grid`: the points of a run; `paths`, `program`: the actions of a program;
+//! - `sweep`: runs the points in threads, with a file of results and progress on the terminal. It stays here, not in
+//!   crate `hazard`, which has neither files nor threads nor clocks;
+//! - `figure`, `output`: what is printed and drawn.
 
-use super::bench_chart;
-use super::load::load_for_analysis;
-use super::sim_figure::figure;
-use super::sim_grid::{Frame, grid, mixes};
-use super::sim_output::{heading, points_json, run_json, tables};
-use super::sim_program::{Explained, costs};
-use super::sim_sweep::Sweep;
-use super::sim_traffic::{Problem, Traffic};
+mod figure;
+mod grid;
+mod output;
+mod paths;
+mod program;
+mod sweep;
+mod traffic;
+
+use self::figure::figure;
+use self::grid::{Frame, grid, mixes};
+use self::output::{heading, points_json, run_json, tables};
+use self::program::{Explained, costs};
+use self::sweep::Sweep;
+use self::traffic::{Problem, Traffic};
 use crate::cli::SimArgs;
-use crate::output::{self, Exit};
+use crate::commands::bench_chart;
+use crate::commands::load::load_for_analysis;
+use crate::output::{Exit, error_line, out};
 use clap::ArgMatches;
 use hazard::traffic::Key;
 use serde_json::Value;
@@ -23,7 +36,7 @@ pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
         Ok(()) => Exit::Ok,
         Err((message, exit)) => {
             if !message.is_empty() {
-                output::error_line(&message);
+                error_line(&message);
             }
             exit
         }
@@ -33,7 +46,7 @@ pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
 fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
     let costs = costs(args)?;
     if args.print_costs {
-        output::out(&costs.text());
+        out(&costs.text());
         return Ok(());
     }
     let frame = Frame::new(args)?;
@@ -81,9 +94,9 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
 
 fn show(args: &SimArgs, value: &Value, text: &str) {
     if args.json {
-        output::out(&format!("{value}\n"));
+        out(&format!("{value}\n"));
     } else {
-        output::out(text);
+        out(text);
     }
 }
 

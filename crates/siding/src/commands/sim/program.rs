@@ -1,12 +1,12 @@
 //! `siding sim prog.p4`: what of a program is stateful, said in words and simulated.
 
-use super::load::Analysable;
-use super::sim_grid::{Frame, Point, grid, mixes, usage};
-use super::sim_output::{heading, number, points_json, run_json, tables};
-use super::sim_paths::Shares;
-use super::sim_sweep::Sweep;
-use super::sim_traffic::{Problem, Survey, Traffic};
+use super::grid::{Frame, Point, grid, mixes, usage};
+use super::output::{heading, number, points_json, run_json, tables};
+use super::paths::Shares;
+use super::sweep::Sweep;
+use super::traffic::{Problem, Survey, Traffic};
 use crate::cli::{PolicyArg, SimArgs};
+use crate::commands::load::Analysable;
 use crate::output::Exit;
 use diagnostics::{SourceMap, Span};
 use hazard::Action;
