@@ -1,5 +1,6 @@
 //! The programs of a checkout of p4lang/p4c.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A directory that holds no checkout.
@@ -9,8 +10,8 @@ pub struct NotACheckout {
     pub missing: PathBuf,
 }
 
-impl std::fmt::Display for NotACheckout {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for NotACheckout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "{} is no checkout of p4lang/p4c: there is no {}",
@@ -21,6 +22,30 @@ impl std::fmt::Display for NotACheckout {
 }
 
 impl std::error::Error for NotACheckout {}
+
+/// Why there is no corpus.
+#[derive(Debug)]
+pub enum NoCorpus {
+    /// Neither the command line nor the environment names a checkout.
+    NotNamed,
+    NotACheckout(NotACheckout),
+}
+
+impl fmt::Display for NoCorpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoCorpus::NotNamed => f.write_str(
+                "no checkout of p4lang/p4c is named\n\
+                 Its test programs are needed, nothing has to be built:\n\n    \
+                 git clone --depth 1 https://github.com/p4lang/p4c\n    \
+                 siding conformance --p4c p4c accept\n\nThe environment's P4C can name it too.",
+            ),
+            NoCorpus::NotACheckout(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NoCorpus {}
 
 /// A checkout of p4lang/p4c.
 #[derive(Clone, Debug)]
@@ -34,6 +59,12 @@ const ERRORS: &str = "testdata/p4_16_errors";
 const FRAGMENTS: &str = "fabric_20190420/include";
 
 impl Corpus {
+    /// The checkout that is named, or that the environment's `P4C` names.
+    pub fn find(named: Option<&Path>) -> Result<Corpus, NoCorpus> {
+        let root = named.map(Path::to_path_buf).or_else(|| std::env::var_os("P4C").map(PathBuf::from));
+        Corpus::open(root.ok_or(NoCorpus::NotNamed)?).map_err(NoCorpus::NotACheckout)
+    }
+
     pub fn open(root: impl Into<PathBuf>) -> Result<Corpus, NotACheckout> {
         let root = root.into();
         for dir in [SAMPLES, ERRORS] {

@@ -17,7 +17,7 @@ mod front_end;
 mod runner;
 mod suites;
 
-pub use corpus::{Corpus, NotACheckout};
+pub use corpus::{Corpus, NoCorpus, NotACheckout};
 pub use exceptions::Exception;
 pub use runner::{Event, Outcome, Report, RunOptions, Verdict, run};
 pub use suites::Suite;

@@ -144,7 +144,7 @@ fn wait_for(n_sent: &AtomicU64, n: u64) {
 
 #[test]
 fn packets_that_wait_need_no_memory() {
-    let program = compile("bench/programs/async_gcm.p4");
+    let program = compile("crates/bench/programs/async_gcm.p4");
     // On a busy machine a worker and an executor that wait for each other take a slice of time for each packet.
     for (mode, n_window) in
         [(AsyncMode::Suspend, 20_000), (AsyncMode::Wait, 300), (AsyncMode::Inline, 20_000)]

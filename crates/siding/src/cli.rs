@@ -1,24 +1,18 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
-mod bench;
 mod live;
 mod model;
 mod native;
 mod sim;
 
-pub use self::native::{
-    BenchCompileArgs, BenchNativeArgs, BuildArgs, CcArgs, DoctorArgs, EmitArg, RunBackendArg,
-};
-pub use bench::{
-    AddressesArg, AsyncExternArg, AsyncFigureArg, BenchAsyncArgs, BenchForwardArgs, BenchInstructionsArgs,
-    BenchL2Args, BenchProgramsArgs, BenchRegistersArgs, BenchTablesArgs, FlowsArg, LengthsArg, MeasureArgs,
-    TrafficArgs,
-};
+pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
 };
 pub use model::{ModelCommand, ModelExternArgs};
-pub use sim::{BenchSimArgs, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
+pub use sim::{FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
+
+pub use console::{CcArgs, ExternArgs};
 
 use crate::output::{ColorChoice, ErrorFormat};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -73,7 +67,7 @@ pub enum Command {
     Conformance(ConformanceArgs),
     /// Measure Siding itself
     #[command(subcommand)]
-    Bench(BenchCommand),
+    Bench(bench::Command),
     /// Say what of the system is missing, and how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
@@ -197,18 +191,6 @@ pub struct SwitchArgs {
     pub cpu_port: Option<u32>,
 }
 
-/// Who supplies extern functions and methods that no architecture has.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Externs")]
-pub struct ExternArgs {
-    /// A library of extern functions and methods (repeatable); docs/how-to/externs.md says how to write one
-    #[arg(long = "extern", value_name = "FILE.so")]
-    pub libraries: Vec<PathBuf>,
-    /// What an extern is opened with, such as the file of its model (repeatable)
-    #[arg(long = "extern-option", value_name = "NAME=TEXT", value_parser = parse_option)]
-    pub options: Vec<(String, String)>,
-}
-
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A program; `-` is standard input
@@ -294,14 +276,6 @@ pub struct StfArgs {
     pub externs: ExternArgs,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
-}
-
-/// `name=text`
-fn parse_option(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write NAME=TEXT, with the name of an extern".to_string()),
-    }
 }
 
 /// `3=in.pcap`, or `in.pcap` for port 0.
@@ -454,71 +428,6 @@ pub struct ConformanceArgs {
     /// Name every program and the slowest ones
     #[arg(short = 'v', long)]
     pub verbose: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// Time the front end over the samples of p4lang/p4c
-    Frontend(BenchFrontendArgs),
-    /// Count packets a second through the interpreter
-    Interp(BenchInterpArgs),
-    /// Time compilation from P4 to native code, and how long the first packet waits
-    Compile(BenchCompileArgs),
-    /// Count packets a second through compiled code
-    Native(BenchNativeArgs),
-    /// Time packets that need no table, beside hand-written code
-    Forward(BenchForwardArgs),
-    /// Time a layer-2 switch with two exact tables, beside hand-written code and other switches
-    L2(BenchL2Args),
-    /// Time lookups in exact tables, beside rte_hash
-    Exact(BenchTablesArgs),
-    /// Time inserts into exact tables and their memory, beside rte_hash: growing, and with room made before, as its is
-    Table(BenchTablesArgs),
-    /// Time longest prefix match, beside rte_fib
-    Lpm(BenchTablesArgs),
-    /// Time ternary tables, beside rte_acl
-    Ternary(BenchTablesArgs),
-    /// Time ternary tables with access lists like real ones
-    Acl(BenchTablesArgs),
-    /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
-    Programs(BenchProgramsArgs),
-    /// Count instructions that compiled code executes for a packet, with valgrind
-    Instructions(BenchInstructionsArgs),
-    /// Time packets that wait for another core, beside other ways of calling an extern
-    Async(BenchAsyncArgs),
-    /// Count updates of registers that workers lose, and what locks cost, beside what `siding sim` says
-    Registers(BenchRegistersArgs),
-    /// Count simulated packets a second through the models of `siding sim`
-    Sim(BenchSimArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct BenchInterpArgs {
-    /// Stations that the learning switch knows
-    #[arg(long, default_value_t = 1000, value_name = "N")]
-    pub entries: u64,
-    /// Packets of a run
-    #[arg(long, default_value_t = 200_000, value_name = "N")]
-    pub packets: usize,
-    /// Runs; the median counts
-    #[arg(long, default_value_t = 5, value_name = "N")]
-    pub runs: usize,
-    /// One JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchFrontendArgs {
-    /// A checkout of p4lang/p4c [default: the environment's P4C]
-    #[arg(long, value_name = "DIR")]
-    pub p4c: Option<PathBuf>,
-    /// Runs over the corpus; the median counts
-    #[arg(long, default_value_t = 5, value_name = "N")]
-    pub runs: usize,
-    /// One JSON object
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The names of all architectures.

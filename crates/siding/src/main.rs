@@ -2,10 +2,9 @@
 
 mod cli;
 mod commands;
-mod output;
 
 use clap::{CommandFactory, FromArgMatches};
-use output::Exit;
+use console::output::{self, Exit};
 use std::process::ExitCode;
 
 /// Commands recurse over what people write; deep programs grow their own stack, dropping them does not.

@@ -165,19 +165,6 @@ pub struct SimArgs {
     pub front_end: FrontEndArgs,
 }
 
-#[derive(Debug, Args)]
-pub struct BenchSimArgs {
-    /// Packets of a run
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub packets: u64,
-    /// Runs; the median counts
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=101))]
-    pub runs: u32,
-    /// One JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// `5`, `1..30` (both ends included) or `2,4,8..16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthList(pub Vec<u32>);

@@ -3,6 +3,7 @@
 //! The same content gives the same bytes: there are no times and no owners in it. The P4 texts are there as well,
 //! so that whatever takes a program takes an archive, too.
 
+use console::Include;
 use diagnostics::SourceMap;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -47,18 +48,6 @@ pub fn pack(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
         builder.append_data(&mut header, name, bytes.as_slice())?;
     }
     builder.into_inner()
-}
-
-/// A file that was included.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Include {
-    /// The file with the `#include`, as messages name it.
-    pub from: String,
-    pub kind: IncludeKind,
-    /// As it stands there.
-    pub name: String,
-    /// As messages name it.
-    pub found: String,
 }
 
 /// What a manifest says of the P4 texts: enough to preprocess them again without other files.

@@ -2,8 +2,8 @@
 
 use crate::cli::{BackendArg, ConformanceArgs, SuiteArg};
 use crate::output::{self, Exit};
-use conformance::{Corpus, Event, Outcome, Report, RunOptions, Suite, Verdict};
-use std::path::{Path, PathBuf};
+use conformance::{Corpus, Event, NoCorpus, Outcome, Report, RunOptions, Suite, Verdict};
+use std::path::Path;
 
 /// Programs named as the slowest.
 const SLOWEST: usize = 5;
@@ -39,20 +39,13 @@ pub fn run(args: &ConformanceArgs) -> Exit {
 }
 
 /// The checkout named on the command line or by the environment; says how to get one.
-pub fn open_corpus(p4c: Option<&Path>) -> Result<Corpus, Exit> {
-    let root = p4c.map(Path::to_path_buf).or_else(|| std::env::var_os("P4C").map(PathBuf::from));
-    let Some(root) = root else {
-        output::error_line("no checkout of p4lang/p4c is named");
-        output::err(
-            "Its test programs are needed, nothing has to be built:\n\n    \
-             git clone --depth 1 https://github.com/p4lang/p4c\n    \
-             siding conformance --p4c p4c accept\n\nThe environment's P4C can name it too.\n",
-        );
-        return Err(Exit::Usage);
-    };
-    Corpus::open(root).map_err(|error| {
+fn open_corpus(p4c: Option<&Path>) -> Result<Corpus, Exit> {
+    Corpus::find(p4c).map_err(|error| {
         output::error_line(&error.to_string());
-        Exit::Environment
+        match error {
+            NoCorpus::NotNamed => Exit::Usage,
+            NoCorpus::NotACheckout(_) => Exit::Environment,
+        }
     })
 }
 

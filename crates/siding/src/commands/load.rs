@@ -1,30 +1,20 @@
 //! From a path on the command line to a program that can run.
 
-use super::archive::{Include, Texts};
+use super::archive::Texts;
 use super::check::FrontEnd;
 use crate::cli::FrontEndArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
+use console::Include;
 use diagnostics::SourceMap;
-use driver::{Checked, Runnable};
+use driver::Checked;
 use externs::ExternSet;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
 
-/// A program ready to run, and its text for messages.
-#[derive(Clone)]
-pub struct Loaded {
-    pub runnable: Runnable,
-    pub sources: Arc<SourceMap>,
-    /// What was included by whom.
-    pub includes: Vec<Include>,
-    /// Of the command line.
-    pub macros: Vec<MacroOption>,
-    /// Who supplies what it calls; the built-in ones unless somebody sets others.
-    pub externs: ExternSet,
-}
+pub use console::Loaded;
 
 /// Reads, checks and elaborates a program, and shows what there is to say about it. Of an archive that
 /// `siding build` has made, the texts in it.

@@ -1,8 +1,8 @@
 //! `siding model extern`: the model behind `--async auto`, and a simulation beside it.
 
-use super::bench_lines;
 use crate::cli::{ModelCommand, ModelExternArgs};
 use crate::output::{self, Exit};
+use bench::report;
 use model::asynchronous::{Outcome, Prediction, Scene, Way, choose, predict, simulate};
 use serde_json::{Value, json};
 
@@ -56,17 +56,17 @@ fn json(args: &ModelExternArgs, rows: &[Row]) -> Value {
         json!({
             "cost": row.scene.block_cycles,
             "way": row.predicted.way.name(),
-            "cycles": bench_lines::rounded(row.predicted.cycles),
-            "mpps": bench_lines::rounded(mpps(args, row.predicted.cycles)),
-            "dropped": bench_lines::rounded(row.predicted.dropped),
-            "offload_load": bench_lines::rounded(row.predicted.offload_load),
+            "cycles": report::rounded(row.predicted.cycles),
+            "mpps": report::rounded(mpps(args, row.predicted.cycles)),
+            "dropped": report::rounded(row.predicted.dropped),
+            "offload_load": report::rounded(row.predicted.offload_load),
             "chosen": row.is_chosen,
             "simulated": {
-                "cycles": bench_lines::rounded(row.simulated.cycles),
-                "mpps": bench_lines::rounded(mpps(args, row.simulated.cycles)),
-                "dropped": bench_lines::rounded(row.simulated.dropped),
-                "offload_load": bench_lines::rounded(row.simulated.offload_load),
-                "waited_cycles": bench_lines::rounded(row.simulated.waited_cycles),
+                "cycles": report::rounded(row.simulated.cycles),
+                "mpps": report::rounded(mpps(args, row.simulated.cycles)),
+                "dropped": report::rounded(row.simulated.dropped),
+                "offload_load": report::rounded(row.simulated.offload_load),
+                "waited_cycles": report::rounded(row.simulated.waited_cycles),
                 "in_flight_max": row.simulated.in_flight_max,
             },
         })
@@ -102,6 +102,6 @@ fn text(args: &ModelExternArgs, rows: &[Row]) -> String {
         args.workers,
         args.offload_workers,
         args.clock_ghz,
-        bench_lines::aligned(&table)
+        report::aligned(&table)
     )
 }

@@ -33,7 +33,8 @@ fn folders(path: &str) -> Vec<String> {
 fn pages() -> Vec<String> {
     let mut pages: Vec<String> =
         ["README.md", "ARCHITECTURE.md", "LIMITATIONS.md", "CONTRIBUTING.md"].map(str::to_owned).into();
-    let mut waiting = ["docs", "examples", "tests/programs", "rt", "bench"].map(PathBuf::from).to_vec();
+    let mut waiting =
+        ["docs", "examples", "tests/programs", "rt", "crates/bench"].map(PathBuf::from).to_vec();
     while let Some(dir) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(root().join(&dir)) else { continue };
         for entry in entries.map(|entry| entry.unwrap()) {

@@ -5,7 +5,7 @@ use super::output::{heading, number, points_json, run_json};
 use super::sweep::Sweep;
 use super::traffic::{Problem, Survey, Traffic};
 use crate::cli::{FigureArg, MetricArg, PolicyArg, SimArgs};
-use crate::commands::bench_chart::{Across, Chart, Series};
+use bench::chart::{Across, Chart, Series};
 use hazard::traffic::Key;
 use hazard::{Alpha, Queues};
 use serde_json::{Value, json};

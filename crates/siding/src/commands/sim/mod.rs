@@ -20,9 +20,9 @@ use self::program::{Explained, costs};
 use self::sweep::Sweep;
 use self::traffic::{Problem, Traffic};
 use crate::cli::SimArgs;
-use crate::commands::bench_chart;
 use crate::commands::load::load_for_analysis;
 use crate::output::{Exit, error_line, out};
+use bench::chart;
 use clap::ArgMatches;
 use hazard::traffic::Key;
 use serde_json::Value;
@@ -100,8 +100,8 @@ fn show(args: &SimArgs, value: &Value, text: &str) {
     }
 }
 
-fn draw(args: &SimArgs, chart: &bench_chart::Chart) -> Result<(), Problem> {
+fn draw(args: &SimArgs, chart: &chart::Chart) -> Result<(), Problem> {
     let Some(path) = &args.svg else { return Ok(()) };
-    std::fs::write(path, bench_chart::svg(chart))
+    std::fs::write(path, chart::svg(chart))
         .map_err(|error| (format!("{}: {error}", path.display()), Exit::Environment))
 }

@@ -1,0 +1,283 @@
+//! The command line of `siding bench`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use console::CcArgs;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Time the front end over the samples of p4lang/p4c
+    Frontend(BenchFrontendArgs),
+    /// Count packets a second through the interpreter
+    Interp(BenchInterpArgs),
+    /// Time compilation from P4 to native code, and how long the first packet waits
+    Compile(BenchCompileArgs),
+    /// Count packets a second through compiled code
+    Native(BenchNativeArgs),
+    /// Time packets that need no table, beside hand-written code
+    Forward(BenchForwardArgs),
+    /// Time a layer-2 switch with two exact tables, beside hand-written code and other switches
+    L2(BenchL2Args),
+    /// Time lookups in exact tables, beside rte_hash
+    Exact(BenchTablesArgs),
+    /// Time inserts into exact tables and their memory, beside rte_hash: growing, and with room made before, as its is
+    Table(BenchTablesArgs),
+    /// Time longest prefix match, beside rte_fib
+    Lpm(BenchTablesArgs),
+    /// Time ternary tables, beside rte_acl
+    Ternary(BenchTablesArgs),
+    /// Time ternary tables with access lists like real ones
+    Acl(BenchTablesArgs),
+    /// Count packets a second through whole programs: a router, SRv6, GTP-U, a firewall, a data-centre switch
+    Programs(BenchProgramsArgs),
+    /// Count instructions that compiled code executes for a packet, with valgrind
+    Instructions(BenchInstructionsArgs),
+    /// Time packets that wait for another core, beside other ways of calling an extern
+    Async(BenchAsyncArgs),
+    /// Count updates of registers that workers lose, and what locks cost, beside what `siding sim` says
+    Registers(BenchRegistersArgs),
+    /// Count simulated packets a second through the models of `siding sim`
+    Sim(BenchSimArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchInterpArgs {
+    /// Stations that the learning switch knows
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub entries: u64,
+    /// Packets of a run
+    #[arg(long, default_value_t = 200_000, value_name = "N")]
+    pub packets: usize,
+    /// Runs; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchFrontendArgs {
+    /// A checkout of p4lang/p4c [default: the environment's P4C]
+    #[arg(long, value_name = "DIR")]
+    pub p4c: Option<PathBuf>,
+    /// Runs over the corpus; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchCompileArgs {
+    /// A checkout of p4lang/p4c: its samples, too [default: the environment's P4C]
+    #[arg(long, value_name = "DIR")]
+    pub p4c: Option<PathBuf>,
+    /// Runs; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchNativeArgs {
+    /// Stations that the learning switch knows
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub entries: u64,
+    /// Packets of a run of compiled code; the interpreter gets a tenth of them
+    #[arg(long, default_value_t = 2_000_000, value_name = "N")]
+    pub packets: usize,
+    /// Runs; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub runs: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchSimArgs {
+    /// Packets of a run
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub packets: u64,
+    /// Runs; the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=101))]
+    pub runs: u32,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What all benchmarks of the fast path take.
+#[derive(Clone, Debug, Args)]
+pub struct MeasureArgs {
+    /// Small sizes, few runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs; the median counts [default: 9, with --quick 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=101))]
+    pub runs: Option<u32>,
+    /// Draw the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FlowsArg {
+    /// Each as often as any other
+    Random,
+    /// Some much more often than others
+    Zipf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LengthsArg {
+    /// 64 bytes
+    #[value(name = "64")]
+    Short,
+    /// 64, 594 and 1518 bytes, about as in the Internet
+    Imix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AddressesArg {
+    Random,
+    /// One after the other, as a maker gives them to its devices
+    Counted,
+}
+
+/// What packets are like.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Packets")]
+pub struct TrafficArgs {
+    /// How often flows come
+    #[arg(long, value_enum, value_name = "HOW", default_value = "random")]
+    pub flows: FlowsArg,
+    /// How long packets are
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "64")]
+    pub lengths: LengthsArg,
+    /// Which addresses stations have
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "random")]
+    pub addresses: AddressesArg,
+    /// Packets of a burst
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub burst: u32,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchForwardArgs {
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchL2Args {
+    /// Entries of each table [default: 10,1000,100000,1000000,10000000, with --quick the first three]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=16_000_000))]
+    pub entries: Vec<u64>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+}
+
+/// Experiments of "The Price for Asynchronous Execution of Extern Functions in Programmable Software Data Planes".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AsyncFigureArg {
+    /// Packets a second over the cost of the extern, for shares of packets and ways of calling it
+    #[value(name = "3")]
+    Three,
+    /// Packets dropped where the executor cannot keep up
+    #[value(name = "4")]
+    Four,
+    /// Packets a second over the number of workers that share an executor, one in ten packets waiting
+    #[value(name = "5")]
+    Five,
+    /// The highest rate without loss over the number of workers, with 5000 cycles
+    #[value(name = "6")]
+    Six,
+    /// As figure 3, and how near the worker's own choice comes to the best way
+    Auto,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AsyncExternArg {
+    AesGcm,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchAsyncArgs {
+    /// What the way there and back costs (what is measured unless a figure is wanted)
+    #[arg(long, conflicts_with = "figure")]
+    pub breakdown: bool,
+    /// A figure of the paper; takes two cores
+    #[arg(long, value_enum, value_name = "N")]
+    pub figure: Option<AsyncFigureArg>,
+    /// What a real extern does at an executor, beside its library alone; takes two cores
+    #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
+    pub with_extern: Option<AsyncExternArg>,
+    /// Another extern of that name beside it, such as that of examples/06-crypto-device
+    #[arg(long = "library", value_name = "FILE.so", requires = "with_extern")]
+    pub other_extern: Option<PathBuf>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRegistersArgs {
+    /// Products, each of the one before, between the read and the write [default: 0,10,100, with --quick 0,100]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub steps: Vec<u64>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchTablesArgs {
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchProgramsArgs {
+    /// Only this one (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = ["l3_router", "srv6", "gtpu", "firewall", "sai"])]
+    pub program: Vec<String>,
+    /// Times that all packets are run in a run
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchInstructionsArgs {
+    /// Not those of whole programs with full tables, which take most of the time
+    #[arg(long, conflicts_with = "record")]
+    pub quick: bool,
+    /// Compare with the figures in this file; more than 4 % above is an error
+    #[arg(long, value_name = "FILE")]
+    pub check: Option<PathBuf>,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
