@@ -32,43 +32,24 @@ mod suspend;
 mod text;
 
 use diagnostics::SourceMap;
+use facts::{Facts, Mode};
 use ir::Program;
-
-/// How C is generated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// What the program is called in comments.
-    pub program_name: String,
-    /// What the file is called in `#line`.
-    pub file_name: String,
-    /// Lead back to the P4 program.
-    pub line_directives: bool,
-    /// Tell the host of every step, when compiled with `-DSD_TRACE`.
-    pub trace: bool,
-    /// Entries of tables that do not say their size.
-    pub table_size: u64,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            program_name: "program.p4".to_string(),
-            file_name: "program.c".to_string(),
-            line_directives: true,
-            trace: false,
-            table_size: 1024,
-        }
-    }
-}
+pub use text::options::Options;
 
 /// The C text of a valid program.
 pub fn generate(program: &Program, sources: &SourceMap, options: &Options) -> String {
     // Packets of a program with asynchronous blocks suspend there, not at tables.
-    let offload = if options.trace { None } else { file::offload::plan(program) };
+    let offload = if options.trace { None } else { suspend::offload::plan(program) };
     let program = offload.as_ref().map_or(program, |plan| &plan.program);
     let plan = if options.trace || offload.is_some() { None } else { suspend::plan::plan(program) };
     let program = plan.as_ref().map_or(program, |plan| &plan.program);
-    let cx = function::cx::Cx::new(program, options, plan.as_ref(), offload.as_ref());
+    let mode = match &offload {
+        _ if options.trace => Mode::Traced,
+        Some(_) => Mode::Offload,
+        None => Mode::Fast,
+    };
+    let facts = Facts::new(program, mode);
+    let cx = function::cx::Cx::new(program, options, &facts, plan.as_ref(), offload.as_ref());
     let code = file::program::write(&cx, sources);
     code.render(options.line_directives.then_some(sources), &options.file_name)
 }

@@ -5,8 +5,10 @@
 //! An odd packet begins once more, and runs to its end at once, before packets that arrived earlier and wait. So programs
 //! in which the order of packets matters to anything, or in which parsing leaves traces, have no such way.
 
+use crate::facts::deparser::plain_emits;
+use crate::facts::effects::has_effects;
 use crate::facts::in_packet_fields::InPacketFields;
-use crate::function::emit;
+use crate::facts::weight::{SMALL_WEIGHT_MAX, weight};
 use arch::{BlockRole, FieldRole, ParamRole};
 use ir::visit::Access;
 use ir::{BlockId, Graph, Place, Program, Scope, Step, StmtKind, StructKind, TerminatorKind, Type};
@@ -23,8 +25,8 @@ pub(crate) struct CommonCase {
 
 impl CommonCase {
     pub(crate) fn new(program: &Program, in_packet_fields: &InPacketFields) -> CommonCase {
-        let is_small = crate::suspend::plan::weight(program) <= crate::function::cx::SMALL_WEIGHT_MAX;
-        if !is_small || crate::suspend::plan::has_effects(program) || calls_in_parser(program) {
+        let is_small = weight(program) <= SMALL_WEIGHT_MAX;
+        if !is_small || has_effects(program) || calls_in_parser(program) {
             return CommonCase::default();
         }
         let headers_stay = headers_stay(program, in_packet_fields);
@@ -48,7 +50,7 @@ fn headers_stay(program: &Program, in_packet_fields: &InPacketFields) -> bool {
     else {
         return false;
     };
-    let Some(emitted) = emit::plain_emits(&program.blocks[deparser].graph) else { return false };
+    let Some(emitted) = plain_emits(&program.blocks[deparser].graph) else { return false };
     let stays_in_packet = |place: &&Place| match program.place_type(place) {
         Some(Type::Struct(id)) => in_packet_fields.has_origin(id),
         _ => false,

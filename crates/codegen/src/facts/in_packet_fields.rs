@@ -5,6 +5,8 @@
 //! is carried that no expression, assignment or extern names. A header that is emitted begins as a copy of its
 //! origin, or as zeros, and gets the fields that the program may have changed.
 
+use crate::facts::deparser::emits_whole_bytes;
+use crate::facts::headers::{header_of, width_bits};
 use arch::{ExternOp, ParamRole};
 use ir::lookup::index;
 use ir::visit::Access;
@@ -29,10 +31,8 @@ impl InPacketFields {
     /// With `keep_all` nothing is carried: every field is loaded.
     pub(crate) fn new(program: &Program, keep_all: bool) -> InPacketFields {
         let mut found = InPacketFields { is_aligned: is_aligned(program), ..InPacketFields::default() };
-        let is_possible = found.is_aligned
-            && crate::function::emit::emits_whole_bytes(program)
-            && !keep_all
-            && !changes_bytes(program);
+        let is_possible =
+            found.is_aligned && emits_whole_bytes(program) && !keep_all && !changes_bytes(program);
         found.has_origin = vec![is_possible; program.structs.len()];
         for (id, decl) in program.structs.iter() {
             let is_fixed = decl.fields.iter().all(|f| f.ty.width_bits().is_some());
@@ -146,12 +146,6 @@ fn changes_bytes(program: &Program) -> bool {
     program.graphs().flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts).any(changes)
 }
 
-/// Of the fields of a fixed size.
-pub(crate) fn width_bits(program: &Program, id: StructId) -> u64 {
-    let leaves = ir::layout::field_leaves(program, &Type::Struct(id));
-    leaves.iter().filter_map(|leaf| leaf.ty.width_bits()).map(u64::from).sum()
-}
-
 /// Whether all that the program extracts is whole bytes long. What it looks ahead at does not move the parser.
 fn is_aligned(program: &Program) -> bool {
     program.graphs().flat_map(|g| g.nodes.iter()).all(|(_, node)| match &node.terminator.kind {
@@ -161,13 +155,4 @@ fn is_aligned(program: &Program) -> bool {
         },
         _ => true,
     })
-}
-
-/// The header that is extracted: of a stack its element.
-pub(crate) fn header_of(program: &Program, place: &Place) -> Option<StructId> {
-    match program.place_type(place)? {
-        Type::Struct(id) => Some(id),
-        Type::Stack { element, .. } => Some(element),
-        _ => None,
-    }
 }

@@ -1,11 +1,12 @@
 //! Where each variable lives in C: in the packet's state, in the locals of a block that its procedures see, in a
 //! function, or as a parameter of an action.
 
+use crate::facts::calls::Calls;
 use crate::text::names::{Unique, identifier, path};
 use crate::text::types::{Repr, repr};
 use ir::lookup::{get, id_at, index};
 use ir::visit::Access;
-use ir::{BlockId, Graph, NodeId, ProcedureId, ProcedureKind, Program, Scope, TerminatorKind, VarId};
+use ir::{BlockId, Graph, NodeId, ProcedureId, ProcedureKind, Program, Scope, VarId};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
@@ -36,7 +37,7 @@ pub(crate) struct Storage {
 
 impl Storage {
     /// With `visible` all variables are in the state or in the locals, where a host can read them.
-    pub(crate) fn new(program: &Program, visible: bool) -> Storage {
+    pub(crate) fn new(program: &Program, calls: &Calls, visible: bool) -> Storage {
         let users = users(program);
         let mut storage = Vec::new();
         for (id, variable) in program.variables.iter() {
@@ -52,10 +53,12 @@ impl Storage {
             let users: Vec<Owner> = users[index(id)].iter().copied().collect();
             storage.push(match users.as_slice() {
                 _ if visible => StorageClass::Locals(block),
-                [] | [Owner::Procedure(_)] if is_action_data(program, id, &users) => match variable.scope {
-                    Scope::Procedure(p) => StorageClass::Param(p),
-                    _ => StorageClass::Locals(block),
-                },
+                [] | [Owner::Procedure(_)] if is_action_data(program, calls, id, &users) => {
+                    match variable.scope {
+                        Scope::Procedure(p) => StorageClass::Param(p),
+                        _ => StorageClass::Locals(block),
+                    }
+                }
                 [Owner::Block(b)] => StorageClass::Function(Owner::Block(*b)),
                 [Owner::Procedure(p)] if !is_parameter(program, id) && is_assigned_first(program, *p, id) => {
                     StorageClass::Function(Owner::Procedure(*p))
@@ -144,7 +147,7 @@ fn is_parameter(program: &Program, id: VarId) -> bool {
 }
 
 /// A single value that only entries of tables assign, and only the action reads.
-fn is_action_data(program: &Program, id: VarId, users: &[Owner]) -> bool {
+fn is_action_data(program: &Program, calls: &Calls, id: VarId, users: &[Owner]) -> bool {
     let Scope::Procedure(p) = program.variables[id].scope else { return false };
     let Some(procedure) = get(&program.procedures, p) else { return false };
     let is_int = matches!(repr(&program.variables[id].ty), Some(Repr::Int(_)));
@@ -152,14 +155,7 @@ fn is_action_data(program: &Program, id: VarId, users: &[Owner]) -> bool {
         && procedure.params.contains(&id)
         && is_int
         && users.iter().all(|user| *user == Owner::Procedure(p))
-        && !is_called(program, p)
-}
-
-/// Whether code calls the procedure, beside tables.
-pub(crate) fn is_called(program: &Program, procedure: ProcedureId) -> bool {
-    program.graphs().flat_map(|g| g.nodes.iter()).any(
-        |(_, node)| matches!(node.terminator.kind, TerminatorKind::Call { procedure: p, .. } if p == procedure),
-    )
+        && !calls.is_called(p)
 }
 
 pub(crate) fn graphs(program: &Program) -> impl Iterator<Item = (Owner, &Graph)> {

@@ -3,19 +3,16 @@
 //! A stage is what a packet runs from one wait to the next: the rest of a block from a point on, and the blocks after
 //! it. `rt/worker/sd_burst.h` says how packets wait.
 
-use crate::facts::storage::{Owner, StorageClass};
-use crate::file::fast_path;
-use crate::file::program;
+use crate::facts::storage::Owner;
+use crate::file::variables::variables_of_block;
 use crate::function::cx::Cx;
 use crate::function::func::Func;
-use crate::suspend::plan::{BurstPlan, Origin, SavedState, SuspensionPoint};
+use crate::function::saved_state::{load, members, named, restore_worker, save_worker, store};
+use crate::suspend::plan::BurstPlan;
 use crate::text::code::{Code, comment};
-use crate::text::names::{Unique, identifier};
-use crate::text::types::size_bytes;
 use arch::BlockRole;
-use ir::layout::Leaf;
 use ir::lookup::index;
-use ir::{BlockId, Graph, MatchKind, NodeId, TableId, TerminatorKind, Type, VarId};
+use ir::{BlockId, NodeId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -59,10 +56,10 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         let name = comment(&cx.program.tables[member.table].name).to_string();
         out.line(format!("struct sd_lookup_state asked_{}; /* {name} */", index(member.table)));
     }
-    if saves_worker_state(cx) {
+    if cx.facts.saves_worker_state() {
         out.line("struct sd_saved kept;");
     }
-    if fast_path::has_loops(cx) {
+    if cx.facts.has_loops {
         out.line("uint32_t steps_left;");
     }
     out.close(" __attribute__((aligned(SD_LINE_BYTES)));");
@@ -71,149 +68,11 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.line("struct p4_context contexts[SD_BURST];");
     out.line("/* Of packets that go on at the host. */");
     out.line("struct sd_saved left[SD_BURST];");
-    if fast_path::may_punt(cx.program) || !cx.has_small_stages {
+    if cx.facts.may_punt || !cx.has_small_stages {
         out.line("struct p4_state states[SD_BURST];");
     }
     out.close(";");
     out.blank();
-}
-
-/// What a packet keeps: its name in the context, where it is otherwise, and its type.
-struct Member {
-    name: String,
-    place: String,
-    c_type: String,
-    size_bytes: u32,
-}
-
-/// The widest first, so that nothing lies between them.
-fn named(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool) -> Vec<Member> {
-    let mut unique = Unique::default();
-    for taken in ["key", "asked", "selector", "nothing"] {
-        unique.take(taken.to_string());
-    }
-    let mut member = |var: VarId, path: &str, c_type: String, size_bytes: u32| {
-        let text = format!("{}{path}", cx.storage.name(var));
-        let text = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' });
-        let name = unique.take(identifier(&text.collect::<String>()));
-        Member { name, place: format!("{}{path}", cx.storage.path(var)), c_type, size_bytes }
-    };
-    // The states of packets of a large program stay where they are while they are in a burst: in memory, all of them.
-    let is_kept =
-        |var: VarId| keeps_all || cx.has_small_stages || *cx.storage.class(var) != StorageClass::State;
-    let mut found = Vec::new();
-    for (var, leaf) in saved.values.iter().filter(|(var, _)| is_kept(*var)) {
-        let path = crate::function::parse::leaf_path(cx, &cx.program.variables[*var].ty, leaf);
-        found.push(member(*var, &path, cx.types.c_type(&leaf.ty), size_bytes(&leaf.ty)));
-    }
-    for origin in saved.origins.iter().filter(|origin| is_kept(origin.var)) {
-        let path = origin_path(cx, origin);
-        found.push(member(origin.var, &format!("{path}.sd_at"), "uint32_t".to_string(), 4));
-    }
-    found.sort_by_key(|member| std::cmp::Reverse(member.size_bytes));
-    found
-}
-
-/// From the variable to the header.
-fn origin_path(cx: &Cx<'_>, origin: &Origin) -> String {
-    let leaf = Leaf { path: origin.path.clone(), ty: Type::Struct(origin.header) };
-    crate::function::parse::leaf_path(cx, &cx.program.variables[origin.var].ty, &leaf)
-}
-
-pub(crate) fn members(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool, out: &mut Code) {
-    for member in named(cx, saved, keeps_all) {
-        out.line(format!("{} {};", member.c_type, member.name));
-    }
-}
-
-pub(crate) fn store(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bool, out: &mut Code) {
-    for member in named(cx, saved, keeps_all) {
-        out.line(format!("{context}.{} = {};", member.name, member.place));
-    }
-}
-
-fn save_worker(cx: &Cx<'_>, out: &mut Code) {
-    if saves_worker_state(cx) {
-        out.line("sd_save(w, &c->kept);");
-    }
-    if fast_path::has_loops(cx) {
-        out.line("c->steps_left = w->steps_left;");
-    }
-}
-
-pub(crate) fn load(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bool, out: &mut Code) {
-    for member in named(cx, saved, keeps_all) {
-        out.line(format!("{} = {context}.{};", member.place, member.name));
-    }
-    let reloaded =
-        saved.origins.iter().filter(|origin| (keeps_all || cx.has_small_stages) && !origin.fields.is_empty());
-    for origin in reloaded {
-        let header = format!("{}{}", cx.storage.path(origin.var), origin_path(cx, origin));
-        out.open(format!("if ({header}.sd_at)"));
-        out.line(format!("const uint8_t *at = p->data + {header}.sd_at - 1;"));
-        for (path, value) in crate::function::parse::loads(cx, origin.header, &origin.fields) {
-            out.line(format!("{header}.{path} = {value};"));
-        }
-        if cx.in_packet_fields.may_be_zeroed(origin.header) {
-            out.close(" else {");
-            out.indent();
-            for (path, _) in crate::function::parse::loads(cx, origin.header, &origin.fields) {
-                out.line(format!("{header}.{path} = 0;"));
-            }
-        }
-        out.close("");
-    }
-}
-
-/// Before a packet waits at a point. Packets of large programs go on at once where the table is near.
-pub(crate) fn save_at_point(cx: &Cx<'_>, plan: &BurstPlan, point: usize, out: &mut Code) {
-    let suspended = &plan.points[point];
-    store(cx, &suspended.saved, &format!("c->at_{point}"), false, out);
-    if !cx.has_small_stages {
-        out.open("if (here == SD_LOOKUP_INLINE)");
-        for id in counted(plan, point) {
-            out.line(format!("w->table_counts[{}].n_lookups++;", index(id)));
-        }
-        let name = segment_name(cx, suspended.block, Some(point));
-        out.line(format!("return {name}(w, p, s, c);"));
-        out.close("");
-    }
-    save_worker(cx, out);
-}
-
-/// The tables that each packet that waits at a point looks up.
-fn counted(plan: &BurstPlan, point: usize) -> impl Iterator<Item = TableId> + '_ {
-    let table = plan.points[point].table;
-    let certain = plan.prefetched.iter().filter(move |member| member.leader == table && member.is_certain);
-    std::iter::once(table).chain(certain.map(|member| member.table))
-}
-
-/// The tables that each packet looks up whose ingress begins.
-pub(crate) fn first_tables<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = TableId> + 'c {
-    let ingress = cx.program.block(BlockRole::Ingress);
-    let plan = cx.plan.filter(|_| cx.offload.is_none());
-    let first = plan.zip(ingress).and_then(|(plan, ingress)| {
-        let graph = &cx.program.blocks[ingress].graph;
-        let is_first = |point: &SuspensionPoint| point.block == ingress && point.node == graph.entry;
-        Some((plan, plan.points.iter().position(is_first)?))
-    });
-    first.into_iter().flat_map(|(plan, point)| counted(plan, point)).filter(|id| is_applied_once(cx, *id))
-}
-
-/// At one place, to which a packet comes back only when its block begins again.
-fn is_applied_once(cx: &Cx<'_>, id: TableId) -> bool {
-    let graphs = cx.program.graphs().flat_map(|graph| graph.nodes.iter().map(move |(node, _)| (graph, node)));
-    let sites: Vec<_> = graphs.filter(|(graph, node)| applies(graph, *node, id)).collect();
-    matches!(sites[..], [(graph, node)] if !crate::suspend::prefetch_groups::is_in_loop(graph, node))
-}
-
-fn applies(graph: &Graph, node: NodeId, id: TableId) -> bool {
-    matches!(&graph.node(node).terminator.kind, TerminatorKind::Apply { table, .. } if *table == id)
-}
-
-/// Whether requests or buffers of the worker may matter after a wait.
-fn saves_worker_state(cx: &Cx<'_>) -> bool {
-    fast_path::may_punt(cx.program) || fast_path::uses_buffers(cx.program)
 }
 
 /// The functions of a block's segments.
@@ -235,21 +94,21 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
     let name = cx.block_name(block);
     if !cx.has_small_stages {
         for point in from.iter().flatten() {
-            out.line(format!("{};", segment_head(cx, &segment_name(cx, block, Some(*point)))));
+            out.line(format!("{};", segment_head(cx, &cx.segment_name(block, Some(*point)))));
         }
         out.blank();
     }
     for start in from {
         let (what, head) = match start {
-            None => (format!("{name} up to where packets wait"), segment_name(cx, block, None)),
+            None => (format!("{name} up to where packets wait"), cx.segment_name(block, None)),
             Some(i) => {
                 let table = &cx.program.tables[plan.points[i].table].name;
-                (format!("{name} after the wait for {}", comment(table)), segment_name(cx, block, Some(i)))
+                (format!("{name} after the wait for {}", comment(table)), cx.segment_name(block, Some(i)))
             }
         };
         out.own(format!("/* {what} */"));
         out.function(segment_head(cx, &head));
-        program::variables_of_block(cx, block, out);
+        variables_of_block(cx, block, out);
         if let Some(i) = start {
             load(cx, &plan.points[i].saved, &format!("c->at_{i}"), false, out);
         }
@@ -272,13 +131,6 @@ fn segment_head(cx: &Cx<'_>, name: &str) -> String {
     )
 }
 
-fn segment_name(cx: &Cx<'_>, block: BlockId, from: Option<usize>) -> String {
-    match from {
-        None => format!("{}__start", cx.block_name(block)),
-        Some(i) => format!("{}__after_{i}", cx.block_name(block)),
-    }
-}
-
 fn has_points(plan: &BurstPlan, block: BlockId) -> bool {
     plan.points.iter().any(|point| point.block == block)
 }
@@ -293,7 +145,7 @@ fn run_from(cx: &Cx<'_>, plan: &BurstPlan, role: BlockRole, from: Option<usize>,
         out.line(format!("end = {}(w, p, s);", cx.block_name(block)));
         return;
     }
-    out.line(format!("end = {}(w, p, s, c);", segment_name(cx, block, from)));
+    out.line(format!("end = {}(w, p, s, c);", cx.segment_name(block, from)));
     out.line("if (end >= SD_END_SUSPENDED)");
     out.line("    return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);");
 }
@@ -301,7 +153,7 @@ fn run_from(cx: &Cx<'_>, plan: &BurstPlan, role: BlockRole, from: Option<usize>,
 /// A packet goes on at the host with its state.
 fn punt(cx: &Cx<'_>, out: &mut Code) {
     out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
-    if fast_path::may_punt(cx.program) && cx.has_small_stages {
+    if cx.facts.may_punt && cx.has_small_stages {
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4_state copy = state;");
         out.line("return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
@@ -313,13 +165,13 @@ fn punt(cx: &Cx<'_>, out: &mut Code) {
 
 /// Packets that go a way of their own, from its beginning to its end.
 fn exceptions(cx: &Cx<'_>, out: &mut Code) {
-    if !cx.common_case.has_exceptions {
+    if !cx.facts.common_case.has_exceptions {
         return;
     }
     out.open("for (; SD_UNLIKELY(odd); odd &= odd - 1)");
     out.line("const uint32_t i = (uint32_t)__builtin_ctzll(odd);");
     out.open("if (p4_exception(w, &burst[i]) == SD_NEXT_PUNT)");
-    out.line(match fast_path::may_punt(cx.program) {
+    out.line(match cx.facts.may_punt {
         true => "sd_punt(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
         false => "sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);",
     });
@@ -370,15 +222,6 @@ fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.line("(void)c;");
 }
 
-fn restore_worker(cx: &Cx<'_>, out: &mut Code) {
-    if saves_worker_state(cx) {
-        out.line("sd_restore(w, &c->kept);");
-    }
-    if fast_path::has_loops(cx) {
-        out.line("w->steps_left = c->steps_left;");
-    }
-}
-
 /// The stages, and `p4_process_bursts`.
 pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
@@ -424,7 +267,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
 
 fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     let (states, state_bytes) =
-        if fast_path::may_punt(cx.program) { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
+        if cx.facts.may_punt { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
     out.own("/* Bursts of packets, each stage for all that have come to it. */");
     out.function(
         "static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
@@ -435,7 +278,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.line(format!("if (sd_burst_hand_over(w, packets, n, b->left, {states}, {state_bytes}, &n_done))"));
     out.line("    return n_done;");
     out.close("");
-    if fast_path::has_loops(cx) {
+    if cx.facts.has_loops {
         out.line("const uint32_t steps = w->steps_left;");
     }
     out.open("while (n_done < n)");
@@ -447,24 +290,24 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     // Where packets come to one point only from their arrival, most of them do: the others are taken out.
     let from_arrival = next_points(cx, plan, 0);
     let certain = from_arrival.first().copied().filter(|_| from_arrival.len() == 1);
-    for number in 0..n_points(plan) {
+    for number in 0..plan.n_points() {
         let first = if certain == Some(number) { "UINT64_MAX >> (SD_BURST - n_burst)" } else { "0" };
         out.line(format!("uint64_t {} = {first};", set_name(plan, number)));
     }
-    if cx.common_case.has_exceptions {
+    if cx.facts.common_case.has_exceptions {
         out.line("uint64_t odd = 0;");
     }
-    if saves_worker_state(cx) {
+    if cx.facts.saves_worker_state() {
         out.line("w->kept.length = 0;");
     }
     out.open("for (uint32_t i = 0; i < n_burst; i++)");
     out.line("if (i + SD_PREFETCH_PACKETS < n_burst)");
     out.line("    __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);");
-    if fast_path::has_loops(cx) {
+    if cx.facts.has_loops {
         out.line("w->steps_left = steps;");
     }
     out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
-    if cx.common_case.has_exceptions {
+    if cx.facts.common_case.has_exceptions {
         out.line("odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;");
     }
     match certain {
@@ -482,7 +325,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
         if plan.queue.is_some() && is_egress(number) && (number == 0 || !is_egress(number - 1)) {
             stage(cx, plan, plan.points.len(), out);
         }
-        for id in counted(plan, number) {
+        for id in plan.counted(number) {
             let lookups = format!("w->table_counts[{}].n_lookups", index(id));
             out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
         }
@@ -509,11 +352,6 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.blank();
 }
 
-/// Where packets wait: points, and the queue.
-pub(crate) fn n_points(plan: &BurstPlan) -> usize {
-    plan.points.len() + usize::from(plan.queue.is_some())
-}
-
 /// The packets that wait at a point.
 fn set_name(plan: &BurstPlan, number: usize) -> String {
     if number == plan.points.len() { "at_queue".to_string() } else { format!("at_{number}") }
@@ -537,12 +375,12 @@ fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
         ));
     }
     out.close("");
-    if !all.iter().any(|(id, _, _)| has_separate_entries(cx, *id)) {
+    if !all.iter().any(|(id, _, _)| !cx.facts.tables[index(*id)].entries_are_inline) {
         return;
     }
     out.open(&head);
     out.line(context);
-    for (id, asked, key) in all.iter().filter(|(id, _, _)| has_separate_entries(cx, *id)) {
+    for (id, asked, key) in all.iter().filter(|(id, _, _)| !cx.facts.tables[index(*id)].entries_are_inline) {
         let n = index(*id);
         out.line(format!(
             "sd_table_prefetch_record(w, {n}, &p4_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
@@ -550,16 +388,6 @@ fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
         ));
     }
     out.close("");
-}
-
-/// Whether what leads to an entry is not the entry (`sd_table_can_be_inline`).
-fn has_separate_entries(cx: &Cx<'_>, id: TableId) -> bool {
-    let table = &cx.program.tables[id];
-    table.has_idle_timeout
-        || table.direct_counter.is_some()
-        || table.direct_meter.is_some()
-        || table.implementation.is_some()
-        || table.keys.iter().any(|key| key.match_kind == MatchKind::Lpm)
 }
 
 /// Where packets may wait next (see `Plan::ways`). Those of large programs pass points whose tables are near.
@@ -591,9 +419,4 @@ fn sort_by_next(cx: &Cx<'_>, plan: &BurstPlan, from: usize, out: &mut Code) {
         out.line(format!("{} |= (uint64_t)(next == SD_NEXT_SUSPENDED + {to}) << i;", set_name(plan, to)));
     }
     out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
-}
-
-/// For the descriptor.
-pub(crate) fn bytes(cx: &Cx<'_>) -> &'static str {
-    if cx.plan.is_some() { "sizeof(struct p4_burst)" } else { "0" }
 }

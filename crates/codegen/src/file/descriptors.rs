@@ -2,20 +2,23 @@
 //!
 //! The text is initialisers of the structs of `rt/sd_abi.h`, in the order of their members.
 
+use crate::facts::keys::matched;
 use crate::facts::storage::Owner;
-use crate::file::fast_path::{self, field, first_block};
 use crate::file::offload;
 use crate::file::trace;
+use crate::function::access::Part;
 use crate::function::cx::Cx;
-use crate::function::externs::{HostArg, cell_leaves, packed};
+use crate::function::externs::cell_leaves;
 use crate::function::func::Func;
-use crate::function::tables::{self, is_biased, key_layout, kind_name, matched};
-use crate::suspend::plan::is_direct;
-use crate::text::code::{Code, escape};
-use crate::text::types::size_bytes;
+use crate::function::host_call::HostArg;
+use crate::function::metadata::{field, first_block};
+use crate::function::tables::{self, is_biased, key_layout, kind_name};
+use crate::text::arrays::{Array, array, string, value_type};
+use crate::text::code::Code;
+use crate::text::types::{packed, size_bytes};
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
-use ir::{Constant, MatchKind, Program, Type};
+use ir::{Constant, Program, Type};
 
 /// All of it, and the symbol that the host looks for.
 pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
@@ -27,10 +30,10 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     let metadata = metadata(cx, out);
     offload::types(cx, out);
     let accept = cx.program.shared_variable(ParamRole::Accept).map_or("{0, 0, 0, 0}".to_string(), |var| {
-        value_type(&format!("offsetof(struct p4_state, {})", cx.storage.name(var)), &Type::Bool)
+        value_type(&format!("offsetof(struct p4_state, {})", cx.facts.storage.name(var)), &Type::Bool)
     });
     out.blank();
-    fast_path::run_block(cx, out);
+    crate::file::run_block::run_block(cx, out);
     if cx.options.trace {
         trace::write(cx, out);
     }
@@ -62,7 +65,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     line("program_name", &string(&cx.options.program_name));
     line("state_bytes", "sizeof(struct p4_state)");
     line("state_align", "_Alignof(struct p4_state)");
-    line("burst_bytes", crate::file::burst::bytes(cx));
+    line("burst_bytes", if cx.plan.is_some() { "sizeof(struct p4_burst)" } else { "0" });
     for (name, array) in &arrays {
         line(&format!("n_{name}"), &array.n.to_string());
         line(name, &array.to_string());
@@ -124,11 +127,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
         let meter =
             object(table.direct_meter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_PACKETS"));
         let profile = table.implementation.map_or("UINT32_MAX".to_string(), |id| index(id).to_string());
-        let has_wildcards = table.entries.iter().any(|entry| {
-            keys.iter()
-                .zip(&entry.matches)
-                .any(|((_, key), m)| key.match_kind == MatchKind::Exact && m.is_none())
-        });
+        let kind = &cx.facts.tables[n];
         let size = table.size.filter(|s| *s > 0).unwrap_or(cx.options.table_size);
         tables.push(format!(
             "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}, {}, {}}}",
@@ -137,26 +136,12 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             table.actions.len(),
             u32::from(table.direct_counter.is_some()),
             u32::from(table.direct_meter.is_some()),
-            u32::from(has_wildcards),
-            engine(&keys, has_wildcards),
+            u32::from(kind.has_wildcards),
+            kind.structure.c_name(),
             u32::from(table.has_idle_timeout),
         ));
     }
     array("struct sd_table_type", "p4_tables", &tables, out)
-}
-
-/// How the runtime finds entries, as `sd_table_choose_structure` does.
-fn engine(keys: &[(usize, &ir::Key)], has_wildcards: bool) -> &'static str {
-    let count = |kind| keys.iter().filter(|(_, key)| key.match_kind == kind).count();
-    let (n_exact, n_lpm) = (count(MatchKind::Exact), count(MatchKind::Lpm));
-    match (n_exact, n_lpm) {
-        _ if keys.is_empty() => "SD_STRUCTURE_NONE",
-        _ if n_exact + n_lpm < keys.len() || has_wildcards => "SD_STRUCTURE_TERNARY",
-        (_, 0) if is_direct(keys) => "SD_STRUCTURE_DIRECT",
-        (_, 0) => "SD_STRUCTURE_EXACT",
-        (_, 1) => "SD_STRUCTURE_LPM",
-        _ => "SD_STRUCTURE_TERNARY",
-    }
 }
 
 /// Extern objects.
@@ -258,7 +243,7 @@ fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
             let mut func = Func::new(cx, Owner::Block(first));
             let access = func.place(place);
             // Parts of values are left out.
-            if access.guard.is_some() || access.part != crate::function::place::Part::Whole {
+            if access.guard.is_some() || access.part != Part::Whole {
                 continue;
             }
             let member = access.lvalue.trim_start_matches("s->").to_string();
@@ -314,7 +299,7 @@ fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
     let mut metadata = Vec::new();
     for role in [ParamRole::Metadata, ParamRole::StandardMetadata, ParamRole::OutputMetadata] {
         if let Some(var) = program.shared_variable(role) {
-            let name = cx.storage.name(var);
+            let name = cx.facts.storage.name(var);
             metadata.push(format!(
                 "{{offsetof(struct p4_state, {name}), sizeof(((struct p4_state *)0)->{name})}}"
             ));
@@ -328,16 +313,6 @@ fn field_role_number(role: FieldRole) -> u32 {
     role as u32
 }
 
-/// `{offset, size, width, is_varbit}`
-pub(crate) fn value_type(offset: &str, ty: &Type) -> String {
-    let is_varbit = u32::from(matches!(ty, Type::Varbit(_)));
-    format!("{{{offset}, {}, {}, {is_varbit}}}", size_bytes(ty).max(1), ty.width_bits().unwrap_or(0))
-}
-
-pub(crate) fn string(text: &str) -> String {
-    format!("\"{}\"", escape(text))
-}
-
 fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
     if leaves.is_empty() {
         return "NULL".to_string();
@@ -347,31 +322,6 @@ fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
         offsets.iter().zip(leaves).map(|(at, ty)| value_type(&at.to_string(), ty)).collect();
     out.line(format!("static const struct sd_value_type {name}[] = {{{}}};", all.join(", ")));
     name.to_string()
-}
-
-/// An array in C, which may be empty.
-pub(crate) struct Array {
-    name: String,
-    pub(crate) n: usize,
-}
-
-impl std::fmt::Display for Array {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.n == 0 { "NULL" } else { &self.name })
-    }
-}
-
-pub(crate) fn array(c_type: &str, name: &str, items: &[String], out: &mut Code) -> Array {
-    let array = Array { name: name.to_string(), n: items.len() };
-    if items.is_empty() {
-        return array;
-    }
-    out.line(format!("static const {c_type} {name}[] = {{"));
-    for item in items {
-        out.line(format!("    {item},"));
-    }
-    out.line("};");
-    array
 }
 
 fn unit_of(program: &Program, object: &ir::Object, default: &'static str) -> &'static str {

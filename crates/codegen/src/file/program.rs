@@ -1,27 +1,24 @@
 //! The whole file: types, functions block by block, and what other modules add.
 
-use crate::facts::in_packet_fields::header_of;
-use crate::facts::storage::{Owner, StorageClass, is_called};
+use crate::facts::deparser::emits_whole_bytes;
+use crate::facts::headers::header_of;
+use crate::facts::storage::{Owner, StorageClass};
 use crate::file::burst;
 use crate::file::descriptors;
 use crate::file::fast_path;
 use crate::file::offload;
+use crate::file::variables::{own_variables, variables_of_block};
 use crate::function::cx::Cx;
 use crate::function::emit;
 use crate::function::externs::{cell_leaves, packed_member};
 use crate::function::func::Func;
-use crate::function::graph;
 use crate::function::parse;
 use crate::function::tables;
 use crate::text::code::{Code, comment};
-use crate::text::types::repr;
 use arch::BlockRole;
 use diagnostics::SourceMap;
 use ir::lookup::{get, index};
-use ir::{
-    BlockId, ProcedureId, ProcedureKind, Program, StmtKind, StructId, StructKind, TableId, TerminatorKind,
-    Type,
-};
+use ir::{BlockId, ProcedureId, ProcedureKind, StmtKind, StructId, StructKind, TerminatorKind, Type};
 
 pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     let mut functions = Code::new();
@@ -55,8 +52,8 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     let mut types = Code::new();
     cx.types.declare(
         program,
-        &|id, field| cx.in_packet_fields.stays_in_packet(id, field),
-        &|id| cx.in_packet_fields.has_origin(id),
+        &|id, field| cx.facts.in_packet_fields.stays_in_packet(id, field),
+        &|id| cx.facts.in_packet_fields.has_origin(id),
         &wanted,
         &mut types,
     );
@@ -66,8 +63,8 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     let mut types = Code::new();
     cx.types.declare(
         program,
-        &|id, field| cx.in_packet_fields.stays_in_packet(id, field),
-        &|id| cx.in_packet_fields.has_origin(id),
+        &|id, field| cx.facts.in_packet_fields.stays_in_packet(id, field),
+        &|id| cx.facts.in_packet_fields.has_origin(id),
         &wanted,
         &mut types,
     );
@@ -89,19 +86,23 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
     out.own("/* What the program remembers of a packet from block to block. */");
     out.open("struct p4_state");
-    for var in cx.storage.with(|class| *class == StorageClass::State) {
-        out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.storage.name(var)));
+    for var in cx.facts.storage.with(|class| *class == StorageClass::State) {
+        out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.facts.storage.name(var)));
     }
     out.close(";");
     out.blank();
     for (id, block) in program.blocks.iter() {
-        if !cx.storage.has_locals(id) {
+        if !cx.facts.storage.has_locals(id) {
             continue;
         }
         out.line(format!("/* Variables of {} that its actions see, too. */", comment(&block.name)));
         out.open(format!("struct {}__locals", cx.block_name(id)));
-        for var in cx.storage.with(|class| *class == StorageClass::Locals(id)) {
-            out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.storage.name(var)));
+        for var in cx.facts.storage.with(|class| *class == StorageClass::Locals(id)) {
+            out.line(format!(
+                "{} {};",
+                cx.types.c_type(&program.variables[var].ty),
+                cx.facts.storage.name(var)
+            ));
         }
         out.close(";");
         out.blank();
@@ -182,7 +183,7 @@ fn header_functions(cx: &Cx<'_>, out: &mut Code) {
     for id in extracted {
         parse::extract_functions(cx, id, out);
     }
-    let whole_bytes = emit::emits_whole_bytes(program);
+    let whole_bytes = emits_whole_bytes(program);
     for id in emitted {
         emit::emit_functions(cx, id, whole_bytes, out);
     }
@@ -206,24 +207,18 @@ fn procedure_kind(kind: ProcedureKind) -> &'static str {
 }
 
 fn place_of(sources: &SourceMap, span: diagnostics::Span) -> String {
-    graph::at(sources, span).map(|at| format!(" ({})", comment(&at))).unwrap_or_default()
+    at(sources, span).map(|at| format!(" ({})", comment(&at))).unwrap_or_default()
 }
 
 /// A block: declarations of its procedures, the procedures, its tables, and itself.
 fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     let program = cx.program;
-    let reachable = program.reachable_procedures();
-    let procedures: Vec<ProcedureId> = program
-        .procedures
-        .iter()
-        .filter(|(p, procedure)| procedure.block == id && reachable[index(*p)])
-        .map(|(p, _)| p)
-        .collect();
-    let used = used_tables(program, id);
+    let procedures = cx.facts.calls.procedures_of(program, id);
+    let used = cx.facts.calls.tables_of(program, id);
     // Callees first where that is possible; all are declared because it is not always.
     let mut is_declared = false;
     for procedure in &procedures {
-        if is_called(program, *procedure) {
+        if cx.facts.calls.is_called(*procedure) {
             out.own(format!("{};", procedure_head(cx, *procedure)));
             is_declared = true;
         }
@@ -232,7 +227,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
         let result = if cx.table_ends(*table).is_plain() { "void" } else { "uint32_t" };
         let name = cx.table_name(*table);
         // Only code of procedures comes before it.
-        if applied_in_procedure(program, *table) {
+        if cx.facts.calls.is_applied_in_procedure(*table) {
             out.own(format!(
                 "{} {result} {name}__run({}, const struct sd_found *found);",
                 cx.linkage(),
@@ -273,14 +268,6 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     offload::functions(cx, id, out);
 }
 
-/// The variables of a block, with zeros.
-pub(crate) fn variables_of_block(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
-    if cx.storage.has_locals(id) {
-        out.line(format!("struct {}__locals locals = {{}}, *l = &locals;", cx.block_name(id)));
-    }
-    own_variables(cx, Owner::Block(id), out);
-}
-
 fn role_name(role: BlockRole) -> &'static str {
     match role {
         BlockRole::Parser => "parser",
@@ -288,16 +275,6 @@ fn role_name(role: BlockRole) -> &'static str {
             "control"
         }
         BlockRole::Deparser => "deparser",
-    }
-}
-
-/// The variables that one function has.
-fn own_variables(cx: &Cx<'_>, owner: Owner, out: &mut Code) {
-    for var in cx.storage.with(|class| *class == StorageClass::Function(owner)) {
-        let ty = &cx.program.variables[var].ty;
-        let (c, name) = (cx.types.c_type(ty), cx.storage.name(var));
-        let zero = if matches!(repr(ty), Some(crate::text::types::Repr::Int(_))) { "0" } else { "{}" };
-        out.line(format!("{c} {name} = {zero};"));
     }
 }
 
@@ -312,26 +289,8 @@ fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, out: &mut Code) {
     out.append(func.code);
 }
 
-/// The tables of a block that something applies; actions of others may have no code.
-fn used_tables(program: &Program, block: BlockId) -> Vec<TableId> {
-    let reachable = program.reachable_procedures();
-    let procedures = program.procedures.iter().filter(|(id, _)| reachable[index(*id)]);
-    let graphs = program.blocks.iter().map(|(_, b)| &b.graph).chain(procedures.map(|(_, p)| &p.graph));
-    let applied: Vec<TableId> = graphs
-        .flat_map(|graph| graph.nodes.iter())
-        .filter_map(|(_, node)| match &node.terminator.kind {
-            TerminatorKind::Apply { table, .. } => Some(*table),
-            _ => None,
-        })
-        .collect();
-    let of_block = program.tables.iter().filter(|(_, table)| table.block == block).map(|(id, _)| id);
-    of_block.filter(|id| applied.contains(id)).collect()
-}
-
-fn applied_in_procedure(program: &Program, table: TableId) -> bool {
-    program
-        .procedures
-        .iter()
-        .flat_map(|(_, p)| p.graph.nodes.iter())
-        .any(|(_, node)| matches!(node.terminator.kind, TerminatorKind::Apply { table: t, .. } if t == table))
+/// The place of a span in the source, for comments.
+fn at(sources: &diagnostics::SourceMap, span: diagnostics::Span) -> Option<String> {
+    let at = sources.locate(span)?;
+    Some(format!("{}:{}", at.file, at.line))
 }

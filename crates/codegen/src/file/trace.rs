@@ -1,53 +1,32 @@
 //! What a host has to know to follow code that tells every step: `sd_trace` of `rt/worker/sd_trace.h`.
 
-use crate::facts::storage::{Owner, StorageClass, graphs};
-use crate::file::descriptors::{array, value_type};
+use crate::facts::storage::StorageClass;
 use crate::function::cx::Cx;
-use crate::function::parse::leaf_path;
+use crate::text::arrays::{array, value_type};
 use crate::text::code::Code;
 use ir::layout::leaves;
 use ir::lookup::index;
-use ir::{Graph, NodeId};
-
-/// A node, its statements and its terminator.
-fn n_points(node: &ir::Node) -> u32 {
-    2 + node.stmts.len() as u32
-}
-
-/// The number of a node's first point.
-pub(crate) fn point(cx: &Cx<'_>, owner: Owner, node: NodeId) -> u32 {
-    let of_graph = |graph: &Graph| graph.nodes.iter().map(|(_, node)| n_points(node)).sum::<u32>();
-    let mut n = 0;
-    for (of, graph) in graphs(cx.program) {
-        if of == owner {
-            let before = graph.nodes.iter().take_while(|(id, _)| *id != node);
-            return n + before.map(|(_, node)| n_points(node)).sum::<u32>();
-        }
-        n += of_graph(graph);
-    }
-    n
-}
 
 /// Where variables lie.
 pub(crate) fn write(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
     let mut slots = Vec::new();
     for (id, variable) in program.variables.iter() {
-        let (block, of) = match cx.storage.class(id) {
+        let (block, of) = match cx.facts.storage.class(id) {
             StorageClass::State => ("SD_TRACE_IN_STATE".to_string(), "struct p4_state".to_string()),
             StorageClass::Locals(block) => {
                 (index(*block).to_string(), format!("struct {}__locals", cx.block_name(*block)))
             }
             StorageClass::Function(_) | StorageClass::Param(_) => continue,
         };
-        let name = cx.storage.name(id);
+        let name = cx.facts.storage.name(id);
         for leaf in leaves(program, &variable.ty) {
-            let member = format!("{name}{}", leaf_path(cx, &variable.ty, &leaf));
+            let member = format!("{name}{}", cx.leaf_path(&variable.ty, &leaf));
             slots
                 .push(format!("{{{block}, {}}}", value_type(&format!("offsetof({of}, {member})"), &leaf.ty)));
         }
     }
-    let locals = program.blocks.iter().map(|(id, _)| match cx.storage.has_locals(id) {
+    let locals = program.blocks.iter().map(|(id, _)| match cx.facts.storage.has_locals(id) {
         true => format!("sizeof(struct {}__locals)", cx.block_name(id)),
         false => "0".to_string(),
     });
@@ -55,8 +34,7 @@ pub(crate) fn write(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* Where the variables lie, for who follows every step. */");
     let slots = array("struct sd_trace_slot", "p4_trace_slots", &slots, out);
     let locals = array("uint32_t", "p4_trace_locals", &locals, out);
-    let n_points: u32 =
-        program.graphs().flat_map(|graph| graph.nodes.iter()).map(|(_, node)| n_points(node)).sum();
+    let n_points = cx.facts.trace_points.n_points;
     out.own("__attribute__((visibility(\"default\"))) extern const struct sd_trace_type sd_trace;");
     out.line("const struct sd_trace_type sd_trace = {");
     out.line(format!("    {n_points}, {}, {slots}, {}, 0, {locals},", slots.n, locals.n));

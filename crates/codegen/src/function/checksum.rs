@@ -1,9 +1,9 @@
 //! Checksums over fields.
 
-use crate::function::expr::{Class, Scalar, constant, mask_text, width_of};
 use crate::function::func::Func;
-use crate::function::graph::strip;
-use crate::text::types::{Repr, repr};
+use crate::function::scalar::{Class, Scalar, constant, mask_text};
+use crate::text::code::strip;
+use crate::text::types::{Repr, repr, width_of};
 use arch::FieldRole;
 use ir::Arg;
 

@@ -1,35 +1,20 @@
-//! What all parts of the generator know of a program.
+//! The context that all writers of C share: the program, what is known of it, and the names that C uses.
 
-use crate::Options;
-use crate::facts::common_case::CommonCase;
-use crate::facts::in_packet_fields::InPacketFields;
-use crate::facts::storage::{Owner, Storage};
-use crate::file::offload::OffloadPlan;
+use crate::facts::Facts;
+use crate::facts::ends::{Ends, table_ends};
+use crate::facts::storage::Owner;
+use crate::function::host_call::HostCall;
+use crate::suspend::offload::OffloadPlan;
 use crate::suspend::plan::BurstPlan;
-use crate::text::names::{Unique, path};
+use crate::text::names::Names;
+use crate::text::options::Options;
 use crate::text::types::Types;
-use arch::ExternOp;
-use ir::lookup::{get, index};
-use ir::{BlockId, Graph, ProcedureId, Program, StmtKind, TableId, TerminatorKind};
+use ir::layout::Leaf;
+use ir::lookup::index;
+use ir::{BlockId, ProcedureId, Program, Step, TableId, Type};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// How the code of a procedure may end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) exits: bool,
-    /// The packet goes no further.
-    pub(crate) stops: bool,
-}
-
-impl Ends {
-    pub(crate) fn is_plain(self) -> bool {
-        !self.exits && !self.stops
-    }
-}
-
-/// Statements and nodes of programs whose functions are all inlined, and whose usual packets have a way of their own.
-pub(crate) const SMALL_WEIGHT_MAX: usize = 250;
 /// Where packets may wait more often, each table says for itself how far it is.
 const SMALL_POINTS_MAX: usize = 4;
 
@@ -40,20 +25,14 @@ pub(crate) struct Cx<'p> {
     pub(crate) plan: Option<&'p BurstPlan>,
     /// Where they wait for other cores.
     pub(crate) offload: Option<&'p OffloadPlan>,
+    pub(crate) facts: &'p Facts,
     pub(crate) types: Types,
-    pub(crate) storage: Storage,
-    pub(crate) in_packet_fields: InPacketFields,
-    pub(crate) is_small: bool,
+    names: Names,
     /// States of packets stay in registers from one wait to the next; otherwise they stay in memory, and each table says
     /// how far it is.
     pub(crate) has_small_stages: bool,
-    pub(crate) common_case: CommonCase,
-    ends: Vec<Ends>,
-    blocks: Vec<String>,
-    procedures: Vec<String>,
-    tables: Vec<String>,
     /// Calls whose values the host sees, in the order in which they were found.
-    pub(crate) calls: RefCell<Vec<crate::function::externs::HostCall>>,
+    pub(crate) calls: RefCell<Vec<HostCall>>,
     /// Of asynchronous blocks that are cut at their calls: the call, by the number of the block.
     pub(crate) batched: RefCell<BTreeMap<usize, usize>>,
 }
@@ -62,75 +41,20 @@ impl<'p> Cx<'p> {
     pub(crate) fn new(
         program: &'p Program,
         options: &'p Options,
+        facts: &'p Facts,
         plan: Option<&'p BurstPlan>,
         offload: Option<&'p OffloadPlan>,
     ) -> Cx<'p> {
-        let mut unique = Unique::default();
-        for taken in [
-            "p4_state",
-            "p4_process",
-            "p4_run_block",
-            "p4_create",
-            "p4_arrive",
-            "p4_packet",
-            "p4_fill",
-            "p4_drop",
-            "p4_stopped",
-            "p4_deparse_in_place",
-            "p4_headers_stay",
-            "p4_store_headers",
-            "p4_enter",
-            "p4_enter_exception",
-            "p4_exception",
-            "p4_after_egress_exception",
-            "p4_after_ingress",
-            "p4_before_egress",
-            "p4_after_egress",
-            "p4_context",
-            "p4_burst",
-            "p4_process_bursts",
-            "p4_resume",
-            "p4_serve",
-            "p4_wait",
-            "p4_together",
-            "p4_rests",
-            "p4_bodies",
-            "p4_asyncs",
-            "p4_tables",
-            "p4_objects",
-            "p4_value_sets",
-            "p4_fields",
-            "p4_field_lists",
-            "p4_calls",
-            "p4_metadata",
-        ] {
-            unique.take(taken.to_string());
-        }
-        let mut name = |given: &str| unique.take(format!("p4_{}", path(given)));
-        let blocks: Vec<String> = program.blocks.iter().map(|(_, b)| name(&b.name)).collect();
-        let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
-        let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
-        let in_packet_fields = InPacketFields::new(program, options.trace);
         let has_few_points = plan.is_none_or(|plan| plan.points.len() <= SMALL_POINTS_MAX);
-        let is_small = !options.trace && crate::suspend::plan::weight(program) <= SMALL_WEIGHT_MAX;
-        let is_straight = !options.trace && offload.is_none();
-        let common_case =
-            if is_straight { CommonCase::new(program, &in_packet_fields) } else { CommonCase::default() };
         Cx {
             types: Types::new(program),
-            storage: Storage::new(program, options.trace),
-            in_packet_fields,
-            common_case,
-            is_small,
-            has_small_stages: is_small && has_few_points,
-            ends: ends(program),
-            blocks,
-            procedures,
-            tables,
+            names: Names::new(program),
             calls: RefCell::new(Vec::new()),
             batched: RefCell::new(BTreeMap::new()),
+            has_small_stages: facts.is_small && has_few_points,
             program,
             options,
+            facts,
             plan,
             offload,
         }
@@ -139,28 +63,28 @@ impl<'p> Cx<'p> {
     /// Of functions of blocks: where there is little code, all of a packet's way is one function, so that its state
     /// is in registers.
     pub(crate) fn linkage(&self) -> &'static str {
-        if self.is_small { "SD_ALWAYS_INLINE" } else { "static" }
+        if self.facts.is_small { "SD_ALWAYS_INLINE" } else { "static" }
     }
 
     pub(crate) fn block_name(&self, id: BlockId) -> &str {
-        &self.blocks[index(id)]
+        self.names.block(id)
     }
 
     pub(crate) fn procedure_name(&self, id: ProcedureId) -> &str {
-        &self.procedures[index(id)]
+        self.names.procedure(id)
     }
 
     pub(crate) fn table_name(&self, id: TableId) -> &str {
-        &self.tables[index(id)]
+        self.names.table(id)
     }
 
     pub(crate) fn ends(&self, id: ProcedureId) -> Ends {
-        self.ends[index(id)]
+        self.facts.ends[index(id)]
     }
 
     /// Of the actions of a table.
     pub(crate) fn table_ends(&self, id: TableId) -> Ends {
-        table_ends(self.program, &self.ends, id)
+        table_ends(self.program, &self.facts.ends, id)
     }
 
     pub(crate) fn block_of(&self, owner: Owner) -> BlockId {
@@ -172,13 +96,13 @@ impl<'p> Cx<'p> {
 
     /// What every function of a block takes, as arguments.
     pub(crate) fn arguments(&self, block: BlockId) -> &'static str {
-        if self.storage.has_locals(block) { "w, p, s, l" } else { "w, p, s" }
+        if self.facts.storage.has_locals(block) { "w, p, s, l" } else { "w, p, s" }
     }
 
     /// The same as parameters.
     pub(crate) fn parameters(&self, block: BlockId) -> String {
         let all = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
-        if self.storage.has_locals(block) {
+        if self.facts.storage.has_locals(block) {
             format!("{all}, struct {}__locals *l", self.block_name(block))
         } else {
             all.to_string()
@@ -187,58 +111,37 @@ impl<'p> Cx<'p> {
 
     /// What a trace point tells of the variables of a block.
     pub(crate) fn locals(&self, block: BlockId) -> &'static str {
-        if self.storage.has_locals(block) { "l" } else { "NULL" }
+        if self.facts.storage.has_locals(block) { "l" } else { "NULL" }
     }
-}
 
-fn table_ends(program: &Program, ends: &[Ends], id: TableId) -> Ends {
-    let actions = get(&program.tables, id).map(|t| t.actions.as_slice()).unwrap_or_default();
-    actions.iter().fold(Ends::default(), |all, action| {
-        let one = ends[index(action.procedure)];
-        Ends { exits: all.exits || one.exits, stops: all.stops || one.stops }
-    })
-}
+    /// The function of a block's segment: from its beginning, or from a point on.
+    pub(crate) fn segment_name(&self, block: BlockId, from: Option<usize>) -> String {
+        match from {
+            None => format!("{}__start", self.block_name(block)),
+            Some(i) => format!("{}__after_{i}", self.block_name(block)),
+        }
+    }
 
-fn ends(program: &Program) -> Vec<Ends> {
-    let mut ends = vec![Ends::default(); program.procedures.len()];
-    loop {
-        let mut changed = false;
-        for (id, procedure) in program.procedures.iter() {
-            let found = of_graph(program, &procedure.graph, &ends);
-            if ends[index(id)] != found {
-                ends[index(id)] = found;
-                changed = true;
+    /// From a value to one of its leaves: `.ipv4.ttl`.
+    pub(crate) fn leaf_path(&self, ty: &Type, leaf: &Leaf) -> String {
+        let mut ty = ty.clone();
+        let mut text = String::new();
+        for step in &leaf.path {
+            match (step, &ty) {
+                (Step::Field(i), Type::Struct(id)) => {
+                    text.push('.');
+                    text.push_str(self.types.field_name(*id, *i));
+                }
+                (Step::Element(i), _) => text.push_str(&format!(".sd_e[{i}]")),
+                (Step::Valid, _) => text.push_str(".sd_valid"),
+                (Step::NextIndex, _) => text.push_str(".sd_next"),
+                _ => {}
+            }
+            match self.program.step_type(&ty, step) {
+                Some(inner) => ty = inner,
+                None => break,
             }
         }
-        if !changed {
-            return ends;
-        }
+        text
     }
-}
-
-fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
-    let mut found = Ends { exits: false, stops: crate::function::graph::has_loop(graph) };
-    for (_, node) in graph.nodes.iter() {
-        for stmt in &node.stmts {
-            if let StmtKind::Extern { op, .. } = &stmt.kind {
-                found.stops |= can_stop(*op);
-            }
-        }
-        match &node.terminator.kind {
-            TerminatorKind::Exit => found.exits = true,
-            // Where it exits is a successor of its own.
-            TerminatorKind::Call { procedure, .. } => found.stops |= ends[index(*procedure)].stops,
-            TerminatorKind::Apply { table, .. } => found.stops |= table_ends(program, ends, *table).stops,
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Whether a packet may end at such a call.
-pub(crate) fn can_stop(op: ExternOp) -> bool {
-    matches!(
-        op,
-        ExternOp::Assert | ExternOp::Assume | ExternOp::User | ExternOp::Rebuild | ExternOp::AsyncBegin
-    )
 }

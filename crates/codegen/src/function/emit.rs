@@ -1,50 +1,12 @@
 //! What deparsers do: each header type has a function that emits it, and one that stores its fields.
 
-use crate::facts::in_packet_fields::{header_of, width_bits};
+use crate::facts::headers::{varbit_of, width_bits};
 use crate::function::cx::Cx;
-use crate::function::expr::width_of;
 use crate::function::func::Func;
-use crate::function::parse::{leaf_path, varbit_of};
 use crate::text::code::{Code, comment};
-use crate::text::types::{Repr, repr};
+use crate::text::types::{Repr, repr, width_of};
 use ir::layout::leaves;
-use ir::{Graph, Place, Program, Step, StmtKind, StructId, TerminatorKind, Type};
-
-/// Whether everything that the program emits is whole bytes.
-pub(crate) fn emits_whole_bytes(program: &Program) -> bool {
-    let mut stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, n)| &n.stmts);
-    stmts.all(|stmt| match &stmt.kind {
-        StmtKind::Emit(place) => {
-            header_of(program, place).is_none_or(|id| width_bits(program, id).is_multiple_of(8))
-        }
-        StmtKind::Assign { .. } | StmtKind::ZeroIfInvalid(_) | StmtKind::Extern { .. } => true,
-    })
-}
-
-/// The places that a deparser emits, when that is all that it does.
-pub(crate) fn plain_emits(graph: &Graph) -> Option<Vec<&Place>> {
-    let mut places = Vec::new();
-    let mut node = graph.entry;
-    for _ in 0..=graph.nodes.len() {
-        let content = graph.node(node);
-        for stmt in &content.stmts {
-            match &stmt.kind {
-                StmtKind::Emit(place)
-                    if place.path.iter().all(|s| matches!(s, Step::Field(_) | Step::Element(_))) =>
-                {
-                    places.push(place);
-                }
-                _ => return None,
-            }
-        }
-        match &content.terminator.kind {
-            TerminatorKind::Goto(next) => node = *next,
-            TerminatorKind::Return => return Some(places),
-            _ => return None,
-        }
-    }
-    None
-}
+use ir::{Place, Step, StructId, Type};
 
 pub(crate) fn emit_functions(cx: &Cx<'_>, id: StructId, whole_bytes: bool, out: &mut Code) {
     let program = cx.program;
@@ -71,7 +33,7 @@ pub(crate) fn emit_functions(cx: &Cx<'_>, id: StructId, whole_bytes: bool, out: 
         out.indent();
         out.line("return;");
         out.dedent();
-        if cx.in_packet_fields.has_origin(id) {
+        if cx.facts.in_packet_fields.has_origin(id) {
             out.line("if (h->sd_at)");
             out.indent();
             out.line(format!("memcpy(at, p->data + h->sd_at - 1, {n});"));
@@ -88,7 +50,7 @@ pub(crate) fn emit_functions(cx: &Cx<'_>, id: StructId, whole_bytes: bool, out: 
     } else {
         out.line("(void)p;");
         for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
-            let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
+            let path = format!("h->{}", cx.leaf_path(&ty, leaf).trim_start_matches('.'));
             let width = width_of(&leaf.ty);
             match repr(&leaf.ty) {
                 Some(Repr::Int(_)) if width == 0 => {}
@@ -109,7 +71,7 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let program = cx.program;
     let ty = Type::Struct(id);
     let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
-    let what = if cx.in_packet_fields.has_origin(id) {
+    let what = if cx.facts.in_packet_fields.has_origin(id) {
         "the fields that the program may have changed"
     } else {
         "all fields"
@@ -119,7 +81,7 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let mut offset = 0u64;
     let mut n_written = 0;
     for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
-        let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
+        let path = format!("h->{}", cx.leaf_path(&ty, leaf).trim_start_matches('.'));
         let width = width_of(&leaf.ty);
         let field = match leaf.path.first() {
             Some(Step::Field(i)) => *i,
@@ -127,7 +89,7 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
         };
         let at = offset;
         offset += u64::from(width);
-        if !cx.in_packet_fields.is_modified(id, field) || width == 0 {
+        if !cx.facts.in_packet_fields.is_modified(id, field) || width == 0 {
             continue;
         }
         n_written += 1;
@@ -160,11 +122,11 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     let mut headers = Vec::new();
     for place in places {
         let Some(Type::Struct(id)) = cx.program.place_type(place) else { return false };
-        if !cx.in_packet_fields.has_origin(id) {
+        if !cx.facts.in_packet_fields.has_origin(id) {
             return false;
         }
         let mut ty = cx.program.variables[place.var].ty.clone();
-        let mut text = cx.storage.path(place.var);
+        let mut text = cx.facts.storage.path(place.var);
         for step in &place.path {
             match (step, &ty) {
                 (Step::Field(i), Type::Struct(id)) => {
@@ -201,7 +163,8 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     out.blank();
     out.own("/* Changed fields are written where they lie. */");
     out.function("SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)");
-    for (text, id) in headers.iter().filter(|(_, id)| cx.in_packet_fields.has_modified(cx.program, *id)) {
+    for (text, id) in headers.iter().filter(|(_, id)| cx.facts.in_packet_fields.has_modified(cx.program, *id))
+    {
         out.line(format!("if ({text}.sd_valid)"));
         out.indent();
         out.line(format!("{}__store(p->data + {text}.sd_at - 1, &{text});", cx.types.stem(*id)));

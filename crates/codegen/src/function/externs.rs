@@ -1,11 +1,11 @@
 //! Calls of extern functions and methods.
 
+use crate::function::access::{Access, Part};
 use crate::function::cx::Cx;
-use crate::function::expr::{Scalar, constant, width_of};
 use crate::function::func::Func;
-use crate::function::parse::leaf_path;
-use crate::function::place::{Access, Part};
-use crate::text::types::{Repr, repr, size_bytes};
+use crate::function::host_call::{HostArg, HostCall};
+use crate::function::scalar::{Class, Scalar, constant, mask_text};
+use crate::text::types::{Repr, repr, width_of};
 use arch::{Architecture, ExternOp, FieldRole};
 use ir::layout::{Leaf, field_leaves};
 use ir::lookup::{get, index};
@@ -14,41 +14,12 @@ use ir::{Arg, Expr, ObjectId, Place, Program, Type};
 /// The cut that the shortest Ethernet frame allows (ubpf_model.p4, `truncate`).
 const TRUNCATE_MIN_BYTES: u32 = 14;
 
-/// A call whose values the host sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HostCall {
-    pub(crate) op: ExternOp,
-    pub(crate) name: String,
-    pub(crate) object: Option<usize>,
-    pub(crate) args: Vec<HostArg>,
-    pub(crate) result: Option<Type>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HostArg {
-    In(Type),
-    Fields(Vec<Type>),
-    Ref(Vec<Type>),
-    Str(String),
-    Absent,
-}
-
 /// A call that is about to be made: its number, and the variables that hold its arguments and its result.
 pub(crate) struct BegunCall {
     pub(crate) call: usize,
     pub(crate) values: String,
     pub(crate) given: String,
     pub(crate) result: Option<Type>,
-}
-
-impl HostArg {
-    pub(crate) fn leaves(&self) -> &[Type] {
-        match self {
-            HostArg::In(ty) => std::slice::from_ref(ty),
-            HostArg::Fields(types) | HostArg::Ref(types) => types,
-            HostArg::Str(_) | HostArg::Absent => &[],
-        }
-    }
 }
 
 /// A leaf of a packed struct: how it is declared.
@@ -65,21 +36,6 @@ pub(crate) fn packed_member(cx: &Cx<'_>, ty: &Type, name: &str) -> String {
 fn members<'p>(program: &'p Program, name: &str) -> Vec<&'p str> {
     let found = program.enums.iter().find(|(_, e)| e.name == name);
     found.map(|(_, e)| e.members.iter().map(|(name, _)| name.as_str()).collect()).unwrap_or_default()
-}
-
-/// Whether an algorithm among the arguments is, or may be, that of random numbers.
-pub(crate) fn is_random_hash(program: &Program, args: &[Arg]) -> bool {
-    args.iter().any(|arg| match arg {
-        Arg::In(e) => match e.ty {
-            Type::Enum(id) if program.enums[id].name == "HashAlgorithm" => {
-                let members = &program.enums[id].members;
-                let index = e.as_const().and_then(|value| usize::try_from(value.to_u64()?).ok());
-                index.and_then(|i| members.get(i)).is_none_or(|(name, _)| name == "random")
-            }
-            _ => false,
-        },
-        _ => false,
-    })
 }
 
 /// What the runtime calls a hash algorithm.
@@ -140,12 +96,7 @@ impl<'p> Func<'_, 'p> {
                 let colour = self.temp();
                 self.code.line(format!("uint32_t {colour} = 0;"));
                 self.code.line(format!("sd_meter_execute(w, p, {number}, {i}, &{colour});"));
-                self.set(
-                    args,
-                    1,
-                    &Scalar::compound(format!("{colour} & 3"), crate::function::expr::Class::U32),
-                    2,
-                );
+                self.set(args, 1, &Scalar::compound(format!("{colour} & 3"), Class::U32), 2);
             }
             ExternOp::DirectMeterRead => {
                 let table =
@@ -154,7 +105,7 @@ impl<'p> Func<'_, 'p> {
                     Some((id, _)) => format!("sd_direct_meter_colour(w, {})", index(id)),
                     None => "0".to_string(),
                 };
-                self.set(args, 0, &Scalar::atom(colour, crate::function::expr::Class::U32), 2);
+                self.set(args, 0, &Scalar::atom(colour, Class::U32), 2);
             }
             ExternOp::RegisterRead => {
                 let i = self.number(args, 1);
@@ -171,19 +122,19 @@ impl<'p> Func<'_, 'p> {
             ExternOp::Random => {
                 let (low, high) = (self.number(args, 1), self.number(args, 2));
                 let value = self.bind("uint64_t", &format!("sd_random_within(w, {low}, {high})"));
-                self.set(args, 0, &Scalar::atom(value, crate::function::expr::Class::U64), 64);
+                self.set(args, 0, &Scalar::atom(value, Class::U64), 64);
             }
             ExternOp::Hash => {
                 let hash = self.hash(args, 1, 3, false);
                 let (base, max) = (self.number(args, 2), self.number(args, 4));
                 let hash = hash.unwrap_or_else(|| "0".to_string());
                 let value = self.bind("uint64_t", &format!("sd_hash_within({base}, {hash}, {max})"));
-                self.set(args, 0, &Scalar::atom(value, crate::function::expr::Class::U64), 64);
+                self.set(args, 0, &Scalar::atom(value, Class::U64), 64);
             }
             ExternOp::HashRaw => {
                 let hash = self.hash(args, 1, 2, false).unwrap_or_else(|| "0".to_string());
                 let value = self.bind("uint64_t", &hash);
-                self.set(args, 0, &Scalar::atom(value, crate::function::expr::Class::U64), 64);
+                self.set(args, 0, &Scalar::atom(value, Class::U64), 64);
             }
             ExternOp::VerifyChecksum | ExternOp::VerifyChecksumWithPayload => {
                 self.checksum(args, op == ExternOp::VerifyChecksumWithPayload, true);
@@ -194,7 +145,7 @@ impl<'p> Func<'_, 'p> {
             ExternOp::Checksum16Get => {
                 self.pack(args.first(), false);
                 let sum = "sd_checksum_internet2(w->scratch.bytes, w->scratch.length, NULL, 0)";
-                self.set_result(result, &Scalar::atom(sum, crate::function::expr::Class::Int), 16);
+                self.set_result(result, &Scalar::atom(sum, Class::Int), 16);
             }
             ExternOp::MarkToDrop => self.mark_to_drop(args),
             ExternOp::MarkToPass => {
@@ -243,14 +194,14 @@ impl<'p> Func<'_, 'p> {
                 self.code.dedent();
             }
             ExternOp::TimeNanoseconds => {
-                self.set_result(result, &Scalar::atom("w->now_ns", crate::function::expr::Class::U64), 64);
+                self.set_result(result, &Scalar::atom("w->now_ns", Class::U64), 64);
             }
             ExternOp::ChecksumReplace2 | ExternOp::ChecksumReplace4 => {
                 let c = if op == ExternOp::ChecksumReplace2 { "uint16_t" } else { "uint32_t" };
                 let n = if op == ExternOp::ChecksumReplace2 { 2 } else { 4 };
                 let [sum, old, new] = [0, 1, 2].map(|i| self.number(args, i));
                 let text = format!("sd_checksum_replace{n}((uint16_t)({sum}), ({c})({old}), ({c})({new}))");
-                self.set_result(result, &Scalar::atom(text, crate::function::expr::Class::Int), 16);
+                self.set_result(result, &Scalar::atom(text, Class::Int), 16);
             }
             ExternOp::Ipv4Checksum => {
                 /// Fields before the checksum: version to protocol.
@@ -268,7 +219,7 @@ impl<'p> Func<'_, 'p> {
                     self.code.line("sd_pack_bits(w, 16, 0);");
                 }
                 let sum = "sd_checksum_internet2(w->scratch.bytes, w->scratch.length, NULL, 0)";
-                self.set_result(result, &Scalar::atom(sum, crate::function::expr::Class::Int), 16);
+                self.set_result(result, &Scalar::atom(sum, Class::Int), 16);
             }
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
@@ -338,7 +289,7 @@ impl<'p> Func<'_, 'p> {
         field_leaves(self.cx.program, &ty)
             .into_iter()
             .map(|leaf| {
-                let lvalue = format!("{}{}", access.lvalue, leaf_path(self.cx, &ty, &leaf));
+                let lvalue = format!("{}{}", access.lvalue, self.cx.leaf_path(&ty, &leaf));
                 (Access { lvalue, guard: access.guard.clone(), ty: leaf.ty.clone(), part: Part::Whole }, leaf)
             })
             .collect()
@@ -371,10 +322,7 @@ impl<'p> Func<'_, 'p> {
             return self.store_limbs(access, &t, width);
         }
         let cut = if width < value_bits {
-            Scalar::compound(
-                format!("{} & {}", value.operand(), crate::function::expr::mask_text(width)),
-                crate::function::expr::Class::U64,
-            )
+            Scalar::compound(format!("{} & {}", value.operand(), mask_text(width)), Class::U64)
         } else {
             value.clone()
         };
@@ -704,10 +652,10 @@ impl<'p> Func<'_, 'p> {
         match repr(ty) {
             Some(Repr::Int(bits)) => {
                 let class = match bits {
-                    8 | 16 => crate::function::expr::Class::Int,
-                    32 => crate::function::expr::Class::U32,
-                    64 => crate::function::expr::Class::U64,
-                    _ => crate::function::expr::Class::U128,
+                    8 | 16 => Class::Int,
+                    32 => Class::U32,
+                    64 => Class::U64,
+                    _ => Class::U128,
                 };
                 self.store(access, &Scalar::atom(text, class));
             }
@@ -784,20 +732,6 @@ pub(crate) fn cell_leaves(program: &Program, id: ObjectId) -> Vec<Type> {
         return vec![ty.clone()];
     }
     field_leaves(program, ty).into_iter().map(|leaf| leaf.ty).collect()
-}
-
-/// Offsets of leaves that lie one after the other, and their size together.
-pub(crate) fn packed(leaves: &[Type]) -> (Vec<u32>, u32) {
-    let mut at = 0;
-    let offsets = leaves
-        .iter()
-        .map(|ty| {
-            let offset = at;
-            at += size_bytes(ty).max(1);
-            offset
-        })
-        .collect();
-    (offsets, at)
 }
 
 /// The object of a table's profile that selects, with its algorithm.

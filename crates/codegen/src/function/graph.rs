@@ -3,12 +3,15 @@
 //! A node with one predecessor stands where it is branched to; one where paths meet stands after the branch that
 //! dominates it, so that most paths fall through to it. What does not fall through jumps to a label.
 
+use crate::facts::control_flow::{is_everything, post_order, successors};
+use crate::facts::ends::Ends;
 use crate::facts::storage::Owner;
-use crate::function::expr::{Scalar, is_simple, width_of};
 use crate::function::func::Func;
+use crate::function::scalar::{Class, Scalar, constant, container, is_simple};
 use crate::function::tables::Lookup;
+use crate::text::code::strip;
+use crate::text::types::width_of;
 use arch::ExternOp;
-use diagnostics::Span;
 use ir::lookup::index;
 use ir::{
     Expr, ExprKind, Graph, Keyset, NodeId, Pattern, ProcedureId, SelectCase, Stmt, StmtKind, SwitchCase,
@@ -24,66 +27,6 @@ pub(crate) struct Shape {
     meetings: FxHashMap<NodeId, Vec<NodeId>>,
     /// Nodes that stand where they are branched to.
     inline: FxHashMap<NodeId, NodeId>,
-}
-
-/// Where control may really go: what stands after a case for everything is never reached.
-fn successors(kind: &TerminatorKind) -> Vec<NodeId> {
-    match kind {
-        TerminatorKind::Select { cases, otherwise, .. } => {
-            let mut found = Vec::new();
-            for case in cases {
-                found.push(case.target);
-                if is_everything(&case.pattern) {
-                    return found;
-                }
-            }
-            found.push(*otherwise);
-            found
-        }
-        TerminatorKind::Call { then, exit, .. } | TerminatorKind::Apply { then, exit, .. }
-            if then == exit =>
-        {
-            vec![*then]
-        }
-        _ => kind.successors(),
-    }
-}
-
-fn is_everything(pattern: &Pattern) -> bool {
-    matches!(pattern, Pattern::Keys(sets) if sets.iter().all(|set| matches!(set, Keyset::Any)))
-}
-
-fn post_order(graph: &Graph, entry: NodeId, edges: &dyn Fn(NodeId) -> Vec<NodeId>) -> Vec<NodeId> {
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut order = Vec::new();
-    let mut stack = vec![(entry, edges(entry), 0usize)];
-    seen[index(entry)] = true;
-    while let Some((node, next, i)) = stack.last_mut() {
-        if let Some(to) = next.get(*i).copied() {
-            *i += 1;
-            if !std::mem::replace(&mut seen[index(to)], true) {
-                stack.push((to, edges(to), 0));
-            }
-        } else {
-            order.push(*node);
-            stack.pop();
-        }
-    }
-    order
-}
-
-/// The place of a node in an order in which nodes stand before those that follow them; none when it is not reached.
-pub(crate) fn position(graph: &Graph, node: NodeId) -> Option<usize> {
-    let order = post_order(graph, graph.entry, &|node| successors(&graph.node(node).terminator.kind));
-    order.into_iter().rev().position(|id| id == node)
-}
-
-/// Whether control may come back to a node.
-pub(crate) fn has_loop(graph: &Graph) -> bool {
-    let edges = |node: NodeId| successors(&graph.node(node).terminator.kind);
-    let order: FxHashMap<NodeId, usize> =
-        post_order(graph, graph.entry, &edges).into_iter().rev().enumerate().map(|(i, n)| (n, i)).collect();
-    order.iter().any(|(node, at)| edges(*node).iter().any(|to| order.get(to).is_some_and(|t| t <= at)))
 }
 
 impl Shape {
@@ -181,7 +124,7 @@ impl<'p> Func<'_, 'p> {
         }
         let last = graph.node(node).stmts.last().map(|stmt| &stmt.kind);
         matches!(last, Some(StmtKind::Extern { op: ExternOp::AsyncEnd, args, .. })
-            if self.body_of.is_some() && crate::file::offload::number(args) == self.body_of)
+            if self.body_of.is_some() && crate::suspend::offload::number(args) == self.body_of)
     }
 
     fn write_from(
@@ -222,7 +165,7 @@ impl<'p> Func<'_, 'p> {
     fn node_and_meetings(&mut self, writing: &Writing<'p>, node: NodeId, follow: Option<NodeId>) {
         self.code.label(self.label(node, writing.graph));
         let content = writing.graph.node(node);
-        let trace = self.cx.options.trace.then(|| crate::file::trace::point(self.cx, self.owner, node));
+        let trace = self.cx.options.trace.then(|| self.cx.facts.trace_points.first(self.owner, node));
         if let Some(state) = &content.state {
             self.code.at(content.stmts.first().map_or(content.terminator.span, |stmt| stmt.span));
             self.code.line(format!("/* state {} */", crate::text::code::comment(state)));
@@ -370,7 +313,7 @@ impl<'p> Func<'_, 'p> {
                     let bound = self.bind("bool", &value.text);
                     let shown = if flipped { format!("!{bound}") } else { bound.clone() };
                     self.trace("SD_TRACE_TERMINATOR", point, &shown);
-                    value = Scalar::atom(bound, crate::function::expr::Class::Int);
+                    value = Scalar::atom(bound, Class::Int);
                 }
                 self.two_ways(writing, from, &value, ways, follow);
             }
@@ -423,7 +366,7 @@ impl<'p> Func<'_, 'p> {
             TerminatorKind::Accept => self.end("SD_END_DONE", point),
             TerminatorKind::Reject => {
                 let block = self.cx.block_of(self.owner);
-                let error = self.cx.program.blocks[block].error.map(|var| self.cx.storage.path(var));
+                let error = self.cx.program.blocks[block].error.map(|var| self.cx.facts.storage.path(var));
                 let end = error.map_or("SD_END_REJECTED".to_string(), |e| format!("SD_END_REJECTED + {e}"));
                 self.end(&end, point);
             }
@@ -453,7 +396,7 @@ impl<'p> Func<'_, 'p> {
         point: Option<u32>,
     ) {
         let block = self.cx.block_of(self.owner);
-        let error = self.cx.program.blocks[block].error.map(|var| self.cx.storage.path(var));
+        let error = self.cx.program.blocks[block].error.map(|var| self.cx.facts.storage.path(var));
         let is_kept = ok.strip_prefix('t').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
         let bound = if is_kept { ok } else { self.bind("uint32_t", &ok) };
         if let Some(point) = point {
@@ -502,7 +445,7 @@ impl<'p> Func<'_, 'p> {
         &mut self,
         writing: &Writing<'p>,
         from: NodeId,
-        ends: crate::function::cx::Ends,
+        ends: Ends,
         end: Option<String>,
         [then, exit]: [NodeId; 2],
         follow: Option<NodeId>,
@@ -521,7 +464,7 @@ impl<'p> Func<'_, 'p> {
             }
             return self.edge(writing, from, then, follow);
         }
-        let condition = Scalar::compound(format!("{end} == SD_EXIT"), crate::function::expr::Class::Int);
+        let condition = Scalar::compound(format!("{end} == SD_EXIT"), Class::Int);
         let exited = self.nested(|f| f.edge(writing, from, exit, follow));
         let returned = self.nested(|f| f.edge(writing, from, then, follow));
         if returned.is_empty() || ends_elsewhere(&exited) {
@@ -558,12 +501,11 @@ impl<'p> Func<'_, 'p> {
         if let Some(point) = point {
             let bound = self.bind("uint64_t", &value.text);
             self.trace("SD_TRACE_TERMINATOR", point, &bound);
-            value = Scalar::atom(bound, crate::function::expr::Class::U64);
+            value = Scalar::atom(bound, Class::U64);
         }
         let mut ways: Vec<(Vec<String>, NodeId)> = Vec::new();
         for case in cases {
-            let label =
-                format!("case {}:", crate::function::expr::constant(case.value.to_u128().unwrap_or(0)).text);
+            let label = format!("case {}:", constant(case.value.to_u128().unwrap_or(0)).text);
             match ways.iter_mut().find(|(_, target)| *target == case.target) {
                 Some((labels, _)) => labels.push(label),
                 None => ways.push((vec![label], case.target)),
@@ -708,7 +650,7 @@ impl<'p> Func<'_, 'p> {
                     }
                 };
                 let text = if parts.is_empty() { "true".to_string() } else { parts.join(" && ") };
-                (Scalar::atom(text, crate::function::expr::Class::Int), case.target)
+                (Scalar::atom(text, Class::Int), case.target)
             })
             .collect();
         self.conditions(writing, from, conditions, (otherwise, &number), follow, point);
@@ -722,11 +664,7 @@ impl<'p> Func<'_, 'p> {
             return SelectKey { text: limbs, key, is_wide: true };
         }
         let value = self.scalar(key);
-        let text = if is_simple(&value) {
-            value.text
-        } else {
-            self.bind(crate::function::expr::container(width), &value.text)
-        };
+        let text = if is_simple(&value) { value.text } else { self.bind(container(width), &value.text) };
         SelectKey { text, key, is_wide: false }
     }
 
@@ -758,7 +696,7 @@ impl<'p> Func<'_, 'p> {
                 let (value, mask) = (self.scalar(value), self.scalar(mask));
                 match (value.constant, mask.constant) {
                     (Some(v), Some(m)) => {
-                        format!("({text} & {}) == {}", mask.text, crate::function::expr::constant(v & m).text)
+                        format!("({text} & {}) == {}", mask.text, constant(v & m).text)
                     }
                     _ => {
                         format!("({text} & {}) == ({} & {})", mask.operand(), value.operand(), mask.operand())
@@ -796,7 +734,7 @@ fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
             continue;
         }
         seen.push(value);
-        let label = format!("case {}:", crate::function::expr::constant(value).text);
+        let label = format!("case {}:", constant(value).text);
         match ways.iter_mut().find(|(_, target)| *target == case.target) {
             Some((labels, _)) => labels.push(label),
             None => ways.push((vec![label], case.target)),
@@ -808,27 +746,4 @@ fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
 /// Whether control never comes to the end of a piece of code.
 fn ends_elsewhere(code: &crate::text::code::Code) -> bool {
     code.last_line().is_some_and(|line| line.starts_with("return") || line.starts_with("goto "))
-}
-
-/// Without parentheses around all of it.
-pub(crate) fn strip(text: &str) -> &str {
-    let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
-    let mut depth = 0i32;
-    for c in inner.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        if depth < 0 {
-            return text;
-        }
-    }
-    inner
-}
-
-/// The place of a span in the source, for comments.
-pub(crate) fn at(sources: &diagnostics::SourceMap, span: Span) -> Option<String> {
-    let at = sources.locate(span)?;
-    Some(format!("{}:{}", at.file, at.line))
 }

@@ -1,3 +1,4 @@
+pub(crate) mod access;
 pub(crate) mod checksum;
 pub(crate) mod cx;
 pub(crate) mod emit;
@@ -5,6 +6,11 @@ pub(crate) mod expr;
 pub(crate) mod externs;
 pub(crate) mod func;
 pub(crate) mod graph;
+pub(crate) mod host_call;
+pub(crate) mod metadata;
+pub(crate) mod offload;
 pub(crate) mod parse;
 pub(crate) mod place;
+pub(crate) mod saved_state;
+pub(crate) mod scalar;
 pub(crate) mod tables;

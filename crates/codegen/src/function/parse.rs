@@ -1,52 +1,13 @@
 //! What parsers do with the packet: extract, advance, lookahead. Each header type has functions for it.
 
-use crate::facts::in_packet_fields::{header_of, width_bits};
+use crate::facts::headers::{first_field, header_of, varbit_of, width_bits};
 use crate::function::cx::Cx;
-use crate::function::expr::{mask_text, width_of};
 use crate::function::func::Func;
+use crate::function::scalar::mask_text;
 use crate::text::code::{Code, comment};
-use crate::text::types::{Repr, repr};
-use ir::layout::{Leaf, leaves};
-use ir::{Expr, Place, Program, Step, StructId, Type};
-
-/// From a value to one of its leaves: `.ipv4.ttl`.
-pub(crate) fn leaf_path(cx: &Cx<'_>, ty: &Type, leaf: &Leaf) -> String {
-    let mut ty = ty.clone();
-    let mut text = String::new();
-    for step in &leaf.path {
-        match (step, &ty) {
-            (Step::Field(i), Type::Struct(id)) => {
-                text.push('.');
-                text.push_str(cx.types.field_name(*id, *i));
-            }
-            (Step::Element(i), _) => text.push_str(&format!(".sd_e[{i}]")),
-            (Step::Valid, _) => text.push_str(".sd_valid"),
-            (Step::NextIndex, _) => text.push_str(".sd_next"),
-            _ => {}
-        }
-        match cx.program.step_type(&ty, step) {
-            Some(inner) => ty = inner,
-            None => break,
-        }
-    }
-    text
-}
-
-/// The first field that leads to a leaf of a header.
-fn first_field(leaf: &Leaf) -> u32 {
-    match leaf.path.first() {
-        Some(Step::Field(i)) => *i,
-        _ => 0,
-    }
-}
-
-/// The `varbit` of a header, if it has one: its largest size in bits.
-pub(crate) fn varbit_of(program: &Program, id: StructId) -> Option<u32> {
-    leaves(program, &Type::Struct(id)).iter().find_map(|leaf| match leaf.ty {
-        Type::Varbit(max) => Some(max),
-        _ => None,
-    })
-}
+use crate::text::types::{Repr, repr, width_of};
+use ir::layout::leaves;
+use ir::{Expr, Place, Step, StructId, Type};
 
 /// `width` bits, `offset` bits from the byte at `at`: constants both. As many bytes as `n_readable` can be read there.
 fn load_at(at: &str, offset: u64, width: u32, n_readable: u64) -> String {
@@ -101,7 +62,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.function(format!("SD_INLINE uint32_t {stem}__check(const struct sd_packet *p{size})"));
     let wanted = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
     // The parser is at a byte then.
-    let is_bytes = cx.in_packet_fields.is_aligned && varbit.is_none() && fixed.is_multiple_of(8);
+    let is_bytes = cx.facts.in_packet_fields.is_aligned && varbit.is_none() && fixed.is_multiple_of(8);
     out.line(match is_bytes {
         true => format!("if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + {}))", fixed / 8),
         false => format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"),
@@ -126,18 +87,18 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.own(format!("/* extract({declared}), which can be done. */"));
     out.function(format!("SD_INLINE void {stem}__load(struct sd_packet *p, {name} *h{size})"));
     out.line("h->sd_valid = 1;");
-    if cx.in_packet_fields.has_origin(id) {
+    if cx.facts.in_packet_fields.has_origin(id) {
         out.line("h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);");
     }
-    let constant_at = cx.in_packet_fields.is_aligned;
+    let constant_at = cx.facts.in_packet_fields.is_aligned;
     let mut fields = Code::new();
     fields.indent();
     let mut offset = 0u64;
     let mut after_varbit = false;
     for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
-        let path = format!("h->{}", leaf_path(cx, &ty, leaf).trim_start_matches('.'));
+        let path = format!("h->{}", cx.leaf_path(&ty, leaf).trim_start_matches('.'));
         let width = width_of(&leaf.ty);
-        let stays_in_packet = cx.in_packet_fields.stays_in_packet(id, first_field(leaf));
+        let stays_in_packet = cx.facts.in_packet_fields.stays_in_packet(id, first_field(leaf));
         match repr(&leaf.ty) {
             _ if stays_in_packet => {}
             Some(Repr::Varbit(_)) => {
@@ -203,7 +164,7 @@ pub(crate) fn loads(cx: &Cx<'_>, id: StructId, fields: &[u32]) -> Vec<(String, S
             && width > 0
             && fields.contains(&first_field(leaf))
         {
-            let path = leaf_path(cx, &ty, leaf).trim_start_matches('.').to_string();
+            let path = cx.leaf_path(&ty, leaf).trim_start_matches('.').to_string();
             found.push((path, narrowed(load_at("at", offset, width, n_readable), bits)));
         }
         offset += u64::from(width);
@@ -305,7 +266,7 @@ impl Func<'_, '_> {
         self.code.open(format!("if (!{t}{exists})"));
         let mut offset = 0u64;
         for leaf in &all {
-            let path = format!("{}{}", access.lvalue, leaf_path(self.cx, &ty, leaf));
+            let path = format!("{}{}", access.lvalue, self.cx.leaf_path(&ty, leaf));
             let width = width_of(&leaf.ty);
             match (leaf.path.last(), repr(&leaf.ty)) {
                 (Some(Step::Valid), _) => self.code.line(format!("{path} = 1;")),

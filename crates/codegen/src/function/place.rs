@@ -1,40 +1,15 @@
 //! Places: from a variable and a path to something that C can read and assign.
 
-use crate::function::expr::{Scalar, container, width_of};
+use crate::function::access::{Access, Part};
 use crate::function::func::Func;
-use crate::text::types::{Repr, repr};
+use crate::function::scalar::{Class, Scalar, container};
+use crate::text::types::{Repr, repr, width_of};
 use ir::{Expr, Place, Step, StructId, Type};
-
-/// Where a place is.
-#[derive(Clone, Debug)]
-pub(crate) struct Access {
-    /// Of C, without what `part` says.
-    pub(crate) lvalue: String,
-    /// When given: the place exists only if this holds.
-    pub(crate) guard: Option<String>,
-    /// Of the lvalue.
-    pub(crate) ty: Type,
-    pub(crate) part: Part,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Whole,
-    Slice {
-        lo: u32,
-        width: u32,
-    },
-    /// `lo` is an amount in C.
-    SliceAt {
-        lo: String,
-        width: u32,
-    },
-}
 
 impl Func<'_, '_> {
     pub(crate) fn place(&mut self, place: &Place) -> Access {
         let program = self.cx.program;
-        let mut lvalue = self.cx.storage.path(place.var);
+        let mut lvalue = self.cx.facts.storage.path(place.var);
         let mut ty = program.variables[place.var].ty.clone();
         let mut guards: Vec<String> = Vec::new();
         let mut part = Part::Whole;
@@ -158,8 +133,8 @@ impl Func<'_, '_> {
     fn narrowed(&self, value: &Scalar, width: u32) -> String {
         let is_wider = match crate::text::types::int_bits(width) {
             8 | 16 => false,
-            32 => value.class > crate::function::expr::Class::U32,
-            64 => value.class > crate::function::expr::Class::U64,
+            32 => value.class > Class::U32,
+            64 => value.class > Class::U64,
             _ => false,
         };
         if is_wider && value.constant.is_none() {

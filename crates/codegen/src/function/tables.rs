@@ -1,22 +1,19 @@
 //! Tables: their keys, what they look up, the actions they run, and what the program puts into them.
 
+use crate::facts::keys::matched;
 use crate::facts::storage::StorageClass;
 use crate::function::cx::Cx;
-use crate::function::expr::width_of;
-use crate::function::externs::{packed, packed_member, selector_algorithm};
+use crate::function::externs::{packed_member, selector_algorithm};
 use crate::function::func::Func;
+use crate::function::saved_state::save_at_point;
+use crate::function::scalar::{Class, Scalar};
 use crate::suspend::plan::BurstPlan;
 use crate::text::code::{Code, comment};
 use crate::text::names::{Unique, identifier};
-use crate::text::types::{Repr, repr, size_bytes};
+use crate::text::types::{Repr, packed, repr, size_bytes, width_of};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
 use ir::{Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, TableId, Type};
-
-/// The keys that are matched on, with their positions among all.
-pub(crate) fn matched(keys: &[Key]) -> Vec<(usize, &Key)> {
-    keys.iter().enumerate().filter(|(_, key)| key.match_kind != MatchKind::Selector).collect()
-}
 
 pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     match kind {
@@ -54,7 +51,7 @@ fn data_names(cx: &Cx<'_>, procedure: ProcedureId) -> Vec<String> {
     for var in params {
         let variable = &cx.program.variables[*var];
         for leaf in leaves(cx.program, &variable.ty) {
-            let path = crate::function::parse::leaf_path(cx, &variable.ty, &leaf);
+            let path = cx.leaf_path(&variable.ty, &leaf);
             let path: String =
                 path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
             names.push(unique.take(identifier(&format!("{}{path}", variable.name))));
@@ -141,7 +138,7 @@ impl Func<'_, '_> {
                 f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
             }
             // What all packets of the block come to is counted by whoever runs it.
-            let look = if crate::file::burst::first_tables(cx).any(|first| first == id) { "look" } else { "lookup" };
+            let look = if cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) { "look" } else { "lookup" };
             f.code.line(match applied {
                 Lookup::AtOnce { .. } => format!(
                     "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
@@ -191,17 +188,11 @@ impl Func<'_, '_> {
         let cx = self.cx;
         if let Some(place) = hit {
             let access = self.place(place);
-            self.store(
-                &access,
-                &crate::function::expr::Scalar::atom("found.hit", crate::function::expr::Class::Int),
-            );
+            self.store(&access, &Scalar::atom("found.hit", Class::Int));
         }
         if let Some(place) = action {
             let access = self.place(place);
-            self.store(
-                &access,
-                &crate::function::expr::Scalar::atom("found.action", crate::function::expr::Class::U32),
-            );
+            self.store(&access, &Scalar::atom("found.action", Class::U32));
         }
         if let Some(point) = point {
             self.trace("SD_TRACE_TERMINATOR", point, "0");
@@ -242,7 +233,7 @@ impl Func<'_, '_> {
             for member in plan.members_of(id) {
                 f.prefetch_member(plan, member, distance);
             }
-            crate::file::burst::save_at_point(cx, plan, point, &mut f.code);
+            save_at_point(cx, plan, point, &mut f.code);
             f.code.line(format!("return SD_END_SUSPENDED + {point};"));
         });
         self.code.line("{");
@@ -373,11 +364,11 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
             let ty = &cx.program.variables[*var].ty;
             for leaf in leaves(cx.program, ty) {
                 let Some(name) = names.next() else { continue };
-                if matches!(cx.storage.class(*var), StorageClass::Param(_)) {
+                if matches!(cx.facts.storage.class(*var), StorageClass::Param(_)) {
                     arguments.push_str(&format!(", d->{name}"));
                 } else {
-                    let path = crate::function::parse::leaf_path(cx, ty, &leaf);
-                    out.line(format!("{}{path} = d->{name};", cx.storage.path(*var)));
+                    let path = cx.leaf_path(ty, &leaf);
+                    out.line(format!("{}{path} = d->{name};", cx.facts.storage.path(*var)));
                 }
             }
         }
@@ -400,9 +391,9 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
 pub(crate) fn own_parameters(cx: &Cx<'_>, procedure: ProcedureId) -> String {
     let mut text = String::new();
     for var in &cx.program.procedures[procedure].params {
-        if matches!(cx.storage.class(*var), StorageClass::Param(_)) {
+        if matches!(cx.facts.storage.class(*var), StorageClass::Param(_)) {
             let c = cx.types.c_type(&cx.program.variables[*var].ty);
-            text.push_str(&format!(", {c} {}", cx.storage.name(*var)));
+            text.push_str(&format!(", {c} {}", cx.facts.storage.name(*var)));
         }
     }
     text

@@ -7,6 +7,8 @@
 //! A point *leads* another one when packets come to the other one only through it, and nothing on the way changes what
 //! its key is made of. The key is put into variables before the wait, so that it is what packets keep.
 
+use crate::facts::control_flow::{has_loop, is_in_loop, position, reached};
+use crate::facts::ends::can_stop;
 use ir::lookup::index;
 use ir::segments::{Point, PointKind, Segments};
 use ir::visit::Access;
@@ -40,7 +42,7 @@ pub(crate) fn find(cut: &Segments) -> Vec<PrefetchMember> {
     let sites: Vec<LookupSite> = cut.points.iter().filter_map(site).collect();
     let is_once = |site: &&LookupSite| sites.iter().filter(|other| other.table == site.table).count() == 1;
     let mut sites: Vec<&LookupSite> = sites.iter().filter(is_once).collect();
-    sites.sort_by_key(|site| crate::function::graph::position(graph_of(cut, site), site.node));
+    sites.sort_by_key(|site| position(graph_of(cut, site), site.node));
     let mut found: Vec<PrefetchMember> = Vec::new();
     for leader in &sites {
         if found.iter().any(|member| member.table == leader.table) {
@@ -151,30 +153,13 @@ impl Exits<'_> {
     fn procedure(&mut self, id: ProcedureId) -> bool {
         let program = self.program;
         let graph = &program.procedures[id].graph;
-        let can_stop = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Extern { op, .. } if crate::function::cx::can_stop(*op));
+        let can_stop = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Extern { op, .. } if can_stop(*op));
         self.seen.insert(id)
-            && (crate::function::graph::has_loop(graph)
+            && (has_loop(graph)
                 || graph.nodes.iter().any(|(_, node)| {
                     node.stmts.iter().any(can_stop) || self.terminator(&node.terminator.kind)
                 }))
     }
-}
-
-/// Whether a packet may come back to a node.
-pub(crate) fn is_in_loop(graph: &Graph, node: NodeId) -> bool {
-    reached(graph, graph.node(node).terminator.kind.successors(), None).contains(&node)
-}
-
-/// The nodes that may run from some on, without going through `not`.
-fn reached(graph: &Graph, from: Vec<NodeId>, not: Option<NodeId>) -> FxHashSet<NodeId> {
-    let mut seen = FxHashSet::default();
-    let mut stack = from;
-    while let Some(node) = stack.pop() {
-        if Some(node) != not && seen.insert(node) {
-            stack.extend(graph.node(node).terminator.kind.successors());
-        }
-    }
-    seen
 }
 
 /// Whether code may write any of some places.

@@ -1,5 +1,7 @@
 //! Names in C: those of P4 wherever C allows.
 
+use ir::lookup::index;
+use ir::{BlockId, ProcedureId, Program, TableId};
 use std::collections::HashSet;
 
 /// Words that mean something in C, and what the including code uses as names.
@@ -60,5 +62,76 @@ impl Unique {
             }
             n += 1;
         }
+    }
+}
+
+/// C names of blocks, procedures and tables.
+#[derive(Debug)]
+pub(crate) struct Names {
+    blocks: Vec<String>,
+    procedures: Vec<String>,
+    tables: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn new(program: &Program) -> Names {
+        let mut unique = Unique::default();
+        for taken in [
+            "p4_state",
+            "p4_process",
+            "p4_run_block",
+            "p4_create",
+            "p4_arrive",
+            "p4_packet",
+            "p4_fill",
+            "p4_drop",
+            "p4_stopped",
+            "p4_deparse_in_place",
+            "p4_headers_stay",
+            "p4_store_headers",
+            "p4_enter",
+            "p4_enter_exception",
+            "p4_exception",
+            "p4_after_egress_exception",
+            "p4_after_ingress",
+            "p4_before_egress",
+            "p4_after_egress",
+            "p4_context",
+            "p4_burst",
+            "p4_process_bursts",
+            "p4_resume",
+            "p4_serve",
+            "p4_wait",
+            "p4_together",
+            "p4_rests",
+            "p4_bodies",
+            "p4_asyncs",
+            "p4_tables",
+            "p4_objects",
+            "p4_value_sets",
+            "p4_fields",
+            "p4_field_lists",
+            "p4_calls",
+            "p4_metadata",
+        ] {
+            unique.take(taken.to_string());
+        }
+        let mut name = |given: &str| unique.take(format!("p4_{}", path(given)));
+        let blocks: Vec<String> = program.blocks.iter().map(|(_, b)| name(&b.name)).collect();
+        let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
+        let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
+        Names { blocks, procedures, tables }
+    }
+
+    pub(crate) fn block(&self, id: BlockId) -> &str {
+        &self.blocks[index(id)]
+    }
+
+    pub(crate) fn procedure(&self, id: ProcedureId) -> &str {
+        &self.procedures[index(id)]
+    }
+
+    pub(crate) fn table(&self, id: TableId) -> &str {
+        &self.tables[index(id)]
     }
 }

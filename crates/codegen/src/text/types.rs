@@ -262,3 +262,21 @@ impl Types {
         });
     }
 }
+
+pub(crate) fn width_of(ty: &Type) -> u32 {
+    ty.width_bits().unwrap_or(0)
+}
+
+/// Offsets of leaves that lie one after the other, and their size together.
+pub(crate) fn packed(leaves: &[Type]) -> (Vec<u32>, u32) {
+    let mut at = 0;
+    let offsets = leaves
+        .iter()
+        .map(|ty| {
+            let offset = at;
+            at += size_bytes(ty).max(1);
+            offset
+        })
+        .collect();
+    (offsets, at)
+}

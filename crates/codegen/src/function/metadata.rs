@@ -1,0 +1,45 @@
+//! Fields of the architecture's metadata.
+
+use crate::facts::storage::Owner;
+use crate::function::cx::Cx;
+use crate::function::func::Func;
+use crate::function::scalar::mask_text;
+use crate::text::code::Code;
+use arch::FieldRole;
+use ir::{BlockId, Program, Type};
+
+/// The C text of a field of the architecture's metadata.
+pub(crate) fn field(cx: &Cx<'_>, role: FieldRole) -> Option<(String, Type)> {
+    let place = cx.program.field(role)?;
+    let ty = cx.program.place_type(place)?;
+    let mut func = Func::new(cx, Owner::Block(first_block(cx.program)?));
+    let access = func.place(place);
+    access.guard.is_none().then_some((access.lvalue, ty))
+}
+
+pub(crate) fn first_block(program: &Program) -> Option<BlockId> {
+    program.blocks.iter().map(|(id, _)| id).next()
+}
+
+pub(crate) fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
+    if let Some((lvalue, ty)) = field(cx, role) {
+        let width = ty.width_bits().unwrap_or(0);
+        let text = match width {
+            0 => return,
+            8 | 16 | 32 | 64 => format!("({})({value})", crate::text::types::int_type(width)),
+            1..=63 => {
+                let c = crate::text::types::int_type(crate::text::types::int_bits(width));
+                format!("({c})(({value}) & {})", mask_text(width))
+            }
+            _ => value.to_string(),
+        };
+        out.line(format!("{lvalue} = {text};"));
+    }
+}
+
+/// The same as [`set_field`], where somebody may look.
+pub(crate) fn set_if_read(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
+    if cx.facts.may_punt || cx.facts.is_read(role) {
+        set_field(cx, role, value, out);
+    }
+}
