@@ -3,18 +3,23 @@
 mod common;
 
 use common::{Wire, compile, until};
-use dataplane::ctl::{LINE_BYTES_MAX, Language, Refusal, RefusalKind, Server, ServerError};
+use dataplane::ctl::{self, LINE_BYTES_MAX, Language, Limits, Refusal, RefusalKind, Server, ServerError};
 use dataplane::{Compiled, MetricsServer, Options, Switch};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Knows the programs of the repository, and test scripts that write.
+/// Requests of [`Tests`] that are held, and whether they may end.
+static N_HELD: AtomicUsize = AtomicUsize::new(0);
+static IS_RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// Knows the programs of the repository, test scripts that write, and `hold`.
 struct Tests;
 
 impl Language for Tests {
@@ -26,6 +31,11 @@ impl Language for Tests {
     }
 
     fn commands(&self, switch: &Switch, text: &str) -> Result<Json, Refusal> {
+        if text == "hold" {
+            N_HELD.fetch_add(1, Ordering::SeqCst);
+            until("a release", || IS_RELEASED.load(Ordering::SeqCst));
+            return Ok(json!("released"));
+        }
         common::configure(switch, text);
         Ok(json!({}))
     }
@@ -69,13 +79,18 @@ impl Client {
 }
 
 fn start() -> (Arc<Switch>, [Wire; 2], Server, tempfile::TempDir) {
+    start_with(Limits::default())
+}
+
+fn start_with(limits: Limits) -> (Arc<Switch>, [Wire; 2], Server, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let switch = Switch::start(Options { cpu_port: Some(9), ..Options::default() }).unwrap();
     let wires = [Wire::default(), Wire::default()];
     for (number, wire) in (0..).zip(&wires) {
         switch.add_open_port(number, format!("wire{number}"), wire.port(number)).unwrap();
     }
-    let server = Server::start(&dir.path().join("deep/0.ctl"), &switch, Arc::new(Tests)).unwrap();
+    let path = dir.path().join("deep/0.ctl");
+    let server = Server::start_with(&path, &switch, Arc::new(Tests), limits).unwrap();
     (switch, wires, server, dir)
 }
 
@@ -209,7 +224,7 @@ fn nonsense_is_answered() {
     assert!(matches!(again, Err(ServerError::InUse(_))), "{again:?}");
     drop(server);
     assert!(!path.exists());
-    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
     // A compiler that another test starts right now holds this process's descriptors until it is loaded.
     until("the socket is taken over", || {
@@ -258,4 +273,142 @@ fn metrics_are_served() {
     assert!(get("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(get("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     assert!(get("GET /metrics").starts_with("HTTP/1.1 400"));
+}
+
+/// Becomes another user on a thread of its own; `None` if this process may not.
+fn as_nobody<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let run = || {
+        rustix::thread::set_thread_uid(rustix::fs::Uid::from_raw(65534)).ok()?;
+        Some(f())
+    };
+    let result = std::thread::spawn(run).join().unwrap();
+    if result.is_none() {
+        println!("skipped: only root can become another user");
+    }
+    result
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn only_the_user_of_the_switch_is_served() {
+    let (_switch, _wires, server, dir) = start();
+    let path = server.path().to_owned();
+    let attempt = path.clone();
+    let Some(kind) = as_nobody(move || UnixStream::connect(attempt).unwrap_err().kind()) else { return };
+    assert_eq!(kind, std::io::ErrorKind::PermissionDenied);
+    // Even where the modes let everybody in, the kernel tells who is there.
+    for open in [dir.path(), path.parent().unwrap()] {
+        set_mode(open, 0o755);
+    }
+    set_mode(&path, 0o666);
+    let said = as_nobody(move || {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // The server may have closed the connection already.
+        let _ = stream.write_all(b"{\"version\":1,\"request\":\"shutdown\"}\n");
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said
+    });
+    let said = said.unwrap();
+    assert!(said.contains("belongs to user 65534, not to you"), "{said}");
+    assert!(!server.is_shutdown_wanted());
+    Client::new(&server).get(json!({ "request": "show", "what": "totals" }));
+}
+
+#[test]
+fn a_switch_of_somebody_else_is_not_talked_to() {
+    let dir = tempfile::tempdir().unwrap();
+    set_mode(dir.path(), 0o777);
+    let path = dir.path().join("0.ctl");
+    let bound = path.clone();
+    let Some(_listener) = as_nobody(move || UnixListener::bind(bound).unwrap()) else { return };
+    set_mode(&path, 0o666);
+    let error = ctl::connect(&path).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied, "{error}");
+}
+
+#[test]
+fn a_socket_in_a_shared_directory_appears_with_its_mode() {
+    let dir = tempfile::tempdir().unwrap();
+    set_mode(dir.path(), 0o1777);
+    let path = dir.path().join("x.ctl");
+    let switch = Switch::start(Options::default()).unwrap();
+    let server = Server::start(&path, &switch, Arc::new(Tests)).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let names = || std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names().collect::<Vec<_>>(), ["x.ctl"]);
+    // Another socket at the path belongs to somebody else by the time that this server ends.
+    std::fs::remove_file(&path).unwrap();
+    let _other = UnixListener::bind(&path).unwrap();
+    drop(server);
+    assert_eq!(names().count(), 1);
+    // A link is not followed to what it leads to.
+    let (target, link) = (dir.path().join("victim"), dir.path().join("link.ctl"));
+    std::fs::write(&target, "").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let refused = Server::start(&link, &switch, Arc::new(Tests));
+    assert!(matches!(refused, Err(ServerError::NoSocket(_))), "{refused:?}");
+    let too_long = dir.path().join("x".repeat(200));
+    let refused = Server::start(&too_long, &switch, Arc::new(Tests));
+    assert!(matches!(refused, Err(ServerError::System { .. })), "{refused:?}");
+}
+
+#[test]
+fn idle_clients_lock_nobody_out() {
+    let limits = Limits { n_clients_max: 3, ..Limits::default() };
+    let (_switch, _wires, server, _dir) = start_with(limits);
+    let totals = json!({ "request": "show", "what": "totals" });
+    let mut idle: Vec<Client> = (0..3).map(|_| Client::new(&server)).collect();
+    // Each has been served, so it is known which of them has been idle for longest.
+    for client in &mut idle {
+        client.get(totals.clone());
+    }
+    // A line that was begun is no request yet.
+    idle[0].send(b"{\"ver");
+    let mut next = Client::new(&server);
+    next.get(totals.clone());
+    let mut rest = String::new();
+    assert_eq!(idle[0].0.read_to_string(&mut rest).unwrap(), 0, "{rest}");
+    idle[2].get(totals);
+}
+
+#[test]
+fn busy_clients_keep_nobody_from_ending_the_switch() {
+    let limits = Limits { n_clients_max: 2, ..Limits::default() };
+    let (_switch, _wires, server, _dir) = start_with(limits);
+    let mut busy: Vec<Client> = (0..2).map(|_| Client::new(&server)).collect();
+    for client in &mut busy {
+        client.send(b"{\"version\":1,\"request\":\"commands\",\"text\":\"hold\"}\n");
+    }
+    until("both requests", || N_HELD.load(Ordering::SeqCst) == 2);
+    let refused = Client::new(&server).ask(json!({ "request": "show", "what": "totals" }));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("there are 2 clients"), "{refused}");
+    Client::new(&server).get(json!({ "request": "shutdown" }));
+    until("the wish to end", || server.is_shutdown_wanted());
+    // Requests under way are answered though the server ends.
+    let ending = std::thread::spawn(move || drop(server));
+    IS_RELEASED.store(true, Ordering::SeqCst);
+    for client in &mut busy {
+        assert_eq!(client.answer()["result"], "released");
+    }
+    ending.join().unwrap();
+}
+
+#[test]
+fn silence_is_not_waited_for() {
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(20),
+        line_timeout: Duration::from_millis(20),
+        ..Limits::default()
+    };
+    let (_switch, _wires, server, _dir) = start_with(limits);
+    let mut rest = String::new();
+    assert_eq!(Client::new(&server).0.read_to_string(&mut rest).unwrap(), 0, "{rest}");
+    let mut slow = Client::new(&server);
+    slow.send(b"{\"ver");
+    assert_eq!(slow.answer()["error"]["message"], "the line does not end");
 }

@@ -48,3 +48,4 @@ pub use toolchain::compile::{
 pub use toolchain::compiler::CompilerError;
 pub use toolchain::executable;
 pub use toolchain::load::{LoadError, Pipeline};
+pub use toolchain::private_dir::{Symlinks, open_private_dir};

@@ -197,3 +197,36 @@ fn what_is_wrong_is_named() {
     assert_eq!(output.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&output.stderr).contains("siding switch"), "says how to start one");
 }
+
+#[test]
+fn a_directory_of_somebody_else_gets_no_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    let user = fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m)).unwrap();
+    let sockets = dir.path().join(format!("siding-{user}"));
+    fs::create_dir(&sockets).unwrap();
+    fs::set_permissions(&sockets, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let mut command = siding();
+    command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", dir.path());
+    let refused = command.args(["switch", "--no-p4", "--metrics-addr", "off"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("not a directory that only its owner, you, can write to"), "{said}");
+    assert_eq!(fs::read_dir(&sockets).unwrap().count(), 0);
+}
+
+#[test]
+fn a_switch_that_ends_in_a_request_is_told_apart_from_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("ctl");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let ended = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+    });
+    let asked =
+        siding().arg("ctl").arg("--ctl-socket").arg(&socket).args(["show", "ports"]).output().unwrap();
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(4), "{said}");
+    assert!(said.contains("ended before it had answered"), "{said}");
+    ended.join().unwrap();
+}

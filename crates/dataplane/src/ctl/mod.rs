@@ -1,23 +1,28 @@
-//! A socket on which people and scripts look into a running switch and tell it things.
+//! The control socket: people and scripts inspect and change a running switch through it.
 //!
-//! - [`Request`] and [`Answer`]: what travels, one JSON object per line;
-//! - [`Server`]: the socket, its clients, and their limits;
-//! - [`Language`]: what the switch itself cannot understand, such as programs and scripts;
-//! - `answer`: what is done; `show`: entities in words.
+//! - [`Request`] and [`Answer`]: the protocol, one JSON object per line;
+//! - [`Server`]: the listener; [`Limits`] bounds its clients; `client` is one connection;
+//! - `socket`: paths, and the check of the other end's user; [`connect`] is the client's side;
+//! - [`Language`]: compiles programs and runs scripts for the switch;
+//! - `answer`: executes requests; `show`: entities in words.
 //!
-//! Invariants: every line gets exactly one answer, whatever is in it. A client that stalls, vanishes or talks nonsense
-//! costs nothing but its own thread; there are at most [`N_CLIENTS_MAX`], and lines are at most [`LINE_BYTES_MAX`].
-//! No client makes a worker wait.
+//! Invariants: every line gets exactly one answer, whatever is in it. Only root and the user of the switch are served.
+//! A client that stalls, vanishes or sends nonsense costs nothing but its own thread, and it is closed in time. There
+//! are at most [`N_CLIENTS_MAX`]: one more closes the client that was idle for longest, and `shutdown` is taken even
+//! when all are busy. Lines have at most [`LINE_BYTES_MAX`] bytes. No client makes a worker wait.
 //!
-//! Non-goals: other machines; protecting users from themselves, beyond the mode 0600 of the socket.
+//! Non-goals: other machines; protecting users from themselves.
 
 mod answer;
+mod client;
 mod server;
 mod show;
+mod socket;
 mod words;
 
-pub use server::{Server, ServerError};
+pub use server::{Limits, Server, ServerError};
 pub use show::{entity as entity_to_json, totals as totals_to_json};
+pub use socket::{claim_default_path, connect, default_path};
 
 use crate::options::Compiled;
 use crate::switch::Switch;

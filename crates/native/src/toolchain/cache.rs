@@ -4,10 +4,10 @@
 //! headers. It is written under another name and then renamed, so that nobody sees a half of it; who comes second
 //! uses what is there. A file whose checksum does not match is not used.
 
+use super::private_dir::{Symlinks, open_private_dir, user_id};
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -300,29 +300,9 @@ fn temporary_dir() -> PathBuf {
     env::temp_dir().join(format!("siding-cache-{}", user_id().unwrap_or(0)))
 }
 
-/// The directory exists, is ours, and nobody else can write to it: what is in it will be run.
+/// What is in the directory will be run, so nobody else may write to it.
 fn make_private(dir: &Path) -> io::Result<()> {
-    if let Some(parent) = dir.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Ok(()) => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(error),
-    }
-    let metadata = fs::symlink_metadata(dir)?;
-    let target = fs::metadata(dir)?;
-    let is_ours = |m: &fs::Metadata| user_id().is_none_or(|user| m.uid() == user);
-    if !target.is_dir() || !is_ours(&metadata) || !is_ours(&target) || target.mode() & 0o022 != 0 {
-        let message = format!("{} is not a directory that only its owner, you, can write to", dir.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-    }
-    Ok(())
-}
-
-/// Whose files those of this process are.
-fn user_id() -> Option<u32> {
-    fs::metadata("/proc/self").ok().map(|m| m.uid())
+    open_private_dir(dir, Symlinks::Follow).map(drop)
 }
 
 /// Bytes of the files in and below a directory.

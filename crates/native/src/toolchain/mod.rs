@@ -7,3 +7,4 @@ pub mod compile;
 pub(crate) mod compiler;
 pub mod executable;
 pub(crate) mod load;
+pub(crate) mod private_dir;

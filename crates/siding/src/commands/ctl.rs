@@ -1,12 +1,10 @@
 //! `siding ctl`.
 
-use super::live::default_socket;
 use crate::cli::{CtlArgs, CtlCommand, PortCommand, ShowArg};
 use crate::output::{self, Exit};
-use dataplane::ctl::{Answer, Line, Refusal, RefusalKind, Request, VERSION, What};
+use dataplane::ctl::{self, Answer, Line, Refusal, RefusalKind, Request, VERSION, What};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 use trace::{Story, render as prose};
@@ -19,7 +17,7 @@ pub fn run(args: &CtlArgs) -> Exit {
         Ok(request) => request,
         Err(exit) => return exit,
     };
-    let socket = args.ctl_socket.clone().unwrap_or_else(|| default_socket(args.device_id));
+    let socket = args.ctl_socket.clone().unwrap_or_else(|| ctl::default_path(args.device_id));
     let answer = match ask(&socket, request) {
         Ok(answer) => answer,
         Err(message) => {
@@ -145,8 +143,12 @@ fn ask(socket: &Path, request: Request) -> Result<Answer, String> {
     };
     let begin = std::time::Instant::now();
     let stream = loop {
-        match UnixStream::connect(socket) {
+        match ctl::connect(socket) {
             Ok(stream) => break stream,
+            // Waiting does not make a foreign socket ours.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(format!("the socket {} cannot be used: {error}", socket.display()));
+            }
             Err(error) if begin.elapsed() >= patience => return Err(failed(&error)),
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
@@ -164,7 +166,11 @@ fn ask(socket: &Path, request: Request) -> Result<Answer, String> {
     (&stream).write_all(&line).map_err(|error| failed(&error))?;
     let mut answer = String::new();
     BufReader::new(&stream).read_line(&mut answer).map_err(|error| failed(&error))?;
-    serde_json::from_str(&answer).map_err(|error| failed(&error))
+    if !answer.ends_with('\n') {
+        return Err(format!("the switch on {} ended before it had answered", socket.display()));
+    }
+    serde_json::from_str(&answer)
+        .map_err(|error| format!("the answer on {} cannot be understood: {error}", socket.display()))
 }
 
 /// What people see.

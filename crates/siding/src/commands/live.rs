@@ -6,14 +6,14 @@ use super::switch::write_entries;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use dataplane::ctl::{Server, ServerError, totals_to_json};
+use dataplane::ctl::{Server, ServerError, claim_default_path, totals_to_json};
 use dataplane::{MetricsServer, Options, PortKind, PortSpec, StartError, Switch, SwitchError};
 use native::AsyncMode;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -122,12 +122,12 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
                 .map_err(|error| refused(&error))??;
         }
     }
-    let socket = args.ctl_socket.clone().unwrap_or_else(|| default_socket(args.device_id));
-    let server = Server::start(&socket, &switch, Arc::new(compiler)).map_err(|error| match error {
-        ServerError::InUse(_) | ServerError::NoSocket(_) | ServerError::System { .. } => {
-            environment(error.to_string())
-        }
-    })?;
+    let socket_error = |error: ServerError| environment(error.to_string());
+    let socket = match &args.ctl_socket {
+        Some(path) => path.clone(),
+        None => claim_default_path(args.device_id).map_err(socket_error)?,
+    };
+    let server = Server::start(&socket, &switch, Arc::new(compiler)).map_err(socket_error)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
         Address::At(address) => Some(MetricsServer::start(address, &switch).map_err(|error| {
@@ -237,20 +237,5 @@ fn refused(error: &SwitchError) -> Exit {
         SwitchError::PortExists(_) | SwitchError::NoSuchPort(_) | SwitchError::NoCpuPort => Exit::Usage,
         SwitchError::Program(_) | SwitchError::NoRoom => Exit::Environment,
         SwitchError::NoProgram | SwitchError::Ended | SwitchError::Stuck(_) => Exit::Bug,
-    }
-}
-
-/// In a directory that only the user can look into.
-pub fn default_socket(device_id: u64) -> PathBuf {
-    let name = format!("{device_id}.ctl");
-    match std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir).join("siding").join(name),
-        None => {
-            let user = std::fs::metadata("/proc/self").map_or(0, |me| {
-                use std::os::unix::fs::MetadataExt;
-                me.uid()
-            });
-            std::env::temp_dir().join(format!("siding-{user}")).join(name)
-        }
     }
 }
