@@ -38,8 +38,8 @@ mod worker_loop;
 
 pub use keep::Kept;
 pub use metrics::MetricsServer;
-pub use options::{Compiled, Options};
+pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
 pub use ports::{PortKind, PortSpec};
 pub use report::{AsyncReport, PortReport, Report, WorkerReport, reason};
-pub use switch::{PacketIn, StartError, Switch, SwitchError};
+pub use switch::{PacketIn, ShutdownError, StartError, Switch, SwitchError};
 pub use trace::{Filter, Traced};

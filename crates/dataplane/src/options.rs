@@ -6,6 +6,9 @@ use native::{AsyncMode, Pipeline};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Default of [`Options::shutdown_timeout`].
+pub const SHUTDOWN_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+
 /// A program as the compiler leaves it.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -47,6 +50,9 @@ pub struct Options {
     pub n_ring_max: usize,
     /// Packets, digests and expired entries that wait for the controller, at most, of each kind.
     pub n_waiting_max: usize,
+    /// Workers that have not ended so long after [`Switch::shut_down`](crate::Switch::shut_down) are abandoned: an
+    /// extern may hang.
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for Options {
@@ -65,6 +71,7 @@ impl Default for Options {
             hang_timeout: native::HANG_TIMEOUT_DEFAULT,
             n_ring_max: 1024,
             n_waiting_max: 4096,
+            shutdown_timeout: SHUTDOWN_TIMEOUT_DEFAULT,
         }
     }
 }

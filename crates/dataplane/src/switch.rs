@@ -8,7 +8,7 @@ use crate::mailbox::Mailbox;
 use crate::options::{Compiled, Options};
 use crate::plane::{RunningProgram, StartFault, Timed};
 use crate::ports::PortSpec;
-use crate::report::Report;
+use crate::report::{LaneReport, Report};
 use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
 use control::{Entity, Fault, Query, Schema, Target};
@@ -18,14 +18,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use target::{DigestMessage, PortState};
 
 /// A worker that says nothing for so long is stuck.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How soon a caller that waits for a worker sees that the switch ends.
+const END_POLL: Duration = Duration::from_millis(50);
+/// How often a thread is looked at that is to end.
+const JOIN_POLL: Duration = Duration::from_millis(1);
+/// A worker or thread gets so long even after a deadline that was used up by one that hangs.
+const GRACE: Duration = Duration::from_secs(1);
 /// Enough to empty the rings.
 const N_LAST_TURNS: usize = 8;
 /// How often somebody looks after links, digests and old entries.
@@ -69,6 +75,17 @@ pub enum SwitchError {
     Ended,
     #[error("worker {0} does not answer")]
     Stuck(usize),
+}
+
+/// Why [`Switch::shut_down`] has no complete counts.
+#[derive(Debug, thiserror::Error)]
+pub enum ShutdownError {
+    #[error("the switch has ended")]
+    Ended,
+    /// These workers did not end in time, for example because they run an extern that hangs. Their threads are
+    /// abandoned; their counts are not in the report.
+    #[error("workers {workers:?} did not end within {} s: they may run an extern that hangs", timeout.as_secs_f64())]
+    Stuck { workers: Vec<usize>, timeout: Duration, report: Box<Report> },
 }
 
 /// Workers, their ports and the program that they run. Ends with the last reference.
@@ -168,32 +185,48 @@ impl Switch {
         self.shared.clock.now_ns()
     }
 
-    /// Ends all workers, after they have sent what they have, and gives the last counts.
-    pub fn shut_down(&self) -> Result<Report, SwitchError> {
-        // Nothing more comes in; what is under way between workers arrives.
-        let report = self.pause().and_then(|()| {
-            self.shared.on_all(Worker::wait_for_executors)?;
-            for _ in 0..N_LAST_TURNS {
-                self.shared.on_all(Worker::turn)?;
-            }
-            self.shared.report()
-        });
-        self.stop();
-        report
+    /// Ends all workers, after they have sent what they have, and returns the last counts. Workers that
+    /// hang are abandoned after [`Options::shutdown_timeout`], with some seconds more for offload workers.
+    pub fn shut_down(&self) -> Result<Report, ShutdownError> {
+        let timeout = self.shared.options.shutdown_timeout;
+        // Housekeeping and clients give up their questions to workers.
+        if self.shared.is_ended.swap(true, Ordering::AcqRel) {
+            return Err(ShutdownError::Ended);
+        }
+        let mut stuck = BTreeSet::new();
+        let deadline = Instant::now() + timeout;
+        // Nothing more comes in; packets under way between workers arrive.
+        self.shared.ask_all(&mut stuck, deadline, |worker| worker.pause(true));
+        let offload_deadline = deadline + self.shared.options.hang_timeout;
+        self.shared.ask_all(&mut stuck, offload_deadline, Worker::wait_for_executors);
+        for _ in 0..N_LAST_TURNS {
+            self.shared.ask_all(&mut stuck, deadline, Worker::turn);
+        }
+        let reports = self.shared.ask_all(&mut stuck, deadline, Worker::report);
+        // Somebody who writes entries may wait for a worker that hangs.
+        let plane = lock_by(&self.shared.plane, Instant::now() + GRACE);
+        let report = sum(reports, plane.as_ref().and_then(|plane| plane.generation.as_ref()));
+        drop(plane);
+        self.stop(if stuck.is_empty() { deadline } else { Instant::now() });
+        if stuck.is_empty() {
+            return Ok(report);
+        }
+        let workers = stuck.into_iter().collect();
+        Err(ShutdownError::Stuck { workers, timeout, report: Box::new(report) })
     }
 
-    fn stop(&self) {
+    /// Ends all threads. Those that do not end by then are abandoned.
+    fn stop(&self, deadline: Instant) {
         self.shared.is_ended.store(true, Ordering::Release);
         let mut threads = std::mem::take(&mut *lock(&self.threads));
-        // Who asks workers ends before them.
+        // The housekeeper asks workers, so it ends before them.
         if let Some(housekeeper) = threads.pop() {
-            let _ = housekeeper.join();
+            join_by(housekeeper, deadline);
         }
         self.shared.stop.store(true, Ordering::Release);
         self.shared.mailboxes.iter().for_each(|mailbox| mailbox.wake());
         for thread in threads {
-            // A panic was reported where it happened.
-            let _ = thread.join();
+            join_by(thread, deadline);
         }
     }
 
@@ -363,8 +396,20 @@ impl Switch {
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        self.stop();
+        self.stop(Instant::now() + self.shared.options.shutdown_timeout);
     }
+}
+
+/// Waits for the end of a thread until the deadline and [`GRACE`] more.
+fn join_by(thread: JoinHandle<()>, deadline: Instant) {
+    while !thread.is_finished() {
+        if Instant::now() >= deadline + GRACE {
+            return;
+        }
+        std::thread::sleep(JOIN_POLL);
+    }
+    // A panic was reported where it happened.
+    let _ = thread.join();
 }
 
 impl std::fmt::Debug for Switch {
@@ -385,9 +430,53 @@ impl Shared {
         }
         let (sender, answer) = sync_channel(1);
         let mailbox = self.mailboxes.get(worker).ok_or(SwitchError::Stuck(worker))?;
-        // Who has stopped waiting needs no answer.
+        // A caller that has stopped waiting needs no answer.
         mailbox.post(Box::new(move |worker| drop(sender.send(f(worker)))));
-        answer.recv_timeout(ANSWER_TIME).map_err(|_| SwitchError::Stuck(worker))
+        self.wait_for(worker, &answer)
+    }
+
+    /// The answer of a worker, unless the switch ends meanwhile.
+    fn wait_for<T>(&self, worker: usize, answer: &Receiver<T>) -> Result<T, SwitchError> {
+        let deadline = Instant::now() + ANSWER_TIME;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match answer.recv_timeout(left.min(END_POLL)) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) if self.is_ended.load(Ordering::Acquire) => {
+                    return Err(SwitchError::Ended);
+                }
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return Err(SwitchError::Stuck(worker));
+                }
+            }
+        }
+    }
+
+    /// Does something on all workers but those that are stuck, also while the switch ends. Workers that do not
+    /// answer in time are stuck from now on; each has at least [`GRACE`].
+    fn ask_all<T: Send + 'static>(
+        &self,
+        stuck: &mut BTreeSet<usize>,
+        deadline: Instant,
+        f: impl Fn(&mut Worker) -> T + Clone + Send + 'static,
+    ) -> Vec<T> {
+        let mut answers = Vec::new();
+        for (worker, mailbox) in self.mailboxes.iter().enumerate().filter(|(i, _)| !stuck.contains(i)) {
+            let (sender, answer) = sync_channel(1);
+            let f = f.clone();
+            mailbox.post(Box::new(move |worker| drop(sender.send(f(worker)))));
+            answers.push((worker, answer));
+        }
+        let deadline = deadline.max(Instant::now() + GRACE);
+        let mut all = Vec::new();
+        for (worker, answer) in answers {
+            match answer.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(answer) => all.push(answer),
+                Err(_) => drop(stuck.insert(worker)),
+            }
+        }
+        all
     }
 
     /// The same on all workers, at the same time.
@@ -405,8 +494,7 @@ impl Shared {
             mailbox.post(Box::new(move |worker| drop(sender.send(f(worker)))));
             answers.push(answer);
         }
-        let answers = answers.into_iter().enumerate();
-        answers.map(|(i, a)| a.recv_timeout(ANSWER_TIME).map_err(|_| SwitchError::Stuck(i))).collect()
+        answers.iter().enumerate().map(|(worker, answer)| self.wait_for(worker, answer)).collect()
     }
 
     /// Tells all workers but the owner of a port where it is.
@@ -461,18 +549,8 @@ impl Shared {
     }
 
     fn report(&self) -> Result<Report, SwitchError> {
-        let mut report = Report::default();
-        self.on_all(Worker::report)?.into_iter().for_each(|worker| report.add(worker));
-        if let Some(generation) = &lock(&self.plane).generation {
-            let names = generation.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
-            for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
-                block.name = name.to_string();
-                let served = generation.executors.served(i);
-                (block.served, block.n_batches, block.n_batched) =
-                    (served.times, served.n_batches, served.n_batched);
-            }
-        }
-        Ok(report)
+        let reports = self.on_all(Worker::report)?;
+        Ok(sum(reports, lock(&self.plane).generation.as_ref()))
     }
 
     fn keep_house(&self) {
@@ -505,6 +583,32 @@ impl Shared {
             })?;
         }
         Ok(())
+    }
+}
+
+/// The counts of workers, with what offload workers of the program have counted.
+fn sum(workers: Vec<LaneReport>, running: Option<&RunningProgram>) -> Report {
+    let mut report = Report::default();
+    workers.into_iter().for_each(|worker| report.add(worker));
+    let Some(running) = running else { return report };
+    let names = running.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
+    for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
+        block.name = name.to_string();
+        let served = running.executors.served(i);
+        (block.served, block.n_batches, block.n_batched) = (served.times, served.n_batches, served.n_batched);
+    }
+    report
+}
+
+/// Locks a mutex unless somebody else has it until the deadline.
+fn lock_by<T>(mutex: &Mutex<T>, deadline: Instant) -> Option<MutexGuard<'_, T>> {
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(JOIN_POLL),
+        }
     }
 }
 

@@ -230,3 +230,92 @@ fn a_switch_that_ends_in_a_request_is_told_apart_from_none() {
     assert!(said.contains("ended before it had answered"), "{said}");
     ended.join().unwrap();
 }
+
+fn terminate(child: &Child) {
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+}
+
+/// A file with a script that can be run.
+fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn wait_for_file(path: &Path) {
+    let begin = Instant::now();
+    while !path.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_signal_ends_a_switch_that_compiles() {
+    let dir = tempfile::tempdir().unwrap();
+    let (compiler, begun) = (dir.path().join("slowcc"), dir.path().join("begun"));
+    let text =
+        format!("case \"$*\" in *--version*) echo slow 1;; *) : >{}; sleep 100;; esac", begun.display());
+    script(&compiler, &text);
+    let mut child = siding()
+        .args(["switch", "--metrics-addr", "off", "--ctl-socket"])
+        .arg(dir.path().join("ctl"))
+        .arg("examples/01-router/router.p4")
+        .env("CC", &compiler)
+        .env("XDG_CACHE_HOME", dir.path().join("cache"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_file(&begun);
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+}
+
+/// A switch whose only worker hangs in an extern until `dir/go` is there.
+fn hanging(dir: &Path, args: &[&str]) -> Running {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataplane/tests/lost");
+    let library = dir.join("hang.so");
+    let made = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-shared", "-fPIC", "-I"])
+        .args([&here.join("../../../../rt"), Path::new("-o"), &library, &here.join("hang.c")])
+        .status()
+        .unwrap();
+    assert!(made.success());
+    capture(&dir.join("a_in.pcap"), &["01070000"]);
+    let [library, port, option, program] = [
+        library.display().to_string(),
+        format!("0@file:{}", dir.join("a").display()),
+        format!("hang={}", dir.join("go").display()),
+        here.join("hang.p4").display().to_string(),
+    ];
+    let common = ["--async", "inline", "--extern", &library, "--extern-option", &option, "-i", &port];
+    let (running, _) = Running::start(dir, &[&common, args, &["--", &program]].concat());
+    wait_for_file(&dir.join("go.awaited"));
+    running
+}
+
+#[test]
+fn a_switch_ends_though_a_worker_hangs() {
+    for by_signal in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let running = hanging(dir.path(), &["--shutdown-timeout", "0.2"]);
+        if by_signal {
+            terminate(&running.child);
+        } else {
+            running.text(&["shutdown"]);
+        }
+        let (end, code) = running.end();
+        assert_eq!((&end["event"], code), (&json!("end"), Some(1)), "{end}");
+    }
+}
+
+#[test]
+fn the_second_signal_ends_a_switch_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut running = hanging(dir.path(), &["--shutdown-timeout", "3600"]);
+    // Signals that come at the same time count as one.
+    while running.child.try_wait().unwrap().is_none() {
+        terminate(&running.child);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(running.child.wait().unwrap().code(), Some(128 + 15));
+}

@@ -1,6 +1,9 @@
-/* An extern that hangs when it is told to, until a file is there: --extern-option hang=FILE. */
+/* An extern that hangs when it is told to, until a file is there: --extern-option hang=FILE.
+   While it hangs, FILE.awaited is there. */
 #include "siding_extern.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,9 +14,13 @@ static void *hang_open(const struct siding_opening *opening)
 
 static uint32_t hang(struct siding_call *call)
 {
-    if (siding_get(call, 0) == 1)
+    if (siding_get(call, 0) == 1) {
+        char awaited[4096];
+        snprintf(awaited, sizeof awaited, "%s.awaited", (const char *)call->state);
+        close(creat(awaited, 0600));
         while (access(call->state, F_OK) != 0)
             usleep(1000);
+    }
     siding_set(call, 1, siding_get(call, 1) + 1);
     return SIDING_OK;
 }

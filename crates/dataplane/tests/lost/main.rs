@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Wire, compile_with, configure, settled, until};
-use dataplane::{Compiled, Options, Switch, reason};
+use dataplane::{Compiled, Options, ShutdownError, Switch, SwitchError, reason};
 use externs::ExternSet;
 use native::{AsyncMode, load_extern_library};
 use std::path::Path;
@@ -55,6 +55,7 @@ impl Lab {
             async_mode: Some(mode),
             n_offload_workers: Some(1),
             hang_timeout: TIMEOUT,
+            shutdown_timeout: TIMEOUT,
             ..Options::default()
         };
         let switch = Switch::start(options).unwrap();
@@ -174,4 +175,25 @@ fn the_control_plane_writes_while_an_executor_hangs() {
     let begin = Instant::now();
     assert!(lab.switch.shut_down().unwrap().is_balanced());
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+/// A worker that runs the extern itself hangs: the switch ends all the same, without its counts.
+#[test]
+fn a_switch_ends_though_a_worker_hangs() {
+    let lab = Lab::new("backpressure", AsyncMode::Inline, Calls::OneByOne);
+    lab.send(1, 0, 5);
+    lab.expect(5);
+    lab.send(0, 1, 1);
+    until("the worker hangs", || lab.dir.path().join("go.awaited").exists());
+    // Somebody who asks the worker learns that the switch ends.
+    let (switch, ended) = (Arc::clone(&lab.switch), lab.switch.clone());
+    let asking = std::thread::spawn(move || switch.report());
+    let error = ended.shut_down().unwrap_err();
+    let ShutdownError::Stuck { workers, report, .. } = error else { panic!("{error}") };
+    assert_eq!(workers, [0]);
+    // Wire 1 is at the other worker; its packets have left by the one that hangs.
+    assert_eq!((report.n_received, report.workers.len()), (5, 1), "{report:#?}");
+    assert!(matches!(asking.join().unwrap(), Err(SwitchError::Ended)));
+    assert!(matches!(ended.shut_down(), Err(ShutdownError::Ended)));
+    std::fs::write(lab.dir.path().join("go"), "").unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::{CcArgs, ExternArgs, FrontEndArgs};
 use clap::{Args, Subcommand, ValueEnum};
-use dataplane::PortSpec;
+use dataplane::{PortSpec, SHUTDOWN_TIMEOUT_DEFAULT};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -56,6 +56,9 @@ pub struct LiveArgs {
     /// Treat an offload worker as hung after this long without progress while packets wait for it
     #[arg(long, alias = "executor-timeout", value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     pub hang_timeout: f64,
+    /// End with an error when workers have not ended this long after SIGINT, SIGTERM or `ctl shutdown`: an extern hangs
+    #[arg(long, value_name = "SECONDS", default_value_t = SHUTDOWN_TIMEOUT_DEFAULT.as_secs_f64(), value_parser = seconds)]
+    pub shutdown_timeout: f64,
     /// Serve metrics (OpenMetrics) on this address, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
     pub metrics_addr: Address,

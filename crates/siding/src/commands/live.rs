@@ -7,17 +7,22 @@ use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use dataplane::ctl::{Server, ServerError, claim_default_path, totals_to_json};
-use dataplane::{MetricsServer, Options, PortKind, PortSpec, StartError, Switch, SwitchError};
+use dataplane::{
+    MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch, SwitchError,
+};
 use native::AsyncMode;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// A process that a signal has ended has this exit code plus the signal's number, as in a shell.
+const SIGNAL_CODE_BASE: i32 = 128;
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -25,6 +30,35 @@ pub fn run(args: &LiveArgs, matches: &ArgMatches) -> Exit {
     match start(args, matches) {
         Ok(()) => Exit::Ok,
         Err(exit) => exit,
+    }
+}
+
+/// SIGINT and SIGTERM: until [`end_in_order`](Signals::end_in_order) the first one ends the process at once, and with it
+/// a C compiler that runs. After that the first one asks for an orderly end, and the second one ends the process.
+struct Signals {
+    is_end_wanted: Arc<AtomicBool>,
+    ends_at_once: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        let (is_end_wanted, ends_at_once) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+        for signal in [SIGINT, SIGTERM] {
+            // Actions run in this order: the first signal does not see the flag that it sets.
+            let code = SIGNAL_CODE_BASE + signal;
+            flag::register_conditional_shutdown(signal, code, Arc::clone(&ends_at_once))?;
+            flag::register(signal, Arc::clone(&ends_at_once))?;
+            flag::register(signal, Arc::clone(&is_end_wanted))?;
+        }
+        Ok(Signals { is_end_wanted, ends_at_once })
+    }
+
+    fn end_in_order(&self) {
+        self.ends_at_once.store(false, Ordering::Release);
+    }
+
+    fn is_end_wanted(&self) -> bool {
+        self.is_end_wanted.load(Ordering::Acquire)
     }
 }
 
@@ -73,11 +107,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     }
     check(args)?;
     let mut log = Log::new(args)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|error| environment(format!("cannot wait for signals: {error}")))?;
-    }
+    let signals = Signals::new().map_err(|error| environment(format!("cannot wait for signals: {error}")))?;
     let compiler = Compiler::new(args, matches)?;
     let compiled = match &args.program {
         Some(program) => {
@@ -88,6 +118,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         }
         None => None,
     };
+    signals.end_in_order();
     let options = Options {
         n_workers: usize::from(args.workers),
         cores: args.cores.clone(),
@@ -105,6 +136,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         offload_batch: args.offload_batch,
         async_order: args.async_order.map(|order| order == AsyncOrderArg::Flow),
         hang_timeout: Duration::from_secs_f64(args.hang_timeout),
+        shutdown_timeout: Duration::from_secs_f64(args.shutdown_timeout),
         ..Options::default()
     };
     let switch = Switch::start(options).map_err(|error| match error {
@@ -136,9 +168,11 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
             ))
         })?),
     };
-    open_ports(args, &switch)?;
-    ready(args, &mut log, server.path(), metrics.as_ref());
-    while !stop.load(Ordering::Acquire) && !server.is_shutdown_wanted() {
+    let is_over = || signals.is_end_wanted() || server.is_shutdown_wanted();
+    if open_ports(args, &switch, &is_over)? {
+        ready(args, &mut log, server.path(), metrics.as_ref());
+    }
+    while !is_over() {
         std::thread::sleep(LOOK);
     }
     drop((server, metrics));
@@ -168,9 +202,14 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
     Ok(())
 }
 
-fn open_ports(args: &LiveArgs, switch: &Switch) -> Result<(), Exit> {
-    if let Some(seconds) = args.use_files {
-        std::thread::sleep(Duration::from_secs(seconds));
+/// False if the switch is to end before it is ready.
+fn open_ports(args: &LiveArgs, switch: &Switch, is_over: &dyn Fn() -> bool) -> Result<bool, Exit> {
+    let (begin, delay) = (Instant::now(), Duration::from_secs(args.use_files.unwrap_or(0)));
+    while begin.elapsed() < delay && !is_over() {
+        std::thread::sleep(LOOK);
+    }
+    if is_over() {
+        return Ok(false);
     }
     // A packet may leave by a port that is not open yet.
     switch.pause().map_err(|error| refused(&error))?;
@@ -183,7 +222,8 @@ fn open_ports(args: &LiveArgs, switch: &Switch) -> Result<(), Exit> {
         };
         switch.add_port(&spec, args.pcap.as_deref()).map_err(|error| refused(&error))?;
     }
-    switch.resume().map_err(|error| refused(&error))
+    switch.resume().map_err(|error| refused(&error))?;
+    Ok(true)
 }
 
 fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&MetricsServer>) {
@@ -205,9 +245,30 @@ fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&Met
     log.say(LogLevel::Off, "ready", &text, fields);
 }
 
-/// The last counts, which add up.
+/// Ends the switch and prints the last counts, which add up.
 fn finish(log: &mut Log<'_>, switch: &Switch) -> Result<(), Exit> {
-    let report = switch.shut_down().map_err(|error| refused(&error))?;
+    let report = match switch.shut_down() {
+        Ok(report) => report,
+        Err(ShutdownError::Stuck { workers, timeout, report }) => {
+            print_totals(log, &report);
+            output::error_line(&ShutdownError::Stuck { workers, timeout, report }.to_string());
+            // Nothing is waited for any more: what the switch has may be in use by the worker that hangs.
+            std::process::exit(Exit::Failed.code().into());
+        }
+        Err(error @ ShutdownError::Ended) => {
+            output::error_line(&error.to_string());
+            return Err(Exit::Bug);
+        }
+    };
+    print_totals(log, &report);
+    if report.is_balanced() {
+        return Ok(());
+    }
+    output::error_line("internal bug: these counts do not add up");
+    Err(Exit::Bug)
+}
+
+fn print_totals(log: &mut Log<'_>, report: &Report) {
     let mut text = format!("{:>12}  received", report.n_received);
     let mut line = |what: &str, n: u64| {
         if n > 0 {
@@ -221,13 +282,8 @@ fn finish(log: &mut Log<'_>, switch: &Switch) -> Result<(), Exit> {
         line(&format!("dropped: {reason}"), *n);
     }
     line("still waiting", report.n_queued);
-    let fields = json!({ "totals": totals_to_json(&report) });
+    let fields = json!({ "totals": totals_to_json(report) });
     log.say(LogLevel::Off, "end", &text, fields);
-    if report.is_balanced() {
-        return Ok(());
-    }
-    output::error_line("internal bug: these counts do not add up");
-    Err(Exit::Bug)
 }
 
 fn refused(error: &SwitchError) -> Exit {
