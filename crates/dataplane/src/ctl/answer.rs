@@ -1,4 +1,4 @@
-//! What is done when somebody asks for it.
+//! Executes requests.
 
 use super::{Language, Refusal, RefusalKind, Request, What, show};
 use crate::ports::PortSpec;

@@ -23,7 +23,7 @@ pub(super) struct Client<'a> {
     shared: &'a Shared,
     /// Bytes of lines that are not complete.
     received: Vec<u8>,
-    /// How many of them hold no end of line.
+    /// The first so many of them hold no end of line.
     n_searched: usize,
     /// When the incomplete line began.
     begun: Instant,

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Of requests and answers. What has a meaning keeps it; new things may be added.
+/// Version of requests and answers. Within a version, meanings stay and fields may be added.
 pub const VERSION: u32 = 1;
 
 pub const LINE_BYTES_MAX: usize = 16 << 20;
@@ -57,7 +57,7 @@ pub enum Request {
         #[serde(default)]
         name: Option<String>,
     },
-    /// What test scripts write and read, one command per line; tables by any unambiguous end of their names.
+    /// Commands as in test scripts, one per line; tables by any unambiguous end of their names.
     Commands {
         text: String,
     },
@@ -112,7 +112,7 @@ pub enum Request {
     Shutdown,
 }
 
-/// What can be looked at.
+/// A part of the switch that can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -171,7 +171,7 @@ impl Refusal {
     }
 }
 
-/// What the switch itself does not understand.
+/// Compiles programs and runs scripts, which the switch itself cannot.
 pub trait Language: Send + Sync {
     /// Compiles a program.
     fn compile(&self, program: &Path) -> Result<Compiled, Refusal>;

@@ -34,7 +34,7 @@ pub enum ServerError {
     System { path: PathBuf, error: io::Error },
 }
 
-/// What clients may cost.
+/// Limits of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Clients at one time. One more closes the connection that has been idle for longest.
@@ -130,7 +130,7 @@ impl Server {
         &self.path
     }
 
-    /// Whether a client has asked the switch to end.
+    /// True after a client has asked the switch to end.
     pub fn is_shutdown_wanted(&self) -> bool {
         self.shared.shutdown.load(Ordering::Acquire)
     }
@@ -196,7 +196,7 @@ impl Shared {
     }
 }
 
-/// What the listening thread has.
+/// State of the listening thread.
 struct Accepting {
     switch: Weak<Switch>,
     language: Arc<dyn Language>,

@@ -1,4 +1,4 @@
-//! What a switch has, as JSON with values that people can read.
+//! Entities and counts as JSON, with values that people can read.
 
 use super::words;
 use crate::report::{PortReport, Report, WorkerReport};
@@ -54,7 +54,7 @@ pub(super) fn asyncs(report: &Report) -> Json {
     Json::Array(blocks.collect())
 }
 
-/// What a worker does with a block whose mode is `auto`, and why.
+/// A worker's choice for a block whose mode is `auto`, with the measurements behind it.
 fn choice(choice: &Choice) -> Json {
     let mode = match choice.mode {
         AsyncMode::Inline => "inline",

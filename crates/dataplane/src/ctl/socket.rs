@@ -127,7 +127,7 @@ fn temporary_dir(parent: &OwnedFd) -> io::Result<(String, OwnedFd)> {
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
-        // Whoever may rename in `parent` can have put another directory there.
+        // Somebody who may rename in `parent` can have put another directory there.
         let found = rustix::fs::fstat(&dir)?;
         if found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o077 != 0 {
             return Err(io::ErrorKind::PermissionDenied.into());

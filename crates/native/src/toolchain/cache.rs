@@ -300,7 +300,7 @@ fn temporary_dir() -> PathBuf {
     env::temp_dir().join(format!("siding-cache-{}", user_id().unwrap_or(0)))
 }
 
-/// What is in the directory will be run, so nobody else may write to it.
+/// Nobody else may write to the directory, because what is in it will be run.
 fn make_private(dir: &Path) -> io::Result<()> {
     open_private_dir(dir, Symlinks::Follow).map(drop)
 }

@@ -1,13 +1,13 @@
 //! Directories that only their owner can write to.
 //!
-//! What lies in such a directory is trusted: the cache loads code from it, and the control socket is bound in it.
+//! The contents of such a directory are trusted: the cache loads code from it, and the control socket is bound in it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Whether a private directory may be reached through a symbolic link at the end of its path.
+/// Treatment of a symbolic link at the end of a private directory's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Symlinks {
     /// A link is followed if it is the user's own.
