@@ -13,6 +13,7 @@
 #include "object/sd_profile.h"
 #include "object/sd_value_set.h"
 #include "object/sd_cells.h"
+#include "object/sd_select.h"
 #include "worker/sd_instance.h"
 #include "worker/sd_burst.h"
 #include "worker/sd_async.h"

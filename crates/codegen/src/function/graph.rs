@@ -12,12 +12,13 @@ use crate::function::tables::Lookup;
 use crate::text::code::strip;
 use crate::text::types::width_of;
 use arch::ExternOp;
+use indexmap::IndexMap;
 use ir::lookup::index;
 use ir::{
     Expr, ExprKind, Graph, Keyset, NodeId, Pattern, ProcedureId, SelectCase, Stmt, StmtKind, SwitchCase,
     TerminatorKind, UnaryOp,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The order and the dominators of the nodes of a graph that can be reached.
 pub(crate) struct Shape {
@@ -639,6 +640,11 @@ impl<'p> Func<'_, 'p> {
                 return self.c_switch(writing, from, &value, ways, otherwise, follow);
             }
         }
+        if cases.len() >= SELECT_ROWS_MIN
+            && let Some(rows) = select_rows(keys, cases)
+        {
+            return self.select_in_rows(writing, from, keys, cases, &rows, (otherwise, &number), follow, point);
+        }
         let bound: Vec<SelectKey> = keys.iter().map(|key| self.select_key(key)).collect();
         let conditions: Vec<(Scalar, NodeId)> = cases
             .iter()
@@ -654,6 +660,65 @@ impl<'p> Func<'_, 'p> {
             })
             .collect();
         self.conditions(writing, from, conditions, (otherwise, &number), follow, point);
+    }
+
+    /// The cases as constant data, see `rt/object/sd_select.h`.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
+    fn select_in_rows(
+        &mut self,
+        writing: &Writing<'p>,
+        from: NodeId,
+        keys: &[Expr],
+        cases: &[SelectCase],
+        rows: &[Vec<[u64; 4]>],
+        (otherwise, number): (NodeId, &str),
+        follow: Option<NodeId>,
+        point: Option<u32>,
+    ) {
+        if point.is_none() && cases.iter().all(|case| case.target == otherwise) {
+            return self.edge(writing, from, otherwise, follow);
+        }
+        let values: Vec<String> = keys
+            .iter()
+            .map(|key| {
+                let value = self.scalar(key);
+                let (ones, top) = (ones(width_of(&key.ty)), sign_bit(key));
+                format!("((uint64_t){} ^ UINT64_C({top:#x})) & UINT64_C({ones:#x})", value.operand())
+            })
+            .collect();
+        let [key, chosen, target] = [self.temp(), self.temp(), self.temp()];
+        let mut targets: Vec<NodeId> = Vec::new();
+        let numbers: Vec<usize> = cases
+            .iter()
+            .map(|case| {
+                targets.iter().position(|known| *known == case.target).unwrap_or_else(|| {
+                    targets.push(case.target);
+                    targets.len() - 1
+                })
+            })
+            .collect();
+        let n = cases.len();
+        self.code.line(format!("const uint64_t {key}[] = {{{}}};", values.join(", ")));
+        self.code.line(format!("static const struct sd_select_key {chosen}_rows[][{}] = {{", keys.len()));
+        for row in rows {
+            let row = row.iter().map(|[mask, value, low, high]| {
+                format!("{{UINT64_C({mask:#x}), UINT64_C({value:#x}), UINT64_C({low:#x}), UINT64_C({high:#x})}}")
+            });
+            self.code.line(format!("    {{{}}},", row.collect::<Vec<_>>().join(", ")));
+        }
+        self.code.line("};");
+        let list = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        self.code.line(format!("static const uint32_t {chosen}_targets[] = {{{list}}};"));
+        self.code.line(format!(
+            "const uint32_t {chosen} = sd_select({chosen}_rows[0], {n}, {key}, {});",
+            keys.len()
+        ));
+        self.code.line(format!("const uint32_t {target} = {chosen} < {n} ? {chosen}_targets[{chosen}] : UINT32_MAX;"));
+        if let Some(point) = point {
+            self.trace("SD_TRACE_TERMINATOR", point, &format!("({chosen} < {n} ? {chosen} : {number})"));
+        }
+        let ways = targets.iter().enumerate().map(|(i, target)| (vec![format!("case {i}:")], *target)).collect();
+        self.c_switch(writing, from, &Scalar::atom(target, Class::U32), ways, otherwise, follow);
     }
 
     /// A key that is compared several times.
@@ -722,25 +787,64 @@ struct SelectKey<'e> {
     is_wide: bool,
 }
 
-/// The cases of a C switch, when all of them are distinct constants of one key.
+/// A `select` with this many cases that C cannot switch on is searched as constant data: compilers take long for so many `if`s.
+const SELECT_ROWS_MIN: usize = 64;
+
+fn ones(width: u32) -> u64 {
+    if width == 0 { 0 } else { u64::MAX >> (64 - width.min(64)) }
+}
+
+/// Inverting this bit of a signed value gives an unsigned one in the same order.
+fn sign_bit(key: &Expr) -> u64 {
+    let width = width_of(&key.ty);
+    if key.ty.is_signed() && width > 0 { 1 << (width - 1) } else { 0 }
+}
+
+/// Mask, value, low and high end of each key of each case, when all are constants of at most 64 bits.
+fn select_rows(keys: &[Expr], cases: &[SelectCase]) -> Option<Vec<Vec<[u64; 4]>>> {
+    if keys.iter().any(|key| width_of(&key.ty) > 64) {
+        return None;
+    }
+    let row = |case: &SelectCase| {
+        let Pattern::Keys(sets) = &case.pattern else { return None };
+        keys.iter().zip(sets).map(|(key, set)| select_key_row(key, set)).collect()
+    };
+    cases.iter().map(row).collect()
+}
+
+fn select_key_row(key: &Expr, set: &Keyset) -> Option<[u64; 4]> {
+    let ones = ones(width_of(&key.ty));
+    let of = |e: &Expr| {
+        let value = u64::try_from(e.as_const()?.to_u128()?).ok()?;
+        Some((value & ones) ^ sign_bit(key))
+    };
+    Some(match set {
+        Keyset::Any => [0, 0, 0, ones],
+        Keyset::Value(value) => [ones, of(value)?, 0, ones],
+        Keyset::Mask { value, mask } => {
+            // The mask is no value of the key.
+            let mask = of(mask)? ^ sign_bit(key);
+            [mask, of(value)? & mask, 0, ones]
+        }
+        Keyset::Range { lo, hi } => [0, 0, of(lo)?, of(hi)?],
+        Keyset::ValueSet(_) => return None,
+    })
+}
+
+/// The cases of a C switch, when all of them are constants of one key. The first of equal ones counts.
 fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
-    let mut seen = Vec::new();
-    let mut ways: Vec<(Vec<String>, NodeId)> = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut ways: IndexMap<NodeId, Vec<String>> = IndexMap::new();
     for case in cases {
         let Pattern::Keys(sets) = &case.pattern else { return None };
         let [Keyset::Value(value)] = sets.as_slice() else { return None };
         let value = value.as_const()?.to_u128()?;
-        if seen.contains(&value) {
-            continue;
-        }
-        seen.push(value);
-        let label = format!("case {}:", constant(value).text);
-        match ways.iter_mut().find(|(_, target)| *target == case.target) {
-            Some((labels, _)) => labels.push(label),
-            None => ways.push((vec![label], case.target)),
+        if seen.insert(value) {
+            let label = format!("case {}:", constant(value).text);
+            ways.entry(case.target).or_default().push(label);
         }
     }
-    Some(ways)
+    Some(ways.into_iter().map(|(target, labels)| (labels, target)).collect())
 }
 
 /// Whether control never comes to the end of a piece of code.

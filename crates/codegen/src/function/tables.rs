@@ -471,40 +471,68 @@ pub(crate) fn initial_function(cx: &Cx<'_>, out: &mut Code) {
             table.default_action.index
         ));
         out.close("");
-        let keys = matched(&table.keys);
-        for entry in &table.entries {
-            let (mut value, mut mask) = (Vec::new(), Vec::new());
-            for ((_, key), m) in keys.iter().zip(&entry.matches) {
-                let (v, m) = match_bytes(normalised(m.as_ref(), key).as_ref(), key);
-                value.extend(v);
-                mask.extend(m);
-            }
-            let data = action_bytes(cx, table, &entry.action);
-            out.open("");
-            out.line(format!("static const uint8_t value[] = {{{}}};", bytes_text(&value)));
-            out.line(format!("static const uint8_t mask[] = {{{}}};", bytes_text(&mask)));
-            if !data.is_empty() {
-                out.line(format!("static const uint8_t data[] = {{{}}};", bytes_text(&data)));
-            }
-            let is_const = u32::from(entry.is_const || table.has_const_entries);
-            out.line("struct sd_entry_view entry;");
-            out.line("memset(&entry, 0, sizeof entry);");
-            out.line("entry.value = value;");
-            out.line("entry.mask = mask;");
-            out.line(format!("entry.priority = {};", entry.priority));
-            out.line("entry.kind = SD_ENTRY_ACTION;");
-            out.line(format!("entry.what = {};", entry.action.index));
-            out.line(format!("entry.is_const = {is_const};"));
-            if !data.is_empty() {
-                out.line("entry.data = data;");
-            }
-            out.line(format!("status |= sd_table_add_initial(instance, {number}, &entry);"));
-            out.close("");
-        }
+        initial_entries(cx, number, table, out);
     }
     out.line("return status;");
     out.close("");
     out.blank();
+}
+
+/// The entries of a table as rows of data and a loop that adds them, so that the compiler's time grows with their number only
+/// as fast as reading them takes.
+fn initial_entries(cx: &Cx<'_>, number: usize, table: &ir::Table, out: &mut Code) {
+    if table.entries.is_empty() {
+        return;
+    }
+    let keys = matched(&table.keys);
+    let data: Vec<Vec<u8>> =
+        table.entries.iter().map(|entry| action_bytes(cx, table, &entry.action)).collect();
+    let n_data = data.iter().map(Vec::len).max().unwrap_or(0);
+    let n_key: u32 = key_layout(&keys).1;
+    out.open("");
+    out.open("static const struct");
+    out.line(format!("uint8_t value[{n_key}], mask[{n_key}];"));
+    if n_data > 0 {
+        out.line(format!("uint8_t data[{n_data}];"));
+    }
+    out.line("int32_t priority;");
+    out.line("uint16_t action;");
+    out.line("bool is_const;");
+    out.close(" entries[] = {");
+    for (entry, mut data) in table.entries.iter().zip(data) {
+        let (mut value, mut mask) = (Vec::new(), Vec::new());
+        for ((_, key), m) in keys.iter().zip(&entry.matches) {
+            let (v, m) = match_bytes(normalised(m.as_ref(), key).as_ref(), key);
+            value.extend(v);
+            mask.extend(m);
+        }
+        data.resize(n_data, 0);
+        let data = if n_data > 0 { format!(", {{{}}}", bytes_text(&data)) } else { String::new() };
+        out.line(format!(
+            "    {{{{{}}}, {{{}}}{data}, {}, {}, {}}},",
+            bytes_text(&value),
+            bytes_text(&mask),
+            entry.priority,
+            entry.action.index,
+            entry.is_const || table.has_const_entries
+        ));
+    }
+    out.line("};");
+    out.open("for (size_t i = 0; i < SD_ARRAY_LEN(entries); i++)");
+    out.open("const struct sd_entry_view entry =");
+    out.line(".value = entries[i].value,");
+    out.line(".mask = entries[i].mask,");
+    out.line(".priority = entries[i].priority,");
+    out.line(".kind = SD_ENTRY_ACTION,");
+    out.line(".what = entries[i].action,");
+    out.line(".is_const = entries[i].is_const,");
+    if n_data > 0 {
+        out.line(".data = entries[i].data,");
+    }
+    out.close(";");
+    out.line(format!("status |= sd_table_add_initial(instance, {number}, &entry);"));
+    out.close("");
+    out.close("");
 }
 
 /// Bits that do not count are zero; what matches everything is `None`.
