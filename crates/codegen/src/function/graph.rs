@@ -643,7 +643,16 @@ impl<'p> Func<'_, 'p> {
         if cases.len() >= SELECT_ROWS_MIN
             && let Some(rows) = select_rows(keys, cases)
         {
-            return self.select_in_rows(writing, from, keys, cases, &rows, (otherwise, &number), follow, point);
+            return self.select_in_rows(
+                writing,
+                from,
+                keys,
+                cases,
+                &rows,
+                (otherwise, &number),
+                follow,
+                point,
+            );
         }
         let bound: Vec<SelectKey> = keys.iter().map(|key| self.select_key(key)).collect();
         let conditions: Vec<(Scalar, NodeId)> = cases
@@ -702,7 +711,9 @@ impl<'p> Func<'_, 'p> {
         self.code.line(format!("static const struct sd_select_key {chosen}_rows[][{}] = {{", keys.len()));
         for row in rows {
             let row = row.iter().map(|[mask, value, low, high]| {
-                format!("{{UINT64_C({mask:#x}), UINT64_C({value:#x}), UINT64_C({low:#x}), UINT64_C({high:#x})}}")
+                format!(
+                    "{{UINT64_C({mask:#x}), UINT64_C({value:#x}), UINT64_C({low:#x}), UINT64_C({high:#x})}}"
+                )
             });
             self.code.line(format!("    {{{}}},", row.collect::<Vec<_>>().join(", ")));
         }
@@ -713,11 +724,14 @@ impl<'p> Func<'_, 'p> {
             "const uint32_t {chosen} = sd_select({chosen}_rows[0], {n}, {key}, {});",
             keys.len()
         ));
-        self.code.line(format!("const uint32_t {target} = {chosen} < {n} ? {chosen}_targets[{chosen}] : UINT32_MAX;"));
+        self.code.line(format!(
+            "const uint32_t {target} = {chosen} < {n} ? {chosen}_targets[{chosen}] : UINT32_MAX;"
+        ));
         if let Some(point) = point {
             self.trace("SD_TRACE_TERMINATOR", point, &format!("({chosen} < {n} ? {chosen} : {number})"));
         }
-        let ways = targets.iter().enumerate().map(|(i, target)| (vec![format!("case {i}:")], *target)).collect();
+        let ways =
+            targets.iter().enumerate().map(|(i, target)| (vec![format!("case {i}:")], *target)).collect();
         self.c_switch(writing, from, &Scalar::atom(target, Class::U32), ways, otherwise, follow);
     }
 
