@@ -10,7 +10,7 @@ use crate::file::offload_batch;
 use crate::file::steps::{HEAD, check_suspended, declare_state, rest};
 use crate::file::variables::variables_of_block;
 use crate::function::cx::Cx;
-use crate::function::func::Func;
+use crate::function::func::{Func, FunctionKind};
 use crate::function::saved_state::{load, members};
 use crate::suspend::offload::{OffloadBlock, OffloadPlan};
 use crate::suspend::saved_state::SavedState;
@@ -58,7 +58,13 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
         out.function(format!("SD_INLINE uint32_t p4_async_{i}__body({HEAD}, void *context)"));
         out.line(format!("struct p4_async_{i} *c = context;"));
         out.line("struct p4_state state = {}, *s = &state;");
-        piece(cx, block, (block.body, &block.request, "c->there"), Some(i), out);
+        piece(
+            cx,
+            block,
+            (block.body, &block.request, "c->there"),
+            FunctionKind::OffloadBody { block: i },
+            out,
+        );
         if let Some(call) = offload_batch::functions(cx, i, block, out) {
             cx.batched.borrow_mut().insert(i, call);
         }
@@ -66,7 +72,7 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
         out.function(format!(
             "static uint32_t p4_async_{i}__after({HEAD}, struct p4_state *s, struct p4_async_{i} *c)"
         ));
-        piece(cx, block, (block.after, &block.completion, "c->back"), None, out);
+        piece(cx, block, (block.after, &block.completion, "c->back"), FunctionKind::Inline, out);
     }
 }
 
@@ -74,13 +80,12 @@ fn piece(
     cx: &Cx<'_>,
     block: &OffloadBlock,
     (from, saved, part): (NodeId, &SavedState, &str),
-    body_of: Option<usize>,
+    kind: FunctionKind,
     out: &mut Code,
 ) {
     variables_of_block(cx, block.block, out);
     load(cx, saved, part, true, out);
-    let mut func = Func::new(cx, Owner::Block(block.block));
-    func.body_of = body_of;
+    let mut func = Func::of_kind(cx, Owner::Block(block.block), kind);
     func.code.indent();
     func.graph_from(&cx.program.blocks[block.block].graph, from);
     let jumps = std::mem::take(&mut func.jumps);

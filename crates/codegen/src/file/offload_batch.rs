@@ -8,7 +8,7 @@ use crate::facts::storage::Owner;
 use crate::file::steps::HEAD;
 use crate::file::variables::variables_of_block;
 use crate::function::cx::Cx;
-use crate::function::func::Func;
+use crate::function::func::{Func, FunctionKind};
 use crate::function::saved_state::{load, members};
 use crate::suspend::offload::OffloadBlock;
 use crate::suspend::offload_batch::NotBatched;
@@ -42,11 +42,12 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     if is_empty(&block.request) {
         before.line("(void)c;");
     }
-    let mut func = Func::new(cx, Owner::Block(block.block));
-    (func.body_of, func.up_to_call) = (Some(i), true);
+    let kind = FunctionKind::UpToBatchedCall { block: i, call: None };
+    let mut func = Func::of_kind(cx, Owner::Block(block.block), kind);
     func.code.indent();
     func.graph_from(graph, block.body);
-    let (number, given) = func.batched_call.take()?;
+    let FunctionKind::UpToBatchedCall { call, .. } = &mut func.kind else { return None };
+    let (number, given) = call.take()?;
     close(func, &mut before);
 
     out.own(format!("/* What a packet keeps of {name} during its call. */"));
@@ -68,8 +69,8 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     out.line("struct p4_state state = {}, *s = &state;");
     variables_of_block(cx, block.block, out);
     load(cx, &batched.saved, "call->kept", true, out);
-    let mut func = Func::new(cx, Owner::Block(block.block));
-    func.body_of = Some(i);
+    let kind = FunctionKind::AfterBatchedCall { block: i };
+    let mut func = Func::of_kind(cx, Owner::Block(block.block), kind);
     func.code.indent();
     func.finish_batched(stmt);
     func.graph_from(graph, batched.after);

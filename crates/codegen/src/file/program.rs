@@ -49,17 +49,10 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     out.blank();
     let mut wanted: Vec<Type> = program.variables.iter().map(|(_, v)| v.ty.clone()).collect();
     wanted.extend(program.objects.iter().flat_map(|(_, o)| o.type_args.iter().cloned()));
-    let mut types = Code::new();
-    cx.types.declare(
-        program,
-        &|id, field| cx.facts.in_packet_fields.stays_in_packet(id, field),
-        &|id| cx.facts.in_packet_fields.has_origin(id),
-        &wanted,
-        &mut types,
-    );
+    cx.types.collect(program, &wanted);
     let mut structs = Code::new();
     data_structs(cx, &mut structs);
-    // Members may be of types that only they have.
+    // The structs may have named further limbs and varbits.
     let mut types = Code::new();
     cx.types.declare(
         program,

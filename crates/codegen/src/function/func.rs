@@ -5,6 +5,34 @@ use crate::function::cx::Cx;
 use crate::text::code::Code;
 use std::collections::HashSet;
 
+/// What a function runs, where a program has asynchronous blocks.
+pub(crate) enum FunctionKind {
+    /// Code of the worker: asynchronous blocks that it contains run in place, or suspend the packet.
+    Inline,
+    /// The body of an asynchronous block, which an offload worker runs.
+    OffloadBody { block: usize },
+    /// The body up to the call that is made for several packets at once.
+    UpToBatchedCall {
+        block: usize,
+        /// The call's number and the C type of its result, once the call was written.
+        call: Option<(usize, String)>,
+    },
+    /// The body from behind that call to its end.
+    AfterBatchedCall { block: usize },
+}
+
+impl FunctionKind {
+    /// The asynchronous block whose body the function runs.
+    pub(crate) fn offload_block(&self) -> Option<usize> {
+        match self {
+            FunctionKind::Inline => None,
+            FunctionKind::OffloadBody { block }
+            | FunctionKind::UpToBatchedCall { block, .. }
+            | FunctionKind::AfterBatchedCall { block } => Some(*block),
+        }
+    }
+}
+
 pub(crate) struct Func<'c, 'p> {
     pub(crate) cx: &'c Cx<'p>,
     pub(crate) owner: Owner,
@@ -14,27 +42,17 @@ pub(crate) struct Func<'c, 'p> {
     pub(crate) jumps: HashSet<String>,
     /// Of the statement that is written, where the host is told of it.
     pub(crate) stmt_point: Option<u32>,
-    /// The asynchronous block that an executor runs with this function.
-    pub(crate) body_of: Option<usize>,
-    /// It runs the block up to the call that is made for several packets together.
-    pub(crate) up_to_call: bool,
-    /// That call's number, and what its result is in C.
-    pub(crate) batched_call: Option<(usize, String)>,
+    pub(crate) kind: FunctionKind,
 }
 
 impl<'c, 'p> Func<'c, 'p> {
+    /// A function of the worker.
     pub(crate) fn new(cx: &'c Cx<'p>, owner: Owner) -> Func<'c, 'p> {
-        Func {
-            cx,
-            owner,
-            code: Code::new(),
-            n_temps: 0,
-            jumps: HashSet::new(),
-            stmt_point: None,
-            body_of: None,
-            up_to_call: false,
-            batched_call: None,
-        }
+        Func::of_kind(cx, owner, FunctionKind::Inline)
+    }
+
+    pub(crate) fn of_kind(cx: &'c Cx<'p>, owner: Owner, kind: FunctionKind) -> Func<'c, 'p> {
+        Func { cx, owner, code: Code::new(), n_temps: 0, jumps: HashSet::new(), stmt_point: None, kind }
     }
 
     /// A name that nothing else in the function has.

@@ -9,6 +9,7 @@ use crate::facts::storage::Owner;
 use crate::function::func::Func;
 use crate::function::scalar::{Class, Scalar, constant, container, is_simple};
 use crate::function::tables::Lookup;
+use crate::suspend::offload::number;
 use crate::text::code::strip;
 use crate::text::types::width_of;
 use arch::ExternOp;
@@ -125,7 +126,7 @@ impl<'p> Func<'_, 'p> {
         }
         let last = graph.node(node).stmts.last().map(|stmt| &stmt.kind);
         matches!(last, Some(StmtKind::Extern { op: ExternOp::AsyncEnd, args, .. })
-            if self.body_of.is_some() && crate::suspend::offload::number(args) == self.body_of)
+            if self.kind.offload_block().is_some() && number(args) == self.kind.offload_block())
     }
 
     fn write_from(

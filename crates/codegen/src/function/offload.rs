@@ -1,6 +1,6 @@
 //! Where an asynchronous block begins and ends, and where its batched call is made.
 
-use crate::function::func::Func;
+use crate::function::func::{Func, FunctionKind};
 use crate::function::saved_state::store;
 use crate::suspend::offload::number;
 use crate::text::code::comment;
@@ -11,7 +11,7 @@ impl Func<'_, '_> {
     pub(crate) fn async_begin(&mut self, args: &[Arg]) {
         let cx = self.cx;
         let (Some(plan), Some(i)) = (cx.offload, number(args)) else { return };
-        if self.body_of.is_some() {
+        if self.kind.offload_block().is_some() {
             return;
         }
         let Some(block) = plan.blocks.get(i) else { return };
@@ -37,7 +37,7 @@ impl Func<'_, '_> {
         let cx = self.cx;
         let (Some(plan), Some(i)) = (cx.offload, number(args)) else { return };
         let Some(block) = plan.blocks.get(i) else { return };
-        match self.body_of {
+        match self.kind.offload_block() {
             Some(at) if at == i => {
                 store(cx, &block.completion, "c->back", true, &mut self.code);
                 self.code.line("return SD_END_DONE;");
@@ -51,15 +51,16 @@ impl Func<'_, '_> {
 impl<'p> Func<'_, 'p> {
     /// Whether this function ends at this node, whose call is made for several packets together.
     pub(crate) fn is_batched_at(&self, node: NodeId) -> bool {
-        let block = self.body_of.and_then(|i| self.cx.offload?.blocks.get(i));
-        self.up_to_call && block.and_then(|b| b.batched.as_ref().ok()).is_some_and(|b| b.node == node)
+        let block = self.kind.offload_block().and_then(|i| self.cx.offload?.blocks.get(i));
+        matches!(self.kind, FunctionKind::UpToBatchedCall { .. })
+            && block.and_then(|b| b.batched.as_ref().ok()).is_some_and(|b| b.node == node)
     }
 
     /// In place of the call: what it needs is kept.
     pub(crate) fn begin_batched(&mut self, stmt: &'p Stmt) {
         let StmtKind::Extern { name, object, args, result, .. } = &stmt.kind else { return };
         let cx = self.cx;
-        let block = self.body_of.and_then(|i| cx.offload?.blocks.get(i));
+        let block = self.kind.offload_block().and_then(|i| cx.offload?.blocks.get(i));
         let Some(Ok(batched)) = block.map(|block| &block.batched) else { return };
         self.code.at(stmt.span);
         let begun = self.begin_call(name, *object, args, result.as_ref());
@@ -68,7 +69,9 @@ impl<'p> Func<'_, 'p> {
         store(cx, &batched.saved, "call->kept", true, &mut self.code);
         self.code.line("return SD_END_DONE;");
         let given = begun.result.as_ref().map_or("uint8_t".to_owned(), |ty| cx.types.c_type(ty));
-        self.batched_call = Some((begun.call, given));
+        if let FunctionKind::UpToBatchedCall { call, .. } = &mut self.kind {
+            *call = Some((begun.call, given));
+        }
     }
 
     /// What the call has given is taken over, or ends the block.

@@ -153,7 +153,33 @@ impl Types {
         name
     }
 
-    /// Definitions of all types that were asked for, in order, once `wanted` has been asked for.
+    /// Names a type and all that it contains, in the order of their declarations.
+    pub(crate) fn collect(&self, program: &Program, wanted: &[Type]) {
+        let mut seen = std::collections::HashSet::new();
+        for ty in wanted {
+            self.name_parts(program, ty, &mut seen);
+        }
+    }
+
+    fn name_parts(&self, program: &Program, ty: &Type, seen: &mut std::collections::HashSet<String>) {
+        let name = self.c_type(ty);
+        if repr(ty).is_some() || !seen.insert(name) {
+            return;
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match ty {
+            Type::Struct(id) => {
+                for field in &program.structs[*id].fields {
+                    self.name_parts(program, &field.ty, seen);
+                }
+            }
+            Type::Stack { element, .. } => self.name_parts(program, &Type::Struct(*element), seen),
+            Type::Array { element, .. } => self.name_parts(program, element, seen),
+            _ => {}
+        });
+    }
+
+    /// Definitions of `wanted` and of all that they contain, in order, behind those of the limbs and varbits that were
+    /// named so far.
     pub(crate) fn declare(
         &self,
         program: &Program,
