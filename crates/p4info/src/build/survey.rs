@@ -52,11 +52,11 @@ impl Survey {
             NodeKind::Package(_) => p.nodes[id].children.iter().for_each(|c| self.visit(p, *c)),
             NodeKind::Extern(_) => self.top_level_externs.push(id),
             NodeKind::Parser(_) | NodeKind::Control(_) => {
-                let mut flat =
-                    Flat { p, block: Block::default(), global: Vec::new(), applied: applied(p, id) };
+                let mut flat = Flat { p, block: Block::default(), applied: applied(p, id) };
                 flat.add(id);
                 let mut block = flat.block;
-                block.items.splice(0..0, flat.global);
+                let global = global_actions(p, id, &block.items);
+                block.items.splice(0..0, global);
                 self.blocks.push(block);
             }
         }
@@ -74,11 +74,43 @@ fn applied(p: &Program, root: NodeId) -> FxHashSet<NodeId> {
     found
 }
 
+/// Actions of the top level that a block uses, in the order in which p4c copies them into the flattened block: first
+/// those that its tables list, then those that its body calls, where the bodies of the controls that it applies
+/// stand in place of the calls.
+fn global_actions(p: &Program, root: NodeId, items: &[Item]) -> Vec<Item> {
+    let mut listed: FxHashSet<ActionId> = FxHashSet::default();
+    let mut found = Vec::new();
+    let mut add = |node, action: ActionId, used| {
+        if p.actions[action].is_global && listed.insert(action) {
+            found.push(Item::Action(node, action, used));
+        }
+    };
+    for item in items {
+        match item {
+            Item::Table(node, t) => {
+                p.tables[*t].actions.iter().for_each(|e| add(*node, e.action, Use::Listed));
+            }
+            Item::Extern(_) | Item::Action(..) | Item::ValueSet(..) => {}
+        }
+    }
+    let mut entered = FxHashSet::from_iter([root]);
+    let mut todo: Vec<(NodeId, LiveStep)> = Vec::new();
+    let steps_of = |id: NodeId| p.nodes[id].live.steps.iter().rev().map(move |step| (id, *step));
+    todo.extend(steps_of(root));
+    while let Some((node, step)) = todo.pop() {
+        match step {
+            LiveStep::Action(action) => add(node, action, Use::Called),
+            LiveStep::Apply(child) if entered.insert(child) => todo.extend(steps_of(child)),
+            LiveStep::Apply(_) => {}
+        }
+    }
+    found
+}
+
 /// A block that is being flattened.
 struct Flat<'p> {
     p: &'p Program,
     block: Block,
-    global: Vec<Item>,
     applied: FxHashSet<NodeId>,
 }
 
@@ -103,9 +135,6 @@ impl Flat<'_> {
             }
         }
         let used = UsedActions::of(p, id, locals);
-        for action in &used.global {
-            self.global.push(Item::Action(id, *action, used.kind(*action)));
-        }
         for local in locals {
             match local {
                 Local::Instance(instance) => {
@@ -116,7 +145,7 @@ impl Flat<'_> {
                     }
                 }
                 Local::Table(t) if is_live_table(p, id, *t) => self.block.items.push(Item::Table(id, *t)),
-                Local::Action(a) if used.local.contains(a) || is_kept(&p.actions[*a].name) => {
+                Local::Action(a) if used.all.contains(a) || is_kept(&p.actions[*a].name) => {
                     self.block.items.push(Item::Action(id, *a, used.kind(*a)));
                 }
                 Local::ValueSet(s) if node.live.value_sets.contains(s) || is_kept(&p.value_sets[*s].name) => {
@@ -169,11 +198,9 @@ fn is_live_table(p: &Program, id: NodeId, table: TableId) -> bool {
     p.nodes[id].live.tables.contains(&table) || is_kept(&p.tables[table].name)
 }
 
-/// Actions that tables list or the body calls; actions that only actions call dissolve into them.
+/// The actions of an object that its tables list or its body calls. Those that only actions call dissolve into them.
 struct UsedActions {
-    /// Of the top level, in order of first mention.
-    global: Vec<ActionId>,
-    local: FxHashSet<ActionId>,
+    all: FxHashSet<ActionId>,
     in_tables: FxHashSet<ActionId>,
 }
 
@@ -187,31 +214,9 @@ impl UsedActions {
                 in_tables.extend(p.tables[*t].actions.iter().map(|e| e.action));
             }
         }
-        let mut used = in_tables.clone();
-        used.extend(p.nodes[id].live.called_actions.iter().copied());
-        let mut mentioned = Vec::new();
-        for local in locals {
-            match local {
-                Local::Action(a) => {
-                    let calls = p.live_calls(&p.actions[*a].body, Some(id));
-                    mentioned.extend(calls.iter().filter_map(|(_, call)| match call.callee {
-                        Callee::Action(a) => Some(a),
-                        _ => None,
-                    }));
-                }
-                Local::Table(t) => mentioned.extend(p.tables[*t].actions.iter().map(|e| e.action)),
-                Local::Instance(_) | Local::Const(_) | Local::Var { .. } | Local::ValueSet(_) => {}
-            }
-        }
-        mentioned.extend(p.nodes[id].live.called_actions.iter().copied());
-        let mut global: Vec<ActionId> = Vec::new();
-        for a in mentioned {
-            if p.actions[a].is_global && used.contains(&a) && !global.contains(&a) {
-                global.push(a);
-            }
-        }
-        used.retain(|a| !p.actions[*a].is_global);
-        UsedActions { global, local: used, in_tables }
+        let mut all = in_tables.clone();
+        all.extend(p.nodes[id].live.called_actions.iter().copied());
+        UsedActions { all, in_tables }
     }
 
     fn kind(&self, action: ActionId) -> Use {
