@@ -335,8 +335,9 @@ impl Preprocessor<'_> {
                 self.too_many_tokens();
             }
         }
-        self.close_open_text();
-        self.end_pragma(src.span(text.len() as u32, text.len() as u32));
+        let end = src.span(text.len() as u32, text.len() as u32);
+        self.close_open_text(end);
+        self.end_pragma(end);
         if !self.stopped {
             for c in &src.conditions {
                 self.report(

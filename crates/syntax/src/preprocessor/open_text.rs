@@ -160,14 +160,14 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Reports a string or comment that is open at the end of its file.
-    pub(super) fn close_open_text(&mut self) {
+    /// Reports a string or comment that is open at the end of its file, which is at `end`.
+    pub(super) fn close_open_text(&mut self, end: Span) {
         let Some(open) = self.open.take() else { return };
         match open.kind {
             Kind::String => {
                 self.report_lexical(RawKind::UnterminatedString, "", open.span);
                 let (kind, text) = (TokenKind::Unknown, SmolStr::new(&open.text));
-                self.out.push(Token { kind, span: open.span, text, joined: open.joined });
+                self.out.push(Token { kind, span: open.span.to(end), text, joined: open.joined });
             }
             Kind::Comment => self.report_lexical(RawKind::UnterminatedComment, "", open.span),
         }
