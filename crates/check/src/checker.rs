@@ -5,6 +5,7 @@ use crate::codes;
 use crate::members::Positions;
 use crate::program::*;
 use crate::scope::{Binding, Context, FrameKind, Res, Scopes, TypeRes};
+use crate::size::STRING_BYTES_MAX;
 use crate::types::{Ty, TyKind, Types};
 use crate::value::Value;
 use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span, suggest};
@@ -35,6 +36,8 @@ pub(crate) struct Checker<'a> {
     pub n_suggestions: u32,
     /// Leaves of types whose size was asked for.
     pub leaves: FxHashMap<Ty, u64>,
+    /// Bytes of the strings that `++` has made.
+    pub n_string_bytes: usize,
     /// The table whose key is being checked, which it cannot mention.
     pub key_of: Option<SmolStr>,
     /// Controls and parsers of one name, told apart by their constructor parameters.
@@ -58,6 +61,7 @@ impl<'a> Checker<'a> {
             declaring: Vec::new(),
             n_suggestions: 0,
             leaves: FxHashMap::default(),
+            n_string_bytes: 0,
             key_of: None,
             overloads: FxHashMap::default(),
             positions: Positions::default(),
@@ -376,6 +380,8 @@ impl<'a> Checker<'a> {
         let mut text = String::new();
         for (i, t) in tokens.iter().enumerate() {
             match (&t.kind, i % 2) {
+                // Beyond the limit only the form matters.
+                (K::Str | K::Word, 0) if i > 0 && text.len() > STRING_BYTES_MAX => {}
                 (K::Str, 0) => text.push_str(&t.text),
                 (K::Word, 0) => {
                     let binding = self.scopes.lookup(&t.text, false)?;
@@ -389,8 +395,14 @@ impl<'a> Checker<'a> {
                 _ => return None,
             }
         }
-        let span = tokens.first()?.span.to(tokens.last()?.span);
-        (tokens.len() % 2 == 1).then(|| ast::AnnotationToken { text: text.into(), kind: K::Str, span })
+        let first = tokens.first()?;
+        let span = first.span.to(tokens.last()?.span);
+        let text = match tokens.len() == 1 || self.string_fits(text.len(), span) {
+            true => text.into(),
+            // The error is reported; some text spares another about the missing string.
+            false => first.text.clone(),
+        };
+        (tokens.len() % 2 == 1).then_some(ast::AnnotationToken { text, kind: K::Str, span })
     }
 
     fn annotation_value(&mut self, e: &ast::Expr) -> Option<Value> {

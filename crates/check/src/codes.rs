@@ -131,4 +131,5 @@ codes! {
 
     TOO_WIDE "P3001" "too-wide" Error "a width or size beyond what is supported";
     TOO_DEEP "P3002" "too-deep" Error "more nesting or expansion than is supported";
+    STRING_TOO_LONG "P3003" "string-too-long" Error "strings joined to more text than is supported";
 }

@@ -7,6 +7,7 @@ use crate::codes;
 use crate::coerce::Role;
 use crate::fold::{self, FoldError, IntShape};
 use crate::program::*;
+use crate::size::{STRING_BYTES_MAX, STRINGS_BYTES_MAX};
 use crate::type_expr::short;
 use crate::types::{Ty, TyKind, Types};
 use crate::unify::Conversions;
@@ -398,11 +399,37 @@ impl Checker<'_> {
         self.node(op, l, r, ty, value, span)
     }
 
+    /// Reports a string of `n_bytes` that is too long, by itself or together with those made before it.
+    pub(crate) fn string_fits(&mut self, n_bytes: usize, span: Span) -> bool {
+        let told = self.n_string_bytes > STRINGS_BYTES_MAX;
+        self.n_string_bytes = self.n_string_bytes.saturating_add(n_bytes);
+        let d = Diagnostic::new(&codes::STRING_TOO_LONG, span, "the joined string is too long");
+        if n_bytes > STRING_BYTES_MAX {
+            self.report(
+                d.label(format!("{n_bytes} bytes"))
+                    .note(format!("`++` makes strings of at most {STRING_BYTES_MAX} bytes")),
+            );
+            return false;
+        }
+        let fits = self.n_string_bytes <= STRINGS_BYTES_MAX;
+        if !(fits || told) {
+            self.report(
+                d.note(format!("all strings that `++` makes may have {STRINGS_BYTES_MAX} bytes together")),
+            );
+        }
+        fits
+    }
+
     fn concat(&mut self, op_span: Span, l: Expr, r: Expr, span: Span) -> Expr {
         let (l, r) = (self.enum_to_int(l), self.enum_to_int(r));
         if l.ty == Types::STR && r.ty == Types::STR {
             let value = match (l.value.as_deref(), r.value.as_deref()) {
-                (Some(Value::Str(a)), Some(Value::Str(b))) => Some(Value::Str(format!("{a}{b}").into())),
+                (Some(Value::Str(a)), Some(Value::Str(b))) => {
+                    if !self.string_fits(a.len() + b.len(), span) {
+                        return Expr::error(span);
+                    }
+                    Some(Value::Str(format!("{a}{b}").into()))
+                }
                 _ => None,
             };
             return self.node(BinaryOp::Concat, l, r, Types::STR, value, span);

@@ -136,6 +136,25 @@ fn towers_that_double() {
 }
 
 #[test]
+fn strings_that_double() {
+    let first = "const string T0 = \"0123456789abcdef\";";
+    let doubled = tower(first, "const string T# = $ ++ $;", 39, "");
+    let mut many = tower(first, "const string T# = $ ++ $;", 11, "");
+    for i in 0..40_000 {
+        writeln!(many, "const string U{i} = T11 ++ T10;").unwrap();
+    }
+    let mut names = tower(first, "const string T# = $ ++ $;", 11, "");
+    for i in 0..2000 {
+        writeln!(names, "@name(T11{}) action a{i}() {{}}", " ++ T11".repeat(500)).unwrap();
+    }
+    judge(vec![
+        Case::new("a string doubled 39 times", doubled, Expect::Refused),
+        Case::new("40,000 long strings", many, Expect::Refused),
+        Case::new("2000 names of 500 long strings", names, Expect::Refused),
+    ]);
+}
+
+#[test]
 fn cycles() {
     let each = [
         "struct S { S s; }",
