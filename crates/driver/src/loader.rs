@@ -42,12 +42,50 @@ pub fn read_source(path: &Path) -> Result<Source, ReadError> {
     Ok(Source { name: path.to_string_lossy().into_owned(), text })
 }
 
+/// Reads a main file. It may be a pipe, such as a shell's `<(...)`.
 fn read_file(path: &Path) -> std::io::Result<Arc<str>> {
     let file = std::fs::File::open(path)?;
     if file.metadata()?.is_dir() {
         return Err(std::io::Error::other("it is a directory"));
     }
     read_text(file)
+}
+
+/// Reads an included file. `Ok(None)`: there is none. Only regular files are opened, because opening a named pipe
+/// waits for a writer and a device may have no end.
+fn read_included(path: &Path) -> std::io::Result<Option<Arc<str>>> {
+    use std::io::ErrorKind;
+    let kind = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    if kind.is_dir() {
+        return Ok(None);
+    }
+    if !kind.is_file() {
+        return Err(std::io::Error::other(format!("it is a {}, not a regular file", kind_of_file(kind))));
+    }
+    read_text(std::fs::File::open(path)?).map(Some)
+}
+
+#[cfg(unix)]
+fn kind_of_file(kind: std::fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "named pipe"
+    } else if kind.is_socket() {
+        "socket"
+    } else {
+        "device"
+    }
+}
+
+#[cfg(not(unix))]
+fn kind_of_file(_kind: std::fs::FileType) -> &'static str {
+    "special file"
 }
 
 /// Bytes that are not UTF-8 become replacement characters, which the lexer reports where they matter.
@@ -71,8 +109,41 @@ pub struct FileLoader {
     pub include_dirs: Vec<PathBuf>,
 }
 
+/// The result of looking for an included file.
+enum Found {
+    Nowhere,
+    Unreadable(String),
+    File(LoadedFile),
+}
+
+impl Found {
+    /// Goes on looking unless something was found, readable or not.
+    fn or_else(self, next: impl FnOnce() -> Found) -> Found {
+        match self {
+            Found::Nowhere => next(),
+            Found::Unreadable(_) | Found::File(_) => self,
+        }
+    }
+}
+
 impl FileLoader {
-    fn beside(name: &str, from: &str) -> Option<LoadedFile> {
+    fn find(&self, name: &str, kind: IncludeKind, from: &str) -> Found {
+        let is_system = kind == IncludeKind::System;
+        // An absolute name is itself; joining a directory with it would give the same path each time.
+        if Path::new(name).is_absolute() {
+            return load_path(Path::new(name), is_system);
+        }
+        let mut found = match kind {
+            IncludeKind::Local => FileLoader::beside(name, from),
+            IncludeKind::System => Found::Nowhere,
+        };
+        for dir in &self.include_dirs {
+            found = found.or_else(|| load_path(&dir.join(name), is_system));
+        }
+        found.or_else(|| built_in(name))
+    }
+
+    fn beside(name: &str, from: &str) -> Found {
         if let Some(from) = from.strip_prefix(BUILT_IN) {
             let dir = from.rsplit_once('/').map_or("", |(dir, _)| dir);
             return built_in(&if dir.is_empty() { name.to_string() } else { format!("{dir}/{name}") });
@@ -81,29 +152,37 @@ impl FileLoader {
     }
 }
 
-fn load_path(path: &Path, is_system: bool) -> Option<LoadedFile> {
-    let text = read_file(path).ok()?;
-    Some(LoadedFile { name: path.to_string_lossy().into_owned(), text, is_system })
+fn load_path(path: &Path, is_system: bool) -> Found {
+    match read_included(path) {
+        Ok(Some(text)) => {
+            Found::File(LoadedFile { name: path.to_string_lossy().into_owned(), text, is_system })
+        }
+        Ok(None) => Found::Nowhere,
+        Err(error) => Found::Unreadable(error.to_string()),
+    }
 }
 
-fn built_in(name: &str) -> Option<LoadedFile> {
-    let text = arch::include_file(name)?;
-    Some(LoadedFile { name: format!("{BUILT_IN}{name}"), text: text.into(), is_system: true })
+fn built_in(name: &str) -> Found {
+    match arch::include_file(name) {
+        Some(text) => {
+            Found::File(LoadedFile { name: format!("{BUILT_IN}{name}"), text: text.into(), is_system: true })
+        }
+        None => Found::Nowhere,
+    }
 }
 
 impl Loader for FileLoader {
     fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
-        // An absolute name is itself; joining a directory with it would give the same path each time.
-        if Path::new(name).is_absolute() {
-            return load_path(Path::new(name), kind == IncludeKind::System);
+        match self.find(name, kind, from) {
+            Found::File(file) => Some(file),
+            Found::Nowhere | Found::Unreadable(_) => None,
         }
-        let beside = match kind {
-            IncludeKind::Local => FileLoader::beside(name, from),
-            IncludeKind::System => None,
-        };
-        let is_system = kind == IncludeKind::System;
-        beside
-            .or_else(|| self.include_dirs.iter().find_map(|dir| load_path(&dir.join(name), is_system)))
-            .or_else(|| built_in(name))
+    }
+
+    fn refusal(&self, name: &str, kind: IncludeKind, from: &str) -> Option<String> {
+        match self.find(name, kind, from) {
+            Found::Unreadable(why) => Some(why),
+            Found::Nowhere | Found::File(_) => None,
+        }
     }
 }

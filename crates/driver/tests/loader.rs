@@ -38,3 +38,27 @@ fn unreadable_files_say_why() {
     fs::write(&latin, b"// caf\xe9\n").unwrap();
     assert_eq!(&*read_source(&latin).unwrap().text, "// caf\u{fffd}\n");
 }
+
+/// Reading a named pipe would wait for a writer, reading a device might not end.
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_included() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo").arg(dir.path().join("pipe.p4")).status().unwrap();
+    assert!(made.success());
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket.p4")).unwrap();
+    fs::write(dir.path().join("file.p4"), "").unwrap();
+    let loader = FileLoader::default();
+    let main = dir.path().join("main.p4").to_string_lossy().into_owned();
+    let ask = |name: &str| {
+        let kind = IncludeKind::Local;
+        (loader.load(name, kind, &main).is_some(), loader.refusal(name, kind, &main))
+    };
+    let refused = |what: &str| (false, Some(format!("it is a {what}, not a regular file")));
+    assert_eq!(ask("pipe.p4"), refused("named pipe"));
+    assert_eq!(ask("socket.p4"), refused("socket"));
+    assert_eq!(ask("/dev/null"), refused("device"));
+    assert_eq!(ask("file.p4"), (true, None));
+    assert_eq!(ask("none.p4"), (false, None));
+    assert_eq!(ask("file.p4/none.p4"), (false, None));
+}

@@ -63,6 +63,12 @@ pub static TOO_MANY_INCLUDES: CodeInfo = CodeInfo {
     default_severity: Severity::Error,
     summary: "too many files included",
 };
+pub static INCLUDE_UNREADABLE: CodeInfo = CodeInfo {
+    id: "P0014",
+    name: "include-unreadable",
+    default_severity: Severity::Error,
+    summary: "an included file that cannot be read",
+};
 pub static MACRO_SYNTAX: CodeInfo = CodeInfo {
     id: "P0020",
     name: "macro-syntax",
@@ -316,6 +322,7 @@ pub static ALL: &[Code] = &[
     &INCLUDE_SYNTAX,
     &INCLUDE_DEPTH,
     &TOO_MANY_INCLUDES,
+    &INCLUDE_UNREADABLE,
     &MACRO_SYNTAX,
     &MACRO_REDEFINED,
     &MACRO_ARGUMENTS,

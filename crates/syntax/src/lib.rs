@@ -46,8 +46,14 @@ pub struct LoadedFile {
 
 /// Finds included files; the only way to the outside.
 pub trait Loader {
-    /// `from` is the name of the including file. `None`: no such file.
+    /// `from` is the name of the including file. `None`: no such file, or none that can be read.
     fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile>;
+
+    /// Why the file that [`Loader::load`] did not give cannot be read: a clause such as "it is a named pipe". `None`:
+    /// there is no such file.
+    fn refusal(&self, _name: &str, _kind: IncludeKind, _from: &str) -> Option<String> {
+        None
+    }
 }
 
 /// No includes at all.

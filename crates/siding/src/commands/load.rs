@@ -110,4 +110,8 @@ impl Loader for Recording {
         });
         Some(found)
     }
+
+    fn refusal(&self, name: &str, kind: IncludeKind, from: &str) -> Option<String> {
+        self.loader.refusal(name, kind, from)
+    }
 }

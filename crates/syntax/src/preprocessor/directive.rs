@@ -378,6 +378,13 @@ impl Preprocessor<'_> {
         }
         let from = self.sources.file(line.src.file).name.clone();
         let Some(found) = self.loader.load(&name, kind, &from) else {
+            if let Some(why) = self.loader.refusal(&name, kind, &from) {
+                self.report(
+                    Diagnostic::new(&codes::INCLUDE_UNREADABLE, at, format!("cannot read `{name}`: {why}"))
+                        .label("not included"),
+                );
+                return;
+            }
             let d = Diagnostic::new(&codes::INCLUDE_NOT_FOUND, at, format!("cannot find `{name}`"));
             self.report(match kind {
                 IncludeKind::Local => d
