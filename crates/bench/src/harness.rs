@@ -223,7 +223,7 @@ impl Report {
             false => output::out(&self.text()),
         }
         let Some(path) = &args.svg else { return Ok(()) };
-        std::fs::write(path, chart::svg(&self.chart(key))).map_err(|error| {
+        output::replace_file(path, chart::svg(&self.chart(key)).as_bytes()).map_err(|error| {
             output::error_line(&format!("cannot write {}: {error}", path.display()));
             Exit::Environment
         })

@@ -144,7 +144,7 @@ impl Record {
 
     fn write(&self, path: &Path) -> Result<(), Exit> {
         let text = serde_json::to_string_pretty(&self.json()).unwrap_or_default();
-        std::fs::write(path, format!("{text}\n")).map_err(|error| {
+        output::replace_file(path, format!("{text}\n").as_bytes()).map_err(|error| {
             output::error_line(&format!("cannot write {}: {error}", path.display()));
             Exit::Environment
         })

@@ -2,8 +2,12 @@
 
 use diagnostics::render::{self, Style, Tool};
 use diagnostics::{Diagnostic, Severity, SourceMap};
-use std::io::{IsTerminal, Write};
+use std::fs::{OpenOptions, Permissions};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,14 +38,82 @@ impl Exit {
     }
 }
 
-/// Writes to standard output. A reader that went away is not our fault.
+/// Output was lost: see [`with_lost_output`].
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes to standard output. A reader that went away (`siding ... | head`) is no error; any other failure is reported
+/// once and decides the exit code in [`with_lost_output`].
 pub fn out(text: &str) {
     out_bytes(text.as_bytes());
 }
 
+/// Writes bytes to standard output, like [`out`].
 pub fn out_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush())
+        && error.kind() != ErrorKind::BrokenPipe
+        && !OUTPUT_LOST.swap(true, Ordering::Relaxed)
+    {
+        error_line(&format!("cannot write to standard output: {error}"));
+    }
+}
+
+/// The result of a command that ended with `exit`: not success if some of its output was lost.
+pub fn with_lost_output(exit: Exit) -> Exit {
+    match OUTPUT_LOST.load(Ordering::Relaxed) {
+        true => exit.max(Exit::Environment),
+        false => exit,
+    }
+}
+
+/// Replaces the file at `path`, or makes it. The new text goes to a temporary file in the same directory, which is then
+/// renamed, so that the old file stays as it is when the disk is full. Pipes, devices, files with several names and
+/// files in directories where no file can be made are written in place.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    // `/dev/stdout` may lead to a file that somebody else has open.
+    if path.starts_with("/dev") || path.starts_with("/proc") {
+        return std::fs::write(path, bytes);
+    }
+    // A symbolic link stays one: the file that it leads to is replaced, or made.
+    let path = match std::fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(_) if path.is_symlink() => return std::fs::write(path, bytes),
+        Err(_) => path.to_path_buf(),
+    };
+    let old = match std::fs::metadata(&path) {
+        Ok(old) if !old.is_file() || old.nlink() > 1 => return std::fs::write(&path, bytes),
+        Ok(old) => Some(old),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".siding-");
+    // Like any new file's; the umask takes its share.
+    builder.permissions(Permissions::from_mode(0o666));
+    let mut temporary = match builder.tempfile_in(dir) {
+        Ok(temporary) => temporary,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return std::fs::write(&path, bytes),
+        Err(error) => return Err(error),
+    };
+    if let Some(old) = old {
+        // Writing in place would fail, and so does this.
+        OpenOptions::new().write(true).open(&path)?;
+        let new = temporary.as_file().metadata()?;
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) && chown(temporary.path(), &old).is_err() {
+            return std::fs::write(&path, bytes);
+        }
+        temporary.as_file().set_permissions(old.permissions())?;
+    }
+    temporary.write_all(bytes)?;
+    // Some file systems notice only now that there is no room.
+    temporary.as_file().sync_all()?;
+    temporary.persist(&path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn chown(path: &Path, like: &std::fs::Metadata) -> std::io::Result<()> {
+    std::os::unix::fs::chown(path, Some(like.uid()), Some(like.gid()))
 }
 
 pub fn err(text: &str) {

@@ -39,5 +39,5 @@ fn main() -> ExitCode {
             Exit::Environment
         }
     };
-    ExitCode::from(exit.code())
+    ExitCode::from(output::with_lost_output(exit).code())
 }

@@ -46,6 +46,18 @@ fn dir(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 const GOOD: &str = "const bit<8> x = 1;\n";
 const BAD: &str = "const bit<8> x = ;\n";
+const RUNNABLE: &str = "\
+#include <core.p4>
+#include <v1model.p4>
+struct H {}
+struct M {}
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }
+control V(inout H h, inout M m) { apply {} }
+control I(inout H h, inout M m, inout standard_metadata_t s) { apply { s.egress_spec = 1; } }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in H h) { apply {} }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+";
 
 #[test]
 fn exit_codes() {
@@ -250,4 +262,117 @@ fn p4info_names_the_architecture_that_was_asked_for() {
     assert!(std::fs::read_to_string(d.path().join("own.txtpb")).unwrap().contains("arch: \"psa\""));
     let run = siding(d.path(), &["p4info", "--arch", "v1modl", "own.p4"]);
     assert!(run.code == 2 && run.stderr.contains("'v1model'"), "{}", run.stderr);
+}
+
+/// Runs a shell command in `dir`, where `siding` is the program under test.
+fn shell(dir: &Path, command: &str) -> std::process::Output {
+    Command::new("sh")
+        .args(["-c", &format!("siding() {{ '{}' \"$@\"; }}; {command}", env!("CARGO_BIN_EXE_siding"))])
+        .current_dir(dir)
+        .output()
+        .unwrap()
+}
+
+/// Names of the files in a directory.
+fn names(dir: &Path) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn files_that_do_not_fit_stay_as_they_are() {
+    let text = "const   bit<8> x = 1;\n".repeat(100);
+    let d = dir(&[("a.p4", &text), ("b.p4", GOOD), ("out.c", &text)]);
+    // A limit on the size of files does what a full disk does. Without the signal, writing fails.
+    let limited = |command: &str| shell(d.path(), &format!("trap '' XFSZ; ulimit -f 1; {command}"));
+    let cases =
+        ["siding fmt -w a.p4", "siding build --emit c -o out.c main.p4", "siding check --pp out.c a.p4"];
+    std::fs::write(d.path().join("main.p4"), RUNNABLE).unwrap();
+    let before = names(d.path());
+    for case in cases {
+        let run = limited(case);
+        let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(4), "{case}: {stderr}");
+        assert!(stderr.contains("cannot write"), "{case}: {stderr}");
+        for file in ["a.p4", "out.c"] {
+            let left = std::fs::read_to_string(d.path().join(file)).unwrap();
+            assert!(left == text, "{case}: {file} has {} bytes", left.len());
+        }
+        assert_eq!(names(d.path()), before, "{case}");
+    }
+}
+
+#[test]
+fn replaced_files_keep_permissions_and_links() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let d = dir(&[("a.p4", "const   bit<8> x=1;\n"), ("b.p4", "const   bit<8> x=1;\n")]);
+    let path = |name: &str| d.path().join(name);
+    std::fs::set_permissions(path("a.p4"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("a.p4", path("link.p4")).unwrap();
+    std::fs::hard_link(path("b.p4"), path("same.p4")).unwrap();
+    assert_eq!(siding(d.path(), &["fmt", "-w", "link.p4", "b.p4"]).code, 0);
+    assert!(path("link.p4").is_symlink());
+    assert_eq!(std::fs::metadata(path("a.p4")).unwrap().permissions().mode() & 0o777, 0o640);
+    for name in ["a.p4", "same.p4"] {
+        assert_eq!(std::fs::read_to_string(path(name)).unwrap(), GOOD, "{name}");
+    }
+}
+
+#[test]
+fn lost_output_is_no_success() {
+    let d = dir(&[("main.p4", RUNNABLE), ("ugly.p4", "const   bit<8> x=1;\n")]);
+    let commands = [
+        "p4info main.p4",
+        "ir main.p4",
+        "fmt ugly.p4",
+        "fmt --diff ugly.p4",
+        "graph main.p4",
+        "check -E main.p4",
+        "check --error-format=sarif main.p4",
+        "build --emit c -o - main.p4",
+        "explain P0001",
+    ];
+    for command in commands {
+        let run = shell(d.path(), &format!("siding {command} >/dev/full"));
+        let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(4), "{command}: {stderr}");
+        assert_eq!(stderr.matches("cannot write to standard output").count(), 1, "{command}: {stderr}");
+        // A reader that has gone away is no error.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let run = Command::new(env!("CARGO_BIN_EXE_siding"))
+            .args(command.split(' '))
+            .current_dir(d.path())
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(0), "{command}: {stderr}");
+    }
+}
+
+#[test]
+fn product_of_a_file_whose_name_is_not_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let d = tempfile::tempdir().unwrap();
+    let name = |bytes: &[u8]| std::ffi::OsStr::from_bytes(bytes).to_os_string();
+    std::fs::write(d.path().join(name(b"a\xff.p4")), RUNNABLE).unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args([name(b"build"), name(b"--emit"), name(b"p4info"), name(b"a\xff.p4")])
+        .current_dir(d.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(names(d.path()), [name(b"a\xff.p4"), name(b"a\xff.p4info.txtpb")]);
+}
+
+/// A named pipe that nobody writes to, where a file is expected.
+#[test]
+fn a_pipe_is_not_included() {
+    let d = dir(&[("main.p4", "#include \"pipe.p4\"\n")]);
+    assert!(shell(d.path(), "mkfifo pipe.p4").status.success());
+    let r = siding(d.path(), &["check", "main.p4"]);
+    assert_eq!(r.code, 3);
+    assert!(r.stderr.contains("error[P0014]: cannot read `pipe.p4`: it is a named pipe"), "{}", r.stderr);
 }

@@ -11,7 +11,7 @@ use clap::ArgMatches;
 use native::{Pipeline, Trace};
 use p4info::Format;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub fn run(args: &BuildArgs, matches: &ArgMatches) -> Exit {
@@ -61,7 +61,13 @@ fn default_output(args: &BuildArgs) -> PathBuf {
         EmitArg::Entries => "entries.txtpb",
         EmitArg::Layout => "layout.json",
     };
-    PathBuf::from(format!("{}.{suffix}", stem(&args.program)))
+    // Not text: the name need not be UTF-8.
+    let mut name = match args.program.file_stem().filter(|_| args.program != Path::new("-")) {
+        Some(stem) => stem.to_os_string(),
+        None => "program".into(),
+    };
+    name.push(format!(".{suffix}"));
+    PathBuf::from(name)
 }
 
 struct Build<'a> {

@@ -93,13 +93,13 @@ pub fn write_p4runtime_files(p4info: &[PathBuf], entries: &[PathBuf], made: &Con
     Exit::Ok
 }
 
-/// Writes a product; `-` is standard output.
+/// Writes a product; `-` is standard output. A file is replaced whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if path == Path::new("-") {
         output::out_bytes(bytes);
         return Ok(());
     }
-    std::fs::write(path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
+    output::replace_file(path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
 /// The options of [`FrontEndArgs`], understood.

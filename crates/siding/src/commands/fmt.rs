@@ -64,7 +64,7 @@ fn run_file(args: &FmtArgs, path: &Path) -> Exit {
     if formatted == text {
         return Exit::Ok;
     }
-    match std::fs::write(path, formatted) {
+    match output::replace_file(path, formatted.as_bytes()) {
         Ok(()) => Exit::Ok,
         Err(error) => {
             output::error_line(&format!("cannot write {name}: {error}"));

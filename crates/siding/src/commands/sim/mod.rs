@@ -102,6 +102,6 @@ fn show(args: &SimArgs, value: &Value, text: &str) {
 
 fn draw(args: &SimArgs, chart: &chart::Chart) -> Result<(), Problem> {
     let Some(path) = &args.svg else { return Ok(()) };
-    std::fs::write(path, chart::svg(chart))
+    output::replace_file(path, chart::svg(chart).as_bytes())
         .map_err(|error| (format!("{}: {error}", path.display()), Exit::Environment))
 }
