@@ -1,5 +1,6 @@
 //! What can go wrong with files.
 
+use crate::packet::{LINK_TYPE_ETHERNET, link_type_name};
 use std::fmt;
 use std::io;
 
@@ -69,6 +70,10 @@ pub enum Damage {
         n_interfaces: u32,
     },
     TooManyInterfaces,
+    /// A packet of another link type than Ethernet, in a capture that must be of Ethernet.
+    NotEthernet {
+        link_type: u16,
+    },
     /// The inside of a block could not be understood.
     Malformed {
         block: &'static str,
@@ -137,6 +142,13 @@ impl fmt::Display for Damage {
                 f,
                 "a packet came from interface {interface}; expected one of the {n_interfaces} described, from 0"
             ),
+            Damage::NotEthernet { link_type } => {
+                write!(f, "the packets are of link type {link_type}")?;
+                if let Some(name) = link_type_name(*link_type) {
+                    write!(f, " ({name})")?;
+                }
+                write!(f, "; expected {LINK_TYPE_ETHERNET} (Ethernet)")
+            }
             Damage::TooManyInterfaces => {
                 write!(f, "more interfaces than the {} that are allowed", crate::limits::INTERFACES_MAX)
             }

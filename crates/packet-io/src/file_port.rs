@@ -22,15 +22,13 @@ pub struct FilePort {
 }
 
 impl FilePort {
-    /// Opens the input and creates the output, as pcap or pcapng by its extension.
+    /// Opens the input, whose packets must be of Ethernet, and creates the output, as pcap or pcapng by its extension.
     pub fn open(id: PortId, input: Option<&Path>, output: Option<&Path>) -> Result<FilePort, PortError> {
-        let input = input.map(PacketReader::open).transpose()?;
-        let link_type = input
-            .as_ref()
-            .and_then(|i| i.interfaces().first())
-            .map_or(LINK_TYPE_ETHERNET, |interface| interface.link_type);
-        let output =
-            output.map(|path| CaptureWriter::create(path, &format!("port {id}"), link_type)).transpose()?;
+        let input =
+            input.map(|path| PacketReader::open(path).map(PacketReader::ethernet_only)).transpose()?;
+        let output = output
+            .map(|path| CaptureWriter::create(path, &format!("port {id}"), LINK_TYPE_ETHERNET))
+            .transpose()?;
         Ok(FilePort { id, input, output, ..FilePort::default() })
     }
 

@@ -3,6 +3,25 @@
 /// The link type of Ethernet in capture files.
 pub const LINK_TYPE_ETHERNET: u16 = 1;
 
+/// The name of a link type (https://www.tcpdump.org/linktypes.html), of those that are often met.
+pub(crate) fn link_type_name(link_type: u16) -> Option<&'static str> {
+    Some(match link_type {
+        0 => "BSD loopback",
+        LINK_TYPE_ETHERNET => "Ethernet",
+        9 => "PPP",
+        101 => "raw IP",
+        105 => "IEEE 802.11",
+        108 => "OpenBSD loopback",
+        113 => "Linux cooked capture",
+        127 => "IEEE 802.11 with radiotap",
+        228 => "raw IPv4",
+        229 => "raw IPv6",
+        249 => "USB",
+        276 => "Linux cooked capture, version 2",
+        _ => return None,
+    })
+}
+
 /// A packet as it was captured or is to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {

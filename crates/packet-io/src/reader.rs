@@ -3,7 +3,7 @@
 use crate::pcap::{self, PcapFormat};
 use crate::pcapng::{self, Content, Sections};
 use crate::window::Window;
-use crate::{Damage, Packet, ReadError};
+use crate::{Damage, LINK_TYPE_ETHERNET, Packet, ReadError};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -26,6 +26,7 @@ pub struct PacketReader<R> {
     window: Window<R>,
     format: Format,
     interfaces: Vec<Interface>,
+    ethernet_only: bool,
     is_done: bool,
 }
 
@@ -55,12 +56,19 @@ impl<R: Read> PacketReader<R> {
             window: Window::new(inner),
             format: Format::Pcapng(Sections::default()),
             interfaces: Vec::new(),
+            ethernet_only: false,
             is_done: false,
         };
         match reader.begin() {
             Ok(()) => Ok(reader),
             Err(damage) => Err(reader.error(0, damage)),
         }
+    }
+
+    /// Makes a packet of another link type than Ethernet an error.
+    pub fn ethernet_only(mut self) -> PacketReader<R> {
+        self.ethernet_only = true;
+        self
     }
 
     /// The interfaces known so far. pcap has one; pcapng may describe further ones between packets.
@@ -99,7 +107,15 @@ impl<R: Read> PacketReader<R> {
                 Format::Pcapng(sections) => pcapng_block(sections, &mut self.window),
             };
             match step {
-                Ok(Some(Content::Packet(packet))) => return Ok(Some(packet)),
+                Ok(Some(Content::Packet(packet))) => {
+                    let interface = self.interfaces.get(packet.interface as usize);
+                    return match interface.map(|i| i.link_type) {
+                        Some(link_type) if self.ethernet_only && link_type != LINK_TYPE_ETHERNET => {
+                            Err(self.error(offset_bytes, Damage::NotEthernet { link_type }))
+                        }
+                        Some(_) | None => Ok(Some(packet)),
+                    };
+                }
                 Ok(Some(Content::Interface(interface))) => self.interfaces.push(interface),
                 Ok(Some(Content::Nothing)) => {}
                 Ok(None) => return Ok(None),

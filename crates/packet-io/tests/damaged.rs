@@ -335,3 +335,22 @@ fn errors_of_the_system_are_passed_on() {
     assert_eq!(found[1].as_ref().unwrap_err().to_string(), "tape: byte 41: the cable was pulled");
     assert_eq!(found.len(), 2);
 }
+
+/// A capture of raw IP (pcap), and one whose second interface is a cooked capture (pcapng).
+#[test]
+fn other_link_types_are_named_where_ethernet_is_expected() {
+    let ethernet_only = |bytes: &[u8]| -> Vec<Result<usize, String>> {
+        let reader = PacketReader::new("x.pcap", bytes).unwrap().ethernet_only();
+        reader.map(|p| p.map(|p| p.data.len()).map_err(|e| e.to_string())).collect()
+    };
+    for order in ORDERS {
+        let header = Bytes(order, Vec::new()).u32(0xa1b2_c3d4).u16(2).u16(4).u32(0).u32(0).u32(65535);
+        let record = |header: Bytes| header.u32(0).u32(0).u32(1).u32(1).raw(&[0x45]).1;
+        let expected = "x.pcap: byte 24: the packets are of link type 101 (raw IP); expected 1 (Ethernet)";
+        assert_eq!(ethernet_only(&record(header.clone().u32(101))), [Err(expected.to_string())]);
+        let expected = "x.pcap: byte 24: the packets are of link type 999; expected 1 (Ethernet)";
+        assert_eq!(ethernet_only(&record(header.clone().u32(999))), [Err(expected.to_string())]);
+        assert_eq!(ethernet_only(&record(header.clone().u32(1))), [Ok(1)]);
+        assert_eq!(story(&record(header.u32(101))), ["[69] at 0 of 1 from 0"]);
+    }
+}

@@ -201,6 +201,9 @@ pub struct RunArgs {
     /// Packets that arrive at a port: a pcap or pcapng file (repeatable)
     #[arg(long, value_name = "[PORT=]FILE", value_parser = parse_port_file)]
     pub pcap: Vec<(u32, PathBuf)>,
+    /// Take the packets of captures as they are, whatever their link type [default: Ethernet only]
+    #[arg(long, requires = "pcap")]
+    pub any_link_type: bool,
     /// Write what leaves to PORT.pcap in this directory [default: only count]
     #[arg(short = 'o', long, value_name = "DIR", requires = "pcap")]
     pub out: Option<PathBuf>,

@@ -376,3 +376,31 @@ fn a_pipe_is_not_included() {
     assert_eq!(r.code, 3);
     assert!(r.stderr.contains("error[P0014]: cannot read `pipe.p4`: it is a named pipe"), "{}", r.stderr);
 }
+
+/// A capture in little-endian pcap with one packet of one byte.
+fn capture(link_type: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, link_type, 0, 0, 1, 1] {
+        bytes.extend(u32::to_le_bytes(word));
+    }
+    bytes.push(0x45);
+    bytes
+}
+
+#[test]
+fn captures_of_other_link_types_are_refused() {
+    let d = dir(&[("main.p4", RUNNABLE)]);
+    std::fs::write(d.path().join("ip.pcap"), capture(101)).unwrap();
+    std::fs::write(d.path().join("ethernet.pcap"), capture(1)).unwrap();
+    let r = siding(d.path(), &["run", "main.p4", "--pcap", "ip.pcap", "-q"]);
+    assert_eq!(r.code, 4, "{}{}", r.stdout, r.stderr);
+    let expected = "the packets are of link type 101 (raw IP); expected 1 (Ethernet); --any-link-type takes";
+    assert!(r.stderr.contains(expected), "{}", r.stderr);
+    let any = ["run", "main.p4", "--pcap", "ip.pcap", "-q", "--any-link-type", "-o", "out"];
+    let r = siding(d.path(), &any);
+    assert_eq!(r.code, 0, "{}{}", r.stdout, r.stderr);
+    // The packets that leave are what those that came were.
+    let written = std::fs::read(d.path().join("out/1.pcap")).unwrap();
+    assert_eq!(written[20..24], u32::to_le_bytes(101));
+    assert_eq!(siding(d.path(), &["run", "main.p4", "--pcap", "ethernet.pcap", "-q"]).code, 0);
+}

@@ -7,7 +7,7 @@ use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use packet_io::{CaptureWriter, Packet, PacketReader};
+use packet_io::{CaptureWriter, Damage, Packet, PacketReader, ReadError};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -103,6 +103,8 @@ fn environment(error: impl std::fmt::Display) -> Problem {
 /// What is written, by port.
 struct Outputs<'a> {
     dir: Option<&'a Path>,
+    /// Link type of the captures, which is that of the packets received.
+    link_type: u16,
     writers: BTreeMap<u32, CaptureWriter>,
     n_sent: BTreeMap<u32, u64>,
 }
@@ -117,9 +119,8 @@ impl Outputs<'_> {
                 std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
                 std::collections::btree_map::Entry::Vacant(free) => {
                     let path = dir.join(format!("{port}.pcap"));
-                    let writer =
-                        CaptureWriter::create(&path, &format!("port {port}"), packet_io::LINK_TYPE_ETHERNET)
-                            .map_err(environment)?;
+                    let writer = CaptureWriter::create(&path, &format!("port {port}"), self.link_type)
+                        .map_err(environment)?;
                     free.insert(writer)
                 }
             };
@@ -128,6 +129,21 @@ impl Outputs<'_> {
         }
         Ok(())
     }
+}
+
+/// Opens a capture, of Ethernet unless any link type is welcome.
+fn open_capture(path: &Path, any_link_type: bool) -> Result<PacketReader<File>, Problem> {
+    let reader = PacketReader::<File>::open(path).map_err(environment)?;
+    Ok(if any_link_type { reader } else { reader.ethernet_only() })
+}
+
+/// A capture that cannot be read further, with the option that helps.
+fn damaged(error: ReadError) -> Problem {
+    let help = match error.damage {
+        Damage::NotEthernet { .. } => "; --any-link-type takes the packets as they are",
+        _ => "",
+    };
+    environment(format!("{error}{help}"))
 }
 
 /// A capture and the packet that comes next.
@@ -183,14 +199,20 @@ fn captures(
     }
     let mut inputs = Vec::new();
     for (port, path) in &args.pcap {
-        let mut reader = PacketReader::<File>::open(path).map_err(environment)?;
-        let next = reader.next().transpose().map_err(environment)?;
+        let mut reader = open_capture(path, args.any_link_type)?;
+        let next = reader.next().transpose().map_err(damaged)?;
         inputs.push(Input { port: *port, reader, next });
     }
     let n_stories = if args.quiet { 0 } else { args.stories.unwrap_or(STORIES_OF_CAPTURES) };
     let n_stories = if machine.is_interpreted() || args.trace { n_stories } else { 0 };
     let sources = machine.sources();
-    let mut outputs = Outputs { dir: args.out.as_deref(), writers: BTreeMap::new(), n_sent: BTreeMap::new() };
+    let first = inputs.iter().find_map(|i| i.reader.interfaces().first());
+    let mut outputs = Outputs {
+        dir: args.out.as_deref(),
+        link_type: first.map_or(packet_io::LINK_TYPE_ETHERNET, |interface| interface.link_type),
+        writers: BTreeMap::new(),
+        n_sent: BTreeMap::new(),
+    };
     let times = inputs.iter().filter_map(|i| i.next.as_ref()).map(|p| p.timestamp_ns);
     let base_ns = times.min().unwrap_or(0);
     let (mut n_received, mut damage) = (BTreeMap::<u32, u64>::new(), None);
@@ -238,7 +260,7 @@ fn captures(
     }
     summarize(args, &machine, &n_received, &outputs.n_sent, seconds);
     match damage {
-        Some(error) => Err(environment(error)),
+        Some(error) => Err(damaged(error)),
         None => Ok(()),
     }
 }
