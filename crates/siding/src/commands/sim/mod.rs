@@ -21,7 +21,7 @@ use self::sweep::Sweep;
 use self::traffic::{Problem, Traffic};
 use crate::cli::SimArgs;
 use crate::commands::load::load_for_analysis;
-use crate::output::{Exit, error_line, out};
+use crate::output::{Exit, error_line, out, replace_file};
 use bench::chart;
 use clap::ArgMatches;
 use hazard::traffic::Key;
@@ -102,6 +102,6 @@ fn show(args: &SimArgs, value: &Value, text: &str) {
 
 fn draw(args: &SimArgs, chart: &chart::Chart) -> Result<(), Problem> {
     let Some(path) = &args.svg else { return Ok(()) };
-    output::replace_file(path, chart::svg(chart).as_bytes())
+    replace_file(path, chart::svg(chart).as_bytes())
         .map_err(|error| (format!("{}: {error}", path.display()), Exit::Environment))
 }
