@@ -915,17 +915,6 @@ pub struct Live {
     pub value_sets: Vec<ValueSetId>,
     /// Parsers and controls that are applied.
     pub applied: Vec<NodeId>,
-    /// `called_actions` and `applied` together, in source order.
-    pub steps: Vec<LiveStep>,
-}
-
-/// Something that the body of a parser or control does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LiveStep {
-    /// The action is called.
-    Action(ActionId),
-    /// The parser or control is applied.
-    Apply(NodeId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

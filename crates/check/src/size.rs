@@ -9,12 +9,6 @@ use diagnostics::{Diagnostic, Span};
 /// hold two of their predecessors each would double with every declaration.
 pub const LEAVES_MAX: u64 = 1 << 16;
 
-/// Most bytes of a string that `++` makes. A constant that joins its predecessor with itself doubles it.
-pub const STRING_BYTES_MAX: usize = 1 << 16;
-
-/// Most bytes of all strings together that `++` makes in a program.
-pub const STRINGS_BYTES_MAX: usize = 1 << 24;
-
 impl Checker<'_> {
     /// Leaves of a type; arrays count once, or all their elements when `all` is set.
     pub fn leaves(&mut self, ty: Ty, all: bool) -> u64 {

@@ -4,6 +4,12 @@ use crate::program::{EnumId, NodeId};
 use num_bigint::BigInt;
 use smol_str::SmolStr;
 
+/// Most bytes of a string that `++` makes. A constant that joins its predecessor with itself doubles it.
+pub const STRING_BYTES_MAX: usize = 1 << 16;
+
+/// Most bytes of all strings together that `++` makes in a program.
+pub const STRINGS_BYTES_MAX: usize = 1 << 24;
+
 /// A value known while compiling. Its type stands beside it (in the expression, say).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Value {

@@ -50,14 +50,10 @@ impl Program {
         }
         for (_, call) in &walk.calls {
             match &call.callee {
-                Callee::Action(a) => {
-                    push(&mut live.called_actions, *a);
-                    push(&mut live.steps, LiveStep::Action(*a));
-                }
+                Callee::Action(a) => push(&mut live.called_actions, *a),
                 Callee::BlockApply { object } => {
                     if let Some(node) = self.object(object, Some(id)) {
                         push(&mut live.applied, node);
-                        push(&mut live.steps, LiveStep::Apply(node));
                     }
                 }
                 Callee::Function(_)

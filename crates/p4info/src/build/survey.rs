@@ -94,17 +94,37 @@ fn global_actions(p: &Program, root: NodeId, items: &[Item]) -> Vec<Item> {
         }
     }
     let mut entered = FxHashSet::from_iter([root]);
-    let mut todo: Vec<(NodeId, LiveStep)> = Vec::new();
-    let steps_of = |id: NodeId| p.nodes[id].live.steps.iter().rev().map(move |step| (id, *step));
-    todo.extend(steps_of(root));
+    let mut todo: Vec<(NodeId, Step)> = steps(p, root);
     while let Some((node, step)) = todo.pop() {
         match step {
-            LiveStep::Action(action) => add(node, action, Use::Called),
-            LiveStep::Apply(child) if entered.insert(child) => todo.extend(steps_of(child)),
-            LiveStep::Apply(_) => {}
+            Step::Call(action) => add(node, action, Use::Called),
+            Step::Apply(child) if entered.insert(child) => todo.extend(steps(p, child)),
+            Step::Apply(_) => {}
         }
     }
     found
+}
+
+/// Something that the body of a control does.
+enum Step {
+    Call(ActionId),
+    Apply(NodeId),
+}
+
+/// The steps of an object's body in reverse order.
+fn steps(p: &Program, id: NodeId) -> Vec<(NodeId, Step)> {
+    let NodeKind::Control(control) = p.nodes[id].kind else { return Vec::new() };
+    let calls = p.live_calls(&p.controls[control].apply, Some(id));
+    let steps = calls.into_iter().rev().filter_map(|(_, call)| match &call.callee {
+        Callee::Action(action) => Some(Step::Call(*action)),
+        Callee::BlockApply { object } => p.object(object, Some(id)).map(Step::Apply),
+        Callee::Function(_)
+        | Callee::Method { .. }
+        | Callee::TableApply(_)
+        | Callee::Builtin { .. }
+        | Callee::Constructor { .. } => None,
+    });
+    steps.map(|step| (id, step)).collect()
 }
 
 /// A block that is being flattened.
