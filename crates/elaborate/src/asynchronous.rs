@@ -37,7 +37,7 @@ const CAPACITY_MAX: u64 = 1 << 20;
 /// Packets whose calls an executor makes together, at most: as many as it takes at once.
 const BATCH_MAX: u64 = 32;
 
-/// What an annotation asks for.
+/// The settings of an `@async` annotation.
 #[derive(Default)]
 struct Wanted {
     deparser: Option<(SmolStr, Span)>,
@@ -71,7 +71,7 @@ impl<'p> Body<'_, 'p> {
             self.continue_at(then);
             self.marker(ExternOp::Rebuild, deparser.clone(), Vec::new(), *at);
         }
-        // All bytes are the block's: what has been parsed is parsed again, or never looked at again.
+        // The block may change all bytes: parsed headers are parsed again, or never read again.
         if let Some(at) = wanted.parser.as_ref().map(|(_, at)| *at).or(wanted.recirculate) {
             self.marker(ExternOp::Rewind, SmolStr::new_static("rewind"), Vec::new(), at);
         }
@@ -96,7 +96,7 @@ impl<'p> Body<'_, 'p> {
         }
     }
 
-    /// A packet that is marked to be dropped by now does not start over: ingress has ended with it.
+    /// Guards the restart: a packet that is already marked to be dropped does not start over.
     fn unless_dropped(&mut self, span: Span) {
         let drop_port = self.e.out.architecture.pipeline().and_then(|model| model.drop_port);
         let (Some(drop_port), Some((place, ty))) = (drop_port, self.metadata(FieldRole::EgressSpec)) else {
@@ -136,7 +136,7 @@ impl<'p> Body<'_, 'p> {
         &mut self.e.faults[last]
     }
 
-    /// Reports where packets cannot wait.
+    /// Reports an asynchronous block in a place where packets cannot wait.
     fn may_be_asynchronous(&mut self, span: Span) -> bool {
         let architecture = self.e.out.architecture;
         if architecture != Architecture::V1Model {
@@ -171,7 +171,7 @@ impl<'p> Body<'_, 'p> {
 
     // -- what must not leave the block --------------------------------------------------------------
 
-    /// Reports what would end an asynchronous block in the middle; false where there is none.
+    /// Reports a statement that would leave an asynchronous block. Gives false outside of such a block.
     pub fn refuse_to_leave(&mut self, what: &str, span: Span) -> bool {
         if self.asynchronous.is_none() {
             return false;
@@ -437,8 +437,8 @@ impl<'p> Body<'_, 'p> {
         }
     }
 
-    /// What parameters in the places of these roles stand for, and what is made anew; `None` when their types are
-    /// others.
+    /// The variables that stand for parameters of these roles, and the places that are initialised. `None` when a type does
+    /// not fit.
     #[expect(clippy::type_complexity, reason = "two lists for one caller")]
     fn bind_to_shared(
         &mut self,
@@ -487,7 +487,7 @@ fn word_of(token: &AnnotationToken) -> Option<Word> {
     }
 }
 
-/// Of a name: what a shell takes as one word.
+/// True when the value is one of `words`; without words, when a shell takes it as one word.
 fn fits(word: &str, words: &[&str]) -> bool {
     let is_name = !word.is_empty()
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));

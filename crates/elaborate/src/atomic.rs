@@ -1,4 +1,4 @@
-//! What is marked `@atomic`: code that is one step to all other packets (P4-16, concurrency model).
+//! Blocks marked `@atomic`: to all other packets their code is one step (P4-16, "Concurrency model").
 //!
 //! Whoever looks at a program sees two markers around it. Executors do not: they say themselves which packets run at the
 //! same time, and in a program for them there are no markers.
@@ -14,7 +14,7 @@ use smol_str::{SmolStr, format_smolstr};
 #[derive(Clone, Debug)]
 pub struct AtomicBlock {
     name: SmolStr,
-    /// How many loops there are around it.
+    /// The number of loops around the block.
     n_loops: usize,
 }
 

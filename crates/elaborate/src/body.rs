@@ -12,14 +12,14 @@ use ir::{
 use la_arena::Arena;
 use rustc_hash::FxHashMap;
 
-/// How what runs off the end of a body, or leaves it, ends.
+/// The terminator that ends a body: where control runs off its end, and where `return` and `exit` leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
-    /// A block that is no parser: `return` and `exit` both end it.
+    /// A block other than a parser. `return` and `exit` both end it.
     Block,
     /// A block that is a parser.
     Parser,
-    /// A procedure of any kind: `return` returns, `exit` (and `reject`) exits.
+    /// A procedure of any kind. `return` returns to the caller; `exit` and `reject` exit.
     Procedure,
 }
 
@@ -28,23 +28,23 @@ pub struct Body<'e, 'p> {
     pub e: &'e mut Elaborator<'p>,
     pub names: Names,
     pub kind: BodyKind,
-    /// Where new variables belong.
+    /// The scope of new variables.
     pub scope: Scope,
     nodes: Arena<Node>,
     entry: NodeId,
-    /// Where statements go. After a jump this is a node that nothing leads to.
+    /// The current node, to which statements are appended. After a jump no edge leads to it.
     pub at: NodeId,
     /// Targets of `break` and `continue`, innermost last.
     pub loops: Vec<Loop>,
-    /// In a block that may run on another core: how many loops there are around it.
+    /// The number of loops around the current asynchronous block; `None` outside of such a block.
     pub asynchronous: Option<usize>,
-    /// The block marked `@atomic` that statements belong to.
+    /// The current block marked `@atomic`.
     pub atomic: Option<AtomicBlock>,
-    /// Where the value of `return` goes.
+    /// The place that receives the value of `return`.
     pub result: Option<Place>,
     /// Variables that are never written, by type.
     pub zeros: FxHashMap<Type, VarId>,
-    /// Leaves the body, once something needed that.
+    /// The node that leaves the body. It is created on first use.
     leave: Option<NodeId>,
     n_temporaries: u32,
 }
@@ -85,7 +85,7 @@ impl<'e, 'p> Body<'e, 'p> {
         }
     }
 
-    /// The finished graph. The current node ends as the end of the body does.
+    /// Gives the finished graph. The current node gets the terminator for the end of the body.
     pub fn finish(mut self, span: Span) -> Graph {
         let end = match self.kind {
             BodyKind::Block | BodyKind::Procedure => TerminatorKind::Return,
@@ -95,7 +95,7 @@ impl<'e, 'p> Body<'e, 'p> {
         reachable(self.nodes, self.entry)
     }
 
-    /// Ends the body as `exit` does; in a parser and what it calls this rejects.
+    /// Ends the body as `exit` does. In a parser, and in procedures of a parser, that is a rejection.
     pub fn exit(&mut self, span: Span) {
         let end = match self.kind {
             BodyKind::Block => TerminatorKind::Return,
@@ -133,7 +133,7 @@ impl<'e, 'p> Body<'e, 'p> {
         self.exit(span);
     }
 
-    /// Where the parser that is being elaborated keeps its error.
+    /// The variable with the error of the parser that is being elaborated.
     pub fn error_place(&self) -> Option<Place> {
         self.e.out.blocks[self.e.block].error.map(Place::var)
     }
@@ -153,7 +153,7 @@ impl<'e, 'p> Body<'e, 'p> {
         self.fail(Expr::new(ExprKind::Const(error), Type::Error), span);
     }
 
-    /// A node that nothing leads to yet.
+    /// Adds a node. No edge leads to it yet.
     pub fn new_node(&mut self) -> NodeId {
         self.nodes.alloc(empty_node())
     }
@@ -174,7 +174,7 @@ impl<'e, 'p> Body<'e, 'p> {
         self.stmt(StmtKind::Assign { place, value }, span);
     }
 
-    /// Ends the current node. What follows goes to a node that nothing leads to, until [`Body::continue_at`].
+    /// Ends the current node. Later statements go to a new node without predecessors, until [`Body::continue_at`].
     pub fn terminate(&mut self, kind: TerminatorKind, span: Span) {
         let at = self.at;
         self.nodes[at].terminator = Terminator { kind, span };
@@ -189,7 +189,7 @@ impl<'e, 'p> Body<'e, 'p> {
         self.at = node;
     }
 
-    /// `if (condition)`: gives the nodes of the two branches.
+    /// Branches on a condition. Gives the nodes of the two branches: the one for true first.
     pub fn branch(&mut self, condition: Expr, span: Span) -> (NodeId, NodeId) {
         let (then, otherwise) = (self.new_node(), self.new_node());
         self.terminate(TerminatorKind::Branch { condition, then, otherwise }, span);
@@ -216,8 +216,7 @@ impl<'e, 'p> Body<'e, 'p> {
     }
 }
 
-/// The part of a graph that can be reached, in the order of a depth-first walk that takes successors as they
-/// stand.
+/// Keeps the nodes that can be reached from the entry, in the order of a depth-first walk.
 fn reachable(mut nodes: Arena<Node>, entry: NodeId) -> Graph {
     let mut order = Vec::new();
     let mut seen: FxHashMap<NodeId, usize> = FxHashMap::default();

@@ -216,7 +216,7 @@ impl<'p> Body<'_, 'p> {
         Some(Expr::read(Place::var(var), self.e.out.variables[var].ty.clone()))
     }
 
-    /// The object that an expression means.
+    /// The object that an expression names.
     pub fn object_of(&self, e: &Checked) -> Option<checked::NodeId> {
         if let ExprKind::Var(var) = &e.kind
             && let Some(Binding::Value(Value::Object(node))) = self.names.lookup(*var)
@@ -286,7 +286,7 @@ impl<'p> Body<'_, 'p> {
         }
     }
 
-    /// A header's validity bit; a union is valid when one of its members is.
+    /// The validity of a header or union. A union is valid when one of its members is.
     fn is_valid(&self, place: &Place) -> Expr {
         match self.e.out.place_type(place) {
             Some(Type::Struct(id)) if self.e.out.structs[id].kind == StructKind::Union => {
@@ -310,7 +310,7 @@ impl<'p> Body<'_, 'p> {
     ) {
         let bits = |v: u32| Expr::bit(INDEX_BITS, u128::from(v));
         let up = method == Builtin::PushFront;
-        // In an order that reads every element before it is overwritten.
+        // The order is such that every element is read before it is overwritten.
         let n_moved = size - count;
         let moved = |step: &Step, offset: u32| match step {
             Step::Element(i) if up => Step::Element(size - 1 - i - offset),
@@ -402,7 +402,7 @@ impl<'p> Body<'_, 'p> {
         self.call_extern(op, name, object, &declared.signature.params, e, call)
     }
 
-    /// What implements an abstract method of an object.
+    /// The function that implements an abstract method of an object.
     fn implementation(&self, object: checked::NodeId, name: &str, n_params: usize) -> Option<FunctionId> {
         let p = self.e.p;
         let Origin::Declared(instance) = p.nodes[object].origin else { return None };

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use std::rc::Rc;
 
-/// The IR as it grows, and which part of it stands for what.
+/// The growing IR, with the maps from the checked program to its parts.
 pub struct Elaborator<'p> {
     pub p: &'p Program,
     /// The program's types, and those that substitution adds.
@@ -21,7 +21,7 @@ pub struct Elaborator<'p> {
     /// Types that have been translated (after substitution).
     pub structs: FxHashMap<Ty, ir::StructId>,
     pub enums: FxHashMap<checked::EnumId, ir::EnumId>,
-    /// How often the name of a struct was given.
+    /// The number of structs with each name.
     pub struct_names: FxHashMap<SmolStr, u32>,
     /// Position in [`ir::Program::errors`] of each member of `error`.
     pub errors: Vec<u32>,
@@ -38,17 +38,17 @@ pub struct Elaborator<'p> {
     pub externs: FxHashMap<NodeId, ObjectId>,
     /// Parameters of procedures in the order of their declarations; `None` for those that are no variables.
     pub params: FxHashMap<ProcedureId, Rc<[Option<ir::VarId>]>>,
-    /// Where functions leave their results.
+    /// The variables with the results of functions.
     pub results: FxHashMap<ProcedureId, ir::VarId>,
     /// Leaves and headers of each struct of the IR.
     pub sizes: Vec<Size>,
-    /// How much has been written.
+    /// The number of statements and values written so far; see [`WRITTEN_MAX`].
     pub n_written: u64,
     /// Procedures that can end in [`Exit`](ir::TerminatorKind::Exit).
     pub exits: FxHashSet<ProcedureId>,
-    /// Asynchronous blocks that have no name of their own.
+    /// The number of asynchronous blocks without a name of their own.
     pub n_asynchronous: u32,
-    /// Atomic blocks that have none.
+    /// The number of atomic blocks without a name of their own.
     pub n_atomic: u32,
     pub purpose: Purpose,
     /// The length of the packet is counted while headers come and go.
@@ -57,12 +57,13 @@ pub struct Elaborator<'p> {
     pub clones_from_egress: bool,
 }
 
-/// What the IR is made for.
+/// The use that the IR is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be run.
+    /// Running the program.
     Execution,
-    /// To be looked at: with marks that do not matter to executors, and of architectures that have none yet.
+    /// Analysing the program: the IR has markers that do not matter to executors, and the architecture may be one that has
+    /// no executor.
     Analysis,
 }
 
@@ -73,7 +74,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// How large the values of a struct are; numbers that do not fit are as large as can be.
+/// The size of a value of a struct. Numbers that do not fit saturate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Size {
     pub n_leaves: u64,
@@ -86,7 +87,7 @@ pub struct Size {
 pub const WRITTEN_MAX: u64 = 1 << 21;
 
 impl Elaborator<'_> {
-    /// Counts what is written; true, and reported once, when the program has become too large.
+    /// Adds `n` to the size of the program. Gives true when it has become too large, and reports that once.
     pub fn is_full(&mut self, n: u64, span: Span) -> bool {
         let before = self.n_written;
         self.n_written = before.saturating_add(n);
@@ -104,10 +105,10 @@ impl Elaborator<'_> {
     }
 }
 
-/// Arguments that are known while compiling, by parameter; may end before the parameters do.
+/// Compile-time arguments by parameter. The list may be shorter than that of the parameters.
 pub type Values = Vec<Option<Value>>;
 
-/// What a procedure is made from.
+/// The origin of a procedure: equal origins share one procedure.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ProcedureKey {
     /// A control or parser object.

@@ -69,8 +69,8 @@ impl Elaborator<'_> {
         entries
     }
 
-    /// Priorities where larger ones win, as P4Info has them unless the program counts the other way: then they
-    /// are mirrored. BMv2's `@priority(n)` on constant entries is honoured: there the smallest number wins, and
+    /// The priorities of the entries; larger ones win, as in P4Info. They are mirrored where the program counts the other
+    /// way. BMv2's `@priority(n)` on constant entries is honoured: there the smallest number wins, and
     /// entries without it have their position, from 1 on.
     fn entry_priorities(&self, scope: NodeId, id: TableId) -> Vec<i32> {
         let p = self.p;
@@ -98,7 +98,7 @@ impl Elaborator<'_> {
 
     // -- keys -------------------------------------------------------------------------------------
 
-    /// What an entry says for one key; `None` when everything matches.
+    /// The match of an entry for one key; `None` when everything matches.
     fn key_match(
         &mut self,
         scope: NodeId,
@@ -205,7 +205,7 @@ fn priority_annotation(annotations: &check::program::Annotations) -> Option<i64>
     }
 }
 
-/// The set itself where it was cast to the type of the key.
+/// The keyset without casts to the type of the key.
 pub(crate) fn without_casts(mut keyset: &Expr) -> &Expr {
     while let ExprKind::Cast { operand, .. } = &keyset.kind
         && matches!(operand.kind, ExprKind::Mask { .. } | ExprKind::Range { .. } | ExprKind::Cast { .. })

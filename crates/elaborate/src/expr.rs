@@ -35,7 +35,7 @@ impl Body<'_, '_> {
                     let ty = self.e.out.place_type(&place).unwrap_or(ty);
                     Expr::read(place, ty)
                 }
-                // Of compile-time values that are not aggregates nothing is left to read.
+                // A compile-time value that is not an aggregate is a constant: nothing has to be read.
                 Some(Binding::Value(value)) => {
                     let value = value.clone();
                     let place = self.temporary(ty.clone(), e.span);
@@ -197,7 +197,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// `&&` and `||`: the right operand is evaluated only where the left one does not decide.
+    /// Writes `&&` or `||`. The right operand is evaluated only where the left one does not decide.
     fn logical(&mut self, op: BinaryOp, lhs: &Checked, rhs: &Checked, span: Span) -> Expr {
         let is_or = op == BinaryOp::Or;
         if let Some(known) = self.constant(lhs).and_then(|v| v.as_bool()) {
@@ -248,7 +248,7 @@ impl Body<'_, '_> {
         Expr::read(result, ty)
     }
 
-    /// `t.apply().hit` and `.miss`; `.action_run` is the subject of a `switch` only.
+    /// The value of `t.apply().hit` or `.miss`; `.action_run` occurs as the subject of a `switch` only.
     fn apply_result(&mut self, apply: &Checked, member: ApplyMember, span: Span) -> Expr {
         let ExprKind::Call(call) = &apply.kind else { return Expr::bool(false) };
         let Callee::TableApply(table) = call.callee else { return Expr::bool(false) };
@@ -329,7 +329,7 @@ fn is_read_only(method: Builtin) -> bool {
     }
 }
 
-/// The negation, without doubling it.
+/// The negation of a condition. A double negation cancels.
 pub fn not(e: Expr) -> Expr {
     match e.kind {
         ir::ExprKind::Unary(ir::UnaryOp::Not, inner) => *inner,

@@ -56,7 +56,8 @@ pub fn elaborate(program: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
     elaborate_for(program, Purpose::Execution)
 }
 
-/// The same of what is to be looked at and not run: blocks marked `@atomic` are between markers.
+/// Elaborates a program for a purpose. For [`Purpose::Analysis`], blocks marked `@atomic` are enclosed in markers, and
+/// architectures without an executor are accepted. Faults are those of [`elaborate()`].
 pub fn elaborate_for(program: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diagnostic>> {
     let ir = pipeline::run(program, purpose)?;
     let faults = too_large(&ir);

@@ -1,4 +1,4 @@
-//! What names stand for while a body is elaborated.
+//! The meaning of names while a body is elaborated.
 
 use check::program::{NodeId, TypeVarId, VarId};
 use check::types::Ty;
@@ -7,7 +7,7 @@ use ir::Place;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What a parameter or variable of the checked program is.
+/// The IR counterpart of a parameter or variable of the checked program.
 #[derive(Clone, Debug)]
 pub enum Binding {
     Place(Place),

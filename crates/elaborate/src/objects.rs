@@ -56,7 +56,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Arguments by the names of the constructor's parameters; none of objects that a function makes.
+    /// The constructor arguments by the names of their parameters. Objects that a function makes have none.
     fn constructor_arguments(&mut self, node: NodeId, ty_args: &[Ty]) -> Vec<(SmolStr, Constant)> {
         let p = self.p;
         let def = &p.nodes[node];

@@ -163,7 +163,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// All of the conditions, as a balanced tree.
+/// The conjunction of the conditions, as a balanced tree.
 fn all(mut conditions: Vec<Expr>) -> Expr {
     while conditions.len() > 1 {
         let mut next = Vec::with_capacity(conditions.len().div_ceil(2));

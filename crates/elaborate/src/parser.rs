@@ -13,7 +13,7 @@ use smol_str::{SmolStr, format_smolstr};
 /// Reported when no case of a `select` matches (P4-16, "Select expressions").
 const NO_MATCH: &str = "NoMatch";
 
-/// Where transitions lead.
+/// The targets of transitions.
 struct States {
     /// By the number of the state; `None` where it is never reached.
     nodes: Vec<Option<Node>>,
@@ -121,7 +121,7 @@ impl<'p> Body<'_, 'p> {
         values.into_iter().for_each(|v| self.leaves_of(v, &mut keys));
         let mut cases = Vec::new();
         for (keyset, target) in keysets.iter().zip(targets) {
-            // What can fail is evaluated only when no earlier case matches.
+            // An expression that can fail is evaluated only when no earlier case matches.
             if keyset.iter().any(can_fail) && !cases.is_empty() {
                 let (keys, cases, otherwise) = (keys.clone(), std::mem::take(&mut cases), self.new_node());
                 self.terminate(TerminatorKind::Select { keys, cases, otherwise }, span);

@@ -83,8 +83,8 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     all_blocks(e)
 }
 
-/// Whether a package has the blocks that the architecture strings together: programs can declare packages of any
-/// name.
+/// True when the package has the blocks of the architecture's pipeline. The name alone does not tell, because programs
+/// can declare packages of any name.
 fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> bool {
     let is_packet = |v: &check::program::VarId| {
         matches!(p.types.kind(p.vars[*v].ty), TyKind::Extern(id, _)
@@ -116,7 +116,7 @@ const CORE_ERRORS: [&str; 7] = [
 ];
 
 impl<'p> Elaborator<'p> {
-    /// Nothing elaborated yet.
+    /// An elaborator that has not elaborated anything yet.
     pub fn new(p: &'p Program, architecture: Architecture, purpose: Purpose) -> Elaborator<'p> {
         let mut names: Vec<SmolStr> = CORE_ERRORS.iter().map(|name| SmolStr::new_static(name)).collect();
         let mut errors = Vec::with_capacity(p.errors.len());
@@ -271,7 +271,7 @@ impl<'p> Elaborator<'p> {
             .find(|(ty, s)| **s == id && matches!(self.types.kind(**ty), TyKind::Struct(..)));
         let Some((ty, _)) = declared else { return };
         let mut lists = BTreeMap::new();
-        // What indexes can be written with.
+        // Indexes may be written as constants and as members of enums.
         let named = |d: &DeclRef| match d {
             DeclRef::Const(id) => Some((self.p.constants[*id].name.as_str(), *d)),
             DeclRef::Enum(id) => Some((self.p.enums[*id].name.as_str(), *d)),

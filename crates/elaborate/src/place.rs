@@ -8,12 +8,12 @@ use ir::types::INDEX_BITS;
 use ir::{BinaryOp, Expr, Place, Step, StructKind, Type};
 use num_traits::ToPrimitive;
 
-/// What is done with computed indices of a place.
+/// How the computed indices of a place are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indices {
-    /// Nothing is evaluated between finding the place and using it.
+    /// The index expressions stay in the place: nothing is evaluated between finding the place and using it.
     AsTheyAre,
-    /// They go to temporaries: what follows may change what they are computed from.
+    /// The index expressions are saved in temporaries, because later code may change their operands.
     Fixed,
 }
 
@@ -87,7 +87,7 @@ impl Body<'_, '_> {
         Step::Index(Box::new(self.fix(value, indices, index.span)))
     }
 
-    /// A computed index that stays what it is.
+    /// Saves a computed index in a temporary where `indices` asks for it.
     fn fix(&mut self, index: Expr, indices: Indices, span: Span) -> Expr {
         match indices {
             Indices::AsTheyAre => index,
@@ -96,8 +96,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// `stack.next` and `stack.last`: rejects where there is no such element (P4-16, "Operations on header
-    /// stacks").
+    /// The element that `stack.next` or `stack.last` names. The parser rejects where it does not exist (P4-16,
+    /// "Operations on header stacks").
     fn stack_element(&mut self, base: &Checked, member: StackMember, indices: Indices, span: Span) -> Place {
         let stack = self.place(base, indices);
         let size = match self.e.out.place_type(&stack) {
@@ -123,7 +123,7 @@ impl Body<'_, '_> {
         stack.then(Step::Index(Box::new(index)))
     }
 
-    /// What an expression on the left of an assignment, or an `out` argument, means.
+    /// The l-value of an expression that is assigned to, or passed as an `out` argument.
     pub fn lvalue(&mut self, e: &Checked, indices: Indices) -> LValue {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match &e.kind {
             ExprKind::Slice { base, hi, lo } => {
@@ -144,7 +144,7 @@ impl Body<'_, '_> {
                     }
                 }
             }
-            // Casts that change nothing: a literal type agreed with the parameter's.
+            // These casts change nothing: they reconcile a literal's type with the parameter's.
             ExprKind::Cast { operand, .. } if operand.is_lvalue => self.lvalue(operand, indices),
             _ => {
                 let place = self.place(e, indices);
@@ -186,7 +186,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// After a member of a header union was written whole, or made valid or invalid: no other one is valid.
+    /// Makes the other members of a header union invalid. Runs after a member was written whole, or made valid or
+    /// invalid.
     pub fn clear_siblings(&mut self, place: &Place, span: Span) {
         for sibling in self.siblings(place) {
             self.assign(sibling, Expr::bool(false), span);
@@ -195,7 +196,7 @@ impl Body<'_, '_> {
 }
 
 impl LValue {
-    /// Bits of this one with a constant start, in range.
+    /// Selects bits of this l-value with a constant start. They are in range.
     fn slice(mut self, lo: u32, width: u32) -> LValue {
         self.ty = Type::Bit(width);
         let at = match self.within.as_mut() {
@@ -216,11 +217,11 @@ impl LValue {
         self
     }
 
-    /// The same with a computed start.
+    /// Selects bits of this l-value with a computed start.
     fn slice_at(mut self, start: Expr, width: u32) -> LValue {
         let is_slice = matches!(self.place.path.last(), Some(Step::Slice { .. } | Step::SliceAt { .. }));
         let step = match &self.within {
-            // Three slices deep: the bits between are those of the innermost one.
+            // A slice of a slice of a slice: the two inner ones become one.
             Some(Step::Slice { lo, .. }) => Step::SliceAt { lo: Box::new(offset(start, *lo)), width },
             Some(Step::SliceAt { lo, .. }) => {
                 let wide =

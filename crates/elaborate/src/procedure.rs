@@ -15,10 +15,10 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::rc::Rc;
 
-/// What a procedure counts for, with its types and variables, in statements.
+/// The cost of a procedure with its types and variables, in statements. It counts towards the limit on the program.
 const PROCEDURE_COST: u64 = 64;
 
-/// What a procedure is called and where it comes from.
+/// The name, the kind and the origin of a procedure.
 pub struct Head {
     pub name: SmolStr,
     pub kind: ProcedureKind,
@@ -68,7 +68,7 @@ impl<'p> Elaborator<'p> {
         self.action_with_values(action, names, Values::new())
     }
 
-    /// The same where a call gives arguments for parameters that are no variables.
+    /// The procedure of an action for a call with compile-time arguments: they stand for parameters without variables.
     pub fn action_with_values(&mut self, action: ActionId, names: &Names, values: Values) -> ProcedureId {
         let def = &self.p.actions[action];
         let object = if def.is_global { None } else { names.object };
@@ -173,7 +173,7 @@ impl<'p> Elaborator<'p> {
         }))
     }
 
-    /// What the type parameters of an object's declaration stand for.
+    /// The type arguments of an object, by the type parameters of its declaration.
     pub fn type_arguments(&self, object: checked::NodeId) -> Rc<FxHashMap<checked::TypeVarId, Ty>> {
         let node = &self.p.nodes[object];
         let (params, args) = match (node.kind, self.p.types.kind(node.ty)) {

@@ -133,7 +133,7 @@ impl<'p> Body<'_, 'p> {
     }
 
     fn if_statement(&mut self, condition: &Checked, then: &'p Stmt, otherwise: Option<&'p Stmt>, span: Span) {
-        // What constructor arguments decide is decided: the other branch does not exist.
+        // A condition that constructor arguments decide leaves one branch only.
         match self.constant(condition).and_then(|v| v.as_bool()) {
             Some(true) => return self.statement(then),
             Some(false) => return otherwise.into_iter().for_each(|s| self.statement(s)),
@@ -193,7 +193,7 @@ impl<'p> Body<'_, 'p> {
         }
     }
 
-    /// A label without a body goes to the next body. `None` labels the default.
+    /// Writes a `switch`. A label without a body falls through to the next body. `None` labels the default.
     fn switch(
         &mut self,
         subject: Expr,

@@ -44,13 +44,13 @@ impl Body<'_, '_> {
             let name = self.e.out.tables[id].name.clone();
             self.refuse_to_leave(&name, span);
         }
-        // Where no action exits it is never taken.
+        // Where no action exits, this successor is never taken.
         let exit = if exits { self.exit_node(span) } else { then };
         self.terminate(TerminatorKind::Apply { table: id, keys, hit, action, then, exit }, span);
         self.continue_at(then);
     }
 
-    /// Values of expressions, evaluated in order: what later ones can change is saved.
+    /// Evaluates expressions in order. A value that a later expression can change is saved.
     pub(crate) fn exprs(&mut self, exprs: &[&Expr]) -> Vec<ir::Expr> {
         let n_saved = exprs.iter().rposition(|e| self.changes(e)).unwrap_or(0);
         let mut values = Vec::with_capacity(exprs.len());
@@ -207,7 +207,7 @@ impl<'p> Elaborator<'p> {
                     let object = self.extern_object(node);
                     self.out.tables[id].implementation = Some(object);
                 }
-                // The kind of map that a filter uses: it says the size.
+                // The `implementation` of a filter's table is its kind of map, which says the size.
                 None if self.out.tables[id].size.is_none() => {
                     let size = p.extern_argument(node, "size").and_then(|v| v.as_int()?.to_u64());
                     self.out.tables[id].size = size;
@@ -244,7 +244,7 @@ impl<'p> Elaborator<'p> {
         (self.extern_role(node)?.role == role).then(|| self.extern_object(node))
     }
 
-    /// What an object is to the architecture's control plane, if anything.
+    /// The role that an extern object has for the architecture's control plane.
     fn extern_role(&self, node: NodeId) -> Option<&'static ControlPlaneExtern> {
         let NodeKind::Extern(id) = self.p.nodes[node].kind else { return None };
         self.out.architecture.control_plane_extern(&self.p.externs[id].name)

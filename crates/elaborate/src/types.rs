@@ -36,7 +36,7 @@ impl Elaborator<'_> {
             TyKind::Varbit(w) => Type::Varbit(w),
             TyKind::Bool => Type::Bool,
             TyKind::ErrorCode => Type::Error,
-            // Without a width: only constants, which bring their own (`Elaborator::constant`).
+            // `int` has no width. Only constants have this type, and they bring a width (`Elaborator::constant`).
             TyKind::Int => Type::Bit(ir::types::INDEX_BITS),
             TyKind::Enum(id) => match self.p.enums[id].underlying {
                 Some(underlying) => self.ty(underlying),
@@ -147,7 +147,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// As declared, with type arguments; numbered where a name would stand twice, or would grow out of hand.
+    /// The declared name with its type arguments, which are left out where they are too long. A number follows a name that
+    /// occurs again.
     fn struct_name(&mut self, ty: Ty) -> SmolStr {
         let (base, args) = match self.types.kind(ty).clone() {
             TyKind::Struct(id, args) => (self.p.structs[id].name.clone(), args),

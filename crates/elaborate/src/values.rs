@@ -12,7 +12,7 @@ use ir::types::INDEX_BITS;
 use ir::{Bits, Expr, Place, Step, StmtKind, StructKind, Type};
 use num_bigint::{BigInt, Sign};
 
-/// Places with more headers than this are emptied by copying a variable that nothing was ever written to.
+/// A place with more headers than this is made invalid by copying a variable that is never written.
 const HEADERS_MAX: u64 = 64;
 
 /// Largest number of steps that are written out one by one; beyond it there is a loop.
@@ -60,7 +60,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// A constant of a type with a width. What has no width in the program (`int`) is as wide as it needs to be.
+    /// A constant of a type with a width. A value of type `int`, which has no width, becomes as wide as it needs to be.
     pub fn const_expr(&self, value: &Value, ty: &Type, is_unbounded: bool) -> Option<Expr> {
         if let (true, Value::Int(v)) = (is_unbounded, value) {
             return Some(int_const(v));
@@ -152,7 +152,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// How many leaves and headers a value of the type has.
+    /// The number of leaves and of headers in a value of the type.
     pub fn size(&self, ty: &Type) -> Size {
         match ty {
             Type::Bool | Type::Bit(_) | Type::Int(_) | Type::Varbit(_) | Type::Error | Type::Enum(_) => {
@@ -216,7 +216,8 @@ impl Elaborator<'_> {
     }
 }
 
-/// An integer without width in as many bits as it needs, at least 32; negative ones signed.
+/// Converts an integer without width to a constant of as many bits as it needs, at least 32. A negative integer becomes
+/// signed.
 pub fn int_const(v: &BigInt) -> Expr {
     let needed = u32::try_from(v.bits()).unwrap_or(u32::MAX - 1) + u32::from(v.sign() == Sign::Minus);
     let width = needed.max(INDEX_BITS);
@@ -374,7 +375,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Does something for each element: one by one, or in a loop when there are many.
+    /// Runs `each` for every element. Few elements are written out one by one, many become a loop.
     pub fn for_each_element(&mut self, size: u32, span: Span, each: &mut dyn FnMut(&mut Self, Step)) {
         if size <= UNROLLED_MAX {
             (0..size).for_each(|i| each(self, Step::Element(i)));
