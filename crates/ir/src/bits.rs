@@ -44,7 +44,7 @@ impl Bits {
         Bits::new(width, 0)
     }
 
-    /// All ones.
+    /// The value with all bits set.
     pub fn ones(width: u32) -> Bits {
         if width <= WORD_BITS {
             Bits::new(width, u128::MAX)
@@ -98,7 +98,7 @@ impl Bits {
         }
     }
 
-    /// In bits.
+    /// The width in bits.
     pub fn width(&self) -> u32 {
         self.width
     }
@@ -146,7 +146,7 @@ impl Bits {
         }
     }
 
-    /// As two's complement.
+    /// The value read as two's complement.
     pub fn to_signed(&self) -> BigInt {
         let value = BigInt::from(self.to_biguint());
         if self.is_negative() { value - (BigInt::one() << self.width) } else { value }
@@ -385,7 +385,7 @@ mod tests {
         BigInt::one() << width
     }
 
-    /// The same number modulo 2^width.
+    /// The number modulo 2^width.
     fn wrapped(width: u32, value: BigInt) -> BigInt {
         let m = modulus(width);
         ((value % &m) + &m) % m

@@ -1,4 +1,4 @@
-//! What operators compute: the one place that says it, for constant folding and for whoever executes.
+//! The values of operators: one definition for constant folding and for executors.
 
 use crate::{BinaryOp, Bits, Type, UnaryOp};
 

@@ -11,9 +11,9 @@ pub struct Expr {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExprKind {
-    /// Of a type with a width; exactly that wide.
+    /// A constant of a type with a width; it is exactly that wide.
     Const(Bits),
-    /// What a place holds: any type, aggregates too.
+    /// The value that a place holds. It may be of any type, aggregates included.
     Read(Place),
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
@@ -27,7 +27,7 @@ pub enum ExprKind {
         value: Box<Expr>,
         lo: u32,
     },
-    /// The same with `lo` computed; zeros beyond the operand's width.
+    /// Bits from a computed `lo` upwards; zeros beyond the operand's width.
     SliceAt {
         value: Box<Expr>,
         lo: Box<Expr>,
@@ -38,7 +38,7 @@ pub enum ExprKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
-    /// Of a `bool`.
+    /// `!`, for a `bool`.
     Not,
     /// `~`
     Complement,
@@ -72,14 +72,14 @@ pub enum BinaryOp {
     Le,
     Gt,
     Ge,
-    // Of `bool`s.
+    // Two operands of type `bool`.
     And,
     Or,
     /// Bit strings of any widths; has the sign of the left operand.
     Concat,
 }
 
-/// Where a value is kept: a part of a variable.
+/// A place that holds a value: a variable or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub var: VarId,
@@ -89,12 +89,12 @@ pub struct Place {
 /// One step from a place to a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Of a struct, header or union.
+    /// A field of a struct, header or union, by its index.
     Field(u32),
-    /// Of a stack or array, within its size.
+    /// An element of a stack or array. The index is within the size.
     Element(u32),
-    /// The same with the index computed, a `bit<W>` or `int<W>` (negative: out of range). Beyond the size the
-    /// place does not exist: it reads as zeros, and writing has no effect.
+    /// An element with a computed index, a `bit<W>` or `int<W>` (a negative one is out of range). Beyond the size the place
+    /// does not exist: it reads as zeros, and writing has no effect.
     Index(Box<Expr>),
     /// The validity bit of a header: `bool`. Last step.
     Valid,
@@ -102,7 +102,7 @@ pub enum Step {
     NextIndex,
     /// Bits `lo` and upwards of a bit string: `bit<width>`. Last step.
     Slice { lo: u32, width: u32 },
-    /// The same with `lo` computed: bits beyond the value read as zeros and are not written. Last step.
+    /// Bits from a computed `lo` upwards: bits beyond the value read as zeros and are not written. Last step.
     SliceAt { lo: Box<Expr>, width: u32 },
 }
 

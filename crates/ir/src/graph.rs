@@ -40,7 +40,8 @@ impl Eq for Stmt {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StmtKind {
-    /// Both of one type, which may be an aggregate: then all of it is copied, validity and indices included.
+    /// Assigns a value to a place. Both have one type, which may be an aggregate: then all of it is copied, validity and
+    /// indices included.
     /// The value is read before anything is written.
     Assign { place: Place, value: Expr },
     /// Appends a header to the packet if it is valid.
@@ -54,7 +55,7 @@ pub enum StmtKind {
         /// Name of the function, or `type.method`.
         name: SmolStr,
         object: Option<ObjectId>,
-        /// In the order of the declaration.
+        /// The arguments in the order of the declaration.
         args: Vec<Arg>,
         result: Option<Place>,
     },
@@ -170,7 +171,7 @@ pub struct SelectCase {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// One for each key.
+    /// One set for each key.
     Keys(Vec<Keyset>),
     /// All keys together are members of the set; its fields correspond to the keys.
     ValueSet(ValueSetId),
@@ -201,7 +202,7 @@ impl Graph {
 }
 
 impl TerminatorKind {
-    /// Where control may go from here.
+    /// The nodes to which control may go from here.
     pub fn successors(&self) -> Vec<NodeId> {
         match self {
             TerminatorKind::Goto(n) => vec![*n],

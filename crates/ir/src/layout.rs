@@ -12,7 +12,7 @@ use std::ops::Range;
 pub struct Leaf {
     /// From the value that it is part of; [`Step::Valid`] and [`Step::NextIndex`] are last steps.
     pub path: Vec<Step>,
-    /// Of a width, or a `varbit`.
+    /// A type with a width, or a `varbit`.
     pub ty: Type,
 }
 
@@ -78,7 +78,7 @@ fn collect(program: &Program, ty: &Type, path: &mut Vec<Step>, out: &mut Vec<Lea
     }
 }
 
-/// How many leaves a value has; `u64::MAX` when there is no end.
+/// The number of leaves of a value; `u64::MAX` when the type contains itself.
 pub fn n_leaves(program: &Program, ty: &Type) -> u64 {
     count(program, ty, &mut vec![None; program.structs.len()], 0)
 }
@@ -120,7 +120,7 @@ fn count(program: &Program, ty: &Type, known: &mut Vec<Option<u64>>, depth: u32)
 /// Numbers all leaves of all variables of a valid program.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Of each struct.
+    /// The number of leaves of each struct.
     n_leaves: Vec<u64>,
     /// The first leaf of each variable, and the number of all leaves.
     first: Vec<usize>,

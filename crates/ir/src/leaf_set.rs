@@ -8,7 +8,7 @@ pub struct LeafSet {
 }
 
 impl LeafSet {
-    /// Nothing of `n_leaves`.
+    /// The empty subset of `n_leaves` leaves.
     pub fn none(n_leaves: usize) -> LeafSet {
         LeafSet { words: vec![0; n_leaves.div_ceil(64)] }
     }
@@ -43,7 +43,7 @@ impl LeafSet {
         self.words.get(leaf / 64).is_some_and(|word| word >> (leaf % 64) & 1 == 1)
     }
 
-    /// Adds what another set of as many leaves has; whether that is anything new.
+    /// Adds the leaves of another set of the same size. Gives true when that adds a leaf.
     pub fn union(&mut self, other: &LeafSet) -> bool {
         let mut is_new = false;
         for (word, more) in self.words.iter_mut().zip(&other.words) {
@@ -61,7 +61,7 @@ impl LeafSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
     }
 
-    /// Whether a leaf is in both.
+    /// True when the two sets have a leaf in common.
     pub fn meets(&self, other: &LeafSet) -> bool {
         self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
     }

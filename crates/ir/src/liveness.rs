@@ -1,9 +1,9 @@
-//! Which leaves are read again before they are written: backwards over graphs, through calls and from block to
-//! block.
+//! Liveness: the leaves that are read again before they are written. The analysis runs backwards over graphs, through calls
+//! and from block to block.
 //!
-//! Procedures are summarised: what is live before a call is what the procedure reads itself and what passes
-//! through it from either of its ends. As the analysis only ever removes and adds leaves one by one, that is
-//! exact, whoever calls.
+//! Procedures are summarised: the leaves that are live before a call are those that the procedure reads itself, and those
+//! that pass through it from either of its ends. The summary is exact for every caller, because the analysis adds and
+//! removes leaves one by one.
 
 use crate::layout::{Exactness, Layout};
 use crate::leaf_set::LeafSet;
@@ -30,7 +30,7 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// What is live where in a valid program.
+/// The live leaves at each point of a valid program.
 pub struct Liveness<'p> {
     program: &'p Program,
     pub layout: Layout,
@@ -41,11 +41,11 @@ pub struct Liveness<'p> {
     before: Vec<Vec<LeafSet>>,
     /// After each block; what the architecture reads then is included.
     after: Vec<LeafSet>,
-    /// What an executor finds in the packet's bytes where it is emitted.
+    /// The leaves that an executor takes from the packet's bytes when it emits their header.
     in_packet: LeafSet,
 }
 
-/// What is live before a procedure: `reads`, and what is live after it as far as it passes through.
+/// The live leaves before a procedure: those in `reads`, and those that are live after it and pass through.
 #[derive(Clone, Default)]
 struct Summary {
     reads: LeafSet,
@@ -67,7 +67,7 @@ impl Summary {
     }
 }
 
-/// What is live where code ends.
+/// The live leaves where code ends.
 pub(crate) struct Ends<'s> {
     pub(crate) at_return: &'s LeafSet,
     pub(crate) at_exit: &'s LeafSet,
@@ -75,7 +75,7 @@ pub(crate) struct Ends<'s> {
     pub(crate) error: Option<VarId>,
 }
 
-/// Fields that the architecture reads when ingress is done, or the only control.
+/// Fields that the architecture reads after ingress, or after the only control.
 const READ_AFTER_INGRESS: &[FieldRole] = &[
     FieldRole::EgressSpec,
     FieldRole::MulticastGroup,
@@ -131,7 +131,7 @@ impl<'p> Liveness<'p> {
             in_packet,
         };
         this.summarise();
-        // What copies of the packet take along depends on what is live where they come back.
+        // The fields that copies of the packet preserve depend on the leaves that are live where the copies come back.
         let mut preserved = LeafSet::none(n);
         let mut in_field_lists = this.in_field_lists(BlockRole::Ingress);
         in_field_lists.union(&this.in_field_lists(BlockRole::Egress));
@@ -163,7 +163,7 @@ impl<'p> Liveness<'p> {
         self.shared(self.before_node(block, decl.graph.entry))
     }
 
-    /// Without the variables of blocks and procedures.
+    /// The live leaves without those of variables of blocks and procedures.
     fn shared(&self, mut live: LeafSet) -> LeafSet {
         for var in &self.locals {
             live.remove(self.layout.variable(*var));
@@ -176,14 +176,14 @@ impl<'p> Liveness<'p> {
         self.after.get(index(block)).cloned().unwrap_or_else(|| self.none())
     }
 
-    /// What must survive the queue before egress.
+    /// The leaves that must survive the queue before egress.
     pub fn in_queue(&self) -> Option<LeafSet> {
         let mut live = self.before_block(self.program.block(BlockRole::Egress)?);
         self.kill_fields(&mut live, SET_AFTER_QUEUE);
         Some(live)
     }
 
-    /// What a copy of the packet that takes fields along reads of them where it begins again.
+    /// The leaves that may be read where a resubmitted, recirculated or cloned packet begins again.
     pub fn live_on_return(&self) -> LeafSet {
         let mut live = self.none();
         for role in [BlockRole::Parser, BlockRole::Egress] {
@@ -194,7 +194,7 @@ impl<'p> Liveness<'p> {
         live
     }
 
-    /// What egress reads of a clone: its headers are as they were, its metadata starts afresh.
+    /// The leaves of a clone that egress reads. A clone keeps its headers, and its metadata is reset.
     fn live_in_clones(&self) -> LeafSet {
         let Some(block) = self.program.block(BlockRole::Egress) else { return self.none() };
         let mut live = self.before_block(block);
@@ -206,7 +206,7 @@ impl<'p> Liveness<'p> {
         live
     }
 
-    /// Whether one of these blocks, or a procedure of it, may clone the packet.
+    /// True when one of these blocks, or a procedure of one, may clone the packet.
     fn clones(&self, roles: &[BlockRole]) -> bool {
         let is_one = |block: BlockId| {
             get(&self.program.blocks, block).is_some_and(|block| roles.contains(&block.role))
@@ -264,7 +264,8 @@ impl<'p> Liveness<'p> {
         }
     }
 
-    /// `cloned` is what egress reads of clones.
+    /// Solves all blocks. `preserved` are the leaves that copies of the packet preserve, `cloned` those that egress reads of
+    /// clones.
     fn solve_blocks(&mut self, preserved: &LeafSet, cloned: &LeafSet) {
         // The last block first; after it only the architecture reads.
         let mut live = self.none();
@@ -371,7 +372,7 @@ impl<'p> Liveness<'p> {
         }
     }
 
-    /// What is live before each node.
+    /// Finds the live leaves before each node.
     pub(crate) fn solve(&self, graph: &Graph, ends: &Ends) -> Vec<LeafSet> {
         let mut before = vec![self.none(); graph.nodes.len()];
         let order = postorder(graph);
@@ -415,7 +416,8 @@ impl<'p> Liveness<'p> {
         stmt.for_each_access(&mut |access, place| self.read(access, place, live));
     }
 
-    /// The same without what is read to call an extern: that goes along with the call.
+    /// Turns the leaves that are live after an extern call into those that are live while it runs. The arguments that the
+    /// call reads are not among them: they are part of the request.
     pub fn while_extern_runs(&self, stmt: &Stmt, live: &mut LeafSet) {
         stmt.for_each_access(&mut |access, place| {
             self.kill(access, place, live);
@@ -436,8 +438,8 @@ impl<'p> Liveness<'p> {
         }
     }
 
-    /// Whether a place is the validity of a header whose fields the executor has where they were parsed: who makes it
-    /// valid once more still needs to know where that is.
+    /// True when a place is the validity of a header whose fields stay in the packet's bytes. Assigning the validity does not
+    /// end its liveness then: the executor still needs the header's position when the header becomes valid again.
     fn stays_in_packet(&self, place: &Place) -> bool {
         let Some((crate::Step::Valid, path)) = place.path.split_last() else { return false };
         if self.in_packet.is_empty() {

@@ -19,12 +19,12 @@ pub fn id_at<T>(position: usize) -> Idx<T> {
 }
 
 impl Program {
-    /// Whether elaboration made the variable up.
+    /// True when elaboration made the variable, and not the program.
     pub fn is_temporary(&self, id: crate::VarId) -> bool {
         get(&self.variables, id).is_some_and(|variable| variable.name.starts_with('$'))
     }
 
-    /// Whether the code of a block and of its procedures may use the variable.
+    /// True when the code of a block, or of its procedures, may use the variable.
     pub fn is_visible(&self, id: crate::VarId, block: crate::BlockId) -> bool {
         get(&self.variables, id).is_some_and(|variable| match variable.scope {
             Scope::Pipeline(_) => true,
@@ -106,7 +106,7 @@ impl Program {
 }
 
 impl crate::MatchKind {
-    /// As P4 writes it.
+    /// The operator as P4 writes it.
     pub fn name(self) -> &'static str {
         match self {
             crate::MatchKind::Exact => "exact",

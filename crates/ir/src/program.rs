@@ -32,13 +32,13 @@ pub struct Program {
     pub shared: Vec<(ParamRole, VarId)>,
     /// Fields of the architecture's metadata.
     pub fields: Vec<(FieldRole, Place)>,
-    /// What resubmit, recirculate and clone preserve, by the index that calls of these name.
+    /// The fields that resubmit, recirculate and clone preserve, by the index that their calls name.
     pub field_lists: Vec<FieldList>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// As in the program; temporaries begin with `$`.
+    /// The name in the program. Names of temporaries begin with `$`.
     pub name: SmolStr,
     pub ty: Type,
     pub scope: Scope,
@@ -61,7 +61,7 @@ pub struct Block {
     pub role: BlockRole,
     /// Names of the parameters and the variables they are; `None` for the packet.
     pub params: Vec<Param>,
-    /// Of parsers: holds why it rejects.
+    /// The variable with the error of a parser that rejects.
     pub error: Option<VarId>,
     pub graph: Graph,
     pub span: Span,
@@ -76,12 +76,12 @@ pub struct Param {
 /// The body of an action, a function, a sub-control or a sub-parser.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// Of actions, controls and parsers the control-plane name.
+    /// The control-plane name of an action, control or parser; the declared name of a function.
     pub name: SmolStr,
     pub kind: ProcedureKind,
     pub block: BlockId,
-    /// What the caller assigns before the call; of actions the action data only, in order, so that an entry can
-    /// assign it, too.
+    /// The variables that the caller assigns before the call. For actions they are the action data only, in order, so that
+    /// entries can assign them, too.
     pub params: Vec<VarId>,
     pub graph: Graph,
     pub span: Span,
@@ -103,10 +103,10 @@ pub struct Table {
     pub block: BlockId,
     pub keys: Vec<Key>,
     pub actions: Vec<TableAction>,
-    /// What runs on a miss, unless the control plane changes it.
+    /// The action that runs on a miss, unless the control plane changes it.
     pub default_action: Action,
     pub has_const_default_action: bool,
-    /// In order of precedence where that matters: the first that matches wins among equal priorities.
+    /// The entries, in order of precedence: among matching entries of equal priority the first wins.
     pub entries: Vec<Entry>,
     pub has_const_entries: bool,
     /// Number of entries asked for.
@@ -160,7 +160,7 @@ pub struct Action {
 /// An entry that the program declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// One for each key that is matched on; `None` matches everything.
+    /// One match for each key that is matched on; `None` matches everything.
     pub matches: Vec<Option<Match>>,
     pub action: Action,
     /// Larger wins. Of tables without ternary, range or optional keys: 0.

@@ -21,7 +21,7 @@ use arch::{BlockRole, ExternOp};
 use diagnostics::Span;
 use smol_str::SmolStr;
 
-/// What a packet might wait for within a block.
+/// An operation within a block that a packet might wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait<'a> {
     Table(TableId),
@@ -62,13 +62,13 @@ pub enum SegmentEntry {
 pub struct Point {
     pub kind: PointKind,
     pub block: BlockId,
-    /// Of points within a block: the node at whose end it is. What is waited for is its terminator or its last
+    /// The node at whose end a point within a block stands. The packet waits for the node's terminator or its last
     /// statement.
     pub node: Option<NodeId>,
     pub span: Span,
-    /// What is read again after the wait.
+    /// The leaves that are read again after the wait.
     pub live: LeafSet,
-    /// What is waited with: the key, or the arguments of the extern.
+    /// The request: the key of the table, or the arguments of the extern.
     pub request: Vec<(String, Type)>,
 }
 
@@ -117,7 +117,7 @@ pub fn segments_for(
     Ok(Segments { program, layout, segments, points })
 }
 
-/// What a statement waits for, were it to wait.
+/// The operation that a packet could wait for at a statement.
 fn wait_of(stmt: &Stmt) -> Option<Wait<'_>> {
     match &stmt.kind {
         StmtKind::Extern { op, name, object, .. } => Some(Wait::Extern { op: *op, name, object: *object }),
@@ -168,7 +168,7 @@ fn points_of_block(
     }
 }
 
-/// What an argument sends along.
+/// The values that an argument contributes to the request.
 fn requested(program: &Program, printer: &Printer, arg: &Arg) -> Vec<(String, Type)> {
     let values = match arg {
         Arg::In(e) => std::slice::from_ref(e),

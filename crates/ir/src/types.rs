@@ -64,7 +64,7 @@ pub enum StructKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
     pub kind: StructKind,
-    /// As declared, with type arguments; unique in the program.
+    /// The declared name with its type arguments; unique in the program.
     pub name: SmolStr,
     pub fields: Vec<Field>,
 }
@@ -81,6 +81,6 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enum {
     pub name: SmolStr,
-    /// With the value of each member if serializable, by index otherwise.
+    /// The members. Members of a serializable enum have a value; others are known by their index.
     pub members: Vec<(SmolStr, Option<crate::Bits>)>,
 }

@@ -1,4 +1,4 @@
-//! What statements and terminators read and write, and their expressions.
+//! Visits the places that statements and terminators read and write, and their expressions.
 
 use crate::lookup::{get, index};
 use crate::{
@@ -6,13 +6,13 @@ use crate::{
 };
 use arch::ExternOp;
 
-/// How a place is used.
+/// The way in which a place is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
-    /// All of it, always.
+    /// The whole place is written, always.
     Write,
-    /// Perhaps, or only parts of it.
+    /// The place may be written, or only parts of it are.
     MayWrite,
 }
 
@@ -27,8 +27,8 @@ fn written<'a>(place: &'a Place, access: Access, f: OnPlace<'_, 'a>) {
     f(access, place);
 }
 
-/// Whether an extern writes its `out` arguments whatever happens. Others may leave them alone, as a register does
-/// whose index is out of range.
+/// True when an extern always writes its `out` arguments. Others may leave them unchanged: a register does when the index
+/// is out of range.
 fn always_writes(op: ExternOp) -> bool {
     matches!(op, ExternOp::Random | ExternOp::Hash | ExternOp::HashRaw)
 }
@@ -108,7 +108,7 @@ impl Place {
         }
     }
 
-    /// Whether its path needs nothing computed.
+    /// True when the path has no computed steps.
     pub fn is_static(&self) -> bool {
         self.path.iter().all(|step| match step {
             Step::Index(_) | Step::SliceAt { .. } => false,
@@ -183,7 +183,7 @@ impl TerminatorKind {
                 if let Some(e) = size_bits {
                     read(e, f);
                 }
-                // Which element is written is known only then.
+                // The index decides which element is written.
                 if *to_next {
                     f(Access::Read, place);
                 }
@@ -278,7 +278,7 @@ impl Node {
 }
 
 impl Program {
-    /// Of each procedure whether a block may come to run it.
+    /// For each procedure, true when a block may run it.
     pub fn reachable_procedures(&self) -> Vec<bool> {
         let mut seen = vec![false; self.procedures.len()];
         let mut graphs: Vec<&Graph> = self.blocks.iter().map(|(_, block)| &block.graph).collect();

@@ -44,7 +44,7 @@ impl Flow<'_, '_> {
         self.first.get(index(id)).copied().flatten()
     }
 
-    /// As the program writes it: what an extern does is not shown.
+    /// A statement as the program writes it. The operation of an extern is not shown.
     fn stmt(&self, stmt: &Stmt) -> String {
         let text = self.printer.stmt(stmt);
         match &stmt.kind {
@@ -139,7 +139,7 @@ impl Flow<'_, '_> {
         })
     }
 
-    /// Whether any procedure that runs here may exit.
+    /// True when a procedure that runs here may exit.
     fn may_exit(&self, kind: &TerminatorKind) -> bool {
         let mut stack = match kind {
             TerminatorKind::Call { procedure, .. } => vec![*procedure],

@@ -32,7 +32,7 @@ pub struct Box {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Where something begins or ends.
+    /// The beginning or the end of a graph.
     Terminal,
     State,
     Table,
@@ -71,7 +71,7 @@ impl Picture {
         }
     }
 
-    /// As a graph that Graphviz draws.
+    /// The picture in the language of Graphviz.
     pub fn to_dot(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "digraph {} {{", quoted(std::slice::from_ref(&self.title), ""));

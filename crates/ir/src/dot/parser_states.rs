@@ -63,7 +63,7 @@ impl States<'_, '_> {
                 picture.connect(from, to, way);
                 continue;
             }
-            // In order: the stack turns it around, twice.
+            // The order is kept: the stack reverses it twice.
             let mut next = Vec::new();
             for (target, label) in self.transitions(node) {
                 let mut way = way.clone();
@@ -84,7 +84,7 @@ impl States<'_, '_> {
             .get_or_insert_with(|| picture.add(Shape::Terminal, vec![name.to_string()]))
     }
 
-    /// What a node takes from the packet.
+    /// The text for the headers and bits that a node takes from the packet.
     fn reads(&self, node: &Node) -> Option<String> {
         match &node.terminator.kind {
             TerminatorKind::Extract { place, to_next, .. } => {
@@ -150,7 +150,7 @@ impl States<'_, '_> {
         }
     }
 
-    /// Without the width, which does not interest here.
+    /// A value without its width, which does not matter here.
     fn value(&self, e: &Expr) -> String {
         match &e.kind {
             ExprKind::Const(value) if matches!(e.ty, crate::Type::Bit(_)) => format!("{value:#x}"),

@@ -18,7 +18,7 @@ struct Item {
     layer: usize,
     width: f64,
     height: f64,
-    /// Of the centre.
+    /// The horizontal position of the centre.
     x: f64,
     y: f64,
 }
@@ -204,7 +204,7 @@ fn place(items: &mut [Item], rows: &[Vec<usize>], above: &Neighbours, below: &Ne
                 })
                 .collect();
             let apart = |a: usize, b: usize| (items[a].width + items[b].width) / 2.0 + GAP;
-            // As far left as the left neighbours allow, as far right as the right ones do, and between.
+            // A box lies between the position that its left neighbours allow and the one that its right neighbours allow.
             let mut left = wanted.clone();
             for k in 1..row.len() {
                 left[k] = left[k].max(left[k - 1] + apart(row[k - 1], row[k]));

@@ -1,4 +1,4 @@
-//! What depends on what among the tables of a control.
+//! Dependencies between the tables of a control.
 
 use super::{Arrow, Picture, Shape, Style};
 use crate::layout::{Exactness, Layout};
@@ -19,7 +19,7 @@ pub enum Dependency {
     Match,
     /// Its actions read or write what an action of the other wrote.
     Action,
-    /// Whether it is applied depends on the other's result.
+    /// The result of the other table decides whether this one is applied.
     Successor,
     /// Its actions write what the other reads.
     Reverse,
@@ -40,7 +40,7 @@ impl Dependency {
 pub struct TableDependency {
     pub from: TableId,
     pub to: TableId,
-    /// In order, each once.
+    /// The kinds in order, each once.
     pub kinds: Vec<Dependency>,
 }
 
@@ -79,7 +79,7 @@ pub fn table_dependencies(program: &Program, control: BlockId) -> Result<Vec<Tab
         .collect())
 }
 
-/// Where no action of a table exits, control goes on as if the table had no successor for that.
+/// Removes the exit successors of tables without an action that exits.
 fn forget_impossible_exits(program: &mut Program, control: BlockId) {
     let may_exit: Vec<bool> = program.tables.iter().map(|(id, _)| may_exit(program, id)).collect();
     if get(&program.blocks, control).is_none() {
@@ -94,7 +94,7 @@ fn forget_impossible_exits(program: &mut Program, control: BlockId) {
     }
 }
 
-/// All that the actions call is in them: see [`table_dependencies`].
+/// True when an action of the table may exit. Calls are inlined: see [`table_dependencies`].
 fn may_exit(program: &Program, table: TableId) -> bool {
     let procedures = program.tables[table].actions.iter().map(|action| action.procedure);
     procedures.filter_map(|id| get(&program.procedures, id)).any(|procedure| {
@@ -102,7 +102,7 @@ fn may_exit(program: &Program, table: TableId) -> bool {
     })
 }
 
-/// The same to look at. Successor and reverse dependencies, which cost less, are dashed.
+/// The dependencies as a picture. Successor and reverse dependencies, which cost less, are dashed.
 pub fn table_graph(program: &Program, control: BlockId) -> Result<Picture, TooLarge> {
     let printer = Printer::new(program);
     let mut picture = Picture { title: printer.block(control), ..Picture::default() };
@@ -124,7 +124,7 @@ pub fn table_graph(program: &Program, control: BlockId) -> Result<Picture, TooLa
     Ok(picture)
 }
 
-/// Where a value comes from: of each leaf the tables whose actions had a part in it, and those that have read it.
+/// The origin of values: for each table, the leaves that its actions contributed to, and those that it has read.
 #[derive(Clone, PartialEq)]
 struct Origins {
     /// By table: the leaves.
@@ -132,7 +132,7 @@ struct Origins {
     read: Vec<LeafSet>,
 }
 
-/// What a table reads and writes.
+/// The leaves that a table reads and writes.
 struct Effects {
     keys: LeafSet,
     /// By the actions, without their data.
@@ -145,7 +145,7 @@ struct Analysis<'p> {
     layout: Layout,
     graph: &'p Graph,
     tables: Vec<TableId>,
-    /// Of each of them.
+    /// The effects of each table.
     effects: Vec<Effects>,
     /// By positions in `tables`.
     found: BTreeMap<(usize, usize), BTreeSet<Dependency>>,
@@ -268,7 +268,7 @@ impl Analysis<'_> {
             }
         }
         let Effects { keys, reads, writes } = &self.effects[to];
-        // What the actions write is made of what they read, too.
+        // Leaves that the actions write also depend on those that they read.
         for from in 0..self.tables.len() {
             if from == to || origins.wrote[from].meets(reads) {
                 origins.wrote[from].union(writes);
@@ -304,7 +304,7 @@ impl Analysis<'_> {
         e.for_each_read(&mut |place| out.insert(self.extent(place)));
     }
 
-    /// What an action with all that it calls may read and write, and the parameters among that.
+    /// The leaves that an action, with the procedures that it calls, may read and write, and the parameters among them.
     fn effects_of_action(
         &self,
         id: ProcedureId,
@@ -318,7 +318,7 @@ impl Analysis<'_> {
             Access::Read => reads.insert(self.extent(place)),
             Access::Write | Access::MayWrite => writes.insert(self.extent(place)),
         };
-        // All that it calls is in it: see `table_dependencies`.
+        // Calls are inlined: see `table_dependencies`.
         for (_, node) in procedure.graph.nodes.iter() {
             node.stmts.iter().for_each(|stmt| stmt.for_each_access(&mut on_access));
             node.terminator.kind.for_each_access(&mut on_access);
@@ -376,7 +376,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether a table is applied on some ways from a node and not on others.
+    /// True when a table is applied on some paths from a node and not on others.
     fn decides(&self, from: NodeId, table: TableId) -> bool {
         let applies = |id: NodeId| matches!(&self.graph.nodes[id].terminator.kind, TerminatorKind::Apply { table: t, .. } if *t == table);
         let (mut with, mut without) = (false, false);

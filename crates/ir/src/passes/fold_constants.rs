@@ -32,7 +32,7 @@ fn fold_node(program: &Program, node: &mut Node) {
 
 #[derive(PartialEq)]
 enum Existence {
-    /// As far as can be known.
+    /// The place exists, as far as is known.
     Exists,
     /// An index is beyond the size: it reads as zeros, and writing has no effect.
     Beyond,
@@ -88,7 +88,7 @@ pub(crate) fn fold(program: &Program, e: &mut Expr) {
     });
 }
 
-/// What an expression with folded operands is instead. Its type stays the same.
+/// The replacement for an expression with folded operands. The type stays the same.
 fn folded(e: &mut Expr) -> Option<ExprKind> {
     let width = e.ty.width_bits();
     let take = |e: &mut Expr| std::mem::replace(&mut e.kind, ExprKind::PacketLength);
@@ -158,7 +158,7 @@ fn folded(e: &mut Expr) -> Option<ExprKind> {
     }
 }
 
-/// Whether a key is in a set; `None` when it is not known.
+/// True when a key is in a set; `None` when that is not known.
 fn contains(set: &Keyset, key: &Expr) -> Option<bool> {
     let value = || key.as_const();
     match set {

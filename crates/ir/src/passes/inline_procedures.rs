@@ -23,7 +23,7 @@ pub fn inline_called_once(program: &mut Program) {
             *n += 1;
         }
     }
-    // Those with one use that is a table have no call to inline.
+    // A procedure whose one use is a table has no call to inline.
     inline_procedures(program, &|_, id| n_calls.get(index(id)) == Some(&1));
 }
 
@@ -53,7 +53,7 @@ fn calls(graph: &Graph) -> impl Iterator<Item = ProcedureId> {
     })
 }
 
-/// All procedures, each after those that it calls.
+/// Lists the procedures, each after those that it calls.
 fn callees_first(program: &Program) -> Vec<ProcedureId> {
     let mut seen = vec![false; program.procedures.len()];
     let mut out = Vec::new();

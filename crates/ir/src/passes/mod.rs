@@ -36,7 +36,7 @@ pub const INLINE_CALLED_ONCE: Pass = Pass { name: "inline_called_once", run: inl
 pub const REMOVE_ZEROS: Pass = Pass { name: "remove_zeros", run: remove_zeros };
 pub const PASS_BY_REFERENCE: Pass = Pass { name: "pass_by_reference", run: pass_by_reference };
 
-/// What every compilation runs, in this order.
+/// The passes of every compilation, in this order.
 pub const DEFAULT: &[Pass] = &[
     INLINE_CALLED_ONCE,
     PASS_BY_REFERENCE,

@@ -49,7 +49,7 @@ fn lent(program: &Program) -> FxHashMap<VarId, Place> {
     found
 }
 
-/// What is copied whole from one place only.
+/// The variables that are copied whole, and from one place only.
 fn candidates(program: &Program, graphs: &[(Option<ProcedureId>, &Graph)]) -> FxHashMap<VarId, Place> {
     let mut excluded: FxHashSet<VarId> = FxHashSet::default();
     // Tables assign the data of actions.
@@ -106,7 +106,7 @@ enum Copy {
     Out(VarId),
 }
 
-/// What a statement copies, of variables and their places.
+/// The variable that a statement copies in from its place, or out to it.
 fn copied(stmt: &Stmt, is_lent: &dyn Fn(VarId, &Place) -> bool) -> Option<Copy> {
     let StmtKind::Assign { place, value } = &stmt.kind else { return None };
     let ExprKind::Read(source) = &value.kind else { return None };
@@ -128,7 +128,7 @@ fn copied_in<'p>(program: &Program, stmt: &'p Stmt) -> Option<(VarId, &'p Place)
     is_found.then_some((place.var, source))
 }
 
-/// Those of procedures with their ids, then those of blocks.
+/// The graphs that can be reached: those of procedures with their ids, then those of blocks.
 fn reachable_graphs(program: &Program) -> impl Iterator<Item = (Option<ProcedureId>, &Graph)> {
     let reachable = program.reachable_procedures();
     let procedures = program.procedures.iter();
@@ -147,7 +147,7 @@ fn callees(program: &Program, kind: &TerminatorKind) -> Vec<ProcedureId> {
     }
 }
 
-/// What procedures touch themselves, and whom they call.
+/// The leaves that each procedure touches itself, and the procedures that it calls.
 struct Uses {
     layout: Layout,
     /// By procedure and variable.
@@ -183,8 +183,8 @@ impl Uses {
         Uses { layout, touched, called }
     }
 
-    /// Of each procedure whether it, or one that it calls, touches any of these leaves. `but` neither counts nor
-    /// calls.
+    /// For each procedure, true when it, or one that it calls, touches any of these leaves. The procedure `but` is left out,
+    /// with its calls.
     fn reaching(&self, var: VarId, leaves: &Range<usize>, but: Option<ProcedureId>) -> Vec<bool> {
         let touches = |by_var: &FxHashMap<VarId, Vec<Range<usize>>>| {
             by_var.get(&var).is_some_and(|all| all.iter().any(|other| overlap(other, leaves)))
@@ -211,14 +211,14 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Whether one variable can be replaced by one place.
+/// The question whether one variable can be replaced by one place.
 struct Lending<'p> {
     program: &'p Program,
     layout: &'p Layout,
     var: VarId,
     place: &'p Place,
     leaves: Range<usize>,
-    /// Where it is copied in and out.
+    /// The graph in which the variable is copied in and out.
     home: (Option<ProcedureId>, &'p Graph),
     /// Procedures that come to use the variable, other than by way of its home.
     users: Vec<bool>,
@@ -320,7 +320,7 @@ impl<'p> Lending<'p> {
         if is_end && is_lent { Err(Refused) } else { Ok(is_lent) }
     }
 
-    /// Whether somebody who uses this place keeps the variable from being replaced.
+    /// True when a use of this place prevents the replacement.
     fn is_in_the_way(&self, is_lent: bool, place: &Place) -> bool {
         if !is_lent {
             return place.var == self.var;

@@ -26,7 +26,7 @@ pub fn propagate_copies(program: &mut Program) {
     program.graphs_mut().zip(graphs).for_each(|(graph, nodes)| graph.nodes = nodes);
 }
 
-/// Whether its last step can only be a last step.
+/// True when no step can follow the last step of the place.
 fn ends(place: &Place) -> bool {
     match place.path.last() {
         Some(Step::Valid | Step::NextIndex | Step::Slice { .. } | Step::SliceAt { .. }) => true,

@@ -18,7 +18,7 @@ pub fn remove_dead(program: &mut Program) {
         if !dead.contains(&true) {
             return;
         }
-        // In the same order as above.
+        // The graphs come in the order of the loop above.
         let mut dead = dead.into_iter();
         for graph in program.graphs_mut() {
             for (_, node) in graph.nodes.iter_mut() {
@@ -28,7 +28,7 @@ pub fn remove_dead(program: &mut Program) {
     }
 }
 
-/// Of each variable whether anything reads it, the architecture included.
+/// For each variable, true when the program or the architecture reads it.
 fn variables_read(program: &Program) -> Vec<bool> {
     let mut read = vec![false; program.variables.len()];
     let mut mark = |place: &Place| {

@@ -15,7 +15,7 @@ fn simplify(graph: &mut Graph) {
     drop_unreachable(graph);
 }
 
-/// Where control goes in the end from a node with nothing in it.
+/// The node that control finally reaches from an empty node.
 fn final_target(graph: &Graph, start: NodeId) -> NodeId {
     let mut at = start;
     // A loop of empty nodes has no end; any of them stands for it.
@@ -37,7 +37,7 @@ fn skip_empty(graph: &mut Graph) {
     graph.entry = resolve(graph.entry);
     for (_, node) in graph.nodes.iter_mut() {
         node.terminator.kind.map_successors(&mut |id| resolve(id));
-        // Nothing is decided where all ways lead to one node.
+        // A terminator decides nothing where all successors are one node.
         let decides = match &node.terminator.kind {
             TerminatorKind::Branch { .. } | TerminatorKind::Switch { .. } | TerminatorKind::Select { .. } => {
                 true
@@ -96,7 +96,7 @@ fn merge_lines(graph: &mut Graph) {
             if !joins {
                 break;
             }
-            // What remains of `next` is unreachable; it must not be merged again from there.
+            // `next` is unreachable now and must not be merged again.
             n_predecessors[index(next)] = 0;
             let stmts = std::mem::take(&mut graph.nodes[next].stmts);
             let terminator = graph.nodes[next].terminator.clone();

@@ -26,7 +26,7 @@ pub(super) fn cut(program: &Program, waits: Waits) -> Result<Program, TooLarge> 
     for id in &blocks {
         take_actions_out_of_tables(&mut program, *id, &has_point)?;
     }
-    // Nothing calls them any more; of actions the parameters remain, to hold the action data.
+    // Nothing calls these procedures any more. The parameters of actions remain, because they hold the action data.
     for (id, procedure) in program.procedures.iter_mut() {
         if has_point.get(index(id)) == Some(&true) {
             let terminator = Terminator { kind: TerminatorKind::Return, span: procedure.span };
@@ -44,7 +44,7 @@ pub(super) fn cut(program: &Program, waits: Waits) -> Result<Program, TooLarge> 
     Ok(program)
 }
 
-/// Of each procedure whether a packet may wait in it or in what it calls.
+/// For each procedure, true when a packet may wait in it or in a procedure that it calls.
 fn procedures_with_points(program: &Program, waits: Waits) -> Vec<bool> {
     let mut has_point = vec![false; program.procedures.len()];
     loop {

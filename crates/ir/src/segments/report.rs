@@ -1,4 +1,4 @@
-//! What survives each wait, for people.
+//! A report of the values that survive each wait.
 
 use super::{Point, PointKind, SegmentEntry, Segments};
 use crate::layout::n_leaves;
@@ -13,7 +13,7 @@ pub struct PointReport {
     /// `table MyIngress.routes`, `extern f`, `queue`, ...
     pub construct: String,
     pub block: String,
-    /// What must survive, whole structs where all of them must.
+    /// The values that must survive. A struct stands for its fields when all of them must.
     pub live: Vec<String>,
     pub live_bits: u64,
     /// The key or the arguments.
@@ -22,14 +22,14 @@ pub struct PointReport {
 }
 
 impl PointReport {
-    /// Of the packet's context area, each value in bits of its own.
+    /// The size of the packet's context area in bytes. Each value takes its width in bits.
     pub fn size_bytes(&self) -> u64 {
         (self.live_bits + self.request_bits).div_ceil(8)
     }
 }
 
 impl Segments {
-    /// Of each point.
+    /// The report for each point.
     pub fn report(&self) -> Vec<PointReport> {
         let printer = Printer::new(&self.program);
         self.points.iter().map(|point| self.report_point(&printer, point)).collect()
@@ -66,7 +66,7 @@ impl Segments {
     }
 }
 
-/// Of all leaves of a type; a `varbit` has its length with it.
+/// The size of all leaves of a type in bits. A `varbit` includes its length.
 fn size_bits(program: &Program, ty: &Type) -> u64 {
     crate::layout::leaves(program, ty).iter().map(|leaf| leaf_bits(&leaf.ty)).sum()
 }

@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
-/// What is wrong and at which byte.
+/// A syntax error, with its position in bytes.
 #[derive(Debug)]
 pub(super) struct Error {
     pub(super) at: usize,
@@ -69,7 +69,7 @@ impl<'t> Cursor<'t> {
         Err(Error { at: self.at, message: message.into() })
     }
 
-    /// What stands here, for messages.
+    /// The text at the cursor, for messages.
     pub(super) fn found(&self) -> String {
         let word: String = self.rest().chars().take_while(|c| is_word_char(*c)).take(40).collect();
         match self.peek_char() {

@@ -39,7 +39,7 @@ pub use print_code::Printer;
 pub struct TextError {
     /// From 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: u32,
     pub message: String,
 }

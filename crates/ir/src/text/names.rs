@@ -109,7 +109,7 @@ pub(super) struct Labeller {
 }
 
 impl Labeller {
-    /// What distinguishes this occurrence of the name: nothing or `#N`.
+    /// The suffix that distinguishes this occurrence of the name: empty or `#N`.
     pub(super) fn suffix(&mut self, name: &str) -> String {
         let n = self.seen.entry(SmolStr::new(name)).or_insert(0);
         let suffix = if *n == 0 { String::new() } else { format!("#{n}") };

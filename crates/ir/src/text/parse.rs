@@ -20,7 +20,7 @@ pub(super) fn program(text: &str) -> std::result::Result<Program, TextError> {
     Declarations::parse(text).map_err(|e| e.locate(text))
 }
 
-/// In the order in which they are parsed: what others need comes first.
+/// The keywords of declarations in the order of parsing: declarations that others refer to come first.
 const KEYWORDS: &[&str] = &[
     "architecture",
     "errors",

@@ -261,7 +261,7 @@ impl<'t> CodeParser<'t> {
         self.bare()?.typed()
     }
 
-    /// With the type that follows from the operands.
+    /// Gives an expression the type that follows from its operands.
     fn natural(&self, kind: ExprKind, at: usize) -> Bare {
         let expr = Expr { kind, ty: Type::Bool };
         let ty = self.program.natural_type(&expr);
@@ -288,7 +288,7 @@ impl<'t> CodeParser<'t> {
     fn binary_op(&mut self) -> Option<BinaryOp> {
         self.cursor.skip_space();
         let rest = self.cursor.rest();
-        // Those are no operators: a mask and a slice of computed place.
+        // These are no operators: `&&&` is a mask, and `+:` a slice with a computed start.
         if rest.starts_with("&&&") || rest.starts_with("+:") {
             return None;
         }
@@ -614,7 +614,7 @@ impl<'t> CodeParser<'t> {
     }
 }
 
-/// What stood in brackets.
+/// The content of a pair of brackets.
 enum Brackets {
     Number(u32),
     Expr(Expr),

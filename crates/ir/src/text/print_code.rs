@@ -158,7 +158,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// What the text alone would give another type.
+    /// Adds the type to a text that would otherwise be read with another type.
     fn with_type(&self, text: &str, ty: &Type) -> String {
         format!("({text} : {})", self.ty(ty))
     }
@@ -172,7 +172,7 @@ impl<'p> Printer<'p> {
         })
     }
 
-    /// Whether the text says the expression's type without being told.
+    /// True when the expression's type follows from its text.
     fn has_natural_type(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Slice { .. } | ExprKind::SliceAt { .. } => matches!(expr.ty, Type::Bit(_)),
@@ -223,7 +223,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// In parentheses when it has an operator.
+    /// Prints an operand. It stands in parentheses when it has an operator.
     fn operand(&self, expr: &Expr) -> String {
         let text = self.expr(expr);
         let has_operator = match &expr.kind {

@@ -6,7 +6,7 @@ use arch::{Architecture, BlockRole, FieldRole, ParamRole};
 /// Values that have a word.
 pub(super) trait Word: Copy + 'static {
     const ALL: &'static [(Self, &'static str)];
-    /// What the words stand for, in messages.
+    /// The noun for the words in messages.
     const WHAT: &'static str;
 }
 

@@ -16,7 +16,7 @@ impl<'p> Validator<'p> {
         get(&self.program.blocks, code.block()).map(|block| block.role)
     }
 
-    /// Whether a block puts its packet together in the middle of the way.
+    /// True when a block deparses the packet before the pipeline's deparser does.
     fn rebuilds(&self, block: BlockId) -> bool {
         let of_block = get(&self.program.blocks, block).map(|b| &b.graph);
         let procedures =

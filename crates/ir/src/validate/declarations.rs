@@ -22,7 +22,7 @@ pub const CORE_ERRORS: [&str; 7] = [
 ];
 
 impl<'p> Validator<'p> {
-    /// Whether all types exist.
+    /// Checks the errors, enums and structs. Gives true when nothing is wrong.
     pub(super) fn types(&mut self) -> bool {
         let program = self.program;
         let core = program.errors.iter().zip(CORE_ERRORS).filter(|(name, core)| *name == core).count();
@@ -78,7 +78,7 @@ impl<'p> Validator<'p> {
         self.violations.len() == before
     }
 
-    /// Whether a type consists of what exists.
+    /// Requires that the parts of a type exist.
     pub(super) fn ty(&mut self, ty: &Type) {
         let program = self.program;
         match ty {
@@ -94,7 +94,7 @@ impl<'p> Validator<'p> {
         }
     }
 
-    /// What the architecture finds by role.
+    /// Checks the blocks, variables and fields that the architecture finds by their role.
     pub(super) fn roles(&mut self) {
         let program = self.program;
         self.owner = "program".to_string();

@@ -55,7 +55,7 @@ impl<'p> Validator<'p> {
         Some(ty)
     }
 
-    /// Of the type that it says, and that type the one wanted.
+    /// Requires that the expression has the type that it states, and that this is the wanted type.
     pub(super) fn expr_of(&mut self, expr: &Expr, ty: &Type, what: &str, code: Code<'p>) {
         self.expr(expr, code);
         if expr.ty != *ty {

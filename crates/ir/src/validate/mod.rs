@@ -12,7 +12,7 @@ pub use declarations::CORE_ERRORS;
 use crate::text::Printer;
 use crate::{BlockId, Graph, Procedure, Program};
 
-/// What is wrong, and where.
+/// A violation of the rules of the IR, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// `block MyIngress`, `procedure MyIngress.forward`, `table t`, ...
@@ -40,7 +40,7 @@ impl std::fmt::Display for Violation {
 /// No more are collected.
 const N_VIOLATIONS_MAX: usize = 1000;
 
-/// All violations, in the order of the text form; at most some hundreds.
+/// Finds the violations, in the order of the text form. Their number is limited to some hundreds.
 pub fn validate(program: &Program) -> Result<(), Vec<Violation>> {
     let mut validator = Validator {
         program,
