@@ -20,14 +20,14 @@ pub struct Interpreter {
     exe: Arc<Executable>,
     pub tables: Tables,
     pub externs: Externs,
-    /// Whether packets wait at asynchronous blocks; otherwise these run where they stand.
+    /// True when packets wait at asynchronous blocks; otherwise the blocks run in place.
     may_wait: bool,
 }
 
 /// A switch whose blocks are interpreted.
 pub type Switch = target::Switch<Interpreter>;
 
-/// The same with its control plane.
+/// An interpreter with its control plane.
 pub type InterpretedDevice = Device<Interpreter>;
 
 /// A switch with the entries that the program declares.
@@ -36,7 +36,7 @@ pub fn switch(program: impl Into<Arc<Program>>, config: Config) -> Result<Switch
     Ok(target::Switch::new(interpreter, config)?)
 }
 
-/// The same with its control plane: the entries that the program declares need not be written again.
+/// An interpreter with its control plane. It begins with the entries that the program declares.
 pub fn interpreter(
     program: impl Into<Arc<Program>>,
     schema: impl Into<Arc<Schema>>,
@@ -47,7 +47,7 @@ pub fn interpreter(
 }
 
 impl Interpreter {
-    /// With the entries that the program declares.
+    /// An interpreter with the entries that the program declares.
     pub fn new(program: impl Into<Arc<Program>>, config: &Config) -> Result<Interpreter, LoadError> {
         let exe = Executable::new(program, config.load)?;
         let mut tables = Tables::new(&exe, config.load)?;

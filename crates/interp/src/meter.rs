@@ -2,7 +2,7 @@
 
 pub use target::store::MeterRates;
 
-/// What a packet gets; the numbers are those of `MeterColor_t` and `V1MODEL_METER_COLOR_*`.
+/// The colour of a packet. The numbers are those of `MeterColor_t` and `V1MODEL_METER_COLOR_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Colour {
     #[default]
@@ -14,7 +14,7 @@ pub enum Colour {
 /// Tokens are counted in billionths of the unit: rates per second times nanoseconds.
 const SCALE: u128 = 1_000_000_000;
 
-/// One meter cell. Without rates everything is green.
+/// One meter cell. A cell without rates colours all packets green.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Meter {
     rates: Option<MeterRates>,

@@ -140,6 +140,7 @@ impl Frame {
     }
 
     /// Where an element lies; `None` when an index is beyond the size.
+    /// The first slot of an element; `None` when an index is beyond the size.
     pub(super) fn element(&self, element: &Element) -> Option<Slot> {
         let mut slot = element.base;
         for index in &element.indices {
@@ -171,7 +172,7 @@ impl Frame {
         match self.element(element) {
             Some(src) => self.copy(dst, src, element.len),
             None => {
-                // What the first element holds when a packet arrives: zeros of the right widths.
+                // The initial values of the first element are zeros of the right widths.
                 let first = element.base as usize;
                 let zeros = exe.initial().get(first..first + element.len as usize).unwrap_or(&[]);
                 self.slots[dst as usize..dst as usize + zeros.len()].clone_from_slice(zeros);

@@ -21,14 +21,14 @@ use trace::{
 /// Makes [events](Event) of what another executor does.
 pub struct Follower {
     exe: Arc<Executable>,
-    /// What the other had in its variables where it wrote to them last, and what is computed from them.
+    /// The variables with the values that the other executor wrote last, and values computed from them.
     frame: Frame,
     calls: Vec<ProcedureId>,
     /// The instruction after the last lookup: its answers are assigned when its terminator chooses.
     after_lookup: Option<usize>,
-    /// Of the last application of a table.
+    /// The span of the last application of a table.
     apply_span: Span,
-    /// Of the last instruction.
+    /// The span of the last instruction.
     last: Span,
     /// Its cells are not used: notes are made of the sizes of arrays and of hashes.
     externs: Externs,
@@ -157,7 +157,7 @@ impl Follower {
         range.map_or(0..0, |range| range.start as usize..range.end as usize)
     }
 
-    /// What the other has in what it wrote to.
+    /// Takes the values of slots from the other executor.
     fn take(&mut self, slots: impl Iterator<Item = Slot>, now: &Now<'_, '_>) {
         slots.for_each(|slot| self.frame.set(slot, now.seen.values.value(slot)));
     }
@@ -240,8 +240,9 @@ impl Follower {
         }
     }
 
-    /// Where a call writes to an element or a part of a value, the interpreter gives it a copy, which it stores
-    /// afterwards: here the copy is made once more of what the other has stored.
+    /// Makes the copies that a call of the interpreter would have written. When a call writes to an element or to a part of a
+    /// value, the interpreter gives it a copy and stores the copy afterwards. Here the copy is made from the values that the
+    /// other executor has stored.
     fn take_copies(&mut self, call: &ExternCall, pc: usize, instrs: Range<usize>, now: &Now<'_, '_>) {
         let refs = call.args.iter().filter_map(|arg| match arg {
             ExternArg::Ref { range, .. } => Some(*range),

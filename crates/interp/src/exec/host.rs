@@ -24,7 +24,7 @@ pub struct Hit<'a> {
     pub tables: &'a mut Tables,
     pub table: TableId,
     pub entry: EntryRef,
-    /// Of the packet as it arrived.
+    /// The length of the packet on arrival.
     pub n_bytes: u64,
     pub now_ns: u64,
 }
@@ -39,7 +39,7 @@ impl ExternHost for NoExterns {
     }
 }
 
-/// What an extern call can see and change.
+/// The view of an extern call: the values that it can see and change.
 pub struct Access<'a> {
     pub exe: &'a Executable,
     pub packet: &'a mut PacketState,
@@ -47,7 +47,7 @@ pub struct Access<'a> {
     /// The table whose action runs, and its entry.
     pub entry: Option<(TableId, EntryRef)>,
     pub now_ns: u64,
-    /// What the call has to say, for the story.
+    /// Notes of the call for the story.
     pub notes: Vec<String>,
     pub(crate) call: &'a ExternCall,
 }
@@ -77,7 +77,7 @@ impl Access<'_> {
         }
     }
 
-    /// The same as a number, as large as it can tell.
+    /// The argument as a number; it saturates.
     pub fn number(&self, arg: usize) -> Option<u64> {
         self.value(arg).map(|v| v.to_u64().unwrap_or(u64::MAX))
     }
@@ -98,7 +98,7 @@ impl Access<'_> {
         matches!(self.arg(arg), Some(ExternArg::Absent) | None)
     }
 
-    /// All slots of an `out` or `inout` argument, validity bits and indices included.
+    /// The slots of an `out` or `inout` argument, validity bits and indices included.
     pub fn reference(&self, arg: usize) -> Option<SlotRange> {
         match self.arg(arg)? {
             ExternArg::Ref { range, .. } => Some(*range),
@@ -132,7 +132,7 @@ impl Access<'_> {
         self.call.result.map_or(0, |r| self.packet.frame.get(r.first).width())
     }
 
-    /// Of any width: cut or extended by zeros.
+    /// Sets the result to a value of any width: it is cut or extended by zeros.
     pub fn set_result(&mut self, value: &Bits) {
         if let Some(range) = self.call.result.filter(|r| r.len > 0) {
             let width = self.packet.frame.get(range.first).width();
@@ -145,7 +145,7 @@ impl Access<'_> {
         self.exe.field(role).map(|slot| self.packet.frame.get(slot))
     }
 
-    /// Without effect when the architecture has no such field.
+    /// Sets a field of the architecture's metadata. Has no effect when there is no such field.
     pub fn set_field(&mut self, role: FieldRole, value: u64) {
         if let Some(slot) = self.exe.field(role) {
             let width = self.packet.frame.get(slot).width();
@@ -154,7 +154,7 @@ impl Access<'_> {
     }
 }
 
-/// What a user's extern may see and change.
+/// The view of a user's extern: the values that it may see and change.
 impl ExternArgs for Access<'_> {
     fn value(&self, arg: usize) -> Option<Bits> {
         Access::value(self, arg).cloned()

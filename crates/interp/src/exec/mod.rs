@@ -25,6 +25,6 @@ pub(crate) struct Call {
     pub(crate) procedure: ProcedureId,
     pub(crate) then: Pc,
     pub(crate) exit: Pc,
-    /// Of the caller.
+    /// The entry whose action the caller runs.
     pub(crate) entry: Option<(TableId, EntryRef)>,
 }

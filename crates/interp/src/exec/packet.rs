@@ -1,4 +1,4 @@
-//! One packet on its way: its variables, its bytes, and what the deparser has written.
+//! One packet in the pipeline: its variables, its bytes, and the output of its deparser.
 
 use crate::load::{Executable, Pc, Slot, SlotRange};
 use crate::table::EntryRef;
@@ -27,7 +27,7 @@ impl Frame {
         &mut self.slots[range.indices()]
     }
 
-    /// Zeros, as when a packet arrives.
+    /// Sets ranges to their initial values, as when a packet arrives.
     pub(crate) fn clear(&mut self, exe: &Executable, ranges: &[SlotRange]) {
         for range in ranges {
             self.slots[range.indices()].clone_from_slice(&exe.initial()[range.indices()]);
@@ -46,17 +46,17 @@ pub struct PacketState {
     pub frame: Frame,
     /// The bytes that arrived.
     pub bytes: Vec<u8>,
-    /// How far the parser has read, in bits.
+    /// The parser's position, in bits.
     pub cursor_bits: u64,
-    /// What `emit` has written.
+    /// The output of `emit`.
     pub emitted: BitWriter,
-    /// What is left of the budget: one step for each node of a graph.
+    /// The steps that are left of the budget. Each node of a graph takes one.
     pub steps_left: u32,
     /// Procedures that have been called and not returned.
     pub(crate) calls: Vec<super::Call>,
-    /// Whether it waits where asynchronous blocks begin and end.
+    /// True when the packet waits where asynchronous blocks begin and end.
     pub(crate) may_wait: bool,
-    /// Where it goes on, with the entry whose action runs.
+    /// The position at which a waiting packet goes on, with the entry whose action runs.
     pub(crate) waits_at: Option<(Pc, Option<(TableId, EntryRef)>)>,
 }
 
@@ -75,7 +75,7 @@ impl PacketState {
         self.steps_left = exe.step_budget;
     }
 
-    /// As [`arrive`](Self::arrive) for the bytes that are there, without a new budget of steps.
+    /// Starts the packet again with its present bytes. Unlike [`arrive`](Self::arrive), it does not renew the budget of steps.
     pub fn reset(&mut self, exe: &Executable) {
         if self.frame.slots.len() == exe.initial().len() {
             self.frame.clear(exe, exe.shared_slots());
@@ -88,12 +88,12 @@ impl PacketState {
         self.waits_at = None;
     }
 
-    /// What the parser has not read, from the next whole byte on.
+    /// The bytes that the parser has not read, from the next whole byte on.
     pub fn payload(&self) -> &[u8] {
         self.bytes.get(self.payload_at()..).unwrap_or(&[])
     }
 
-    /// Where what the parser has not read begins.
+    /// The offset of the payload in bytes.
     pub(crate) fn payload_at(&self) -> usize {
         usize::try_from(self.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX).min(self.bytes.len())
     }
@@ -105,7 +105,7 @@ impl PacketState {
         self.emitted.clear();
     }
 
-    /// What the deparser wrote, and then the payload.
+    /// The bytes that leave: the output of the deparser, and then the payload.
     pub fn departing(&self) -> Vec<u8> {
         let mut bytes = self.emitted.bytes().to_vec();
         bytes.extend_from_slice(self.payload());

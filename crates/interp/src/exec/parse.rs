@@ -12,7 +12,7 @@ pub(super) mod error {
     pub const PARSER_INVALID_ARGUMENT: u32 = 6;
 }
 
-/// What an `extract` did.
+/// The result of an `extract`.
 pub(super) struct Extracted {
     /// `None` when the place does not exist: the bits are skipped.
     pub(super) header: Option<Slot>,
@@ -102,7 +102,7 @@ impl PacketState {
         Ok(())
     }
 
-    /// Where the header lies, and how many bits were written; 0 when it is invalid.
+    /// Emits a header. Gives its first slot and the number of bits written, which is 0 when it is invalid.
     pub(super) fn emit(&mut self, exe: &Executable, code: &HeaderCode) -> Option<(Slot, u64)> {
         let header = self.frame.find(exe, code.place)?;
         if !self.frame.get(header).is_true() {

@@ -19,7 +19,7 @@ pub struct Machine<'a, E> {
     pub now_ns: u64,
 }
 
-/// Where control goes.
+/// The target of control after an instruction.
 enum Flow {
     Next,
     To(Pc),
@@ -28,7 +28,7 @@ enum Flow {
     Wait,
 }
 
-/// What a lookup found, until it runs.
+/// The result of a lookup, until its action runs.
 struct Pending {
     /// `None` when there is nothing to run.
     procedure: Option<ProcedureId>,
@@ -395,12 +395,12 @@ impl<E: ExternHost> Machine<'_, E> {
     }
 }
 
-/// Where a packet may have to wait for another core.
+/// True when a packet may have to wait for another core at this operation.
 fn is_suspension(op: ExternOp) -> bool {
     matches!(op, ExternOp::AsyncBegin | ExternOp::AsyncEnd)
 }
 
-/// What the loop keeps beside the packet.
+/// The state of the loop beside the packet.
 struct Run {
     /// The table whose action runs, and its entry.
     entry: Option<(TableId, EntryRef)>,

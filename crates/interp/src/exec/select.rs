@@ -1,4 +1,4 @@
-//! Which case of a `select` matches.
+//! Finds the case of a `select` that matches.
 
 use super::Frame;
 use crate::load::{KeysetCode, PatternCode, SelectCode, SelectKey};

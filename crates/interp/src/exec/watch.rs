@@ -1,4 +1,4 @@
-//! What an instruction changed, for whoever listens.
+//! Reports the changes of an instruction to an observer.
 
 use super::Frame;
 use crate::load::{Executable, ExternArg, ExternCall, Instr, Slot, SlotRange};
@@ -12,7 +12,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Of what an instruction is going to write; temporaries of the code are left out.
+    /// Remembers the values of the slots that an instruction is going to write. Temporaries of the code are left out.
     pub(super) fn before(exe: &Executable, frame: &Frame, instr: &Instr) -> Option<Watch> {
         let one = |first| Some(SlotRange { first, len: 1 });
         let range = match instr {
@@ -65,7 +65,7 @@ impl Watch {
         is_variable.then(|| Watch { ranges: vec![(range, frame.range(range).to_vec())] })
     }
 
-    /// What is watched.
+    /// The slots that are watched.
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.ranges.iter().flat_map(|(range, _)| range.first..range.first + range.len)
     }
@@ -88,7 +88,7 @@ impl Watch {
         Watch { ranges: ranges.into_iter().map(|r| (r, frame.range(r).to_vec())).collect() }
     }
 
-    /// Tells what is different now.
+    /// Reports the slots that have changed.
     pub(super) fn report<O: Observer + ?Sized>(
         self,
         exe: &Executable,

@@ -237,7 +237,7 @@ impl Externs {
     }
 }
 
-/// What calls have to say.
+/// The texts of notes about calls.
 mod note {
     use super::{Bits, ExternCall, OutOfRange};
 
@@ -255,8 +255,8 @@ mod note {
 }
 
 impl Externs {
-    /// What a call that somebody else has done has to say. `args` are the values of its arguments before, `payload`
-    /// is what the parser has not read.
+    /// The notes of a call that another executor has made. `args` are the values of its arguments before the call, `payload`
+    /// the bytes that the parser has not read.
     pub(crate) fn notes_of(
         &mut self,
         call: &ExternCall,
@@ -323,7 +323,7 @@ fn field_list(access: &Access<'_>, arg: usize) -> Preserve {
     Preserve::FieldList(access.number(arg).map_or(0, small))
 }
 
-/// How far a field of the architecture's metadata is from the beginning of its struct.
+/// The offset of a field of the architecture's metadata from the beginning of its struct.
 fn field_offset(access: &Access<'_>, role: FieldRole) -> Option<Slot> {
     let place = access.exe.program.field(role)?;
     match place.path.as_slice() {
@@ -332,7 +332,7 @@ fn field_offset(access: &Access<'_>, role: FieldRole) -> Option<Slot> {
     }
 }
 
-/// Of the fields in order, with the checksum itself, which is not among them, as zero.
+/// The checksum of an IPv4 header. The arguments are its fields in order, without the checksum, which counts as zero.
 fn ipv4_checksum(access: &Access<'_>, n_args: usize) -> u16 {
     /// Fields before the checksum: version to protocol.
     const N_BEFORE: usize = 9;

@@ -30,12 +30,12 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// What the checksum becomes when a field of 16 bits changes: HC' = ~(~HC + ~m + m') (RFC 1624, equation 3).
+/// Updates a checksum for a change of a 16-bit field: HC' = ~(~HC + ~m + m') (RFC 1624, equation 3).
 pub fn replace2(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
-/// The same for a field of 32 bits.
+/// Updates a checksum for a change of a 32-bit field, as [`replace2`] does for each half.
 pub fn replace4(checksum: u16, old: u32, new: u32) -> u16 {
     let [old_high, old_low] = [(old >> 16) as u16, old as u16];
     let [new_high, new_low] = [(new >> 16) as u16, new as u16];

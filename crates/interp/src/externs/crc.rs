@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Crc {
     pub width_bits: u32,
-    /// Without the leading one; the highest power first.
+    /// The polynomial without its leading one; the highest power comes first.
     pub polynomial: u64,
     pub initial: u64,
     pub final_xor: u64,

@@ -40,7 +40,7 @@ impl HashAlgorithm {
     }
 }
 
-/// What the control plane can change about hashes: the parameters of the `_custom` ones.
+/// The parameters of the `_custom` hash algorithms, which the control plane can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashParameters {
     pub crc16_custom: Crc,

@@ -1,4 +1,4 @@
-//! What extern functions and objects do, for all architectures.
+//! The extern functions and objects of all architectures.
 //!
 //! - [`Externs`]: the state of all extern objects, and the [`ExternHost`](crate::ExternHost) that programs call;
 //! - [`Requests`]: what a program asks the architecture to do with its packet, and [`DigestMessage`]s;
@@ -37,18 +37,18 @@ pub struct Externs {
     objects: Vec<ObjectState>,
     /// Meaning of the values of the architecture's enum of hash algorithms.
     algorithms: Vec<Option<HashAlgorithm>>,
-    /// Of its enum of clone types.
+    /// The members of the architecture's enum of clone types.
     clone_kinds: Vec<CloneKind>,
     pub hash_parameters: HashParameters,
     pub random: Random,
     user: FxHashMap<SmolStr, UserExtern>,
-    /// Of the packet under way.
+    /// The requests of the packet under way.
     pub requests: Requests,
     /// The colour that the direct meter of a table's entry gave the packet under way.
     colours: FxHashMap<TableId, Colour>,
-    /// What the program writes to its log, and notes about calls without effect; taken by who reads it.
+    /// Messages that the program logs, and notes about calls without effect. The reader takes them out.
     pub log: Vec<String>,
-    /// Of the call under way.
+    /// The notes of the call under way.
     notes: Vec<String>,
     drop_port: Option<u32>,
 }
@@ -58,7 +58,7 @@ pub(crate) enum ObjectState {
     Counter(CounterArray),
     Meter(MeterArray),
     Register(RegisterArray),
-    /// Without state of its own.
+    /// An object without state.
     Other,
 }
 
@@ -140,7 +140,7 @@ impl Externs {
             object.and_then(|object| unit_of(hit.exe, object))
         };
         if let Some(counter) = decl.direct_counter {
-            // What it does not count stays zero, as in arrays.
+            // A quantity that is not counted stays zero, as in counter arrays.
             let unit = unit_of(counter).unwrap_or(Unit::PacketsAndBytes);
             if unit != Unit::Bytes {
                 direct.n_packets = direct.n_packets.wrapping_add(1);
@@ -225,7 +225,7 @@ fn argument<'o>(object: &'o Object, name: &str) -> Option<&'o Constant> {
     object.args.iter().find(|(n, _)| n == name).map(|(_, value)| value)
 }
 
-/// What a counter or meter counts, if it says so.
+/// The unit of a counter or meter, if it states one.
 pub(crate) fn unit_of(exe: &Executable, object: &Object) -> Option<Unit> {
     let model = exe.program.architecture.control_plane_extern(&object.type_name)?;
     match argument(object, model.unit?)? {
@@ -242,7 +242,7 @@ pub(crate) fn unit_of(exe: &Executable, object: &Object) -> Option<Unit> {
 pub fn selector_hash(algorithm: &str, values: &[&Bits]) -> u64 {
     let values: Vec<Bits> = values.iter().map(|v| (*v).clone()).collect();
     let algorithm = match HashAlgorithm::of_member(algorithm) {
-        // The same packet has to find the same member again.
+        // A packet with equal inputs has to find its member again.
         Some(HashAlgorithm::Random) | None => HashAlgorithm::Crc32,
         Some(algorithm) => algorithm,
     };

@@ -109,9 +109,9 @@ impl MeterArray {
 #[derive(Clone, Debug)]
 pub struct RegisterArray {
     pub size: u64,
-    /// Of the leaves; `None` of a `varbit`.
+    /// The widths of the leaves; `None` for a `varbit`.
     widths: Vec<Option<u32>>,
-    /// What cells hold that were not written alone.
+    /// The value of cells that were not written individually.
     common: Vec<Bits>,
     cells: FxHashMap<u64, Vec<Bits>>,
 }

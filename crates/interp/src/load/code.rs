@@ -1,4 +1,4 @@
-//! What a program becomes: code over slots. Nothing in it has to be looked up by name or computed twice.
+//! The code of a loaded program. Its operands are slots: nothing has to be looked up by name or computed twice.
 
 use super::{Slot, SlotRange};
 use ir::{BinaryOp, Bits, ProcedureId, TableId, UnaryOp, ValueSetId};
@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 /// Position in the code.
 pub(crate) type Pc = u32;
 
-/// One instruction. Operands are slots; what does not fit is in a list of [`Executable`](super::Executable), and
-/// the number its index.
+/// One instruction. Operands are slots. Larger operands are in a list of [`Executable`](super::Executable), and the
+/// instruction has the index.
 #[derive(Clone, Debug)]
 pub(crate) enum Instr {
     Copy {
@@ -125,7 +125,7 @@ pub(crate) enum Instr {
 }
 
 impl Instr {
-    /// Where control may go from here.
+    /// Visits the positions to which control may go.
     pub(crate) fn targets(&mut self, f: &mut dyn FnMut(&mut Pc)) {
         match self {
             Instr::Jump(pc) => f(pc),
@@ -169,7 +169,7 @@ impl Instr {
     }
 }
 
-/// Where an aggregate or leaf lies.
+/// The position of an aggregate or leaf.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PlaceRef {
     Static(Slot),
@@ -180,7 +180,7 @@ pub(crate) enum PlaceRef {
 /// A place with computed indices.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
-    /// Where it would be if all indices were 0.
+    /// The first slot of the element whose indices are all 0.
     pub(crate) base: Slot,
     pub(crate) len: u32,
     pub(crate) indices: Box<[ElementIndex]>,
@@ -249,7 +249,7 @@ pub(crate) enum FieldWidth {
 pub(crate) struct ExtractCode {
     pub(crate) place: PlaceRef,
     pub(crate) fields: Box<[FieldWidth]>,
-    /// Without the `varbit`.
+    /// The size of the fields without the `varbit`.
     pub(crate) fixed_bits: u64,
     pub(crate) varbit_max: Option<u32>,
     /// When the place is a stack whose next element is meant: its size.
@@ -297,7 +297,7 @@ pub(crate) struct LookupCode {
 #[derive(Clone, Debug)]
 pub(crate) struct ActionCode {
     pub(crate) procedure: ProcedureId,
-    /// Where the action data goes.
+    /// The slots that receive the action data.
     pub(crate) params: Box<[Slot]>,
 }
 

@@ -8,7 +8,7 @@ use trace::LayoutError;
 /// A place, taken apart.
 pub(super) struct Target {
     pub(super) at: PlaceRef,
-    /// Of what lies there, before a slice is taken.
+    /// The type of the place, before a slice is taken.
     pub(super) ty: Type,
     pub(super) len: u32,
     pub(super) part: Option<Part>,

@@ -16,7 +16,7 @@ pub(super) struct Compiler<'e> {
     free: FxHashMap<u32, Vec<Slot>>,
     /// Temporaries of the statement that is compiled, with their lengths.
     in_use: Vec<(Slot, u32)>,
-    /// Where the parser of the graph that is compiled keeps its error.
+    /// The error of the parser whose graph is compiled.
     error: Option<Slot>,
 }
 
@@ -208,7 +208,7 @@ impl Compiler<'_> {
         Ok(start[0] as Pc)
     }
 
-    /// What was written since `begin` belongs to a point; gives where the next one begins.
+    /// Assigns the instructions since `begin` to a point. Gives the begin of the next point.
     fn end_point(&mut self, point: usize, begin: Pc) -> Pc {
         let end = self.exe.code.len() as Pc;
         self.exe.points[point] = begin..end;
@@ -248,7 +248,7 @@ impl Compiler<'_> {
         result: Option<&Place>,
         span: Span,
     ) -> Result<(), LoadError> {
-        // What arguments are read from may be what the call writes to.
+        // The call may write to places that its arguments are read from.
         let writes = result.is_some() || args.iter().any(|a| matches!(a, Arg::Ref(_)));
         let mut stores = Vec::new();
         let mut codes = Vec::with_capacity(args.len());

@@ -37,14 +37,14 @@ pub struct Executable {
     pub variables: Arc<Variables>,
     pub step_budget: u32,
     pub(crate) code: Vec<Instr>,
-    /// Where each instruction comes from.
+    /// The span of each instruction.
     pub(crate) spans: Vec<Span>,
     /// The instructions of each node, statement and terminator, numbered as in `rt/worker/sd_trace.h`: graph after graph,
     /// blocks first; of each node first itself, then its statements, then its terminator.
     pub(crate) points: Vec<Range<Pc>>,
     pub(crate) blocks: Vec<Pc>,
     pub(crate) procedures: Vec<ProcedureCode>,
-    /// Of each table its actions.
+    /// The actions of each table.
     pub(crate) actions: Vec<Box<[ActionCode]>>,
     pub(crate) elements: Vec<Element>,
     pub(crate) headers: Vec<HeaderCode>,
@@ -55,11 +55,11 @@ pub struct Executable {
     pub(crate) extracts: Vec<ExtractCode>,
     pub(crate) lookaheads: Vec<LookaheadCode>,
     pub(crate) lookups: Vec<LookupCode>,
-    /// Of each block the slots of its variables and of those of its procedures.
+    /// The slots of each block's variables, those of its procedures included.
     block_slots: Vec<Vec<SlotRange>>,
     /// The slots of what blocks share.
     shared_slots: Vec<SlotRange>,
-    /// Of all slots the value when a packet arrives. Variables come first.
+    /// The value of each slot when a packet arrives. Variables come first.
     initial: Vec<Bits>,
 }
 
@@ -126,12 +126,12 @@ impl Executable {
         &self.initial
     }
 
-    /// What holds zeros again when a block begins.
+    /// The slots that are set to zeros when a block begins.
     pub(crate) fn slots_of_block(&self, block: BlockId) -> &[SlotRange] {
         self.block_slots.get(index_of(block)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What holds zeros again when a packet starts again.
+    /// The slots that are set to zeros when a packet starts again.
     pub(crate) fn shared_slots(&self) -> &[SlotRange] {
         &self.shared_slots
     }

@@ -1,4 +1,4 @@
-//! What a table stores for a key.
+//! The entries of a table.
 
 use crate::meter::Meter;
 use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, StoredAction};
@@ -24,7 +24,7 @@ pub struct StoredEntry {
 }
 
 impl StoredEntry {
-    /// As the control plane reads it.
+    /// The entry as the control plane reads it.
     pub fn read(&self) -> target::store::StoredEntry {
         target::store::StoredEntry {
             handle: self.handle,
@@ -53,7 +53,7 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// As the control plane reads them.
+    /// The cells as the control plane reads them.
     pub fn read(&self) -> DirectCells {
         let count = Count { n_packets: self.n_packets, n_bytes: self.n_bytes };
         DirectCells { count, rates: self.meter.rates() }

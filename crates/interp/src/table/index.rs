@@ -1,4 +1,4 @@
-//! How entries are found. The slow, obvious way wherever an obvious fast one does not exist.
+//! Lookups. They are fast where that is obvious, and otherwise slow and obvious.
 
 use super::entry::StoredEntry;
 use ir::{Bits, Match, MatchKind};
@@ -138,7 +138,7 @@ impl HashIndex {
     }
 }
 
-/// All entries, in the order in which they are asked.
+/// A list of all entries in the order in which they are compared.
 #[derive(Debug)]
 pub(super) struct ScanIndex {
     has_priority: bool,

@@ -20,7 +20,7 @@ use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::collections::{BTreeMap, BTreeSet};
 use target::store::shape::Use;
 
-/// All tables of a program.
+/// The tables of a program.
 #[derive(Debug)]
 pub struct Tables {
     tables: Vec<Table>,
@@ -32,7 +32,7 @@ pub struct Tables {
     pub selector_hash: SelectorHash,
 }
 
-/// What a lookup finds.
+/// The result of a lookup.
 #[derive(Debug)]
 pub struct Found<'t> {
     pub entry: EntryRef,
@@ -40,12 +40,12 @@ pub struct Found<'t> {
     pub stored: Option<&'t StoredEntry>,
     /// Index in the table's actions, and the data; `None` when there is nothing to choose from.
     pub action: Option<(u32, &'t [Bits])>,
-    /// What an action profile contributed.
+    /// The member of an action profile that contributed the action.
     pub member: Option<u32>,
 }
 
 impl Tables {
-    /// With the entries that the program declares.
+    /// The tables with the entries that the program declares.
     pub fn new(exe: &Executable, config: Config) -> Result<Tables, LoadError> {
         let mut profiles = BTreeMap::new();
         let mut tables = Vec::with_capacity(exe.program.tables.len());

@@ -1,4 +1,4 @@
-//! How a group's member is chosen.
+//! The choice of a group's member.
 
 use ir::Bits;
 use std::collections::BTreeSet;

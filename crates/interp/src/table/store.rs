@@ -1,4 +1,4 @@
-//! One table: its entries, its default action, what may be written to it.
+//! One table: its entries, its default action, and the shape of writes to it.
 
 use super::entry::{Direct, StoredEntry};
 use super::index::Index;
@@ -11,7 +11,7 @@ use target::store::shape::TableShape;
 /// Entries of one table.
 #[derive(Debug)]
 pub struct Table {
-    /// What may be written.
+    /// The shape of entries that may be written.
     pub shape: TableShape,
     pub(super) default_action: Action,
     default_direct: Direct,
@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// With the entries that the program declares; `default_size` is for tables that do not say theirs.
+    /// A table with the entries that the program declares. `default_size` is the size of a table that states none.
     pub(super) fn new(program: &Program, decl: &ir::Table, default_size: u64) -> Result<Table, LoadError> {
         let shape = TableShape::new(program, decl, default_size);
         let declared = shape.declared_entries(decl);

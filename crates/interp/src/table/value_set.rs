@@ -19,7 +19,7 @@ impl ValueSet {
         &self.members
     }
 
-    /// One value for each field.
+    /// True when the values, one for each field, are a member of the set.
     pub fn contains(&self, values: &mut dyn Iterator<Item = &Bits>) -> bool {
         if self.members.is_empty() {
             return false;
