@@ -19,4 +19,4 @@ pub mod output;
 pub mod tools;
 
 pub use args::{CcArgs, ExternArgs};
-pub use loaded::{Include, Loaded};
+pub use loaded::Loaded;

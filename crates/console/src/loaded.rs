@@ -2,9 +2,10 @@
 
 use diagnostics::SourceMap;
 use driver::Runnable;
+use driver::archive::Include;
 use externs::ExternSet;
 use std::sync::Arc;
-use syntax::{IncludeKind, MacroOption};
+use syntax::MacroOption;
 
 /// A program ready to run, and its text for messages.
 #[derive(Clone)]
@@ -17,16 +18,4 @@ pub struct Loaded {
     pub macros: Vec<MacroOption>,
     /// The externs that it can call: the built-in ones unless others are set.
     pub externs: ExternSet,
-}
-
-/// A file that was included.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Include {
-    /// The file with the `#include`, as messages name it.
-    pub from: String,
-    pub kind: IncludeKind,
-    /// The name in the directive.
-    pub name: String,
-    /// The file that was found, as messages name it.
-    pub found: String,
 }

@@ -3,6 +3,8 @@
 //! Key types: [`FileLoader`] finds included files, [`Options`] says how to check, [`check`] runs the front
 //! end, [`WarningPolicy`] is what `--Werror` and its kin ask for.
 //!
+//! [`archive`] is the file that `siding build` makes: everything about a compiled program, its P4 texts too.
+//!
 //! Invariants: this is the one crate of the front end that reads files; everything it calls is pure.
 //! Nothing is ever written or printed here.
 //!
@@ -10,6 +12,7 @@
 //!
 //! Start reading at [`check`].
 
+pub mod archive;
 mod loader;
 mod policy;
 mod runnable;

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod program;
 
 use clap::{CommandFactory, FromArgMatches};
 use console::output::{self, Exit};

@@ -1,10 +1,10 @@
 //! Who runs a program: the interpreter, compiled code, or both.
 
 use super::compiling::{Compiling, Prepared};
-use super::load::Loaded;
-use super::switch::{Simulation, write_entries};
 use crate::cli::{BackendArg, CcArgs, SwitchArgs};
 use crate::output::{self, Exit};
+use crate::program::{Simulation, write_entries};
+use console::Loaded;
 use control::Schema;
 use diagnostics::SourceMap;
 use interp::{Follower, InterpretedDevice};

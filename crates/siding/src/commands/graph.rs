@@ -1,9 +1,9 @@
 //! `siding graph`.
 
 use super::check::write_file;
-use super::load::load;
 use crate::cli::{GraphArgs, WaitArg};
 use crate::output::{self, Exit};
+use crate::program::load;
 use arch::{BlockRole, ExternOp};
 use clap::ArgMatches;
 use ir::dot::{Picture, control_flow, parser_states, table_graph};

@@ -1,9 +1,9 @@
 //! `siding ir`.
 
 use super::check::write_file;
-use super::load::load;
 use crate::cli::IrArgs;
 use crate::output::{self, Exit};
+use crate::program::load;
 use clap::ArgMatches;
 use std::path::Path;
 

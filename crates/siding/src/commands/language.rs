@@ -1,16 +1,16 @@
 //! What a running switch cannot understand by itself: programs, scripts, protobuf.
 
-use super::archive::Texts;
-use super::check::FrontEnd;
 use super::compiling::{Compiling, Prepared, stem};
 use crate::cli::LiveArgs;
 use crate::output::{self, Exit};
+use crate::program::FrontEnd;
 use clap::ArgMatches;
 use control::{Data, DigestId, Entity, Fault, Query, Schema, Target, Update};
 use dataplane::ctl::{Language, Refusal, RefusalKind, entity_to_json};
 use dataplane::{Compiled, Switch};
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, SourceMap};
+use driver::archive::Texts;
 use driver::{Architecture, FileLoader, Runnable};
 use externs::ExternSet;
 use serde_json::{Value as Json, json};

@@ -1,10 +1,10 @@
 //! `siding switch`.
 
 use super::language::Compiler;
-use super::load::load;
-use super::switch::write_entries;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
+use crate::program::load;
+use crate::program::write_entries;
 use clap::ArgMatches;
 use dataplane::ctl::{Server, ServerError, claim_default_path, totals_to_json};
 use dataplane::{

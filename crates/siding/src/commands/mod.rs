@@ -1,6 +1,5 @@
 //! One file per command.
 
-mod archive;
 mod backends;
 mod build;
 mod carry_over;
@@ -14,9 +13,7 @@ mod graph;
 mod in_bursts;
 mod ir;
 mod language;
-mod layout;
 mod live;
-mod load;
 mod machine;
 mod model;
 mod p4info;
@@ -25,7 +22,6 @@ mod script;
 mod shorthand;
 mod sim;
 mod stf;
-mod switch;
 mod trace;
 
 use crate::cli::{Cli, Command};

@@ -1,8 +1,9 @@
 //! `siding p4info`.
 
-use super::check::{FrontEnd, write_file};
+use super::check::write_file;
 use crate::cli::{FormatArg, P4InfoArgs};
 use crate::output::{self, Exit};
+use crate::program::FrontEnd;
 use clap::ArgMatches;
 use p4info::Format;
 use std::path::Path;

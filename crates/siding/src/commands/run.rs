@@ -1,11 +1,11 @@
 //! `siding run`.
 
 use super::backends::{Backends, Compiled, Ready};
-use super::load::load;
 use super::machine::{ChangeOverError, Differs, Machine};
 use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
+use crate::program::load;
 use clap::ArgMatches;
 use packet_io::{CaptureWriter, Damage, Packet, PacketReader, ReadError};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! `siding stf`.
 
 use super::backends::{Backends, Ready};
-use super::load::load;
 use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, StfArgs, SwitchArgs};
 use crate::output::{self, Exit};
+use crate::program::load;
 use clap::ArgMatches;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

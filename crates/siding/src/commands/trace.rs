@@ -1,8 +1,8 @@
 //! `siding trace`.
 
-use super::switch::Simulation;
 use crate::cli::TraceArgs;
 use crate::output::{self, Exit};
+use crate::program::Simulation;
 use clap::ArgMatches;
 use trace::{StoryBuilder, render};
 

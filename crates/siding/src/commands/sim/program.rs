@@ -6,8 +6,8 @@ use super::paths::Shares;
 use super::sweep::Sweep;
 use super::traffic::{Problem, Survey, Traffic};
 use crate::cli::{PolicyArg, SimArgs};
-use crate::commands::load::Analysable;
 use crate::output::Exit;
+use crate::program::Analysable;
 use diagnostics::{SourceMap, Span};
 use hazard::Action;
 use hazard::program::{

@@ -1,9 +1,10 @@
 //! A program in the interpreter, with the entries that the command line names.
 
-use super::load::{Loaded, load};
 use crate::cli::{ExternArgs, FrontEndArgs, SwitchArgs};
 use crate::output::{self, Exit};
+use crate::program::load;
 use clap::ArgMatches;
+use console::Loaded;
 use control::{Schema, Target, Writer};
 use diagnostics::SourceMap;
 use interp::InterpretedDevice;
@@ -29,7 +30,7 @@ impl Simulation {
         matches: &ArgMatches,
     ) -> Result<Simulation, Exit> {
         let mut loaded = load(program, front_end, matches)?;
-        loaded.externs = super::externs::load(externs)?;
+        loaded.externs = console::externs::load(externs)?;
         let mut simulation = Simulation::of(loaded, args)?;
         for path in &args.entries {
             write_entries(&simulation.schema, &mut simulation.interpreter, path)?;

@@ -1,13 +1,16 @@
 //! `siding build`.
 
-use super::archive::{self, member};
-use super::check::{write_file, write_p4runtime_files};
-use super::compiling::{Compiling, Prepared, stem};
-use super::load::{Loaded, load};
-use super::{layout, tools};
+mod layout;
+
 use crate::cli::{BuildArgs, EmitArg};
+use crate::commands::check::{write_file, write_p4runtime_files};
+use crate::commands::compiling::{Compiling, Prepared, stem};
+use crate::commands::tools;
 use crate::output::{self, Exit};
+use crate::program::load;
 use clap::ArgMatches;
+use console::Loaded;
+use driver::archive::{self, member};
 use native::{Pipeline, Trace};
 use p4info::Format;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! Compiled programs as one file: an archive as `tar` makes it, with names and texts that tell what is what.
 //!
-//! The same content gives the same bytes: there are no times and no owners in it. The P4 texts are there as well,
+//! An archive has no times and no owners, so equal content gives equal bytes. The P4 texts are there as well,
 //! so that whatever takes a program takes an archive, too.
 
-use console::Include;
+use crate::Source;
 use diagnostics::SourceMap;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use syntax::limits::FILE_BYTES_MAX;
 use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
 
-/// Of files in an archive.
+/// Permissions of files in an archive.
 const MODE: u32 = 0o644;
 
 /// Raised with every change of the archive that is not an addition.
 pub const VERSION: u64 = 1;
 
-/// What is in the archive, and where.
+/// Names of the files in an archive.
 pub mod member {
-    /// What follows, and what made it.
+    /// The version of the archive, the tools that made it, and the names of the P4 texts.
     pub const MANIFEST: &str = "manifest.json";
     pub const P4INFO: &str = "p4info.txtpb";
     pub const P4INFO_BINARY: &str = "p4info.bin";
@@ -50,7 +50,19 @@ pub fn pack(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
     builder.into_inner()
 }
 
-/// What a manifest says of the P4 texts: enough to preprocess them again without other files.
+/// A file that was included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// The file with the `#include`, as messages name it.
+    pub from: String,
+    pub kind: IncludeKind,
+    /// The name in the directive.
+    pub name: String,
+    /// The file that was found, as messages name it.
+    pub found: String,
+}
+
+/// The part of a manifest about the P4 texts: enough to preprocess them again without other files.
 pub fn describe_texts(sources: &SourceMap, includes: &[Include], macros: &[MacroOption]) -> Value {
     let sources: Vec<Value> = sources
         .files()
@@ -80,7 +92,7 @@ pub fn text_member(i: usize) -> String {
 /// The P4 texts of an archive; finds included files among them.
 pub struct Texts {
     shown: String,
-    /// Of the manifest: what [`describe_texts`] has made.
+    /// The part of the manifest that [`describe_texts`] has made.
     described: Value,
     /// By their names for messages.
     files: HashMap<String, LoadedFile>,
@@ -128,11 +140,11 @@ impl Texts {
     }
 
     /// The program itself.
-    pub fn main(&self) -> Result<siding::Source, String> {
+    pub fn main(&self) -> Result<Source, String> {
         let first = list(&self.described, "sources").first();
         let file = first.and_then(|source| self.files.get(string(source, "name")));
         let file = file.ok_or_else(|| format!("{} has no program in it", self.shown))?;
-        Ok(siding::Source { name: file.name.clone(), text: Arc::clone(&file.text) })
+        Ok(Source { name: file.name.clone(), text: Arc::clone(&file.text) })
     }
 
     /// Those of the command line that made the archive.

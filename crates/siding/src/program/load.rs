@@ -1,20 +1,19 @@
 //! From a path on the command line to a program that can run.
 
-use super::archive::Texts;
-use super::check::FrontEnd;
+use super::front_end::FrontEnd;
 use crate::cli::FrontEndArgs;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
-use console::Include;
+use console::Loaded;
 use diagnostics::SourceMap;
 use driver::Checked;
+use driver::archive::Include;
+use driver::archive::Texts;
 use externs::ExternSet;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
-
-pub use console::Loaded;
 
 /// Reads, checks and elaborates a program, and shows what there is to say about it. Of an archive that
 /// `siding build` has made, the texts in it.
