@@ -132,6 +132,14 @@ fn a_compiler_has_a_limit_of_memory() {
 }
 
 #[test]
+fn messages_of_a_compiler_cannot_drive_a_terminal() {
+    let dir = TestDir::new();
+    let options = with_compiler(&dir, "printf 'error: \\033]0;title\\007\\tx\\n' >&2; exit 1");
+    let CompileError::Refused(refused) = compile(C, &options).unwrap_err() else { panic!() };
+    assert_eq!(refused.messages, "error: \\u{1b}]0;title\\u{7}\tx\n");
+}
+
+#[test]
 fn a_compiler_that_writes_nothing_is_told() {
     let dir = TestDir::new();
     let error = compiler_error(&with_compiler(&dir, "exit 0"));

@@ -106,7 +106,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     // The pipe ends when the last process that could write to it has ended.
     let ended = match receiver.recv_timeout(limits.time) {
         Ok(bytes) => {
-            let output = String::from_utf8_lossy(&bytes).into_owned();
+            let output = printable(&String::from_utf8_lossy(&bytes));
             Ended::Exited { status: child.wait()?, output }
         }
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -116,6 +116,19 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     };
     drop(guard);
     Ok(ended)
+}
+
+/// The text with control characters other than newlines and tabs escaped, so that it cannot drive a terminal.
+fn printable(text: &str) -> String {
+    let is_harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().fold(String::with_capacity(text.len()), |mut printable, c| {
+        if is_harmless(c) {
+            printable.push(c);
+        } else {
+            printable.extend(c.escape_default());
+        }
+        printable
+    })
 }
 
 /// Ends a child and all processes of its group, which it leads.
