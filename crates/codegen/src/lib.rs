@@ -3,6 +3,7 @@
 //! The folders are layers; each imports only from itself and from those below it:
 //!
 //! - [`generate`]: one file of C for one program;
+//! - [`plan()`]: the decisions alone, as data ([`plan::Plan`]) and as text;
 //! - `file`: the parts of the file: `program` (the file as a whole), `fast_path` (from arrival to verdict), `burst` (the
 //!   stages of a burst), `offload` and `offload_batch` (blocks that offload workers run), `descriptors` (what the host
 //!   reads);
@@ -28,28 +29,30 @@
 mod facts;
 mod file;
 mod function;
+pub mod plan;
 mod suspend;
 mod text;
 
 use diagnostics::SourceMap;
-use facts::{Facts, Mode};
+use facts::Facts;
 use ir::Program;
+use plan::Plan;
+use suspend::Suspension;
 pub use text::options::Options;
 
 /// The C text of a valid program.
 pub fn generate(program: &Program, sources: &SourceMap, options: &Options) -> String {
-    // Packets of a program with asynchronous blocks suspend there, not at tables.
-    let offload = if options.trace { None } else { suspend::offload::plan(program) };
-    let program = offload.as_ref().map_or(program, |plan| &plan.program);
-    let plan = if options.trace || offload.is_some() { None } else { suspend::plan::plan(program) };
-    let program = plan.as_ref().map_or(program, |plan| &plan.program);
-    let mode = match &offload {
-        _ if options.trace => Mode::Traced,
-        Some(_) => Mode::Offload,
-        None => Mode::Fast,
-    };
-    let facts = Facts::new(program, mode);
-    let cx = function::cx::Cx::new(program, options, &facts, plan.as_ref(), offload.as_ref());
+    let suspension = Suspension::new(program, options.trace);
+    let program = suspension.program(program);
+    let facts = Facts::new(program, suspension.mode());
+    let cx = function::cx::Cx::new(program, options, &facts, &suspension);
     let code = file::program::write(&cx, sources);
     code.render(options.line_directives.then_some(sources), &options.file_name)
+}
+
+/// The decisions about a valid program before C is written.
+pub fn plan(program: &Program, options: &Options) -> Plan {
+    let suspension = Suspension::new(program, options.trace);
+    let program = suspension.program(program);
+    Plan::new(program, &Facts::new(program, suspension.mode()), &suspension)
 }

@@ -73,6 +73,33 @@ fn the_c_of_the_router_is_as_reviewed() {
     assert_eq!(expected.lines().count(), found.lines().count(), "SIDING_BLESS=1 takes it over");
 }
 
+/// Decisions about a router, an asynchronous program, and tables with profiles, with ternary keys, and with both kinds of
+/// suspension.
+#[test]
+fn plans_are_as_reviewed() {
+    let programs = [
+        ("router", "examples/01-router/router.p4"),
+        ("slow_work", "examples/03-slow-work/slow_work.p4"),
+        ("profiles", "tests/programs/profiles/program.p4"),
+        ("ternary", "tests/programs/ternary/program.p4"),
+        ("bursts", "tests/programs/bursts/program.p4"),
+    ];
+    let workshop = Workshop::new();
+    for (name, program) in programs {
+        let program = root().join(program);
+        let program = program.to_string_lossy();
+        let output = workshop.siding(&["build", "--Wdisable", "--emit", "plan", "-o", "-", &program]);
+        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+        let golden = root().join(format!("tests/golden/plan/{name}.txt"));
+        if std::env::var_os("SIDING_BLESS").is_some() {
+            std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
+            std::fs::write(&golden, &output.stdout).unwrap();
+        }
+        let expected = text(&std::fs::read(&golden).unwrap_or_default());
+        assert_eq!(expected, text(&output.stdout), "{name}: SIDING_BLESS=1 takes it over");
+    }
+}
+
 #[test]
 fn the_same_program_gives_the_same_c() {
     let workshop = Workshop::new();

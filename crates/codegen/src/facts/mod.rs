@@ -52,10 +52,11 @@ pub(crate) struct Facts {
     /// By the number of the procedure.
     pub(crate) ends: Vec<Ends>,
     /// Statements and nodes of the program.
-    #[expect(dead_code, reason = "the plan will print it")]
     pub(crate) weight: usize,
     /// All functions of the program are inlined into the fast path.
     pub(crate) is_small: bool,
+    /// Packets go from arrival to verdict in C.
+    pub(crate) has_fast_path: bool,
     /// Packets use up steps.
     pub(crate) has_loops: bool,
     /// Packets that began on the fast path may continue at the host.
@@ -94,6 +95,7 @@ impl Facts {
             ends: ends::ends(program),
             weight,
             is_small: !is_traced && weight <= weight::SMALL_WEIGHT_MAX,
+            has_fast_path: !is_traced && has_fast_path(program),
             has_loops: program.graphs().any(control_flow::has_loop),
             may_punt: requests::may_punt(program),
             uses_buffers: requests::uses_buffers(program),
@@ -114,4 +116,12 @@ impl Facts {
     pub(crate) fn saves_worker_state(&self) -> bool {
         self.may_punt || self.uses_buffers
     }
+}
+
+/// The architecture has the steps of the fast path: queues between ingress and egress, and a port that drops packets.
+fn has_fast_path(program: &Program) -> bool {
+    program.architecture.pipeline().is_some_and(|model| {
+        let has_queues = model.blocks.iter().any(|block| block.role == BlockRole::Egress);
+        has_queues && model.drop_port.is_some() && program.field(FieldRole::EgressSpec).is_some()
+    })
 }

@@ -19,14 +19,13 @@ use ir::lookup::index;
 /// From arrival to departure of a packet that is neither copied nor starts again.
 pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     let program = cx.program;
-    let Some(model) = program.architecture.pipeline() else { return false };
-    let has_queues = model.blocks.iter().any(|b| b.role == BlockRole::Egress);
-    let (Some(drop_port), Some((spec, _))) = (model.drop_port, field(cx, FieldRole::EgressSpec)) else {
-        return false;
-    };
-    if !has_queues || cx.options.trace {
+    if !cx.facts.has_fast_path {
         return false;
     }
+    let drop_port = program.architecture.pipeline().and_then(|model| model.drop_port);
+    let (Some(drop_port), Some((spec, _))) = (drop_port, field(cx, FieldRole::EgressSpec)) else {
+        return false;
+    };
     let in_place = program.block(BlockRole::Deparser).is_some_and(|id| {
         plain_emits(&program.blocks[id].graph).is_some_and(|places| emit::in_place_function(cx, &places, out))
     });

@@ -4,8 +4,9 @@ use crate::facts::Facts;
 use crate::facts::ends::{Ends, table_ends};
 use crate::facts::storage::Owner;
 use crate::function::host_call::HostCall;
+use crate::suspend::Suspension;
 use crate::suspend::offload::OffloadPlan;
-use crate::suspend::plan::BurstPlan;
+use crate::suspend::plan::{BurstPlan, SMALL_POINTS_MAX};
 use crate::text::names::Names;
 use crate::text::options::Options;
 use crate::text::types::Types;
@@ -14,9 +15,6 @@ use ir::lookup::index;
 use ir::{BlockId, ProcedureId, Program, Step, TableId, Type};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-/// Where packets may wait more often, each table says for itself how far it is.
-const SMALL_POINTS_MAX: usize = 4;
 
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
@@ -42,9 +40,13 @@ impl<'p> Cx<'p> {
         program: &'p Program,
         options: &'p Options,
         facts: &'p Facts,
-        plan: Option<&'p BurstPlan>,
-        offload: Option<&'p OffloadPlan>,
+        suspension: &'p Suspension,
     ) -> Cx<'p> {
+        let (plan, offload) = match suspension {
+            Suspension::None(_) => (None, None),
+            Suspension::Tables(plan) => (Some(plan), None),
+            Suspension::Offload(plan) => (None, Some(plan)),
+        };
         let has_few_points = plan.is_none_or(|plan| plan.points.len() <= SMALL_POINTS_MAX);
         Cx {
             types: Types::new(program),

@@ -5,7 +5,7 @@ use crate::function::cx::Cx;
 use crate::text::code::Code;
 use std::collections::HashSet;
 
-/// What a function runs, where a program has asynchronous blocks.
+/// The part of a program that a function runs; it matters where there are asynchronous blocks.
 pub(crate) enum FunctionKind {
     /// Code of the worker: asynchronous blocks that it contains run in place, or suspend the packet.
     Inline,

@@ -18,6 +18,8 @@ use ir::segments::{PointKind, Segment, SegmentEntry, Segments, Wait, segments_fo
 use ir::{BlockId, Expr, Graph, NodeId, Program, TableId, TerminatorKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// With more points, the state of packets is in memory, and each table says whether it exceeds the cache.
+pub(crate) const SMALL_POINTS_MAX: usize = 4;
 /// Statements and nodes above which everything twice would take too long to compile.
 const WEIGHT_MAX: usize = 3000;
 /// What comes after ingress stands at each end of it up to this weight.
@@ -73,11 +75,44 @@ pub(crate) struct BurstPlan {
     pub(crate) first_tables: Vec<TableId>,
 }
 
-/// Where a program is worth cutting; `None` where it is not, or must not be.
-pub(crate) fn plan(program: &Program) -> Option<BurstPlan> {
-    let has_egress = program.architecture.pipeline()?.blocks.iter().any(|b| b.role == BlockRole::Egress);
-    if !has_egress || weight(program) > WEIGHT_MAX || !can_be_reordered(program) {
-        return None;
+/// Why packets suspend nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoSuspension {
+    /// The code reports every step.
+    Traced,
+    /// The architecture has no fast path.
+    NoFastPath,
+    NoTable,
+    TooLarge,
+    /// The order of packets would change what a register, a meter, a message or an extern sees.
+    Order,
+    TooMuchState,
+}
+
+impl NoSuspension {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            NoSuspension::Traced => "every step is reported",
+            NoSuspension::NoFastPath => "the architecture has no fast path",
+            NoSuspension::NoTable => "no table is staged",
+            NoSuspension::TooLarge => "the program is too large to be compiled twice",
+            NoSuspension::Order => "the order of packets matters to what they share",
+            NoSuspension::TooMuchState => "packets would save too much",
+        }
+    }
+}
+
+/// Where a program is worth cutting; `Err` where it is not, or must not be.
+pub(crate) fn plan(program: &Program) -> Result<BurstPlan, NoSuspension> {
+    let model = program.architecture.pipeline().ok_or(NoSuspension::NoFastPath)?;
+    if !model.blocks.iter().any(|b| b.role == BlockRole::Egress) {
+        return Err(NoSuspension::NoFastPath);
+    }
+    if weight(program) > WEIGHT_MAX {
+        return Err(NoSuspension::TooLarge);
+    }
+    if !can_be_reordered(program) {
+        return Err(NoSuspension::Order);
     }
     let mut excluded: FxHashSet<TableId> = FxHashSet::default();
     loop {
@@ -85,23 +120,26 @@ pub(crate) fn plan(program: &Program) -> Option<BurstPlan> {
             Wait::Table(id) => !excluded.contains(id) && TableKind::of(&program.tables[*id]).is_staged,
             Wait::Extern { .. } => false,
         };
-        let cut = segments_for(program, &waits, &in_packet).ok()?;
+        let cut = segments_for(program, &waits, &in_packet).map_err(|_| NoSuspension::TooMuchState)?;
         if !cut.points.iter().any(|point| matches!(point.kind, PointKind::Table(_))) {
-            return None;
+            return Err(if excluded.is_empty() { NoSuspension::NoTable } else { NoSuspension::Order });
         }
         if weight(&cut.program) > WEIGHT_MAX {
-            return None;
+            return Err(NoSuspension::TooLarge);
         }
         if let Some(table) = in_loop(&cut) {
             excluded.insert(table);
             continue;
         }
         match Stages::find(&cut) {
-            Ok(stages) => return merged(&cut, &waits).or_else(|| finish(cut, stages.has_queue, Vec::new())),
+            Ok(stages) => {
+                let plan = merged(&cut, &waits).or_else(|| finish(cut, stages.has_queue, Vec::new()));
+                return plan.ok_or(NoSuspension::TooMuchState);
+            }
             Err(Some(table)) => {
                 excluded.insert(table);
             }
-            Err(None) => return None,
+            Err(None) => return Err(NoSuspension::Order),
         }
     }
 }

@@ -32,6 +32,8 @@ pub enum EmitArg {
     Entries,
     /// Where everything lies in memory, as JSON
     Layout,
+    /// Decisions that shape the C: tables, suspension points, offload blocks, fast path
+    Plan,
 }
 
 #[derive(Debug, Args)]

@@ -63,6 +63,7 @@ fn default_output(args: &BuildArgs) -> PathBuf {
         EmitArg::P4info => "p4info.txtpb",
         EmitArg::Entries => "entries.txtpb",
         EmitArg::Layout => "layout.json",
+        EmitArg::Plan => "plan.txt",
     };
     // Not text: the name need not be UTF-8.
     let mut name = match args.program.file_stem().filter(|_| args.program != Path::new("-")) {
@@ -97,6 +98,7 @@ impl Build<'_> {
             }
             EmitArg::P4info => Ok(p4info::encode_p4info(&control_plane.p4info, Format::Text)),
             EmitArg::Entries => Ok(p4info::encode_write_request(&control_plane.entries, Format::Text)),
+            EmitArg::Plan => Ok(self.plan()?.into_bytes()),
             EmitArg::Layout => {
                 let text = self.c_text()?;
                 Ok(pretty(&self.compile(&text)?.layout))
@@ -106,6 +108,12 @@ impl Build<'_> {
 
     fn name(&self) -> String {
         self.args.program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    fn plan(&self) -> Result<String, Exit> {
+        let prepared = Prepared::new(&self.loaded, &self.name())?;
+        let options = codegen::Options { trace: self.args.trace, ..codegen::Options::default() };
+        Ok(codegen::plan(&prepared.program, &options).to_string())
     }
 
     fn c_text(&mut self) -> Result<String, Exit> {
