@@ -1,9 +1,8 @@
-//! Most packets of most programs are alike: the parser accepts them, and they depart with the headers with which they
-//! arrived. Small programs run these on a way of their own, on which compilers know so; the others are *odd* and run what
-//! is left of their way elsewhere.
+//! The common case of a packet: the parser accepts it, and it leaves with the headers with which it arrived.
 //!
-//! An odd packet begins once more, and runs to its end at once, before packets that arrived earlier and wait. So programs
-//! in which the order of packets matters to anything, or in which parsing leaves traces, have no such way.
+//! Small programs have code for the common case alone, which the C compiler optimises with this knowledge. All other
+//! packets take the exception path: they start over, and run to their end before packets that arrived earlier and are
+//! suspended. Programs in which the order of packets matters, or in which parsing has effects, have no common case.
 
 use crate::facts::deparser::plain_emits;
 use crate::facts::effects::has_effects;
@@ -13,13 +12,13 @@ use arch::{BlockRole, FieldRole, ParamRole};
 use ir::visit::Access;
 use ir::{BlockId, Graph, Place, Program, Scope, Step, StmtKind, StructKind, TerminatorKind, Type};
 
-/// Which packets are told apart.
+/// The packets that take the exception path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommonCase {
-    /// Those that the parser does not accept.
+    /// Packets that the parser does not accept take it.
     pub(crate) has_exceptions: bool,
-    /// And those whose headers do not lie where the deparser would put them. All that a deparser does for others is to
-    /// store fields.
+    /// Packets take it, too, whose headers do not lie where the deparser would put them. For all others, deparsing only
+    /// stores fields.
     pub(crate) headers_stay: bool,
 }
 
@@ -43,7 +42,7 @@ fn calls_in_parser(program: &Program) -> bool {
     nodes.flat_map(|(_, node)| &node.stmts).any(|stmt| matches!(stmt.kind, StmtKind::Extern { .. }))
 }
 
-/// Whether the parser alone decides which headers there are, and extracts nothing that the deparser would not emit.
+/// The parser alone decides which headers are valid, and extracts nothing that the deparser would not emit.
 fn headers_stay(program: &Program, in_packet_fields: &InPacketFields) -> bool {
     let (Some(parser), Some(deparser)) =
         (program.block(BlockRole::Parser), program.block(BlockRole::Deparser))
@@ -76,7 +75,7 @@ fn extracts_only(terminator: &TerminatorKind, emitted: &[&Place]) -> bool {
     }
 }
 
-/// Whether it writes anything of the packet's headers but their fields.
+/// The graph writes validity or positions of the packet's headers, not only their fields.
 fn changes_headers(program: &Program, graph: &Graph) -> bool {
     let mut found = false;
     let mut note = |access: Access, place: &Place| {
@@ -90,7 +89,7 @@ fn changes_headers(program: &Program, graph: &Graph) -> bool {
     found
 }
 
-/// Whether the place is a field of a header, or part of one.
+/// The place is a field of a header, or part of one.
 fn is_in_field(program: &Program, place: &Place) -> bool {
     let mut ty = program.variables[place.var].ty.clone();
     for step in &place.path {

@@ -4,7 +4,7 @@ use ir::lookup::index;
 use ir::{Graph, Keyset, NodeId, Pattern, TerminatorKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Where control may really go: what stands after a case for everything is never reached.
+/// The successors that control can reach: cases after one that matches everything are unreachable.
 pub(crate) fn successors(kind: &TerminatorKind) -> Vec<NodeId> {
     match kind {
         TerminatorKind::Select { cases, otherwise, .. } => {
@@ -56,7 +56,7 @@ pub(crate) fn position(graph: &Graph, node: NodeId) -> Option<usize> {
     order.into_iter().rev().position(|id| id == node)
 }
 
-/// Whether control may come back to a node.
+/// Control may come back to a node of the graph.
 pub(crate) fn has_loop(graph: &Graph) -> bool {
     let edges = |node: NodeId| successors(&graph.node(node).terminator.kind);
     let order: FxHashMap<NodeId, usize> =
@@ -64,7 +64,7 @@ pub(crate) fn has_loop(graph: &Graph) -> bool {
     order.iter().any(|(node, at)| edges(*node).iter().any(|to| order.get(to).is_some_and(|t| t <= at)))
 }
 
-/// Whether a packet may come back to a node.
+/// Control may come back to this node.
 pub(crate) fn is_in_loop(graph: &Graph, node: NodeId) -> bool {
     reached(graph, graph.node(node).terminator.kind.successors(), None).contains(&node)
 }

@@ -3,7 +3,7 @@
 use crate::facts::headers::{header_of, width_bits};
 use ir::{Graph, Place, Program, Step, StmtKind, TerminatorKind};
 
-/// Whether everything that the program emits is whole bytes.
+/// Every header that the program emits is whole bytes long.
 pub(crate) fn emits_whole_bytes(program: &Program) -> bool {
     let mut stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, n)| &n.stmts);
     stmts.all(|stmt| match &stmt.kind {

@@ -6,12 +6,12 @@ use ir::{Arg, Graph, NodeId, ProcedureId, Program, Stmt, StmtKind, TableId, Term
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// What packets share and change, other than by counting.
+/// Numbers of the objects that packets share and change, other than by counting.
 pub(crate) type Effects = BTreeSet<u32>;
 
 pub(crate) const RANDOM: u32 = u32::MAX;
 
-/// Messages are told in the order in which they come.
+/// Messages have the order of the packets.
 pub(crate) const LOG: u32 = u32::MAX - 1;
 
 pub(crate) struct EffectFinder<'p> {
@@ -56,7 +56,7 @@ impl<'p> EffectFinder<'p> {
         }
     }
 
-    /// Of nodes as far as they run where some of them end in points.
+    /// Effects of nodes; the tables of nodes that are points are left out.
     pub(crate) fn nodes(
         &mut self,
         graph: &Graph,
@@ -84,21 +84,20 @@ impl<'p> EffectFinder<'p> {
     }
 }
 
-/// Whether the order of packets matters to anything that they share.
+/// The order of packets matters to something that they share.
 pub(crate) fn has_effects(program: &Program) -> bool {
     let mut effects_of = EffectFinder { program, procedures: FxHashMap::default() };
     !can_be_reordered(program) || program.blocks.iter().any(|(_, b)| !effects_of.block(b.role).is_empty())
 }
 
-/// Whether two parts of a graph touch the same of what packets share: so that it matters whether another packet comes in
-/// between.
+/// Two parts of a graph touch the same shared state, so it matters when another packet comes in between.
 pub(crate) fn share_effects(program: &Program, graph: &Graph, parts: [&[NodeId]; 2]) -> bool {
     let mut effects_of = EffectFinder { program, procedures: FxHashMap::default() };
     let [a, b] = parts.map(|nodes| effects_of.nodes(graph, nodes, &|_| false));
     !a.is_disjoint(&b)
 }
 
-/// Not where the host hears of every step, or meters mark whoever comes first.
+/// Packets may run in another order: nothing reports to the host, and no meter marks those that come first.
 pub(crate) fn can_be_reordered(program: &Program) -> bool {
     let has_meters = program.tables.iter().any(|(_, t)| t.direct_meter.is_some());
     let is_heard = |stmt: &Stmt| match &stmt.kind {

@@ -9,7 +9,7 @@ use ir::{Graph, Program, StmtKind, TableId, TerminatorKind};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) exits: bool,
-    /// The packet goes no further.
+    /// The packet may end.
     pub(crate) stops: bool,
 }
 
@@ -54,7 +54,7 @@ fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
         }
         match &node.terminator.kind {
             TerminatorKind::Exit => found.exits = true,
-            // Where it exits is a successor of its own.
+            // An exit of the procedure is a successor of its own.
             TerminatorKind::Call { procedure, .. } => found.stops |= ends[index(*procedure)].stops,
             TerminatorKind::Apply { table, .. } => found.stops |= table_ends(program, ends, *table).stops,
             _ => {}
@@ -63,7 +63,7 @@ fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
     found
 }
 
-/// Whether a packet may end at such a call.
+/// A packet may end at such a call.
 pub(crate) fn can_stop(op: ExternOp) -> bool {
     matches!(
         op,

@@ -3,7 +3,7 @@
 use ir::layout::{Leaf, leaves};
 use ir::{Place, Program, Step, StructId, Type};
 
-/// The header that is extracted: of a stack its element.
+/// The type of the header that is extracted; for a stack, that of its elements.
 pub(crate) fn header_of(program: &Program, place: &Place) -> Option<StructId> {
     match program.place_type(place)? {
         Type::Struct(id) => Some(id),
@@ -12,7 +12,7 @@ pub(crate) fn header_of(program: &Program, place: &Place) -> Option<StructId> {
     }
 }
 
-/// Of the fields of a fixed size.
+/// Bits of a header without its `varbit`.
 pub(crate) fn width_bits(program: &Program, id: StructId) -> u64 {
     let leaves = ir::layout::field_leaves(program, &Type::Struct(id));
     leaves.iter().filter_map(|leaf| leaf.ty.width_bits()).map(u64::from).sum()

@@ -1,9 +1,9 @@
 //! Fields that the program never names: they are neither loaded nor stored but stay in the packet.
 //!
 //! A header type has an origin when all its headers are among the packet's headers (so that no copy outlives the
-//! bytes it refers to) and everything that the program extracts and emits begins and ends at whole bytes. Of such a type a field
-//! is carried that no expression, assignment or extern names. A header that is emitted begins as a copy of its
-//! origin, or as zeros, and gets the fields that the program may have changed.
+//! bytes it refers to) and everything that the program extracts and emits begins and ends at whole bytes. A field of such a
+//! type stays in the packet when no expression, assignment or extern names it. A header that is emitted begins as a copy
+//! of its origin, or as zeros, and gets the fields that the program may have changed.
 
 use crate::facts::deparser::emits_whole_bytes;
 use crate::facts::headers::{header_of, width_bits};
@@ -13,7 +13,7 @@ use ir::visit::Access;
 use ir::{Place, Program, Scope, Step, StructId, StructKind, TerminatorKind, Type};
 use rustc_hash::FxHashSet;
 
-/// What is known of the headers of a program.
+/// Header types that remember where they were extracted, and the fields that the program names.
 #[derive(Debug, Default)]
 pub(crate) struct InPacketFields {
     /// Everything that is extracted is whole bytes long: so the parser is at a byte at all times.
@@ -28,7 +28,7 @@ pub(crate) struct InPacketFields {
 }
 
 impl InPacketFields {
-    /// With `keep_all` nothing is carried: every field is loaded.
+    /// With `keep_all` every field is loaded.
     pub(crate) fn new(program: &Program, keep_all: bool) -> InPacketFields {
         let mut found = InPacketFields { is_aligned: is_aligned(program), ..InPacketFields::default() };
         let is_possible =
@@ -40,7 +40,7 @@ impl InPacketFields {
                 found.has_origin[index(id)] = false;
             }
         }
-        // Of types that other variables have, too, copies may outlive the packet's bytes.
+        // Copies in other variables may outlive the packet's bytes.
         for (_, variable) in program.variables.iter() {
             if variable.scope != Scope::Pipeline(ParamRole::Headers) {
                 found.exclude(program, &variable.ty, &mut FxHashSet::default());
@@ -137,8 +137,7 @@ impl InPacketFields {
     }
 }
 
-/// Whether bytes may change that headers were extracted from: where a packet is put together, or parsed, in the middle
-/// of its way.
+/// Bytes that headers were extracted from may change: the packet is deparsed or parsed again between blocks.
 fn changes_bytes(program: &Program) -> bool {
     let changes = |stmt: &ir::Stmt| {
         matches!(stmt.kind, ir::StmtKind::Extern { op: ExternOp::Rebuild | ExternOp::Rewind, .. })
@@ -146,7 +145,7 @@ fn changes_bytes(program: &Program) -> bool {
     program.graphs().flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts).any(changes)
 }
 
-/// Whether all that the program extracts is whole bytes long. What it looks ahead at does not move the parser.
+/// All that the program extracts is whole bytes long. Lookahead does not move the parser.
 fn is_aligned(program: &Program) -> bool {
     program.graphs().flat_map(|g| g.nodes.iter()).all(|(_, node)| match &node.terminator.kind {
         TerminatorKind::Extract { place, .. } => match header_of(program, place) {

@@ -4,7 +4,7 @@ use arch::{BlockRole, ExternOp, FieldRole};
 use ir::visit::Access;
 use ir::{Program, StmtKind};
 
-/// Whether something is packed, or may be sent as a digest: what may find no room.
+/// Something is packed, or sent as a digest, which may find no room.
 pub(crate) fn uses_buffers(program: &Program) -> bool {
     let packs = |op: ExternOp| {
         matches!(
@@ -35,12 +35,12 @@ pub(crate) fn request_fields(program: &Program) -> impl Iterator<Item = FieldRol
     [FieldRole::MulticastGroup, FieldRole::Priority].into_iter().filter(|role| is_written(program, *role))
 }
 
-/// Whether the host may go on with a packet whose way began here.
+/// The host may continue a packet that began on the fast path.
 pub(crate) fn may_punt(program: &Program) -> bool {
     makes_requests_in(program, BlockRole::Egress) || request_fields(program).next().is_some()
 }
 
-/// Whether a block, or what runs before it, may ask the architecture for something.
+/// A block, or one that runs before it, may request something from the architecture.
 pub(crate) fn makes_requests_in(program: &Program, role: BlockRole) -> bool {
     let asks = |graph: &ir::Graph| {
         graph.nodes.iter().flat_map(|(_, n)| &n.stmts).any(|stmt| match &stmt.kind {
@@ -68,13 +68,13 @@ pub(crate) fn makes_requests_in(program: &Program, role: BlockRole) -> bool {
     blocks.map(|(_, b)| &b.graph).chain(procedures.map(|(_, p)| &p.graph)).any(asks)
 }
 
-/// Whether the program writes a field of the architecture's metadata, or something that holds it, other than by
-/// marking its packet to drop.
+/// The program writes a field of the architecture's metadata, or a struct that holds it, other than by marking its packet
+/// to drop.
 pub(crate) fn is_written(program: &Program, role: FieldRole) -> bool {
     is_accessed(program, role, &|access| access != Access::Read)
 }
 
-/// Whether it reads it, or something that holds it.
+/// The program reads the field, or a struct that holds it.
 pub(crate) fn is_read(program: &Program, role: FieldRole) -> bool {
     is_accessed(program, role, &|access| access != Access::Write)
 }

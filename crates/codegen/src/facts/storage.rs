@@ -10,7 +10,7 @@ use ir::{BlockId, Graph, NodeId, ProcedureId, ProcedureKind, Program, Scope, Var
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// Whose code it is.
+/// A block or a procedure: the owner of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Owner {
     Block(BlockId),
@@ -163,7 +163,7 @@ pub(crate) fn graphs(program: &Program) -> impl Iterator<Item = (Owner, &Graph)>
     blocks.chain(program.procedures.iter().map(|(id, p)| (Owner::Procedure(id), &p.graph)))
 }
 
-/// Who names each variable.
+/// The graphs that name each variable.
 fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
     let mut users = vec![BTreeSet::new(); program.variables.len()];
     for (owner, graph) in graphs(program) {
@@ -174,7 +174,7 @@ fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
             node.stmts.iter().for_each(|stmt| stmt.for_each_access(&mut note));
             node.terminator.kind.for_each_access(&mut note);
         }
-        // What parser operations set where they fail, and what a parser that rejects tells.
+        // Parser operations that fail set the error, and a parser that rejects reports it.
         let block = match owner {
             Owner::Block(block) => Some(block),
             Owner::Procedure(p) => get(&program.procedures, p).map(|p| p.block),
@@ -196,7 +196,7 @@ fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
     users
 }
 
-/// Whether the procedure assigns all of the variable before it reads it, each time it is called.
+/// The procedure assigns all of the variable before it reads it, each time it is called.
 fn is_assigned_first(program: &Program, procedure: ProcedureId, id: VarId) -> bool {
     let graph = &program.procedures[procedure].graph;
     // Nodes that are reached before the variable is assigned.

@@ -1,11 +1,11 @@
-//! How much code a program is.
+//! The weight of a program: its nodes and statements.
 
 use ir::{Graph, Program};
 
-/// Statements and nodes of programs whose functions are all inlined, and whose usual packets have a way of their own.
+/// Up to this weight all functions are inlined, and the common case has a path of its own.
 pub(crate) const SMALL_WEIGHT_MAX: usize = 250;
 
-/// How much code a program is, about.
+/// Nodes and statements of all graphs.
 pub(crate) fn weight(program: &Program) -> usize {
     program.graphs().map(graph_weight).sum()
 }

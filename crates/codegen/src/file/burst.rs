@@ -1,7 +1,7 @@
-//! Bursts from segment to segment: contexts, the stages of a packet's way, and the loop over them.
+//! Bursts that suspend at tables: contexts, segments of blocks, stages, and the loop over them.
 //!
-//! A stage is what a packet runs from one wait to the next: the rest of a block from a point on, and the blocks after
-//! it. `rt/worker/sd_burst.h` says how packets wait.
+//! A stage is the code from one suspension to the next: the rest of a block from a point on, and the blocks after it.
+//! `rt/worker/sd_burst.h` says how packets suspend.
 
 use crate::facts::storage::Owner;
 use crate::file::variables::variables_of_block;
@@ -16,7 +16,7 @@ use ir::{BlockId, NodeId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// What a packet keeps at each point.
+/// The state saved at each point.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
     for (i, point) in plan.points.iter().enumerate() {
@@ -135,7 +135,7 @@ fn has_points(plan: &BurstPlan, block: BlockId) -> bool {
     plan.points.iter().any(|point| point.block == block)
 }
 
-/// Runs a block, or what is left of it; a packet that waits is done for now.
+/// Runs a block, or the rest of it from a point on; a packet that suspends ends the stage.
 fn run_from(cx: &Cx<'_>, plan: &BurstPlan, role: BlockRole, from: Option<usize>, out: &mut Code) {
     let Some(block) = cx.program.block(role) else {
         out.line("end = SD_END_DONE;");
@@ -150,7 +150,7 @@ fn run_from(cx: &Cx<'_>, plan: &BurstPlan, role: BlockRole, from: Option<usize>,
     out.line("    return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);");
 }
 
-/// A packet goes on at the host with its state.
+/// Punts a packet with its state.
 fn punt(cx: &Cx<'_>, out: &mut Code) {
     out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
     if cx.facts.may_punt && cx.has_small_stages {
@@ -163,7 +163,7 @@ fn punt(cx: &Cx<'_>, out: &mut Code) {
     out.close("");
 }
 
-/// Packets that go a way of their own, from its beginning to its end.
+/// Packets of the exception path, each from its arrival to its end.
 fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     if !cx.facts.common_case.has_exceptions {
         return;
@@ -206,7 +206,7 @@ fn after_egress(cx: &Cx<'_>, out: &mut Code) {
     out.line("return next;");
 }
 
-/// A packet that has waited has of its state what it kept: nobody reads anything else.
+/// A resumed packet has only the state that it saved, since nothing else is read.
 fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.function(format!(
         "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)",
@@ -352,12 +352,12 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.blank();
 }
 
-/// The packets that wait at a point.
+/// The set of the packets that are suspended at a point.
 fn set_name(plan: &BurstPlan, number: usize) -> String {
     if number == plan.points.len() { "at_queue".to_string() } else { format!("at_{number}") }
 }
 
-/// What packets that wait at a point have asked for has come: they ask for what it leads to, and then for entries.
+/// Stages 2 and 3 of the lookups of all packets at a point: prefetch what the buckets lead to, then the entries.
 fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let (set, table) = (set_name(plan, number), plan.points[number].table);
     let own = (table, format!("{set}.asked"), format!("&c->{set}.key"));
@@ -390,7 +390,7 @@ fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     out.close("");
 }
 
-/// Where packets may wait next (see `Plan::ways`). Those of large programs pass points whose tables are near.
+/// The points that packets may come to next. In large programs they pass points whose tables are in the cache.
 fn next_points(cx: &Cx<'_>, plan: &BurstPlan, from: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut next: Vec<usize> = plan.next_points.get(from).cloned().unwrap_or_default();
@@ -402,7 +402,7 @@ fn next_points(cx: &Cx<'_>, plan: &BurstPlan, from: usize) -> BTreeSet<usize> {
     found
 }
 
-/// All packets that wait at a point go on.
+/// Resumes all packets of a point.
 fn stage(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let set = set_name(plan, number);
     let name = set.trim_start_matches("at_");
@@ -413,7 +413,7 @@ fn stage(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     out.close("");
 }
 
-/// Where the packet `i` is now; sets in registers, for each packet changes them.
+/// Adds packet `i` to the set of the point that it came to. The sets are in registers, since each packet changes them.
 fn sort_by_next(cx: &Cx<'_>, plan: &BurstPlan, from: usize, out: &mut Code) {
     for to in next_points(cx, plan, from) {
         out.line(format!("{} |= (uint64_t)(next == SD_NEXT_SUSPENDED + {to}) << i;", set_name(plan, to)));

@@ -1,4 +1,4 @@
-//! What a host has to know of a program: types of tables, objects and calls, where values lie, functions.
+//! Descriptors for the host: types of tables, objects and calls, offsets of values, functions.
 //!
 //! The text is initialisers of the structs of `rt/sd_abi.h`, in the order of their members.
 
@@ -20,7 +20,7 @@ use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
 use ir::{Constant, Program, Type};
 
-/// All of it, and the symbol that the host looks for.
+/// All descriptors, and the symbol that the host loads.
 pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.own("/* --- What the host has to know. --- */");
     out.blank();
@@ -232,7 +232,7 @@ fn fields(cx: &Cx<'_>, out: &mut Code) -> Array {
     array("struct sd_field_type", "p4_fields", &fields, out)
 }
 
-/// What copies of a packet preserve.
+/// Field lists: the metadata that copies of a packet preserve.
 fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
     let program = cx.program;
     let mut lists = Vec::new();

@@ -1,6 +1,6 @@
-//! What lies between the blocks of a packet that needs nothing else: from arrival to a verdict, straight through.
+//! The fast path: a packet from its arrival to its verdict, without the host.
 //!
-//! What happens is what crate `target` does for any executor: the steps come in the same order and set the same fields.
+//! It does the same as crate `target` does for any block runner. `steps` has the steps between blocks.
 
 use crate::facts::deparser::plain_emits;
 use crate::file::burst;

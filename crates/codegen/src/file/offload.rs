@@ -1,9 +1,8 @@
-//! Asynchronous blocks: what packets keep while an executor runs a block of theirs, and the functions that do so.
+//! Functions of asynchronous blocks, and the contexts of their packets.
 //!
-//! The markers that a block stands between cut the program as tables do in bursts: what liveness says is read again is
-//! stored in the packet's buffer. The block itself becomes a function that an executor calls on packet and context;
-//! what comes behind it one that the worker calls when the packet is back. Whether a packet goes is decided when it
-//! comes to the block; one that stays runs the same code in its place. `rt/worker/sd_async.h` says how packets travel.
+//! The block becomes a function that an offload worker calls on packet and context. The code behind it becomes one that
+//! the worker calls when the packet is back. A packet that is not suspended runs the same code in place.
+//! `rt/worker/sd_async.h` says how packets travel.
 
 use crate::facts::storage::Owner;
 use crate::file::offload_batch;
@@ -18,7 +17,7 @@ use crate::text::arrays::string;
 use crate::text::code::{Code, comment};
 use ir::{BlockId, NodeId};
 
-/// What packets keep.
+/// Contexts of suspended packets.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
     let keeps = [
@@ -95,7 +94,7 @@ fn piece(
     out.blank();
 }
 
-/// Which block it is. Of one block gcc makes a part of whoever asks.
+/// Dispatch by the number of the block. With one block, gcc inlines it into the caller.
 fn dispatch(plan: &OffloadPlan, out: &mut Code) {
     let functions = [
         (
@@ -123,7 +122,7 @@ fn dispatch(plan: &OffloadPlan, out: &mut Code) {
     }
 }
 
-/// `p4_resume`, `p4_serve`: what goes on after `p4_packet`.
+/// `p4_resume` and `p4_serve`, which continue after `p4_packet`.
 pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
     for (i, block) in plan.blocks.iter().enumerate() {
@@ -194,18 +193,18 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     out.line("return n_ended;");
     out.close("");
     out.blank();
-    let together = offload_batch::dispatch(&cx.batched.borrow(), out);
+    let serve_batch = offload_batch::dispatch(&cx.batched.borrow(), out);
     out.function(
         "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
     out.line(format!(
-        "return sd_async_serve(executor, p4_body, {together}, channels, n_channels, P4_SAVE_FLAGS);"
+        "return sd_async_serve(executor, p4_body, {serve_batch}, channels, n_channels, P4_SAVE_FLAGS);"
     ));
     out.close("");
     out.blank();
 }
 
-/// What the host has to know.
+/// Descriptors of the asynchronous blocks.
 pub(crate) fn types(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
     out.line("static const struct sd_async_type p4_asyncs[] = {");

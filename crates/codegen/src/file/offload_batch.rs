@@ -1,8 +1,7 @@
-//! Calls of externs that an executor makes for several packets together.
+//! Functions of asynchronous blocks whose extern call is batched (`suspend::offload_batch`).
 //!
-//! Where all packets of an asynchronous block come to one call, once, the block is cut there: an executor runs what comes
-//! before the call for each packet of a burst, then makes all the calls, then runs what comes behind. What a packet keeps
-//! meanwhile is on the executor's stack. `rt/worker/sd_async.h` says when it is done; everything else goes packet by packet.
+//! State that packets save during the call is on the stack of the offload worker. `rt/worker/sd_async.h` says when calls
+//! are batched.
 
 use crate::facts::storage::Owner;
 use crate::file::steps::HEAD;
@@ -16,7 +15,7 @@ use crate::suspend::saved_state::SavedState;
 use crate::text::code::{Code, comment};
 use std::collections::BTreeMap;
 
-/// The functions of a block that is cut at its call; gives the number of the call.
+/// The functions of a block that is cut at its call; returns the number of the call.
 pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut Code) -> Option<usize> {
     let name = comment(&block.name);
     let batched = match &block.batched {
@@ -75,7 +74,7 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     func.finish_batched(stmt);
     func.graph_from(graph, batched.after);
     close(func, out);
-    together(i, &name, number, out);
+    batch_function(i, &name, number, out);
     Some(number)
 }
 
@@ -91,8 +90,8 @@ fn close(mut func: Func<'_, '_>, out: &mut Code) {
     out.blank();
 }
 
-/// A burst of packets.
-fn together(i: usize, name: &str, number: usize, out: &mut Code) {
+/// The block for a burst of packets.
+fn batch_function(i: usize, name: &str, number: usize, out: &mut Code) {
     out.own(format!("/* {name} of several packets, which call together. */"));
     out.function(format!(
         "static void p4_async_{i}__together(struct sd_worker *w, void *const *burst, uint32_t n)"
@@ -129,7 +128,7 @@ fn together(i: usize, name: &str, number: usize, out: &mut Code) {
     out.blank();
 }
 
-/// What serves bursts; gives its name.
+/// The function that serves bursts; returns its name in C.
 pub(crate) fn dispatch(batched: &BTreeMap<usize, usize>, out: &mut Code) -> &'static str {
     if batched.is_empty() {
         return "NULL";

@@ -12,7 +12,7 @@ pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
 pub(crate) const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
 
-/// Whose way it is, where packets are told apart.
+/// The path that code belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     Common,
@@ -122,12 +122,12 @@ pub(crate) fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
     out.blank();
 }
 
-/// What is known of the headers of a packet that departs.
+/// How a packet is deparsed at the end of egress.
 #[derive(Clone, Copy)]
 pub(crate) enum Deparse {
-    /// They lie where they are emitted.
+    /// The headers lie where they are emitted.
     InPlace,
-    /// Perhaps not; with `in_place` it is asked.
+    /// They may lie elsewhere; with `in_place` the code checks.
     Checked { in_place: bool },
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn run_block_of(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     }
 }
 
-/// So many packets come to the tables that are not counted where they are looked up.
+/// Changes the counts of the tables whose lookups are counted once per burst.
 pub(crate) fn count_lookups(cx: &Cx<'_>, change: &str, out: &mut Code) {
     let first = cx.plan.map(|plan| plan.first_tables.as_slice()).unwrap_or_default();
     for id in first {
@@ -207,7 +207,7 @@ pub(crate) fn declare_state(cx: &Cx<'_>, out: &mut Code) {
     }
 }
 
-/// What comes when ingress or egress has ended in `end`.
+/// The steps after ingress or egress, which has ended in `end`.
 pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     if role != BlockRole::Egress {
         out.line("next = p4_after_ingress(w, p, s, end);");
@@ -222,7 +222,7 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     out.line("return p4_after_egress(w, p, s, end);");
 }
 
-/// What found no room in a buffer of the worker is missing: the packet ends.
+/// Drops a packet for which a buffer of the worker was too small.
 pub(crate) fn check_length(cx: &Cx<'_>, out: &mut Code) {
     if !cx.facts.uses_buffers {
         return;
@@ -233,7 +233,7 @@ pub(crate) fn check_length(cx: &Cx<'_>, out: &mut Code) {
     out.close("");
 }
 
-/// Whether a block may end because its packet waits.
+/// Returns to the host when a block has ended because its packet is suspended.
 pub(crate) fn check_suspended(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     let waits = cx
         .offload

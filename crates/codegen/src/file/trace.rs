@@ -1,4 +1,4 @@
-//! What a host has to know to follow code that tells every step: `sd_trace` of `rt/worker/sd_trace.h`.
+//! Descriptors for code that reports every step: `sd_trace` of `rt/worker/sd_trace.h`.
 
 use crate::facts::storage::StorageClass;
 use crate::function::cx::Cx;
@@ -7,7 +7,7 @@ use crate::text::code::Code;
 use ir::layout::leaves;
 use ir::lookup::index;
 
-/// Where variables lie.
+/// The offsets of variables.
 pub(crate) fn write(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
     let mut slots = Vec::new();

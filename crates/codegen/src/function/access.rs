@@ -1,15 +1,15 @@
-//! Where a place is, in C.
+//! Places in C.
 
 use ir::Type;
 
-/// Where a place is.
+/// A place in C.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Of C, without what `part` says.
+    /// The lvalue in C that holds the place; `part` says which bits of it.
     pub(crate) lvalue: String,
-    /// When given: the place exists only if this holds.
+    /// A condition in C for the place to exist.
     pub(crate) guard: Option<String>,
-    /// Of the lvalue.
+    /// The type of the lvalue.
     pub(crate) ty: Type,
     pub(crate) part: Part,
 }

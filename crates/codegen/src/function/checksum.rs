@@ -86,9 +86,9 @@ impl<'p> Func<'_, 'p> {
             }
         }
         if with_payload {
-            let is_odd = !n_bits.div_ceil(8).is_multiple_of(2);
+            let swaps_bytes = !n_bits.div_ceil(8).is_multiple_of(2);
             let payload = "sd_ones_complement_sum(sd_payload(p), sd_payload_bytes(p))";
-            self.code.line(format!("{sum} += sd_swap_if({payload}, {is_odd});"));
+            self.code.line(format!("{sum} += sd_swap_if({payload}, {swaps_bytes});"));
         }
         Some(format!("(uint16_t)~sd_checksum_fold({sum})"))
     }

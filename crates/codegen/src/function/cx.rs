@@ -19,19 +19,19 @@ use std::collections::BTreeMap;
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) options: &'p Options,
-    /// Where packets of a burst wait.
+    /// Suspension at tables.
     pub(crate) plan: Option<&'p BurstPlan>,
-    /// Where they wait for other cores.
+    /// Suspension at asynchronous blocks.
     pub(crate) offload: Option<&'p OffloadPlan>,
     pub(crate) facts: &'p Facts,
     pub(crate) types: Types,
     names: Names,
-    /// States of packets stay in registers from one wait to the next; otherwise they stay in memory, and each table says
-    /// how far it is.
+    /// States of packets stay in registers from one suspension to the next; otherwise they stay in memory, and each table
+    /// says whether it exceeds the cache.
     pub(crate) has_small_stages: bool,
     /// Calls whose values the host sees, in the order in which they were found.
     pub(crate) calls: RefCell<Vec<HostCall>>,
-    /// Of asynchronous blocks that are cut at their calls: the call, by the number of the block.
+    /// The number of the batched call, by the number of the asynchronous block.
     pub(crate) batched: RefCell<BTreeMap<usize, usize>>,
 }
 
@@ -62,8 +62,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Of functions of blocks: where there is little code, all of a packet's way is one function, so that its state
-    /// is in registers.
+    /// Linkage of the functions of blocks. In small programs everything is inlined into one function, so that the state
+    /// of a packet is in registers.
     pub(crate) fn linkage(&self) -> &'static str {
         if self.facts.is_small { "SD_ALWAYS_INLINE" } else { "static" }
     }
@@ -84,7 +84,7 @@ impl<'p> Cx<'p> {
         self.facts.ends[index(id)]
     }
 
-    /// Of the actions of a table.
+    /// How the actions of a table may end.
     pub(crate) fn table_ends(&self, id: TableId) -> Ends {
         table_ends(self.program, &self.facts.ends, id)
     }
@@ -96,12 +96,12 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// What every function of a block takes, as arguments.
+    /// The arguments that every function of a block takes.
     pub(crate) fn arguments(&self, block: BlockId) -> &'static str {
         if self.facts.storage.has_locals(block) { "w, p, s, l" } else { "w, p, s" }
     }
 
-    /// The same as parameters.
+    /// The parameters that every function of a block takes.
     pub(crate) fn parameters(&self, block: BlockId) -> String {
         let all = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
         if self.facts.storage.has_locals(block) {
@@ -111,7 +111,7 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// What a trace point tells of the variables of a block.
+    /// The variables of a block, as an argument of trace points.
     pub(crate) fn locals(&self, block: BlockId) -> &'static str {
         if self.facts.storage.has_locals(block) { "l" } else { "NULL" }
     }

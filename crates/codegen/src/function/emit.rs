@@ -1,4 +1,4 @@
-//! What deparsers do: each header type has a function that emits it, and one that stores its fields.
+//! Deparsing: each header type has a function that emits it, and one that stores its fields.
 
 use crate::facts::headers::{varbit_of, width_bits};
 use crate::function::cx::Cx;

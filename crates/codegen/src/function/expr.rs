@@ -78,7 +78,7 @@ impl Func<'_, '_> {
         slice_of(&value, of_bits, lo, width)
     }
 
-    /// A shift amount, which may be of any width: as large as 64 bits can tell.
+    /// A shift amount of any width, saturated to 64 bits.
     fn amount(&mut self, e: &Expr) -> String {
         let width = width_of(&e.ty);
         match width {
@@ -91,7 +91,7 @@ impl Func<'_, '_> {
         }
     }
 
-    /// The same of an index: a negative one is beyond everything.
+    /// An index; a negative one becomes larger than any size.
     pub(crate) fn index_amount(&mut self, e: &Expr) -> String {
         let width = width_of(&e.ty);
         if e.ty.is_signed() && width <= 64 && width > 0 && e.as_const().is_none_or(Bits::is_negative) {
@@ -388,7 +388,7 @@ impl Func<'_, '_> {
         }
     }
 
-    /// What an access reads, as something that has an address.
+    /// The value of an access, as an expression with an address.
     pub(crate) fn readable(&mut self, access: &Access) -> String {
         match &access.guard {
             None => access.lvalue.clone(),

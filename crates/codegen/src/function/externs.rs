@@ -38,7 +38,7 @@ fn members<'p>(program: &'p Program, name: &str) -> Vec<&'p str> {
     found.map(|(_, e)| e.members.iter().map(|(name, _)| name.as_str()).collect()).unwrap_or_default()
 }
 
-/// What the runtime calls a hash algorithm.
+/// The runtime's name of a hash algorithm.
 pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
     Some(match name {
         "crc32" => "SD_HASH_CRC32",
@@ -54,7 +54,7 @@ pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A field of what a hash is over.
+/// A field of the input of a hash.
 pub(crate) enum Packed<'a> {
     Expr(&'a Expr),
     Leaf(Access, Leaf),
@@ -255,7 +255,7 @@ impl<'p> Func<'_, 'p> {
         }
     }
 
-    /// The same, as large as 32 bits can tell.
+    /// An argument as a number, saturated to 32 bits.
     fn small(&mut self, args: &[Arg], i: usize) -> String {
         let Some(Arg::In(e)) = args.get(i) else { return "0".to_string() };
         let text = self.number(args, i);
@@ -358,7 +358,7 @@ impl<'p> Func<'_, 'p> {
         }
     }
 
-    /// What it is in C: an expression, limbs, or a varbit.
+    /// The field in C: an expression, limbs, or a varbit.
     pub(crate) fn packed_text(&mut self, field: &Packed<'_>) -> String {
         match field {
             Packed::Expr(e) => self.value_text(e),
@@ -722,7 +722,7 @@ impl<'p> Func<'_, 'p> {
     }
 }
 
-/// Of a register; nothing of other objects.
+/// Leaves of a cell of a register; none for other objects.
 pub(crate) fn cell_leaves(program: &Program, id: ObjectId) -> Vec<Type> {
     let Some(object) = get(&program.objects, id) else { return Vec::new() };
     let model = program.architecture.control_plane_extern(&object.type_name);
@@ -742,7 +742,7 @@ pub(crate) fn selector_algorithm(program: &Program, table: &ir::Table) -> Option
         _ => None,
     })?;
     Some(match algorithm_of_member(name) {
-        // The same packet has to find the same member again.
+        // Packets of a flow have to find one member each time.
         None | Some("SD_HASH_RANDOM") => "SD_HASH_CRC32",
         Some(algorithm) => algorithm,
     })

@@ -40,7 +40,7 @@ pub(crate) struct Func<'c, 'p> {
     n_temps: u32,
     /// Labels that are jumped to.
     pub(crate) jumps: HashSet<String>,
-    /// Of the statement that is written, where the host is told of it.
+    /// The trace point of the statement that is being written.
     pub(crate) stmt_point: Option<u32>,
     pub(crate) kind: FunctionKind,
 }
@@ -61,14 +61,14 @@ impl<'c, 'p> Func<'c, 'p> {
         format!("t{}", self.n_temps)
     }
 
-    /// Keeps a value for several uses.
+    /// Declares a constant for a value that is used several times.
     pub(crate) fn bind(&mut self, c_type: &str, value: &str) -> String {
         let name = self.temp();
         self.code.line(format!("const {c_type} {name} = {value};"));
         name
     }
 
-    /// What `write` writes, one level deeper.
+    /// The code that `write` writes, one level deeper.
     pub(crate) fn nested(&mut self, write: impl FnOnce(&mut Self)) -> Code {
         let inner = self.code.nested();
         let outer = std::mem::replace(&mut self.code, inner);

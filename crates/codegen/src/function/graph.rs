@@ -85,13 +85,13 @@ fn meet(dominator: &[usize], mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// What a graph is written with.
+/// A graph that is being written.
 struct Writing<'g> {
     graph: &'g Graph,
     shape: Shape,
-    /// Where packets wait, when a segment is written: nodes whose terminators are points, with their numbers.
+    /// Nodes whose terminators are suspension points, with their numbers; empty unless a segment is written.
     points: FxHashMap<NodeId, usize>,
-    /// Where they go on.
+    /// The node behind whose point the segment begins.
     resumed: Option<NodeId>,
 }
 
@@ -101,7 +101,7 @@ impl<'p> Func<'_, 'p> {
         self.write(graph, FxHashMap::default(), None);
     }
 
-    /// The nodes of a block from its beginning, or from where packets have waited, up to where they wait.
+    /// A segment: the nodes of a block from its beginning, or from a suspension point, up to the next points.
     pub(crate) fn segment(
         &mut self,
         graph: &'p Graph,
@@ -111,7 +111,7 @@ impl<'p> Func<'_, 'p> {
         self.write(graph, points, from);
     }
 
-    /// What runs from a node on: to the end, or to that of the asynchronous block.
+    /// The graph from a node on: to its end, or to the end of the asynchronous block.
     pub(crate) fn graph_from(&mut self, graph: &'p Graph, entry: NodeId) {
         self.write_from(graph, FxHashMap::default(), None, entry);
     }
@@ -142,7 +142,7 @@ impl<'p> Func<'_, 'p> {
             match kind {
                 _ if self.ends_body(graph, node) => Vec::new(),
                 _ if points.contains_key(&node) && resumed != Some(node) => Vec::new(),
-                // What never exits has no such successor.
+                // A procedure that never exits has no such successor.
                 TerminatorKind::Call { procedure, then, .. } if !cx.ends(*procedure).exits => vec![*then],
                 TerminatorKind::Apply { table, then, .. } if !cx.table_ends(*table).exits => vec![*then],
                 _ => successors(kind),
@@ -410,7 +410,7 @@ impl<'p> Func<'_, 'p> {
             }
             f.edge(writing, from, ways[1], follow);
         });
-        // What comes after success is the rest of the parser: not one level deeper.
+        // Success continues with the rest of the parser, which is not indented further.
         let then = self.nested(|f| f.edge(writing, from, ways[0], follow));
         if then.is_empty() || ends_elsewhere(&fail) {
             self.code.open(format!("if (SD_UNLIKELY({bound}))"));
@@ -543,7 +543,7 @@ impl<'p> Func<'_, 'p> {
                 self.code.dedent();
                 continue;
             }
-            // What a case declares is its own.
+            // Declarations of a case have their own scope.
             self.code.extend_last(" {");
             self.code.append(body);
             if !leaves {
@@ -796,7 +796,7 @@ impl<'p> Func<'_, 'p> {
 }
 
 struct SelectKey<'e> {
-    /// Of wide values what has a member `limb`.
+    /// An expression; for wide values, a variable with a member `limb`.
     text: String,
     key: &'e Expr,
     is_wide: bool,
@@ -862,7 +862,7 @@ fn constant_cases(cases: &[SelectCase]) -> Option<Vec<(Vec<String>, NodeId)>> {
     Some(ways.into_iter().map(|(target, labels)| (labels, target)).collect())
 }
 
-/// Whether control never comes to the end of a piece of code.
+/// Control never reaches the end of a piece of code.
 fn ends_elsewhere(code: &crate::text::code::Code) -> bool {
     code.last_line().is_some_and(|line| line.starts_with("return") || line.starts_with("goto "))
 }

@@ -37,7 +37,7 @@ pub(crate) fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Cod
     }
 }
 
-/// The same as [`set_field`], where somebody may look.
+/// Sets a field that the program or, after a punt, the host may read.
 pub(crate) fn set_if_read(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
     if cx.facts.may_punt || cx.facts.is_read(role) {
         set_field(cx, role, value, out);

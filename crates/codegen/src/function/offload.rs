@@ -1,4 +1,4 @@
-//! Where an asynchronous block begins and ends, and where its batched call is made.
+//! Beginning, end and batched call of an asynchronous block.
 
 use crate::function::func::{Func, FunctionKind};
 use crate::function::saved_state::store;
@@ -7,7 +7,7 @@ use crate::text::code::comment;
 use ir::{Arg, NodeId, Stmt, StmtKind};
 
 impl Func<'_, '_> {
-    /// Where an asynchronous block begins: the packet may go to an executor.
+    /// The beginning of an asynchronous block: the packet may go to an offload worker.
     pub(crate) fn async_begin(&mut self, args: &[Arg]) {
         let cx = self.cx;
         let (Some(plan), Some(i)) = (cx.offload, number(args)) else { return };
@@ -32,7 +32,7 @@ impl Func<'_, '_> {
         self.code.close("");
     }
 
-    /// Where one ends: at an executor the packet goes back.
+    /// The end of an asynchronous block: the offload worker returns the packet.
     pub(crate) fn async_end(&mut self, args: &[Arg]) {
         let cx = self.cx;
         let (Some(plan), Some(i)) = (cx.offload, number(args)) else { return };
@@ -49,14 +49,14 @@ impl Func<'_, '_> {
 }
 
 impl<'p> Func<'_, 'p> {
-    /// Whether this function ends at this node, whose call is made for several packets together.
+    /// The function ends at this node, whose call is batched.
     pub(crate) fn is_batched_at(&self, node: NodeId) -> bool {
         let block = self.kind.offload_block().and_then(|i| self.cx.offload?.blocks.get(i));
         matches!(self.kind, FunctionKind::UpToBatchedCall { .. })
             && block.and_then(|b| b.batched.as_ref().ok()).is_some_and(|b| b.node == node)
     }
 
-    /// In place of the call: what it needs is kept.
+    /// Saves the arguments of the batched call instead of making it.
     pub(crate) fn begin_batched(&mut self, stmt: &'p Stmt) {
         let StmtKind::Extern { name, object, args, result, .. } = &stmt.kind else { return };
         let cx = self.cx;
@@ -74,7 +74,7 @@ impl<'p> Func<'_, 'p> {
         }
     }
 
-    /// What the call has given is taken over, or ends the block.
+    /// Takes over the results of the call; a call that failed ends the block.
     pub(crate) fn finish_batched(&mut self, stmt: &'p Stmt) {
         let StmtKind::Extern { args, result, .. } = &stmt.kind else { return };
         self.code.at(stmt.span);

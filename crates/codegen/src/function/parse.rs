@@ -1,4 +1,4 @@
-//! What parsers do with the packet: extract, advance, lookahead. Each header type has functions for it.
+//! Parsing: extract, advance and lookahead. Each header type has functions for it.
 
 use crate::facts::headers::{first_field, header_of, varbit_of, width_bits};
 use crate::function::cx::Cx;
@@ -48,7 +48,7 @@ fn window(offset: u64, width: u32, n_readable: u64) -> (u64, u32) {
     (byte.min(n_readable - n_whole), n_whole as u32)
 }
 
-/// The functions that extract headers of a type: `check` says whether it can be done, `load` does it.
+/// The functions that extract headers of a type: `check` returns an error code, `load` extracts.
 pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let program = cx.program;
     let ty = Type::Struct(id);
@@ -145,7 +145,7 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.blank();
 }
 
-/// As an integer of so many bits, where it is not one already.
+/// Casts an expression to an integer of `bits`, unless it is one already.
 fn narrowed(text: String, bits: u32) -> String {
     let is_narrow =
         text.starts_with("at[") || text.starts_with("sd_load_be16(") || text.starts_with("sd_load_be32(");
@@ -177,7 +177,7 @@ fn bit_at(after_varbit: bool, offset: u64) -> String {
 }
 
 impl Func<'_, '_> {
-    /// Gives an expression with the error code.
+    /// Returns an expression with the error code.
     pub(crate) fn extract(&mut self, place: &Place, to_next: bool, size_bits: Option<&Expr>) -> String {
         let Some(id) = header_of(self.cx.program, place) else { return "0".to_string() };
         let stem = self.cx.types.stem(id);
@@ -216,7 +216,7 @@ impl Func<'_, '_> {
         t
     }
 
-    /// Where the place does not exist its bits are skipped.
+    /// Loads a header, or skips its bits when the place does not exist.
     fn load_or_skip(
         &mut self,
         t: &str,

@@ -95,7 +95,7 @@ impl Func<'_, '_> {
         self.guarded(access, text);
     }
 
-    /// The same for a value of more bits.
+    /// Writes a value of more than 128 bits, or a part of one.
     pub(crate) fn store_limbs(&mut self, access: &Access, value: &str, width: u32) {
         let of_bits = width_of(&access.ty);
         let lvalue = &access.lvalue;
@@ -107,7 +107,7 @@ impl Func<'_, '_> {
             Part::SliceAt { lo, .. } if of_bits > 128 => {
                 format!("sd_wide_set_slice({lvalue}.limb, {of_bits}, {lo}, {value}.limb, {width});")
             }
-            // A slice that is wider than what it is of.
+            // A slice that is wider than its value.
             Part::SliceAt { lo, .. } => {
                 let c = container(of_bits);
                 let low = format!("SD_U128({value}.limb[1], {value}.limb[0])");
@@ -129,7 +129,7 @@ impl Func<'_, '_> {
         }
     }
 
-    /// As it is assigned to a variable of so many bits.
+    /// Narrows a value for a variable of `width` bits.
     fn narrowed(&self, value: &Scalar, width: u32) -> String {
         let is_wider = match crate::text::types::int_bits(width) {
             8 | 16 => false,

@@ -12,7 +12,7 @@ use ir::layout::Leaf;
 use ir::lookup::index;
 use ir::{Type, VarId};
 
-/// What a packet keeps: its name in the context, where it is otherwise, and its type.
+/// A saved value: its name in the context, its place in the state, and its type.
 pub(crate) struct Member {
     name: String,
     place: String,
@@ -20,7 +20,7 @@ pub(crate) struct Member {
     size_bytes: u32,
 }
 
-/// The widest first, so that nothing lies between them.
+/// Members of the context, the widest first, so that there is no padding.
 pub(crate) fn named(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool) -> Vec<Member> {
     let mut unique = Unique::default();
     for taken in ["key", "asked", "selector", "nothing"] {
@@ -32,7 +32,7 @@ pub(crate) fn named(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool) -> Vec<Mem
         let name = unique.take(identifier(&text.collect::<String>()));
         Member { name, place: format!("{}{path}", cx.facts.storage.path(var)), c_type, size_bytes }
     };
-    // The states of packets of a large program stay where they are while they are in a burst: in memory, all of them.
+    // The state of a packet of a large program stays in memory for the whole burst.
     let is_kept =
         |var: VarId| keeps_all || cx.has_small_stages || *cx.facts.storage.class(var) != StorageClass::State;
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) fn restore_worker(cx: &Cx<'_>, out: &mut Code) {
     }
 }
 
-/// Before a packet waits at a point. Packets of large programs go on at once where the table is near.
+/// Saves state before a packet suspends. Packets of large programs continue at once when the table is in the cache.
 pub(crate) fn save_at_point(cx: &Cx<'_>, plan: &BurstPlan, point: usize, out: &mut Code) {
     let suspended = &plan.points[point];
     store(cx, &suspended.saved, &format!("c->at_{point}"), false, out);

@@ -59,12 +59,12 @@ impl Scalar {
         Scalar { text, class, is_atom: false, constant: None }
     }
 
-    /// As an operand.
+    /// The expression as an operand.
     pub(crate) fn operand(&self) -> String {
         if self.is_atom { self.text.clone() } else { format!("({})", self.text) }
     }
 
-    /// As an operand that is computed with in at least this type.
+    /// The expression as an operand of at least this type.
     pub(crate) fn at_least(&self, class: Class) -> String {
         if self.class >= class {
             return self.operand();
@@ -216,7 +216,7 @@ pub(crate) fn shifted_right(x: &Scalar, n: u32) -> Scalar {
     Scalar::compound(format!("{} >> {n}", x.operand()), x.class)
 }
 
-/// Whether an expression can be written several times.
+/// The expression can be written several times.
 pub(crate) fn is_simple(value: &Scalar) -> bool {
     value.is_simple()
 }

@@ -64,7 +64,7 @@ pub(crate) fn data_struct_name(cx: &Cx<'_>, procedure: ProcedureId) -> String {
     format!("struct {}__data", cx.procedure_name(procedure))
 }
 
-/// What entries hold for an action.
+/// The struct of the action data in entries.
 pub(crate) fn data_struct(cx: &Cx<'_>, procedure: ProcedureId, out: &mut Code) {
     let types = data_leaves(cx, procedure);
     if types.is_empty() {
@@ -99,9 +99,9 @@ pub(crate) fn key_struct(cx: &Cx<'_>, id: TableId, out: &mut Code) {
 /// How a table is applied.
 #[derive(Clone, Copy)]
 pub(crate) enum Lookup {
-    /// Its memory was asked for where the packet waited for another table. Perhaps it was counted there, too.
+    /// Its memory was prefetched at the point of another table, where the lookup may have been counted, too.
     Asked { is_counted: bool },
-    /// With the point in the story of a packet.
+    /// At once; `point` is the trace point.
     AtOnce { point: Option<u32> },
 }
 
@@ -137,7 +137,7 @@ impl Func<'_, '_> {
             if matches!(applied, Lookup::Asked { is_counted: false }) {
                 f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
             }
-            // What all packets of the block come to is counted by whoever runs it.
+            // Lookups that all packets of the block make are counted once per burst, by its caller.
             let look = if cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) { "look" } else { "lookup" };
             f.code.line(match applied {
                 Lookup::AtOnce { .. } => format!(
@@ -176,7 +176,7 @@ impl Func<'_, '_> {
         }
     }
 
-    /// With what was found: tells whoever asked, and runs the action.
+    /// Assigns the results of a lookup, and runs the action.
     fn found(
         &mut self,
         id: TableId,
@@ -202,7 +202,7 @@ impl Func<'_, '_> {
         self.code.line(format!("{assigned}{}__run({arguments}, &found);", cx.table_name(id)));
     }
 
-    /// Asks for a table's memory, keeps what is read again, and lets the packet wait at a point.
+    /// Stage 1 of a lookup: hashes the key, prefetches, saves state, and suspends the packet.
     pub(crate) fn suspend_at(&mut self, id: TableId, keys: &[Expr], point: usize) {
         let cx = self.cx;
         let Some(plan) = cx.plan else { return };
@@ -241,7 +241,7 @@ impl Func<'_, '_> {
         self.code.line("}");
     }
 
-    /// Asks for a table to which the packet will come.
+    /// Prefetches for a table to which the packet will come.
     fn prefetch_member(&mut self, plan: &BurstPlan, id: TableId, distance: &str) {
         let cx = self.cx;
         let table = &cx.program.tables[id];
@@ -260,7 +260,7 @@ impl Func<'_, '_> {
         self.code.line("}");
     }
 
-    /// Goes on with what was waited for.
+    /// Completes a lookup behind its suspension point.
     pub(crate) fn resume_lookup(
         &mut self,
         id: TableId,
@@ -403,7 +403,7 @@ pub(crate) fn own_parameters(cx: &Cx<'_>, procedure: ProcedureId) -> String {
 fn value_bytes(bits: &Bits, ty: &Type) -> Vec<u8> {
     if let Some(Repr::Varbit(_)) = repr(ty) {
         let mut bytes = bits.width().to_le_bytes().to_vec();
-        // As in a packet: the first bit first.
+        // In the order of packets, with the first bit first.
         let shift = bits.width().next_multiple_of(8) - bits.width();
         let whole = bits.resize(bits.width() + shift).shl(shift);
         bytes.extend(whole.to_bytes_be());
@@ -419,7 +419,7 @@ fn bytes_text(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:#04x}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What an entry must be, as value and mask (of a range its two ends).
+/// Value and mask of an entry; for a range, its two ends.
 fn match_bytes(m: Option<&Match>, key: &Key) -> (Vec<u8>, Vec<u8>) {
     let width = width_of(&key.ty);
     let biased = is_biased(&key.ty, key.match_kind) && width > 0;

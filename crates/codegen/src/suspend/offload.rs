@@ -20,10 +20,10 @@ pub(crate) struct OffloadBlock {
     /// The first node of the block, and the one after it.
     pub(crate) body: NodeId,
     pub(crate) after: NodeId,
-    /// What a packet takes along to the block, and what comes back.
+    /// The state that goes to the offload worker, and the state that comes back.
     pub(crate) request: SavedState,
     pub(crate) completion: SavedState,
-    /// Where an executor makes the calls of several packets together.
+    /// The extern call that is batched.
     pub(crate) batched: Result<Batched, NotBatched>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct OffloadPlan {
     pub(crate) blocks: Vec<OffloadBlock>,
 }
 
-/// Where the packets of a program wait for executors; `None` where they never do.
+/// The asynchronous blocks of a program at which packets may suspend; `None` without any.
 pub(crate) fn plan(program: &Program) -> Option<OffloadPlan> {
     let has_markers = program
         .graphs()
@@ -120,7 +120,7 @@ fn marker(stmt: &Stmt) -> Option<(ExternOp, &SmolStr, &[Arg])> {
     }
 }
 
-/// The number of the block that a marker belongs to, where packets can wait at it.
+/// The number of the block that a marker belongs to, if packets can suspend there.
 pub(crate) fn number(args: &[Arg]) -> Option<usize> {
     match args.last()? {
         Arg::In(e) => usize::try_from(e.as_const()?.to_u64()?).ok(),
@@ -155,7 +155,7 @@ fn only_end(graph: &Graph, body: NodeId) -> Option<NodeId> {
     }
 }
 
-/// Digests would be the executor's, and lie in a buffer of its own.
+/// The block sends digests, which would lie in a buffer of the offload worker.
 fn sends_digests(cut: &Segments, graph: &Graph, body: NodeId, end: NodeId) -> bool {
     let sends = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Extern { op: ExternOp::Digest, .. });
     let calls = |id: NodeId| {

@@ -14,17 +14,17 @@ use ir::segments::Segments;
 use ir::{BlockId, Graph, Node, NodeId, ProcedureId, Program, Stmt, StmtKind, Terminator, TerminatorKind};
 use rustc_hash::FxHashSet;
 
-/// Where a block is cut.
+/// The cut of a block at its call.
 pub(crate) struct Batched {
     /// The call is its last statement.
     pub(crate) node: NodeId,
-    /// Where packets go on.
+    /// The node behind the call.
     pub(crate) after: NodeId,
-    /// What is read again behind the call, but for what the call gives.
+    /// State that is read behind the call, without the results of the call.
     pub(crate) saved: SavedState,
 }
 
-/// Why the calls of a block are made one by one.
+/// The reason why the calls of a block are made one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotBatched {
     NoCall,
@@ -85,7 +85,7 @@ fn reached(graph: &Graph, from: Vec<NodeId>, stops: [NodeId; 2]) -> Vec<NodeId> 
     nodes
 }
 
-/// Whether what a node calls or applies makes a call.
+/// A procedure or table of these nodes makes a call.
 fn calls_elsewhere(program: &Program, graph: &Graph, nodes: &[NodeId]) -> bool {
     let called = |graph: &Graph, id: NodeId| -> Vec<ProcedureId> {
         match &graph.node(id).terminator.kind {
@@ -159,14 +159,14 @@ fn split(program: &Program, body: Body) -> Result<Split, NotBatched> {
 fn split_at(mut graph: Graph, node: NodeId, at: usize, end: NodeId) -> Split {
     let first = &mut graph.nodes[node];
     let stmts = first.stmts.split_off(at + 1);
-    let goes_on = Terminator { kind: TerminatorKind::Return, span: first.terminator.span };
-    let terminator = std::mem::replace(&mut first.terminator, goes_on);
+    let returns = Terminator { kind: TerminatorKind::Return, span: first.terminator.span };
+    let terminator = std::mem::replace(&mut first.terminator, returns);
     let after = graph.nodes.alloc(Node { state: None, stmts, terminator });
     graph.nodes[node].terminator.kind = TerminatorKind::Goto(after);
     Split { graph, node, after, end: if node == end { after } else { end } }
 }
 
-/// Cuts the blocks of a program that can be cut: gives what is known of each, and where the nodes that end them are now.
+/// Cuts the blocks that can be cut; returns each with its new end node.
 pub(crate) fn cut(
     segments: &mut Segments,
     in_packet_fields: &InPacketFields,

@@ -1,9 +1,9 @@
-//! Where packets of a burst wait for the memory of tables, and what they keep meanwhile.
+//! Suspension of the packets of a burst at tables.
 //!
-//! A cut changes the order in which packets reach what they share: all run up to the cut before the first goes on. That
-//! makes no difference where packets only read and count. Whatever else they share (a register, a meter, the random
-//! numbers) may be touched in one stage only, as within a stage packets run in the order of their arrival: cuts that
-//! would spread it over several are left out.
+//! A cut changes the order in which packets reach shared state: all run up to the cut before the first one continues. That
+//! makes no difference to packets that only read and count. Other shared state (a register, a meter, random numbers) may
+//! be touched in one stage only, since within a stage packets run in the order of their arrival. Cuts that would spread
+//! it over several stages are left out.
 
 use crate::facts::control_flow::{is_in_loop, position};
 use crate::facts::effects::{EffectFinder, Effects, can_be_reordered};
@@ -22,11 +22,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) const SMALL_POINTS_MAX: usize = 4;
 /// Statements and nodes above which everything twice would take too long to compile.
 const WEIGHT_MAX: usize = 3000;
-/// What comes after ingress stands at each end of it up to this weight.
+/// Up to this weight, the code after ingress is repeated at each end of ingress.
 const TAIL_WEIGHT_MAX: usize = 24;
 
 impl BurstPlan {
-    /// Tables that are asked for where packets wait for this one.
+    /// Tables that are prefetched at the point of this one.
     pub(crate) fn members_of(&self, leader: TableId) -> impl Iterator<Item = TableId> + '_ {
         self.prefetched.iter().filter(move |member| member.leader == leader).map(|member| member.table)
     }
@@ -41,7 +41,7 @@ impl BurstPlan {
         self.points.len() + usize::from(self.queue.is_some())
     }
 
-    /// What an early table is looked up with.
+    /// The keys of a prefetched table.
     pub(crate) fn keys(&self, table: TableId) -> Option<&[Expr]> {
         let nodes = self.program.blocks.iter().flat_map(|(_, block)| block.graph.nodes.iter());
         nodes.into_iter().find_map(|(_, node)| match &node.terminator.kind {
@@ -51,7 +51,7 @@ impl BurstPlan {
     }
 }
 
-/// A table that packets wait for.
+/// A table at which packets suspend.
 pub(crate) struct SuspensionPoint {
     pub(crate) block: BlockId,
     pub(crate) node: NodeId,
@@ -64,9 +64,9 @@ pub(crate) struct BurstPlan {
     pub(crate) program: Program,
     /// In the order in which packets come to them.
     pub(crate) points: Vec<SuspensionPoint>,
-    /// Packets wait between ingress and egress, too, with this.
+    /// The state saved between ingress and egress, if packets suspend there.
     pub(crate) queue: Option<SavedState>,
-    /// Tables that packets ask for while they wait for another one.
+    /// Tables that are prefetched at the point of another one.
     pub(crate) prefetched: Vec<PrefetchMember>,
     /// Where packets may come to next: from their arrival, from each point, and from the queue, the points in order;
     /// the number of points stands for the queue.
@@ -144,7 +144,7 @@ pub(crate) fn plan(program: &Program) -> Result<BurstPlan, NoSuspension> {
     }
 }
 
-/// With fewer points, where packets can ask for several tables at once.
+/// A plan with fewer points, when several tables can be prefetched at one.
 fn merged(cut: &Segments, waits: &dyn Fn(&Program, &Wait<'_>) -> bool) -> Option<BurstPlan> {
     let prefetched = prefetch_groups::find(cut);
     if prefetched.is_empty() {
@@ -158,7 +158,7 @@ fn merged(cut: &Segments, waits: &dyn Fn(&Program, &Wait<'_>) -> bool) -> Option
     finish(cut, stages.has_queue, prefetched)
 }
 
-/// A table that packets wait for and may come back to.
+/// A suspension point to which packets may come back.
 fn in_loop(cut: &Segments) -> Option<TableId> {
     cut.points.iter().find_map(|point| {
         let (PointKind::Table(table), Some(node)) = (&point.kind, point.node) else { return None };
@@ -174,7 +174,7 @@ fn in_loop(cut: &Segments) -> Option<TableId> {
     })
 }
 
-/// Whether packets that run these nodes may come to the end of the block.
+/// Packets that run these nodes may come to the end of the block.
 fn ends(cut: &Segments, segment: &Segment) -> bool {
     let graph = &cut.program.blocks[segment.block].graph;
     segment.nodes.iter().any(|id| {
@@ -190,7 +190,7 @@ struct Stages {
 }
 
 impl Stages {
-    /// `Err` with a table that must not be waited for; without one where nothing helps.
+    /// `Err` with a table that must not be a point, or with `None` when no cut is possible.
     fn find(cut: &Segments) -> Result<Stages, Option<TableId>> {
         let program = &cut.program;
         let mut effects_of = EffectFinder { program, procedures: FxHashMap::default() };

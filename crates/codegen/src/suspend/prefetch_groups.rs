@@ -1,11 +1,11 @@
-//! Tables that packets ask for before they come to them.
+//! Prefetch groups: tables whose memory is prefetched at the suspension point of another table.
 //!
-//! A packet that waits for one table can ask for others, too: for those whose keys are known by then. It waits once
-//! instead of several times. What a later lookup finds is what it would have found: it compares the key itself, and
-//! where what was asked for does not have it, looks once more.
+//! A packet that suspends at one table can prefetch for others whose keys are known by then, so that it suspends once
+//! instead of several times. The result does not change: the later lookup compares the key itself, and looks again when
+//! the prefetched memory does not have it.
 //!
-//! A point *leads* another one when packets come to the other one only through it, and nothing on the way changes what
-//! its key is made of. The key is put into variables before the wait, so that it is what packets keep.
+//! A point *leads* another one when packets come to the other one only through it, and nothing in between changes the
+//! places that its key is made of. The key is copied to variables before the suspension, which are saved.
 
 use crate::facts::control_flow::{has_loop, is_in_loop, position, reached};
 use crate::facts::ends::can_stop;
@@ -18,15 +18,15 @@ use ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// As many as a packet asks for beside the table that it waits for.
+/// Largest number of members of a group.
 const MEMBERS_MAX: usize = 8;
 
-/// A table that is asked for at the point of another one.
+/// A table that is prefetched at the point of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PrefetchMember {
     pub(crate) table: TableId,
     pub(crate) leader: TableId,
-    /// Every packet that waits for the leader comes to it.
+    /// Every packet that suspends at the leader comes to it.
     pub(crate) is_certain: bool,
 }
 
@@ -37,7 +37,7 @@ struct LookupSite<'p> {
     point: &'p Point,
 }
 
-/// Which points need no wait of their own.
+/// The tables that need no suspension point of their own.
 pub(crate) fn find(cut: &Segments) -> Vec<PrefetchMember> {
     let sites: Vec<LookupSite> = cut.points.iter().filter_map(site).collect();
     let is_once = |site: &&LookupSite| sites.iter().filter(|other| other.table == site.table).count() == 1;
@@ -105,7 +105,7 @@ fn can_lead(cut: &Segments, leader: &LookupSite, site: &LookupSite) -> bool {
         && !graph.node(site.node).stmts.iter().any(|stmt| changes.stmt(stmt))
 }
 
-/// Whether a packet that has been at one point cannot end before it comes to the other one.
+/// A packet that was at one point always comes to the other one.
 fn always_reaches(cut: &Segments, leader: &LookupSite, site: &LookupSite) -> bool {
     let graph = graph_of(cut, leader);
     let mut exits = Exits { program: &cut.program, seen: FxHashSet::default() };
@@ -131,7 +131,7 @@ fn always_reaches(cut: &Segments, leader: &LookupSite, site: &LookupSite) -> boo
     true
 }
 
-/// Whether code may end a packet's block, or the packet.
+/// Finds code that may end a packet's block, or the packet.
 struct Exits<'p> {
     program: &'p Program,
     seen: FxHashSet<ProcedureId>,
@@ -162,7 +162,7 @@ impl Exits<'_> {
     }
 }
 
-/// Whether code may write any of some places.
+/// Finds code that may write any of some places.
 struct Changes<'p> {
     program: &'p Program,
     places: &'p [Place],
@@ -207,7 +207,7 @@ impl Changes<'_> {
     }
 }
 
-/// Whether a write to one place may change what the other one reads. Whether a header is valid counts as all of it.
+/// A write to one place may change what the other one reads. The validity of a header counts as all of it.
 fn overlaps(program: &Program, read: &Place, written: &Place) -> bool {
     if read.var != written.var {
         return false;

@@ -12,22 +12,22 @@ use ir::segments::Segments;
 use ir::{Program, Scope, Step, StructId, StructKind, Type, VarId};
 use rustc_hash::FxHashMap;
 
-/// A packet that keeps more than this is not worth its wait.
+/// Above this size, saving costs more than the suspension gains.
 const SAVED_BYTES_MAX: u32 = 1024;
 
-/// What a packet keeps while it waits.
+/// State that a packet saves while it is suspended.
 #[derive(Default)]
 pub(crate) struct SavedState {
     /// Values that are read again.
     pub(crate) values: Vec<(VarId, Leaf)>,
-    /// Headers that remember where they were extracted: that place, and fields that are read from the packet once
-    /// more, because nobody has changed them.
+    /// Headers that remember where they were extracted: the position is saved, and fields that were not changed are read
+    /// from the packet again.
     pub(crate) origins: Vec<Origin>,
 }
 
 pub(crate) struct Origin {
     pub(crate) var: VarId,
-    /// Of the header.
+    /// The path from the variable to the header.
     pub(crate) path: Vec<Step>,
     pub(crate) header: StructId,
     pub(crate) fields: Vec<u32>,
@@ -47,7 +47,7 @@ impl SavedState {
 /// Leaves that are emitted from the packet's bytes: fields that nobody has changed.
 pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafSet {
     let in_packet_fields = InPacketFields::new(program, false);
-    // Where packets may go on at the host, blocks run there that ask.
+    // After a punt, the host runs blocks that read the validity of headers.
     let headers_stay = CommonCase::new(program, &in_packet_fields).headers_stay && !may_punt(program);
     let mut found = LeafSet::none(layout.n_leaves());
     for (id, variable) in program.variables.iter() {
@@ -62,7 +62,7 @@ pub(crate) fn in_packet(program: &Program, layout: &ir::layout::Layout) -> LeafS
             {
                 found.insert(first + i..first + i + 1);
             }
-            // Whether there is a header that is not stored does not matter once it is known that headers stay.
+            // Once headers are known to stay, the validity of a header without modified fields does not matter.
             if headers_stay
                 && header_of_validity(program, &variable.ty, leaf).is_some_and(|header| {
                     in_packet_fields.has_origin(header) && !in_packet_fields.has_modified(program, header)
@@ -103,7 +103,7 @@ fn header_of_validity(program: &Program, ty: &Type, leaf: &Leaf) -> Option<Struc
     }
 }
 
-/// The values of a set that exist in C; `None` when they are too many.
+/// The saved state for a set of live leaves; `None` when it is too large.
 pub(crate) fn saved_state(
     cut: &Segments,
     in_packet_fields: &InPacketFields,
@@ -113,7 +113,7 @@ pub(crate) fn saved_state(
     let mut known: FxHashMap<usize, Vec<Leaf>> = FxHashMap::default();
     let mut out = SavedState::default();
     let mut n_bytes = 0u32;
-    // What asks for a copy or a queue is zero where nobody ever asks.
+    // Request fields that the program never writes are zero.
     let asking = [FieldRole::MulticastGroup, FieldRole::Priority].into_iter();
     let zero: Vec<_> = asking
         .filter(|role| !is_written(program, *role))

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Where a line comes from, for `#line`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The same place as the line before.
+    /// Continues the place of the line before.
     Same,
     P4(Span),
     /// Nothing in the P4 program: the generated file itself.
@@ -98,7 +98,7 @@ impl Code {
         self.lines.push(Line::Label(name));
     }
 
-    /// The same one level further out.
+    /// The code, one level further out.
     pub(crate) fn shallower(mut self) -> Code {
         for line in &mut self.lines {
             if let Line::Text { indent, .. } = line {
@@ -134,7 +134,7 @@ impl Code {
         self.lines.extend(other.lines);
     }
 
-    /// What runs only under a condition, with braces where it is more than a line.
+    /// Code under a condition, with braces if it is more than a line.
     pub(crate) fn under(&mut self, condition: &str, body: Code) {
         let has_braces = body.lines.len() > 1;
         self.line(format!("if ({condition}){}", if has_braces { " {" } else { "" }));
@@ -160,7 +160,7 @@ impl Code {
         let mut out = String::new();
         // Where the last lines come from; `None` is the generated file.
         let mut place: Option<(String, u32)> = None;
-        // What the C compiler takes the next line for, while that is P4.
+        // The P4 line to which the C compiler attributes the next line.
         let mut taken: Option<(String, u32)> = None;
         let mut n_lines = 1u32;
         for line in &self.lines {

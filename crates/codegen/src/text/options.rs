@@ -3,9 +3,9 @@
 /// How C is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What the program is called in comments.
+    /// The name of the program in comments.
     pub program_name: String,
-    /// What the file is called in `#line`.
+    /// The name of the C file in `#line`.
     pub file_name: String,
     /// Lead back to the P4 program.
     pub line_directives: bool,

@@ -33,7 +33,7 @@ pub(crate) fn n_limbs(width: u32) -> u32 {
     width.div_ceil(64).max(1)
 }
 
-/// Of a type that is no aggregate.
+/// The representation of a type that is no aggregate.
 pub(crate) fn repr(ty: &Type) -> Option<Repr> {
     if let Type::Varbit(max) = ty {
         return Some(Repr::Varbit(max.div_ceil(8)));
