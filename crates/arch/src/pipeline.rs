@@ -80,6 +80,43 @@ pub struct PipelineModel {
     pub fields: &'static [(ParamRole, &'static str, FieldRole)],
     /// The port that means "drop", when there is one.
     pub drop_port: Option<u32>,
+    /// Width of port numbers in bits, at most 32.
+    pub port_width_bits: u32,
+}
+
+/// Why a packet cannot arrive at a port of that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortFault {
+    /// The largest port number of the architecture.
+    TooLarge {
+        max: u32,
+    },
+    IsDropPort,
+}
+
+impl std::fmt::Display for PortFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PortFault::TooLarge { max } => {
+                write!(f, "the largest port of this architecture is {max}")
+            }
+            PortFault::IsDropPort => write!(f, "packets to this port are dropped: it is the drop port"),
+        }
+    }
+}
+
+impl PipelineModel {
+    /// Fails if `port` cannot be a port of a switch.
+    pub fn check_port(&self, port: u32) -> Result<(), PortFault> {
+        let max = u32::MAX >> (u32::BITS - self.port_width_bits.clamp(1, u32::BITS));
+        if port > max {
+            return Err(PortFault::TooLarge { max });
+        }
+        if self.drop_port == Some(port) {
+            return Err(PortFault::IsDropPort);
+        }
+        Ok(())
+    }
 }
 
 const fn block(role: BlockRole, params: &'static [ParamRole]) -> BlockModel {
@@ -120,12 +157,14 @@ const V1MODEL: PipelineModel = PipelineModel {
         (StandardMetadata, "priority", FieldRole::Priority),
     ],
     drop_port: Some(511),
+    port_width_bits: 9,
 };
 
 const EBPF: PipelineModel = PipelineModel {
     blocks: &[block(Parser, &[Packet, Headers]), block(Ingress, &[Headers, Accept])],
     fields: &[],
     drop_port: None,
+    port_width_bits: 32,
 };
 
 const UBPF: PipelineModel = PipelineModel {
@@ -141,6 +180,7 @@ const UBPF: PipelineModel = PipelineModel {
         (StandardMetadata, "output_port", FieldRole::OutputPort),
     ],
     drop_port: None,
+    port_width_bits: 32,
 };
 
 const XDP: PipelineModel = PipelineModel {
@@ -155,6 +195,7 @@ const XDP: PipelineModel = PipelineModel {
         (OutputMetadata, "output_port", FieldRole::OutputPort),
     ],
     drop_port: None,
+    port_width_bits: 32,
 };
 
 /// As far as it matters to those who look at what a program leaves behind: the control in front of the parser comes
@@ -168,6 +209,7 @@ const PNA: PipelineModel = PipelineModel {
     ],
     fields: &[],
     drop_port: None,
+    port_width_bits: 32,
 };
 
 impl Architecture {
@@ -192,5 +234,23 @@ impl Architecture {
             Architecture::Xdp => Some(&XDP),
             Architecture::Psa | Architecture::Pna => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_have_the_width_of_the_architecture() {
+        for (port, expected) in [
+            (0, Ok(())),
+            (510, Ok(())),
+            (511, Err(PortFault::IsDropPort)),
+            (512, Err(PortFault::TooLarge { max: 511 })),
+        ] {
+            assert_eq!(V1MODEL.check_port(port), expected, "{port}");
+        }
+        assert_eq!(UBPF.check_port(u32::MAX), Ok(()));
     }
 }

@@ -5,7 +5,7 @@ use super::machine::{ChangeOverError, Differs, Machine};
 use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
-use crate::program::load;
+use crate::program::{check_port, load};
 use clap::ArgMatches;
 use packet_io::{CaptureWriter, Damage, Packet, PacketReader, ReadError};
 use std::collections::BTreeMap;
@@ -42,6 +42,9 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
     }
     let mut loaded = load(&args.program, &args.front_end, matches)?;
     loaded.externs = super::externs::load(&args.externs)?;
+    for (port, _) in &args.pcap {
+        check_port(&loaded.runnable.program, *port, "--pcap")?;
+    }
     let backend = match (args.backend, &args.script) {
         (RunBackendArg::Interp, _) | (RunBackendArg::Auto, None) => BackendArg::Interp,
         (RunBackendArg::Native, _) => BackendArg::Native,

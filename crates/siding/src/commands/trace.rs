@@ -2,7 +2,7 @@
 
 use crate::cli::TraceArgs;
 use crate::output::{self, Exit};
-use crate::program::Simulation;
+use crate::program::{Simulation, check_port};
 use clap::ArgMatches;
 use trace::{StoryBuilder, render};
 
@@ -19,6 +19,9 @@ pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
             Ok(simulation) => simulation,
             Err(exit) => return exit,
         };
+    if let Err(exit) = check_port(simulation.interpreter.switch.program(), args.port, "--port") {
+        return exit;
+    }
     let mut story_builder = StoryBuilder::new(Some(&simulation.sources));
     simulation.interpreter.switch.inject(args.port, &packet, &mut story_builder);
     let story = story_builder.finish();

@@ -6,4 +6,4 @@ mod simulation;
 
 pub use front_end::FrontEnd;
 pub use load::{Analysable, load, load_for_analysis};
-pub use simulation::{Simulation, write_entries};
+pub use simulation::{Simulation, check_port, write_entries};

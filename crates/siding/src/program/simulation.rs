@@ -63,6 +63,15 @@ impl Simulation {
     }
 }
 
+/// Fails if packets cannot arrive at a port of that number. `flag` names where the user gave it.
+pub fn check_port(program: &ir::Program, port: u32, flag: &str) -> Result<(), Exit> {
+    let Some(model) = program.architecture.pipeline() else { return Ok(()) };
+    model.check_port(port).map_err(|fault| {
+        output::error_line(&format!("{flag} {port}: {fault}"));
+        Exit::Usage
+    })
+}
+
 /// Writes the entries of a file; says which are refused.
 pub fn write_entries(schema: &Schema, target: &mut dyn Target, path: &Path) -> Result<(), Exit> {
     let shown = path.display();
