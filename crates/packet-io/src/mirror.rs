@@ -11,11 +11,13 @@ use std::path::Path;
 /// Copies each packet of a port into a file: what is received into `NAME_in.pcap`, what is handed over for
 /// sending into `NAME_out.pcap`. These are the names that BMv2's `--pcap` uses.
 ///
-/// A file that can no longer be written ends the copying, not the traffic; [`Port::flush`] gives the error.
+/// A file that can no longer be written ends the copying, not the traffic; [`Port::capture_error`] gives the error, and
+/// [`PortStats::capture_missed`] counts the packets that the file does not have.
 #[derive(Debug)]
 pub struct PcapMirror<P: Port + ?Sized> {
-    input: Option<CaptureWriter>,
-    output: Option<CaptureWriter>,
+    input: Capture,
+    output: Capture,
+    /// The first error of a file.
     error: Option<WriteError>,
     is_dirty: bool,
     inner: Box<P>,
@@ -26,8 +28,8 @@ impl<P: Port + ?Sized> PcapMirror<P> {
     pub fn create(inner: Box<P>, dir: &Path, name: &str) -> Result<PcapMirror<P>, WriteError> {
         let [input, output] = in_and_out(&dir.join(name));
         Ok(PcapMirror {
-            input: Some(CaptureWriter::create(input, name, LINK_TYPE_ETHERNET)?),
-            output: Some(CaptureWriter::create(output, name, LINK_TYPE_ETHERNET)?),
+            input: Capture::create(&input, name)?,
+            output: Capture::create(&output, name)?,
             error: None,
             is_dirty: false,
             inner,
@@ -42,28 +44,63 @@ impl<P: Port + ?Sized> PcapMirror<P> {
     fn flush_files(&mut self) {
         if std::mem::take(&mut self.is_dirty) {
             for file in [&mut self.input, &mut self.output] {
-                if let Some(Err(e)) = file.as_mut().map(CaptureWriter::flush) {
-                    *file = None;
-                    self.error = self.error.take().or(Some(e));
+                if let Err(error) = file.flush() {
+                    self.error.get_or_insert(error);
                 }
             }
         }
     }
 }
 
-/// Writes packets at a time until the file fails.
-fn copy(file: &mut Option<CaptureWriter>, error: &mut Option<WriteError>, packets: &[PacketBuf], at: At) {
-    let now_ns = crate::time::now_ns();
-    for packet in packets {
-        let Some(writer) = file else { return };
-        let timestamp_ns = match at {
-            At::Arrival => packet.timestamp_ns,
-            At::Now => now_ns,
-        };
-        if let Err(e) = writer.write_data(packet.data(), timestamp_ns) {
-            *file = None;
-            *error = error.take().or(Some(e));
+/// A capture file, until it cannot be written.
+#[derive(Debug)]
+struct Capture {
+    writer: Option<CaptureWriter>,
+    /// Packets since the file was flushed: they may be in a buffer.
+    n_unflushed: u64,
+    n_missed: u64,
+}
+
+impl Capture {
+    fn create(path: &Path, name: &str) -> Result<Capture, WriteError> {
+        let writer = CaptureWriter::create(path, name, LINK_TYPE_ETHERNET)?;
+        Ok(Capture { writer: Some(writer), n_unflushed: 0, n_missed: 0 })
+    }
+
+    /// Writes packets, or counts them as missed.
+    fn write(&mut self, packets: &[PacketBuf], at: At) -> Result<(), WriteError> {
+        let now_ns = crate::time::now_ns();
+        let mut result = Ok(());
+        for packet in packets {
+            let Some(writer) = &mut self.writer else {
+                self.n_missed += 1;
+                continue;
+            };
+            let timestamp_ns = match at {
+                At::Arrival => packet.timestamp_ns,
+                At::Now => now_ns,
+            };
+            self.n_unflushed += 1;
+            if let Err(error) = writer.write_data(packet.data(), timestamp_ns) {
+                self.end();
+                result = Err(error);
+            }
         }
+        result
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        let flushed = self.writer.as_mut().map_or(Ok(()), CaptureWriter::flush);
+        match flushed {
+            Ok(()) => self.n_unflushed = 0,
+            Err(_) => self.end(),
+        }
+        flushed
+    }
+
+    fn end(&mut self) {
+        self.writer = None;
+        self.n_missed += std::mem::take(&mut self.n_unflushed);
     }
 }
 
@@ -88,7 +125,9 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
         let n_before = burst.len();
         let n = self.inner.rx_burst(pool, burst, n_max)?;
         if n > 0 {
-            copy(&mut self.input, &mut self.error, &burst[n_before..], At::Arrival);
+            if let Err(error) = self.input.write(&burst[n_before..], At::Arrival) {
+                self.error.get_or_insert(error);
+            }
             self.is_dirty = true;
         }
         Ok(n)
@@ -96,7 +135,9 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
 
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
         if !burst.is_empty() {
-            copy(&mut self.output, &mut self.error, burst, At::Now);
+            if let Err(error) = self.output.write(burst, At::Now) {
+                self.error.get_or_insert(error);
+            }
             self.is_dirty = true;
         }
         self.inner.tx_burst(pool, burst)
@@ -117,17 +158,19 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
     }
 
     fn stats(&mut self) -> PortStats {
-        self.inner.stats()
+        PortStats { capture_missed: self.input.n_missed + self.output.n_missed, ..self.inner.stats() }
     }
 
     fn is_exhausted(&self) -> bool {
         self.inner.is_exhausted()
     }
 
-    /// The first error of the files is given once.
+    fn capture_error(&self) -> Option<String> {
+        self.error.as_ref().map(ToString::to_string)
+    }
+
     fn flush(&mut self) -> Result<(), PortError> {
         self.flush_files();
-        self.inner.flush()?;
-        self.error.take().map_or(Ok(()), |e| Err(e.into()))
+        self.inner.flush()
     }
 }

@@ -69,14 +69,18 @@ pub trait Port: fmt::Debug + Send {
         false
     }
 
+    /// Why packets are no longer copied into capture files, from the moment on when that is so.
+    fn capture_error(&self) -> Option<String> {
+        None
+    }
+
     /// Makes sure that what was sent is where others can see it.
     fn flush(&mut self) -> Result<(), PortError> {
         Ok(())
     }
 }
 
-/// What a port can fail with. The port is of no more use then, unless the error comes from a
-/// [`PcapMirror`](crate::PcapMirror), which only ends the copying.
+/// What a port can fail with. The port is of no more use then.
 #[derive(Debug)]
 pub enum PortError {
     Read(ReadError),

@@ -31,6 +31,8 @@ pub struct PortStats {
     pub tx_too_long: u64,
     /// The kernel refused, as with packets shorter than an Ethernet header.
     pub tx_errors: u64,
+    /// Packets that passed, but are missing in a capture file that could not be written. Not a loss of packets.
+    pub capture_missed: u64,
 }
 
 impl PortStats {
@@ -49,7 +51,7 @@ impl PortStats {
     }
 
     /// The counts by name, for metrics: `rx_packets` and so on.
-    pub fn named(&self) -> [(&'static str, u64); 14] {
+    pub fn named(&self) -> [(&'static str, u64); 15] {
         let PortStats {
             rx_packets,
             rx_bytes,
@@ -65,6 +67,7 @@ impl PortStats {
             tx_dropped_down,
             tx_too_long,
             tx_errors,
+            capture_missed,
         } = *self;
         [
             ("rx_packets", rx_packets),
@@ -81,7 +84,31 @@ impl PortStats {
             ("tx_dropped_down", tx_dropped_down),
             ("tx_too_long", tx_too_long),
             ("tx_errors", tx_errors),
+            ("capture_missed", capture_missed),
         ]
+    }
+
+    /// Losses on the way in, by name; without those that are zero.
+    pub fn rx_losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let losses = [
+            ("rx_dropped_kernel", self.rx_dropped_kernel),
+            ("rx_too_long", self.rx_too_long),
+            ("rx_dropped_gso", self.rx_dropped_gso),
+            ("rx_dropped_no_buffer", self.rx_dropped_no_buffer),
+            ("rx_errors", self.rx_errors),
+        ];
+        losses.into_iter().filter(|(_, n)| *n > 0)
+    }
+
+    /// Losses on the way out, by name; without those that are zero.
+    pub fn tx_losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let losses = [
+            ("tx_dropped_full", self.tx_dropped_full),
+            ("tx_dropped_down", self.tx_dropped_down),
+            ("tx_too_long", self.tx_too_long),
+            ("tx_errors", self.tx_errors),
+        ];
+        losses.into_iter().filter(|(_, n)| *n > 0)
     }
 
     pub(crate) fn received(&mut self, n_bytes: usize) {
