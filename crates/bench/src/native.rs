@@ -14,7 +14,7 @@ use control::{
 };
 use interp::Silent;
 use ir::Bits;
-use native::{BurstPacket, Bursts, Fate, Native, Path, native_device};
+use native::{BurstPacket, BurstPath, Bursts, Fate, Native, Path, native_device_on};
 use std::sync::Arc;
 use std::time::Instant;
 use target::{Config, Device};
@@ -41,7 +41,8 @@ pub(crate) fn device(
 ) -> Result<Device<Native>, Exit> {
     let prepared = Prepared::new(loaded, name)?;
     let pipeline = prepared.pipeline(&Compiling::new(cc)?)?;
-    native_device(pipeline, prepared.program, Arc::clone(schema), config.clone()).map_err(|error| {
+    let path = BurstPath::from_environment();
+    native_device_on(pipeline, prepared.program, Arc::clone(schema), config.clone(), path).map_err(|error| {
         output::error_line(&format!("the compiled program cannot be run: {error}"));
         Exit::Environment
     })

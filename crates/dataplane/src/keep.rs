@@ -12,9 +12,9 @@ use target::store::shape::TableShape;
 /// Faults that are told one by one.
 const N_FAULTS_MAX: usize = 100;
 
-/// What came of carrying over.
+/// Result of carrying entities over to another program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct CarriedOver {
     pub n_kept: u64,
     /// What the other program has no place for.
     pub n_refused: u64,
@@ -23,7 +23,7 @@ pub struct Kept {
 }
 
 /// Writes into the next program what is in this one; what the program itself declares is not carried over.
-pub(crate) fn keep(before: &mut RunningProgram, next: &mut RunningProgram, now_ns: u64) -> Kept {
+pub(crate) fn keep(before: &mut RunningProgram, next: &mut RunningProgram, now_ns: u64) -> CarriedOver {
     let schema = Arc::clone(next.schema());
     copy(before, &schema, &mut next.at(now_ns), now_ns)
 }
@@ -34,8 +34,8 @@ pub(crate) fn copy(
     next_schema: &Schema,
     next: &mut dyn Target,
     now_ns: u64,
-) -> Kept {
-    let mut kept = Kept::default();
+) -> CarriedOver {
+    let mut kept = CarriedOver::default();
     let schema = Arc::clone(before.schema());
     let changed_defaults: Vec<control::TableId> = (schema.tables.iter().map(|table| table.id))
         .filter(|table| has_other_default(before, *table))

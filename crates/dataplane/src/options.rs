@@ -2,7 +2,7 @@
 
 use control::Schema;
 use diagnostics::SourceMap;
-use native::{AsyncMode, Pipeline};
+use native::{AsyncMode, BurstPath, Pipeline};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +34,9 @@ pub struct Options {
     pub drop_port: Option<u32>,
     /// Of random numbers.
     pub seed: u64,
-    /// What becomes of asynchronous blocks, whatever the program says.
+    /// The path of bursts through the compiled program.
+    pub burst_path: BurstPath,
+    /// Mode of asynchronous blocks, instead of the program's.
     pub async_mode: Option<AsyncMode>,
     /// Whether packets of a flow leave in the order in which they came, whatever the program says.
     pub async_order: Option<bool>,
@@ -63,6 +65,7 @@ impl Default for Options {
             cpu_port: None,
             drop_port: None,
             seed: 0,
+            burst_path: BurstPath::Auto,
             async_mode: None,
             async_order: None,
             n_offload_workers: None,

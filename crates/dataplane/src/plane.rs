@@ -2,11 +2,11 @@
 
 use crate::offload_threads::{self, OffloadThreads, Wanted};
 use crate::options::{Compiled, Options};
-use control::{Entity, Fault, Query, Schema, Target, Update};
-use native::{BurstPath, Control, Instance, InstanceOptions, Native, NativeError};
+use control::Schema;
+use native::{Control, Instance, InstanceOptions, Native, NativeError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use target::entities::{Entities, State, View};
+use target::entities::{Entities, EntitiesAt};
 use target::traffic::Pre;
 use target::{Config, PortState};
 
@@ -14,7 +14,7 @@ use target::{Config, PortState};
 pub(crate) struct RunningProgram {
     pub(crate) compiled: Compiled,
     pub(crate) control: Control,
-    pub(crate) pre: Pre,
+    pub(crate) pre: Arc<Pre>,
     pub(crate) entities: Entities,
     pub(crate) config: Config,
     instance: Arc<Instance>,
@@ -55,7 +55,7 @@ impl RunningProgram {
             InstanceOptions {
                 n_workers: u32::try_from(options.n_workers + n_offload_workers).unwrap_or(u32::MAX),
                 seed: options.seed,
-                path: BurstPath::from_environment(),
+                path: options.burst_path,
                 table_size: config.load.table_size,
             },
         )?;
@@ -63,7 +63,7 @@ impl RunningProgram {
         ports_down.iter().for_each(|port| control.set_port(*port, PortState::Down));
         let entities = Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema));
         let executors = OffloadThreads::new(&instance, blocks, options, config.load.step_budget)?;
-        Ok(RunningProgram { compiled, control, pre: Pre::default(), entities, config, instance, executors })
+        Ok(RunningProgram { compiled, control, pre: Arc::default(), entities, config, instance, executors })
     }
 
     /// A worker's part of it.
@@ -74,7 +74,7 @@ impl RunningProgram {
         let mut native = Native::new(&self.instance, self.config.load.step_budget)?;
         self.executors.connect(&mut native)?;
         let mut switch = target::Switch::new(native, self.config.clone()).map_err(NativeError::from)?;
-        switch.pre = self.pre.clone();
+        switch.pre = Arc::clone(&self.pre);
         ports_down.iter().for_each(|port| switch.set_port(*port, PortState::Down));
         Ok(switch)
     }
@@ -83,37 +83,8 @@ impl RunningProgram {
         &self.compiled.schema
     }
 
-    /// The same as a target, at a time.
-    pub(crate) fn at(&mut self, now_ns: u64) -> Timed<'_> {
-        Timed { generation: self, now_ns, is_pre_changed: false }
-    }
-}
-
-/// What can be written and read now.
-pub(crate) struct Timed<'a> {
-    generation: &'a mut RunningProgram,
-    now_ns: u64,
-    /// Workers have copies of groups and sessions.
-    pub(crate) is_pre_changed: bool,
-}
-
-impl Target for Timed<'_> {
-    fn write(&mut self, update: &Update) -> Result<(), Fault> {
-        self.is_pre_changed |= matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_));
-        let RunningProgram { control, pre, entities, .. } = &mut *self.generation;
-        entities.write(State { store: control, pre, now_ns: self.now_ns }, update)
-    }
-
-    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
-        self.is_pre_changed |= updates
-            .iter()
-            .any(|update| matches!(&update.entity, Entity::MulticastGroup(_) | Entity::CloneSession(_)));
-        let RunningProgram { control, pre, entities, .. } = &mut *self.generation;
-        entities.write_many(State { store: control, pre, now_ns: self.now_ns }, updates)
-    }
-
-    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        let RunningProgram { control, pre, entities, .. } = &*self.generation;
-        entities.read(View { store: control, pre, now_ns: self.now_ns }, query)
+    /// The control plane's view of the program at a moment.
+    pub(crate) fn at(&mut self, now_ns: u64) -> EntitiesAt<'_, Control> {
+        self.entities.at(&mut self.control, &mut self.pre, now_ns)
     }
 }

@@ -44,6 +44,9 @@ pub struct Report {
     pub n_to_controller: u64,
     /// By reason.
     pub n_dropped: BTreeMap<String, u64>,
+    /// Packets that were lost on the way into the switch and are not in `n_received`, by the names of
+    /// [`PortStats::rx_losses`].
+    pub n_rx_lost: BTreeMap<String, u64>,
     /// Waiting for egress, or for another worker.
     pub n_queued: u64,
     /// By number.
@@ -126,6 +129,9 @@ impl Report {
         self.n_queued += n_queued;
         for stats in ports.iter().map(|port| &port.stats).chain([&gone]) {
             self.n_sent += stats.tx_packets;
+            for (name, n) in stats.rx_losses() {
+                *self.n_rx_lost.entry(name.to_owned()).or_default() += n;
+            }
             for (reason, n) in [
                 (reason::TX_QUEUE_FULL, stats.tx_dropped_full),
                 (reason::PORT_DOWN, stats.tx_dropped_down),
@@ -156,6 +162,8 @@ pub struct PortReport {
     pub stats: PortStats,
     /// Why it is of no more use.
     pub error: Option<String>,
+    /// Why its packets are no longer captured.
+    pub capture_error: Option<String>,
 }
 
 /// A worker, at a moment.

@@ -3,14 +3,15 @@
 use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
-use crate::keep::{Kept, keep};
+use crate::keep::{CarriedOver, keep};
 use crate::mailbox::Mailbox;
 use crate::options::{Compiled, Options};
-use crate::plane::{RunningProgram, StartFault, Timed};
-use crate::ports::PortSpec;
+use crate::plane::{RunningProgram, StartFault};
+use crate::ports::{PortKind, PortSpec};
 use crate::report::{LaneReport, Report};
 use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
+use arch::PortFault;
 use control::{Entity, Fault, Query, Schema, Target};
 use crossbeam_queue::ArrayQueue;
 use packet_io::{LinkState, Port, PortError};
@@ -65,6 +66,10 @@ pub enum SwitchError {
     PortExists(u32),
     #[error("there is no port {0}")]
     NoSuchPort(u32),
+    #[error("{kind} is port {port} already")]
+    DeviceInUse { kind: PortKind, port: u32 },
+    #[error("port {port} cannot be used: {fault}")]
+    BadPort { port: u32, fault: PortFault },
     #[error("there is no program")]
     NoProgram,
     #[error("there is no port for the controller's packets")]
@@ -75,6 +80,13 @@ pub enum SwitchError {
     Ended,
     #[error("worker {0} does not answer")]
     Stuck(usize),
+}
+
+/// Something that the operator has to know, though the switch runs on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    #[error("packets of port {port} are no longer captured: {error}")]
+    CaptureEnded { port: u32, error: String },
 }
 
 /// Why [`Switch::shut_down`] has no complete counts.
@@ -104,6 +116,8 @@ pub(crate) struct Shared {
     expired: Mutex<VecDeque<Entity>>,
     /// Digests and expired entries that found no room.
     n_untold: AtomicU64,
+    /// What the operator has to know; few, since each port can add one.
+    warnings: Mutex<Vec<Warning>>,
     /// Nobody asks workers any more.
     is_ended: AtomicBool,
     /// Workers end.
@@ -114,11 +128,40 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct Plane {
     pub(crate) generation: Option<RunningProgram>,
-    /// The worker of each port.
-    ports: BTreeMap<u32, usize>,
+    ports: BTreeMap<u32, PortEntry>,
     pub(crate) ports_down: BTreeSet<u32>,
     /// The worker that gets the next port.
     next_worker: usize,
+}
+
+/// A port as the control plane knows it.
+struct PortEntry {
+    /// The worker that has it.
+    owner: usize,
+    kind: PortKind,
+}
+
+impl Plane {
+    /// Whether such a port can be added now.
+    fn check_port(&self, number: u32, kind: &PortKind, options: &Options) -> Result<(), SwitchError> {
+        if self.ports.contains_key(&number) {
+            return Err(SwitchError::PortExists(number));
+        }
+        if let Some((port, _)) = self.ports.iter().find(|(_, port)| port.kind.is_same_device(kind)) {
+            return Err(SwitchError::DeviceInUse { kind: kind.clone(), port: *port });
+        }
+        if options.drop_port == Some(number) {
+            return Err(SwitchError::BadPort { port: number, fault: PortFault::IsDropPort });
+        }
+        self.generation.as_ref().map_or(Ok(()), |running| check_number(&running.compiled, number))
+    }
+}
+
+/// Whether packets can arrive at a port of that number, in the program's architecture.
+fn check_number(compiled: &Compiled, port: u32) -> Result<(), SwitchError> {
+    let model = compiled.program.architecture.pipeline();
+    let checked = model.map_or(Ok(()), |model| model.check_port(port));
+    checked.map_err(|fault| SwitchError::BadPort { port, fault })
 }
 
 impl Switch {
@@ -167,6 +210,7 @@ impl Switch {
             digests: Mutex::default(),
             expired: Mutex::default(),
             n_untold: AtomicU64::new(0),
+            warnings: Mutex::default(),
             is_ended: AtomicBool::new(false),
             stop,
         });
@@ -202,6 +246,9 @@ impl Switch {
         for _ in 0..N_LAST_TURNS {
             self.shared.ask_all(&mut stuck, deadline, Worker::turn);
         }
+        self.shared.ask_all(&mut stuck, deadline, Worker::flush_ports);
+        let errors = self.shared.ask_all(&mut stuck, deadline, Worker::take_capture_errors);
+        self.shared.warn_of_captures(errors);
         let reports = self.shared.ask_all(&mut stuck, deadline, Worker::report);
         // Somebody who writes entries may wait for a worker that hangs.
         let plane = lock_by(&self.shared.plane, Instant::now() + GRACE);
@@ -244,29 +291,30 @@ impl Switch {
 
     pub fn add_port(&self, spec: &PortSpec, mirror: Option<&Path>) -> Result<(), SwitchError> {
         // Opening takes time, but none of the workers'; asked twice, so that no interface is taken for nothing.
-        if lock(&self.shared.plane).ports.contains_key(&spec.number) {
-            return Err(SwitchError::PortExists(spec.number));
-        }
+        lock(&self.shared.plane).check_port(spec.number, &spec.kind, &self.shared.options)?;
         let port = spec.open(mirror)?;
-        self.add_open_port(spec.number, spec.kind.to_string(), port)
+        self.add_port_of_kind(spec.number, spec.kind.clone(), port)
     }
 
     /// Any other kind of port.
     pub fn add_open_port(&self, number: u32, name: String, port: Box<dyn Port>) -> Result<(), SwitchError> {
+        self.add_port_of_kind(number, PortKind::Other(name), port)
+    }
+
+    fn add_port_of_kind(&self, number: u32, kind: PortKind, port: Box<dyn Port>) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        if plane.ports.contains_key(&number) {
-            return Err(SwitchError::PortExists(number));
-        }
+        plane.check_port(number, &kind, &self.shared.options)?;
         let owner = plane.next_worker % self.shared.mailboxes.len();
         plane.next_worker = owner + 1;
-        plane.ports.insert(number, owner);
+        let name = kind.to_string();
+        plane.ports.insert(number, PortEntry { owner, kind });
         self.shared.on_lane(owner, move |worker| worker.add_port(number, name, port))?;
         self.shared.tell_others(owner, move |worker, there| worker.set_place(number, Some(there)))
     }
 
     pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        let owner = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
+        let PortEntry { owner, .. } = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
         // First nobody sends to it any more.
         self.shared.tell_others(owner, move |worker, _| worker.set_place(number, None))?;
         let port = self.shared.on_lane(owner, move |worker| {
@@ -282,7 +330,7 @@ impl Switch {
     /// A port that is switched off takes nothing and sends nothing; both are counted.
     pub fn enable_port(&self, number: u32, is_enabled: bool) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        let owner = *plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?;
+        let owner = plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?.owner;
         self.shared.on_lane(owner, move |worker| worker.enable_port(number, is_enabled))?;
         self.shared.look_at_links(&mut plane)
     }
@@ -311,7 +359,7 @@ impl Switch {
 
     /// A packet arrives as if at a port.
     pub fn inject(&self, port: u32, bytes: Vec<u8>) -> Result<(), SwitchError> {
-        let owner = lock(&self.shared.plane).ports.get(&port).copied().unwrap_or(0);
+        let owner = lock(&self.shared.plane).ports.get(&port).map_or(0, |port| port.owner);
         let is_taken = self.shared.on_lane(owner, move |worker| worker.inject(port, &bytes))?;
         if is_taken { Ok(()) } else { Err(SwitchError::NoRoom) }
     }
@@ -332,19 +380,26 @@ impl Switch {
         self.shared.n_untold.load(Ordering::Relaxed)
     }
 
+    /// Warnings since this was asked last.
+    pub fn take_warnings(&self) -> Vec<Warning> {
+        std::mem::take(&mut *lock(&self.shared.warnings))
+    }
+
     // The program and what it keeps.
 
     /// Lets all workers run another program, without losing a packet. The old one's entries end with it.
     pub fn replace(&self, compiled: Compiled) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
+        plane.ports.keys().try_for_each(|port| check_number(&compiled, *port))?;
         let next = RunningProgram::new(compiled, &self.shared.options, &plane.ports_down)?;
         self.shared.run(&mut plane, next)
     }
 
     /// The same with what the control plane has written, as far as the other program has a place for it. What a
     /// program writes itself while it is being replaced may be lost.
-    pub fn replace_keeping(&self, compiled: Compiled) -> Result<Kept, SwitchError> {
+    pub fn replace_keeping(&self, compiled: Compiled) -> Result<CarriedOver, SwitchError> {
         let mut plane = lock(&self.shared.plane);
+        plane.ports.keys().try_for_each(|port| check_number(&compiled, *port))?;
         let mut next = RunningProgram::new(compiled, &self.shared.options, &plane.ports_down)?;
         let now_ns = self.shared.clock.now_ns();
         let kept = plane.generation.as_mut().map(|before| keep(before, &mut next, now_ns));
@@ -367,10 +422,11 @@ impl Switch {
         let mut plane = lock(&self.shared.plane);
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let schema = Arc::clone(generation.schema());
-        let mut target: Timed<'_> = generation.at(self.shared.clock.now_ns());
-        let result = f(&schema, &mut target);
-        if target.is_pre_changed {
-            generation.control.publish(generation.pre.clone());
+        let pre = Arc::clone(&generation.pre);
+        let result = f(&schema, &mut generation.at(self.shared.clock.now_ns()));
+        // A write has replaced it, since it was shared.
+        if !Arc::ptr_eq(&pre, &generation.pre) {
+            generation.control.publish(Arc::clone(&generation.pre));
         }
         Ok(result)
     }
@@ -562,7 +618,15 @@ impl Shared {
             let expired = lock(&self.plane).generation.as_mut().map(|g| take_expired(g, now_ns));
             self.keep_for_controller(&self.expired, expired.unwrap_or_default());
             let _ = self.collect_digests();
+            if let Ok(errors) = self.on_all(Worker::take_capture_errors) {
+                self.warn_of_captures(errors);
+            }
         }
+    }
+
+    fn warn_of_captures(&self, errors: Vec<Vec<(u32, String)>>) {
+        let warnings = errors.into_iter().flatten();
+        lock(&self.warnings).extend(warnings.map(|(port, error)| Warning::CaptureEnded { port, error }));
     }
 
     /// Replicas and group members for ports without a link are left out.

@@ -112,10 +112,21 @@ fn number(text: &str) -> Option<u128> {
     text.parse().ok().or_else(|| text.parse::<Ipv6Addr>().ok().map(Ipv6Addr::to_bits))
 }
 
+/// What a trace may return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceLimits {
+    pub n_stories_max: u64,
+    /// Length of all stories as JSON. The story that exceeds it is the last.
+    pub n_bytes_max: usize,
+    pub timeout: Duration,
+}
+
 /// What a trace has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
     pub stories: Vec<Story>,
+    /// The stories had too many bytes for more of them.
+    pub is_cut: bool,
     /// Packets that the interpreter was too slow for.
     pub n_missed: u64,
 }
@@ -129,13 +140,11 @@ pub enum TraceError {
 }
 
 impl Switch {
-    /// The stories of the next packets that are meant, until there are enough of them, the time is over, or `stop`
-    /// says so.
+    /// The stories of the next packets that are meant, until a limit is reached or `stop` says so.
     pub fn trace(
         &self,
-        n_packets: u64,
+        limits: TraceLimits,
         filter: &Filter,
-        timeout: Duration,
         stop: &dyn Fn() -> bool,
     ) -> Result<Traced, TraceError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -157,7 +166,12 @@ impl Switch {
         })?;
         let begin = Instant::now();
         let mut traced = Traced::default();
-        while (traced.stories.len() as u64) < n_packets && begin.elapsed() < timeout && !stop() {
+        let mut n_bytes = 0;
+        while (traced.stories.len() as u64) < limits.n_stories_max
+            && !traced.is_cut
+            && begin.elapsed() < limits.timeout
+            && !stop()
+        {
             let (port, packet): (u32, Vec<u8>) = match copies.recv_timeout(LOOK) {
                 Ok(copy) => copy,
                 Err(RecvTimeoutError::Timeout) => continue,
@@ -169,6 +183,8 @@ impl Switch {
             interpreter.switch.inject(port, &packet, &mut story_builder);
             let story = story_builder.finish();
             if filter.takes_story(&story) {
+                n_bytes += serde_json::to_vec(&story).map_or(0, |json| json.len());
+                traced.is_cut = n_bytes >= limits.n_bytes_max;
                 traced.stories.push(story);
             }
         }

@@ -23,6 +23,9 @@ use target::{Config, DigestMessage, PortState};
 
 /// Packets of other workers that are sent in one turn, at most, so that ports are not kept waiting.
 const N_RING_TURN: usize = 8 * BURST_MAX;
+/// Passes of copies through the program in one turn: more copies wait for the next turn, so that a packet that is
+/// cloned and recirculated again and again does not keep the worker from tasks.
+const N_PASSES_TURN: u64 = 4096;
 /// While packets wait for their time, or a port cannot be waited for.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// While packets are at executors: ports are looked at, and others may have the core.
@@ -101,6 +104,8 @@ struct WorkerPort {
     is_enabled: bool,
     error: Option<String>,
     is_broken: bool,
+    /// Whether [`Worker::take_capture_errors`] has given the port's error.
+    is_capture_error_taken: bool,
 }
 
 /// Who sends to a port.
@@ -130,8 +135,9 @@ pub(crate) struct Worker {
     /// Nothing is received any more.
     is_paused: bool,
     pool: BufPool,
-    /// Empty between turns, as `outputs`.
+    /// Received packets that the program has not taken. Between turns only while it is paused.
     burst: Vec<PacketBuf>,
+    /// Empty between turns.
     outputs: Vec<Output>,
     resumed: Vec<Resumed>,
     /// Of packets that are back.
@@ -190,12 +196,19 @@ impl Worker {
     pub(crate) fn turn(&mut self) -> usize {
         let now_ns = self.clock.now_ns();
         let mut n = self.take_from_ring();
+        if let Some(running) = &mut self.running {
+            running.switch.allow_passes(N_PASSES_TURN);
+        }
+        if self.has_backlog() {
+            n += 1;
+            self.process(now_ns);
+        }
         n += self.take_back(now_ns);
         self.look_after_executors(now_ns);
         for i in 0..self.ports.len() {
             n += self.receive(i, now_ns);
         }
-        if self.n_queued() > 0 {
+        if self.n_queued() > 0 && !self.has_backlog() {
             // Those whose time has come.
             self.process(now_ns);
         }
@@ -203,7 +216,15 @@ impl Worker {
         n
     }
 
+    /// Whether the program has to go on with what it has before it takes more.
+    fn has_backlog(&self) -> bool {
+        !self.burst.is_empty() || self.running.as_ref().is_some_and(|running| running.switch.is_paused())
+    }
+
     fn receive(&mut self, i: usize, now_ns: u64) -> usize {
+        if self.has_backlog() {
+            return 0;
+        }
         let WorkerPort { port, error, is_broken, is_enabled, number, .. } = &mut self.ports[i];
         if *is_broken || self.is_paused {
             return 0;
@@ -269,17 +290,18 @@ impl Worker {
             *packet = BurstPacket::new(storage(buf), start, len, port).with_token(token);
         }
         let outputs = &mut self.outputs;
-        running.bursts.process(&mut running.switch, now_ns, &mut packets[..n], path, &mut (), outputs);
+        let n_taken =
+            running.bursts.process(&mut running.switch, now_ns, &mut packets[..n], path, &mut (), outputs);
         let ends: [_; BURST_MAX] = std::array::from_fn(|i| {
             let packet = &packets[i];
             (packet.token(), packet.fate(), packet.start(), packet.bytes().len())
         });
-        for (_, (token, fate, ..)) in burst.iter().zip(&ends) {
-            if may_wait && *fate != Fate::Suspended {
+        for (i, (_, (token, fate, ..))) in burst.iter().zip(&ends).enumerate() {
+            if may_wait && (i >= n_taken || *fate != Fate::Suspended) {
                 running.waiting.free.push(*token);
             }
         }
-        for (i, (mut buf, (token, fate, start, len))) in burst.drain(..).zip(ends).enumerate() {
+        for (i, (mut buf, (token, fate, start, len))) in burst.drain(..n_taken).zip(ends).enumerate() {
             if fate == Fate::Suspended {
                 if let Some(running) = &mut self.running {
                     running.waiting.keep(token, buf);
@@ -519,6 +541,7 @@ impl Worker {
             is_enabled: true,
             error: None,
             is_broken: false,
+            is_capture_error_taken: false,
         });
         self.set_place(number, Some(Place::Here(self.ports.len() - 1)));
     }
@@ -566,6 +589,9 @@ impl Worker {
 
     /// A packet arrives from somewhere else than a port of this worker; false when there is no buffer for it.
     pub(crate) fn inject(&mut self, port: u32, bytes: &[u8]) -> bool {
+        if self.burst.len() >= BURST_MAX {
+            return false;
+        }
         let Some(mut buf) = self.pool.take() else { return false };
         buf.port = PortId(port);
         if !buf.set_data(bytes) {
@@ -587,6 +613,8 @@ impl Worker {
         let mut before = self.running.take();
         if let Some(Running { switch, .. }) = &mut before {
             self.rates.keys().for_each(|port| switch.set_port_rate(*port, None));
+            // Copies of one packet at most: packets behind it are for the next program.
+            switch.allow_passes(u64::MAX);
             let passed_ns = self.clock.now_ns().saturating_sub(switch.now_ns());
             self.outputs.extend(switch.advance_clock(passed_ns, &mut ()));
             // A port that has just taken a packet at its old rate waits for the next as long as a second.
@@ -609,6 +637,9 @@ impl Worker {
     pub(crate) fn wait_for_executors(&mut self) {
         let deadline = Instant::now() + self.hang_timeout;
         while self.n_waiting() > 0 && Instant::now() < deadline {
+            if let Some(running) = &mut self.running {
+                running.switch.allow_passes(N_PASSES_TURN);
+            }
             if self.take_back(self.clock.now_ns()) == 0 {
                 std::thread::yield_now();
             }
@@ -650,6 +681,18 @@ impl Worker {
         }
     }
 
+    /// Captures that have ended since this was asked last: numbers of ports, and why.
+    pub(crate) fn take_capture_errors(&mut self) -> Vec<(u32, String)> {
+        let mut errors = Vec::new();
+        for port in self.ports.iter_mut().filter(|port| !port.is_capture_error_taken) {
+            if let Some(error) = port.port.capture_error() {
+                port.is_capture_error_taken = true;
+                errors.push((port.number, error));
+            }
+        }
+        errors
+    }
+
     pub(crate) fn link_states(&self) -> Vec<(u32, LinkState, bool)> {
         self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
     }
@@ -657,9 +700,10 @@ impl Worker {
     pub(crate) fn report(&mut self) -> LaneReport {
         let mut totals = self.past.clone();
         let n_waiting = self.n_waiting();
-        let mut n_queued = self.mailbox.ring.len() as u64 + n_waiting;
-        // They have been received, and are counted so when they have ended.
-        totals.n_received += n_waiting;
+        // They have been received, and are counted so when the program has taken them, or when they have ended.
+        let n_held = n_waiting + self.burst.len() as u64;
+        let mut n_queued = self.mailbox.ring.len() as u64 + n_held;
+        totals.n_received += n_held;
         if let Some(Running { switch, .. }) = &self.running {
             totals.add(switch.totals());
             n_queued += switch.n_queued();
@@ -675,6 +719,7 @@ impl Worker {
             worker,
             stats: port.port.stats(),
             error: port.error.clone(),
+            capture_error: port.port.capture_error(),
         };
         let asyncs = self.running.as_mut().map(|running| {
             let worker = running.switch.runner.worker_mut();
@@ -735,4 +780,5 @@ fn add_stats(sum: &mut PortStats, more: &PortStats) {
     sum.tx_dropped_down += more.tx_dropped_down;
     sum.tx_too_long += more.tx_too_long;
     sum.tx_errors += more.tx_errors;
+    sum.capture_missed += more.capture_missed;
 }

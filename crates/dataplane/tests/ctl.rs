@@ -4,7 +4,7 @@ mod common;
 
 use common::{Wire, compile, until};
 use dataplane::ctl::{self, LINE_BYTES_MAX, Language, Limits, Refusal, RefusalKind, Server, ServerError};
-use dataplane::{Compiled, MetricsServer, Options, Switch};
+use dataplane::{Compiled, Filter, MetricsServer, Options, Switch, TraceLimits};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -138,6 +138,17 @@ fn what_people_ask() {
     assert_eq!(story["verdicts"][0]["port"], 1);
     until("the packets themselves", || wires[1].n_received() > 0);
 
+    // One story is more than the bytes that are allowed, and the last.
+    let limits = TraceLimits { n_stories_max: 1000, n_bytes_max: 1, timeout: Duration::from_secs(20) };
+    std::thread::scope(|scope| {
+        let tracing = scope.spawn(|| switch.trace(limits, &Filter::default(), &|| false).unwrap());
+        while !tracing.is_finished() {
+            client.get(json!({ "request": "packet_out", "hex": packet, "port": 0 }));
+        }
+        let traced = tracing.join().unwrap();
+        assert_eq!((traced.stories.len(), traced.is_cut), (1, true));
+    });
+
     let ports = client.get(json!({ "request": "show", "what": "ports" }));
     assert_eq!((&ports[1]["name"], &ports[1]["link"]), (&json!("wire1"), &json!("up")));
     client.get(json!({ "request": "set_port", "port": 1, "is_enabled": false }));
@@ -270,6 +281,15 @@ fn metrics_are_served() {
         assert!(answer.contains(&format!("\n{line}\n")), "{line}\n{answer}");
     }
     assert!(answer.ends_with("# EOF\n"));
+    assert!(get("GET /metrics?x=1 HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+    // Many more silent clients than there are connections, all of them older.
+    let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(metrics.address()).unwrap()).collect();
+    assert!(get("GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+    // The oldest were closed for it, not waited for.
+    let mut oldest = &silent[0];
+    oldest.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(oldest.read(&mut [0; 8]).unwrap(), 0);
+    drop(silent);
     assert!(get("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(get("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     assert!(get("GET /metrics").starts_with("HTTP/1.1 400"));

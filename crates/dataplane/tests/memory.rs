@@ -7,7 +7,7 @@ use control::{
     Entity, EntryQuery, Match, MulticastGroup, MulticastGroupId, Port, Query, Replica, TableEntry, Update,
     UpdateKind, Value,
 };
-use dataplane::{Options, PortSpec, Switch, SwitchError, reason};
+use dataplane::{Options, PortSpec, Switch, SwitchError, Warning, reason};
 
 const L2_SWITCH: &str = "examples/02-l2-switch/l2_switch.p4";
 
@@ -40,6 +40,64 @@ fn with_wires(options: Options, n_ports: u32) -> (std::sync::Arc<Switch>, Vec<Wi
         switch.add_open_port(number, format!("wire {number}"), wire.port(number)).unwrap();
     }
     (switch, wires)
+}
+
+/// A capture whose disk is full.
+#[test]
+fn captures_that_end_are_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", dir.path().join("wire_in.pcap")).unwrap();
+    let (switch, wires) = with_wires(Options::default(), 1);
+    let wire = Wire::default();
+    let mirror = packet_io::PcapMirror::create(wire.port(7), dir.path(), "wire").unwrap();
+    switch.add_open_port(7, "wire".to_owned(), Box::new(mirror)).unwrap();
+    assert_eq!(switch.take_warnings(), []);
+    wire.send(&[0; 60]);
+    let mut warnings = Vec::new();
+    until("a warning", || {
+        warnings.extend(switch.take_warnings());
+        !warnings.is_empty()
+    });
+    let [Warning::CaptureEnded { port: 7, error }] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(error.contains("wire_in.pcap: "), "{error}");
+    wire.send(&[0; 60]);
+    let metric = |n: u64| format!("siding_port_capture_missed_packets_total{{port=\"7\"}} {n}\n");
+    until("a count", || switch.metrics().unwrap().contains(&metric(2)));
+    let report = settled(&switch);
+    let port = report.ports.iter().find(|port| port.number == 7).unwrap();
+    assert_eq!(port.capture_error.as_ref(), Some(error));
+    wires[0].send(&[0; 60]);
+    assert!(switch.shut_down().unwrap().is_balanced());
+    assert_eq!(switch.take_warnings(), []);
+}
+
+#[test]
+fn ports_that_cannot_be_are_refused() {
+    let (switch, wires) = with_wires(Options { drop_port: Some(400), ..Options::default() }, 1);
+    let wire = |number: u32| wires[0].port(number);
+    let refused = |number| switch.add_open_port(number, format!("wire {number}"), wire(number)).unwrap_err();
+    assert_eq!(
+        refused(400).to_string(),
+        "port 400 cannot be used: packets to this port are dropped: it is the drop port"
+    );
+    // Without a program any number will do; a program that cannot have the port is not run.
+    switch.add_open_port(600, "wire 600".to_owned(), wire(600)).unwrap();
+    let error = switch.replace(compile(L2_SWITCH)).unwrap_err();
+    assert!(matches!(error, SwitchError::BadPort { port: 600, .. }), "{error}");
+    switch.remove_port(600).unwrap();
+    switch.replace(compile(L2_SWITCH)).unwrap();
+    assert!(matches!(refused(512), SwitchError::BadPort { port: 512, .. }));
+    assert!(matches!(refused(511), SwitchError::BadPort { port: 511, .. }));
+    switch.add_open_port(510, "wire 510".to_owned(), wire(510)).unwrap();
+    // One file is no two ports.
+    let dir = tempfile::tempdir().unwrap();
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0x0001_0000, 1].map(u32::to_le_bytes).concat();
+    std::fs::write(dir.path().join("a_in.pcap"), header).unwrap();
+    let file =
+        |number: u32| PortSpec::parse(&format!("{number}@file:{}", dir.path().join("a").display())).unwrap();
+    switch.add_port(&file(8), None).unwrap_or_else(|error| panic!("{error}"));
+    let error = switch.add_port(&file(9), None).unwrap_err();
+    assert!(matches!(error, SwitchError::DeviceInUse { port: 8, .. }), "{error}");
 }
 
 #[test]

@@ -182,6 +182,15 @@ fn what_is_wrong_is_named() {
         (&["-i", "veth0"][..], 2, "PORT@INTERFACE"),
         (&["--cpu-prot", "5"], 2, "--cpu-port"),
         (&["-i", "0@a", "-i", "0@b"], 2, "port 0 is there twice"),
+        (&["-i", "0@a", "-i", "1@a"], 2, "a is there twice, as port 0 and 1"),
+        (&["-i", "0@tap:a", "-i", "1@a"], 2, "twice"),
+        (&["-i", "511@a"], 2, "port 511 cannot be used"),
+        (
+            &["-i", "512@lo", "examples/01-router/router.p4", "-O", "0"],
+            2,
+            "the largest port of this architecture is 511",
+        ),
+        (&["--cpu-port", "511"], 2, "--cpu-port and the drop port"),
         (&["-i", "0@nosuchinterface"], 4, "nosuchinterface"),
         (&["--cores", "100000"], 2, "core 100000"),
         (&["--metrics-addr", "everywhere"], 2, "off"),
@@ -192,6 +201,18 @@ fn what_is_wrong_is_named() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(why), "{args:?}: {said}");
+    }
+    let router = "examples/01-router/router.p4";
+    for args in [
+        &["run", router, "--pcap", "512=x.pcap"][..],
+        &["run", router, "--pcap", "511=x.pcap"],
+        &["trace", router, "--port", "511", "--packet", "00"],
+        &["trace", router, "--port", "70000", "--packet", "00"],
+    ] {
+        let output = siding().args(args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("port"), "{args:?}: {said}");
     }
     let output = siding().args(["ctl", "--ctl-socket", &socket, "show", "ports"]).output().unwrap();
     assert_eq!(output.status.code(), Some(4));

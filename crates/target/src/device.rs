@@ -1,6 +1,6 @@
 //! A program with everything it keeps: what a control plane writes to and packets run through.
 
-use crate::entities::{Entities, State, View};
+use crate::entities::{Entities, EntitiesAt, View};
 use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
 use control::{Entity, Fault, Query, Schema, Target, Update};
@@ -22,23 +22,27 @@ impl<E: BlockRunner + Store> Device<E> {
     }
 }
 
-impl<E: BlockRunner + Store> Target for Device<E> {
-    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+impl<E: BlockRunner + Store> Device<E> {
+    /// The control plane's view, now.
+    fn target(&mut self) -> EntitiesAt<'_, E> {
         let now_ns = self.switch.now_ns();
         let Switch { runner, pre, .. } = &mut self.switch;
-        self.entities.write(State { store: runner, pre, now_ns }, update)
+        self.entities.at(runner, pre, now_ns)
+    }
+}
+
+impl<E: BlockRunner + Store> Target for Device<E> {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        self.target().write(update)
     }
 
     fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
-        let now_ns = self.switch.now_ns();
-        let Switch { runner, pre, .. } = &mut self.switch;
-        self.entities.write_many(State { store: runner, pre, now_ns }, updates)
+        self.target().write_many(updates)
     }
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        let now_ns = self.switch.now_ns();
         let Switch { runner, pre, .. } = &self.switch;
-        self.entities.read(View { store: runner, pre, now_ns }, query)
+        self.entities.read(View { store: runner, pre, now_ns: self.switch.now_ns() }, query)
     }
 
     /// No packet runs while a batch is applied: both need the switch for themselves.

@@ -3,14 +3,17 @@
 use super::{Language, Refusal, RefusalKind, Request, What, show};
 use crate::ports::PortSpec;
 use crate::switch::{Switch, SwitchError};
-use crate::trace::{Filter, TraceError, from_hex};
+use crate::trace::{Filter, TraceError, TraceLimits, from_hex};
 use control::{Entity, EntryQuery, Extras, Fault, Query, Schema, Target};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The longest that a request may wait for something to happen.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-const N_STORIES_MAX: u64 = 10_000;
+/// Stories of one answer: their number, and their length as JSON.
+const N_STORIES_MAX: u64 = 1000;
+const STORY_BYTES_MAX: usize = 4 << 20;
 
 type Answered = Result<Json, Refusal>;
 
@@ -27,9 +30,16 @@ pub(super) fn answer(
         Request::Write { text } => Ok(json!({ "updates": language.write(switch, &text)? })),
         Request::Trace { n_packets, filter, timeout_ms } => {
             let filter = Filter::parse(filter.as_deref().unwrap_or_default()).map_err(Refusal::usage)?;
-            let timeout = Duration::from_millis(timeout_ms).min(WAIT_MAX);
-            let traced = switch.trace(n_packets.min(N_STORIES_MAX), &filter, timeout, is_over)?;
-            Ok(json!({ "stories": traced.stories, "missed": traced.n_missed }))
+            let limits = TraceLimits {
+                n_stories_max: n_packets.min(N_STORIES_MAX),
+                n_bytes_max: STORY_BYTES_MAX,
+                timeout: Duration::from_millis(timeout_ms).min(WAIT_MAX),
+            };
+            let traced = switch.trace(limits, &filter, is_over)?;
+            let has_all_allowed = traced.stories.len() as u64 == N_STORIES_MAX && n_packets > N_STORIES_MAX;
+            Ok(json!({
+                "stories": traced.stories, "missed": traced.n_missed, "cut": traced.is_cut || has_all_allowed,
+            }))
         }
         Request::PacketIn { n_max } => {
             let packets = switch.take_packet_ins(n_max);
@@ -112,7 +122,12 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
         What::Workers => Ok(show::workers(&switch.report()?)),
         What::Async => Ok(show::asyncs(&switch.report()?)),
         What::Totals => Ok(show::totals(&switch.report()?)),
-        What::Drops => Ok(json!(switch.report()?.n_dropped)),
+        What::Drops => {
+            let report = switch.report()?;
+            // Packets that ports have lost were never received, so no drop counts them.
+            let all: BTreeMap<String, u64> = report.n_dropped.into_iter().chain(report.n_rx_lost).collect();
+            Ok(json!(all))
+        }
         What::Program => {
             let program = switch.program().ok_or(SwitchError::NoProgram)?;
             Ok(json!({ "program": program.name, "architecture": program.program.architecture.name() }))

@@ -6,7 +6,7 @@ use super::{Language, N_CLIENTS_MAX, Refusal, RefusalKind};
 use crate::switch::{Switch, lock};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -220,7 +220,12 @@ impl Accepting {
     fn start_client(&self, stream: UnixStream) {
         let refuse = |message: String| {
             let refusal = Refusal::new(RefusalKind::Refused, message);
-            let _ = stream.set_write_timeout(Some(REFUSE_TIMEOUT)).and_then(|()| send(&stream, Err(refusal)));
+            let _ = stream.set_nonblocking(false);
+            let _ = stream.set_write_timeout(Some(REFUSE_TIMEOUT));
+            let _ = stream.set_read_timeout(Some(REFUSE_TIMEOUT));
+            let _ = send(&stream, Err(refusal));
+            // Closing with a request unread would discard the answer.
+            let _ = (&stream).read(&mut [0; 4096]);
         };
         if let Err(error) = socket::check_peer(&stream) {
             return refuse(error.to_string());

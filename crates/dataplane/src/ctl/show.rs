@@ -14,9 +14,12 @@ pub(super) fn ports(report: &Report) -> Json {
 fn port(port: &PortReport) -> Json {
     let stats: serde_json::Map<String, Json> =
         port.stats.named().into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect();
+    let losses = port.stats.rx_losses().chain(port.stats.tx_losses());
+    let losses: serde_json::Map<String, Json> = losses.map(|(name, n)| (name.to_owned(), n.into())).collect();
     json!({
         "port": port.number, "name": port.name, "link": link(port.link), "enabled": port.is_enabled,
-        "worker": port.worker, "error": port.error, "stats": stats,
+        "worker": port.worker, "error": port.error, "capture_error": port.capture_error, "stats": stats,
+        "rx_lost": port.stats.rx_dropped(), "tx_lost": port.stats.tx_dropped(), "losses": losses,
     })
 }
 
@@ -87,6 +90,7 @@ pub fn totals(report: &Report) -> Json {
     json!({
         "received": report.n_received, "copied": report.n_copied, "sent": report.n_sent,
         "to_controller": report.n_to_controller, "dropped": report.n_dropped, "queued": report.n_queued,
+        "rx_lost": report.n_rx_lost,
         "balanced": report.is_balanced(),
     })
 }

@@ -11,8 +11,11 @@ const INGRESS_PORT: u32 = 3;
 fn prepared() -> Switch {
     let mut switch = switch("stages.p4");
     let replicas = vec![Replica::new(1, 10), Replica::new(2, 20)];
-    switch.pre.insert_session(7, CloneSession { replicas: replicas.clone(), ..Default::default() }).unwrap();
-    switch.pre.insert_group(4, MulticastGroup { replicas, ..Default::default() }).unwrap();
+    switch
+        .pre_mut()
+        .insert_session(7, CloneSession { replicas: replicas.clone(), ..Default::default() })
+        .unwrap();
+    switch.pre_mut().insert_group(4, MulticastGroup { replicas, ..Default::default() }).unwrap();
     switch
 }
 

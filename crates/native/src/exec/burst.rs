@@ -169,12 +169,6 @@ impl Waiting {
 /// Packets that are taken back at once.
 const RESUMED_MAX: usize = 64;
 
-/// Groups and sessions as they were with the tables that packets have seen, see [`Control::publish`](crate::Control).
-fn refresh(switch: &mut Switch<Native>) {
-    let Some(published) = switch.runner.worker.take_newer() else { return };
-    switch.pre = published.pre.clone();
-}
-
 /// Packets as C sees them, and which of the burst each is.
 #[derive(Debug, Default)]
 struct Views {
@@ -201,7 +195,8 @@ impl Bursts {
     }
 
     /// Packets arrive. Each gets its fate; what leaves otherwise, and waiting packets whose time has come, are added
-    /// to `outputs`. The switch's clock moves on to `now_ns`.
+    /// to `outputs`. The switch's clock moves on to `now_ns`. Returns how many packets were taken: all of them, unless
+    /// the switch [pauses](Switch::allow_passes). The rest is as it was.
     pub fn process(
         &mut self,
         switch: &mut Switch<Native>,
@@ -210,23 +205,29 @@ impl Bursts {
         path: Path,
         listener: &mut (dyn Listener + '_),
         outputs: &mut Vec<Output>,
-    ) {
+    ) -> usize {
         let passed_ns = now_ns.saturating_sub(switch.now_ns());
-        if passed_ns > 0 {
+        if passed_ns > 0 || switch.is_paused() {
             outputs.extend(switch.advance_clock(passed_ns, listener));
         }
+        if switch.is_paused() {
+            return 0;
+        }
+        let n_packets = packets.len();
         let is_straight =
             path == Path::Straight && switch.runner.instance().pipeline().layout().has_straight_path;
         if !is_straight {
-            for packet in packets {
+            for (i, packet) in packets.iter_mut().enumerate() {
+                if switch.is_paused() {
+                    return i;
+                }
                 switch.runner.worker.look();
-                refresh(switch);
                 let left = switch.inject(packet.ingress_port, packet.bytes(), listener);
                 packet.n_outputs = left.len();
                 outputs.extend(left);
                 packet.fate = Fate::Elsewhere;
             }
-            return;
+            return n_packets;
         }
         let may_wait = switch.runner.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
@@ -239,13 +240,18 @@ impl Bursts {
                 self.views.packets.push(packet.view(now_ns, slot));
                 self.views.positions.push(position);
             } else {
-                totals.n_received += 1;
-                totals.drop_for(reason::NO_SUCH_INGRESS_PORT);
                 packet.fate = Fate::Dropped;
             }
         }
-        let mut first = 0;
+        let (mut first, mut n_taken) = (0, n_packets);
         while first < self.views.packets.len() {
+            if switch.is_paused() {
+                n_taken = self.views.positions[first];
+                if may_wait {
+                    self.free.extend(self.views.packets[first..].iter().map(|view| view.token as u32));
+                }
+                break;
+            }
             let now_ns = switch.now_ns();
             let native = &mut switch.runner;
             let budget = native.step_budget();
@@ -253,7 +259,6 @@ impl Bursts {
             native.begin_pass();
             let n = native.worker.process(&mut self.views.packets[first..], budget, now_ns);
             native.tell_messages(listener);
-            refresh(switch);
             debug_assert!(n > 0, "a program that takes no packet");
             let last = first + n.max(1);
             for i in first..last {
@@ -275,9 +280,17 @@ impl Bursts {
             }
             first = last;
         }
+        if self.views.packets.len() < n_packets {
+            let is_known = |port: u32| self.config.cpu_port == Some(port) || self.config.ports.contains(port);
+            for _ in packets[..n_taken].iter().filter(|packet| !is_known(packet.ingress_port)) {
+                totals.n_received += 1;
+                totals.drop_for(reason::NO_SUCH_INGRESS_PORT);
+            }
+        }
         self.views.packets.clear();
         self.add_dropped(switch);
         switch.add_totals(&totals);
+        n_taken
     }
 
     /// Takes back packets that waited for executors, and goes on with them. What has ended is added to `resumed`; the
@@ -291,12 +304,12 @@ impl Bursts {
         outputs: &mut Vec<Output>,
     ) -> usize {
         let passed_ns = now_ns.saturating_sub(switch.now_ns());
-        if passed_ns > 0 {
+        if passed_ns > 0 || switch.is_paused() {
             outputs.extend(switch.advance_clock(passed_ns, listener));
         }
         let mut totals = Totals::default();
         let mut n_resumed = 0;
-        loop {
+        while !switch.is_paused() {
             let now_ns = switch.now_ns();
             let budget = switch.runner.step_budget();
             switch.runner.begin_pass();
@@ -316,7 +329,6 @@ impl Bursts {
             let mut views = [empty; RESUMED_MAX];
             let n = switch.runner.worker.resume(&mut views, budget, now_ns);
             switch.runner.tell_messages(listener);
-            refresh(switch);
             for (i, view) in views.iter().take(n).enumerate() {
                 let Some(waiting) = self.waiting.get(view.token as usize).copied() else { continue };
                 self.free.push(view.token as u32);

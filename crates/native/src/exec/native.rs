@@ -17,7 +17,7 @@ use ir::Program;
 use smol_str::SmolStr;
 use std::ops::Range;
 use std::sync::Arc;
-use target::traffic::Unrunnable;
+use target::traffic::{Pre, Unrunnable};
 use target::{
     BlockEnd, BlockRunner, CloneKind, CloneRequest, Config, Device, PortState, Preserve, Requests,
     StopReason, TrafficEvent, UserExtern,
@@ -77,14 +77,14 @@ pub enum NativeError {
     Unrunnable(#[from] Unrunnable),
 }
 
-/// A compiled program in a switch of its own, with its control plane. The environment may say how bursts go.
+/// A compiled program in a switch of its own, with its control plane. Bursts take [`BurstPath::Auto`].
 pub fn native_device(
     pipeline: Arc<Pipeline>,
     program: impl Into<Arc<Program>>,
     schema: impl Into<Arc<Schema>>,
     config: Config,
 ) -> Result<Device<Native>, NativeError> {
-    native_device_on(pipeline, program, schema, config, BurstPath::from_environment())
+    native_device_on(pipeline, program, schema, config, BurstPath::Auto)
 }
 
 /// The same, with bursts that go like this.
@@ -361,6 +361,10 @@ impl BlockRunner for Native {
 
     fn set_port(&mut self, port: u32, state: PortState) {
         self.control.set_port(port, state);
+    }
+
+    fn take_published_pre(&mut self) -> Option<Arc<Pre>> {
+        self.worker.take_newer()
     }
 
     fn tell(&self, observer: &mut (dyn Listener + '_), event: TrafficEvent<'_>) {

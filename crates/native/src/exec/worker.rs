@@ -4,8 +4,8 @@ use crate::abi;
 use crate::exec::host::HostContext;
 use crate::exec::packet::Packet;
 use crate::exec::trace::Tracing;
+use crate::instance::Instance;
 use crate::instance::state::State;
-use crate::instance::{Instance, Published};
 use crate::offload::channel::ChannelEnd;
 use externs::{OpenError, Session};
 use smol_str::SmolStr;
@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use target::UserExtern;
+use target::traffic::Pre;
 
 /// A worker of an instance, had alone.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub struct PipelineWorker {
     context: NonNull<HostContext>,
     /// What the control plane has published, as it was with the tables of the last burst or block; `None` once it
     /// has been taken.
-    newer: Option<Arc<Published>>,
+    newer: Option<Arc<Pre>>,
     seen_version: u64,
     /// To executors; `raw` has their addresses.
     pub(crate) channels: Vec<ChannelEnd>,
@@ -157,7 +158,7 @@ impl PipelineWorker {
     }
 
     /// What the control plane has published since the last call, as far as blocks and bursts have seen it.
-    pub(crate) fn take_newer(&mut self) -> Option<Arc<Published>> {
+    pub(crate) fn take_newer(&mut self) -> Option<Arc<Pre>> {
         self.newer.take()
     }
 

@@ -7,7 +7,7 @@ use crate::instance::entries::{
     decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
     encode_group, encode_key, encode_leaves, encode_matches,
 };
-use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, Published, number};
+use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number};
 use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::sync::Arc;
@@ -69,8 +69,8 @@ impl Control {
 
     /// Gives multicast groups and clone sessions to the switches of all workers: from their next burst on, together
     /// with all that has been written before. What a switch has been given otherwise is lost then.
-    pub fn publish(&self, pre: Pre) {
-        self.instance.publish(Published { pre });
+    pub fn publish(&self, pre: Arc<Pre>) {
+        self.instance.publish(pre);
     }
 
     /// Entries, lookups and hits of each table of the program, in its order.

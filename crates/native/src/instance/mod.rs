@@ -42,7 +42,7 @@ pub struct Instance {
     are_executors_closed: AtomicBool,
     executors: Mutex<Vec<(u32, Arc<OffloadWatchdog>)>>,
     /// Of instances with a control plane of their own; the number grows with every change.
-    published: Mutex<Option<Arc<Published>>>,
+    published: Mutex<Option<Arc<Pre>>>,
     published_version: AtomicU64,
     /// Workers that somebody has.
     taken: Vec<AtomicBool>,
@@ -78,12 +78,6 @@ pub(crate) struct ControlState {
     pub(crate) ports_down: BTreeSet<u32>,
 }
 
-/// What workers need to know beside tables and objects.
-#[derive(Debug)]
-pub(crate) struct Published {
-    pub(crate) pre: Pre,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstanceError {
     #[error("there is not enough memory for the tables and objects of the program")]
@@ -116,7 +110,8 @@ impl BurstPath {
         if layout.has_segments { &BurstPath::ALL } else { &[BurstPath::Auto] }
     }
 
-    /// What `SIDING_BURSTS` says: `packets`, `segments` or `mixed`; otherwise what is best.
+    /// The path that the variable `SIDING_BURSTS` names: `packets`, `segments` or `mixed`; `Auto` without it. For command
+    /// lines: libraries take a path from their caller.
     pub fn from_environment() -> BurstPath {
         let named = std::env::var("SIDING_BURSTS").unwrap_or_default();
         BurstPath::ALL.into_iter().find(|path| path.name() == named).unwrap_or_default()
@@ -290,15 +285,15 @@ impl Instance {
     }
 
     /// For workers, together with all that has been written before.
-    pub(crate) fn publish(&self, published: Published) {
+    pub(crate) fn publish(&self, pre: Arc<Pre>) {
         let turn = self.write();
-        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(published));
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Some(pre);
         self.published_version.fetch_add(1, Ordering::Release);
         drop(turn);
     }
 
     /// What has been published since the version that is `seen`, which is the new one then.
-    pub(crate) fn published_since(&self, seen: &mut u64) -> Option<Arc<Published>> {
+    pub(crate) fn published_since(&self, seen: &mut u64) -> Option<Arc<Pre>> {
         let version = self.published_version.load(Ordering::Acquire);
         if version == *seen {
             return None;

@@ -328,14 +328,14 @@ fn workers_see_what_is_published() {
     };
     let mut entities = Entities::new(program, built.schema());
     let mut control = Control::new(Arc::clone(&instance));
-    let mut pre = Pre::default();
+    let mut pre = Arc::new(Pre::default());
     let all = std::thread::scope(|scope| {
         let native = |_| Native::new(&instance, 1000).unwrap();
         let natives: Vec<Native> = (0..N_WORKERS).map(native).collect();
         let threads: Vec<_> = natives.into_iter().map(|native| scope.spawn(|| run(native))).collect();
         let mut write = |update: &Update| {
             entities.write(State { store: &mut control, pre: &mut pre, now_ns: 0 }, update).unwrap();
-            control.publish(pre.clone());
+            control.publish(Arc::clone(&pre));
         };
         for i in 0..200 {
             let mut update = group(if i % 2 == 0 { &[2, 3] } else { &[4, 5] });

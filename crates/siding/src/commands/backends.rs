@@ -9,7 +9,7 @@ use control::Schema;
 use diagnostics::SourceMap;
 use interp::{Follower, InterpretedDevice};
 use ir::Program;
-use native::{BurstPath, Layout, Native, Pipeline, Trace, native_device, native_device_on};
+use native::{BurstPath, Layout, Native, Pipeline, Trace, native_device_on};
 use std::fmt::Display;
 use std::sync::Arc;
 use target::{Config, Device};
@@ -62,8 +62,14 @@ impl Compiled {
     /// A switch of its own, fresh.
     pub fn device(&self, schema: &Arc<Schema>, config: &Config) -> Result<Device<Native>, Exit> {
         let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
-        let mut device =
-            native_device(pipeline, program, Arc::clone(schema), config.clone()).map_err(cannot_run)?;
+        let mut device = native_device_on(
+            pipeline,
+            program,
+            Arc::clone(schema),
+            config.clone(),
+            BurstPath::from_environment(),
+        )
+        .map_err(cannot_run)?;
         if self.is_followed {
             let follower =
                 Follower::of_program(Arc::clone(&self.program), config.load).map_err(cannot_run)?;

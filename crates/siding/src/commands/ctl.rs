@@ -187,10 +187,13 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
             for (reason, n) in result["dropped"].as_object().into_iter().flatten() {
                 text.push_str(&format!("{:>12}  dropped: {reason}\n", plain(n)));
             }
+            for (reason, n) in result["rx_lost"].as_object().into_iter().flatten() {
+                text.push_str(&format!("{:>12}  lost at ports, not received: {reason}\n", plain(n)));
+            }
             text
         }
         CtlCommand::Show { what: ShowArg::Ports, .. } => table(
-            result,
+            &with_losses(result),
             &[
                 ("port", "port"),
                 ("name", "name"),
@@ -199,10 +202,13 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
                 ("worker", "worker"),
                 ("rx packets", "stats.rx_packets"),
                 ("rx bytes", "stats.rx_bytes"),
-                ("rx lost", "stats.rx_dropped_kernel"),
+                ("rx lost", "rx_lost"),
                 ("tx packets", "stats.tx_packets"),
                 ("tx bytes", "stats.tx_bytes"),
+                ("tx lost", "tx_lost"),
+                ("losses", "losses_text"),
                 ("error", "error"),
+                ("capture ended", "capture_error"),
             ],
         ),
         CtlCommand::Show { what: ShowArg::Tables, .. } => table(
@@ -255,6 +261,9 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
             if text.is_empty() {
                 text.push_str("no such packet came\n");
             }
+            if result["cut"] == true {
+                text.push_str("there may be more stories; one answer has no room for them\n");
+            }
             text
         }
         CtlCommand::PacketIn { .. } => {
@@ -273,6 +282,17 @@ fn in_words(what: &CtlCommand, result: &Json) -> String {
         }
         _ => anything(result),
     }
+}
+
+/// Ports with their losses as text: `rx_dropped_gso 86, tx_too_long 2`.
+fn with_losses(ports: &Json) -> Json {
+    let mut ports = ports.clone();
+    for port in ports.as_array_mut().into_iter().flatten() {
+        let losses = port["losses"].as_object().into_iter().flatten();
+        let text: Vec<String> = losses.map(|(name, n)| format!("{name} {}", plain(n))).collect();
+        port["losses_text"] = text.join(", ").into();
+    }
+    ports
 }
 
 fn counts(result: &Json) -> String {
@@ -419,5 +439,9 @@ mod tests {
              t                a:10.0.0.0/8  go(port:1)        5\n"
         );
         assert_eq!(counts(&json!({})), "nothing was dropped\n");
+        let lossy = json!([{ "losses": { "rx_dropped_gso": 86, "tx_too_long": 2 } }, { "losses": {} }]);
+        let lossy = with_losses(&lossy);
+        assert_eq!(lossy[0]["losses_text"], "rx_dropped_gso 86, tx_too_long 2");
+        assert_eq!(lossy[1]["losses_text"], "");
     }
 }

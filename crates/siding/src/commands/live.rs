@@ -9,8 +9,9 @@ use clap::ArgMatches;
 use dataplane::ctl::{Server, ServerError, claim_default_path, totals_to_json};
 use dataplane::{
     MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch, SwitchError,
+    Warning,
 };
-use native::AsyncMode;
+use native::{AsyncMode, BurstPath};
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -125,6 +126,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         cpu_port: args.cpu_port,
         drop_port: Some(args.drop_port),
         seed: args.seed,
+        burst_path: BurstPath::from_environment(),
         async_mode: args.async_mode.map(|mode| match mode {
             AsyncModeArg::Inline => AsyncMode::Inline,
             AsyncModeArg::Wait => AsyncMode::Wait,
@@ -174,6 +176,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     }
     while !is_over() {
         std::thread::sleep(LOOK);
+        tell_warnings(&mut log, &switch);
     }
     drop((server, metrics));
     finish(&mut log, &switch)
@@ -187,8 +190,21 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
         output::error_line(&format!("port {} is there twice", twice[0]));
         return Err(Exit::Usage);
     }
+    for (i, spec) in args.ports.iter().enumerate() {
+        if let Some(other) = args.ports[..i].iter().find(|other| other.kind.is_same_device(&spec.kind)) {
+            output::error_line(&format!(
+                "{} is there twice, as port {} and {}",
+                spec.kind, other.number, spec.number
+            ));
+            return Err(Exit::Usage);
+        }
+    }
     if let Some(cpu_port) = args.cpu_port.filter(|port| numbers.contains(port)) {
         output::error_line(&format!("port {cpu_port} cannot be an interface and --cpu-port"));
+        return Err(Exit::Usage);
+    }
+    if args.cpu_port == Some(args.drop_port) {
+        output::error_line(&format!("port {} cannot be --cpu-port and the drop port", args.drop_port));
         return Err(Exit::Usage);
     }
     if args.program.is_none() && !args.entries.is_empty() {
@@ -245,9 +261,22 @@ fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&Met
     log.say(LogLevel::Off, "ready", &text, fields);
 }
 
+/// Warnings go to standard error, and into the log.
+fn tell_warnings(log: &mut Log<'_>, switch: &Switch) {
+    for warning in switch.take_warnings() {
+        let text = format!("warning: {warning}");
+        let fields = match warning {
+            Warning::CaptureEnded { port, error } => json!({ "port": port, "error": error }),
+        };
+        log.say(LogLevel::Warn, "capture_ended", &text, fields);
+    }
+}
+
 /// Ends the switch and prints the last counts, which add up.
 fn finish(log: &mut Log<'_>, switch: &Switch) -> Result<(), Exit> {
-    let report = match switch.shut_down() {
+    let ended = switch.shut_down();
+    tell_warnings(log, switch);
+    let report = match ended {
         Ok(report) => report,
         Err(ShutdownError::Stuck { workers, timeout, report }) => {
             print_totals(log, &report);
@@ -282,6 +311,9 @@ fn print_totals(log: &mut Log<'_>, report: &Report) {
         line(&format!("dropped: {reason}"), *n);
     }
     line("still waiting", report.n_queued);
+    for (reason, n) in &report.n_rx_lost {
+        line(&format!("lost at ports, not received: {reason}"), *n);
+    }
     let fields = json!({ "totals": totals_to_json(report) });
     log.say(LogLevel::Off, "end", &text, fields);
 }
@@ -290,7 +322,11 @@ fn refused(error: &SwitchError) -> Exit {
     output::error_line(&error.to_string());
     match error {
         SwitchError::Port(_) => Exit::Environment,
-        SwitchError::PortExists(_) | SwitchError::NoSuchPort(_) | SwitchError::NoCpuPort => Exit::Usage,
+        SwitchError::PortExists(_)
+        | SwitchError::NoSuchPort(_)
+        | SwitchError::DeviceInUse { .. }
+        | SwitchError::BadPort { .. }
+        | SwitchError::NoCpuPort => Exit::Usage,
         SwitchError::Program(_) | SwitchError::NoRoom => Exit::Environment,
         SwitchError::NoProgram | SwitchError::Ended | SwitchError::Stuck(_) => Exit::Bug,
     }

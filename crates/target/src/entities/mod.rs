@@ -6,6 +6,7 @@
 //!
 //! Invariant: a write that fails changes nothing. Updates are valid in the sense of [`control::validate()`].
 
+mod at;
 mod cells;
 mod many;
 mod names;
@@ -15,6 +16,8 @@ mod tables;
 mod values;
 
 pub use names::Names;
+
+pub use at::EntitiesAt;
 
 use crate::store::shape::TableShape;
 use crate::store::{EntryHandle, Store, TableError};
@@ -51,7 +54,8 @@ struct Kept {
 /// What a program keeps.
 pub struct State<'a> {
     pub store: &'a mut dyn Store,
-    pub pre: &'a mut Pre,
+    /// Copied before it is written to, if others share it.
+    pub pre: &'a mut Arc<Pre>,
     pub now_ns: u64,
 }
 

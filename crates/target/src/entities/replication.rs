@@ -4,6 +4,7 @@ use super::{Entities, State, View};
 use crate::traffic::{BackupReplica as Backup, CloneSession as Session, MulticastGroup as Group};
 use crate::traffic::{PreError, Replica as Copy};
 use control::*;
+use std::sync::Arc;
 
 fn port(port: &Port) -> Result<u32, Fault> {
     let number = port.to_number().and_then(|n| u32::try_from(n).ok());
@@ -56,14 +57,14 @@ impl Entities {
         update: &Update,
         entity: &MulticastGroup,
     ) -> Result<(), Fault> {
-        let id = entity.group.0;
+        let (id, pre) = (entity.group.0, Arc::make_mut(state.pre));
         let group = || {
             Ok::<_, Fault>(Group { replicas: copies(&entity.replicas)?, metadata: entity.metadata.clone() })
         };
         let done = match update.kind {
-            UpdateKind::Insert => state.pre.insert_group(id, group()?),
-            UpdateKind::Modify => state.pre.modify_group(id, group()?),
-            UpdateKind::Delete => state.pre.delete_group(id),
+            UpdateKind::Insert => pre.insert_group(id, group()?),
+            UpdateKind::Modify => pre.modify_group(id, group()?),
+            UpdateKind::Delete => pre.delete_group(id),
         };
         done.map_err(|e| self.pre_fault(&e, &update.entity))
     }
@@ -74,7 +75,7 @@ impl Entities {
         update: &Update,
         entity: &CloneSession,
     ) -> Result<(), Fault> {
-        let id = entity.session.0;
+        let (id, pre) = (entity.session.0, Arc::make_mut(state.pre));
         let session = || {
             Ok::<_, Fault>(Session {
                 replicas: copies(&entity.replicas)?,
@@ -84,9 +85,9 @@ impl Entities {
             })
         };
         let done = match update.kind {
-            UpdateKind::Insert => state.pre.insert_session(id, session()?),
-            UpdateKind::Modify => state.pre.modify_session(id, session()?),
-            UpdateKind::Delete => state.pre.delete_session(id),
+            UpdateKind::Insert => pre.insert_session(id, session()?),
+            UpdateKind::Modify => pre.modify_session(id, session()?),
+            UpdateKind::Delete => pre.delete_session(id),
         };
         done.map_err(|e| self.pre_fault(&e, &update.entity))
     }

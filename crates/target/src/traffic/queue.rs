@@ -113,6 +113,11 @@ impl<T> Queues<T> {
         self.busy.iter().filter_map(|port| self.ports.get(port)).map(|p| p.ready_ns).min()
     }
 
+    /// True if a packet can leave now.
+    pub(super) fn is_ready(&self, now_ns: u64) -> bool {
+        self.next_ns().is_some_and(|next_ns| next_ns <= now_ns)
+    }
+
     /// Of the ports that are ready the packet that came first; at each port the highest priority goes first.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Leaving<T>> {
         let heads = self.busy.iter().filter_map(|port| {

@@ -52,7 +52,8 @@ pub struct Unrunnable;
 /// A program that runs.
 pub struct Switch<E: BlockRunner> {
     pub runner: E,
-    pub pre: Pre,
+    /// Shared with other switches of the program, and copied when this one writes to it.
+    pub pre: Arc<Pre>,
     pub(super) model: &'static PipelineModel,
     pub(super) verdicts: Verdicts,
     pub(super) config: Config,
@@ -70,6 +71,10 @@ pub struct Switch<E: BlockRunner> {
     pub n_digests_dropped: u64,
     /// Copies that may still be made of the packet under way.
     pub(super) copies_left: u32,
+    /// Passes through blocks before the switch pauses; see [`Switch::allow_passes`].
+    passes_left: u64,
+    /// Copies that could go on now wait for more passes.
+    is_paused: bool,
     pub(super) totals: Totals,
 }
 
@@ -78,7 +83,7 @@ impl<E: BlockRunner> Switch<E> {
         let program = runner.program();
         let model = program.architecture.pipeline().ok_or(Unrunnable)?;
         Ok(Switch {
-            pre: Pre::default(),
+            pre: Arc::default(),
             model,
             verdicts: Verdicts::new(program),
             queues: Queues::new(config.queue),
@@ -91,6 +96,8 @@ impl<E: BlockRunner> Switch<E> {
             digests: VecDeque::new(),
             n_digests_dropped: 0,
             copies_left: 0,
+            passes_left: u64::MAX,
+            is_paused: false,
             totals: Totals::default(),
             runner,
         })
@@ -128,9 +135,37 @@ impl<E: BlockRunner> Switch<E> {
         self.runner.set_port(port, state);
     }
 
-    /// Packets that wait for egress, or at asynchronous blocks.
+    /// Packets that wait for egress, at asynchronous blocks, or because the switch is paused.
     pub fn n_queued(&self) -> u64 {
-        self.queues.n_waiting() + self.waiting.len() as u64
+        self.queues.n_waiting() + self.waiting.len() as u64 + self.inputs.len() as u64
+    }
+
+    /// Allows `n` passes of copies through ingress or egress from now on; after that the switch pauses, and what could go
+    /// on waits. A packet that makes many copies so cannot hold its caller for long. Without this call there is no limit.
+    ///
+    /// While the switch [is paused](Switch::is_paused), the caller must bring no packets; [`advance_clock`
+    /// ](Switch::advance_clock) goes on after more passes were allowed.
+    pub fn allow_passes(&mut self, n: u64) {
+        self.passes_left = n;
+    }
+
+    /// True while copies of the last packet wait for more passes.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Multicast groups and clone sessions, to be written.
+    pub fn pre_mut(&mut self) -> &mut Pre {
+        Arc::make_mut(&mut self.pre)
+    }
+
+    /// A packet begins: it may have copies of its own, made by the newest groups and sessions.
+    fn begin_packet(&mut self) {
+        debug_assert!(!self.is_paused, "a packet while copies of another one wait");
+        if let Some(pre) = self.runner.take_published_pre() {
+            self.pre = pre;
+        }
+        self.copies_left = self.config.copies_max;
     }
 
     /// Packets per second that a port takes from now on; `None` takes them at once.
@@ -155,7 +190,7 @@ impl<E: BlockRunner> Switch<E> {
         let mut copy = PacketCopy::new(self.runner.arrive(bytes), kind, port, self.now_ns);
         self.set_arrival(&mut copy);
         self.inputs.push_back(copy);
-        self.copies_left = self.config.copies_max;
+        self.begin_packet();
         self.work(observer);
         self.take_outputs()
     }
@@ -170,7 +205,7 @@ impl<E: BlockRunner> Switch<E> {
         observer: &mut E::Observer<'_>,
     ) -> Vec<Output> {
         self.totals.n_received += 1;
-        self.copies_left = self.config.copies_max;
+        self.begin_packet();
         let copy = PacketCopy::new(packet, PassKind::Normal, ingress_port, self.now_ns);
         self.after_ingress(copy, requests, observer);
         self.work(observer);
@@ -188,7 +223,7 @@ impl<E: BlockRunner> Switch<E> {
         observer: &mut E::Observer<'_>,
     ) -> Vec<Output> {
         self.totals.n_received += 1;
-        self.copies_left = self.config.copies_max;
+        self.begin_packet();
         let copy = PacketCopy::new(packet, PassKind::Normal, ports.ingress_port, self.now_ns);
         self.after_egress(copy, ports.egress_port, requests, observer);
         self.work(observer);
@@ -198,8 +233,15 @@ impl<E: BlockRunner> Switch<E> {
     /// Time passes. Gives what leaves meanwhile.
     pub fn advance_clock(&mut self, ns: u64, observer: &mut E::Observer<'_>) -> Vec<Output> {
         let until_ns = self.now_ns.saturating_add(ns);
-        self.copies_left = self.config.copies_max;
-        while let Some(next_ns) = self.queues.next_ns().filter(|next| *next <= until_ns) {
+        if self.is_paused {
+            self.work(observer);
+        }
+        if !self.is_paused {
+            self.copies_left = self.config.copies_max;
+        }
+        while !self.is_paused
+            && let Some(next_ns) = self.queues.next_ns().filter(|next| *next <= until_ns)
+        {
             self.now_ns = self.now_ns.max(next_ns);
             self.work(observer);
         }
@@ -212,10 +254,16 @@ impl<E: BlockRunner> Switch<E> {
         std::mem::take(&mut self.outputs)
     }
 
-    /// Whatever can be done now.
+    /// Does all that can be done now, until no passes are left.
     pub(super) fn work(&mut self, observer: &mut E::Observer<'_>) {
         let has_queues = self.model.blocks.iter().any(|block| block.role == BlockRole::Egress);
+        self.is_paused = false;
         loop {
+            if self.passes_left == 0 {
+                self.is_paused = !self.inputs.is_empty() || self.queues.is_ready(self.now_ns);
+                return;
+            }
+            self.passes_left -= 1;
             if let Some(copy) = self.inputs.pop_front() {
                 if has_queues {
                     self.ingress(copy, observer);
