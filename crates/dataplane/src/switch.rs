@@ -244,7 +244,7 @@ impl Switch {
         let offload_deadline = deadline + self.shared.options.hang_timeout;
         self.shared.ask_all(&mut stuck, offload_deadline, Worker::wait_for_executors);
         for _ in 0..N_LAST_TURNS {
-            self.shared.ask_all(&mut stuck, deadline, Worker::turn);
+            self.shared.ask_all(&mut stuck, deadline, Worker::poll);
         }
         self.shared.ask_all(&mut stuck, deadline, Worker::flush_ports);
         let errors = self.shared.ask_all(&mut stuck, deadline, Worker::take_capture_errors);
@@ -319,7 +319,7 @@ impl Switch {
         self.shared.tell_others(owner, move |worker, _| worker.set_place(number, None))?;
         let port = self.shared.on_lane(owner, move |worker| {
             // What others have sent before is sent.
-            worker.turn();
+            worker.poll();
             worker.remove_port(number)
         })?;
         drop(plane);

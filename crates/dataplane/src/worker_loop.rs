@@ -17,7 +17,7 @@ pub(crate) fn run(mut worker: Worker, stop: &AtomicBool) {
         for task in mailbox.take_tasks() {
             task(&mut worker);
         }
-        if worker.turn() > 0 {
+        if worker.poll() > 0 {
             n_idle = 0;
             continue;
         }

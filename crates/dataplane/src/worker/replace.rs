@@ -1,0 +1,34 @@
+//! Replacement of the program.
+
+use super::{Running, Worker};
+use target::DigestMessage;
+
+impl Worker {
+    /// Lets another program run from now on, after packets that wait in the one before have left; gives the one
+    /// before, so that somebody else may spend the time to take it apart.
+    pub(crate) fn replace(&mut self, next: Option<Running>) -> (Option<Running>, Vec<DigestMessage>) {
+        let mut digests = Vec::new();
+        self.wait_for_executors();
+        let mut before = self.running.take();
+        if let Some(Running { switch, .. }) = &mut before {
+            self.rates.keys().for_each(|port| switch.set_port_rate(*port, None));
+            // Copies of one packet at most: packets behind it are for the next program.
+            switch.allow_passes(u64::MAX);
+            let passed_ns = self.clock.now_ns().saturating_sub(switch.now_ns());
+            self.outputs.extend(switch.advance_clock(passed_ns, &mut ()));
+            // A port that has just taken a packet at its old rate waits for the next as long as a second.
+            while switch.n_queued() > 0 {
+                self.outputs.extend(switch.advance_clock(1_000_000_000, &mut ()));
+            }
+            self.past.add(switch.totals());
+            digests = switch.take_digests();
+            self.send_outputs();
+        }
+        self.running = next;
+        if let Some(Running { switch, .. }) = &mut self.running {
+            self.rates.iter().for_each(|(port, rate)| switch.set_port_rate(*port, Some(*rate)));
+        }
+        self.flush();
+        (before, digests)
+    }
+}

@@ -1,0 +1,100 @@
+//! Counts of a worker, and what it tells the control plane.
+
+use super::{Running, Worker, WorkerPort};
+use crate::report::{LaneReport, PortReport, WorkerReport};
+use packet_io::{LinkState, PortStats};
+use target::DigestMessage;
+
+impl Worker {
+    pub(crate) fn take_digests(&mut self) -> Vec<DigestMessage> {
+        self.running.as_mut().map(|running| running.switch.take_digests()).unwrap_or_default()
+    }
+
+    /// Brings files up to date.
+    pub(crate) fn flush_ports(&mut self) {
+        for port in &mut self.ports {
+            port.flush(&mut self.pool);
+            if let Err(failed) = port.port.flush() {
+                port.error = Some(failed.to_string());
+            }
+        }
+    }
+
+    /// Captures that have ended since this was asked last: numbers of ports, and why.
+    pub(crate) fn take_capture_errors(&mut self) -> Vec<(u32, String)> {
+        let mut errors = Vec::new();
+        for port in self.ports.iter_mut().filter(|port| !port.is_capture_error_taken) {
+            if let Some(error) = port.port.capture_error() {
+                port.is_capture_error_taken = true;
+                errors.push((port.number, error));
+            }
+        }
+        errors
+    }
+
+    pub(crate) fn link_states(&self) -> Vec<(u32, LinkState, bool)> {
+        self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
+    }
+
+    pub(crate) fn report(&mut self) -> LaneReport {
+        let mut totals = self.past.clone();
+        let n_waiting = self.n_waiting();
+        // They have been received, and are counted so when the program has taken them, or when they have ended.
+        let n_held = n_waiting + self.burst.len() as u64;
+        let mut n_queued = self.mailbox.ring.len() as u64 + n_held;
+        totals.n_received += n_held;
+        if let Some(Running { switch, .. }) = &self.running {
+            totals.add(switch.totals());
+            n_queued += switch.n_queued();
+        }
+        let order = self.running.as_ref().and_then(|running| running.order.as_ref());
+        n_queued += order.map_or(0, |order| order.n_held() as u64);
+        let worker = self.worker.number;
+        let report = |port: &mut WorkerPort| PortReport {
+            number: port.number,
+            name: port.name.clone(),
+            link: port.port.link_state(),
+            is_enabled: port.is_enabled,
+            worker,
+            stats: port.port.stats(),
+            error: port.error.clone(),
+            capture_error: port.port.capture_error(),
+        };
+        let asyncs = self.running.as_mut().map(|running| {
+            let worker = running.switch.runner.worker_mut();
+            let n_blocks = worker.instance().pipeline().layout().asyncs.len();
+            (0..n_blocks).map(|block| worker.async_counts(block)).collect()
+        });
+        LaneReport {
+            asyncs: asyncs.unwrap_or_default(),
+            totals,
+            drops: self.drops.clone(),
+            n_queued,
+            gone: self.gone,
+            ports: self.ports.iter_mut().map(report).collect(),
+            worker: WorkerReport {
+                n_buffers: self.pool.n_made(),
+                n_exhausted: self.pool.n_exhausted(),
+                ..self.worker.clone()
+            },
+        }
+    }
+}
+
+pub(super) fn add_stats(sum: &mut PortStats, more: &PortStats) {
+    sum.rx_packets += more.rx_packets;
+    sum.rx_bytes += more.rx_bytes;
+    sum.rx_dropped_kernel += more.rx_dropped_kernel;
+    sum.rx_too_long += more.rx_too_long;
+    sum.rx_dropped_gso += more.rx_dropped_gso;
+    sum.rx_segmented += more.rx_segmented;
+    sum.rx_dropped_no_buffer += more.rx_dropped_no_buffer;
+    sum.rx_errors += more.rx_errors;
+    sum.tx_packets += more.tx_packets;
+    sum.tx_bytes += more.tx_bytes;
+    sum.tx_dropped_full += more.tx_dropped_full;
+    sum.tx_dropped_down += more.tx_dropped_down;
+    sum.tx_too_long += more.tx_too_long;
+    sum.tx_errors += more.tx_errors;
+    sum.capture_missed += more.capture_missed;
+}

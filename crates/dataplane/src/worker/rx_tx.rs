@@ -1,0 +1,275 @@
+//! Packets from ports through the program, and out to ports.
+
+use super::{Place, Worker, WorkerPort};
+use crate::order;
+use crate::report::reason;
+use crate::switch::PacketIn;
+use native::{BurstPacket, Fate, Path};
+use packet_io::limits::BURST_MAX;
+use packet_io::{BufPool, LinkState, PacketBuf, PortError};
+use std::os::fd::RawFd;
+use std::time::Duration;
+use target::traffic::{Destination, Output};
+
+/// Packets of other workers that are sent in one poll, at most, so that ports are not kept waiting.
+const N_RING_POLL: usize = 8 * BURST_MAX;
+/// While packets wait for their time, or a port cannot be waited for.
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
+/// While packets are at executors: ports are looked at, and others may have the core.
+const NO_SLEEP: Duration = Duration::ZERO;
+/// Ports look now and then whether their interface is back.
+const LONG_SLEEP: Duration = Duration::from_millis(50);
+
+impl Worker {
+    pub(super) fn receive(&mut self, i: usize, now_ns: u64) -> usize {
+        if self.has_backlog() {
+            return 0;
+        }
+        let WorkerPort { port, error, is_broken, is_enabled, number, .. } = &mut self.ports[i];
+        if *is_broken || self.is_paused {
+            return 0;
+        }
+        let room = self.running.as_mut().map_or(BURST_MAX, |running| running.room().min(BURST_MAX));
+        if room == 0 {
+            return 0;
+        }
+        let n = match port.rx_burst(&mut self.pool, &mut self.burst, room) {
+            Ok(n) => n,
+            Err(failed) => {
+                *error = Some(failed.to_string());
+                *is_broken = true;
+                self.burst.len()
+            }
+        };
+        if n == 0 {
+            return 0;
+        }
+        self.worker.n_bursts += 1;
+        self.worker.n_packets += n as u64;
+        if !*is_enabled {
+            self.drop_burst(reason::INGRESS_PORT_DOWN);
+            return n;
+        }
+        for (_, tap) in &mut self.mirrors {
+            self.burst.iter().for_each(|buf| tap(*number, buf.data()));
+        }
+        self.process(now_ns);
+        n
+    }
+
+    /// None of these gets as far as the program.
+    pub(super) fn drop_burst(&mut self, reason: &str) {
+        for buf in self.burst.drain(..) {
+            self.past.n_received += 1;
+            self.past.drop_for(reason);
+            self.pool.give_back(buf);
+        }
+    }
+
+    /// Runs the program on the burst, and on what waits in its queues.
+    pub(super) fn process(&mut self, now_ns: u64) {
+        let Some(running) = &mut self.running else {
+            self.drop_burst(reason::NO_PIPELINE);
+            return;
+        };
+        let path = if self.rates.is_empty() { Path::Straight } else { Path::Slow };
+        let may_wait = running.switch.runner.instance().pipeline().layout().has_async();
+        let mut burst = std::mem::take(&mut self.burst);
+        let n = burst.len().min(BURST_MAX);
+        let mut packets: [BurstPacket<'_>; BURST_MAX] =
+            std::array::from_fn(|_| BurstPacket::new(&mut [], 0, 0, 0));
+        let mut flows = [0; BURST_MAX];
+        if running.order.is_some() {
+            for (flow, buf) in flows.iter_mut().zip(&burst) {
+                *flow = order::flow_of(buf.port.0, buf.data());
+            }
+        }
+        for (packet, buf) in packets.iter_mut().zip(&mut burst) {
+            let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
+            let token = if may_wait { running.waiting.token() } else { 0 };
+            *packet = BurstPacket::new(storage(buf), start, len, port).with_token(token);
+        }
+        let outputs = &mut self.outputs;
+        let n_taken =
+            running.bursts.process(&mut running.switch, now_ns, &mut packets[..n], path, &mut (), outputs);
+        let ends: [_; BURST_MAX] = std::array::from_fn(|i| {
+            let packet = &packets[i];
+            (packet.token(), packet.fate(), packet.start(), packet.bytes().len())
+        });
+        for (i, (_, (token, fate, ..))) in burst.iter().zip(&ends).enumerate() {
+            if may_wait && (i >= n_taken || *fate != Fate::Suspended) {
+                running.waiting.free.push(*token);
+            }
+        }
+        for (i, (mut buf, (token, fate, start, len))) in burst.drain(..n_taken).zip(ends).enumerate() {
+            if fate == Fate::Suspended {
+                if let Some(running) = &mut self.running {
+                    running.waiting.keep(token, buf);
+                    running.order.iter_mut().for_each(|order| order.suspended(flows[i], token));
+                }
+                continue;
+            }
+            // `BurstPacket` keeps packets inside of their buffers, whose lengths fit.
+            let is_inside = buf.set_bounds(start as u32, len as u32);
+            debug_assert!(is_inside);
+            match fate {
+                Fate::Sent(destination) => {
+                    let order = self.running.as_mut().and_then(|running| running.order.as_mut());
+                    let leaving = match order {
+                        Some(order) => order.leaving(flows[i], destination, buf),
+                        None => Some((destination, buf)),
+                    };
+                    leaving.into_iter().for_each(|(destination, buf)| self.leave(destination, buf));
+                }
+                Fate::Dropped | Fate::Elsewhere | Fate::Suspended => self.pool.give_back(buf),
+            }
+        }
+        self.burst = burst;
+        self.send_outputs();
+    }
+
+    pub(super) fn send_outputs(&mut self) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for Output { destination, bytes, .. } in outputs.drain(..) {
+            let Some(mut buf) = self.pool.take() else {
+                self.drop_sent(destination, reason::NO_BUFFER);
+                continue;
+            };
+            if buf.set_data(&bytes) {
+                self.leave(destination, buf);
+            } else {
+                self.pool.give_back(buf);
+                self.drop_sent(destination, reason::TX_TOO_LONG);
+            }
+        }
+        self.outputs = outputs;
+    }
+
+    /// Counts a packet that the program has sent, but that goes nowhere.
+    pub(super) fn drop_sent(&mut self, destination: Destination, why: &'static str) {
+        let why = match destination {
+            Destination::Port(_) => why,
+            // What was promised to the controller is taken off its count under one name.
+            Destination::Controller => reason::PACKET_IN_FULL,
+        };
+        *self.drops.entry(why).or_default() += 1;
+    }
+
+    pub(super) fn drop_leaving(&mut self, buf: PacketBuf, why: &'static str) {
+        self.pool.give_back(buf);
+        *self.drops.entry(why).or_default() += 1;
+    }
+
+    pub(super) fn leave(&mut self, destination: Destination, buf: PacketBuf) {
+        match destination {
+            Destination::Port(port) => self.send(port, buf),
+            Destination::Controller => {
+                let packet = PacketIn { bytes: buf.data().to_vec(), at_ns: self.clock.now_ns() };
+                if self.packet_ins.push(packet).is_err() {
+                    self.drop_sent(destination, reason::PACKET_IN_FULL);
+                }
+                self.pool.give_back(buf);
+            }
+        }
+    }
+
+    pub(super) fn send(&mut self, port: u32, buf: PacketBuf) {
+        if self.drop_port == Some(port) {
+            return self.drop_leaving(buf, reason::DROP_PORT);
+        }
+        match self.places.get(&port) {
+            None => self.drop_leaving(buf, reason::NO_SUCH_PORT),
+            Some(Place::Here(i)) => self.send_here(*i, buf),
+            Some(Place::There(mailbox)) => match mailbox.ring.push((port, buf)) {
+                Ok(()) => {
+                    // The buffer stays with the other worker.
+                    self.pool.forget();
+                    mailbox.wake();
+                }
+                Err((_, buf)) => self.drop_leaving(buf, reason::TX_RING_FULL),
+            },
+        }
+    }
+
+    pub(super) fn send_here(&mut self, i: usize, buf: PacketBuf) {
+        let port = &mut self.ports[i];
+        if !port.is_enabled {
+            return self.drop_leaving(buf, reason::PORT_DOWN);
+        }
+        port.tx.push(buf);
+        if port.tx.len() >= BURST_MAX {
+            port.flush(&mut self.pool);
+        }
+    }
+
+    pub(super) fn take_from_ring(&mut self) -> usize {
+        let mut n = 0;
+        while n < N_RING_POLL
+            && let Some((port, buf)) = self.mailbox.ring.pop()
+        {
+            n += 1;
+            match self.places.get(&port) {
+                Some(Place::Here(i)) => self.send_here(*i, buf),
+                // Removed, or moved, since the other worker looked.
+                Some(Place::There(_)) | None => self.drop_leaving(buf, reason::NO_SUCH_PORT),
+            }
+        }
+        n
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.ports.iter_mut().for_each(|port| port.flush(&mut self.pool));
+    }
+
+    pub(crate) fn idle(&mut self) {
+        for port in &mut self.ports {
+            if let Err(failed) = port.port.idle() {
+                port.error = Some(failed.to_string());
+            }
+        }
+    }
+
+    /// What to wait for, and how long.
+    pub(crate) fn before_sleep(&mut self, fds: &mut Vec<RawFd>) -> Duration {
+        self.worker.n_sleeps += 1;
+        fds.clear();
+        fds.push(self.mailbox.fd());
+        let usable = self.ports.iter().filter(|port| !port.is_broken && !self.is_paused);
+        let mut timeout = match (self.n_waiting(), self.n_queued()) {
+            (0, 0) => LONG_SLEEP,
+            (0, _) => SHORT_SLEEP,
+            _ => NO_SLEEP,
+        };
+        for port in usable {
+            match port.port.fd() {
+                Some(fd) => fds.push(fd),
+                None if port.port.is_exhausted() || port.port.link_state() == LinkState::Gone => {}
+                None => timeout = timeout.min(SHORT_SLEEP),
+            }
+        }
+        timeout
+    }
+}
+
+impl WorkerPort {
+    pub(super) fn flush(&mut self, pool: &mut BufPool) {
+        if self.tx.is_empty() {
+            return;
+        }
+        let result: Result<usize, PortError> = self.port.tx_burst(pool, &mut self.tx);
+        if let Err(failed) = result {
+            self.error = Some(failed.to_string());
+        }
+    }
+}
+
+/// All bytes of a buffer.
+fn storage(buf: &mut PacketBuf) -> &mut [u8] {
+    let raw = buf.raw();
+    // SAFETY: the storage of a buffer is that many initialised bytes, which the buffer owns; it is borrowed
+    // exclusively as long as the result lives.
+    #[expect(unsafe_code, reason = "buffers give their storage as C sees it")]
+    unsafe {
+        std::slice::from_raw_parts_mut(raw.storage, raw.capacity as usize)
+    }
+}
