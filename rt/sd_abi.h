@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 6u
+#define SD_ABI_VERSION 7u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -51,15 +51,15 @@ enum sd_match_kind {
     SD_MATCH_OPTIONAL
 };
 
-/* How entries of a table are found: follows from its keys, see sd_table.h. */
+/* How entries of a table are found: the compiler chooses, see sd_table.h. */
 enum sd_lookup_structure {
-    /* The table finds out itself. */
-    SD_STRUCTURE_ANY,
     SD_STRUCTURE_NONE,
     SD_STRUCTURE_EXACT,
+    SD_STRUCTURE_DIRECT,
     SD_STRUCTURE_LPM,
+    SD_STRUCTURE_PREFIX_HASH,
     SD_STRUCTURE_TERNARY,
-    SD_STRUCTURE_DIRECT
+    SD_N_STRUCTURES
 };
 
 /* How packets go through the program: see sd_burst.h. */
@@ -142,12 +142,17 @@ struct sd_table_type {
     uint32_t direct_counter_unit;
     uint32_t has_direct_meter;
     uint32_t direct_meter_unit;
-    /* Some entry of the program leaves out an exact key: no hashing. */
-    uint32_t has_wildcards;
-    /* enum sd_lookup_structure */
-    uint32_t engine;
     /* Entries may expire. */
     uint32_t has_idle_timeout;
+    /* The compiler's decisions; the runtime asserts that they fit the rest of the descriptor (sd_structures.h). */
+    /* enum sd_lookup_structure */
+    uint32_t structure;
+    /* Key, action and data lie in the structure itself, without a struct sd_entry. */
+    uint32_t entries_are_inline;
+    /* Lookups are staged when the table exceeds the cache. */
+    uint32_t is_staged;
+    /* enum sd_concurrent_op: what the control plane may do while workers run. */
+    uint32_t concurrent_ops;
 };
 
 struct sd_object_type {
@@ -563,12 +568,10 @@ enum sd_concurrent_op {
 };
 
 /*
- * What the control plane does with an instance. One caller at a time, and no worker within a burst or a block, but for
- * operations on a table that `table_beside` names.
+ * What the control plane does with an instance. One caller at a time, and no worker within a burst or a block, except for
+ * operations that the table's descriptor lists in `concurrent_ops`. What these find was true at one moment of the call.
  */
 struct sd_control_ops {
-    /* Of enum sd_concurrent_op; always the same. Found values are of a moment between the begin and the end of the call. */
-    uint32_t (*table_beside)(struct sd_instance *, uint32_t table);
     uint32_t (*table_insert)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,
                              uint64_t now_ns, uint64_t *handle);
     /* As table_insert for each of `n`, one after the other: gives how many there are more, of each the status (of enum

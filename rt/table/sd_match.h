@@ -29,6 +29,54 @@ SD_LOCAL bool sd_has_range(const struct sd_key_type *keys, uint32_t n_keys)
     return false;
 }
 
+/* Sets the `n` most significant bits of a value. */
+SD_LOCAL void sd_prefix_mask(uint8_t *value, uint32_t width_bits, uint32_t n)
+{
+    for (uint32_t i = width_bits - n; i < width_bits; i++)
+        value[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+SD_LOCAL uint32_t sd_count_ones(const uint8_t *bytes, uint32_t n_bytes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_bytes; i++)
+        n += (uint32_t)__builtin_popcount(bytes[i]);
+    return n;
+}
+
+/* Sum of the prefix lengths of the LPM elements in a mask. */
+SD_LOCAL uint32_t sd_prefix_bits(const struct sd_table_type *type, const uint8_t *mask)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++) {
+        const struct sd_key_type *key = &type->keys[i];
+        if (key->match_kind == SD_MATCH_LPM)
+            n += sd_count_ones(mask + key->value.offset, key->value.size_bytes);
+    }
+    return n;
+}
+
+/* Number of key elements with this match kind. */
+SD_LOCAL uint32_t sd_count_keys(const struct sd_table_type *type, enum sd_match_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < type->n_keys; i++)
+        n += type->keys[i].match_kind == kind;
+    return n;
+}
+
+/* All elements of the key are exact. */
+SD_LOCAL bool sd_keys_are_exact(const struct sd_table_type *type)
+{
+    return type->n_keys > 0 && sd_count_keys(type, SD_MATCH_EXACT) == type->n_keys;
+}
+
+/* One element is LPM, all others are exact. */
+SD_LOCAL bool sd_keys_are_lpm(const struct sd_table_type *type)
+{
+    return sd_count_keys(type, SD_MATCH_LPM) == 1 && sd_count_keys(type, SD_MATCH_EXACT) == type->n_keys - 1;
+}
+
 /* Element by element. Not inlined: sizes are not constants here, and compilers warn of those that cannot be. */
 static SD_UNUSED __attribute__((noinline)) bool
 sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys, const uint8_t *key, const uint8_t *value,

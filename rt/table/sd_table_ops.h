@@ -1,128 +1,53 @@
 /*
- * What the control plane does with tables: struct sd_control_ops says what each of these does.
+ * The operations on tables of struct sd_control_ops.
  *
- * Owns: checks of what the caller names. What depends on the program's text (constant entries, actions for the
- * default only, widths) is checked by the host.
+ * Owns: checks that the table, the entry and the action exist, and that the table has room. The host checks what the
+ * program's text decides: constant entries, actions for the default only, widths.
  */
 #ifndef SD_TABLE_OPS_H
 #define SD_TABLE_OPS_H
 
-#include "table/sd_table_inline.h"
+#include "table/exact/sd_inline.h"
+#include "table/sd_records.h"
 
 SD_INLINE struct sd_table *sd_table_of(struct sd_instance *instance, uint32_t table)
 {
     return table < instance->pipeline->n_tables ? &instance->tables[table] : NULL;
 }
 
-SD_LOCAL void sd_entry_show(const struct sd_table *t, const struct sd_entry *e,
-                                    struct sd_entry_view *view)
+SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, struct sd_epochs *epochs, uint64_t seed)
 {
-    *view = (struct sd_entry_view){
-        .handle = e->handle,
-        .value = sd_entry_value(t, e),
-        .mask = sd_entry_mask(t, e),
-        .priority = e->priority,
-        .kind = e->kind,
-        .what = e->what,
-        .is_const = e->is_const,
-    };
-    if (t->times_at) {
-        view->idle_timeout_ns = sd_entry_times(t, e)->idle_timeout_ns;
-        view->last_hit_ns = __atomic_load_n(&sd_entry_times(t, e)->last_hit_ns, __ATOMIC_RELAXED);
-    }
-    if (e->kind == SD_ENTRY_ACTION) {
-        view->data = sd_entry_data(t, e);
-    } else if (e->kind == SD_ENTRY_ONE_SHOT) {
-        const struct sd_one_shot *one_shot = e->target;
-        view->n_weighted = one_shot->choices.n;
-        view->weighted = one_shot->choices.weighted;
-    }
+    t->entry_ops = type->entries_are_inline ? &sd_inline_ops : &sd_record_ops;
+    return sd_table_begin(t, type, epochs, seed);
 }
 
-/* Whether the table can have entries at all. */
+/* SD_OUT_OF_RANGE: a table without keys has no entries. */
 SD_INLINE uint32_t sd_table_check(const struct sd_table *t)
 {
-    return !t ? SD_NOT_FOUND : t->engine == SD_STRUCTURE_NONE ? SD_OUT_OF_RANGE : SD_OK;
+    return !t ? SD_NOT_FOUND : !t->structure ? SD_OUT_OF_RANGE : SD_OK;
 }
 
-/* The one place that decides what workers need not stand still for. */
-SD_LOCAL uint32_t sd_table_concurrent_ops(struct sd_instance *instance, uint32_t table)
-{
-    const struct sd_table *t = sd_table_of(instance, table);
-    if (!t)
-        return 0;
-    /* Times are read and written as words. */
-    uint32_t beside = SD_CONCURRENT_EXPIRE;
-    /* Workers write cells of counters and meters as if nobody else did. */
-    if (!t->type->has_direct_counter && !t->type->has_direct_meter)
-        beside |= SD_CONCURRENT_READ;
-    /* Where there is an index for each length, workers would see indices and their list change. */
-    if (t->engine != SD_STRUCTURE_LPM || sd_lpm_is_joined(t->type))
-        beside |= SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE;
-    if (t->entries_are_inline || sd_table_swaps(t))
-        beside |= SD_CONCURRENT_MODIFY;
-    return beside;
-}
-
-/* Of a table that can have entries. */
-SD_LOCAL uint32_t sd_table_insert_one(struct sd_instance *instance, struct sd_table *t,
-                                      const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
-{
-    if (sd_entry_find(t, view))
-        return SD_EXISTS;
-    if (t->n_entries >= t->type->size)
-        return SD_FULL;
-    return sd_table_add(instance, t, view, false, now_ns, handle);
-}
-
-SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table,
-                                          const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *views,
+                                        uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses)
 {
     struct sd_table *t = sd_table_of(instance, table);
     uint32_t status = sd_table_check(t);
-    if (status != SD_OK)
-        return status;
-    if (t->entries_are_inline) {
-        uint8_t of_one;
-        sd_inline_insert(instance, t, SD_INLINE_BY_CONTROLLER, view, 1, handle, &of_one);
-        return of_one;
-    }
-    return sd_table_insert_one(instance, t, view, now_ns, handle);
-}
-
-SD_LOCAL uint32_t sd_table_insert_batch(struct sd_instance *instance, uint32_t table,
-                                        const struct sd_entry_view *views, uint32_t n, uint64_t now_ns,
-                                        uint64_t *handles, uint8_t *statuses)
-{
-    struct sd_table *t = sd_table_of(instance, table);
-    uint32_t n_inserted = 0, status = sd_table_check(t);
     if (status != SD_OK) {
         memset(statuses, (int)status, n);
         return 0;
     }
-    if (t->entries_are_inline)
-        return sd_inline_insert(instance, t, SD_INLINE_BY_CONTROLLER, views, n, handles, statuses);
-    struct sd_exact_shape shape = sd_table_shape(t->type, t->type->key_bytes);
-    for (uint32_t from = 0; from < n; from += SD_EXACT_BURST) {
-        uint64_t hashes[SD_EXACT_BURST];
-        const struct sd_entry_view *view = views + from;
-        uint32_t n_burst = n - from < SD_EXACT_BURST ? n - from : SD_EXACT_BURST;
-        if (t->engine == SD_STRUCTURE_EXACT) {
-            for (uint32_t i = 0; i < n_burst; i++)
-                hashes[i] = sd_exact_start_insert(&t->exact, shape, view[i].value);
-            for (uint32_t i = 0; i < n_burst; i++)
-                sd_exact_prefetch_insert(&t->exact, shape, hashes[i]);
-        }
-        for (uint32_t i = 0; i < n_burst; i++) {
-            status = sd_table_insert_one(instance, t, &view[i], now_ns, &handles[from + i]);
-            statuses[from + i] = (uint8_t)status;
-            n_inserted += status == SD_OK;
-        }
-    }
-    return n_inserted;
+    return t->entry_ops->insert(instance, t, SD_BY_CONTROLLER, views, n, now_ns, handles, statuses);
 }
 
-/* What it makes ahead are segments and the order of entries; entries that are kept apart get their chunks one by one. */
+SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *view,
+                                  uint64_t now_ns, uint64_t *handle)
+{
+    uint8_t status;
+    sd_table_insert_batch(instance, table, view, 1, now_ns, handle, &status);
+    return status;
+}
+
+/* Reserves memory of the structure and of the insertion order; records are allocated in chunks as they come. */
 SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table, uint64_t n)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -131,122 +56,64 @@ SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table,
         return status;
     if (n > t->type->size)
         return SD_FULL;
-    if (t->engine != SD_STRUCTURE_EXACT || n <= t->n_entries)
+    if (!t->structure->reserve || n <= t->n_entries)
         return SD_OK;
-    status = sd_exact_reserve(&t->exact, n);
+    status = t->structure->reserve(t, n);
     if (status == SD_OK && !sd_order_reserve_many(&t->order, n - t->n_entries))
         status = SD_NO_MEMORY;
     return status;
 }
 
-/* Of the program: not counted against the size; of two with one key and priority the first stays. */
-SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table,
-                                               const struct sd_entry_view *view)
+/* An entry that the program declares: it does not count against the size, and of two with one identity the first stays. */
+SD_LOCAL uint32_t sd_table_put_initial(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
     uint32_t status = sd_table_check(t);
     if (status != SD_OK)
         return status;
     uint64_t handle;
-    if (t->entries_are_inline) {
-        uint8_t of_one;
-        sd_inline_insert(instance, t, SD_INLINE_BY_PROGRAM, view, 1, &handle, &of_one);
-        return of_one == SD_EXISTS ? SD_OK : of_one;
-    }
-    return sd_entry_find(t, view) ? SD_OK : sd_table_add(instance, t, view, view->is_const, 0, &handle);
+    uint8_t inserted;
+    t->entry_ops->insert(instance, t, SD_BY_PROGRAM, view, 1, 0, &handle, &inserted);
+    return inserted == SD_EXISTS ? SD_OK : inserted;
 }
 
-SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table,
-                                          const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *view,
+                                  uint64_t now_ns, uint64_t *handle)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    if (t && t->entries_are_inline)
-        return sd_inline_modify(t, view, handle);
-    struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
-    if (!e)
-        return SD_NOT_FOUND;
-    void *target;
-    uint32_t status = sd_target_make(instance, t, view, &target);
-    if (status != SD_OK)
-        return status;
-    *handle = e->handle;
-    if (sd_table_swaps(t)) {
-        status = sd_entry_swap(t, e, view, target, now_ns);
-        if (status != SD_OK && view->kind == SD_ENTRY_ONE_SHOT)
-            free(target);
-        return status;
-    }
-    sd_target_drop(e);
-    sd_target_set(t, e, view, target);
-    t->n_timed -= sd_entry_is_timed(t, e);
-    sd_entry_set_times(t, e, view, now_ns);
-    t->n_timed += sd_entry_is_timed(t, e);
-    return sd_structure_update(t, e);
+    return sd_table_check(t) == SD_OK ? t->entry_ops->modify(instance, t, view, now_ns, handle) : SD_NOT_FOUND;
 }
 
-SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table,
-                                          const struct sd_entry_view *view)
+SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    if (t && t->entries_are_inline)
-        return sd_inline_remove(instance, t, view);
-    struct sd_entry *e = t ? sd_entry_find(t, view) : NULL;
-    if (!e)
-        return SD_NOT_FOUND;
-    uint32_t status = sd_structure_remove(t, e);
-    if (status != SD_OK)
-        return status;
-    sd_order_remove(&t->order, e->handle);
-    sd_target_unuse(e);
-    t->n_timed -= sd_entry_is_timed(t, e);
-    sd_table_add_entries(t, -UINT64_C(1));
-    sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
-    sd_slot_remove(t, e);
-    return SD_OK;
+    return sd_table_check(t) == SD_OK ? t->entry_ops->remove(instance, t, view) : SD_NOT_FOUND;
 }
 
-SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table,
-                                        const struct sd_entry_view *key, struct sd_entry_view *found)
+SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *key,
+                                struct sd_entry_view *found)
 {
-    struct sd_table *t = sd_table_of(instance, table);
-    if (t && t->entries_are_inline)
-        return sd_inline_show(t, sd_inline_find(t, key->value), found);
-    const struct sd_entry *e = t ? sd_entry_find(t, key) : NULL;
-    if (!e)
-        return SD_NOT_FOUND;
-    sd_entry_show(t, e, found);
-    return SD_OK;
+    const struct sd_table *t = sd_table_of(instance, table);
+    return sd_table_check(t) == SD_OK ? t->entry_ops->find(t, key, found) : SD_NOT_FOUND;
 }
 
-/* What the order of entries has under a handle; 0: nothing. */
-SD_LOCAL uint32_t sd_ordered_show(const struct sd_table *t, uint64_t handle, uint64_t ordered,
-                                  struct sd_entry_view *found)
+SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle, struct sd_entry_view *found)
 {
-    if (!ordered)
-        return SD_NOT_FOUND;
-    if (t->entries_are_inline)
-        return sd_inline_show(t, sd_inline_at(t, handle, ordered), found);
-    sd_entry_show(t, sd_entry_ordered(t, ordered), found);
-    return SD_OK;
+    const struct sd_table *t = sd_table_of(instance, table);
+    uint64_t ordered = t ? sd_order_get(&t->order, handle) : 0;
+    return ordered ? t->entry_ops->read(t, handle, ordered, found) : SD_NOT_FOUND;
 }
 
-SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle,
-                                       struct sd_entry_view *found)
+SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, uint64_t *after, struct sd_entry_view *found)
 {
-    struct sd_table *t = sd_table_of(instance, table);
-    return t ? sd_ordered_show(t, handle, sd_order_get(&t->order, handle), found) : SD_NOT_FOUND;
-}
-
-SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, uint64_t *after,
-                                        struct sd_entry_view *found)
-{
-    struct sd_table *t = sd_table_of(instance, table);
+    const struct sd_table *t = sd_table_of(instance, table);
     if (!t)
         return SD_NOT_FOUND;
     struct sd_order_at at = sd_order_from(&t->order, *after + 1);
-    if (at.entry)
-        *after = at.handle;
-    return sd_ordered_show(t, at.handle, at.entry, found);
+    if (!at.entry)
+        return SD_NOT_FOUND;
+    *after = at.handle;
+    return t->entry_ops->read(t, at.handle, at.entry, found);
 }
 
 SD_LOCAL uint64_t sd_table_n_entries(struct sd_instance *instance, uint32_t table)
@@ -277,7 +144,7 @@ SD_LOCAL uint32_t sd_table_default(struct sd_instance *instance, uint32_t table,
     return t->default_action;
 }
 
-/* Where direct cells are; a miss counts nowhere, but the default entry has cells that can be written and read. */
+/* Finds the entry with direct cells, or NULL for the default entry, which has cells of its own that no packet updates. */
 SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                           struct sd_table **t, struct sd_entry **e)
 {
@@ -287,8 +154,8 @@ SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, 
         return SD_NOT_FOUND;
     if (handle == SD_DEFAULT_ENTRY)
         return SD_OK;
-    /* Lean tables have no such cells. */
-    *e = (*t)->entries_are_inline ? NULL : sd_entry_get(*t, handle);
+    /* Inline entries have no cells. */
+    *e = (*t)->type->entries_are_inline ? NULL : sd_entry_get(*t, handle);
     return *e ? SD_OK : SD_NOT_FOUND;
 }
 
@@ -359,14 +226,14 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
         uint64_t idle_ns = now_ns > since ? now_ns - since : 0;
         if (times->idle_timeout_ns == 0 || idle_ns < times->idle_timeout_ns)
             continue;
-        /* If a packet hits it right now it is reported once too often, and not again before its time. */
+        /* A packet that hits the entry now makes this one report too many; the next comes after a full timeout. */
         __atomic_store_n(&times->reported_ns, now_ns, __ATOMIC_RELAXED);
         handles[n++] = e->handle;
     }
     return n;
 }
 
-/* Ports went down or came up: what one-shots choose from. */
+/* Ports went down or came up: updates the choices of one-shots. */
 SD_LOCAL void sd_table_update_ports(struct sd_table *t, const struct sd_ports *ports_down)
 {
     if (t->type->profile == UINT32_MAX)

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "worker/sd_instance.h"
 
-enum { KEYS_MAX = 6, KEY_BYTES_MAX = 48, DATA_BYTES_MAX = 24, TABLES_MAX = 4, OBJECTS_MAX = 8 };
+enum { KEYS_MAX = 6, KEY_BYTES_MAX = 48, DATA_BYTES_MAX = 24, TABLES_MAX = 4, OBJECTS_MAX = 8, FIXTURE_DIRECT_BITS_MAX = 16 };
 
 struct fixture {
     struct sd_pipeline pipeline;
@@ -70,8 +70,33 @@ static inline void fixture_key(struct sd_table_type *type, struct sd_key_type *k
     CHECK(type->key_bytes <= KEY_BYTES_MAX);
 }
 
+/* Fills in the decisions that the compiler makes for a program: the first structure that supports the key, unless the test
+   has set one, and all that this structure can do. */
+static inline void fixture_decide(struct sd_table_type *type)
+{
+    static const uint32_t in_order[] = {SD_STRUCTURE_DIRECT, SD_STRUCTURE_EXACT, SD_STRUCTURE_LPM,
+                                        SD_STRUCTURE_PREFIX_HASH, SD_STRUCTURE_TERNARY};
+    for (uint32_t i = 0; type->n_keys > 0 && type->structure == SD_STRUCTURE_NONE; i++) {
+        struct sd_table_type tried = *type;
+        tried.structure = in_order[i];
+        bool is_large = tried.structure == SD_STRUCTURE_DIRECT && sd_key_width_bits(type) > FIXTURE_DIRECT_BITS_MAX;
+        if (!is_large && sd_structure_of(&tried)->supports(&tried))
+            type->structure = tried.structure;
+    }
+    const struct sd_structure_ops *structure = sd_structure_of(type);
+    if (structure && structure->can_inline_entries) {
+        struct sd_table_type tried = *type;
+        tried.entries_are_inline = 1;
+        type->entries_are_inline = structure->supports(&tried);
+    }
+    type->is_staged = structure && structure->can_stage;
+    type->concurrent_ops = sd_concurrent_ops_max(type);
+}
+
 static inline void fixture_create(struct fixture *f, uint32_t n_workers)
 {
+    for (uint32_t i = 0; i < f->pipeline.n_tables; i++)
+        fixture_decide(&f->tables[i]);
     struct sd_config config = {.n_workers = n_workers, .seed = 7};
     f->instance = sd_instance_create(&f->pipeline, &config);
     CHECK(f->instance);

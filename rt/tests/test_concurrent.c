@@ -171,7 +171,7 @@ static void write_on(uint32_t n_rounds)
 {
     static bool is_there[N_COME];
     uint64_t state = mix + 1, handle;
-    bool can_modify = ops->table_beside(fixture.instance, 0) & SD_CONCURRENT_MODIFY;
+    bool can_modify = fixture.tables[0].concurrent_ops & SD_CONCURRENT_MODIFY;
     memset(is_there, 0, sizeof is_there);
     for (uint32_t round = 1; round <= n_rounds; round++) {
         for (uint32_t i = 0; can_modify && i < N_CHANGE; i++) {
@@ -227,7 +227,7 @@ static void run(uint32_t n_rounds)
     fixture_create(&fixture, N_READERS);
     struct sd_instance *instance = fixture.instance;
     uint64_t handle;
-    uint32_t beside = ops->table_beside(instance, 0), wanted = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE;
+    uint32_t beside = fixture.tables[0].concurrent_ops, wanted = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE;
     CHECK((beside & wanted) == wanted);
     CHECK(!(beside & SD_CONCURRENT_MODIFY) == (mix != LEAN && mix != ONE_SHOTS && mix != DIRECT) && !(beside & SD_CONCURRENT_READ) == (mix == COUNTED));
     uint64_t handles[N_STAY];

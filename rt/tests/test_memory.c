@@ -180,6 +180,8 @@ int main(void)
     for (uint64_t n = 1;; n++) {
         struct fixture fixture, *f = &fixture;
         describe(f);
+        for (uint32_t i = 0; i < f->pipeline.n_tables; i++)
+            fixture_decide(&f->tables[i]);
         n_until = n;
         has_failed = false;
         f->instance = sd_instance_create(&f->pipeline, &config);

@@ -59,9 +59,10 @@ static struct listed *listed_find(const struct sd_table_type *type, const struct
 
 /* --- Random tables and keys --- */
 
-enum mix { EXACT, LEAN, LPM, LPMS, TERNARY, RANGE, OPTIONAL, ALL, WILDCARDS, N_MIXES };
+enum mix { EXACT, INLINE, LPM, LPMS, TERNARY, RANGE, OPTIONAL, ALL, WILDCARDS, PREFIX_HASH, N_MIXES };
 
 static uint64_t state;
+static bool has_wildcards;
 static uint64_t n_lookups_of_mix, n_hits_of_mix;
 static uint32_t n_direct_of_several;
 
@@ -69,10 +70,11 @@ static uint32_t random_kind(enum mix mix, uint32_t i)
 {
     switch (mix) {
     case EXACT:
-    case LEAN:
+    case INLINE:
     case WILDCARDS:
         return SD_MATCH_EXACT;
     case LPM:
+    case PREFIX_HASH:
         return i == 0 ? SD_MATCH_LPM : SD_MATCH_EXACT;
     case LPMS:
         return i < 2 ? SD_MATCH_LPM : SD_MATCH_EXACT;
@@ -110,9 +112,14 @@ static struct sd_table_type *random_table(struct fixture *f, enum mix mix, uint3
     uint32_t kind = keys[0].match_kind;
     keys[0].match_kind = keys[with].match_kind;
     keys[with].match_kind = kind;
-    type->has_wildcards = mix == WILDCARDS;
-    type->has_idle_timeout = mix != LEAN && key_bytes % 4 > 0;
-    if (mix == LEAN)
+    if (mix == PREFIX_HASH)
+        type->structure = SD_STRUCTURE_PREFIX_HASH;
+    /* Entries leave out exact elements: only ternary tables have masks for these. */
+    has_wildcards = mix == WILDCARDS;
+    if (has_wildcards)
+        type->structure = SD_STRUCTURE_TERNARY;
+    type->has_idle_timeout = mix != INLINE && key_bytes % 4 > 0;
+    if (mix == INLINE)
         return type;
     type->has_direct_counter = 1;
     type->direct_counter_unit = SD_UNIT_BOTH;
@@ -154,7 +161,7 @@ static void random_entry(struct listed *e, const struct sd_table_type *type, boo
         bool is_any = below(&state, 4) == 0;
         switch (type->keys[i].match_kind) {
         case SD_MATCH_EXACT:
-            if (!(type->has_wildcards && is_any))
+            if (!(has_wildcards && is_any))
                 sd_prefix_mask(mask, n, n);
             break;
         case SD_MATCH_LPM:
@@ -335,12 +342,11 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
         n_lpm += type->keys[i].match_kind == SD_MATCH_LPM;
     }
     fixture_create(&f, N_WORKERS);
-    const struct sd_table *t = &f.instance->tables[0];
-    bool is_hashed = t->engine == SD_STRUCTURE_EXACT || t->engine == SD_STRUCTURE_DIRECT || t->engine == SD_STRUCTURE_LPM;
-    CHECK(is_hashed == (!has_priority && n_lpm <= 1 && mix != WILDCARDS));
-    CHECK((t->engine == SD_STRUCTURE_DIRECT) == ((mix == EXACT || mix == LEAN) && n_bits <= 16));
-    CHECK(t->entries_are_inline == (mix == LEAN && t->engine == SD_STRUCTURE_EXACT));
-    n_direct_of_several += t->engine == SD_STRUCTURE_DIRECT && type->n_keys > 1;
+    bool is_direct = (mix == EXACT || mix == INLINE) && n_bits <= 16;
+    CHECK((type->structure == SD_STRUCTURE_TERNARY) == (has_priority || n_lpm > 1 || mix == WILDCARDS));
+    CHECK((type->structure == SD_STRUCTURE_DIRECT) == is_direct);
+    CHECK(type->entries_are_inline == (mix == INLINE && !is_direct));
+    n_direct_of_several += is_direct && type->n_keys > 1;
     static const uint8_t default_data[4] = {1, 2, 3, 4};
     CHECK(ops->table_set_default(f.instance, 0, 1, default_data) == SD_OK);
     n_listed = n_live = 0;
@@ -421,7 +427,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
             if (there) {
                 CHECK(got.handle == (uint64_t)(there - list) && got.action == there->action);
                 CHECK(memcmp(got.data, there->data, DATA_BYTES_MAX) == 0);
-                CHECK((uintptr_t)got.data % (t->entries_are_inline ? 8 : 16) == 0);
+                CHECK((uintptr_t)got.data % (type->entries_are_inline ? 8 : 16) == 0);
                 n_hits++;
                 there->last_hit_ns = type->has_idle_timeout ? now_ns : 0;
                 there->is_reported = false;
@@ -673,7 +679,7 @@ int main(void)
     /* Short keys again, of one element and of several. */
     for (uint64_t seed = 0; seed < 12; seed++) {
         state = 100000 + seed;
-        run(seed % 2 ? LEAN : EXACT, 1 + (uint32_t)seed % 3, 1500);
+        run(seed % 2 ? INLINE : EXACT, 1 + (uint32_t)seed % 3, 1500);
     }
     CHECK(n_direct_of_several > 1);
     test_index(1000000, 0);

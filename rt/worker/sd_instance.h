@@ -211,7 +211,6 @@ SD_LOCAL uint32_t sd_set_ports_down(struct sd_instance *instance, const uint32_t
 }
 
 SD_CONTROL const struct sd_control_ops sd_control_ops = {
-    .table_beside = sd_table_concurrent_ops,
     .table_insert = sd_table_insert,
     .table_insert_batch = sd_table_insert_batch,
     .table_reserve = sd_table_reserve,

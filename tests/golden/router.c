@@ -1066,9 +1066,9 @@ static const struct sd_action_type p4_table_2__actions[] = {
     {"Router.drop", 0, NULL, 0},
 };
 static const struct sd_table_type p4_tables[] = {
-    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_TERNARY, 0},
-    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_LPM, 0},
-    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_DIRECT, 0},
+    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_TERNARY, 0, 0, SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
+    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_LPM, 0, 1, SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
+    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_DIRECT, 0, 0, SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
 };
 static const struct sd_object_type p4_objects[] = {
     {"Router.received", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},

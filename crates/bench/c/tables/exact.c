@@ -215,6 +215,9 @@ static struct sd_instance *make_instance(struct sd_pipeline *pipeline, struct sd
         .size = UINT64_MAX,
         .profile = UINT32_MAX,
         .has_direct_counter = is_counted,
+        .structure = SD_STRUCTURE_EXACT,
+        .entries_are_inline = !is_counted,
+        .concurrent_ops = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE,
     };
     *pipeline = (struct sd_pipeline){.state_bytes = 8, .state_align = 8, .n_tables = 1, .tables = type};
     struct sd_config config = {.n_workers = 1, .seed = 7};

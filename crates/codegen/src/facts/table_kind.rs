@@ -1,4 +1,7 @@
 //! How each table is implemented: the one place that decides, for generated code and for the runtime.
+//!
+//! The decisions become constants of the table's descriptor (`struct sd_table_type`); the runtime asserts that they fit
+//! (`rt/table/sd_structures.h`). `rt/table/README.md` says how to add a lookup structure.
 
 use crate::facts::keys::matched;
 use ir::{Key, MatchKind, Table};
@@ -14,13 +17,18 @@ pub(crate) enum LookupStructure {
     Direct,
     /// A trie over one LPM element, with any exact ones in front of it.
     Lpm,
+    /// The same for keys too wide for a trie: a hash index for each prefix length.
+    PrefixHash,
     /// Rules with priorities: any other key.
     Ternary,
 }
 
-/// Widest key of [`LookupStructure::Direct`]: an array of 2^16 pointers takes 512 KiB (`SD_DIRECT_BITS_MAX`).
+/// Widest key of [`LookupStructure::Direct`]: an array of 2^16 pointers takes 512 KiB.
 const DIRECT_BITS_MAX: u32 = 16;
-
+/// Widest key of [`LookupStructure::Lpm`]: 64 * `SD_LPM_LIMBS_MAX`.
+const LPM_BITS_MAX: u32 = 2048;
+/// Most actions of a table with inline entries: 2^`SD_INLINE_ACTION_BITS`.
+const INLINE_ACTIONS_MAX: usize = 1 << 12;
 /// Tables of this size stay in a near cache.
 const CACHED_ENTRIES: u64 = 128;
 
@@ -28,12 +36,19 @@ const CACHED_ENTRIES: u64 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableKind {
     pub(crate) structure: LookupStructure,
-    /// Some entry of the program leaves out an exact element, so the table needs masks.
-    pub(crate) has_wildcards: bool,
     /// Key, action and data lie in the structure: no lookup reads a separate entry.
     pub(crate) entries_are_inline: bool,
     /// Lookups may be staged: a packet waits for prefetched memory while others run.
     pub(crate) is_staged: bool,
+    concurrent: Concurrent,
+}
+
+/// What the control plane may do while workers run packets, beside expiry of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Concurrent {
+    read: bool,
+    insert_and_remove: bool,
+    modify: bool,
 }
 
 impl LookupStructure {
@@ -43,6 +58,7 @@ impl LookupStructure {
             LookupStructure::Exact => "SD_STRUCTURE_EXACT",
             LookupStructure::Direct => "SD_STRUCTURE_DIRECT",
             LookupStructure::Lpm => "SD_STRUCTURE_LPM",
+            LookupStructure::PrefixHash => "SD_STRUCTURE_PREFIX_HASH",
             LookupStructure::Ternary => "SD_STRUCTURE_TERNARY",
         }
     }
@@ -51,7 +67,33 @@ impl LookupStructure {
     fn has_stages(self) -> bool {
         match self {
             LookupStructure::Exact | LookupStructure::Lpm => true,
-            LookupStructure::None | LookupStructure::Direct | LookupStructure::Ternary => false,
+            LookupStructure::None
+            | LookupStructure::Direct
+            | LookupStructure::PrefixHash
+            | LookupStructure::Ternary => false,
+        }
+    }
+
+    /// Entries are inserted and removed while workers look keys up.
+    fn changes_beside_lookups(self) -> bool {
+        match self {
+            LookupStructure::PrefixHash => false,
+            LookupStructure::None
+            | LookupStructure::Exact
+            | LookupStructure::Direct
+            | LookupStructure::Lpm
+            | LookupStructure::Ternary => true,
+        }
+    }
+
+    /// One step exchanges an entry for another one with the same key.
+    fn replaces_entries(self) -> bool {
+        match self {
+            LookupStructure::Exact | LookupStructure::Direct => true,
+            LookupStructure::None
+            | LookupStructure::Lpm
+            | LookupStructure::PrefixHash
+            | LookupStructure::Ternary => false,
         }
     }
 
@@ -62,13 +104,14 @@ impl LookupStructure {
         let key_bits = keys.iter().try_fold(0u32, |n_bits, (_, key)| {
             key.ty.width_bits().and_then(|width| n_bits.checked_add(width))
         });
-        let is_narrow = key_bits.is_some_and(|n_bits| (1..=DIRECT_BITS_MAX).contains(&n_bits));
+        let is_narrow = |bits_max| key_bits.is_some_and(|n_bits| (1..=bits_max).contains(&n_bits));
         match n_lpm {
             _ if keys.is_empty() => LookupStructure::None,
             _ if n_exact + n_lpm < keys.len() || has_wildcards => LookupStructure::Ternary,
-            0 if is_narrow => LookupStructure::Direct,
+            0 if is_narrow(DIRECT_BITS_MAX) => LookupStructure::Direct,
             0 => LookupStructure::Exact,
-            1 => LookupStructure::Lpm,
+            1 if is_narrow(LPM_BITS_MAX) => LookupStructure::Lpm,
+            1 => LookupStructure::PrefixHash,
             _ => LookupStructure::Ternary,
         }
     }
@@ -77,21 +120,43 @@ impl LookupStructure {
 impl TableKind {
     pub(crate) fn of(table: &Table) -> TableKind {
         let keys = matched(&table.keys);
-        let has_wildcards = leaves_out_exact_keys(table, &keys);
-        let structure = LookupStructure::of(&keys, has_wildcards);
+        let structure = LookupStructure::of(&keys, leaves_out_exact_keys(table, &keys));
         let has_cells = table.direct_counter.is_some() || table.direct_meter.is_some();
         // A hit writes to such entries, or needs more of them than the action.
         let uses_records = has_cells || table.has_idle_timeout || table.implementation.is_some();
+        let entries_are_inline =
+            structure == LookupStructure::Exact && !uses_records && table.actions.len() <= INLINE_ACTIONS_MAX;
         let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= CACHED_ENTRIES);
         TableKind {
             structure,
-            has_wildcards,
-            entries_are_inline: structure == LookupStructure::Exact && !uses_records,
+            entries_are_inline,
             is_staged: structure.has_stages() && !is_small,
+            concurrent: Concurrent {
+                // Workers update cells without synchronisation with readers.
+                read: !has_cells,
+                insert_and_remove: structure.changes_beside_lookups(),
+                // A new entry would not have the cells of the old one.
+                modify: entries_are_inline || (structure.replaces_entries() && !has_cells),
+            },
         }
+    }
+
+    /// `enum sd_concurrent_op`, as a C expression.
+    pub(crate) fn concurrent_ops(&self) -> String {
+        let Concurrent { read, insert_and_remove, modify } = self.concurrent;
+        let all = [
+            (read, "SD_CONCURRENT_READ"),
+            (insert_and_remove, "SD_CONCURRENT_INSERT"),
+            (modify, "SD_CONCURRENT_MODIFY"),
+            (insert_and_remove, "SD_CONCURRENT_REMOVE"),
+            (true, "SD_CONCURRENT_EXPIRE"),
+        ];
+        let names: Vec<&str> = all.iter().filter(|(may, _)| *may).map(|(_, name)| *name).collect();
+        names.join(" | ")
     }
 }
 
+/// Some entry of the program leaves out an exact element, so the table needs masks.
 fn leaves_out_exact_keys(table: &Table, keys: &[(usize, &Key)]) -> bool {
     table.entries.iter().any(|entry| {
         let mut elements = keys.iter().zip(&entry.matches);

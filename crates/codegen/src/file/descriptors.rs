@@ -130,15 +130,17 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
         let kind = &cx.facts.tables[n];
         let size = table.size.filter(|s| *s > 0).unwrap_or(cx.options.table_size);
         tables.push(format!(
-            "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}, {}, {}}}",
+            "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}, {}, {}, {}, {}}}",
             string(&table.name),
             keys.len(),
             table.actions.len(),
             u32::from(table.direct_counter.is_some()),
             u32::from(table.direct_meter.is_some()),
-            u32::from(kind.has_wildcards),
-            kind.structure.c_name(),
             u32::from(table.has_idle_timeout),
+            kind.structure.c_name(),
+            u32::from(kind.entries_are_inline),
+            u32::from(kind.is_staged),
+            kind.concurrent_ops(),
         ));
     }
     array("struct sd_table_type", "p4_tables", &tables, out)

@@ -138,7 +138,7 @@ impl Func<'_, '_> {
                 f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
             }
             // Lookups that all packets of the block make are counted once per burst, by its caller.
-            let look = if cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) { "look" } else { "lookup" };
+            let look = if cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) { "lookup_uncounted" } else { "lookup" };
             f.code.line(match applied {
                 Lookup::AtOnce { .. } => format!(
                     "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4_tables[{n}], {key}, {hash});"

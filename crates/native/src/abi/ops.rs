@@ -74,8 +74,8 @@ pub(crate) struct Ops<'a> {
 }
 
 impl<'a> Ops<'a> {
-    /// `raw` was created by these functions and lives for `'a`. During `'a` nobody else uses it, but that workers may run
-    /// packets while nothing is called that [`table_beside`](Self::table_beside) does not name for its table.
+    /// `raw` was created by these functions and lives for `'a`. During `'a` nobody else uses it, except that workers may run
+    /// packets while only operations are called that `concurrent_ops` of their table's layout lists.
     #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
     pub(crate) unsafe fn new(
         raw: *mut abi::Instance,
@@ -151,12 +151,6 @@ impl Ops<'_> {
             idle_timeout_ns: view.idle_timeout_ns,
             last_hit_ns: view.last_hit_ns,
         }
-    }
-
-    /// What can be done with a table while workers run packets: `SD_CONCURRENT_*`. Can be asked at any time.
-    pub(crate) fn table_beside(&self, table: u32) -> u32 {
-        // SAFETY: see above.
-        self.check_table(table).map_or(0, |()| unsafe { (self.control.table_beside)(self.raw, table) })
     }
 
     /// Of a worker; `None` where there is none, or it has no such words.

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// What a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -101,7 +101,7 @@ pub mod status {
 }
 
 /// `SD_CONCURRENT_*`
-pub mod beside {
+pub mod concurrent_op {
     pub const READ: u32 = 1;
     pub const INSERT: u32 = 2;
     pub const MODIFY: u32 = 4;
@@ -252,7 +252,7 @@ mirrors! {
         data_bytes: u32,
     }
 
-    struct TableType = "sd_table_type", 88 bytes {
+    struct TableType = "sd_table_type", 96 bytes {
         name: *const c_char,
         n_keys: u32,
         keys: *const KeyType,
@@ -266,9 +266,11 @@ mirrors! {
         direct_counter_unit: u32,
         has_direct_meter: u32,
         direct_meter_unit: u32,
-        has_wildcards: u32,
-        engine: u32,
         has_idle_timeout: u32,
+        structure: u32,
+        entries_are_inline: u32,
+        is_staged: u32,
+        concurrent_ops: u32,
     }
 
     struct ObjectType = "sd_object_type", 48 bytes {
@@ -506,8 +508,7 @@ mirrors! {
         reserved: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 280 bytes {
-        table_beside: unsafe extern "C" fn(*mut Instance, u32) -> u32,
+    struct ControlOps = "sd_control_ops", 272 bytes {
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,

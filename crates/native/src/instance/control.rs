@@ -485,9 +485,9 @@ impl Store for Control {
     }
 
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
-        let are_beside =
-            (0..self.layout().tables.len()).all(|table| self.instance.is_beside(table, ConcurrentOp::Expire));
-        let mut turn = if are_beside { self.instance.write() } else { self.instance.close() };
+        let are_concurrent = (0..self.layout().tables.len())
+            .all(|table| self.instance.is_concurrent(table, ConcurrentOp::Expire));
+        let mut turn = if are_concurrent { self.instance.write() } else { self.instance.close() };
         let (state, mut ops) = turn.parts();
         let mut expired = Vec::new();
         for i in 0..state.tables.len() {

@@ -35,8 +35,6 @@ pub struct Instance {
     program: Arc<Program>,
     state: Mutex<ControlState>,
     gate: QuiesceGate,
-    /// Of each table what can be done while workers run packets: `SD_CONCURRENT_*`.
-    beside: Vec<u32>,
     /// The gate of executors, of which one may hang. A worker that waits for one is within its own gate; so theirs is another
     /// one, closed after it.
     are_executors_closed: AtomicBool,
@@ -52,16 +50,16 @@ pub struct Instance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ConcurrentOp {
-    Read = abi::beside::READ,
-    Insert = abi::beside::INSERT,
-    Modify = abi::beside::MODIFY,
-    Remove = abi::beside::REMOVE,
-    Expire = abi::beside::EXPIRE,
+    Read = abi::concurrent_op::READ,
+    Insert = abi::concurrent_op::INSERT,
+    Modify = abi::concurrent_op::MODIFY,
+    Remove = abi::concurrent_op::REMOVE,
+    Expire = abi::concurrent_op::EXPIRE,
 }
 
 // SAFETY: what `raw` points to is used by control operations, one at a time under the lock of `state`, and by workers, each
-// of which somebody has alone, within the gate; the gate is closed unless `table_beside` says that the operation does not
-// need it. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
+// of which somebody has alone, within the gate; the gate is closed unless `concurrent_ops` of the table lists the
+// operation. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
 unsafe impl Send for Instance {}
 // SAFETY: as above.
@@ -157,8 +155,6 @@ impl Instance {
         // SAFETY: it has just been made by these functions, and nobody else knows it.
         #[expect(unsafe_code, reason = "what the operations want is proved here")]
         let ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
-        let beside =
-            (0..pipeline.layout().tables.len() as u32).map(|table| ops.table_beside(table)).collect();
         let words: Option<Vec<_>> = (0..options.n_workers).map(|number| ops.epoch_words(number)).collect();
         let Some(words) = words.filter(|words| !words.is_empty()) else {
             // SAFETY: made by `create`, and nobody else has it.
@@ -178,7 +174,6 @@ impl Instance {
             program,
             state: Mutex::new(state),
             gate,
-            beside,
             are_executors_closed: AtomicBool::new(false),
             executors: Mutex::default(),
             published: Mutex::default(),
@@ -244,12 +239,13 @@ impl Instance {
 
     /// The control plane's turn for this with a table; workers go on if they can.
     pub(crate) fn turn_with(&self, table: usize, operation: ConcurrentOp) -> ControlGuard<'_> {
-        if self.is_beside(table, operation) { self.write() } else { self.close() }
+        if self.is_concurrent(table, operation) { self.write() } else { self.close() }
     }
 
-    /// Whether workers need not stand still for it.
-    pub(crate) fn is_beside(&self, table: usize, operation: ConcurrentOp) -> bool {
-        self.beside.get(table).is_some_and(|operations| operations & operation as u32 != 0)
+    /// The operation may run while workers run packets.
+    pub(crate) fn is_concurrent(&self, table: usize, operation: ConcurrentOp) -> bool {
+        let layout = self.pipeline.layout().tables.get(table);
+        layout.is_some_and(|layout| layout.concurrent_ops & operation as u32 != 0)
     }
 
     fn executors(&self) -> MutexGuard<'_, Vec<(u32, Arc<OffloadWatchdog>)>> {

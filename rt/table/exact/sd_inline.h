@@ -1,23 +1,17 @@
 /*
- * Entries of lean tables: key, action, handle and data, all of it in the exact engine.
+ * Inline entries: key, action, handle and data lie in the exact structure, and there is no struct sd_entry.
  *
- * Owns: what the control plane does with them. The order of entries has the hash of each key, by which an entry is
- * found again whose handle is known: the engine moves entries as it grows.
+ * Owns: struct sd_entry_ops of such entries. The insertion order stores the hash of each key; with it an entry is found
+ * by handle, because the structure moves entries as it grows.
  *
- * Non-goal: what is left out of such entries is what their tables do not have. They have no priority, do not expire,
- * count nothing and lead to actions only; so what a view says about these is not kept.
+ * Non-goal: priorities, idle timeouts, direct cells, members and groups. Tables with any of these have records.
  */
-#ifndef SD_TABLE_INLINE_H
-#define SD_TABLE_INLINE_H
+#ifndef SD_INLINE_H
+#define SD_INLINE_H
 
-#include "table/sd_entries.h"
+#include "table/sd_entry_ops.h"
 
-SD_INLINE struct sd_exact_shape sd_inline_shape(const struct sd_table *t)
-{
-    return sd_table_shape(t->type, t->type->key_bytes);
-}
-
-/* Not inlined: compilers that know the key's size but not the table's warn of what lies behind short keys. */
+/* Not inlined: a compiler that knows the size of the caller's key but not key_bytes warns of reads behind the key. */
 static SD_UNUSED __attribute__((noinline)) uint64_t sd_inline_hash(const struct sd_table *t, const uint8_t *key)
 {
     return sd_exact_hash(t->exact.secrets, key, t->type->key_bytes);
@@ -26,20 +20,20 @@ static SD_UNUSED __attribute__((noinline)) uint64_t sd_inline_hash(const struct 
 SD_INLINE uint64_t sd_inline_word(const struct sd_table *t, const uint8_t *entry)
 {
     struct sd_inline_value value;
-    memcpy(&value, entry + sd_exact_value_at(sd_inline_shape(t)), sizeof value);
+    memcpy(&value, entry + sd_exact_value_at(sd_exact_table_shape(t)), sizeof value);
     return value.word;
 }
 
 /* The entry of this key, or NULL. */
 SD_LOCAL const uint8_t *sd_inline_find(const struct sd_table *t, const uint8_t *key)
 {
-    return sd_exact_find_hashed(&t->exact, sd_inline_shape(t), key, sd_inline_hash(t, key));
+    return sd_exact_find_hashed(&t->exact, sd_exact_table_shape(t), key, sd_inline_hash(t, key));
 }
 
-/* The entry that was given this handle, of which the order says the hash; or NULL. */
+/* The entry with this handle, or NULL; `hash` comes from the insertion order. */
 SD_LOCAL const uint8_t *sd_inline_at(const struct sd_table *t, uint64_t handle, uint64_t hash)
 {
-    return sd_exact_find_word(&t->exact, sd_inline_shape(t), hash, handle << SD_INLINE_HANDLE_SHIFT,
+    return sd_exact_find_word(&t->exact, sd_exact_table_shape(t), hash, handle << SD_INLINE_HANDLE_SHIFT,
                               UINT64_MAX << SD_INLINE_HANDLE_SHIFT);
 }
 
@@ -56,7 +50,7 @@ SD_LOCAL uint32_t sd_inline_show(const struct sd_table *t, const uint8_t *entry,
         .kind = SD_ENTRY_ACTION,
         .what = sd_inline_action(word),
         .is_const = (word & SD_INLINE_IS_CONST) != 0,
-        .data = entry + sd_exact_value_at(sd_inline_shape(t)) + sizeof(struct sd_inline_value),
+        .data = entry + sd_exact_value_at(sd_exact_table_shape(t)) + sizeof(struct sd_inline_value),
     };
     return SD_OK;
 }
@@ -68,13 +62,13 @@ SD_LOCAL uint32_t sd_inline_check(const struct sd_table *t, const struct sd_entr
     return view->what < t->type->n_actions ? SD_OK : SD_OUT_OF_RANGE;
 }
 
-/* What the engine keeps beside the key, in whole words: into memory that is none of the data's. */
+/* Writes word and data of an entry, in whole words. `to` and `data` do not overlap. */
 SD_ALWAYS_INLINE void sd_inline_put(uint8_t *to, uint64_t word, const uint8_t *data, uint32_t n_bytes, uint32_t data_bytes)
 {
     struct sd_inline_value value = {word};
     memcpy(to, &value, sizeof value);
     to += sizeof value;
-    /* In words, because sizes are known at run time only. */
+    /* In words: the sizes are not constants. */
     if (SD_LIKELY(n_bytes == data_bytes && n_bytes % sizeof(uint64_t) == 0)) {
         for (uint32_t at = 0; at < n_bytes; at += sizeof(uint64_t))
             memcpy(to + at, data + at, sizeof(uint64_t));
@@ -94,15 +88,13 @@ SD_INLINE void sd_inline_put_view(const struct sd_table *t, uint8_t *to, const s
     sd_inline_put(to, word, view->data, n_bytes, t->type->data_bytes);
 }
 
-enum sd_inline_writer { SD_INLINE_BY_CONTROLLER, SD_INLINE_BY_PROGRAM };
-
-/* `hash` is that of the key. */
+/* Inserts one entry with all checks; `hash` is the hash of its key. */
 SD_ALWAYS_INLINE uint32_t sd_inline_insert_hashed(struct sd_exact_shape shape, struct sd_table *t,
-                                                enum sd_inline_writer writer, const struct sd_entry_view *view,
+                                                enum sd_entry_writer writer, const struct sd_entry_view *view,
                                                 uint64_t hash, uint64_t *handle)
 {
     uint32_t refusal = sd_inline_check(t, view);
-    bool is_full = writer == SD_INLINE_BY_CONTROLLER && t->n_entries >= t->type->size;
+    bool is_full = writer == SD_BY_CONTROLLER && t->n_entries >= t->type->size;
     if (SD_UNLIKELY(is_full || t->next_handle > SD_INLINE_HANDLE_MAX))
         refusal = SD_FULL;
     else if (SD_UNLIKELY(!sd_order_reserve(&t->order, t->next_handle)))
@@ -116,7 +108,7 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_hashed(struct sd_exact_shape shape, s
     uint8_t *entry = sd_exact_entry(shape, room.place.bucket, room.place.lane);
     memcpy(entry, view->value, shape.key_bytes);
     sd_inline_put_view(t, entry + sd_exact_value_at(shape), view, t->next_handle,
-                     writer == SD_INLINE_BY_PROGRAM && view->is_const);
+                     writer == SD_BY_PROGRAM && view->is_const);
     sd_exact_publish(room.segment, &room.place, room.distance, hash);
     sd_exact_add_entries(&t->exact, 1);
     sd_table_add_entries(t, 1);
@@ -125,50 +117,50 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_hashed(struct sd_exact_shape shape, s
     return SD_OK;
 }
 
-/* What is the same for all inserts of a turn: compilers would read it again after each byte that is written. */
-struct sd_inline_turn {
+/* What all inserts of a run share, in locals: otherwise compilers read it again after each byte that is written. */
+struct sd_inline_run {
     const struct sd_action_type *actions;
     uint32_t n_actions, data_bytes;
-    /* Where the order of entries has room for those of the turn. */
+    /* Room for the run in the insertion order. */
     uint64_t *ordered;
     uint64_t handle;
     uint32_t n_inserted;
 };
 
-/* False: not so many entries may or can be added with nothing else to be looked at. */
-SD_ALWAYS_INLINE bool sd_inline_begin(const struct sd_table *t, enum sd_inline_writer writer, uint32_t n,
-                                    struct sd_inline_turn *turn)
+/* Begins a run of `n` inserts; false if they need checks one by one (size, range of handles, block of the order). */
+SD_ALWAYS_INLINE bool sd_inline_begin(const struct sd_table *t, enum sd_entry_writer writer, uint32_t n,
+                                    struct sd_inline_run *run)
 {
     const struct sd_order *o = &t->order;
     const struct sd_order_piece *last = o->n_pieces ? &o->pieces[o->n_pieces - 1] : NULL;
     bool is_wide = t->type->size >= n && t->n_entries <= t->type->size - n && t->next_handle <= SD_INLINE_HANDLE_MAX - n;
-    if (writer != SD_INLINE_BY_CONTROLLER || !is_wide || !last || last->n == 0 || last->handles ||
+    if (writer != SD_BY_CONTROLLER || !is_wide || !last || last->n == 0 || last->handles ||
         last->n > SD_ORDER_PIECE - n || last->handle + last->n != t->next_handle)
         return false;
-    *turn = (struct sd_inline_turn){t->type->actions, t->type->n_actions,       t->type->data_bytes,
+    *run = (struct sd_inline_run){t->type->actions, t->type->n_actions,       t->type->data_bytes,
                                   &last->entries[last->n], t->next_handle, 0};
     return true;
 }
 
-/* Now the table has what the turn has inserted. */
-SD_ALWAYS_INLINE void sd_inline_end(struct sd_table *t, struct sd_inline_turn *turn)
+/* Adds the inserts of the run to the counters of the table. */
+SD_ALWAYS_INLINE void sd_inline_end(struct sd_table *t, struct sd_inline_run *run)
 {
-    uint32_t n = turn->n_inserted;
+    uint32_t n = run->n_inserted;
     sd_exact_add_entries(&t->exact, n);
     sd_table_add_entries(t, n);
     t->order.pieces[t->order.n_pieces - 1].n += n;
     t->order.n += n;
     t->next_handle += n;
-    turn->n_inserted = 0;
+    run->n_inserted = 0;
 }
 
-/* An insert where all is as usual: the key is new, and there is room at its home. False: nothing has happened. */
+/* Fast path of an insert: the key is new, and its home bucket has a free slot. False: nothing has changed. */
 SD_ALWAYS_INLINE bool sd_inline_insert_quick(struct sd_exact_shape shape, const struct sd_exact *exact,
-                                           struct sd_inline_turn *turn, const struct sd_entry_view *view, uint64_t hash)
+                                           struct sd_inline_run *run, const struct sd_entry_view *view, uint64_t hash)
 {
-    if (SD_UNLIKELY(view->kind != SD_ENTRY_ACTION || view->what >= turn->n_actions))
+    if (SD_UNLIKELY(view->kind != SD_ENTRY_ACTION || view->what >= run->n_actions))
         return false;
-    uint32_t n_bytes = view->data ? turn->actions[view->what].data_bytes : 0;
+    uint32_t n_bytes = view->data ? run->actions[view->what].data_bytes : 0;
     uint8_t *home = sd_exact_home_of(exact, shape, hash);
     uint32_t empty = sd_exact_match(home, SD_EXACT_EMPTY);
     if (SD_UNLIKELY(empty == 0 || SD_EXACT_HOME_REACH(sd_exact_home(home)) > 0 ||
@@ -177,15 +169,15 @@ SD_ALWAYS_INLINE bool sd_inline_insert_quick(struct sd_exact_shape shape, const 
     uint32_t lane = sd_exact_lane(empty);
     uint8_t *entry = sd_exact_entry(shape, home, lane);
     memcpy(entry, view->value, shape.key_bytes);
-    uint64_t word = view->what | (turn->handle + turn->n_inserted) << SD_INLINE_HANDLE_SHIFT;
-    sd_inline_put(entry + sd_exact_value_at(shape), word, view->data, n_bytes, turn->data_bytes);
+    uint64_t word = view->what | (run->handle + run->n_inserted) << SD_INLINE_HANDLE_SHIFT;
+    sd_inline_put(entry + sd_exact_value_at(shape), word, view->data, n_bytes, run->data_bytes);
     sd_exact_set_tag(home, lane, (uint16_t)hash);
-    turn->ordered[turn->n_inserted++] = hash;
+    run->ordered[run->n_inserted++] = hash;
     return true;
 }
 
 SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, struct sd_table *t,
-                                                enum sd_inline_writer writer, const struct sd_entry_view *views,
+                                                enum sd_entry_writer writer, const struct sd_entry_view *views,
                                                 uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
@@ -198,17 +190,17 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, s
         for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
             sd_exact_prefetch_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
         for (uint64_t i = now, end = now + SD_EXACT_GROUP < n ? now + SD_EXACT_GROUP : n; now < n && i < end; i++) {
-            struct sd_inline_turn turn;
-            if (SD_LIKELY(sd_inline_begin(t, writer, (uint32_t)(end - i), &turn))) {
+            struct sd_inline_run run;
+            if (SD_LIKELY(sd_inline_begin(t, writer, (uint32_t)(end - i), &run))) {
                 for (; i < end; i++) {
                     uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-                    if (SD_UNLIKELY(!sd_inline_insert_quick(shape, &t->exact, &turn, &views[i], hash)))
+                    if (SD_UNLIKELY(!sd_inline_insert_quick(shape, &t->exact, &run, &views[i], hash)))
                         break;
-                    handles[i] = turn.handle + turn.n_inserted - 1;
+                    handles[i] = run.handle + run.n_inserted - 1;
                     statuses[i] = SD_OK;
                 }
-                n_inserted += turn.n_inserted;
-                sd_inline_end(t, &turn);
+                n_inserted += run.n_inserted;
+                sd_inline_end(t, &run);
                 if (i == end)
                     break;
             }
@@ -221,18 +213,21 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, s
     return n_inserted;
 }
 
-/* Entries of the program may be constant, and more than the table's size. Gives how many there are more. */
-SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table *t, enum sd_inline_writer writer,
-                                 const struct sd_entry_view *views, uint32_t n, uint64_t *handles, uint8_t *statuses)
+SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table *t, enum sd_entry_writer writer,
+                                   const struct sd_entry_view *views, uint32_t n, uint64_t now_ns, uint64_t *handles,
+                                   uint8_t *statuses)
 {
+    (void)now_ns;
     uint32_t n_inserted =
         SD_EXACT_SHAPED(t->exact.shape, sd_inline_insert_shaped, t, writer, views, n, handles, statuses);
     sd_instance_add_bytes(instance, (uint64_t)n_inserted * sd_touched_bytes(t));
     return n_inserted;
 }
 
-SD_LOCAL uint32_t sd_inline_modify(struct sd_table *t, const struct sd_entry_view *view, uint64_t *handle)
+SD_LOCAL uint32_t sd_inline_modify(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
+                                   uint64_t now_ns, uint64_t *handle)
 {
+    (void)instance, (void)now_ns;
     const uint8_t *entry = sd_inline_find(t, view->value);
     if (!entry)
         return SD_NOT_FOUND;
@@ -242,7 +237,7 @@ SD_LOCAL uint32_t sd_inline_modify(struct sd_table *t, const struct sd_entry_vie
     uint64_t word = sd_inline_word(t, entry);
     *handle = word >> SD_INLINE_HANDLE_SHIFT;
     sd_inline_put_view(t, t->exact_value, view, *handle, word & SD_INLINE_IS_CONST);
-    return sd_exact_replace(&t->exact, sd_inline_shape(t), view->value, t->exact_value);
+    return sd_exact_replace(&t->exact, sd_exact_table_shape(t), view->value, t->exact_value);
 }
 
 SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)
@@ -251,11 +246,30 @@ SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table
     if (!entry)
         return SD_NOT_FOUND;
     uint64_t handle = sd_inline_word(t, entry) >> SD_INLINE_HANDLE_SHIFT;
-    sd_exact_remove(&t->exact, sd_inline_shape(t), view->value);
+    sd_exact_remove(&t->exact, sd_exact_table_shape(t), view->value);
     sd_order_remove(&t->order, handle);
     sd_table_add_entries(t, -UINT64_C(1));
     sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
     return SD_OK;
 }
+
+SD_LOCAL uint32_t sd_inline_find_view(const struct sd_table *t, const struct sd_entry_view *key,
+                                      struct sd_entry_view *found)
+{
+    return sd_inline_show(t, sd_inline_find(t, key->value), found);
+}
+
+SD_LOCAL uint32_t sd_inline_read(const struct sd_table *t, uint64_t handle, uint64_t ordered, struct sd_entry_view *found)
+{
+    return sd_inline_show(t, sd_inline_at(t, handle, ordered), found);
+}
+
+static const SD_UNUSED struct sd_entry_ops sd_inline_ops = {
+    .insert = sd_inline_insert,
+    .modify = sd_inline_modify,
+    .remove = sd_inline_remove,
+    .find = sd_inline_find_view,
+    .read = sd_inline_read,
+};
 
 #endif

@@ -1,0 +1,217 @@
+/*
+ * Entries in memory: struct sd_table, struct sd_entry and where the parts of an entry are.
+ *
+ * Owns: the layout of an entry, and the chunks in which entries are allocated.
+ *
+ * An entry stays at its address until it is removed; its slot (chunk and position) is reused after all workers have
+ * passed a quiescent state (sd_epoch.h). Handles are never reused. Tables with inline entries (type->entries_are_inline)
+ * have no struct sd_entry: the exact structure stores key, action, handle and data together, see exact/sd_inline.h.
+ */
+#ifndef SD_ENTRY_H
+#define SD_ENTRY_H
+
+#include "object/sd_profile.h"
+#include "table/exact/sd_exact.h"
+#include "table/lpm/sd_lpm.h"
+#include "table/prefix_hash/sd_prefix_hash.h"
+#include "table/sd_structure.h"
+#include "table/sd_table_order.h"
+#include "table/ternary/sd_ternary.h"
+
+#define SD_NEVER UINT64_MAX
+
+/* Longest key that is copied to the stack for a lookup that is not inlined. */
+#define SD_KEY_BYTES_MAX 64u
+
+/* Value, data, times, mask and meter follow, at the offsets that struct sd_table has. */
+struct sd_entry {
+    uint64_t handle;
+    /* Member, group or one-shot; NULL for an entry with an action. */
+    void *target;
+    /* Action index, member id or group id. */
+    uint32_t what;
+    /* Position in the chunks; of a free slot the next free one. */
+    uint32_t slot;
+    union {
+        int32_t priority;
+        /* Lookups read no priority, so this is written as soon as the entry is removed. */
+        uint32_t next_removed;
+    };
+    /* Sum of the LPM keys' prefix lengths. */
+    uint32_t prefix_bits : 28;
+    /* enum sd_entry_kind */
+    uint32_t kind : 3;
+    uint32_t is_const : 1;
+};
+
+_Static_assert(sizeof(struct sd_entry) == 32, "with a short key and little data an entry takes one line");
+
+/* Times of an entry that may expire. */
+struct sd_entry_times {
+    uint64_t last_hit_ns;
+    /* When the expiry was reported after the last hit, or SD_NEVER. */
+    uint64_t reported_ns;
+    uint64_t idle_timeout_ns;
+};
+
+#define SD_CHUNK_BITS 8
+#define SD_CHUNK_SLOTS (1u << SD_CHUNK_BITS)
+
+struct sd_chunk {
+    uint8_t *entries;
+    /* Direct counters: SD_CHUNK_SLOTS cells for each worker, or NULL. */
+    struct sd_count *counts;
+};
+
+struct sd_entry_ops;
+
+struct sd_table {
+    const struct sd_table_type *type;
+    /* Operations of type->structure, and of entries as records or inline. */
+    const struct sd_structure_ops *structure;
+    const struct sd_entry_ops *entry_ops;
+    /* Offsets in an entry; 0: entries have no such part. */
+    uint32_t value_at, data_at, times_at, mask_at, meter_at, entry_bytes;
+    uint32_t data_bytes;
+    uint32_t n_workers;
+    struct sd_chunk *chunks;
+    uint64_t n_chunks, chunks_capacity;
+    /* Number of slots ever used, and the head of the list of free ones. */
+    uint32_t n_slots, free_slot;
+    /* Heads of two lists of removed entries: those removed since, and those that wait for `waiting_stamp`. */
+    uint32_t removed_slot, waiting_slot, n_removed_slots;
+    uint64_t waiting_stamp;
+    /* The instance's. */
+    struct sd_epochs *epochs;
+    /* Outgrown arrays of chunks. */
+    struct sd_limbo limbo;
+    uint64_t n_entries, n_timed;
+    /* A table with more entries exceeds the cache: SD_CACHED_BYTES_LARGE. */
+    uint64_t n_entries_cached_max;
+    uint64_t next_handle;
+    /* Insertion order: slot + 1 of each entry; inline entries: the hash of the key. */
+    struct sd_order order;
+    /* Random multipliers of sd_key_hash: for keys, then for masks. */
+    uint64_t *secrets;
+    /* The mask of an entry whose key elements are all exact. */
+    uint8_t *ones;
+
+    /* The lookup structure: type->structure says which. */
+    union {
+        struct {
+            struct sd_exact exact;
+            /* Scratch memory for one value of `exact`. */
+            uint8_t *exact_value;
+        };
+        /* Indexed by key; NULL: no entry. */
+        struct sd_entry **direct;
+        struct sd_lpm lpm;
+        struct sd_prefix_hash prefix_hash;
+        struct {
+            struct sd_ternary ternary;
+            /* From value, mask and priority to slots. */
+            struct sd_index identities;
+            /* Some key element is ternary, range or optional. */
+            bool has_priority;
+        };
+    };
+
+    uint32_t default_action;
+    uint8_t *default_data;
+    struct sd_count default_count;
+    struct sd_meter default_meter;
+};
+
+/*
+ * Of a slot that was found before: the array has had its chunk since the slot was used first. So the array is to be read
+ * after the slot, which it does not depend on: x86 keeps that order, and compilers do among what is volatile.
+ */
+SD_ALWAYS_INLINE const struct sd_chunk *sd_chunk_at(const struct sd_table *t, uint32_t slot)
+{
+#if defined(SD_EXACT_SSE2) && !defined(SD_EXACT_ATOMIC_TAGS)
+    __asm__ volatile("" : "+r"(slot));
+    const struct sd_chunk *chunks = *(struct sd_chunk *const volatile *)&t->chunks;
+#else
+    const struct sd_chunk *chunks = __atomic_load_n(&t->chunks, __ATOMIC_ACQUIRE);
+#endif
+    return chunks + (slot >> SD_CHUNK_BITS);
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_chunk_entry(const struct sd_table *t, const struct sd_chunk *chunk, uint32_t slot)
+{
+    return (struct sd_entry *)(void *)(chunk->entries + (size_t)(slot & (SD_CHUNK_SLOTS - 1)) * t->entry_bytes);
+}
+
+SD_ALWAYS_INLINE struct sd_count *sd_chunk_count(const struct sd_chunk *chunk, uint32_t slot, uint32_t worker)
+{
+    return chunk->counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+}
+
+SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t slot)
+{
+    return sd_chunk_entry(t, sd_chunk_at(t, slot), slot);
+}
+
+/* As the order of entries has it, in tables that are not lean. */
+SD_INLINE struct sd_entry *sd_entry_ordered(const struct sd_table *t, uint64_t ordered)
+{
+    return sd_entry_at(t, (uint32_t)(ordered - 1));
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_entry_value(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (uint8_t *)(uintptr_t)e + t->value_at;
+}
+
+/* Where an entry's data are, known where the type is. */
+SD_ALWAYS_INLINE uint32_t sd_data_at(const struct sd_table_type *type)
+{
+    return (uint32_t)sd_round_up(sizeof(struct sd_entry) + type->key_bytes, SD_DATA_ALIGN);
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_entry_data(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (uint8_t *)(uintptr_t)e + t->data_at;
+}
+
+/* Of tables whose entries may expire. */
+SD_ALWAYS_INLINE struct sd_entry_times *sd_entry_times(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (struct sd_entry_times *)(void *)((uint8_t *)(uintptr_t)e + t->times_at);
+}
+
+SD_ALWAYS_INLINE const uint8_t *sd_entry_mask(const struct sd_table *t, const struct sd_entry *e)
+{
+    return t->mask_at ? (const uint8_t *)e + t->mask_at : t->ones;
+}
+
+SD_INLINE struct sd_meter *sd_entry_meter(const struct sd_table *t, const struct sd_entry *e)
+{
+    return (struct sd_meter *)(void *)((uint8_t *)(uintptr_t)e + t->meter_at);
+}
+
+SD_ALWAYS_INLINE struct sd_count *sd_slot_count(const struct sd_table *t, uint32_t slot, uint32_t worker)
+{
+    return sd_chunk_count(sd_chunk_at(t, slot), slot, worker);
+}
+
+SD_INLINE struct sd_count *sd_entry_count(const struct sd_table *t, const struct sd_entry *e, uint32_t worker)
+{
+    return sd_slot_count(t, e->slot, worker);
+}
+
+/* The first entry in `index` whose key agrees with `key` where `mask` has ones. */
+SD_ALWAYS_INLINE struct sd_entry *sd_index_find(const struct sd_table *t, const struct sd_index *index,
+                                                uint64_t hash, const uint8_t *key, const uint8_t *mask,
+                                                uint32_t key_bytes)
+{
+    uint32_t at = (uint32_t)hash, slot;
+    while ((slot = sd_index_next(index, hash, &at)) != SD_NO_SLOT) {
+        struct sd_entry *e = sd_entry_at(t, slot);
+        if (SD_LIKELY(sd_key_equal(key, sd_entry_value(t, e), mask, key_bytes)))
+            return e;
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * What the control plane does with the entries of a table, where two kinds of tables differ.
+ *
+ * Owns: struct sd_entry_ops. Most tables have a record (struct sd_entry) for each entry: sd_records.h. Tables with
+ * type->entries_are_inline have none: exact/sd_inline.h. sd_table_ops.h checks arguments before it calls these.
+ */
+#ifndef SD_ENTRY_OPS_H
+#define SD_ENTRY_OPS_H
+
+#include "table/sd_entries.h"
+
+/* Entries of the program may be constant, and may exceed the table's size. */
+enum sd_entry_writer { SD_BY_CONTROLLER, SD_BY_PROGRAM };
+
+struct sd_entry_ops {
+    /* Inserts `n` entries, one after the other. Returns how many were inserted; for each the status (enum sd_status) and,
+       if that is SD_OK, the handle. */
+    uint32_t (*insert)(struct sd_instance *, struct sd_table *, enum sd_entry_writer, const struct sd_entry_view *,
+                       uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses);
+    uint32_t (*modify)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *, uint64_t now_ns,
+                       uint64_t *handle);
+    uint32_t (*remove)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *);
+    uint32_t (*find)(const struct sd_table *, const struct sd_entry_view *key, struct sd_entry_view *found);
+    /* Reads the entry with this handle; `ordered` is what the insertion order has under it. */
+    uint32_t (*read)(const struct sd_table *, uint64_t handle, uint64_t ordered, struct sd_entry_view *found);
+};
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Entries with a record (struct sd_entry), for the control plane.
+ *
+ * Owns: struct sd_entry_ops of such entries. The lookup structure leads from a key to the record.
+ */
+#ifndef SD_RECORDS_H
+#define SD_RECORDS_H
+
+#include "table/sd_entry_ops.h"
+
+/* Inserts an entry whose key is new. */
+SD_LOCAL uint32_t sd_record_add(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
+                                bool is_const, uint64_t now_ns, uint64_t *handle)
+{
+    uint32_t prefix_bits = sd_prefix_bits(t->type, view->mask), status = SD_OK;
+    if (!sd_table_reserve_slot(t))
+        return SD_NO_MEMORY;
+    if (t->structure->reserve_one)
+        status = t->structure->reserve_one(t, prefix_bits);
+    if (status != SD_OK)
+        return status;
+    void *target;
+    status = sd_target_make(instance, t, view, &target);
+    if (status != SD_OK)
+        return status;
+    struct sd_entry *e = sd_slot_take(t);
+    e->handle = t->next_handle++;
+    e->priority = view->priority;
+    e->prefix_bits = prefix_bits;
+    e->is_const = is_const;
+    sd_entry_set_times(t, e, view, now_ns);
+    memcpy(sd_entry_value(t, e), view->value, t->type->key_bytes);
+    if (t->mask_at)
+        memcpy((uint8_t *)e + t->mask_at, view->mask, t->type->key_bytes);
+    for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
+        *sd_entry_count(t, e, i) = (struct sd_count){0, 0};
+    sd_target_set(t, e, view, target);
+    status = t->structure->insert(t, e);
+    if (status != SD_OK) {
+        sd_target_drop(e);
+        sd_slot_give_back(t, e);
+        t->next_handle--;
+        return status;
+    }
+    t->n_timed += sd_entry_is_timed(t, e);
+    sd_order_add(&t->order, e->handle, (uint64_t)e->slot + 1);
+    sd_table_add_entries(t, 1);
+    sd_instance_add_bytes(instance, sd_touched_bytes(t));
+    *handle = e->handle;
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_record_insert_one(struct sd_instance *instance, struct sd_table *t, enum sd_entry_writer writer,
+                                       const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+{
+    if (t->structure->find(t, view))
+        return SD_EXISTS;
+    if (writer == SD_BY_CONTROLLER && t->n_entries >= t->type->size)
+        return SD_FULL;
+    bool is_const = writer == SD_BY_PROGRAM && view->is_const;
+    return sd_record_add(instance, t, view, is_const, now_ns, handle);
+}
+
+SD_LOCAL uint32_t sd_record_insert(struct sd_instance *instance, struct sd_table *t, enum sd_entry_writer writer,
+                                   const struct sd_entry_view *views, uint32_t n, uint64_t now_ns, uint64_t *handles,
+                                   uint8_t *statuses)
+{
+    uint32_t n_inserted = 0;
+    for (uint32_t from = 0; from < n; from += SD_INSERT_BATCH) {
+        uint32_t n_batch = n - from < SD_INSERT_BATCH ? n - from : SD_INSERT_BATCH;
+        if (n > 1 && t->structure->insert_prefetch)
+            t->structure->insert_prefetch(t, views + from, n_batch);
+        for (uint32_t i = from; i < from + n_batch; i++) {
+            uint32_t status = sd_record_insert_one(instance, t, writer, &views[i], now_ns, &handles[i]);
+            statuses[i] = (uint8_t)status;
+            n_inserted += status == SD_OK;
+        }
+    }
+    return n_inserted;
+}
+
+/* A new record takes the place of `old` in one step; `target` is what the view refers to. */
+SD_LOCAL uint32_t sd_record_replace(struct sd_table *t, struct sd_entry *old, const struct sd_entry_view *view,
+                                    void *target, uint64_t now_ns)
+{
+    if (!sd_table_reserve_slot(t))
+        return SD_NO_MEMORY;
+    struct sd_entry *e = sd_slot_take(t);
+    e->handle = old->handle;
+    e->priority = old->priority;
+    e->is_const = old->is_const;
+    sd_entry_set_times(t, e, view, now_ns);
+    memcpy(sd_entry_value(t, e), sd_entry_value(t, old), t->type->key_bytes);
+    if (t->mask_at)
+        memcpy((uint8_t *)e + t->mask_at, sd_entry_mask(t, old), t->type->key_bytes);
+    sd_target_set(t, e, view, target);
+    uint32_t status = t->structure->replace(t, e);
+    if (status != SD_OK) {
+        sd_target_unuse(e);
+        sd_slot_give_back(t, e);
+        return status;
+    }
+    t->n_timed = t->n_timed + sd_entry_is_timed(t, e) - sd_entry_is_timed(t, old);
+    sd_order_change(&t->order, e->handle, (uint64_t)e->slot + 1);
+    sd_target_unuse(old);
+    sd_slot_remove(t, old);
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_record_modify(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
+                                   uint64_t now_ns, uint64_t *handle)
+{
+    struct sd_entry *e = t->structure->find(t, view);
+    if (!e)
+        return SD_NOT_FOUND;
+    void *target;
+    uint32_t status = sd_target_make(instance, t, view, &target);
+    if (status != SD_OK)
+        return status;
+    *handle = e->handle;
+    if (t->type->concurrent_ops & SD_CONCURRENT_MODIFY) {
+        status = sd_record_replace(t, e, view, target, now_ns);
+        if (status != SD_OK && view->kind == SD_ENTRY_ONE_SHOT)
+            free(target);
+        return status;
+    }
+    /* No worker runs: the entry changes where it is. */
+    sd_target_drop(e);
+    sd_target_set(t, e, view, target);
+    t->n_timed -= sd_entry_is_timed(t, e);
+    sd_entry_set_times(t, e, view, now_ns);
+    t->n_timed += sd_entry_is_timed(t, e);
+    return t->structure->modify ? t->structure->modify(t, e) : SD_OK;
+}
+
+SD_LOCAL uint32_t sd_record_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)
+{
+    struct sd_entry *e = t->structure->find(t, view);
+    if (!e)
+        return SD_NOT_FOUND;
+    uint32_t status = t->structure->remove(t, e);
+    if (status != SD_OK)
+        return status;
+    sd_order_remove(&t->order, e->handle);
+    sd_target_unuse(e);
+    t->n_timed -= sd_entry_is_timed(t, e);
+    sd_table_add_entries(t, -UINT64_C(1));
+    sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
+    sd_slot_remove(t, e);
+    return SD_OK;
+}
+
+SD_LOCAL void sd_record_show(const struct sd_table *t, const struct sd_entry *e, struct sd_entry_view *view)
+{
+    *view = (struct sd_entry_view){
+        .handle = e->handle,
+        .value = sd_entry_value(t, e),
+        .mask = sd_entry_mask(t, e),
+        .priority = e->priority,
+        .kind = e->kind,
+        .what = e->what,
+        .is_const = e->is_const,
+    };
+    if (t->times_at) {
+        view->idle_timeout_ns = sd_entry_times(t, e)->idle_timeout_ns;
+        view->last_hit_ns = __atomic_load_n(&sd_entry_times(t, e)->last_hit_ns, __ATOMIC_RELAXED);
+    }
+    if (e->kind == SD_ENTRY_ACTION) {
+        view->data = sd_entry_data(t, e);
+    } else if (e->kind == SD_ENTRY_ONE_SHOT) {
+        const struct sd_one_shot *one_shot = e->target;
+        view->n_weighted = one_shot->choices.n;
+        view->weighted = one_shot->choices.weighted;
+    }
+}
+
+SD_LOCAL uint32_t sd_record_find(const struct sd_table *t, const struct sd_entry_view *key, struct sd_entry_view *found)
+{
+    const struct sd_entry *e = t->structure->find(t, key);
+    if (!e)
+        return SD_NOT_FOUND;
+    sd_record_show(t, e, found);
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_record_read(const struct sd_table *t, uint64_t handle, uint64_t ordered, struct sd_entry_view *found)
+{
+    (void)handle;
+    sd_record_show(t, sd_entry_ordered(t, ordered), found);
+    return SD_OK;
+}
+
+static const SD_UNUSED struct sd_entry_ops sd_record_ops = {
+    .insert = sd_record_insert,
+    .modify = sd_record_modify,
+    .remove = sd_record_remove,
+    .find = sd_record_find,
+    .read = sd_record_read,
+};
+
+#endif
