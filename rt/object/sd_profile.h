@@ -1,19 +1,18 @@
 /*
  * Action profiles and selectors: actions that entries share.
  *
- * Owns: members, groups, one-shots, and how one of several alternatives is chosen.
+ * Owns: members, groups, one-shots, and the choice of a member by a hash.
  *
- * Entries and groups point at members and groups, which stay where they are as long as they live; what a
- * pointer leads to is modified in place, so that all who name a member see it at once. `n_uses` counts the
- * pointers.
+ * Entries and groups point at members and groups, which have fixed addresses; a member is modified in place, so that
+ * everything that points at it changes at once. `n_uses` counts the pointers.
  *
- * Alternatives are chosen by a hash modulo the sum of the weights of those whose port is up. The sums are
- * kept (`until`), and computed anew when ports go down or come up.
+ * A choice is made by a hash modulo the sum of the weights of the choices whose port is up. The sums (`until`) are updated
+ * when ports go down or come up.
  */
 #ifndef SD_PROFILE_H
 #define SD_PROFILE_H
 
-#include "object/sd_cells.h"
+#include "object/sd_object.h"
 
 #define SD_DATA_ALIGN 16u
 
@@ -22,16 +21,16 @@ struct sd_choices {
     uint32_t is_watching;
     uint64_t total;
     struct sd_weighted *weighted;
-    /* Of each the sum of the weights up to it. */
+    /* Sums of the weights: until[i] is that of the choices 0 to i. */
     uint64_t *until;
 };
 
-/* First of all that is found by id. */
+/* The first member of a struct that sd_by_id finds. */
 struct sd_named {
     uint32_t id;
 };
 
-/* Ascending ids. */
+/* Sorted by id. */
 struct sd_by_id {
     struct sd_named **items;
     uint64_t n;
@@ -50,21 +49,21 @@ struct sd_group {
     uint32_t max_size;
     uint64_t n_uses;
     struct sd_choices choices;
-    /* Of each choice. */
+    /* The member of each choice. */
     struct sd_member **members;
 };
 
-/* One block of memory together with its choices and their data. */
+/* Choices and their data lie in the same block of memory. */
 struct sd_one_shot {
     struct sd_choices choices;
 };
 
 struct sd_profile {
     const struct sd_object_type *type;
-    /* Of the tables that use it, which have the same; none of an unused one. */
+    /* Those of the tables that use the profile, which have the same actions; 0: no table uses it. */
     uint32_t n_actions;
     const struct sd_action_type *actions;
-    /* Of a member. */
+    /* Room for the action data of a member. */
     uint32_t data_bytes;
     struct sd_by_id members;
     struct sd_by_id groups;
@@ -99,7 +98,7 @@ SD_LOCAL void sd_choices_update(struct sd_choices *choices, const struct sd_port
     }
 }
 
-/* The position of the alternative, UINT32_MAX where there is none. */
+/* The position of the choice; UINT32_MAX: all are down. */
 SD_INLINE uint32_t sd_choose(const struct sd_choices *choices, uint64_t hash)
 {
     if (choices->total == 0)
@@ -118,11 +117,11 @@ SD_INLINE uint32_t sd_choose(const struct sd_choices *choices, uint64_t hash)
 
 /* --- By id --- */
 
-/* Where the id is, or would be. */
+/* The position of the id, or the one to insert it at. */
 SD_INLINE uint64_t sd_by_id_position(const struct sd_by_id *by_id, uint32_t id)
 {
     uint64_t low = 0, high = by_id->n;
-    /* Ids mostly come in ascending order. */
+    /* Fast path: ids are inserted in ascending order mostly. */
     if (high > 0 && by_id->items[high - 1]->id < id)
         return high;
     while (low < high) {
@@ -141,7 +140,7 @@ SD_INLINE void *sd_by_id_get(const struct sd_by_id *by_id, uint32_t id)
     return at < by_id->n && by_id->items[at]->id == id ? by_id->items[at] : NULL;
 }
 
-/* Takes hold of the item where it gives true. */
+/* Owns the item if it returns true; false when memory is short. */
 SD_LOCAL bool sd_by_id_add(struct sd_by_id *by_id, struct sd_named *item)
 {
     void *items = sd_reserve(by_id->items, &by_id->capacity, by_id->n + 1, sizeof *by_id->items);
@@ -174,7 +173,7 @@ SD_LOCAL uint32_t sd_by_id_next(const struct sd_by_id *by_id, uint32_t *id)
 
 /* --- One-shots --- */
 
-/* NULL when memory is short. The actions have to be of the table. */
+/* NULL when memory is short. All actions are below the number in `actions`. */
 SD_LOCAL struct sd_one_shot *sd_one_shot_new(const struct sd_weighted *weighted, uint32_t n,
                                                      const struct sd_action_type *actions, uint32_t data_bytes,
                                                      const struct sd_ports *ports_down)
@@ -216,18 +215,17 @@ SD_LOCAL struct sd_profile *sd_profile_of(struct sd_instance *instance, uint32_t
     return o ? o->profile : NULL;
 }
 
-SD_LOCAL bool sd_profile_init(struct sd_object *o, const struct sd_object_type *type)
+SD_LOCAL bool sd_profile_init(struct sd_object *o)
 {
-    o->type = type;
     o->profile = calloc(1, sizeof *o->profile);
     if (!o->profile)
         return false;
-    o->profile->type = type;
-    o->profile->data_bytes = type->data_bytes;
+    o->profile->type = o->type;
+    o->profile->data_bytes = o->type->data_bytes;
     return true;
 }
 
-/* Of a table that uses it. */
+/* Takes over the actions of a table that uses the profile. */
 SD_LOCAL void sd_profile_set_actions(struct sd_profile *profile, const struct sd_table_type *table)
 {
     profile->n_actions = table->n_actions;
@@ -267,7 +265,7 @@ SD_LOCAL void sd_profile_update_ports(struct sd_profile *profile, const struct s
     }
 }
 
-/* Data that may be what is there already: callers give back what they were shown. */
+/* `data` and `to` may overlap: callers pass back data that they have read. */
 SD_LOCAL void sd_data_assign(uint8_t *to, uint32_t room_bytes, const uint8_t *data, uint32_t n_bytes)
 {
     if (data && n_bytes)
@@ -353,7 +351,7 @@ SD_LOCAL uint32_t sd_member_next(struct sd_instance *instance, uint32_t object, 
     return profile ? sd_by_id_next(&profile->members, id) : SD_NOT_FOUND;
 }
 
-/* Copies of the choices, and the members that they name: what a group is to hold. */
+/* Fills a new group with copies of the choices and with the members that they name. */
 SD_LOCAL uint32_t sd_group_fill(struct sd_instance *instance, struct sd_profile *profile,
                                         struct sd_group *group, const struct sd_weighted *weighted, uint32_t n)
 {
@@ -374,7 +372,7 @@ SD_LOCAL uint32_t sd_group_fill(struct sd_instance *instance, struct sd_profile 
     return SD_OK;
 }
 
-/* Inserts the group, or replaces what it holds. */
+/* Inserts the group, or replaces its choices. */
 SD_LOCAL uint32_t sd_group_set(struct sd_instance *instance, uint32_t object, uint32_t id,
                                        uint32_t max_size, const struct sd_weighted *weighted,
                                        uint32_t n_weighted)
@@ -401,7 +399,7 @@ SD_LOCAL uint32_t sd_group_set(struct sd_instance *instance, uint32_t object, ui
         filled->members[i]->n_uses++;
     if (!group)
         return SD_OK;
-    /* Entries point at the group: it stays, and what it held goes. */
+    /* Entries point at the group, so it stays where it is and exchanges its contents. */
     struct sd_group old = *group;
     *group = *filled;
     group->n_uses = old.n_uses;

@@ -10,6 +10,8 @@
 #ifndef SD_ENTRY_H
 #define SD_ENTRY_H
 
+#include "object/sd_counter.h"
+#include "object/sd_meter.h"
 #include "object/sd_profile.h"
 #include "table/exact/sd_exact.h"
 #include "table/lpm/sd_lpm.h"

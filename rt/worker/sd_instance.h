@@ -10,6 +10,7 @@
 #define SD_INSTANCE_H
 
 #include "base/sd_random.h"
+#include "object/sd_register.h"
 #include "table/sd_table_ops.h"
 #include "object/sd_value_set.h"
 
@@ -86,6 +87,36 @@ SD_LOCAL struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t 
     return w;
 }
 
+/* False when memory is short; sd_object_free has to be called then, too. */
+SD_LOCAL bool sd_object_init(struct sd_object *o, const struct sd_object_type *type, uint32_t n_workers)
+{
+    o->type = type;
+    switch ((enum sd_object_kind)type->kind) {
+    case SD_OBJECT_COUNTER: return sd_counters_init(o, n_workers);
+    case SD_OBJECT_METER: return sd_meters_init(o);
+    case SD_OBJECT_REGISTER: return sd_registers_init(o);
+    case SD_OBJECT_ACTION_PROFILE:
+    case SD_OBJECT_ACTION_SELECTOR: return sd_profile_init(o);
+    case SD_OBJECT_OTHER: break;
+    }
+    return true;
+}
+
+SD_LOCAL void sd_object_free(struct sd_object *o)
+{
+    switch (o->type ? (enum sd_object_kind)o->type->kind : SD_OBJECT_OTHER) {
+    case SD_OBJECT_COUNTER: sd_lazy_free(&o->counters.memory); break;
+    case SD_OBJECT_METER: sd_lazy_free(&o->meters.memory); break;
+    case SD_OBJECT_REGISTER:
+        sd_lazy_free(&o->registers.memory);
+        free(o->registers.common);
+        break;
+    case SD_OBJECT_ACTION_PROFILE:
+    case SD_OBJECT_ACTION_SELECTOR: sd_profile_free(o->profile); break;
+    case SD_OBJECT_OTHER: break;
+    }
+}
+
 SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
 {
     if (!instance)
@@ -93,13 +124,8 @@ SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
     const struct sd_pipeline *pipeline = instance->pipeline;
     for (uint32_t i = 0; instance->tables && i < pipeline->n_tables; i++)
         sd_table_free(&instance->tables[i]);
-    for (uint32_t i = 0; instance->objects && i < pipeline->n_objects; i++) {
-        uint32_t kind = pipeline->objects[i].kind;
-        if (kind == SD_OBJECT_ACTION_PROFILE || kind == SD_OBJECT_ACTION_SELECTOR)
-            sd_profile_free(instance->objects[i].profile);
-        else
-            sd_cells_free(&instance->objects[i]);
-    }
+    for (uint32_t i = 0; instance->objects && i < pipeline->n_objects; i++)
+        sd_object_free(&instance->objects[i]);
     for (uint32_t i = 0; instance->value_sets && i < pipeline->n_value_sets; i++)
         sd_value_set_free(&instance->value_sets[i]);
     for (uint32_t i = 0; instance->workers && i < instance->n_workers; i++)
@@ -128,13 +154,9 @@ SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
     instance->workers = sd_alloc_lines(instance->n_workers, sizeof *instance->workers);
     if (!instance->tables || !instance->objects || !instance->value_sets || !instance->workers)
         return false;
-    for (uint32_t i = 0; i < pipeline->n_objects; i++) {
-        const struct sd_object_type *type = &pipeline->objects[i];
-        bool is_profile = type->kind == SD_OBJECT_ACTION_PROFILE || type->kind == SD_OBJECT_ACTION_SELECTOR;
-        if (is_profile ? !sd_profile_init(&instance->objects[i], type)
-                       : !sd_cells_init(&instance->objects[i], type, instance->n_workers))
+    for (uint32_t i = 0; i < pipeline->n_objects; i++)
+        if (!sd_object_init(&instance->objects[i], &pipeline->objects[i], instance->n_workers))
             return false;
-    }
     for (uint32_t i = 0; i < pipeline->n_tables; i++) {
         const struct sd_table_type *type = &pipeline->tables[i];
         if (!sd_table_init(&instance->tables[i], type, instance->epochs, seed + i))

@@ -1,0 +1,89 @@
+/*
+ * Counters of packets and bytes: arrays of them, and the cells of direct counters.
+ *
+ * Each worker has cells of its own and adds to them without synchronisation; a read adds up the cells of all workers and
+ * the common value. Counts wrap.
+ */
+#ifndef SD_COUNTER_H
+#define SD_COUNTER_H
+
+#include "object/sd_object.h"
+
+/* Adds what the unit (enum sd_unit) says. */
+SD_INLINE void sd_count_add(struct sd_count *count, uint32_t unit, uint64_t n_packets, uint64_t n_bytes)
+{
+    if (unit != SD_UNIT_BYTES)
+        count->n_packets += n_packets;
+    if (unit != SD_UNIT_PACKETS)
+        count->n_bytes += n_bytes;
+}
+
+SD_INLINE struct sd_count *sd_counter_cell(const struct sd_counter_array *counters, uint32_t worker,
+                                           uint64_t index)
+{
+    return (struct sd_count *)(counters->memory.bytes + worker * counters->worker_bytes) + index;
+}
+
+SD_INLINE bool sd_counter_count(struct sd_worker *w, uint32_t object, uint64_t index, uint64_t n_packets,
+                                uint64_t n_bytes)
+{
+    const struct sd_object *o = &w->instance->objects[object];
+    if (SD_UNLIKELY(index >= o->type->size))
+        return false;
+    sd_count_add(sd_counter_cell(&o->counters, w->index, index), o->type->unit, n_packets, n_bytes);
+    return true;
+}
+
+/* False: there cannot be so many cells, or memory is short. */
+SD_LOCAL bool sd_counters_init(struct sd_object *o, uint32_t n_workers)
+{
+    size_t cells_bytes;
+    if (__builtin_mul_overflow(o->type->size, sizeof(struct sd_count), &cells_bytes) || cells_bytes > PTRDIFF_MAX)
+        return false;
+    o->counters.worker_bytes = sd_round_up(cells_bytes, SD_LINE_BYTES);
+    return sd_lazy_init(&o->counters.memory, n_workers, o->counters.worker_bytes);
+}
+
+/* --- For the control plane --- */
+
+SD_LOCAL uint32_t sd_counter_get(struct sd_instance *instance, uint32_t object, uint64_t index,
+                                         struct sd_count *count)
+{
+    const struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_COUNTER);
+    if (!o)
+        return SD_NOT_FOUND;
+    if (index >= o->type->size)
+        return SD_OUT_OF_RANGE;
+    *count = o->counters.common;
+    for (uint32_t i = 0; i < instance->n_workers; i++) {
+        const struct sd_count *cell = sd_counter_cell(&o->counters, i, index);
+        count->n_packets += cell->n_packets;
+        count->n_bytes += cell->n_bytes;
+    }
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_counter_set(struct sd_instance *instance, uint32_t object, uint64_t index,
+                                         struct sd_count count)
+{
+    struct sd_object *o = sd_object_of(instance, object, SD_OBJECT_COUNTER);
+    if (!o)
+        return SD_NOT_FOUND;
+    if (index == SD_ALL_CELLS) {
+        if (!sd_lazy_clear(&o->counters.memory))
+            return SD_NO_MEMORY;
+        o->counters.common = count;
+        return SD_OK;
+    }
+    struct sd_count now;
+    uint32_t status = sd_counter_get(instance, object, index, &now);
+    if (status != SD_OK)
+        return status;
+    /* Counts wrap, so the cell of one worker can take the difference. */
+    struct sd_count *cell = sd_counter_cell(&o->counters, 0, index);
+    cell->n_packets += count.n_packets - now.n_packets;
+    cell->n_bytes += count.n_bytes - now.n_bytes;
+    return SD_OK;
+}
+
+#endif
