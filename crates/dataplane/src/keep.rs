@@ -7,7 +7,6 @@ use control::{
 };
 use std::sync::Arc;
 use target::Store;
-use target::store::shape::TableShape;
 
 /// Faults that are told one by one.
 const N_FAULTS_MAX: usize = 100;
@@ -93,10 +92,8 @@ fn questions(schema: &Schema, changed_defaults: Vec<control::TableId>) -> Vec<Qu
 
 fn has_other_default(generation: &RunningProgram, table: control::TableId) -> bool {
     let Some(id) = generation.entities.names().tables.get(&table) else { return false };
-    let program = &generation.compiled.program;
-    let Some(declared) = ir::lookup::get(&program.tables, *id) else { return false };
-    let initial = TableShape::new(program, declared, 0).initial_default;
-    generation.control.default_action(*id).is_some_and(|action| action != initial)
+    let Some(shape) = generation.control.table_shapes().get(ir::lookup::index(*id)) else { return false };
+    generation.control.default_action(*id).is_some_and(|action| action != shape.initial_default)
 }
 
 /// The program has it, or nothing was written there.

@@ -61,7 +61,10 @@ impl RunningProgram {
         )?;
         let control = Control::new(Arc::clone(&instance));
         ports_down.iter().for_each(|port| control.set_port(*port, PortState::Down));
-        let entities = Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema));
+        let entities = {
+            let shapes = Arc::clone(instance.table_shapes());
+            Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema), shapes)
+        };
         let executors = OffloadThreads::new(&instance, blocks, options, config.load.step_budget)?;
         Ok(RunningProgram { compiled, control, pre: Arc::default(), entities, config, instance, executors })
     }

@@ -11,6 +11,7 @@ use control::Schema;
 use diagnostics::Span;
 use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
+use target::store::shape::TableShapes;
 use target::store::{DirectCells, StoredEntry};
 use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent};
 use trace::{Event, Observer};
@@ -190,6 +191,10 @@ const fn no_cells(index: u64) -> OutOfRange {
 }
 
 impl Store for Interpreter {
+    fn table_shapes(&self) -> &TableShapes {
+        self.tables.shapes()
+    }
+
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
         Some(self.tables.table(table)?.find(matches, priority)?.handle)
     }

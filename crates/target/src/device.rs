@@ -17,7 +17,8 @@ impl<E: BlockRunner + Store> Device<E> {
     /// The entries that the program declares are the runner's matter.
     pub fn new(runner: E, schema: impl Into<Arc<Schema>>, config: Config) -> Result<Device<E>, Unrunnable> {
         let switch = Switch::new(runner, config)?;
-        let entities = Entities::new(Arc::clone(switch.program()), schema);
+        let entities =
+            Entities::new(Arc::clone(switch.program()), schema, switch.runner.table_shapes().clone());
         Ok(Device { switch, entities })
     }
 }

@@ -18,12 +18,14 @@ pub use value_set::ValueSet;
 use crate::load::{Config, Executable, LoadError, index_of};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::collections::{BTreeMap, BTreeSet};
-use target::store::shape::Use;
+use std::sync::Arc;
+use target::store::shape::{TableShape, TableShapes, Use};
 
 /// The tables of a program.
 #[derive(Debug)]
 pub struct Tables {
     tables: Vec<Table>,
+    shapes: TableShapes,
     /// By object.
     profiles: BTreeMap<u32, Profile>,
     value_sets: Vec<ValueSet>,
@@ -49,7 +51,8 @@ impl Tables {
     pub fn new(exe: &Executable, config: Config) -> Result<Tables, LoadError> {
         let mut profiles = BTreeMap::new();
         let mut tables = Vec::with_capacity(exe.program.tables.len());
-        for (_, decl) in exe.program.tables.iter() {
+        let shapes = TableShape::all(&exe.program, config.table_size);
+        for ((_, decl), shape) in exe.program.tables.iter().zip(shapes.iter()) {
             if let Some(object) = decl.implementation {
                 if index_of(object) >= exe.program.objects.len() {
                     return Err(LoadError::Malformed("an unknown object"));
@@ -57,10 +60,15 @@ impl Tables {
                 let profile = || Profile::new(&exe.program.objects[object]);
                 profiles.entry(index_of(object) as u32).or_insert_with(profile);
             }
-            tables.push(Table::new(&exe.program, decl, config.table_size)?);
+            tables.push(Table::new(decl, Arc::clone(shape))?);
         }
         let value_sets = exe.program.value_sets.iter().map(|(_, decl)| ValueSet::new(decl)).collect();
-        Ok(Tables { tables, profiles, value_sets, ports_down: BTreeSet::new(), selector_hash: fnv1a })
+        Ok(Tables { tables, shapes, profiles, value_sets, ports_down: BTreeSet::new(), selector_hash: fnv1a })
+    }
+
+    /// What may be written to each table.
+    pub fn shapes(&self) -> &TableShapes {
+        &self.shapes
     }
 
     pub fn table(&self, id: TableId) -> Option<&Table> {

@@ -4,15 +4,16 @@ use super::entry::{Direct, StoredEntry};
 use super::index::Index;
 use super::{EntryAction, EntryHandle, EntryRef, Matches, NewEntry, TableError};
 use crate::load::LoadError;
-use ir::{Action, Bits, MatchKind, Program};
+use ir::{Action, Bits, MatchKind};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use target::store::shape::TableShape;
 
 /// Entries of one table.
 #[derive(Debug)]
 pub struct Table {
-    /// The shape of entries that may be written.
-    pub shape: TableShape,
+    /// The shape of entries that may be written, shared with the store.
+    pub shape: Arc<TableShape>,
     pub(super) default_action: Action,
     default_direct: Direct,
     entries: Vec<Option<StoredEntry>>,
@@ -25,9 +26,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with the entries that the program declares. `default_size` is the size of a table that states none.
-    pub(super) fn new(program: &Program, decl: &ir::Table, default_size: u64) -> Result<Table, LoadError> {
-        let shape = TableShape::new(program, decl, default_size);
+    /// A table with the entries that the program declares.
+    pub(super) fn new(decl: &ir::Table, shape: Arc<TableShape>) -> Result<Table, LoadError> {
         let declared = shape.declared_entries(decl);
         let declared = declared.map_err(|_| LoadError::Entries { table: decl.name.clone() })?;
         let has_wildcards = declared.iter().any(|(entry, _)| {

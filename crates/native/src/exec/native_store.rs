@@ -2,6 +2,7 @@
 
 use crate::exec::native::Native;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+use target::store::shape::TableShapes;
 use target::store::{Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry};
 use target::{EntryHandle, EntryRef, Store, TableError};
 
@@ -24,6 +25,7 @@ macro_rules! pass_on {
 
 pass_on! {
     read {
+        fn table_shapes() -> &TableShapes;
         fn find(table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
         fn entry(table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
         fn visit_entries(table: TableId, visit: &mut dyn FnMut(StoredEntry));

@@ -11,7 +11,7 @@ use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number
 use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::sync::Arc;
-use target::store::shape::Use;
+use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
     Count, DirectCells, EntryAction, Group, Matches, MeterRates, NewEntry, OutOfRange, Profile, StoredEntry,
 };
@@ -40,6 +40,7 @@ struct TableAccess<'a> {
     state: &'a mut ControlState,
     ops: Ops<'a>,
     layout: &'a TableLayout,
+    shape: &'a TableShape,
     id: u32,
 }
 
@@ -123,8 +124,8 @@ impl Control {
     ) -> Option<T> {
         let layout = self.layout().tables.get(index(table))?;
         let (state, ops) = turn.parts();
-        state.tables.get(index(table))?;
-        Some(f(TableAccess { state, ops, layout, id: index(table) as u32 }))
+        let shape = self.instance.table_shapes().get(index(table))?;
+        Some(f(TableAccess { state, ops, layout, shape, id: index(table) as u32 }))
     }
 
     /// Reads what workers do not have.
@@ -143,22 +144,21 @@ impl Control {
         let id = number(profile);
         let mut closed = self.instance.close();
         let (state, ops) = closed.parts();
-        let table = state.tables.iter().position(|shape| shape.profile == Some(profile));
-        let table = table.ok_or(TableError::UnknownProfile)?;
         let layout = self.layout();
-        let (Some(table_layout), Some(object)) = (layout.tables.get(table), layout.objects.get(id as usize))
-        else {
+        let mut tables = self.instance.table_shapes().iter().zip(&layout.tables);
+        let table = tables.find(|(shape, _)| shape.profile == Some(profile));
+        let (Some((shape, table_layout)), Some(object)) = (table, layout.objects.get(id as usize)) else {
             return Err(TableError::UnknownProfile);
         };
-        f(ProfileAccess { state, ops, table, table_layout, data_bytes: object.data_bytes, id })
+        f(ProfileAccess { state, ops, shape, table_layout, data_bytes: object.data_bytes, id })
     }
 }
 
 struct ProfileAccess<'a> {
     state: &'a mut ControlState,
     ops: Ops<'a>,
-    /// The first that uses it.
-    table: usize,
+    /// The first table that uses the profile.
+    shape: &'a TableShape,
     table_layout: &'a TableLayout,
     data_bytes: usize,
     id: u32,
@@ -170,15 +170,14 @@ impl ProfileAccess<'_> {
     }
 
     fn check_member(&self, action: &Action) -> Result<(), TableError> {
-        let shape = self.state.tables.get(self.table).ok_or(TableError::UnknownProfile)?;
-        shape.check_action(action, Use::Entry)
+        self.shape.check_action(action, Use::Entry)
     }
 
     fn data(&self, action: &Action) -> Vec<u8> {
         encode_action(self.table_layout, action, self.data_bytes)
     }
 
-    /// What C says, which only lacks memory where the profile agrees.
+    /// The status of C as an error. The profile has agreed before, so C lacks memory.
     fn answer(&self, done: Result<(), Status>) -> Result<(), TableError> {
         done.map_err(|Status(status)| match status {
             status::IN_USE => TableError::InUse,
@@ -191,12 +190,8 @@ impl ProfileAccess<'_> {
 }
 
 impl TableAccess<'_> {
-    fn shape(&self) -> &target::store::shape::TableShape {
-        &self.state.tables[self.id as usize]
-    }
-
     fn check_action(&self, action: &EntryAction) -> Result<(), TableError> {
-        let shape = self.shape();
+        let shape = self.shape;
         let profile = shape.profile.and_then(|object| self.state.profiles.get(&number(object)));
         shape.check_entry_action(action, profile)
     }
@@ -205,13 +200,13 @@ impl TableAccess<'_> {
         if matches.len() != self.layout.keys.len() {
             return None;
         }
-        let matches = self.shape().normalise(matches);
+        let matches = self.shape.normalise(matches);
         self.ops.table_find(self.id, &encode_key(self.layout, &matches, priority))
     }
 
     /// An entry that may be changed.
     fn find_own(&self, matches: &Matches, priority: i32) -> Result<RawEntry, TableError> {
-        if self.shape().is_const {
+        if self.shape.is_const {
             return Err(TableError::ConstTable);
         }
         let found = self.find(matches, priority).ok_or(TableError::NotFound)?;
@@ -219,7 +214,7 @@ impl TableAccess<'_> {
     }
 
     fn begin_use(&mut self, action: &EntryAction) {
-        let profile = self.shape().profile;
+        let profile = self.shape.profile;
         if let Some(profile) = profile.and_then(|object| self.state.profiles.get_mut(&number(object))) {
             profile.begin_use(action);
         }
@@ -231,7 +226,7 @@ impl TableAccess<'_> {
             abi::entry::GROUP => EntryAction::Group(old.what),
             _ => return,
         };
-        let profile = self.shape().profile;
+        let profile = self.shape.profile;
         if let Some(profile) = profile.and_then(|object| self.state.profiles.get_mut(&number(object))) {
             profile.end_use(&action);
         }
@@ -244,14 +239,14 @@ impl TableAccess<'_> {
             status::IN_USE => TableError::InUse,
             // Memory that is full is a table that is full, at what it has.
             status::NO_MEMORY => TableError::Full { size: self.ops.table_n_entries(self.id) },
-            _ => TableError::Full { size: self.shape().size },
+            _ => TableError::Full { size: self.shape.size },
         }
     }
 
     /// What may be inserted, if C has room for it and not its key; with its action.
     fn prepare(&self, entry: NewEntry) -> Result<(RawEntry, EntryAction), TableError> {
         self.check_action(&entry.action)?;
-        let matches = self.shape().check_insert(&entry.matches, entry.priority)?;
+        let matches = self.shape.check_insert(&entry.matches, entry.priority)?;
         let entry = NewEntry { matches, ..entry };
         Ok((encode_entry(self.layout, &entry), entry.action))
     }
@@ -267,7 +262,7 @@ impl TableAccess<'_> {
     fn reserve(&mut self, n_more: u64) {
         let n_entries = self.ops.table_n_entries(self.id);
         if n_more >= N_RESERVED_MIN && n_more >= n_entries {
-            let n = n_entries.saturating_add(n_more).min(self.shape().size);
+            let n = n_entries.saturating_add(n_more).min(self.shape.size);
             // Without memory for all of them some may still find room.
             let _ = self.ops.table_reserve(self.id, n);
         }
@@ -298,7 +293,7 @@ impl TableAccess<'_> {
     fn modify(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
         self.check_action(&entry.action)?;
         let old = self.find_own(&entry.matches, entry.priority)?;
-        let matches = self.shape().normalise(&entry.matches);
+        let matches = self.shape.normalise(&entry.matches);
         let entry = NewEntry { matches, ..entry };
         let raw = encode_entry(self.layout, &entry);
         let handle = self.ops.table_modify(self.id, &raw, now_ns).map_err(|status| self.error(status))?;
@@ -342,12 +337,12 @@ impl TableAccess<'_> {
     fn default_action(&self) -> Action {
         match self.ops.table_default(self.id) {
             Some((action, data)) => decode_action(self.layout, action, &data),
-            None => self.shape().initial_default.clone(),
+            None => self.shape.initial_default.clone(),
         }
     }
 
     fn set_default(&mut self, action: Option<Action>) -> Result<(), TableError> {
-        let action = self.shape().check_default(action)?;
+        let action = self.shape.check_default(action)?;
         let data = encode_action(self.layout, &action, self.layout.data_bytes);
         self.ops.table_set_default(self.id, action.index, &data).map_err(|status| self.error(status))
     }
@@ -385,6 +380,10 @@ const fn no_cells(index: u64) -> OutOfRange {
 }
 
 impl Store for Control {
+    fn table_shapes(&self) -> &TableShapes {
+        self.instance.table_shapes()
+    }
+
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
         let found = self.with_table(table, ConcurrentOp::Read, |table| table.find(matches, priority))?;
         found.map(|raw| handle_of(raw.handle))
@@ -488,9 +487,9 @@ impl Store for Control {
         let are_concurrent = (0..self.layout().tables.len())
             .all(|table| self.instance.is_concurrent(table, ConcurrentOp::Expire));
         let mut turn = if are_concurrent { self.instance.write() } else { self.instance.close() };
-        let (state, mut ops) = turn.parts();
+        let (_, mut ops) = turn.parts();
         let mut expired = Vec::new();
-        for i in 0..state.tables.len() {
+        for i in 0..self.layout().tables.len() {
             let handles = ops.table_take_expired(i as u32, now_ns);
             expired.extend(handles.into_iter().map(|serial| (id_at(i), handle_of(serial))));
         }
@@ -505,14 +504,11 @@ impl Store for Control {
     fn insert_member(&mut self, profile: ObjectId, id: u32, action: Action) -> Result<(), TableError> {
         self.with_profile(profile, |mut access| {
             access.check_member(&action)?;
-            access.profile()?.insert_member(id, action.clone())?;
+            access.profile()?.check_insert_member(id)?;
             let data = access.data(&action);
             let done = access.ops.member_insert(access.id, id, action.index, &data);
-            access.answer(done).or_else(|error| {
-                // What C does not have is not there.
-                access.profile()?.delete_member(id)?;
-                Err(error)
-            })
+            access.answer(done)?;
+            access.profile()?.insert_member(id, action)
         })
     }
 
@@ -531,9 +527,10 @@ impl Store for Control {
 
     fn delete_member(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError> {
         self.with_profile(profile, |mut access| {
-            access.profile()?.delete_member(id)?;
+            access.profile()?.check_delete_member(id)?;
             let done = access.ops.member_remove(access.id, id);
-            access.answer(done)
+            access.answer(done)?;
+            access.profile()?.delete_member(id)
         })
     }
 
@@ -544,36 +541,28 @@ impl Store for Control {
 
     fn insert_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
         self.with_profile(profile, |mut access| {
-            let choices = encode_group(&group);
-            access.profile()?.insert_group(id, group)?;
-            let done = access.ops.group_set(access.id, id, &choices);
-            access.answer(done).or_else(|error| {
-                access.profile()?.delete_group(id)?;
-                Err(error)
-            })
+            access.profile()?.check_insert_group(id, &group)?;
+            let done = access.ops.group_set(access.id, id, &encode_group(&group));
+            access.answer(done)?;
+            access.profile()?.insert_group(id, group)
         })
     }
 
     fn modify_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError> {
         self.with_profile(profile, |mut access| {
-            let choices = encode_group(&group);
-            let old = access.profile()?.groups.get(&id).cloned();
-            access.profile()?.modify_group(id, group)?;
-            let done = access.ops.group_set(access.id, id, &choices);
-            access.answer(done).or_else(|error| {
-                if let Some(old) = old {
-                    access.profile()?.modify_group(id, old)?;
-                }
-                Err(error)
-            })
+            access.profile()?.check_modify_group(id, &group)?;
+            let done = access.ops.group_set(access.id, id, &encode_group(&group));
+            access.answer(done)?;
+            access.profile()?.modify_group(id, group)
         })
     }
 
     fn delete_group(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError> {
         self.with_profile(profile, |mut access| {
-            access.profile()?.delete_group(id)?;
+            access.profile()?.check_delete_group(id)?;
             let done = access.ops.group_remove(access.id, id);
-            access.answer(done)
+            access.answer(done)?;
+            access.profile()?.delete_group(id)
         })
     }
 

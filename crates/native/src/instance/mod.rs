@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use target::store::Profile;
-use target::store::shape::{TableShape, ValueSetShape};
+use target::store::shape::{TableShape, TableShapes, ValueSetShape};
 use target::traffic::Pre;
 
 /// What exists once for all workers.
@@ -33,6 +33,7 @@ pub struct Instance {
     raw: NonNull<abi::Instance>,
     pipeline: Arc<Pipeline>,
     program: Arc<Program>,
+    table_shapes: TableShapes,
     state: Mutex<ControlState>,
     gate: QuiesceGate,
     /// The gate of executors, of which one may hang. A worker that waits for one is within its own gate; so theirs is another
@@ -69,8 +70,7 @@ unsafe impl Sync for Instance {}
 /// What the control plane remembers beside what C keeps.
 #[derive(Debug)]
 pub(crate) struct ControlState {
-    pub(crate) tables: Vec<TableShape>,
-    /// By object; what C has, too, so that writes are judged as everywhere.
+    /// By object: the rules of [`Profile`] decide on writes. C stores the same for packets and refuses for want of memory only.
     pub(crate) profiles: BTreeMap<u32, Profile>,
     pub(crate) value_sets: Vec<ValueSetShape>,
     pub(crate) ports_down: BTreeSet<u32>,
@@ -144,8 +144,9 @@ impl Instance {
         program: Arc<Program>,
         options: InstanceOptions,
     ) -> Result<Arc<Instance>, InstanceError> {
-        let state = ControlState::new(&program, options.table_size);
-        check(&pipeline, &program, &state).map_err(InstanceError::OtherProgram)?;
+        let table_shapes = TableShape::all(&program, options.table_size);
+        let state = ControlState::new(&program);
+        check(&pipeline, &program, &table_shapes).map_err(InstanceError::OtherProgram)?;
         let config =
             abi::Config { n_workers: options.n_workers, path: options.path as u32, seed: options.seed };
         // SAFETY: the function is that of a loaded pipeline of our ABI, and is given what it wants.
@@ -172,6 +173,7 @@ impl Instance {
             raw,
             pipeline,
             program,
+            table_shapes,
             state: Mutex::new(state),
             gate,
             are_executors_closed: AtomicBool::new(false),
@@ -180,6 +182,11 @@ impl Instance {
             published_version: AtomicU64::new(0),
             taken,
         }))
+    }
+
+    /// What may be written to each table.
+    pub fn table_shapes(&self) -> &TableShapes {
+        &self.table_shapes
     }
 
     pub fn pipeline(&self) -> &Arc<Pipeline> {
@@ -349,8 +356,7 @@ impl ControlGuard<'_> {
 }
 
 impl ControlState {
-    fn new(program: &Program, table_size: u64) -> ControlState {
-        let tables = program.tables.iter();
+    fn new(program: &Program) -> ControlState {
         let mut profiles = BTreeMap::new();
         for (_, table) in program.tables.iter() {
             if let Some(object) = table.implementation {
@@ -359,7 +365,6 @@ impl ControlState {
             }
         }
         ControlState {
-            tables: tables.map(|(_, table)| TableShape::new(program, table, table_size)).collect(),
             profiles,
             value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
             ports_down: BTreeSet::new(),
@@ -372,7 +377,7 @@ pub(crate) fn number(object: ObjectId) -> u32 {
 }
 
 /// Whether layout and program are of one origin, as far as writes rely on it.
-fn check(pipeline: &Pipeline, program: &Program, state: &ControlState) -> Result<(), &'static str> {
+fn check(pipeline: &Pipeline, program: &Program, shapes: &TableShapes) -> Result<(), &'static str> {
     let layout = pipeline.layout();
     if layout.tables.len() != program.tables.len()
         || layout.objects.len() != program.objects.len()
@@ -380,7 +385,7 @@ fn check(pipeline: &Pipeline, program: &Program, state: &ControlState) -> Result
     {
         return Err("it has another number of tables, objects or value sets");
     }
-    for (table, shape) in layout.tables.iter().zip(&state.tables) {
+    for (table, shape) in layout.tables.iter().zip(shapes.iter()) {
         let keys = table.keys.len() == shape.keys.len()
             && table.keys.iter().zip(&shape.keys).all(|(a, b)| a.kind == b.kind && a.value.width == b.width);
         let actions = table.actions.len() == shape.actions.len()
@@ -398,7 +403,9 @@ fn check(pipeline: &Pipeline, program: &Program, state: &ControlState) -> Result
             return Err("an action profile has no room for the data of a table's actions");
         }
     }
-    for (value_set, shape) in layout.value_sets.iter().zip(&state.value_sets) {
+    for (value_set, shape) in
+        layout.value_sets.iter().zip(program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)))
+    {
         let fields = value_set.fields.len() == shape.fields.len()
             && value_set
                 .fields

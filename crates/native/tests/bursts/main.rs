@@ -326,7 +326,7 @@ fn workers_see_what_is_published() {
         assert_eq!(totals.n_received, n_received);
         (n_received, n_replicated)
     };
-    let mut entities = Entities::new(program, built.schema());
+    let mut entities = Entities::new(program, built.schema(), Arc::clone(instance.table_shapes()));
     let mut control = Control::new(Arc::clone(&instance));
     let mut pre = Arc::new(Pre::default());
     let all = std::thread::scope(|scope| {

@@ -19,7 +19,7 @@ pub use names::Names;
 
 pub use at::EntitiesAt;
 
-use crate::store::shape::TableShape;
+use crate::store::shape::{TableShape, TableShapes};
 use crate::store::{EntryHandle, Store, TableError};
 use crate::traffic::Pre;
 use control::*;
@@ -33,7 +33,8 @@ use std::sync::Arc;
 pub struct Entities {
     pub schema: Arc<Schema>,
     program: Arc<Program>,
-    shapes: FxHashMap<ir::TableId, TableShape>,
+    /// The store's.
+    shapes: TableShapes,
     names: Names,
     digests: BTreeMap<DigestId, DigestConfig>,
     /// Of entries that say any of it.
@@ -68,19 +69,22 @@ pub struct View<'a> {
 }
 
 impl Entities {
-    pub fn new(program: Arc<Program>, schema: impl Into<Arc<Schema>>) -> Entities {
+    /// `shapes` are those of the store that is written to.
+    pub fn new(program: Arc<Program>, schema: impl Into<Arc<Schema>>, shapes: TableShapes) -> Entities {
         let schema = schema.into();
         Entities {
             names: Names::new(&program, &schema),
-            shapes: (program.tables.iter())
-                .map(|(id, table)| (id, TableShape::new(&program, table, 0)))
-                .collect(),
+            shapes,
             program,
             schema,
             digests: BTreeMap::new(),
             kept: FxHashMap::default(),
             max_sizes: FxHashMap::default(),
         }
+    }
+
+    fn shape(&self, table: ir::TableId) -> Option<&TableShape> {
+        self.shapes.get(ir::lookup::index(table)).map(|shape| &**shape)
     }
 
     pub fn names(&self) -> &Names {

@@ -52,7 +52,7 @@ impl Entities {
         let (Some(known), Some(index)) = (known, index) else {
             return Err(Problem::Unsupported { what: format!("action {}", action.id) }.into());
         };
-        let shape = self.shapes.get(&id).and_then(|shape| shape.actions.get(index as usize));
+        let shape = self.shape(id).and_then(|shape| shape.actions.get(index as usize));
         let mut data = Vec::with_capacity(known.params.len());
         for (i, param) in known.params.iter().enumerate() {
             let width = shape.and_then(|shape| shape.widths.get(i).copied().flatten());
@@ -86,7 +86,7 @@ impl Entities {
         let (Some(known), Some(id)) = (self.schema.tables.get(table), self.names.tables.get(&table)) else {
             return Ok(None);
         };
-        let widths = self.shapes.get(id).map(|shape| shape.keys.iter().map(|k| k.width));
+        let widths = self.shape(*id).map(|shape| shape.keys.iter().map(|k| k.width));
         let widths: Vec<_> = widths.into_iter().flatten().collect();
         Ok(Some((*id, values::matches(&known.keys, &widths, given)?)))
     }
@@ -272,7 +272,7 @@ impl Entities {
             }
             let wanted = match self.key(*table, &query.matches) {
                 Ok(Some((_, matches))) if !all && !query.matches.is_empty() => {
-                    self.shapes.get(id).map(|shape| shape.normalise(&matches))
+                    self.shape(*id).map(|shape| shape.normalise(&matches))
                 }
                 _ => None,
             };

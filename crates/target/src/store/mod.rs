@@ -25,6 +25,9 @@ use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 ///
 /// Ids are those of the program; what the program does not have is empty and cannot be written.
 pub trait Store {
+    /// What may be written to each table.
+    fn table_shapes(&self) -> &shape::TableShapes;
+
     /// The entry with this key; any way to write the matches will do.
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
 

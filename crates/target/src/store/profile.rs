@@ -40,13 +40,19 @@ impl Profile {
         }
     }
 
-    pub fn insert_member(&mut self, id: u32, action: Action) -> Result<(), TableError> {
+    /// As [`insert_member`](Self::insert_member), without the insertion.
+    pub fn check_insert_member(&self, id: u32) -> Result<(), TableError> {
         if self.members.contains_key(&id) {
             return Err(TableError::MemberExists(id));
         }
         if let Some(size) = self.size.filter(|s| *s > 0 && self.members.len() as u64 >= *s) {
             return Err(TableError::ProfileFull { size });
         }
+        Ok(())
+    }
+
+    pub fn insert_member(&mut self, id: u32, action: Action) -> Result<(), TableError> {
+        self.check_insert_member(id)?;
         self.members.insert(id, action);
         Ok(())
     }
@@ -56,7 +62,8 @@ impl Profile {
         Ok(())
     }
 
-    pub fn delete_member(&mut self, id: u32) -> Result<(), TableError> {
+    /// As [`delete_member`](Self::delete_member), without the deletion.
+    pub fn check_delete_member(&self, id: u32) -> Result<(), TableError> {
         if !self.members.contains_key(&id) {
             return Err(TableError::UnknownMember(id));
         }
@@ -64,24 +71,39 @@ impl Profile {
         if in_group || self.member_uses.contains_key(&id) {
             return Err(TableError::InUse);
         }
+        Ok(())
+    }
+
+    pub fn delete_member(&mut self, id: u32) -> Result<(), TableError> {
+        self.check_delete_member(id)?;
         self.members.remove(&id);
         Ok(())
     }
 
-    pub fn insert_group(&mut self, id: u32, group: Group) -> Result<(), TableError> {
+    /// As [`insert_group`](Self::insert_group), without the insertion.
+    pub fn check_insert_group(&self, id: u32, group: &Group) -> Result<(), TableError> {
         if self.groups.contains_key(&id) {
             return Err(TableError::GroupExists(id));
         }
-        self.check_group(&group)?;
+        self.check_group(group)
+    }
+
+    pub fn insert_group(&mut self, id: u32, group: Group) -> Result<(), TableError> {
+        self.check_insert_group(id, &group)?;
         self.groups.insert(id, group);
         Ok(())
     }
 
-    pub fn modify_group(&mut self, id: u32, group: Group) -> Result<(), TableError> {
+    /// As [`modify_group`](Self::modify_group), without the change.
+    pub fn check_modify_group(&self, id: u32, group: &Group) -> Result<(), TableError> {
         if !self.groups.contains_key(&id) {
             return Err(TableError::UnknownGroup(id));
         }
-        self.check_group(&group)?;
+        self.check_group(group)
+    }
+
+    pub fn modify_group(&mut self, id: u32, group: Group) -> Result<(), TableError> {
+        self.check_modify_group(id, &group)?;
         self.groups.insert(id, group);
         Ok(())
     }
@@ -94,13 +116,19 @@ impl Profile {
         unknown.map_or(Ok(()), |m| Err(TableError::UnknownMember(m.what)))
     }
 
-    pub fn delete_group(&mut self, id: u32) -> Result<(), TableError> {
+    /// As [`delete_group`](Self::delete_group), without the deletion.
+    pub fn check_delete_group(&self, id: u32) -> Result<(), TableError> {
         if !self.groups.contains_key(&id) {
             return Err(TableError::UnknownGroup(id));
         }
         if self.group_uses.contains_key(&id) {
             return Err(TableError::InUse);
         }
+        Ok(())
+    }
+
+    pub fn delete_group(&mut self, id: u32) -> Result<(), TableError> {
+        self.check_delete_group(id)?;
         self.groups.remove(&id);
         Ok(())
     }

@@ -6,6 +6,7 @@ use ir::layout::field_leaves;
 use ir::lookup::get;
 use ir::{Action, Match, MatchKind, ObjectId, Program, Table};
 use smol_str::SmolStr;
+use std::sync::Arc;
 
 /// A key that is matched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +62,20 @@ pub struct TableShape {
     pub profile: Option<ObjectId>,
 }
 
+/// The shapes of all tables of a program, in their order. A store has them, and all others share them.
+pub type TableShapes = Arc<[Arc<TableShape>]>;
+
 impl TableShape {
-    /// `default_size` is the size of tables that do not say theirs.
-    pub fn new(program: &Program, table: &Table, default_size: u64) -> TableShape {
+    /// The shapes of all tables of a program. `default_size` is the size of tables that do not declare theirs.
+    pub fn all(program: &Program, default_size: u64) -> TableShapes {
+        program
+            .tables
+            .iter()
+            .map(|(_, table)| Arc::new(TableShape::new(program, table, default_size)))
+            .collect()
+    }
+
+    fn new(program: &Program, table: &Table, default_size: u64) -> TableShape {
         let mut keys = Vec::new();
         let mut selector_keys = Vec::new();
         for (position, key) in table.keys.iter().enumerate() {
