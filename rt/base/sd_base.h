@@ -28,7 +28,7 @@ __extension__ typedef __int128 sd_i128;
 #define SD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define SD_UNUSED __attribute__((unused))
 #define SD_INLINE static inline __attribute__((unused))
-/* Of functions that are no shorter than a call. Compilers that do not optimise write all that are not inline. */
+/* For functions that need not be inlined. `inline` without optimisation, because compilers then emit unused functions. */
 #ifdef __OPTIMIZE__
 #define SD_LOCAL static __attribute__((unused))
 #else
@@ -106,7 +106,7 @@ SD_INLINE uint64_t sd_read_bits(const uint8_t *bytes, uint64_t at_bits, unsigned
     return (uint64_t)(v >> excess) & SD_MASK64(width);
 }
 
-/* The same for 1 to 128 bits. */
+/* sd_read_bits for 1 to 128 bits. */
 SD_INLINE sd_u128 sd_read_bits128(const uint8_t *bytes, uint64_t at_bits, unsigned width)
 {
     if (width <= 64)
@@ -115,7 +115,7 @@ SD_INLINE sd_u128 sd_read_bits128(const uint8_t *bytes, uint64_t at_bits, unsign
     return high << 64 | sd_read_bits(bytes, at_bits + width - 64, 64);
 }
 
-/* The same for any width, into limbs. */
+/* sd_read_bits for any width, into limbs. */
 SD_INLINE void sd_read_bits_wide(uint64_t *to, const uint8_t *bytes, uint64_t at_bits, unsigned width)
 {
     unsigned limb = 0;
@@ -319,7 +319,7 @@ SD_INLINE sd_u128 sd_set_slice128(sd_u128 a, unsigned of_bits, uint64_t lo, unsi
 /* A value as an amount of bits or an index: as large as it can tell. */
 SD_INLINE uint64_t sd_amount128(sd_u128 v) { return v >> 64 ? UINT64_MAX : (uint64_t)v; }
 
-/* The same of an `int<width>`: a negative one is beyond everything. */
+/* The shift amount of an `int<width>`: a negative one is larger than any width. */
 SD_INLINE uint64_t sd_signed_amount(uint64_t v, unsigned width)
 {
     return v >> (width - 1) & 1 ? UINT64_MAX : v;

@@ -125,8 +125,9 @@ struct sd_table {
 };
 
 /*
- * Of a slot that was found before: the array has had its chunk since the slot was used first. So the array is to be read
- * after the slot, which it does not depend on: x86 keeps that order, and compilers do among what is volatile.
+ * The chunk of a slot that a lookup has found. The array of chunks has the chunk since the slot was first used, so the array
+ * must be read after the slot, though no data dependency orders the two: x86 does, and compilers keep volatile accesses in
+ * order.
  */
 SD_ALWAYS_INLINE const struct sd_chunk *sd_chunk_at(const struct sd_table *t, uint32_t slot)
 {
@@ -154,7 +155,7 @@ SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t
     return sd_chunk_entry(t, sd_chunk_at(t, slot), slot);
 }
 
-/* As the order of entries has it, in tables that are not lean. */
+/* The entry of an element of the insertion order, in tables with records. */
 SD_INLINE struct sd_entry *sd_entry_ordered(const struct sd_table *t, uint64_t ordered)
 {
     return sd_entry_at(t, (uint32_t)(ordered - 1));
@@ -165,7 +166,7 @@ SD_ALWAYS_INLINE uint8_t *sd_entry_value(const struct sd_table *t, const struct 
     return (uint8_t *)(uintptr_t)e + t->value_at;
 }
 
-/* Where an entry's data are, known where the type is. */
+/* The offset of the data in an entry: a constant if the type is one. */
 SD_ALWAYS_INLINE uint32_t sd_data_at(const struct sd_table_type *type)
 {
     return (uint32_t)sd_round_up(sizeof(struct sd_entry) + type->key_bytes, SD_DATA_ALIGN);
@@ -176,7 +177,7 @@ SD_ALWAYS_INLINE uint8_t *sd_entry_data(const struct sd_table *t, const struct s
     return (uint8_t *)(uintptr_t)e + t->data_at;
 }
 
-/* Of tables whose entries may expire. */
+/* In tables with idle timeouts. */
 SD_ALWAYS_INLINE struct sd_entry_times *sd_entry_times(const struct sd_table *t, const struct sd_entry *e)
 {
     return (struct sd_entry_times *)(void *)((uint8_t *)(uintptr_t)e + t->times_at);

@@ -1,7 +1,7 @@
 /*
  * Keys to hashes, and hashes to slots.
  *
- * Owns: the hash that tables use, which nobody sees from outside, and an open-addressing index.
+ * Owns: the hash of table keys, which is not visible outside, and an open-addressing index.
  *
  * The hash is vector multiply-shift (Dietzfelbinger 1996; Thorup, "High speed hashing for integers and
  * strings"): the sum of word times secret in 128 bits, of which the high 64 count. For secrets
@@ -31,7 +31,7 @@ SD_INLINE uint64_t sd_mix64(uint64_t v)
 /* 128 bits for each word of a key, and 128 to begin with. */
 #define SD_N_SECRETS(key_bytes) (2 * (((size_t)(key_bytes) + 7) / 8) + 2)
 
-/* SplitMix64 (Steele, Lea, Flood 2014) from what the system gives; without that from the seed. */
+/* SplitMix64 (Steele, Lea, Flood 2014), seeded by the system and `seed`. */
 SD_LOCAL void sd_secrets_init(uint64_t *secrets, size_t n, uint64_t seed)
 {
     uint64_t state = 0;
@@ -57,7 +57,7 @@ SD_ALWAYS_INLINE uint64_t sd_key_word(const uint8_t *key, uint32_t key_bytes, ui
         memcpy(&word, key, 8);
         return word;
     }
-    /* Two pieces that overlap, rather than a copy of unknown length. */
+    /* Two overlapping loads instead of a copy of unknown length. */
     if (n >= 4) {
         uint32_t low, high;
         memcpy(&low, key, 4);
@@ -73,7 +73,7 @@ SD_ALWAYS_INLINE uint64_t sd_key_word(const uint8_t *key, uint32_t key_bytes, ui
     return n == 1 ? key[0] : 0;
 }
 
-/* Of the key, where `mask` is given of what it leaves. */
+/* The hash of the key, or of `key & mask` if `mask` is not NULL. */
 SD_ALWAYS_INLINE uint64_t sd_key_hash(const uint64_t *secrets, const uint8_t *key, const uint8_t *mask,
                                       uint32_t key_bytes)
 {
@@ -88,7 +88,7 @@ SD_ALWAYS_INLINE uint64_t sd_key_hash(const uint64_t *secrets, const uint8_t *ke
     return sd_mix64((uint64_t)(sum >> 64));
 }
 
-/* Whether two keys agree, where `mask` is given in the bits that count. */
+/* Compares two keys, under `mask` if it is not NULL. */
 SD_ALWAYS_INLINE bool sd_key_equal(const uint8_t *a, const uint8_t *b, const uint8_t *mask, uint32_t key_bytes)
 {
     if (!mask)
@@ -112,7 +112,7 @@ struct sd_index {
     uint32_t n;
 };
 
-/* The next slot whose hash agrees, SD_NO_SLOT after the last; begin with the hash's low 32 bits in `at`. */
+/* The next slot whose hash agrees; SD_NO_SLOT after the last. `at` begins as the low 32 bits of the hash. */
 SD_ALWAYS_INLINE uint32_t sd_index_next(const struct sd_index *index, uint64_t hash, uint32_t *at)
 {
     if (index->n == 0)
@@ -155,21 +155,21 @@ SD_LOCAL bool sd_index_reserve(struct sd_index *index)
     return true;
 }
 
-/* There has to be room. */
+/* sd_index_reserve has made room. */
 SD_LOCAL void sd_index_add(struct sd_index *index, uint64_t hash, uint32_t slot)
 {
     sd_index_put(index->cells, index->mask, hash << 32 | (slot + 1));
     index->n++;
 }
 
-/* It has to be there. */
+/* Removes a slot, which is in the index. */
 SD_LOCAL void sd_index_remove(struct sd_index *index, uint64_t hash, uint32_t slot)
 {
     uint32_t mask = index->mask;
     uint32_t hole = (uint32_t)hash & mask;
     while (index->cells[hole] != (hash << 32 | (slot + 1)))
         hole = (hole + 1) & mask;
-    /* What would not be found behind the hole moves into it (Knuth 6.4, algorithm R). */
+    /* Moves cells into the hole that lookups would not find behind it (Knuth 6.4, algorithm R). */
     for (uint32_t at = (hole + 1) & mask; index->cells[at] != 0; at = (at + 1) & mask) {
         uint32_t home = (uint32_t)(index->cells[at] >> 32) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {

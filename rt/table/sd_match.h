@@ -1,14 +1,14 @@
 /*
- * Whether a key matches what an entry or a member of a value set wants.
+ * Matching of a key with one entry, or one member of a value set.
  *
- * Owns: matching of one key with one pair of value and mask, as sd_entry_view has them.
+ * Owns: matching with a value and a mask as in struct sd_entry_view; prefix masks; which match kinds a key has.
  */
 #ifndef SD_MATCH_H
 #define SD_MATCH_H
 
 #include "table/sd_index.h"
 
-/* Little-endian integers: <0, 0, >0. */
+/* Compares little-endian integers: <0, 0 or >0. */
 SD_INLINE int sd_le_compare(const uint8_t *a, const uint8_t *b, uint32_t n_bytes)
 {
     if (n_bytes <= 8) {
@@ -77,7 +77,7 @@ SD_LOCAL bool sd_keys_are_lpm(const struct sd_table_type *type)
     return sd_count_keys(type, SD_MATCH_LPM) == 1 && sd_count_keys(type, SD_MATCH_EXACT) == type->n_keys - 1;
 }
 
-/* Element by element. Not inlined: sizes are not constants here, and compilers warn of those that cannot be. */
+/* Matches element by element. Not inlined: with sizes that are no constants compilers warn of impossible ones. */
 static SD_UNUSED __attribute__((noinline)) bool
 sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys, const uint8_t *key, const uint8_t *value,
                   const uint8_t *mask)
@@ -94,7 +94,7 @@ sd_elements_match(const struct sd_key_type *keys, uint32_t n_keys, const uint8_t
     return true;
 }
 
-/* `has_range` as sd_has_range says: without ranges the elements are matched together. */
+/* `has_range` is the result of sd_has_range; without ranges one comparison matches all elements. */
 SD_ALWAYS_INLINE bool sd_matches(const struct sd_key_type *keys, uint32_t n_keys, bool has_range,
                                  uint32_t key_bytes, const uint8_t *key, const uint8_t *value,
                                  const uint8_t *mask)

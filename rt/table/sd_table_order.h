@@ -1,13 +1,13 @@
 /*
- * The order in which entries came: from handles to where entries are, and from one entry to the next.
+ * The insertion order of entries: from a handle to its entry, and from one entry to the next.
  *
- * Owns: struct sd_order. Handles only grow, so what is added comes last. A piece has up to SD_ORDER_PIECE entries one
- * after the other, whose handles follow one another: 8 bytes for each. When most of what is kept has been removed,
- * everything moves to pieces that say the handle of each of their entries. Pieces are cut from blocks, which grow with
- * what is kept, or are as large as somebody who reserves says; all of them are given back together.
+ * Owns: struct sd_order. Handles ascend, so new elements are appended. A piece has up to SD_ORDER_PIECE elements with
+ * consecutive handles: 8 bytes for each. When most elements have been removed, the rest moves to pieces that store the
+ * handle of each element. Pieces are cut from blocks, whose size grows with the number of elements or is reserved; all
+ * blocks are freed together.
  *
- * Invariants: pieces are in the order of their handles and none but the last is empty; what an entry is is never 0,
- * which stands for those that were removed.
+ * Invariants: pieces are sorted by handle, and none but the last is empty; the element of an entry is not 0, which stands
+ * for a removed entry.
  */
 #ifndef SD_TABLE_ORDER_H
 #define SD_TABLE_ORDER_H
@@ -16,14 +16,14 @@
 
 #define SD_ORDER_PIECE 256u
 #define SD_ORDER_PIECE_BYTES (SD_ORDER_PIECE * sizeof(uint64_t))
-/* Blocks from this size on are mapped. */
+/* Blocks of this size and above are mapped. */
 #define SD_ORDER_MAPPED_BYTES ((size_t)64 << 10)
 
 struct sd_order_piece {
-    /* Of its first entry. */
+    /* The handle of the first element. */
     uint64_t handle;
     uint64_t *entries;
-    /* Of each entry; NULL: they follow one another. */
+    /* The handle of each element; NULL: handles are consecutive. */
     uint64_t *handles;
     uint32_t n;
 };
@@ -36,12 +36,12 @@ struct sd_order_block {
 struct sd_order {
     struct sd_order_piece *pieces;
     uint64_t n_pieces, capacity;
-    /* The last one is used up to `block_at`. */
+    /* The last block is used up to `block_at`. */
     struct sd_order_block *blocks;
     uint64_t n_blocks, blocks_capacity;
     size_t block_at;
     size_t n_blocks_bytes;
-    /* Those that are kept, and how many of these are no more. */
+    /* Number of elements, and of those the removed ones. */
     uint64_t n, n_removed;
 };
 
@@ -68,7 +68,7 @@ SD_INLINE size_t sd_order_block_left(const struct sd_order *o)
     return o->n_blocks ? o->blocks[o->n_blocks - 1].n_bytes - o->block_at : 0;
 }
 
-/* Makes the last block one of so many bytes; what was left of the one before is lost. NULL when memory is short. */
+/* Appends a block of `n_bytes`; the rest of the last one is not used any more. NULL when memory is short. */
 SD_LOCAL struct sd_order_block *sd_order_block_new(struct sd_order *o, size_t n_bytes)
 {
     struct sd_order_block *blocks = sd_reserve(o->blocks, &o->blocks_capacity, o->n_blocks + 1, sizeof *blocks);
@@ -85,7 +85,7 @@ SD_LOCAL struct sd_order_block *sd_order_block_new(struct sd_order *o, size_t n_
     return blocks;
 }
 
-/* A piece without entries at the end; false when memory is short. */
+/* Appends an empty piece; false when memory is short. */
 SD_LOCAL bool sd_order_extend(struct sd_order *o, bool has_handles)
 {
     size_t n_bytes = SD_ORDER_PIECE_BYTES * (has_handles ? 2 : 1);
@@ -134,7 +134,7 @@ SD_INLINE bool sd_order_reserve(struct sd_order *o, uint64_t handle)
     return sd_order_extend(o, false);
 }
 
-/* Of a handle that sd_order_reserve has made room for. */
+/* Appends an element; sd_order_reserve has made room for the handle. */
 SD_INLINE void sd_order_add(struct sd_order *o, uint64_t handle, uint64_t entry)
 {
     struct sd_order_piece *last = &o->pieces[o->n_pieces - 1];
@@ -146,7 +146,7 @@ SD_INLINE void sd_order_add(struct sd_order *o, uint64_t handle, uint64_t entry)
 
 struct sd_order_at {
     uint64_t handle;
-    /* 0: behind the last. */
+    /* 0: behind the last element. */
     uint64_t entry;
     uint64_t piece;
     uint32_t i;
@@ -157,7 +157,7 @@ SD_INLINE uint64_t sd_order_handle(const struct sd_order_piece *piece, uint32_t 
     return piece->handles ? piece->handles[i] : piece->handle + i;
 }
 
-/* The first from this position on that is there. */
+/* Moves to the first element at or behind this position that is not removed. */
 SD_INLINE void sd_order_settle(const struct sd_order *o, struct sd_order_at *at)
 {
     at->entry = 0;
@@ -176,7 +176,7 @@ SD_INLINE void sd_order_next(const struct sd_order *o, struct sd_order_at *at)
     sd_order_settle(o, at);
 }
 
-/* The entry with the smallest handle that is at least this one. */
+/* The element with the smallest handle that is not below this one. */
 SD_LOCAL struct sd_order_at sd_order_from(const struct sd_order *o, uint64_t handle)
 {
     /* The last piece that does not begin behind it. */
@@ -202,21 +202,21 @@ SD_LOCAL struct sd_order_at sd_order_from(const struct sd_order *o, uint64_t han
     return at;
 }
 
-/* 0 where there is none. */
+/* The element of this handle, or 0. */
 SD_LOCAL uint64_t sd_order_get(const struct sd_order *o, uint64_t handle)
 {
     struct sd_order_at at = sd_order_from(o, handle);
     return at.entry && at.handle == handle ? at.entry : 0;
 }
 
-/* Of an entry that is there. */
+/* Replaces the element of a handle, which exists. */
 SD_LOCAL void sd_order_change(struct sd_order *o, uint64_t handle, uint64_t entry)
 {
     struct sd_order_at at = sd_order_from(o, handle);
     o->pieces[at.piece].entries[at.i] = entry;
 }
 
-/* Leaves out what was removed; without memory everything stays. */
+/* Drops removed elements; does nothing when memory is short. */
 SD_LOCAL void sd_order_compact(struct sd_order *o)
 {
     struct sd_order packed = {0};
@@ -237,7 +237,7 @@ SD_LOCAL void sd_order_compact(struct sd_order *o)
     *o = packed;
 }
 
-/* Of an entry that is there. */
+/* Removes the element of a handle, which exists. */
 SD_LOCAL void sd_order_remove(struct sd_order *o, uint64_t handle)
 {
     struct sd_order_at at = sd_order_from(o, handle);
