@@ -30,7 +30,7 @@
 /* Packets that are sent, served or received at once. */
 #define SD_ASYNC_BURST 32u
 
-/* How often a worker that waits looks before it lets another thread have its core. */
+/* Polls of a waiting worker before it yields its core. */
 #define SD_ASYNC_SPINS 2048u
 
 /* Contexts begin at a multiple of this. */
@@ -46,31 +46,31 @@ struct sd_suspended {
     /* When its burst came: of the time stamp counter, or what the machine has. */
     uint64_t since;
     uint32_t point;
-    /* How the block has ended. */
+    /* The result of the block (enum sd_end). */
     uint32_t end;
     uint32_t steps_left;
     /* Bytes of the headroom that are the context's. */
     uint32_t n_taken;
-    /* Of `struct sd_requests`. */
+    /* `flags` of struct sd_requests. */
     uint32_t flags;
     uint32_t failed;
 } __attribute__((aligned(SD_ASYNC_ALIGN)));
 
 _Static_assert(offsetof(struct sd_suspended, point) == SD_SUSPENDED_POINT_AT, "the host looks there");
 
-/* What a context takes beside what the program keeps. */
+/* Bytes of a context in front of the saved state of the program. */
 #define SD_ASYNC_HEAD_BYTES ((uint32_t)(sizeof(struct sd_suspended) + sizeof(struct sd_requests)))
 
 struct sd_channel {
     struct sd_ring requests;
     struct sd_ring completions;
-    /* What a block costs there, on an average: the executor says so to the worker. */
+    /* Average cost of a block on the offload worker, which writes it for the worker. */
     uint32_t served_cycles __attribute__((aligned(SD_LINE_BYTES)));
 };
 
 /*
- * What of a worker a packet takes along, of programs that can have it: how many steps it may still take, where there are
- * loops; what it asks of the host; what has found no room in a buffer. Constants of generated code.
+ * Worker state saved with a suspended packet, only what the program uses: steps left (programs with loops), requests, and
+ * failed buffers. Generated code passes constants.
  */
 enum sd_save_flags { SD_SAVE_STEPS = 1, SD_SAVE_REQUESTS = 2, SD_SAVE_FAILED = 4 };
 
@@ -86,7 +86,7 @@ SD_INLINE void sd_async_enter(struct sd_worker *w)
     w->trial_since = w->burst_since;
 }
 
-/* Where the block of this packet is to run. */
+/* Decides where the block of this packet runs. */
 SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p, uint32_t point, uint32_t context_bytes,
                                  uint32_t keeps)
 {
@@ -133,8 +133,8 @@ SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint3
 }
 
 /*
- * What a packet is while it waits, field by field: they have just been written one by one, and a processor cannot answer
- * a wide load from several narrow stores that are still under way.
+ * Saves struct sd_packet field by field: the fields have just been written one by one, and a processor cannot forward
+ * several narrow stores in flight to a wide load.
  */
 SD_INLINE void sd_async_copy(struct sd_packet *to, const struct sd_packet *from)
 {
@@ -149,7 +149,7 @@ SD_INLINE void sd_async_copy(struct sd_packet *to, const struct sd_packet *from)
     to->token = from->token;
 }
 
-/* The same when the context is written: `context_bytes` are behind it. */
+/* Second part, after generated code has written the `context_bytes` of the context. */
 SD_INLINE uint32_t sd_async_suspended(struct sd_worker *w, struct sd_packet *p, uint32_t context_bytes, uint32_t keeps)
 {
     struct sd_suspended *s = w->suspended;
@@ -292,7 +292,7 @@ SD_INLINE void sd_async_note(struct sd_offload_policy *way, uint64_t cycles, uin
     way->waited[sd_log2_bucket(cycles)] += n;
 }
 
-/* Packets that are back, up to `n`; gives how many. */
+/* Receives up to `n` packets whose blocks are done; returns their number. */
 SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 {
     uint32_t n_back = 0;
@@ -313,7 +313,7 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
         way->n_in_flight -= n_point;
         way->n_done += n_point;
         w->burst_since = sd_cycles();
-        /* Those of one burst have waited equally long. */
+        /* All packets of a burst were sent at one time. */
         uint64_t since = ((const struct sd_suspended *)first[0])->since;
         uint32_t n_same = 0;
         for (uint32_t i = 0; i < n_point; i++, n_same++) {
@@ -334,10 +334,10 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
 /* Runs a block of one packet on its context, of generated code. */
 typedef uint32_t (*sd_async_body)(struct sd_worker *, struct sd_packet *, uint32_t point, void *context);
 
-/* The same for up to SD_ASYNC_BURST packets, whose calls of an extern are made together. */
+/* Runs the blocks of up to SD_ASYNC_BURST packets and batches their calls of an extern. */
 typedef void (*sd_async_bodies)(struct sd_worker *, uint32_t point, void *const *burst, uint32_t n);
 
-/* What a block costs here, for workers that choose. */
+/* Publishes the average cost of a block on this offload worker, for workers whose choice is on. */
 SD_INLINE void sd_async_tell_cost(struct sd_channel *channel, uint64_t cycles)
 {
     uint32_t average = __atomic_load_n(&channel->served_cycles, __ATOMIC_RELAXED);
@@ -375,7 +375,7 @@ SD_INLINE void sd_async_serve_one(struct sd_worker *w, sd_async_body body, struc
 /* Packets between the one that is asked for and the one that runs. */
 #define SD_ASYNC_AHEAD 4u
 
-/* Of a packet whose context is here: its bytes, which are about to change. */
+/* Prefetches the bytes of a packet, which are about to be written; its context is in the cache. */
 SD_INLINE void sd_async_fetch(const struct sd_suspended *s)
 {
     const uint8_t *data = s->packet.data;
@@ -390,7 +390,7 @@ SD_INLINE void sd_async_serve_burst(struct sd_worker *w, sd_async_body body, sd_
 {
     const uint32_t point = ((const struct sd_suspended *)burst[0])->point;
     const bool fetches = w->async_ways[point].fetches_packets, is_batched = bodies && batch > 1;
-    /* Those that run together are all asked for before the first of them. */
+    /* All packets of a batch are prefetched before the first one runs. */
     uint32_t n_ahead = fetches ? SD_ASYNC_AHEAD + (is_batched ? batch : 0) : n;
     for (uint32_t i = 0; fetches && i < n_ahead && i < n; i++)
         sd_async_fetch(burst[i]);
@@ -412,7 +412,7 @@ SD_INLINE void sd_async_serve_burst(struct sd_worker *w, sd_async_body body, sd_
     }
 }
 
-/* What the calls of several packets have come to is known: they are made. */
+/* Executes the calls of several packets in one batch. */
 SD_INLINE void sd_async_call(struct sd_worker *w, uint32_t point, uint32_t call, struct sd_host_call *calls, uint32_t n)
 {
     if (n == 0)

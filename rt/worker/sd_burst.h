@@ -1,12 +1,12 @@
 /*
- * Bursts from segment to segment: packets that wait for a table's memory.
+ * Bursts in stages: packets are suspended while a table's memory is prefetched.
  *
- * Generated code runs each packet of a burst up to the table where it has to wait, asks for the memory, stores in the
- * packet's context what is read again, and takes the next packet; then those that wait there go on, in the order
- * in which they arrived. Such a place is a point. Contexts are an array of the worker, a point's waiting packets
- * a set of positions: nothing is allocated and no stack is kept.
+ * Generated code runs each packet of a burst up to a table that exceeds the cache, prefetches, stores in the packet's context
+ * what is read again, and takes the next packet; then the suspended packets resume, in the order of their arrival. Such a
+ * place is a point. Contexts are an array of the worker, and the packets suspended at a point are a set of positions: nothing
+ * is allocated, and there is no stack for each packet.
  *
- * Owns: what a packet keeps of its worker while others run: requests, digests, and which buffers fell short.
+ * Owns: the worker state saved with a suspended packet: requests, digests, and which buffers failed to grow.
  */
 #ifndef SD_BURST_H
 #define SD_BURST_H
@@ -19,50 +19,50 @@
 #define SD_BURST 64u
 
 /*
- * Of programs whose states do not stay in registers so many at once: what they keep has to stay near, too, and each of
- * their stages takes longer than memory does.
+ * The same bound for programs whose state does not fit registers: their contexts have to stay in the cache, and each of
+ * their stages takes longer than a cache miss.
  */
 #define SD_BURST_LARGE 16u
 
-/* How far ahead of a packet's turn its bytes are asked for. */
+/* Distance in packets at which the bytes of a packet are prefetched. */
 #define SD_PREFETCH_PACKETS 6
 
 /* Digests and emitted bytes of the packets of a burst. */
 #define SD_SAVED_BYTES_MAX (1u << 30)
 
-/* What becomes of a packet where a piece of its way ends. */
+/* Result of one stage. */
 enum sd_next {
     SD_NEXT_CONTINUE,
-    /* Has a verdict. */
+    /* The packet has a verdict. */
     SD_NEXT_DONE,
-    /* Has one, and goes on at the host. */
+    /* The packet has a verdict and continues at the host. */
     SD_NEXT_PUNT,
-    /* Is not as most packets are: runs the rest of its way where less is taken for granted. */
+    /* Needs the exception path, which makes no assumption about the headers. */
     SD_NEXT_EXCEPTION,
-    /* At the point with this number, and so on. */
+    /* Suspended at point 0; larger values are the points after it. */
     SD_NEXT_SUSPENDED
 };
 
-/* How the code of a block ends where its packet waits at a point: this and the point's number. No enum sd_end. */
+/* A block that suspends its packet returns this plus the number of the point. Beyond all values of enum sd_end. */
 #define SD_END_SUSPENDED 0x20000u
 
-/* What a packet keeps of the worker. */
+/* Worker state saved with a suspended packet. */
 struct sd_saved {
     struct sd_requests requests;
     uint32_t failed;
-    /* Its digests, or what was emitted for it, in `worker->kept`. */
+    /* Its digests or emitted bytes, in `worker->kept`. */
     uint32_t bytes_at;
     uint32_t n_bytes;
 };
 
-/* Whether a burst goes in stages whatever the tables hold: as it is told, or because it has been begun so. */
+/* The burst runs in stages whatever the tables hold: the path says so, or the burst has begun so. */
 SD_INLINE bool sd_burst_must_wait(const struct sd_worker *w)
 {
     uint32_t path = w->instance->path;
     return w->n_burst_left || path == SD_PATH_BURSTS || path == SD_PATH_MIXED;
 }
 
-/* Whether a burst goes in stages; otherwise packet by packet, which costs less where nothing has to be waited for. */
+/* The burst runs in stages; packet by packet costs less while the tables fit the cache. */
 SD_INLINE bool sd_burst_waits(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
@@ -71,7 +71,7 @@ SD_INLINE bool sd_burst_waits(const struct sd_worker *w, uint32_t n_points)
            (instance->path == SD_PATH_AUTO && __atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_near);
 }
 
-/* The same of large programs, which wait only for those of these tables that are far. */
+/* As sd_burst_waits, for large programs: true if any of `tables` exceeds the cache. */
 SD_INLINE bool sd_burst_waits_for(const struct sd_worker *w, const uint16_t *tables, uint32_t n_tables)
 {
     if (sd_burst_must_wait(w))
@@ -109,7 +109,7 @@ SD_COLD void sd_restore_bytes(struct sd_worker *w, const struct sd_saved *kept, 
     to->length = kept->n_bytes;
 }
 
-/* The packet stops for a while. */
+/* Saves the worker state when a packet is suspended. */
 SD_INLINE void sd_save(struct sd_worker *w, struct sd_saved *kept)
 {
     kept->requests.flags = w->requests.flags;
@@ -121,7 +121,7 @@ SD_INLINE void sd_save(struct sd_worker *w, struct sd_saved *kept)
     }
 }
 
-/* The packet goes on. */
+/* Restores the worker state when a packet resumes. */
 SD_INLINE void sd_restore(struct sd_worker *w, const struct sd_saved *kept)
 {
     w->requests.flags = kept->requests.flags;
@@ -134,7 +134,7 @@ SD_INLINE void sd_restore(struct sd_worker *w, const struct sd_saved *kept)
     }
 }
 
-/* A packet whose way ends here, for now: the host has it when those before it have theirs. */
+/* Punts a packet: the host gets it after the packets before it. */
 SD_COLD uint32_t sd_punt(struct sd_worker *w, const struct sd_packet *p, struct sd_saved *kept, void *to,
                           const void *state, size_t state_bytes)
 {

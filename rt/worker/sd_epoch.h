@@ -110,7 +110,7 @@ struct sd_retired {
     uint64_t stamp;
 };
 
-/* What waits for the readers, in the order of stamps: a ring. */
+/* A ring of memory to free after a grace period, sorted by stamp. */
 struct sd_limbo {
     struct sd_retired *retired;
     uint64_t first, n, capacity;

@@ -15,9 +15,9 @@
 #include "object/sd_value_set.h"
 
 /*
- * What the control plane does is the same for all programs, and takes longer to compile than most of them. So it
- * can be compiled once, as an object of its own (SD_CONTROL_ALONE, see sd_control.c), for programs that are compiled
- * without it (SD_CONTROL_ELSEWHERE). Without either, a program has it all.
+ * The control plane's side is the same for all programs, and takes longer to compile than most of them. So it can be compiled
+ * once, as a separate object (SD_CONTROL_ALONE, see sd_control.c), and linked with programs compiled without it
+ * (SD_CONTROL_ELSEWHERE). Without either macro, a program contains it.
  */
 #ifdef SD_CONTROL_ELSEWHERE
 
@@ -141,7 +141,7 @@ SD_CONTROL void sd_instance_destroy(struct sd_instance *instance)
     free(instance);
 }
 
-/* Whether all parts could be made; those that are there are freed with the instance. */
+/* False when memory is short; sd_instance_destroy frees the parts that were made. */
 SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
 {
     const struct sd_pipeline *pipeline = instance->pipeline;

@@ -33,7 +33,7 @@ SD_INLINE uint32_t sd_advance(struct sd_packet *p, uint64_t bits)
     return 0;
 }
 
-/* Where what the parser has not read begins: at the next whole byte. */
+/* The payload: from the first whole byte that the parser has not read. */
 SD_INLINE const uint8_t *sd_payload(const struct sd_packet *p)
 {
     return p->data + (p->cursor_bits + 7) / 8;
@@ -62,7 +62,7 @@ SD_INLINE bool sd_packet_rebuild(struct sd_packet *p, const struct sd_worker *w)
     return true;
 }
 
-/* The same in the middle of a packet's way: the payload stays the payload. */
+/* sd_packet_rebuild for a packet that another block will read: the payload begins where the new headers end. */
 SD_INLINE bool sd_packet_put_back(struct sd_packet *p, struct sd_worker *w)
 {
     if (!sd_packet_rebuild(p, w))

@@ -28,7 +28,7 @@ struct sd_ring {
     } consumer __attribute__((aligned(SD_LINE_BYTES)));
 };
 
-/* Room for at least so many; false when memory is short. */
+/* Makes a ring with at least this capacity; false when memory is short. */
 SD_LOCAL bool sd_ring_init(struct sd_ring *r, uint32_t capacity)
 {
     memset(r, 0, sizeof *r);
@@ -45,7 +45,7 @@ SD_LOCAL void sd_ring_free(struct sd_ring *r)
     r->slots = NULL;
 }
 
-/* Puts in as many of `n` as there is room for, the first ones; gives how many. The producer alone. */
+/* Pushes the first of `n` items, as many as fit; returns their number. For the producer only. */
 SD_INLINE uint32_t sd_ring_push(struct sd_ring *r, void *const *items, uint32_t n)
 {
     uint32_t produced = r->producer.produced;
@@ -64,7 +64,7 @@ SD_INLINE uint32_t sd_ring_push(struct sd_ring *r, void *const *items, uint32_t 
     return n;
 }
 
-/* Takes out up to `n`, in the order in which they were put in; gives how many. The consumer alone. */
+/* Pops up to `n` items in order; returns their number. For the consumer only. */
 SD_INLINE uint32_t sd_ring_pop(struct sd_ring *r, void **items, uint32_t n)
 {
     uint32_t consumed = r->consumer.consumed;

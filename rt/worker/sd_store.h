@@ -16,14 +16,14 @@
 
 #include "sd_abi.h"
 
-/* Where nothing is optimised, code that is inlined is only more code. */
+/* Without optimisation inlining only makes more code. */
 #ifdef __OPTIMIZE__
 #define SD_ALWAYS_INLINE static inline __attribute__((unused, always_inline))
 #else
 #define SD_ALWAYS_INLINE SD_INLINE
 #endif
 
-/* Members of groups that watch one of these are left out: in ascending order. */
+/* Ports that are down, ascending: members of groups that watch one of them are skipped. */
 struct sd_ports {
     uint32_t *ports;
     uint32_t n;
@@ -33,9 +33,9 @@ struct sd_epochs;
 
 struct sd_instance {
     const struct sd_pipeline *pipeline;
-    /* Of workers, by their index: who of them may still have what was taken out of tables. */
+    /* The epoch of each worker: decides when removed memory can be reused. */
     struct sd_epochs *epochs;
-    /* As many as the pipeline says. */
+    /* Arrays of the sizes in `pipeline`. */
     struct sd_table *tables;
     struct sd_object *objects;
     struct sd_value_set *value_sets;
@@ -43,12 +43,12 @@ struct sd_instance {
     uint32_t n_workers;
     /* enum sd_path */
     uint32_t path;
-    /* Bytes of all entries: what lookups may touch. Workers read it while entries come and go. */
+    /* Bytes of all entries that lookups may touch. Workers read it without synchronisation. */
     uint64_t entries_bytes;
     struct sd_ports ports_down;
 };
 
-/* The writer's alone. */
+/* For the control plane only. */
 SD_INLINE void sd_instance_add_bytes(struct sd_instance *instance, uint64_t n)
 {
     __atomic_store_n(&instance->entries_bytes, instance->entries_bytes + n, __ATOMIC_RELAXED);
@@ -61,7 +61,7 @@ SD_INLINE size_t sd_round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Zeros, at the beginning of a cache line; free() takes them back. NULL for sizes that cannot be. */
+/* Zeroed memory, aligned to cache lines; free() releases it. NULL when memory is short or the size overflows. */
 SD_LOCAL void *sd_alloc_lines(size_t n, size_t each_bytes)
 {
     size_t bytes;
@@ -74,7 +74,7 @@ SD_LOCAL void *sd_alloc_lines(size_t n, size_t each_bytes)
     return memory;
 }
 
-/* Room for `n` items, at least one; NULL where there is none, and then `items` stay as they are. */
+/* Grows an array to at least `n` items; NULL when memory is short, and then `items` does not change. */
 SD_LOCAL void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, size_t item_bytes)
 {
     if (n <= *capacity)
@@ -94,9 +94,9 @@ SD_LOCAL void *sd_reserve(void *items, uint64_t *capacity, uint64_t n, size_t it
 #define SD_HUGE_BYTES ((size_t)2 << 20)
 
 /*
- * Zeros that take room from the first write on, in huge pages where the system has some: what fits no cache is
- * looked up in at random, and misses of the TLB would cost as much as those of the cache. Begins on a huge page if
- * it is that large. NULL when memory is short. sd_unmap_large takes it back.
+ * Zeroed memory that is allocated on the first write to a page, in huge pages if the system has them: tables that exceed the
+ * caches are read at random, and TLB misses would cost as much as cache misses. Aligned to a huge page if it is that large.
+ * NULL when memory is short. sd_unmap_large releases it.
  */
 SD_LOCAL void *sd_map_large(size_t n_bytes)
 {
@@ -110,7 +110,7 @@ SD_LOCAL void *sd_map_large(size_t n_bytes)
         return NULL;
     if (!slack)
         return mapped;
-    /* What is in front of the first huge page, and behind the end, goes back. */
+    /* Unmaps what is in front of the first huge page and behind the end. */
     size_t before = -(uintptr_t)mapped & (SD_HUGE_BYTES - 1);
     size_t after = (slack - before) & ~(size_t)4095;
     if (before)
@@ -123,7 +123,7 @@ SD_LOCAL void *sd_map_large(size_t n_bytes)
     return mapped;
 }
 
-/* Gets the memory now that the first writes would wait for; what the system does not do they wait for still. */
+/* A hint: allocates the pages now instead of on the first write. */
 SD_LOCAL void sd_populate(void *memory, size_t n_bytes)
 {
 #ifndef MADV_POPULATE_WRITE
@@ -138,7 +138,7 @@ SD_LOCAL void sd_unmap_large(void *memory, size_t n_bytes)
         munmap(memory, n_bytes ? n_bytes : 1);
 }
 
-/* Memory of zeros, of which only what was written takes room. */
+/* Zeroed memory whose pages are allocated on the first write. */
 struct sd_lazy {
     uint8_t *bytes;
     size_t n_bytes;
@@ -165,7 +165,7 @@ SD_LOCAL void sd_lazy_free(struct sd_lazy *lazy)
     lazy->bytes = NULL;
 }
 
-/* Zeros again, in the time that it takes to give back what was written. */
+/* Zeroes the memory by releasing its pages. */
 SD_LOCAL bool sd_lazy_clear(struct sd_lazy *lazy)
 {
     if (madvise(lazy->bytes, lazy->n_bytes, MADV_DONTNEED) == 0)

@@ -1,5 +1,5 @@
 /*
- * The engine of exact tables: a hash table that grows a piece at a time while workers look things up.
+ * Exact keys: a hash table that grows a segment at a time while workers look keys up.
  *
  * Owns: struct sd_exact and lookups in it; sd_exact_write.h changes it, sd_exact_reserve.h makes room ahead,
  * sd_exact_scan.h goes through it. Where to
@@ -66,7 +66,7 @@
 #define SD_EXACT_OWN SD_EXACT_N_CLASSES
 #define SD_EXACT_CUT (SD_EXACT_N_CLASSES + 1)
 
-/* What the keys and values of a table are: constants where lookups are to be quick. */
+/* Sizes of keys and values: compile-time constants on the lookup path. */
 struct sd_exact_shape {
     uint32_t key_bytes;
     uint32_t value_bytes;
@@ -95,13 +95,13 @@ SD_ALWAYS_INLINE struct sd_exact_shape sd_exact_with_key(struct sd_exact_shape s
 /* In front of the buckets of a segment. What readers use of it never changes. */
 struct sd_exact_segment {
     uint32_t n_buckets;
-    /* How many bits of the hash all its keys share. */
+    /* Number of leading bits of the hash that all keys of the segment share. */
     uint32_t depth;
     /* Keys that are not at home. */
     uint32_t n_displaced;
-    /* Of SD_EXACT_N_CLASSES; or SD_EXACT_OWN or SD_EXACT_CUT. */
+    /* Below SD_EXACT_N_CLASSES, or SD_EXACT_OWN or SD_EXACT_CUT. */
     uint32_t size_class;
-    /* How many buckets its memory has room for. */
+    /* Number of buckets that fit its memory. */
     uint32_t n_buckets_room;
     struct sd_exact_segment *next_free;
 } __attribute__((aligned(SD_LINE_BYTES)));
@@ -123,7 +123,7 @@ struct sd_exact {
     uint64_t directory;
     /* See sd_exact_hash. */
     uint64_t *secrets;
-    /* Of all segments that are in use. */
+    /* Bytes of all segments in use. */
     uint64_t n_segments_bytes;
     /* NULL: there are no readers beside the writer. */
     struct sd_epochs *epochs;
@@ -131,16 +131,16 @@ struct sd_exact {
     uint32_t bucket_bytes;
     /* For what is not inlined. */
     struct sd_exact_shape shape;
-    /* What changes with every entry is not where readers look at all the time; when they find nothing, at this. */
+    /* On a line of its own: it changes with every entry, and readers read it after a miss only. */
     uint64_t n_entries __attribute__((aligned(SD_LINE_BYTES)));
     struct sd_limbo limbo;
     /* A ring, in the order of stamps. */
     struct sd_exact_removed *removed;
     uint64_t removed_first, n_removed, removed_capacity;
-    /* Of each size class: buckets, and segments that can be used again. */
+    /* For each size class: number of buckets, and the list of free segments. */
     uint32_t n_buckets_max[SD_EXACT_N_CLASSES];
     struct sd_exact_segment *free_segments[SD_EXACT_N_CLASSES];
-    /* The same of those that are SD_EXACT_CUT, of any size. */
+    /* Free segments that are SD_EXACT_CUT, of any size. */
     struct sd_exact_segment *free_cut;
     /* Memory of full-grown segments; the last chunk is used up to `chunk_at`. */
     struct sd_exact_chunk *chunks;
@@ -373,7 +373,7 @@ SD_ALWAYS_INLINE uint64_t sd_exact_cell(const struct sd_exact *t, uint64_t hash)
     return sd_exact_load(&cells[hash >> (directory & 63)]);
 }
 
-/* What says the bucket: buckets of a segment are in the order of these bits. */
+/* The bits that select the bucket: the buckets of a segment are ordered by them. */
 SD_ALWAYS_INLINE uint32_t sd_exact_home_bits(uint64_t hash)
 {
     return (uint32_t)hash;
@@ -398,7 +398,7 @@ SD_ALWAYS_INLINE struct sd_exact_segment *sd_exact_segment_of(uint64_t cell)
 
 /* --- Lookup --- */
 
-/* Where an entry is. */
+/* The position of an entry. */
 struct sd_exact_place {
     uint8_t *home;
     /* NULL: nowhere. */
@@ -443,7 +443,7 @@ static SD_UNUSED __attribute__((noinline)) uint8_t *sd_exact_search(const struct
                 return entry;
             }
         }
-        /* What moved from where was not looked yet to where was looked before has been counted. */
+        /* The counter tells whether an entry moved from a bucket not yet read to one already read. */
         home = sd_exact_home(home_bucket);
     } while (home != before);
     *place = (struct sd_exact_place){home_bucket, NULL, 0};
@@ -533,10 +533,10 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_find(const struct sd_exact *t, struct sd_exac
     return sd_exact_find_from(t, shape, key, hash, sd_exact_home_of(t, shape, hash));
 }
 
-/* Where entries are all in the nearer caches, waiting for them costs less than announcing them. */
+/* Below this size all entries are in a near cache, and prefetches cost more than they save. */
 #define SD_EXACT_CACHED_BYTES (256u << 10)
 
-/* The values of `n` keys, NULL for those that are not there; gives how many are. */
+/* Finds the values of `n` keys; NULL for missing ones. Returns the number found. */
 SD_ALWAYS_INLINE uint32_t sd_exact_find_bulk(const struct sd_exact *t, struct sd_exact_shape shape,
                                              const void *keys, size_t key_stride, uint32_t n, uint8_t **values)
 {

@@ -15,7 +15,7 @@
 
 /* --- Memory of segments --- */
 
-/* How large segments get: what is copied at once. */
+/* Size of a full-grown segment, which is copied at once. */
 #ifndef SD_EXACT_BASE_BYTES
 #define SD_EXACT_BASE_BYTES ((size_t)96 << 10)
 #endif
@@ -56,7 +56,7 @@ SD_LOCAL struct sd_exact_chunk *sd_exact_chunk_new(struct sd_exact *t, size_t n_
     return chunks;
 }
 
-/* What is left of the last chunk. */
+/* Unused bytes of the last chunk. */
 SD_INLINE size_t sd_exact_chunk_left(const struct sd_exact *t)
 {
     return t->n_chunks ? t->chunks[t->n_chunks - 1].n_bytes - t->chunk_at : 0;
@@ -66,7 +66,7 @@ SD_INLINE size_t sd_exact_chunk_left(const struct sd_exact *t)
 SD_LOCAL void *sd_exact_chunk_take(struct sd_exact *t, size_t n_bytes)
 {
     if (sd_exact_chunk_left(t) < n_bytes) {
-        /* As the table grows. */
+        /* In proportion to the table. */
         size_t wanted = t->n_chunks_bytes / 8;
         if (wanted > SD_EXACT_CHUNK_BYTES_MAX)
             wanted = SD_EXACT_CHUNK_BYTES_MAX;
@@ -86,7 +86,7 @@ SD_INLINE void sd_exact_add_bytes(struct sd_exact *t, size_t n)
     __atomic_store_n(&t->n_segments_bytes, t->n_segments_bytes + n, __ATOMIC_RELAXED);
 }
 
-/* Where there are none readers need not look. */
+/* Readers return at once if there are none. */
 SD_INLINE void sd_exact_add_entries(struct sd_exact *t, uint64_t n)
 {
     __atomic_store_n(&t->n_entries, t->n_entries + n, __ATOMIC_RELAXED);
@@ -96,7 +96,7 @@ SD_INLINE void sd_exact_add_entries(struct sd_exact *t, uint64_t n)
 SD_LOCAL struct sd_exact_segment *sd_exact_segment_again(struct sd_exact *t, uint32_t size_class, uint32_t n_buckets)
 {
     struct sd_exact_segment **list = size_class < SD_EXACT_N_CLASSES ? &t->free_segments[size_class] : NULL;
-    /* Those that were cut are mostly of one size: the first says it for all. */
+    /* Cut segments mostly have one size, so the first one is tried only. */
     if (!list || !*list)
         list = t->free_cut && t->free_cut->n_buckets_room >= n_buckets ? &t->free_cut : NULL;
     struct sd_exact_segment *segment = list ? *list : NULL;
@@ -149,7 +149,7 @@ SD_LOCAL void sd_exact_segment_free(void *pointer, void *context)
     *list = segment;
 }
 
-/* Of one that nobody sees any more; there is room in limbo for it. */
+/* Frees a segment, which is not reachable any more, after a grace period; limbo has room for it. */
 SD_LOCAL void sd_exact_segment_retire(struct sd_exact *t, struct sd_exact_segment *segment)
 {
     sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, segment->n_buckets_room));
@@ -159,7 +159,7 @@ SD_LOCAL void sd_exact_segment_retire(struct sd_exact *t, struct sd_exact_segmen
         sd_exact_segment_free(segment, t);
 }
 
-/* Of one that nobody has seen. */
+/* Frees a segment that was never reachable. */
 SD_LOCAL void sd_exact_segment_drop(struct sd_exact *t, struct sd_exact_segment *segment)
 {
     sd_exact_add_bytes(t, -sd_exact_segment_bytes(t, segment->n_buckets_room));
@@ -382,7 +382,7 @@ SD_INLINE void sd_exact_use_directory(struct sd_exact *t, uint64_t *cells, uint3
     __atomic_store_n(&t->directory, (uint64_t)(uintptr_t)cells | (64 - depth), __ATOMIC_RELEASE);
 }
 
-/* Of one that readers do not come to any more; there is room in limbo for it. */
+/* Frees a directory, which is not reachable any more, after a grace period; limbo has room for it. */
 SD_LOCAL void sd_exact_directory_retire(struct sd_exact *t, uint64_t *cells)
 {
     if (t->epochs)

@@ -24,7 +24,7 @@ SD_INLINE bool sd_exact_has_room_for(const struct sd_exact_segment *segment, uin
     return (n >> segment->depth) <= (uint64_t)segment->n_buckets * SD_EXACT_SLOTS / 4 * 3;
 }
 
-/* How many cells of a directory lead to it. */
+/* Number of cells of a directory that point at the segment. */
 SD_INLINE uint64_t sd_exact_n_cells(const struct sd_exact_segment *segment, uint32_t directory_depth)
 {
     return (uint64_t)1 << (directory_depth - segment->depth);
@@ -36,10 +36,10 @@ SD_INLINE uint64_t sd_exact_prefix_behind(uint64_t prefix, const struct sd_exact
     return segment->depth ? prefix + (UINT64_C(1) << (64 - segment->depth)) : 0;
 }
 
-/* What a table is to consist of that has room for so many. */
+/* New segments and a new directory for a reserved number of entries. */
 struct sd_exact_plan {
     uint64_t *cells;
-    /* Of the segments; the directory's is at least 1. */
+    /* Depth of the segments, and of the directory, which is at least 1. */
     uint32_t depth, directory_depth;
     uint32_t n_buckets;
 };
@@ -78,7 +78,7 @@ SD_LOCAL bool sd_exact_plan_make(struct sd_exact *t, struct sd_exact_plan *plan)
     return true;
 }
 
-/* What nobody has seen. */
+/* Frees a plan that was not published. */
 SD_LOCAL void sd_exact_plan_drop(struct sd_exact *t, struct sd_exact_plan *plan)
 {
     for (uint64_t i = 0; i < (uint64_t)1 << plan->depth && plan->cells[i]; i++)
@@ -144,7 +144,7 @@ SD_LOCAL uint32_t sd_exact_reserve_anew(struct sd_exact *t, uint64_t n)
 /* So many times the entries that there are make it worth while to copy them all at once. */
 #define SD_EXACT_ANEW_TIMES 8u
 
-/* Room for `n` entries in all, so that inserting them copies next to nothing. SD_OK, SD_NO_MEMORY or SD_FULL. */
+/* Allocates memory for `n` entries in all, so that inserts copy few entries. SD_OK, SD_NO_MEMORY or SD_FULL. */
 SD_LOCAL uint32_t sd_exact_reserve(struct sd_exact *t, uint64_t n)
 {
     uint64_t prefix = 0;

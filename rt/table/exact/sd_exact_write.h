@@ -1,5 +1,5 @@
 /*
- * What the writer does with an exact table: making it, adding, removing and replacing entries.
+ * The writer of an exact table: making it, adding, removing and replacing entries.
  *
  * Invariant: what fails has changed nothing that lookups see.
  */
@@ -78,13 +78,13 @@ SD_ALWAYS_INLINE bool sd_exact_room_in(const struct sd_exact *t, uint64_t hash, 
                          &room->place, &room->distance);
 }
 
-/* Whether a slot away from home may be used, or there are so many that the segment is to be replaced. */
+/* A slot away from home may be used; false if the segment has so many that it is replaced. */
 SD_ALWAYS_INLINE bool sd_exact_may_use(const struct sd_exact_room *room)
 {
     return room->distance == 0 || room->segment->n_displaced < sd_exact_displaced_max(room->segment->n_buckets);
 }
 
-/* Where home is full: after waiting readers have gone, away from home, or in a segment with more room. */
+/* Finds a slot for a key whose home is full: one that readers have left, one away from home, or one in a larger segment. */
 static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_make_room(struct sd_exact *t, uint64_t hash,
                                                                        struct sd_exact_room *room)
 {
@@ -109,7 +109,7 @@ SD_ALWAYS_INLINE uint32_t sd_exact_room(struct sd_exact *t, uint64_t hash, struc
     return sd_exact_make_room(t, hash, room);
 }
 
-/* Where more than the home of a key has to be looked at: as sd_exact_seek. */
+/* sd_exact_seek for a key that may be away from home. */
 static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_seek_away(struct sd_exact *t, const void *key,
                                                                        uint64_t hash, struct sd_exact_room *room)
 {
@@ -198,15 +198,15 @@ SD_ALWAYS_INLINE uint64_t sd_exact_start_insert(const struct sd_exact *t, struct
 SD_ALWAYS_INLINE void sd_exact_prefetch_insert(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
 {
     uint8_t *home = sd_exact_home_of(t, shape, hash);
-    /* Where all are in use the lane behind the last: the tags of the next bucket. */
+    /* If all lanes are in use: the lane behind the last one, which is the next bucket's tags. */
     uint32_t lanes = sd_exact_match(home, SD_EXACT_EMPTY) | 1u << 2 * SD_EXACT_SLOTS;
     uint8_t *entry = sd_exact_entry(shape, home, sd_exact_lane(lanes));
     __builtin_prefetch(entry, 1);
     __builtin_prefetch(entry + (sd_exact_entry_bytes(shape) > 8 ? sd_exact_entry_bytes(shape) - 1 : 8), 1);
 }
 
-/* As sd_exact_insert for each of `n`; of two with one key the first. `statuses` (enum sd_status) may be NULL. Gives
-   how many were inserted. */
+/* Inserts `n` entries as sd_exact_insert does; of two with one key the first. `statuses` (enum sd_status) may be NULL. Returns
+   the number inserted. */
 SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_exact_shape shape, const void *keys,
                                                 size_t key_stride, const void *values, size_t value_stride,
                                                 uint32_t n, uint8_t *statuses)
@@ -256,7 +256,7 @@ SD_LOCAL uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shap
     return SD_OK;
 }
 
-/* Where it lies: no reader is between two boundaries. SD_OK or SD_NOT_FOUND. */
+/* Changes a value in place, while all readers are quiescent. SD_OK or SD_NOT_FOUND. */
 SD_LOCAL uint32_t sd_exact_overwrite(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
                                      const void *value)
 {
@@ -310,7 +310,7 @@ SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)
     return t->n_entries;
 }
 
-/* What the table takes, with what waits for readers and for segments to come. */
+/* All memory of the table, with retired and reserved segments. */
 SD_LOCAL uint64_t sd_exact_bytes(const struct sd_exact *t)
 {
     uint64_t n = t->n_segments_bytes + ((uint64_t)sizeof(uint64_t) << sd_exact_depth(t));
