@@ -4,7 +4,7 @@
  * A buffer of zeros is empty and good to begin with; `sd_buffer_free` gives its bytes back. Bits are appended
  * the most significant first; between calls what follows the last bit in its byte is zeros.
  *
- * What finds no memory, or goes beyond the bound of its buffer, is not written: the buffer stays as it was and
+ * A write that finds no memory, or exceeds the bound of its buffer, does nothing: the buffer does not change, and
  * SD_FAILED_* is set in `worker->failed`. Whoever uses the bytes asks for it, drops the packet by that reason,
  * and clears the flag; sd_emit_begin clears that of the emitted bytes.
  */
@@ -22,7 +22,7 @@ enum sd_failed { SD_FAILED_EMIT = 1, SD_FAILED_PACK = 2, SD_FAILED_DIGEST = 4 };
 /* Bytes allocated beyond the capacity, so that 8 bytes can be stored wherever one fits. */
 #define SD_BUFFER_SLACK_BYTES 8u
 
-/* Room for `size` bytes in all, which is above the capacity. False leaves the buffer as it was. */
+/* Grows to `size` bytes, which is above the capacity. False: the buffer has not changed. */
 SD_COLD bool sd_buffer_grow(struct sd_buffer *buffer, uint64_t size, uint32_t size_max)
 {
     if (size > size_max)
@@ -42,7 +42,7 @@ SD_COLD bool sd_buffer_grow(struct sd_buffer *buffer, uint64_t size, uint32_t si
     return true;
 }
 
-/* Room for `n_bytes` more. */
+/* Makes room for `n_bytes` more. */
 SD_INLINE bool sd_buffer_reserve(struct sd_buffer *buffer, uint64_t n_bytes, uint32_t size_max)
 {
     uint64_t size = buffer->length + n_bytes;
@@ -127,10 +127,10 @@ SD_INLINE void sd_writer_put(struct sd_writer out, unsigned width, uint64_t valu
     out.to->length += width / 8;
 }
 
-/* Room for `n_bits` more. */
+/* Makes room for `n_bits` more. */
 SD_INLINE bool sd_writer_reserve_bits(struct sd_writer out, uint64_t n_bits)
 {
-    /* As many bytes do in any case; when the last byte is not full it may be one less. */
+    /* An upper bound: one byte less is enough if the last byte is not full. */
     if (SD_LIKELY(out.to->length + (n_bits + 7) / 8 <= out.to->capacity))
         return true;
     unsigned used = *out.tail_bits;
@@ -209,7 +209,7 @@ SD_INLINE void sd_emit_wide(struct sd_worker *w, unsigned width, const uint64_t 
     sd_writer_wide(sd_emitter(w), width, value);
 }
 
-/* As they lie in a packet, from the first bit on: 0 or more bits. */
+/* Emits 0 or more bits, in the order of a packet. */
 SD_INLINE void sd_emit_bytes(struct sd_worker *w, const uint8_t *bytes, uint32_t n_bits)
 {
     sd_writer_bytes(sd_emitter(w), bytes, n_bits);

@@ -43,7 +43,7 @@ SD_INLINE void sd_relax(void)
 }
 #endif
 
-/* Of a length of time its power of two: bounds of a histogram. */
+/* The power of two of a number of cycles: the bucket of a histogram. */
 SD_INLINE uint32_t sd_log2_bucket(uint64_t cycles)
 {
     uint32_t bucket = cycles ? 64 - (uint32_t)__builtin_clzll(cycles) : 0;

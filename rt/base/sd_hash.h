@@ -129,7 +129,7 @@ SD_INLINE uint16_t sd_checksum_fold(uint64_t sum)
     return (uint16_t)sum;
 }
 
-/* What a piece that begins at an odd byte adds (RFC 1071, section 2 (B)). */
+/* The sum of a piece that begins at an odd byte (RFC 1071, section 2 (B)). */
 SD_INLINE uint16_t sd_swap_if(uint16_t v, bool is_odd)
 {
     return is_odd ? __builtin_bswap16(v) : v;
@@ -155,7 +155,7 @@ SD_INLINE uint16_t sd_ones_complement_sum(const uint8_t *bytes, size_t n)
     return __builtin_bswap16(sd_checksum_fold(sum));
 }
 
-/* What a wide value adds, the lowest limb first, that ends where a word ends. */
+/* The sum of a wide value that ends at a word boundary, the lowest limb first. */
 SD_INLINE uint16_t sd_checksum_limbs(const uint64_t *limb, size_t n)
 {
     uint64_t sum = 0;

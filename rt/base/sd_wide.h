@@ -12,7 +12,7 @@
 
 #include "base/sd_base.h"
 
-/* Of the last limb. */
+/* The mask of the last limb. */
 SD_INLINE uint64_t sd_wide_top_mask(unsigned width)
 {
     return SD_MASK64((width - 1) % 64 + 1);
@@ -40,7 +40,7 @@ SD_INLINE void sd_wide_zero(uint64_t *to, unsigned width)
     memset(to, 0, SD_LIMBS(width) * sizeof *to);
 }
 
-/* Ones from bit `lo` up to the width; what is below stays. */
+/* Sets the bits from `lo` up to the width; lower bits do not change. */
 SD_INLINE void sd_wide_fill(uint64_t *to, unsigned lo, unsigned width)
 {
     if (lo >= width)
@@ -122,7 +122,7 @@ SD_INLINE void sd_wide_not(uint64_t *to, const uint64_t *a, unsigned width)
 
 /* --- Sums: they wrap, or saturate --- */
 
-/* Without a mask on the last limb; gives the carry out of it. */
+/* Adds without a mask on the last limb; returns the carry. */
 SD_INLINE bool sd_wide_add_limbs(uint64_t *to, const uint64_t *a, const uint64_t *b, unsigned n)
 {
     uint64_t carry = 0;
@@ -134,7 +134,7 @@ SD_INLINE bool sd_wide_add_limbs(uint64_t *to, const uint64_t *a, const uint64_t
     return carry != 0;
 }
 
-/* The same; gives the borrow. */
+/* Subtracts without a mask on the last limb; returns the borrow. */
 SD_INLINE bool sd_wide_sub_limbs(uint64_t *to, const uint64_t *a, const uint64_t *b, unsigned n)
 {
     uint64_t borrow = 0;

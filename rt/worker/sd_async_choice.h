@@ -1,5 +1,5 @@
 /*
- * Whether an asynchronous block pays: chosen by the worker while it runs, between two bursts.
+ * The choice whether to offload an asynchronous block: a worker decides while it runs, between two bursts.
  *
  * A block costs a worker that runs it `here_cycles`, and one that sends the packet away `suspend_cycles`, whatever the block
  * does; when the executor cannot keep up the worker runs what is too much. So of the two ways the cheaper one for the

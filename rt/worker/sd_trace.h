@@ -1,5 +1,5 @@
 /*
- * What code compiled with -DSD_TRACE tells its host, step by step.
+ * The events that code compiled with -DSD_TRACE reports to its host, step by step.
  *
  * Every point has the number of a place in the IR: the graphs of all blocks, then those of all procedures; in each
  * graph its nodes, and of each node first itself, then its statements, then its terminator. The host knows from
@@ -36,9 +36,9 @@ struct sd_trace_event {
     uint64_t value;
     /* The variables of the block. */
     const void *locals;
-    /* Of a lookup: `key_bytes` of the table's type; NULL without keys. */
+    /* Lookups: the key, `key_bytes` of the table's type; NULL without keys. */
     const void *key;
-    /* Of the entry, where one was hit. */
+    /* Hits: the handle of the entry. */
     uint64_t handle;
     uint32_t hit;
     /* UINT32_MAX: nothing runs. */
@@ -48,7 +48,7 @@ struct sd_trace_event {
     uint32_t reserved;
 };
 
-/* Where the variables lie. */
+/* The variables lie in the state, not in a block. */
 #define SD_TRACE_IN_STATE UINT32_MAX
 
 /* A part of a variable. */
@@ -59,14 +59,14 @@ struct sd_trace_slot {
 };
 
 struct sd_trace_type {
-    /* Of the whole program. */
+    /* All points of the program. */
     uint32_t n_points;
     uint32_t n_slots;
     /* Variable after variable: a header is its validity and then its fields, a stack its index and then its elements. */
     const struct sd_trace_slot *slots;
     uint32_t n_blocks;
     uint32_t reserved;
-    /* Of each block. */
+    /* For each block. */
     const uint32_t *locals_bytes;
 };
 

@@ -50,7 +50,7 @@
 
 /* The words' writer's part follows: struct sd_lpm_tail. */
 struct sd_lpm_node {
-    /* Of 64 words those that differ from the one before; the first always. */
+    /* One bit for each of 64 words: the word differs from the one before. The first bit is set. */
     uint64_t runs;
     uint32_t words[];
 };
@@ -82,7 +82,7 @@ struct sd_lpm_root {
     uint32_t shift;
 };
 
-/* Of tables that never had a prefix. */
+/* The root of a table that never had a prefix. */
 static uint32_t sd_lpm_no_words[2] SD_UNUSED;
 static struct sd_lpm_root sd_lpm_no_root SD_UNUSED = {sd_lpm_no_words, NULL, 1, 63};
 
@@ -92,7 +92,7 @@ static struct sd_lpm_root sd_lpm_no_root SD_UNUSED = {sd_lpm_no_words, NULL, 1, 
 
 /* Memory of nodes and buckets, in lines. */
 struct sd_lpm_blocks {
-    /* Of what is reserved the beginning can be written, and of that the beginning was used. */
+    /* Reserved address space: its beginning is committed, and the beginning of that is in use. */
     uint8_t *bytes;
     size_t n_reserved, n_committed, n_used;
     /* By number of lines; 0: there is none. */
@@ -108,7 +108,7 @@ struct sd_lpm_blocks {
 };
 
 struct sd_lpm {
-    /* Where lookups begin: the writer's, or of a large table a view of it. */
+    /* The root of lookups: the writer's, or a view of it in large tables. */
     struct sd_lpm_root *root;
     struct sd_lpm_root *top;
     uint32_t width_bits;
@@ -154,13 +154,13 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_slot(const uint64_t *key, uint32_t n_limbs, uin
     return (uint32_t)(sd_lpm_bits(key, n_limbs, at) >> (64 - SD_LPM_STRIDE));
 }
 
-/* Where the word of a slot is among those that are there. */
+/* The index of a slot's word among the stored ones. */
 SD_ALWAYS_INLINE uint32_t sd_lpm_run(uint64_t runs, uint32_t slot)
 {
     return (uint32_t)__builtin_popcountll(runs << (63 - slot)) - 1;
 }
 
-/* Whether the limbs beyond the first agree. */
+/* Compares the limbs beyond the first. */
 SD_ALWAYS_INLINE bool sd_lpm_more_equal(const struct sd_lpm_bucket *bucket, uint32_t i, const uint64_t *key)
 {
     uint32_t length = bucket->lengths[i] - 64u;
@@ -217,7 +217,7 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_finish_at(const struct sd_lpm_root *root, const
     return word - 1;
 }
 
-/* What nodes are read in place of where there is none. */
+/* The node to read where there is none. */
 static const uint64_t sd_lpm_no_node[2] SD_UNUSED = {1, 0};
 
 /* The same of a word that stands for the root's bits. Where a prefix is short the answer is ready, which nobody can
@@ -282,7 +282,7 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_finish(struct sd_lpm_pending pending, const uin
 
 #define SD_LPM_BURST 32u
 
-/* Of `n` keys, one after the other. */
+/* Looks up `n` keys that lie one after the other. */
 SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t *keys, uint32_t n_limbs,
                                          uint32_t n, uint32_t *numbers)
 {
@@ -304,7 +304,7 @@ SD_ALWAYS_INLINE void sd_lpm_lookup_bulk(const struct sd_lpm *t, const uint64_t 
         /* In most cases all are ready: so many loads at once, and nothing else. */
         if (!(any & SD_LPM_NODE))
             continue;
-        /* Those that are not, one more in each pass of a loop: no branch has to be predicted. */
+        /* Compaction without a branch: each pass writes the key, and advances if it is still pending. */
         uint8_t pending[SD_LPM_BURST];
         uint32_t n_pending = 0, at = root->n_bits;
         for (uint32_t i = 0; i < n_here; i++) {

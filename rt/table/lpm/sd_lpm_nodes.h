@@ -1,5 +1,5 @@
 /*
- * What a table of longest prefix match is made of: the memory of nodes and buckets, and how the writer makes them.
+ * Nodes and buckets of longest prefix match: their memory, and how the writer makes them.
  *
  * Owns: blocks of memory, nodes in a form that is easy to change, and making nodes and buckets of a few prefixes.
  *
@@ -83,7 +83,7 @@ SD_INLINE uint32_t sd_lpm_block_take(struct sd_lpm *t, uint32_t n_lines)
     return at;
 }
 
-/* Where memory is short, a block that nothing may lead to: see sd_lpm_blocks_end. */
+/* Allocates a block. When memory is short, the block must not be linked: see sd_lpm_blocks_end. */
 SD_LOCAL uint32_t sd_lpm_block_new(struct sd_lpm *t, uint32_t n_lines)
 {
     struct sd_lpm_blocks *b = &t->blocks;
@@ -114,7 +114,7 @@ SD_INLINE void sd_lpm_blocks_begin(struct sd_lpm *t)
     t->blocks.is_lacking = false;
 }
 
-/* Whether all blocks of an update were there; if not, nothing may lead to those that were, and they go back. */
+/* Ends the allocations of an update. False when memory was short: all its blocks are freed, and none may be linked. */
 SD_LOCAL bool sd_lpm_blocks_end(struct sd_lpm *t)
 {
     if (SD_LIKELY(!t->blocks.is_lacking))
@@ -126,7 +126,7 @@ SD_LOCAL bool sd_lpm_blocks_end(struct sd_lpm *t)
     return false;
 }
 
-/* What a writer knows of a node, behind its words. */
+/* Data for the writer, behind the words of a node. */
 struct sd_lpm_tail {
     /* Prefixes that end with the node's six bits, by these bits. */
     uint64_t full;
@@ -233,7 +233,7 @@ SD_LOCAL void sd_lpm_replace_all(const struct sd_lpm *t, uint32_t *words, size_t
 struct sd_lpm_open {
     uint32_t words[SD_LPM_SLOTS] __attribute__((aligned(32)));
     uint64_t full, inner;
-    /* Where the bits say that there is one. */
+    /* Valid where the bits say so. */
     uint32_t of_full[SD_LPM_SLOTS];
     uint32_t of_inner[SD_LPM_SLOTS];
 };
@@ -323,7 +323,7 @@ SD_LOCAL uint32_t sd_lpm_close(struct sd_lpm *t, const struct sd_lpm_open *o)
     return SD_LPM_NODE | at;
 }
 
-/* Of the inner prefixes the longest that covers what is at 1 << bits | value and is shorter; 0: none. */
+/* The longest inner prefix that covers the one at 1 << bits | value and is shorter; 0: none. */
 SD_INLINE uint32_t sd_lpm_inner_above(uint64_t inner, uint32_t at)
 {
     while (at >>= 1)
@@ -394,7 +394,7 @@ SD_LOCAL uint32_t sd_lpm_bucket_new(struct sd_lpm *t, const struct sd_lpm_item *
     return SD_LPM_NODE | SD_LPM_IS_BUCKET | at;
 }
 
-/* Where two or three nodes are left there are no buckets: nodes are smaller. */
+/* Buckets are used while more than three levels are left; below that nodes are smaller. */
 SD_INLINE bool sd_lpm_has_buckets(const struct sd_lpm *t, uint32_t at)
 {
     return t->width_bits > at + 14;
@@ -433,7 +433,7 @@ SD_LOCAL void sd_lpm_make_open(struct sd_lpm *t, const struct sd_lpm_item *items
     }
 }
 
-/* What stands for such keys: a bucket, or a node; at most one item more than a bucket has room for. */
+/* Makes a bucket or a node of these items: at most one more than a bucket holds. */
 SD_LOCAL uint32_t sd_lpm_make(struct sd_lpm *t, const struct sd_lpm_item *items, uint32_t n, uint32_t at,
                                       uint32_t outside)
 {

@@ -59,7 +59,7 @@ SD_LOCAL void sd_lpm_short_set(struct sd_lpm *t, uint64_t at, uint32_t word)
     t->is_short[at / 64] |= (uint64_t)(word != 0) << at % 64;
 }
 
-/* Of the root with `n_bits` the next one; the word stands for the root's index `at`. */
+/* Writes into a larger root the words that replace the word at index `at` of the root with `n_bits`. */
 SD_LOCAL void sd_lpm_root_grow_word(struct sd_lpm *t, uint32_t n_bits, uint64_t at, uint32_t word,
                                             uint32_t *words)
 {
@@ -134,7 +134,7 @@ SD_LOCAL void sd_lpm_root_grow(struct sd_lpm *t)
 
 /* --- The view --- */
 
-/* What the slots from `slot` on of the top's word `at` are, where it can be that they have changed. */
+/* Updates the view of the slots from `slot` on of the top's word `at`, which may have changed. */
 SD_LOCAL void sd_lpm_view_refresh(const struct sd_lpm *t, const struct sd_lpm_root *view, size_t at,
                                           uint32_t slot, uint32_t n)
 {

@@ -28,7 +28,7 @@ SD_INLINE bool sd_lpm_prefix_equal(const uint64_t *a, const uint64_t *b, uint32_
     return differs == 0;
 }
 
-/* Where a prefix is in a bucket; `n` where it is not. */
+/* The position of a prefix in a bucket; `n`: it is not there. */
 SD_LOCAL uint32_t sd_lpm_bucket_find(const struct sd_lpm *t, const struct sd_lpm_bucket *bucket,
                                              const uint64_t *prefix, uint32_t length)
 {
@@ -47,7 +47,7 @@ SD_INLINE uint64_t sd_lpm_short_at(const uint64_t *prefix, uint32_t length)
     return UINT64_C(1) << length | (length ? prefix[0] >> (64 - length) : 0);
 }
 
-/* Of the prefixes in the top's array the longest that covers this one and has at most `length` bits. */
+/* The longest prefix in the top's array that covers this one and has at most `length` bits. */
 SD_INLINE uint32_t sd_lpm_short_above(const struct sd_lpm *t, const uint64_t *prefix, uint32_t length)
 {
     uint64_t at = sd_lpm_short_at(prefix, length);
@@ -58,7 +58,7 @@ SD_INLINE uint32_t sd_lpm_short_above(const struct sd_lpm *t, const uint64_t *pr
     return 0;
 }
 
-/* Where a node has the word of a full prefix that is not the slot's own. */
+/* The place of a full prefix's word in a node, if the slot has another word. */
 SD_LOCAL uint32_t *sd_lpm_full_word(struct sd_lpm_node *node, uint32_t slot)
 {
     struct sd_lpm_tail *tail = sd_lpm_tail(node);
@@ -163,7 +163,7 @@ SD_LOCAL void sd_lpm_replace_short(const struct sd_lpm *t, const uint64_t *prefi
     sd_lpm_replace_all(t, &t->top->words[prefix[0] >> t->top->shift], n, old, new_word);
     if (t->root == t->top)
         return;
-    /* What the view leads to are the same nodes. */
+    /* The view points at the same nodes. */
     uint32_t *words = &t->root->words[prefix[0] >> t->root->shift];
     for (size_t i = 0; i < n << SD_LPM_STRIDE; i++)
         if (words[i] == old)
@@ -227,7 +227,7 @@ SD_LOCAL uint32_t sd_lpm_node_like(struct sd_lpm *t, uint32_t old_word, uint32_t
         last = here;
         words[n_words] = here;
         n_words += is_run;
-        /* Where it was no run it is overwritten by the next one. */
+        /* A word that begins no run is overwritten by the next one. */
         runs |= (uint64_t)is_run << at;
     }
     uint32_t n_tail = tail->n_words + (word_at != NULL);
@@ -348,7 +348,7 @@ SD_LOCAL uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t 
 
 /* --- Removing --- */
 
-/* Of the slots of a node those that lead to a node or a bucket. */
+/* The slots of a node that point at a node or a bucket, as bits. */
 SD_LOCAL uint64_t sd_lpm_leading(const struct sd_lpm_node *node)
 {
     uint64_t leading = 0;
@@ -365,7 +365,7 @@ SD_LOCAL void sd_lpm_tail_remove(struct sd_lpm_tail *tail, uint32_t *word)
     memmove(word, word + 1, (size_t)(end - word) * sizeof *word);
 }
 
-/* What is no longer needed goes, from the end of a path on; a bucket there if it is `is_empty` of other prefixes. */
+/* Frees nodes that are no longer needed, from the end of a path up; the bucket at its end if `is_empty`. */
 SD_LOCAL void sd_lpm_prune(struct sd_lpm *t, const uint64_t *prefix, struct sd_lpm_path *path,
                                    bool is_empty)
 {

@@ -65,7 +65,7 @@ struct sd_ternary_range {
 
 struct sd_ternary_layout {
     uint32_t key_bytes;
-    /* Of the inner layout, a multiple of 16; of wide keys rounded up. */
+    /* Bytes of the inner layout, a multiple of 16; rounded up for wide keys. */
     uint32_t inner_bytes;
     uint32_t n_chunks;
     uint32_t record_bytes;
@@ -78,9 +78,9 @@ struct sd_ternary_layout {
     struct sd_ternary_range *ranges;
     uint32_t n_runs;
     struct sd_ternary_run *runs;
-    /* Of one chunk: where each byte comes from. */
+    /* For one chunk: the source of each byte. */
     sd_u8x16 shuffle;
-    /* Ones where value and mask are meant, and where low and high end are, in lanes. */
+    /* Masks of the elements with value and mask, and of those with a range. */
     uint8_t *ternary_bits, *range_bits;
 };
 
@@ -97,7 +97,7 @@ struct sd_ternary_record {
     uint64_t stamp;
 };
 
-/* What a group's mask leaves of 32 bits of a key, and the factors of its halves. */
+/* A group's mask for 32 bits of a key, and the hash factors of its halves. */
 struct sd_ternary_term {
     uint32_t word;
     uint32_t low_mask, high_mask;
@@ -124,23 +124,23 @@ typedef uint64_t sd_ternary_block __attribute__((vector_size(8 * SD_TERNARY_BLOC
 
 /* Rules by position. The first `n_sorted` are those of the plan in order of precedence; the others came later. */
 struct sd_ternary_bits {
-    /* Of each byte that is asked 256 rows of `n_words`; these are 1, 2 or whole blocks, 0 for no positions at all. */
+    /* 256 rows of `n_words` for each byte that is tested. `n_words` is 1, 2 or whole blocks; 0: no positions. */
     uint64_t *rows;
     uint32_t n_words;
     uint32_t n_bytes;
-    /* Where the bytes that are asked are in the inner layout. */
+    /* Offsets in the inner layout of the bytes that are tested. */
     uint32_t bytes[16 * SD_TERNARY_CHUNKS];
     /* By position the record, or 0. */
     uint32_t *records;
     uint32_t n_sorted;
-    /* Whether any came later. */
+    /* A rule was inserted after the positions were sorted. */
     uint32_t has_unsorted;
     /* The writer's: positions that can be used. */
     uint32_t *free_positions;
     uint32_t n_free, n_rules;
 };
 
-/* What readers see. */
+/* The part of the table that readers use. */
 struct sd_ternary_plan {
     /* Number 0 is nothing. */
     uint8_t *records;
@@ -175,7 +175,7 @@ struct sd_ternary {
     uint32_t n_changes, n_crowded;
     /* Rules when the plan was made. */
     uint32_t n_planned;
-    /* What the rule under way says. */
+    /* The bits that the rule being inserted tests. */
     uint8_t *said;
     uint64_t random;
 };
@@ -316,7 +316,7 @@ SD_ALWAYS_INLINE uint32_t sd_ternary_hash(const struct sd_ternary_group *g, cons
     return hash;
 }
 
-/* Of the 32 that say which hashes are in a list; `shift` is at least 5. */
+/* The bit of a hash in the 32-bit filter of a list; `shift` is at least 5. */
 SD_ALWAYS_INLINE uint32_t sd_ternary_bit(uint32_t hash, uint32_t shift)
 {
     return UINT32_C(1) << (hash >> (shift - 5) & 31);
@@ -347,7 +347,7 @@ SD_ALWAYS_INLINE void sd_ternary_and_words(uint64_t *words, const uint64_t *row,
 #endif
 }
 
-/* What the bytes of the key leave of `n` words. */
+/* Intersects the rows of the bytes of the key, for `n` words. */
 SD_ALWAYS_INLINE void sd_ternary_positions(const struct sd_ternary_bits *bits, const uint8_t *key, uint32_t at,
                                            uint32_t n, uint64_t *words)
 {
@@ -360,7 +360,7 @@ SD_ALWAYS_INLINE void sd_ternary_positions(const struct sd_ternary_bits *bits, c
         rows += (size_t)256 * n_words;
     }
 #ifndef SD_TERNARY_TSAN
-    /* What a bit says was written before it. */
+    /* A record is written before its bit is set. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 #endif
 }
@@ -401,8 +401,8 @@ sd_ternary_find_unsorted(const struct sd_ternary_layout *l, const struct sd_tern
 }
 
 /*
- * Of the rules at the positions that are left of `n` words the best; gives whether one of them was at a sorted
- * position: no later one there precedes it.
+ * Finds the best of the rules whose positions are set in `n` words. True if one of them was at a sorted position: no rule at
+ * a later position precedes it.
  */
 SD_ALWAYS_INLINE bool sd_ternary_find_sorted(const struct sd_ternary_layout *l, const struct sd_ternary_plan *plan,
                                              const uint8_t *key, uint32_t at, uint32_t n, uint64_t *best,
@@ -557,7 +557,7 @@ SD_ALWAYS_INLINE uint32_t sd_ternary_lookup(const struct sd_ternary *t, const vo
 #define SD_TERNARY_CANDIDATES 1024u
 
 struct sd_ternary_burst {
-    /* Of each key the same 32 bits one after the other, for all groups. */
+    /* Transposed: the same 32 bits of all keys lie one after the other. */
     uint32_t words[4 * SD_TERNARY_CHUNKS][SD_TERNARY_BURST] __attribute__((aligned(64)));
     uint8_t keys[SD_TERNARY_BURST * 16 * SD_TERNARY_CHUNKS] __attribute__((aligned(64)));
     uint32_t hashes[SD_TERNARY_BURST] __attribute__((aligned(64)));
@@ -686,7 +686,7 @@ SD_ALWAYS_INLINE void sd_ternary_gather(const struct sd_ternary *t, struct sd_te
         sd_ternary_arrange(l, key, key_bytes, burst->keys + (size_t)i * l->inner_bytes);
 }
 
-/* Of the first `n` positions the slots of the best rules, or SD_NO_SLOT, to `burst->slots`. */
+/* Writes the slots of the best rules for the first `n` keys, or SD_NO_SLOT, to `burst->slots`. */
 SD_INLINE void sd_ternary_find_gathered(const struct sd_ternary *t, struct sd_ternary_burst *burst, uint32_t n)
 {
     const struct sd_ternary_layout *l = &t->layout;
@@ -700,7 +700,7 @@ SD_INLINE void sd_ternary_find_gathered(const struct sd_ternary *t, struct sd_te
         sd_ternary_find_16(burst, t, n);
 }
 
-/* Of `n` keys, each `stride` bytes behind the one before, the slots of the best rules, or SD_NO_SLOT. */
+/* Finds the slots of the best rules for `n` keys, `stride` bytes apart; SD_NO_SLOT: none. */
 SD_ALWAYS_INLINE void sd_ternary_lookup_burst(const struct sd_ternary *t, const void *keys, size_t stride,
                                               uint32_t key_bytes, uint32_t n, uint32_t *slots)
 {

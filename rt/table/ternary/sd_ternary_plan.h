@@ -27,7 +27,7 @@ struct sd_ternary_mask {
     } words[SD_TERNARY_TERMS_MAX];
 };
 
-/* What a plan has: groups, and positions of bit vectors. */
+/* The parts of a plan: groups, and positions of bit vectors. */
 struct sd_ternary_masks {
     uint32_t n_groups;
     struct sd_ternary_mask *groups;
@@ -57,7 +57,7 @@ SD_LOCAL void sd_ternary_said(const struct sd_ternary_layout *l, const uint8_t *
         uint32_t at = l->ranges[i].at;
         for (uint32_t j = l->ranges[i].n_bytes; j-- > 0;) {
             uint8_t differs = value[at + j] ^ mask[at + j];
-            /* Ones above the highest that differs. */
+            /* Ones above the highest bit that differs. */
             said[at + j] = differs ? (uint8_t)~(0xffu >> (__builtin_clz(differs) - 24)) : 0xff;
             if (differs)
                 break;
@@ -86,7 +86,7 @@ SD_LOCAL void sd_ternary_range_byte(const struct sd_ternary_layout *l, const uin
     }
 }
 
-/* Whether a rule that says this can be in the group. */
+/* A rule that tests these bits can be in the group. */
 SD_LOCAL bool sd_ternary_says(const struct sd_ternary_group *g, const uint8_t *said, uint32_t n_bytes)
 {
     uint32_t lacks = 0;
@@ -139,7 +139,7 @@ SD_LOCAL void sd_ternary_masks_free(struct sd_ternary_masks *masks)
 
 /* --- Choosing masks --- */
 
-/* What a group costs beside a rule that is compared, in quarters of that. */
+/* Cost of a group; comparing one rule costs 4. */
 #define SD_TERNARY_PROBE_COST 2.0
 #define SD_TERNARY_RULE_COST 4.0
 /* Rules and keys that a mask is tried on, and masks that are tried. */
@@ -151,7 +151,7 @@ SD_LOCAL void sd_ternary_masks_free(struct sd_ternary_masks *masks)
 struct sd_ternary_choice {
     const struct sd_ternary_layout *layout;
     uint32_t n_bytes, n_words;
-    /* Of each rule what it is and what it says; those that no group has taken come first in `open`. */
+    /* Values and tested bits of each rule; rules that no group has taken come first in `open`. */
     const uint8_t **values;
     uint8_t *said;
     uint32_t *open;
@@ -201,7 +201,7 @@ SD_INLINE bool sd_ternary_try_hash(const struct sd_ternary_mask *mask, const uin
     return lacks == 0;
 }
 
-/* What a lookup pays for the mask, for each rule that it takes; of no use: infinity. */
+/* Cost of a mask for a lookup, divided by the rules it takes; infinity: the mask is of no use. */
 SD_LOCAL double sd_ternary_try_mask(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask)
 {
     uint32_t hash, n_taken = 0;
@@ -287,7 +287,7 @@ SD_LOCAL double sd_ternary_grow_mask(struct sd_ternary_choice *c, uint32_t rule,
     }
 }
 
-/* Rules whose list under the mask is short are taken; gives how many. */
+/* Takes the rules whose list under the mask is short; returns their number. */
 SD_LOCAL uint32_t sd_ternary_take(struct sd_ternary_choice *c, const struct sd_ternary_mask *mask,
                                           uint32_t *lists, uint32_t n_list_bits)
 {
@@ -396,7 +396,7 @@ SD_LOCAL bool sd_ternary_bits_fit(const struct sd_ternary_layout *l, uint32_t n_
            (size_t)sd_ternary_bits_words(n) * 8 * 256 * l->inner_bytes <= SD_TERNARY_ROWS_BYTES_MAX;
 }
 
-/* What a lookup pays for bit vectors with so many rules. */
+/* Cost for a lookup of bit vectors with `n_rules`. */
 SD_LOCAL double sd_ternary_bits_cost(const struct sd_ternary_layout *l, uint32_t n_rules)
 {
     if (n_rules == 0)
@@ -496,8 +496,8 @@ SD_LOCAL bool sd_ternary_choose_masks(struct sd_ternary *t, struct sd_ternary_ma
 #define SD_TERNARY_MANY_IN_BITS 1000u
 
 /*
- * Whether it is time for a new plan: when what came since costs lookups much. Where the last one found no groups for
- * most rules, the next one may not either, and takes its time.
+ * A new plan is due when rules inserted since the last one slow lookups down. If the last plan found no groups for most
+ * rules, the next one probably will not either, so it is made less often.
  */
 static SD_UNUSED bool sd_ternary_wants_plan(const struct sd_ternary *t)
 {

@@ -3,7 +3,7 @@
  *
  * Owns: the inner layout of a table's keys; records, and the lists that they are in; when a new plan is made.
  *
- * What an insertion needs is allocated before anything is changed, and a removal needs nothing. A record that was
+ * An insertion allocates before it changes anything, and a removal needs no memory. A record that was
  * taken out keeps its `next`, so that a reader who stands on it goes on, and is used again when all readers have
  * passed a boundary. A new plan has copies of all rules: readers have the old one or the new one.
  *
@@ -16,7 +16,7 @@
 
 /* --- Layout --- */
 
-/* Where the elements come to lie; false when memory is short. */
+/* Lays out the elements; false when memory is short. */
 SD_LOCAL bool sd_ternary_layout_init(struct sd_ternary_layout *l, const struct sd_key_type *keys,
                                              uint32_t n_keys, uint32_t key_bytes)
 {
@@ -101,11 +101,11 @@ SD_LOCAL struct sd_ternary_record *sd_ternary_record(const struct sd_ternary *t,
     return sd_ternary_record_at(t->plan->records, t->layout.record_bytes, i);
 }
 
-/* Where a rule is that is in no group. */
+/* The group of a rule that is in the bit vectors. */
 #define SD_TERNARY_IN_BITS UINT32_MAX
 #define SD_TERNARY_IN_REST (UINT32_MAX - 1)
 
-/* Those that no reader has any more can be used again. */
+/* Frees records that no reader can hold any more. */
 SD_LOCAL void sd_ternary_collect(struct sd_ternary *t)
 {
     if (!t->first_waiting && t->limbo.n == 0)
@@ -161,7 +161,7 @@ SD_INLINE void sd_ternary_link_first(struct sd_ternary_group *g, struct sd_terna
     g->n_rules++;
 }
 
-/* What a plan is made of: room for `capacity` records, and the masks. NULL when memory is short. */
+/* Allocates a plan with these masks and room for `capacity` records. NULL when memory is short. */
 SD_LOCAL struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *t, const struct sd_ternary_masks *masks,
                                                              uint32_t capacity)
 {
@@ -263,7 +263,7 @@ SD_LOCAL void sd_ternary_mark(const struct sd_ternary *t, const struct sd_ternar
     }
 }
 
-/* Gives a record a position: what readers ask of it is written before the bits. */
+/* Assigns a position to a record. What readers read of it is written before the bits. */
 SD_LOCAL void sd_ternary_place(const struct sd_ternary *t, struct sd_ternary_plan *plan,
                                        struct sd_ternary_record *r, uint32_t i, uint32_t position)
 {
@@ -290,7 +290,7 @@ SD_LOCAL bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_ternary_m
         free(sorted);
         return false;
     }
-    /* Those that precede come later, so that each goes to the head of its list. */
+    /* In reverse order of precedence, so that each rule goes to the head of its list. */
     uint32_t n_free = plan->bits.n_free, n_in_bits = 0;
     for (uint32_t i = t->n_rules; i-- > 0;) {
         const struct sd_ternary_record *from = sd_ternary_record(t, sorted[i]);
@@ -479,7 +479,7 @@ SD_LOCAL void sd_ternary_unlink(struct sd_ternary *t, const struct sd_ternary_re
     g->n_rules--;
 }
 
-/* Of the rule in this slot, if there is one. */
+/* Removes the rule in this slot; SD_NOT_FOUND if there is none. */
 SD_LOCAL uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
 {
     uint32_t i = slot < t->places_capacity ? t->places[slot] : 0;
