@@ -17,7 +17,7 @@ pub(crate) enum LookupStructure {
     Direct,
     /// A trie over one LPM element, with any exact ones in front of it.
     Lpm,
-    /// The same for keys too wide for a trie: a hash index for each prefix length.
+    /// A key as for [`Lpm`](Self::Lpm), too wide for a trie: a hash index for each prefix length.
     PrefixHash,
     /// Rules with priorities: any other key.
     Ternary,
@@ -43,7 +43,7 @@ pub(crate) struct TableKind {
     concurrent: Concurrent,
 }
 
-/// What the control plane may do while workers run packets, beside expiry of entries.
+/// Operations of the control plane that may run while workers run packets. Expiry of entries always may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Concurrent {
     read: bool,
@@ -75,7 +75,7 @@ impl LookupStructure {
     }
 
     /// Entries are inserted and removed while workers look keys up.
-    fn changes_beside_lookups(self) -> bool {
+    fn is_concurrent(self) -> bool {
         match self {
             LookupStructure::PrefixHash => false,
             LookupStructure::None
@@ -134,7 +134,7 @@ impl TableKind {
             concurrent: Concurrent {
                 // Workers update cells without synchronisation with readers.
                 read: !has_cells,
-                insert_and_remove: structure.changes_beside_lookups(),
+                insert_and_remove: structure.is_concurrent(),
                 // A new entry would not have the cells of the old one.
                 modify: entries_are_inline || (structure.replaces_entries() && !has_cells),
             },

@@ -66,7 +66,7 @@ impl Tables {
         Ok(Tables { tables, shapes, profiles, value_sets, ports_down: BTreeSet::new(), selector_hash: fnv1a })
     }
 
-    /// What may be written to each table.
+    /// The shapes of entries that may be written to each table.
     pub fn shapes(&self) -> &TableShapes {
         &self.shapes
     }

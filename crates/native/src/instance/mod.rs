@@ -184,7 +184,7 @@ impl Instance {
         }))
     }
 
-    /// What may be written to each table.
+    /// The shapes of entries that may be written to each table.
     pub fn table_shapes(&self) -> &TableShapes {
         &self.table_shapes
     }

@@ -25,7 +25,7 @@ use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 ///
 /// Ids are those of the program; what the program does not have is empty and cannot be written.
 pub trait Store {
-    /// What may be written to each table.
+    /// The shapes of entries that may be written to each table.
     fn table_shapes(&self) -> &shape::TableShapes;
 
     /// The entry with this key; any way to write the matches will do.

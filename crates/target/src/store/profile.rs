@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct Profile {
     /// Members, at most.
     pub size: Option<u64>,
-    /// Of selectors the hash that chooses.
+    /// The hash of a selector.
     pub algorithm: Option<SmolStr>,
     pub members: BTreeMap<u32, Action>,
     pub groups: BTreeMap<u32, Group>,
@@ -40,7 +40,7 @@ impl Profile {
         }
     }
 
-    /// As [`insert_member`](Self::insert_member), without the insertion.
+    /// The errors of [`insert_member`](Self::insert_member), without the insertion.
     pub fn check_insert_member(&self, id: u32) -> Result<(), TableError> {
         if self.members.contains_key(&id) {
             return Err(TableError::MemberExists(id));
@@ -62,7 +62,7 @@ impl Profile {
         Ok(())
     }
 
-    /// As [`delete_member`](Self::delete_member), without the deletion.
+    /// The errors of [`delete_member`](Self::delete_member), without the deletion.
     pub fn check_delete_member(&self, id: u32) -> Result<(), TableError> {
         if !self.members.contains_key(&id) {
             return Err(TableError::UnknownMember(id));
@@ -80,7 +80,7 @@ impl Profile {
         Ok(())
     }
 
-    /// As [`insert_group`](Self::insert_group), without the insertion.
+    /// The errors of [`insert_group`](Self::insert_group), without the insertion.
     pub fn check_insert_group(&self, id: u32, group: &Group) -> Result<(), TableError> {
         if self.groups.contains_key(&id) {
             return Err(TableError::GroupExists(id));
@@ -94,7 +94,7 @@ impl Profile {
         Ok(())
     }
 
-    /// As [`modify_group`](Self::modify_group), without the change.
+    /// The errors of [`modify_group`](Self::modify_group), without the change.
     pub fn check_modify_group(&self, id: u32, group: &Group) -> Result<(), TableError> {
         if !self.groups.contains_key(&id) {
             return Err(TableError::UnknownGroup(id));
@@ -116,7 +116,7 @@ impl Profile {
         unknown.map_or(Ok(()), |m| Err(TableError::UnknownMember(m.what)))
     }
 
-    /// As [`delete_group`](Self::delete_group), without the deletion.
+    /// The errors of [`delete_group`](Self::delete_group), without the deletion.
     pub fn check_delete_group(&self, id: u32) -> Result<(), TableError> {
         if !self.groups.contains_key(&id) {
             return Err(TableError::UnknownGroup(id));

@@ -29,7 +29,7 @@ pub struct ActionShape {
     pub is_default_only: bool,
 }
 
-/// What an action is written for.
+/// The use of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     Entry,
@@ -43,7 +43,7 @@ pub enum Author {
     Controller,
 }
 
-/// What may be written to one table.
+/// The shape of entries that may be written to one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableShape {
     /// Those that are matched on.
@@ -234,7 +234,7 @@ pub fn data_widths(program: &Program, procedure: ir::ProcedureId) -> Vec<Option<
     variables.flat_map(|v| field_leaves(program, &v.ty)).map(|leaf| leaf.ty.width_bits()).collect()
 }
 
-/// What may be written to a value set.
+/// The shape of members of a value set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueSetShape {
     /// Kind, width (`None` of a `varbit`), and whether the values have a sign.
