@@ -363,7 +363,7 @@ struct sd_worker {
     uint64_t random[4];
     /* For each table. */
     struct sd_table_count *table_counts;
-    /* Contexts of suspended packets of a burst: struct p4_burst of generated code; NULL: no packet is ever suspended. */
+    /* Contexts of suspended packets of a burst: struct p4x_burst of generated code; NULL: no packet is ever suspended. */
     void *burst;
     /* Saved digests and emitted bytes of suspended packets; emptied when a burst begins. */
     struct sd_buffer kept;

@@ -7,8 +7,8 @@
  * through a ring to the executor, which runs the block on packet and context, and back through another ring. No
  * stack is kept, nothing is allocated, no byte of the packet is copied.
  *
- *     worker     p4_process: up to the block; sd_async_send ... p4_resume: sd_async_receive, and on from behind the block
- *     executor   p4_serve: the blocks of the packets that have come; where each of them calls one extern, up to the call
+ *     worker     p4x_process: up to the block; sd_async_send ... p4x_resume: sd_async_receive, and on from behind the block
+ *     executor   p4x_serve: the blocks of the packets that have come; where each of them calls one extern, up to the call
  *                of all of them, the calls together, and on from behind the call
  *
  * A worker has a channel, two rings, to an executor for each point, and decides (struct sd_offload_policy) whether packets go

@@ -86,7 +86,7 @@ struct p4_standard_metadata_t {
 };
 
 /* What the program remembers of a packet from block to block. */
-struct p4_state {
+struct p4x_state {
     struct p4_Headers headers;
     struct p4_Metadata meta;
     struct p4_standard_metadata_t standard;
@@ -123,7 +123,7 @@ struct p4_Router__next_hops__key {
 } __attribute__((packed));
 
 /* What a packet keeps while it waits for Router.routes. */
-struct p4_at_0 {
+struct p4x_at_0 {
     struct p4_Router__routes__key key;
     struct sd_lookup_state asked;
     uint64_t headers_ethernet_destination;
@@ -139,21 +139,21 @@ struct p4_at_0 {
 };
 
 /* A packet that waits is at one point at a time. */
-struct p4_context {
+struct p4x_context {
     union {
-        struct p4_at_0 at_0;
+        struct p4x_at_0 at_0;
     };
     struct sd_saved kept;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
-struct p4_burst {
-    struct p4_context contexts[SD_BURST];
+struct p4x_burst {
+    struct p4x_context contexts[SD_BURST];
     /* Of packets that go on at the host. */
     struct sd_saved left[SD_BURST];
 };
 
 
-static const struct sd_table_type p4_tables[3];
+static const struct sd_table_type p4x_tables[3];
 
 /* Whether header Ethernet can be extracted: an error code, or 0. */
 SD_INLINE uint32_t p4_Ethernet__check(const struct sd_packet *p)
@@ -291,7 +291,7 @@ SD_INLINE void p4_Ports__emit(struct sd_worker *w, const struct sd_packet *p, co
 }
 
 /* parser RouterParser */
-SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t tmp_error = 0;
 #line 35 "router.p4"
@@ -357,7 +357,7 @@ n9:;
 
 #line 359 "router.c"
 /* control VerifyIpv4 */
-SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 69 "router.p4"
     if (s->headers.ipv4.sd_valid) {
@@ -383,11 +383,11 @@ SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p
 }
 
 #line 386 "router.c"
-SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s);
+SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s);
 
 /* action Router.drop (router.p4:95) */
 #line 95 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 96 "router.p4"
     s->standard.egress_spec = 0x1ff;
@@ -397,14 +397,14 @@ SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, 
 #line 398 "router.c"
 /* action Router.permit (router.p4:99) */
 #line 99 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 }
 
 #line 405 "router.c"
 /* action Router.set_next_hop (router.p4:105) */
 #line 105 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t next_hop)
+SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t next_hop)
 {
 #line 106 "router.p4"
     s->meta.next_hop = next_hop;
@@ -414,7 +414,7 @@ SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_pac
 #line 415 "router.c"
 /* action Router.forward (router.p4:110) */
 #line 110 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint16_t port, uint64_t source, uint64_t destination)
+SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t port, uint64_t source, uint64_t destination)
 {
 #line 111 "router.p4"
     s->standard.egress_spec = port;
@@ -426,7 +426,7 @@ SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *
 #line 427 "router.c"
 /* Runs the action that table Router.access_list has found. */
 #line 117 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
+SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
 {
     switch (found->action) {
     case 0: { /* Router.permit */
@@ -445,7 +445,7 @@ SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd
 #line 446 "router.c"
 /* Runs the action that table Router.routes has found. */
 #line 132 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
+SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
 {
     switch (found->action) {
     case 0: { /* Router.set_next_hop */
@@ -465,7 +465,7 @@ SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_pack
 #line 466 "router.c"
 /* Runs the action that table Router.next_hops has found. */
 #line 145 "router.p4"
-SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, const struct sd_found *found)
+SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
 {
     switch (found->action) {
     case 0: { /* Router.forward */
@@ -484,7 +484,7 @@ SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_p
 
 #line 486 "router.c"
 /* control Router */
-SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -506,7 +506,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
                 key.destination = s->headers.ipv4.destination;
                 key.protocol = s->headers.ipv4.protocol;
                 key.destination_port = s->meta.destination_port;
-                const struct sd_found found = sd_table_lookup(w, p, 0, &p4_tables[0], &key, sizeof key, 0);
+                const struct sd_found found = sd_table_lookup(w, p, 0, &p4x_tables[0], &key, sizeof key, 0);
                 tmp_0 = found.action;
                 p4_Router__access_list__run(w, p, s, &found);
             }
@@ -517,7 +517,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
                 {
                     struct p4_Router__routes__key key;
                     key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    const struct sd_found found = sd_table_lookup(w, p, 1, &p4_tables[1], &key, sizeof key, 0);
+                    const struct sd_found found = sd_table_lookup(w, p, 1, &p4x_tables[1], &key, sizeof key, 0);
                     tmp_1 = found.hit;
                     p4_Router__routes__run(w, p, s, &found);
                 }
@@ -527,7 +527,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
                     {
                         struct p4_Router__next_hops__key key;
                         key.meta__next_hop = s->meta.next_hop;
-                        const struct sd_found found = sd_table_lookup(w, p, 2, &p4_tables[2], &key, sizeof key, 0);
+                        const struct sd_found found = sd_table_lookup(w, p, 2, &p4x_tables[2], &key, sizeof key, 0);
                         p4_Router__next_hops__run(w, p, s, &found);
                     }
                 }
@@ -544,7 +544,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
 
 #line 546 "router.c"
 /* p4_Router up to where packets wait */
-SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -566,7 +566,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
                 key.destination = s->headers.ipv4.destination;
                 key.protocol = s->headers.ipv4.protocol;
                 key.destination_port = s->meta.destination_port;
-                const struct sd_found found = sd_table_lookup(w, p, 0, &p4_tables[0], &key, sizeof key, 0);
+                const struct sd_found found = sd_table_lookup(w, p, 0, &p4x_tables[0], &key, sizeof key, 0);
                 tmp_0 = found.action;
                 p4_Router__access_list__run(w, p, s, &found);
             }
@@ -576,7 +576,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
                 /* Router.routes.apply(): waits for memory */
                 {
                     c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    sd_table_lookup_hash(w, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
+                    sd_table_lookup_hash(w, 1, &p4x_tables[1], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
                     c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
                     c->at_0.headers_ethernet_source = s->headers.ethernet.source;
                     c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
@@ -603,7 +603,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
 
 #line 605 "router.c"
 /* p4_Router after the wait for Router.routes */
-SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)
+SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
@@ -634,7 +634,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
 #line 166 "router.p4"
     /* Router.routes.apply() goes on */
     {
-        const struct sd_found found = sd_table_lookup_finish(w, p, 1, &p4_tables[1], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
+        const struct sd_found found = sd_table_lookup_finish(w, p, 1, &p4x_tables[1], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
         tmp_1 = found.hit;
         p4_Router__routes__run(w, p, s, &found);
     }
@@ -644,7 +644,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
         {
             struct p4_Router__next_hops__key key;
             key.meta__next_hop = s->meta.next_hop;
-            const struct sd_found found = sd_table_lookup(w, p, 2, &p4_tables[2], &key, sizeof key, 0);
+            const struct sd_found found = sd_table_lookup(w, p, 2, &p4x_tables[2], &key, sizeof key, 0);
             p4_Router__next_hops__run(w, p, s, &found);
         }
     }
@@ -654,7 +654,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
 
 #line 656 "router.c"
 /* control Sender */
-SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 179 "router.p4"
     sd_counter_count(w, 2, s->standard.egress_port, 1, p->length_bytes);
@@ -664,7 +664,7 @@ SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, st
 
 #line 666 "router.c"
 /* control UpdateIpv4 */
-SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 185 "router.p4"
     if (s->headers.ipv4.sd_valid) {
@@ -690,7 +690,7 @@ SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p
 
 #line 692 "router.c"
 /* deparser RouterDeparser */
-SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 209 "router.p4"
     p4_Ethernet__emit(w, p, &s->headers.ethernet);
@@ -702,7 +702,7 @@ SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packe
 
 #line 704 "router.c"
 /* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
-SD_INLINE bool p4_headers_stay(const struct sd_packet *p, const struct p4_state *s)
+SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
     if (s->headers.ethernet.sd_valid) {
@@ -725,7 +725,7 @@ SD_INLINE bool p4_headers_stay(const struct sd_packet *p, const struct p4_state 
 }
 
 /* Changed fields are written where they lie. */
-SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)
+SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
 {
     if (s->headers.ethernet.sd_valid)
         p4_Ethernet__store(p->data + s->headers.ethernet.sd_at - 1, &s->headers.ethernet);
@@ -736,20 +736,20 @@ SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)
 }
 
 /* Ends of a packet's way. */
-SD_INLINE uint32_t p4_drop(struct sd_packet *p, uint32_t reason)
+SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)
 {
     p->verdict = SD_VERDICT_DROP;
     p->drop = reason;
     return SD_NEXT_DONE;
 }
 
-SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)
+SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)
 {
-    return p4_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
+    return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
 }
 
 /* A packet arrives: its headers are invalid, its metadata zeros. */
-SD_ALWAYS_INLINE uint32_t p4_enter(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t end;
     p->cursor_bits = 0;
@@ -758,20 +758,20 @@ SD_ALWAYS_INLINE uint32_t p4_enter(struct sd_worker *w, struct sd_packet *p, str
     end = p4_RouterParser(w, p, s);
     if (SD_UNLIKELY(end)) {
         if (end < SD_END_REJECTED)
-            return p4_stopped(p, end);
+            return p4x_stopped(p, end);
         return SD_NEXT_EXCEPTION;
     }
-    if (SD_UNLIKELY(!p4_headers_stay(p, s)))
+    if (SD_UNLIKELY(!p4x_headers_stay(p, s)))
         return SD_NEXT_EXCEPTION;
     end = p4_VerifyIpv4(w, p, s);
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     (void)end;
     return SD_NEXT_CONTINUE;
 }
 
 /* A packet arrives: its headers are invalid, its metadata zeros. */
-SD_ALWAYS_INLINE uint32_t p4_enter_exception(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE uint32_t p4x_enter_exception(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t end;
     p->cursor_bits = 0;
@@ -780,60 +780,60 @@ SD_ALWAYS_INLINE uint32_t p4_enter_exception(struct sd_worker *w, struct sd_pack
     end = p4_RouterParser(w, p, s);
     if (SD_UNLIKELY(end)) {
         if (end < SD_END_REJECTED)
-            return p4_stopped(p, end);
+            return p4x_stopped(p, end);
         s->standard.parser_error = end - SD_END_REJECTED;
     }
     end = p4_VerifyIpv4(w, p, s);
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     (void)end;
     return SD_NEXT_CONTINUE;
 }
 
 /* Ingress has ended so. */
-SD_ALWAYS_INLINE uint32_t p4_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     if (s->standard.egress_spec == 511)
-        return p4_drop(p, SD_DROP_INGRESS);
+        return p4x_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
     return SD_NEXT_CONTINUE;
 }
 
 /* The queue was empty. */
-SD_ALWAYS_INLINE void p4_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)
+SD_ALWAYS_INLINE void p4x_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     s->standard.egress_port = (uint16_t)((p->egress_port) & 0x1ff);
     s->standard.egress_spec = (uint16_t)((512) & 0x1ff);
 }
 
 /* Egress has ended so: the packet departs. */
-SD_ALWAYS_INLINE uint32_t p4_after_egress_exception(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+SD_ALWAYS_INLINE uint32_t p4x_after_egress_exception(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     if (s->standard.egress_spec == 511)
-        return p4_drop(p, SD_DROP_EGRESS);
+        return p4x_drop(p, SD_DROP_EGRESS);
     end = p4_UpdateIpv4(w, p, s);
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     if (SD_UNLIKELY(w->failed)) {
         w->failed = 0;
-        return p4_drop(p, SD_DROP_TOO_LONG);
+        return p4x_drop(p, SD_DROP_TOO_LONG);
     }
     p->verdict = SD_VERDICT_SEND;
-    if (SD_LIKELY(p4_headers_stay(p, s))) {
-        p4_store_headers(p, s);
+    if (SD_LIKELY(p4x_headers_stay(p, s))) {
+        p4x_store_headers(p, s);
         return SD_NEXT_DONE;
     }
     sd_emit_begin(w);
     end = p4_RouterDeparser(w, p, s);
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     if (SD_UNLIKELY(w->failed)) {
         w->failed = 0;
-        return p4_drop(p, SD_DROP_TOO_LONG);
+        return p4x_drop(p, SD_DROP_TOO_LONG);
     }
     if (SD_LIKELY(sd_packet_rebuild(p, w)))
         return SD_NEXT_DONE;
@@ -842,78 +842,78 @@ SD_ALWAYS_INLINE uint32_t p4_after_egress_exception(struct sd_worker *w, struct 
 }
 
 /* The way of a packet that is not as most are, straight through from its arrival on. */
-SD_COLD uint32_t p4_exception(struct sd_worker *w, struct sd_packet *p)
+SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)
 {
-    struct p4_state state = {}, *s = &state;
-    uint32_t next = p4_enter_exception(w, p, s), end;
+    struct p4x_state state = {}, *s = &state;
+    uint32_t next = p4x_enter_exception(w, p, s), end;
     if (next != SD_NEXT_CONTINUE)
         return next;
     end = p4_Router(w, p, s);
-    next = p4_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end);
     if (next != SD_NEXT_CONTINUE)
         return next;
-    p4_before_egress(w, p, s);
+    p4x_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
-    return p4_after_egress_exception(w, p, s, end);
+    return p4x_after_egress_exception(w, p, s, end);
 }
 
 /* Egress has ended so: the packet departs. */
-SD_ALWAYS_INLINE uint32_t p4_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, uint32_t end)
+SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     if (s->standard.egress_spec == 511)
-        return p4_drop(p, SD_DROP_EGRESS);
+        return p4x_drop(p, SD_DROP_EGRESS);
     end = p4_UpdateIpv4(w, p, s);
     if (SD_UNLIKELY(end))
-        return p4_stopped(p, end);
+        return p4x_stopped(p, end);
     if (SD_UNLIKELY(w->failed)) {
         w->failed = 0;
-        return p4_drop(p, SD_DROP_TOO_LONG);
+        return p4x_drop(p, SD_DROP_TOO_LONG);
     }
     p->verdict = SD_VERDICT_SEND;
-    p4_store_headers(p, s);
+    p4x_store_headers(p, s);
     return SD_NEXT_DONE;
 }
 
 /* The way of one packet, straight through. */
-SD_ALWAYS_INLINE uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)
+SD_ALWAYS_INLINE uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)
 {
-    struct p4_state state = {}, *s = &state;
-    uint32_t next = p4_enter(w, p, s), end;
+    struct p4x_state state = {}, *s = &state;
+    uint32_t next = p4x_enter(w, p, s), end;
     if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
-        return next == SD_NEXT_EXCEPTION ? p4_exception(w, p) : next;
+        return next == SD_NEXT_EXCEPTION ? p4x_exception(w, p) : next;
     end = p4_Router(w, p, s);
-    next = p4_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end);
     if (next != SD_NEXT_CONTINUE)
         return next;
-    p4_before_egress(w, p, s);
+    p4x_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
-    return p4_after_egress(w, p, s, end);
+    return p4x_after_egress(w, p, s, end);
 }
 
 /* A packet's way from its arrival up to its first wait. */
-SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+SD_ALWAYS_INLINE uint32_t p4x_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
 {
-    struct p4_context *c = &b->contexts[i];
-    struct p4_state state = {}, *s = &state;
+    struct p4x_context *c = &b->contexts[i];
+    struct p4x_state state = {}, *s = &state;
     uint32_t end, next;
     (void)c;
-    next = p4_enter(w, p, s);
+    next = p4x_enter(w, p, s);
     if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
         return next;
     end = p4_Router__start(w, p, s, c);
     if (end >= SD_END_SUSPENDED)
         return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
         return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
     if (next != SD_NEXT_CONTINUE)
         return next;
-    p4_before_egress(w, p, s);
+    p4x_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
-    next = p4_after_egress(w, p, s, end);
+    next = p4x_after_egress(w, p, s, end);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
         return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
@@ -921,25 +921,25 @@ SD_ALWAYS_INLINE uint32_t p4_stage_arrival(struct sd_worker *w, struct sd_packet
 }
 
 /* From the answer of Router.routes up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)
+SD_ALWAYS_INLINE uint32_t p4x_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
 {
-    struct p4_context *c = &b->contexts[i];
-    struct p4_state state = {}, *s = &state;
+    struct p4x_context *c = &b->contexts[i];
+    struct p4x_state state = {}, *s = &state;
     uint32_t end, next;
     (void)c;
     sd_restore(w, &c->kept);
     end = p4_Router__after_0(w, p, s, c);
     if (end >= SD_END_SUSPENDED)
         return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
         return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
     if (next != SD_NEXT_CONTINUE)
         return next;
-    p4_before_egress(w, p, s);
+    p4x_before_egress(w, p, s);
     end = p4_Sender(w, p, s);
-    next = p4_after_egress(w, p, s, end);
+    next = p4x_after_egress(w, p, s, end);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
         return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
     }
@@ -947,9 +947,9 @@ SD_ALWAYS_INLINE uint32_t p4_stage_0(struct sd_worker *w, struct sd_packet *p, s
 }
 
 /* Bursts of packets, each stage for all that have come to it. */
-static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    struct p4_burst *b = w->burst;
+    struct p4x_burst *b = w->burst;
     uint32_t n_done = 0;
     if (w->n_burst_left) {
         if (sd_burst_hand_over(w, packets, n, b->left, NULL, 0, &n_done))
@@ -966,7 +966,7 @@ static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);
+            const uint32_t next = p4x_stage_arrival(w, &burst[i], b, i);
             odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
             if (SD_UNLIKELY(next != SD_NEXT_SUSPENDED + 0))
                 at_0 &= ~(UINT64_C(1) << i);
@@ -974,23 +974,23 @@ static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets
         }
         for (; SD_UNLIKELY(odd); odd &= odd - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(odd);
-            if (p4_exception(w, &burst[i]) == SD_NEXT_PUNT) {
+            if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT) {
                 sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);
                 leaving |= UINT64_C(1) << i;
             }
         }
         w->table_counts[1].n_lookups += (uint64_t)__builtin_popcountll(at_0);
         for (uint64_t set = at_0; set; set &= set - 1) {
-            struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
-            sd_table_prefetch_entry(w, 1, &p4_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
+            struct p4x_context *c = &b->contexts[__builtin_ctzll(set)];
+            sd_table_prefetch_entry(w, 1, &p4x_tables[1], sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
         for (uint64_t set = at_0; set; set &= set - 1) {
-            struct p4_context *c = &b->contexts[__builtin_ctzll(set)];
-            sd_table_prefetch_record(w, 1, &p4_tables[1], &c->at_0.key, sizeof(struct p4_Router__routes__key), &c->at_0.asked);
+            struct p4x_context *c = &b->contexts[__builtin_ctzll(set)];
+            sd_table_prefetch_record(w, 1, &p4x_tables[1], &c->at_0.key, sizeof(struct p4_Router__routes__key), &c->at_0.asked);
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
-            const uint32_t next = p4_stage_0(w, &burst[i], b, i);
+            const uint32_t next = p4x_stage_0(w, &burst[i], b, i);
             leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
         if (SD_UNLIKELY(leaving)) {
@@ -1006,23 +1006,23 @@ static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets
     return n_done;
 }
 
-static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
+static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
     if (sd_burst_waits(w, 1))
-        return p4_process_bursts(w, packets, n);
+        return p4x_process_bursts(w, packets, n);
     struct sd_packet *const last = packets + n;
     const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;
     for (struct sd_packet *p = packets; p < last; p++) {
         __builtin_prefetch(ahead->data);
         ahead = ahead + 1 < last ? ahead + 1 : ahead;
-        if (SD_UNLIKELY(p4_packet(w, p) == SD_NEXT_PUNT))
+        if (SD_UNLIKELY(p4x_packet(w, p) == SD_NEXT_PUNT))
             return (uint32_t)(p - packets) + 1;
     }
     return n;
 }
 
 /* The entries and default actions of the program. */
-static uint32_t p4_fill(struct sd_instance *instance)
+static uint32_t p4x_fill(struct sd_instance *instance)
 {
     uint32_t status = SD_OK;
     {
@@ -1039,67 +1039,67 @@ static uint32_t p4_fill(struct sd_instance *instance)
 
 /* --- What the host has to know. --- */
 
-static const struct sd_key_type p4_table_0__keys[] = {
+static const struct sd_key_type p4x_table_0__keys[] = {
     {"source", {0, 4, 32, 0}, SD_MATCH_TERNARY, 0},
     {"destination", {4, 4, 32, 0}, SD_MATCH_TERNARY, 0},
     {"protocol", {8, 1, 8, 0}, SD_MATCH_TERNARY, 0},
     {"destination_port", {9, 2, 16, 0}, SD_MATCH_RANGE, 0},
 };
-static const struct sd_action_type p4_table_0__actions[] = {
+static const struct sd_action_type p4x_table_0__actions[] = {
     {"Router.permit", 0, NULL, 0},
     {"Router.drop", 0, NULL, 0},
 };
-static const struct sd_key_type p4_table_1__keys[] = {
+static const struct sd_key_type p4x_table_1__keys[] = {
     {"headers.ipv4.destination", {0, 4, 32, 0}, SD_MATCH_LPM, 0},
 };
-static const struct sd_value_type p4_table_1__data_0[] = {{0, 2, 16, 0}};
-static const struct sd_action_type p4_table_1__actions[] = {
-    {"Router.set_next_hop", 1, p4_table_1__data_0, 2},
+static const struct sd_value_type p4x_table_1__data_0[] = {{0, 2, 16, 0}};
+static const struct sd_action_type p4x_table_1__actions[] = {
+    {"Router.set_next_hop", 1, p4x_table_1__data_0, 2},
     {"Router.drop", 0, NULL, 0},
 };
-static const struct sd_key_type p4_table_2__keys[] = {
+static const struct sd_key_type p4x_table_2__keys[] = {
     {"meta.next_hop", {0, 2, 16, 0}, SD_MATCH_EXACT, 0},
 };
-static const struct sd_value_type p4_table_2__data_0[] = {{0, 2, 9, 0}, {2, 8, 48, 0}, {10, 8, 48, 0}};
-static const struct sd_action_type p4_table_2__actions[] = {
-    {"Router.forward", 3, p4_table_2__data_0, 18},
+static const struct sd_value_type p4x_table_2__data_0[] = {{0, 2, 9, 0}, {2, 8, 48, 0}, {10, 8, 48, 0}};
+static const struct sd_action_type p4x_table_2__actions[] = {
+    {"Router.forward", 3, p4x_table_2__data_0, 18},
     {"Router.drop", 0, NULL, 0},
 };
-static const struct sd_table_type p4_tables[] = {
-    {"Router.access_list", 4, p4_table_0__keys, 11, 2, p4_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_TERNARY, 0, 0, SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
-    {"Router.routes", 1, p4_table_1__keys, 4, 2, p4_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_LPM, 0, 1, SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
-    {"Router.next_hops", 1, p4_table_2__keys, 2, 2, p4_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_DIRECT, 0, 0, SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
+static const struct sd_table_type p4x_tables[] = {
+    {"Router.access_list", 4, p4x_table_0__keys, 11, 2, p4x_table_0__actions, 0, UINT64_C(1024), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_TERNARY, 0, 0, SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
+    {"Router.routes", 1, p4x_table_1__keys, 4, 2, p4x_table_1__actions, 2, UINT64_C(65536), UINT32_MAX, 1, SD_UNIT_PACKETS, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_LPM, 0, 1, SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
+    {"Router.next_hops", 1, p4x_table_2__keys, 2, 2, p4x_table_2__actions, 18, UINT64_C(4096), UINT32_MAX, 0, SD_UNIT_NONE, 0, SD_UNIT_NONE, 0, SD_STRUCTURE_DIRECT, 0, 0, SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE},
 };
-static const struct sd_object_type p4_objects[] = {
+static const struct sd_object_type p4x_objects[] = {
     {"Router.received", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},
     {"Router.route_hits", SD_OBJECT_OTHER, SD_UNIT_PACKETS, UINT64_C(0), 0, 0, NULL, 0},
     {"Sender.sent", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},
 };
-static const struct sd_field_type p4_fields[] = {
-    {0, {offsetof(struct p4_state, standard.ingress_port), 2, 9, 0}} /* IngressPort */,
-    {1, {offsetof(struct p4_state, standard.egress_spec), 2, 9, 0}} /* EgressSpec */,
-    {2, {offsetof(struct p4_state, standard.egress_port), 2, 9, 0}} /* EgressPort */,
-    {3, {offsetof(struct p4_state, standard.instance_type), 4, 32, 0}} /* InstanceType */,
-    {4, {offsetof(struct p4_state, standard.packet_length), 4, 32, 0}} /* PacketLength */,
-    {5, {offsetof(struct p4_state, standard.enq_timestamp), 4, 32, 0}} /* EnqueueTimestamp */,
-    {6, {offsetof(struct p4_state, standard.enq_qdepth), 4, 19, 0}} /* EnqueueDepth */,
-    {7, {offsetof(struct p4_state, standard.deq_timedelta), 4, 32, 0}} /* DequeueTimeDelta */,
-    {8, {offsetof(struct p4_state, standard.deq_qdepth), 4, 19, 0}} /* DequeueDepth */,
-    {9, {offsetof(struct p4_state, standard.ingress_global_timestamp), 8, 48, 0}} /* IngressTimestamp */,
-    {10, {offsetof(struct p4_state, standard.egress_global_timestamp), 8, 48, 0}} /* EgressTimestamp */,
-    {11, {offsetof(struct p4_state, standard.mcast_grp), 2, 16, 0}} /* MulticastGroup */,
-    {12, {offsetof(struct p4_state, standard.egress_rid), 2, 16, 0}} /* EgressInstance */,
-    {13, {offsetof(struct p4_state, standard.checksum_error), 1, 1, 0}} /* ChecksumError */,
-    {14, {offsetof(struct p4_state, standard.parser_error), 4, 32, 0}} /* ParserError */,
-    {15, {offsetof(struct p4_state, standard.priority), 1, 3, 0}} /* Priority */,
+static const struct sd_field_type p4x_fields[] = {
+    {0, {offsetof(struct p4x_state, standard.ingress_port), 2, 9, 0}} /* IngressPort */,
+    {1, {offsetof(struct p4x_state, standard.egress_spec), 2, 9, 0}} /* EgressSpec */,
+    {2, {offsetof(struct p4x_state, standard.egress_port), 2, 9, 0}} /* EgressPort */,
+    {3, {offsetof(struct p4x_state, standard.instance_type), 4, 32, 0}} /* InstanceType */,
+    {4, {offsetof(struct p4x_state, standard.packet_length), 4, 32, 0}} /* PacketLength */,
+    {5, {offsetof(struct p4x_state, standard.enq_timestamp), 4, 32, 0}} /* EnqueueTimestamp */,
+    {6, {offsetof(struct p4x_state, standard.enq_qdepth), 4, 19, 0}} /* EnqueueDepth */,
+    {7, {offsetof(struct p4x_state, standard.deq_timedelta), 4, 32, 0}} /* DequeueTimeDelta */,
+    {8, {offsetof(struct p4x_state, standard.deq_qdepth), 4, 19, 0}} /* DequeueDepth */,
+    {9, {offsetof(struct p4x_state, standard.ingress_global_timestamp), 8, 48, 0}} /* IngressTimestamp */,
+    {10, {offsetof(struct p4x_state, standard.egress_global_timestamp), 8, 48, 0}} /* EgressTimestamp */,
+    {11, {offsetof(struct p4x_state, standard.mcast_grp), 2, 16, 0}} /* MulticastGroup */,
+    {12, {offsetof(struct p4x_state, standard.egress_rid), 2, 16, 0}} /* EgressInstance */,
+    {13, {offsetof(struct p4x_state, standard.checksum_error), 1, 1, 0}} /* ChecksumError */,
+    {14, {offsetof(struct p4x_state, standard.parser_error), 4, 32, 0}} /* ParserError */,
+    {15, {offsetof(struct p4x_state, standard.priority), 1, 3, 0}} /* Priority */,
 };
-static const struct sd_bytes_range p4_metadata[] = {
-    {offsetof(struct p4_state, meta), sizeof(((struct p4_state *)0)->meta)},
-    {offsetof(struct p4_state, standard), sizeof(((struct p4_state *)0)->standard)},
+static const struct sd_bytes_range p4x_metadata[] = {
+    {offsetof(struct p4x_state, meta), sizeof(((struct p4x_state *)0)->meta)},
+    {offsetof(struct p4x_state, standard), sizeof(((struct p4x_state *)0)->standard)},
 };
 
 /* One block of one packet, where the host does what lies between blocks. */
-static uint32_t p4_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
+static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
     uint32_t end = SD_END_DONE;
     switch (role) {
@@ -1134,10 +1134,10 @@ static uint32_t p4_run_block(uint32_t role, struct sd_worker *w, struct sd_packe
 
 __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeline;
 
-static struct sd_instance *p4_create(const struct sd_config *config)
+static struct sd_instance *p4x_create(const struct sd_config *config)
 {
     struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);
-    if (instance && p4_fill(instance) != SD_OK) {
+    if (instance && p4x_fill(instance) != SD_OK) {
         sd_instance_destroy(instance);
         instance = NULL;
     }
@@ -1148,29 +1148,29 @@ const struct sd_pipeline sd_pipeline = {
     .abi_version = SD_ABI_VERSION,
     .abi_size = sizeof(struct sd_pipeline),
     .program_name = "router.p4",
-    .state_bytes = sizeof(struct p4_state),
-    .state_align = _Alignof(struct p4_state),
-    .burst_bytes = sizeof(struct p4_burst),
+    .state_bytes = sizeof(struct p4x_state),
+    .state_align = _Alignof(struct p4x_state),
+    .burst_bytes = sizeof(struct p4x_burst),
     .n_tables = 3,
-    .tables = p4_tables,
+    .tables = p4x_tables,
     .n_objects = 3,
-    .objects = p4_objects,
+    .objects = p4x_objects,
     .n_value_sets = 0,
     .value_sets = NULL,
     .n_fields = 16,
-    .fields = p4_fields,
+    .fields = p4x_fields,
     .n_field_lists = 0,
     .field_lists = NULL,
     .n_calls = 0,
     .calls = NULL,
     .n_metadata = 2,
-    .metadata = p4_metadata,
+    .metadata = p4x_metadata,
     .has_trace = 0,
     .control = &sd_control_ops,
     .accept = {0, 0, 0, 0},
-    .create = p4_create,
+    .create = p4x_create,
     .destroy = sd_instance_destroy,
     .worker = sd_instance_worker,
-    .run_block = p4_run_block,
-    .process = p4_process,
+    .run_block = p4x_run_block,
+    .process = p4x_process,
 };

@@ -274,7 +274,7 @@ ob=(1) /usr/bin/siding
 fn=(1) Ring::run
 10 5
 cob=(2) /cache/pipeline.so
-cfn=(2) p4_process
+cfn=(2) p4x_process
 calls=3 20
 10 300
 

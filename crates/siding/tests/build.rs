@@ -51,28 +51,6 @@ fn emit_c(workshop: &Workshop, program: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Run where the program lies, so that no directory is part of the text.
-#[test]
-fn the_c_of_the_router_is_as_reviewed() {
-    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
-        .args(["build", "--emit", "c", "-o", "-", "router.p4"])
-        .current_dir(root().join("examples/01-router"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let golden = root().join("tests/golden/router.c");
-    if std::env::var_os("SIDING_BLESS").is_some() {
-        std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
-        std::fs::write(&golden, &output.stdout).unwrap();
-    }
-    let expected = text(&std::fs::read(&golden).unwrap_or_default());
-    let found = text(&output.stdout);
-    if let Some((i, (a, b))) = expected.lines().zip(found.lines()).enumerate().find(|(_, (a, b))| a != b) {
-        panic!("line {} was\n{a}\nand is\n{b}\n(SIDING_BLESS=1 takes it over)", i + 1);
-    }
-    assert_eq!(expected.lines().count(), found.lines().count(), "SIDING_BLESS=1 takes it over");
-}
-
 /// Decisions about a router, an asynchronous program, and tables with profiles, with ternary keys, and with both kinds of
 /// suspension.
 #[test]

@@ -2,7 +2,7 @@
 //! function, or as a parameter of an action.
 
 use crate::facts::calls::Calls;
-use crate::text::names::{Unique, identifier, path};
+use crate::text::names::{Unique, path, variable as variable_name};
 use crate::text::types::{Repr, repr};
 use ir::lookup::{get, id_at, index};
 use ir::visit::Access;
@@ -104,7 +104,7 @@ fn names(program: &Program, storage: &[StorageClass]) -> Vec<String> {
     for ((_, variable), home) in program.variables.iter().zip(storage) {
         let own = match variable.name.strip_prefix('$') {
             Some(number) => format!("tmp_{}", path(number)),
-            None => identifier(&variable.name),
+            None => variable_name(&variable.name),
         };
         let block = match variable.scope {
             Scope::Pipeline(_) => None,

@@ -22,7 +22,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     for (i, point) in plan.points.iter().enumerate() {
         let table = &cx.program.tables[point.table];
         out.line(format!("/* What a packet keeps while it waits for {}. */", comment(&table.name)));
-        out.open(format!("struct p4_at_{i}"));
+        out.open(format!("struct p4x_at_{i}"));
         out.line(format!("struct {}__key key;", cx.table_name(point.table)));
         out.line("struct sd_lookup_state asked;");
         if table.implementation.is_some() {
@@ -34,7 +34,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     }
     if let Some(saved) = &plan.queue {
         out.line("/* What a packet keeps between ingress and egress. */");
-        out.open("struct p4_at_queue");
+        out.open("struct p4x_at_queue");
         members(cx, saved, false, out);
         if named(cx, saved, false).is_empty() {
             out.line("uint8_t nothing;");
@@ -43,13 +43,13 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.blank();
     }
     out.line("/* A packet that waits is at one point at a time. */");
-    out.open("struct p4_context");
+    out.open("struct p4x_context");
     out.open("union");
     for i in 0..plan.points.len() {
-        out.line(format!("struct p4_at_{i} at_{i};"));
+        out.line(format!("struct p4x_at_{i} at_{i};"));
     }
     if plan.queue.is_some() {
-        out.line("struct p4_at_queue at_queue;");
+        out.line("struct p4x_at_queue at_queue;");
     }
     out.close(";");
     for member in &plan.prefetched {
@@ -64,12 +64,12 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     }
     out.close(" __attribute__((aligned(SD_LINE_BYTES)));");
     out.blank();
-    out.open("struct p4_burst");
-    out.line("struct p4_context contexts[SD_BURST];");
+    out.open("struct p4x_burst");
+    out.line("struct p4x_context contexts[SD_BURST];");
     out.line("/* Of packets that go on at the host. */");
     out.line("struct sd_saved left[SD_BURST];");
     if cx.facts.may_punt || !cx.has_small_stages {
-        out.line("struct p4_state states[SD_BURST];");
+        out.line("struct p4x_state states[SD_BURST];");
     }
     out.close(";");
     out.blank();
@@ -127,7 +127,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
 fn segment_head(cx: &Cx<'_>, name: &str) -> String {
     let linkage = if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "static" };
     format!(
-        "{linkage} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s, struct p4_context *c)"
+        "{linkage} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)"
     )
 }
 
@@ -155,7 +155,7 @@ fn punt(cx: &Cx<'_>, out: &mut Code) {
     out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
     if cx.facts.may_punt && cx.has_small_stages {
         // A copy, so that the state itself can stay in registers.
-        out.line("const struct p4_state copy = state;");
+        out.line("const struct p4x_state copy = state;");
         out.line("return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
     } else {
         out.line("return sd_punt(w, p, &b->left[i], NULL, NULL, 0);");
@@ -170,7 +170,7 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     }
     out.open("for (; SD_UNLIKELY(odd); odd &= odd - 1)");
     out.line("const uint32_t i = (uint32_t)__builtin_ctzll(odd);");
-    out.open("if (p4_exception(w, &burst[i]) == SD_NEXT_PUNT)");
+    out.open("if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT)");
     out.line(match cx.facts.may_punt {
         true => "sd_punt(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
         false => "sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);",
@@ -182,7 +182,7 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
 
 /// From the end of ingress on.
 fn after_ingress(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
-    out.line("next = p4_after_ingress(w, p, s, end);");
+    out.line("next = p4x_after_ingress(w, p, s, end);");
     punt(cx, out);
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
@@ -193,7 +193,7 @@ fn after_ingress(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
             out.line(format!("return SD_NEXT_SUSPENDED + {};", plan.points.len()));
         }
         None => {
-            out.line("p4_before_egress(w, p, s);");
+            out.line("p4x_before_egress(w, p, s);");
             run_from(cx, plan, BlockRole::Egress, None, out);
             after_egress(cx, out);
         }
@@ -201,7 +201,7 @@ fn after_ingress(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
 }
 
 fn after_egress(cx: &Cx<'_>, out: &mut Code) {
-    out.line("next = p4_after_egress(w, p, s, end);");
+    out.line("next = p4x_after_egress(w, p, s, end);");
     punt(cx, out);
     out.line("return next;");
 }
@@ -209,28 +209,28 @@ fn after_egress(cx: &Cx<'_>, out: &mut Code) {
 /// A resumed packet has only the state that it saved, since nothing else is read.
 fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
     out.function(format!(
-        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4_burst *b, uint32_t i)",
+        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)",
         if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "SD_INLINE" }
     ));
-    out.line("struct p4_context *c = &b->contexts[i];");
+    out.line("struct p4x_context *c = &b->contexts[i];");
     out.line(if cx.has_small_stages {
-        "struct p4_state state = {}, *s = &state;"
+        "struct p4x_state state = {}, *s = &state;"
     } else {
-        "struct p4_state *s = &b->states[i];"
+        "struct p4x_state *s = &b->states[i];"
     });
     out.line("uint32_t end, next;");
     out.line("(void)c;");
 }
 
-/// The stages, and `p4_process_bursts`.
+/// The stages, and `p4x_process_bursts`.
 pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
     out.own("/* A packet's way from its arrival up to its first wait. */");
-    stage_head(cx, "p4_stage_arrival", out);
+    stage_head(cx, "p4x_stage_arrival", out);
     if !cx.has_small_stages {
         out.line("memset(s, 0, sizeof *s);");
     }
-    out.line("next = p4_enter(w, p, s);");
+    out.line("next = p4x_enter(w, p, s);");
     out.line("if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))");
     out.line("    return next;");
     run_from(cx, plan, BlockRole::Ingress, None, out);
@@ -240,7 +240,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     for (i, point) in plan.points.iter().enumerate() {
         let table = &cx.program.tables[point.table].name;
         out.own(format!("/* From the answer of {} up to the next wait. */", comment(table)));
-        stage_head(cx, &format!("p4_stage_{i}"), out);
+        stage_head(cx, &format!("p4x_stage_{i}"), out);
         restore_worker(cx, out);
         let role = cx.program.blocks[point.block].role;
         run_from(cx, plan, role, Some(i), out);
@@ -253,10 +253,10 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     }
     if let Some(saved) = &plan.queue {
         out.own("/* From the queue on. */");
-        stage_head(cx, "p4_stage_queue", out);
+        stage_head(cx, "p4x_stage_queue", out);
         restore_worker(cx, out);
         load(cx, saved, "c->at_queue", false, out);
-        out.line("p4_before_egress(w, p, s);");
+        out.line("p4x_before_egress(w, p, s);");
         run_from(cx, plan, BlockRole::Egress, None, out);
         after_egress(cx, out);
         out.close("");
@@ -270,9 +270,9 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
         if cx.facts.may_punt { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
     out.own("/* Bursts of packets, each stage for all that have come to it. */");
     out.function(
-        "static uint32_t p4_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
+        "static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
     );
-    out.line("struct p4_burst *b = w->burst;");
+    out.line("struct p4x_burst *b = w->burst;");
     out.line("uint32_t n_done = 0;");
     out.open("if (w->n_burst_left)");
     out.line(format!("if (sd_burst_hand_over(w, packets, n, b->left, {states}, {state_bytes}, &n_done))"));
@@ -306,7 +306,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     if cx.facts.has_loops {
         out.line("w->steps_left = steps;");
     }
-    out.line("const uint32_t next = p4_stage_arrival(w, &burst[i], b, i);");
+    out.line("const uint32_t next = p4x_stage_arrival(w, &burst[i], b, i);");
     if cx.facts.common_case.has_exceptions {
         out.line("odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;");
     }
@@ -364,13 +364,13 @@ fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let member = plan.members_of(table).map(|id| (id, format!("asked_{}", index(id)), "NULL".to_string()));
     let all: Vec<_> = std::iter::once(own).chain(member).collect();
     let head = format!("for (uint64_t set = {set}; set; set &= set - 1)");
-    let context = "struct p4_context *c = &b->contexts[__builtin_ctzll(set)];";
+    let context = "struct p4x_context *c = &b->contexts[__builtin_ctzll(set)];";
     out.open(&head);
     out.line(context);
     for (id, asked, _) in &all {
         let n = index(*id);
         out.line(format!(
-            "sd_table_prefetch_entry(w, {n}, &p4_tables[{n}], sizeof(struct {}__key), &c->{asked});",
+            "sd_table_prefetch_entry(w, {n}, &p4x_tables[{n}], sizeof(struct {}__key), &c->{asked});",
             cx.table_name(*id)
         ));
     }
@@ -383,7 +383,7 @@ fn prefetch(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     for (id, asked, key) in all.iter().filter(|(id, _, _)| !cx.facts.tables[index(*id)].entries_are_inline) {
         let n = index(*id);
         out.line(format!(
-            "sd_table_prefetch_record(w, {n}, &p4_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
+            "sd_table_prefetch_record(w, {n}, &p4x_tables[{n}], {key}, sizeof(struct {}__key), &c->{asked});",
             cx.table_name(*id)
         ));
     }
@@ -408,7 +408,7 @@ fn stage(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let name = set.trim_start_matches("at_");
     out.open(format!("for (; {set}; {set} &= {set} - 1)"));
     out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
-    out.line(format!("const uint32_t next = p4_stage_{name}(w, &burst[i], b, i);"));
+    out.line(format!("const uint32_t next = p4x_stage_{name}(w, &burst[i], b, i);"));
     sort_by_next(cx, plan, number + 1, out);
     out.close("");
 }

@@ -30,7 +30,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     let metadata = metadata(cx, out);
     offload::types(cx, out);
     let accept = cx.program.shared_variable(ParamRole::Accept).map_or("{0, 0, 0, 0}".to_string(), |var| {
-        value_type(&format!("offsetof(struct p4_state, {})", cx.facts.storage.name(var)), &Type::Bool)
+        value_type(&format!("offsetof(struct p4x_state, {})", cx.facts.storage.name(var)), &Type::Bool)
     });
     out.blank();
     crate::file::run_block::run_block(cx, out);
@@ -39,9 +39,9 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     }
     out.own("__attribute__((visibility(\"default\"))) extern const struct sd_pipeline sd_pipeline;");
     out.blank();
-    out.function("static struct sd_instance *p4_create(const struct sd_config *config)");
+    out.function("static struct sd_instance *p4x_create(const struct sd_config *config)");
     out.line("struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);");
-    out.open("if (instance && p4_fill(instance) != SD_OK)");
+    out.open("if (instance && p4x_fill(instance) != SD_OK)");
     out.line("sd_instance_destroy(instance);");
     out.line("instance = NULL;");
     out.close("");
@@ -49,7 +49,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.close("");
     out.blank();
     out.line("const struct sd_pipeline sd_pipeline = {");
-    let process = if has_fast_path { "p4_process" } else { "NULL" };
+    let process = if has_fast_path { "p4x_process" } else { "NULL" };
     let arrays = [
         ("tables", tables),
         ("objects", objects),
@@ -63,9 +63,9 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     line("abi_version", "SD_ABI_VERSION");
     line("abi_size", "sizeof(struct sd_pipeline)");
     line("program_name", &string(&cx.options.program_name));
-    line("state_bytes", "sizeof(struct p4_state)");
-    line("state_align", "_Alignof(struct p4_state)");
-    line("burst_bytes", if cx.plan.is_some() { "sizeof(struct p4_burst)" } else { "0" });
+    line("state_bytes", "sizeof(struct p4x_state)");
+    line("state_align", "_Alignof(struct p4x_state)");
+    line("burst_bytes", if cx.plan.is_some() { "sizeof(struct p4x_burst)" } else { "0" });
     for (name, array) in &arrays {
         line(&format!("n_{name}"), &array.n.to_string());
         line(name, &array.to_string());
@@ -73,18 +73,18 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     line("has_trace", if cx.options.trace { "SD_HAS_TRACE" } else { "0" });
     line("control", "&sd_control_ops");
     line("accept", &accept);
-    line("create", "p4_create");
+    line("create", "p4x_create");
     line("destroy", "sd_instance_destroy");
     line("worker", "sd_instance_worker");
-    line("run_block", "p4_run_block");
+    line("run_block", "p4x_run_block");
     line("process", process);
     if let Some(plan) = cx.offload.filter(|_| has_fast_path) {
         line("n_async", &plan.blocks.len().to_string());
-        line("asyncs", "p4_asyncs");
+        line("asyncs", "p4x_asyncs");
         line("channel_create", "sd_channel_create");
         line("channel_destroy", "sd_channel_destroy");
-        line("resume", "p4_resume");
-        line("serve", "p4_serve");
+        line("resume", "p4x_resume");
+        line("serve", "p4x_serve");
     }
     out.line("};");
 }
@@ -110,17 +110,17 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
                 )
             })
             .collect();
-        let key_types = array("struct sd_key_type", &format!("p4_table_{n}__keys"), &key_items, out);
+        let key_types = array("struct sd_key_type", &format!("p4x_table_{n}__keys"), &key_items, out);
         let mut actions = Vec::new();
         let mut data_max = 0;
         for (i, action) in table.actions.iter().enumerate() {
             let leaves = tables::data_leaves(cx, action.procedure);
             let (_, bytes) = packed(&leaves);
             data_max = data_max.max(bytes);
-            let params = values_array(&format!("p4_table_{n}__data_{i}"), &leaves, out);
+            let params = values_array(&format!("p4x_table_{n}__data_{i}"), &leaves, out);
             actions.push(format!("{{{}, {}, {params}, {bytes}}}", string(&action.name), leaves.len()));
         }
-        let action_types = array("struct sd_action_type", &format!("p4_table_{n}__actions"), &actions, out);
+        let action_types = array("struct sd_action_type", &format!("p4x_table_{n}__actions"), &actions, out);
         let object = |id: Option<ir::ObjectId>| id.and_then(|id| get(&program.objects, id));
         let counter =
             object(table.direct_counter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_BOTH"));
@@ -143,7 +143,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             kind.concurrent_ops(),
         ));
     }
-    array("struct sd_table_type", "p4_tables", &tables, out)
+    array("struct sd_table_type", "p4x_tables", &tables, out)
 }
 
 /// Extern objects.
@@ -171,7 +171,7 @@ fn objects(cx: &Cx<'_>, out: &mut Code) -> Array {
         let unit = if model.is_some() { unit_of(program, object, "SD_UNIT_PACKETS") } else { "SD_UNIT_NONE" };
         let leaves = cell_leaves(program, id);
         let (_, cell_bytes) = packed(&leaves);
-        let leaf_types = values_array(&format!("p4_object_{n}__leaves"), &leaves, out);
+        let leaf_types = values_array(&format!("p4x_object_{n}__leaves"), &leaves, out);
         let data_bytes = program
             .tables
             .iter()
@@ -186,7 +186,7 @@ fn objects(cx: &Cx<'_>, out: &mut Code) -> Array {
             leaves.len()
         ));
     }
-    array("struct sd_object_type", "p4_objects", &objects, out)
+    array("struct sd_object_type", "p4x_objects", &objects, out)
 }
 
 /// Value sets of parsers.
@@ -207,7 +207,7 @@ fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
             })
             .collect();
         let field_types =
-            array("struct sd_key_type", &format!("p4_value_set_{}__fields", index(id)), &fields, out);
+            array("struct sd_key_type", &format!("p4x_value_set_{}__fields", index(id)), &fields, out);
         sets.push(format!(
             "{{{}, {}, {field_types}, {bytes}, UINT64_C({})}}",
             string(&set.name),
@@ -215,7 +215,7 @@ fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
             set.size
         ));
     }
-    array("struct sd_value_set_type", "p4_value_sets", &sets, out)
+    array("struct sd_value_set_type", "p4x_value_sets", &sets, out)
 }
 
 /// Fields of the architecture's metadata.
@@ -227,11 +227,11 @@ fn fields(cx: &Cx<'_>, out: &mut Code) -> Array {
             && ty.width_bits().is_some()
         {
             let member = lvalue.trim_start_matches("s->");
-            let value = value_type(&format!("offsetof(struct p4_state, {member})"), &ty);
+            let value = value_type(&format!("offsetof(struct p4x_state, {member})"), &ty);
             fields.push(format!("{{{}, {value}}} /* {role:?} */", field_role_number(*role)));
         }
     }
-    array("struct sd_field_type", "p4_fields", &fields, out)
+    array("struct sd_field_type", "p4x_fields", &fields, out)
 }
 
 /// Field lists: the metadata that copies of a packet preserve.
@@ -250,14 +250,14 @@ fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
             }
             let member = access.lvalue.trim_start_matches("s->").to_string();
             ranges.push(format!(
-                "{{offsetof(struct p4_state, {member}), sizeof(((struct p4_state *)0)->{member})}}"
+                "{{offsetof(struct p4x_state, {member}), sizeof(((struct p4x_state *)0)->{member})}}"
             ));
         }
         let range_types =
-            array("struct sd_bytes_range", &format!("p4_field_list_{}", list.index), &ranges, out);
+            array("struct sd_bytes_range", &format!("p4x_field_list_{}", list.index), &ranges, out);
         lists.push(format!("{{{}, {}, {range_types}}}", list.index, ranges.len()));
     }
-    array("struct sd_field_list_type", "p4_field_lists", &lists, out)
+    array("struct sd_field_list_type", "p4x_field_lists", &lists, out)
 }
 
 /// Calls that the host sees.
@@ -272,7 +272,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
                 values.push(value_type(&at.to_string(), ty));
                 at += size_bytes(ty).max(1);
             }
-            let leaves = array("struct sd_value_type", &format!("p4_call_{i}__arg_{j}"), &values, out);
+            let leaves = array("struct sd_value_type", &format!("p4x_call_{i}__arg_{j}"), &values, out);
             let (kind, text) = match arg {
                 HostArg::In(_) => ("SD_ARG_IN", "NULL".to_string()),
                 HostArg::Fields(_) => ("SD_ARG_FIELDS", "NULL".to_string()),
@@ -282,7 +282,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
             };
             args.push(format!("{{{kind}, {}, {leaves}, {text}}}", values.len()));
         }
-        let arg_types = array("struct sd_arg_type", &format!("p4_call_{i}__args"), &args, out);
+        let arg_types = array("struct sd_arg_type", &format!("p4x_call_{i}__args"), &args, out);
         let object = call.object.map_or("UINT32_MAX".to_string(), |o| o.to_string());
         let result = call.result.as_ref().map_or("{0, 0, 0, 0}".to_string(), |ty| value_type("0", ty));
         calls.push(format!(
@@ -292,7 +292,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
             at.max(1)
         ));
     }
-    array("struct sd_call_type", "p4_calls", &calls, out)
+    array("struct sd_call_type", "p4x_calls", &calls, out)
 }
 
 /// Parts of the state that are the architecture's and the user's metadata.
@@ -303,11 +303,11 @@ fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
         if let Some(var) = program.shared_variable(role) {
             let name = cx.facts.storage.name(var);
             metadata.push(format!(
-                "{{offsetof(struct p4_state, {name}), sizeof(((struct p4_state *)0)->{name})}}"
+                "{{offsetof(struct p4x_state, {name}), sizeof(((struct p4x_state *)0)->{name})}}"
             ));
         }
     }
-    array("struct sd_bytes_range", "p4_metadata", &metadata, out)
+    array("struct sd_bytes_range", "p4x_metadata", &metadata, out)
 }
 
 /// The number that the host knows a role of a field by.

@@ -30,14 +30,14 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
         plain_emits(&program.blocks[id].graph).is_some_and(|places| emit::in_place_function(cx, &places, out))
     });
     out.own("/* Ends of a packet's way. */");
-    out.function("SD_INLINE uint32_t p4_drop(struct sd_packet *p, uint32_t reason)");
+    out.function("SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)");
     out.line("p->verdict = SD_VERDICT_DROP;");
     out.line("p->drop = reason;");
     out.line("return SD_NEXT_DONE;");
     out.close("");
     out.blank();
-    out.function("SD_COLD uint32_t p4_stopped(struct sd_packet *p, uint32_t end)");
-    out.line("return p4_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
+    out.function("SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)");
+    out.line("return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
     out.close("");
     out.blank();
     enter(cx, Path::Common, out);
@@ -47,12 +47,12 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     after_ingress(cx, &spec, drop_port, out);
     before_egress(cx, drop_port, out);
     if cx.facts.common_case.has_exceptions {
-        after_egress(cx, "p4_after_egress_exception", &spec, drop_port, Deparse::Checked { in_place }, out);
+        after_egress(cx, "p4x_after_egress_exception", &spec, drop_port, Deparse::Checked { in_place }, out);
         exceptions(cx, out);
     }
     let deparse =
         if cx.facts.common_case.headers_stay { Deparse::InPlace } else { Deparse::Checked { in_place } };
-    after_egress(cx, "p4_after_egress", &spec, drop_port, deparse, out);
+    after_egress(cx, "p4x_after_egress", &spec, drop_port, deparse, out);
     packet(cx, out);
     offload::resume_functions(cx, out);
     burst::process(cx, out);
@@ -63,19 +63,19 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
 /// A packet that is not as most are.
 fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of a packet that is not as most are, straight through from its arrival on. */");
-    out.function("SD_COLD uint32_t p4_exception(struct sd_worker *w, struct sd_packet *p)");
+    out.function("SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)");
     declare_state(cx, out);
-    out.line("uint32_t next = p4_enter_exception(w, p, s), end;");
+    out.line("uint32_t next = p4x_enter_exception(w, p, s), end;");
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     count_lookups(cx, "+= 1", out);
     run_block_of(cx, BlockRole::Ingress, out);
-    out.line("next = p4_after_ingress(w, p, s, end);");
+    out.line("next = p4x_after_ingress(w, p, s, end);");
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
-    out.line("p4_before_egress(w, p, s);");
+    out.line("p4x_before_egress(w, p, s);");
     run_block_of(cx, BlockRole::Egress, out);
-    out.line("return p4_after_egress_exception(w, p, s, end);");
+    out.line("return p4x_after_egress_exception(w, p, s, end);");
     out.close("");
     out.blank();
 }
@@ -84,13 +84,13 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
 fn packet(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of one packet, straight through. */");
     let linkage = if cx.facts.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" };
-    out.function(format!("{linkage} uint32_t p4_packet(struct sd_worker *w, struct sd_packet *p)"));
+    out.function(format!("{linkage} uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)"));
     declare_state(cx, out);
-    out.line("uint32_t next = p4_enter(w, p, s), end;");
+    out.line("uint32_t next = p4x_enter(w, p, s), end;");
     let mut otherwise = out.nested();
     count_lookups(cx, "-= 1", &mut otherwise);
     otherwise.line(if cx.facts.common_case.has_exceptions {
-        "return next == SD_NEXT_EXCEPTION ? p4_exception(w, p) : next;"
+        "return next == SD_NEXT_EXCEPTION ? p4x_exception(w, p) : next;"
     } else {
         "return next;"
     });
@@ -103,7 +103,7 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
 }
 
 fn process(cx: &Cx<'_>, out: &mut Code) {
-    out.function("static uint32_t p4_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
+    out.function("static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     if let Some(plan) = cx.plan {
         if cx.has_small_stages {
             out.line(format!("if (sd_burst_waits(w, {}))", plan.n_points()));
@@ -116,7 +116,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
             out.line(format!("static const uint16_t tables[] = {{{}}};", all.join(", ")));
             out.line("if (sd_burst_waits_for(w, tables, sizeof tables / sizeof tables[0]))");
         }
-        out.line("    return p4_process_bursts(w, packets, n);");
+        out.line("    return p4x_process_bursts(w, packets, n);");
     }
     if cx.facts.has_loops {
         out.line("const uint32_t steps = w->steps_left;");
@@ -139,9 +139,9 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("sd_direct_colours_reset(w);");
     }
     if cx.offload.is_some() {
-        out.line("uint32_t next = p4_packet(w, p);");
+        out.line("uint32_t next = p4x_packet(w, p);");
         out.line("if (SD_UNLIKELY(next == SD_NEXT_SUSPENDED))");
-        out.line("    next = p4_wait(w, p);");
+        out.line("    next = p4x_wait(w, p);");
         out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
         out.line("n = (uint32_t)(p - packets) + 1;");
         out.line("break;");
@@ -150,7 +150,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         let mut leaves = out.nested();
         count_lookups(cx, "-= (uint64_t)(last - p - 1)", &mut leaves);
         leaves.line("return (uint32_t)(p - packets) + 1;");
-        out.under("SD_UNLIKELY(p4_packet(w, p) == SD_NEXT_PUNT)", leaves);
+        out.under("SD_UNLIKELY(p4x_packet(w, p) == SD_NEXT_PUNT)", leaves);
     }
     out.close("");
     if cx.offload.is_some() {

@@ -28,13 +28,13 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let names: Vec<&str> = keeps.into_iter().filter(|(is_kept, _)| *is_kept).map(|(_, name)| name).collect();
     out.own("/* What of the worker packets that wait take along. */");
     out.line(format!(
-        "enum {{ P4_SAVE_FLAGS = {} }};",
+        "enum {{ P4X_SAVE_FLAGS = {} }};",
         if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
     ));
     out.blank();
     for (i, block) in plan.blocks.iter().enumerate() {
         out.line(format!("/* What a packet keeps before {} has run, and after it. */", comment(&block.name)));
-        out.open(format!("struct p4_async_{i}"));
+        out.open(format!("struct p4x_async_{i}"));
         out.open("union");
         for (name, saved) in [("there", &block.request), ("back", &block.completion)] {
             out.open("struct");
@@ -54,9 +54,9 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
     for (i, block) in plan.blocks.iter().enumerate().filter(|(_, block)| block.block == id) {
         let name = comment(&block.name);
         out.own(format!("/* {name}, at an executor. */"));
-        out.function(format!("SD_INLINE uint32_t p4_async_{i}__body({HEAD}, void *context)"));
-        out.line(format!("struct p4_async_{i} *c = context;"));
-        out.line("struct p4_state state = {}, *s = &state;");
+        out.function(format!("SD_INLINE uint32_t p4x_async_{i}__body({HEAD}, void *context)"));
+        out.line(format!("struct p4x_async_{i} *c = context;"));
+        out.line("struct p4x_state state = {}, *s = &state;");
         piece(
             cx,
             block,
@@ -69,7 +69,7 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
         }
         out.own(format!("/* {} behind {name} */", comment(&cx.program.blocks[id].name)));
         out.function(format!(
-            "static uint32_t p4_async_{i}__after({HEAD}, struct p4_state *s, struct p4_async_{i} *c)"
+            "static uint32_t p4x_async_{i}__after({HEAD}, struct p4x_state *s, struct p4x_async_{i} *c)"
         ));
         piece(cx, block, (block.after, &block.completion, "c->back"), FunctionKind::Inline, out);
     }
@@ -108,11 +108,11 @@ fn dispatch(plan: &OffloadPlan, out: &mut Code) {
     ];
     for (what, name, more, point, last) in functions {
         out.own(format!("/* {what} */"));
-        out.function(format!("SD_INLINE uint32_t p4_{name}({HEAD}, {more})"));
+        out.function(format!("SD_INLINE uint32_t p4x_{name}({HEAD}, {more})"));
         out.open(format!("switch ({point})"));
         for i in 0..plan.blocks.len() {
             out.line(format!("case {i}:"));
-            out.line(format!("    return p4_async_{i}__{name}(w, p, {last});"));
+            out.line(format!("    return p4x_async_{i}__{name}(w, p, {last});"));
         }
         out.line("default:");
         out.line("    __builtin_unreachable();");
@@ -122,19 +122,19 @@ fn dispatch(plan: &OffloadPlan, out: &mut Code) {
     }
 }
 
-/// `p4_resume` and `p4_serve`, which continue after `p4_packet`.
+/// `p4x_resume` and `p4x_serve`, which continue after `p4x_packet`.
 pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
     for (i, block) in plan.blocks.iter().enumerate() {
         out.own(format!("/* The way of a packet from behind {}. */", comment(&block.name)));
         out.function(format!(
-            "SD_INLINE uint32_t p4_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"
+            "SD_INLINE uint32_t p4x_async_{i}__rest({HEAD}, struct sd_suspended *suspended)"
         ));
-        out.line("void *c = sd_async_back(w, p, suspended, P4_SAVE_FLAGS);");
+        out.line("void *c = sd_async_back(w, p, suspended, P4X_SAVE_FLAGS);");
         declare_state(cx, out);
         out.line("uint32_t end = suspended->end, next;");
         out.line("if (SD_LIKELY(end == SD_END_DONE))");
-        out.line(format!("    end = p4_async_{i}__after(w, p, s, c);"));
+        out.line(format!("    end = p4x_async_{i}__after(w, p, s, c);"));
         let role = cx.program.blocks[block.block].role;
         check_suspended(cx, role, out);
         rest(cx, role, out);
@@ -144,26 +144,26 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     dispatch(plan, out);
     out.own("/* One that the worker has waited for goes on, perhaps to a block where it waits again. */");
     out.function(format!(
-        "static __attribute__((noinline)) uint32_t p4_waited({HEAD}, struct sd_suspended *suspended)"
+        "static __attribute__((noinline)) uint32_t p4x_waited({HEAD}, struct sd_suspended *suspended)"
     ));
-    out.line("uint32_t next = p4_rest(w, p, suspended);");
+    out.line("uint32_t next = p4x_rest(w, p, suspended);");
     out.open("while (next == SD_NEXT_SUSPENDED)");
     out.line("suspended = w->suspended;");
     out.line("if (!sd_async_send(w))");
     out.line("    break;");
-    out.line("next = p4_rest(w, p, suspended);");
+    out.line("next = p4x_rest(w, p, suspended);");
     out.close("");
     out.line("return next;");
     out.close("");
     out.blank();
     out.own("/* Packets that wait are sent. */");
-    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_wait({HEAD})"));
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_wait({HEAD})"));
     out.line("struct sd_suspended *suspended = w->suspended;");
-    out.line("return sd_async_send(w) ? p4_waited(w, p, suspended) : SD_NEXT_SUSPENDED;");
+    out.line("return sd_async_send(w) ? p4x_waited(w, p, suspended) : SD_NEXT_SUSPENDED;");
     out.close("");
     out.blank();
     out.own("/* Packets that are back. */");
-    out.function("static uint32_t p4_resume(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
+    out.function("static uint32_t p4x_resume(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     out.line("uint32_t n_ended = 0;");
     out.line("void *back[SD_ASYNC_BURST];");
     out.line("sd_async_enter(w);");
@@ -180,9 +180,9 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     out.open("for (uint32_t i = 0; i < n_back; i++)");
     out.line("struct sd_suspended *suspended = back[i];");
     out.line("struct sd_packet *p = &packets[n_ended];");
-    out.line("uint32_t next = p4_rest(w, p, suspended);");
+    out.line("uint32_t next = p4x_rest(w, p, suspended);");
     out.line("if (SD_UNLIKELY(next == SD_NEXT_SUSPENDED))");
-    out.line("    next = p4_wait(w, p);");
+    out.line("    next = p4x_wait(w, p);");
     out.line("n_ended += next != SD_NEXT_SUSPENDED;");
     out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
     out.line("n = n_ended;");
@@ -195,10 +195,10 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
     let serve_batch = offload_batch::dispatch(&cx.batched.borrow(), out);
     out.function(
-        "static uint32_t p4_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
+        "static uint32_t p4x_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
     );
     out.line(format!(
-        "return sd_async_serve(executor, p4_body, {serve_batch}, channels, n_channels, P4_SAVE_FLAGS);"
+        "return sd_async_serve(executor, p4x_body, {serve_batch}, channels, n_channels, P4X_SAVE_FLAGS);"
     ));
     out.close("");
     out.blank();
@@ -207,11 +207,11 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
 /// Descriptors of the asynchronous blocks.
 pub(crate) fn types(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
-    out.line("static const struct sd_async_type p4_asyncs[] = {");
+    out.line("static const struct sd_async_type p4x_asyncs[] = {");
     for (i, block) in plan.blocks.iter().enumerate() {
         let call = cx.batched.borrow().get(&i).map_or("UINT32_MAX".to_owned(), usize::to_string);
         out.line(format!(
-            "    {{{}, {}, sizeof(struct p4_async_{i}), SD_ASYNC_HEAD_BYTES, {call}, 0}},",
+            "    {{{}, {}, sizeof(struct p4x_async_{i}), SD_ASYNC_HEAD_BYTES, {call}, 0}},",
             string(&block.name),
             string(&block.settings)
         ));

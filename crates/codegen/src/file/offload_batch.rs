@@ -28,14 +28,14 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     };
     let graph = &cx.program.blocks[block.block].graph;
     let stmt = graph.node(batched.node).stmts.last()?;
-    let context = format!("struct p4_async_{i} *c = context;");
-    let head = format!("{HEAD}, void *context, struct p4_async_{i}__call *call");
+    let context = format!("struct p4x_async_{i} *c = context;");
+    let head = format!("{HEAD}, void *context, struct p4x_async_{i}__call *call");
 
     let mut before = Code::new();
     before.own(format!("/* {name} up to its call, at an executor. */"));
-    before.function(format!("SD_INLINE uint32_t p4_async_{i}__before({head})"));
+    before.function(format!("SD_INLINE uint32_t p4x_async_{i}__before({head})"));
     before.line(&*context);
-    before.line("struct p4_state state = {}, *s = &state;");
+    before.line("struct p4x_state state = {}, *s = &state;");
     variables_of_block(cx, block.block, &mut before);
     load(cx, &block.request, "c->there", true, &mut before);
     if is_empty(&block.request) {
@@ -50,8 +50,8 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     close(func, &mut before);
 
     out.own(format!("/* What a packet keeps of {name} during its call. */"));
-    out.open(format!("struct p4_async_{i}__call"));
-    out.line(format!("struct p4_call_{number} args;"));
+    out.open(format!("struct p4x_async_{i}__call"));
+    out.line(format!("struct p4x_call_{number} args;"));
     out.line(format!("{given} given;"));
     if !is_empty(&batched.saved) {
         out.open("struct");
@@ -63,9 +63,9 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     out.append(before);
 
     out.own(format!("/* {name} behind its call, which has ended so. */"));
-    out.function(format!("SD_INLINE uint32_t p4_async_{i}__behind({head}, uint32_t end)"));
+    out.function(format!("SD_INLINE uint32_t p4x_async_{i}__behind({head}, uint32_t end)"));
     out.line(&*context);
-    out.line("struct p4_state state = {}, *s = &state;");
+    out.line("struct p4x_state state = {}, *s = &state;");
     variables_of_block(cx, block.block, out);
     load(cx, &batched.saved, "call->kept", true, out);
     let kind = FunctionKind::AfterBatchedCall { block: i };
@@ -94,20 +94,20 @@ fn close(mut func: Func<'_, '_>, out: &mut Code) {
 fn batch_function(i: usize, name: &str, number: usize, out: &mut Code) {
     out.own(format!("/* {name} of several packets, which call together. */"));
     out.function(format!(
-        "static void p4_async_{i}__together(struct sd_worker *w, void *const *burst, uint32_t n)"
+        "static void p4x_async_{i}__together(struct sd_worker *w, void *const *burst, uint32_t n)"
     ));
-    out.line(format!("struct p4_async_{i}__call kept[SD_ASYNC_BURST];"));
+    out.line(format!("struct p4x_async_{i}__call kept[SD_ASYNC_BURST];"));
     out.line("struct sd_host_call calls[SD_ASYNC_BURST];");
     out.line("struct sd_suspended *of[SD_ASYNC_BURST];");
     out.line("uint32_t n_calls = 0;");
     out.open("for (uint32_t i = 0; i < n; i++)");
     out.line("struct sd_suspended *suspended = burst[i];");
-    out.line(format!("struct p4_async_{i}__call *call = &kept[n_calls];"));
-    out.line("sd_async_take(w, suspended, P4_SAVE_FLAGS);");
+    out.line(format!("struct p4x_async_{i}__call *call = &kept[n_calls];"));
+    out.line("sd_async_take(w, suspended, P4X_SAVE_FLAGS);");
     out.line(format!(
-        "const uint32_t end = p4_async_{i}__before(w, &suspended->packet, suspended + 1, call);"
+        "const uint32_t end = p4x_async_{i}__before(w, &suspended->packet, suspended + 1, call);"
     ));
-    out.line("sd_async_put(w, suspended, end, P4_SAVE_FLAGS);");
+    out.line("sd_async_put(w, suspended, end, P4X_SAVE_FLAGS);");
     out.line("if (SD_UNLIKELY(end != SD_END_DONE))");
     out.line("    continue;");
     out.line("calls[n_calls].packet = &suspended->packet;");
@@ -118,10 +118,10 @@ fn batch_function(i: usize, name: &str, number: usize, out: &mut Code) {
     out.line(format!("sd_async_call(w, {i}, {number}, calls, n_calls);"));
     out.open("for (uint32_t i = 0; i < n_calls; i++)");
     out.line("struct sd_suspended *suspended = of[i];");
-    out.line("sd_async_take(w, suspended, P4_SAVE_FLAGS);");
+    out.line("sd_async_take(w, suspended, P4X_SAVE_FLAGS);");
     out.line("sd_async_put(w, suspended,");
     out.line(format!(
-        "             p4_async_{i}__behind(w, &suspended->packet, suspended + 1, &kept[i], calls[i].end), P4_SAVE_FLAGS);"
+        "             p4x_async_{i}__behind(w, &suspended->packet, suspended + 1, &kept[i], calls[i].end), P4X_SAVE_FLAGS);"
     ));
     out.close("");
     out.close("");
@@ -135,12 +135,12 @@ pub(crate) fn dispatch(batched: &BTreeMap<usize, usize>, out: &mut Code) -> &'st
     }
     out.own("/* A block of several packets. */");
     out.function(
-        "SD_INLINE void p4_together(struct sd_worker *w, uint32_t point, void *const *burst, uint32_t n)",
+        "SD_INLINE void p4x_together(struct sd_worker *w, uint32_t point, void *const *burst, uint32_t n)",
     );
     out.open("switch (point)");
     for i in batched.keys() {
         out.line(format!("case {i}:"));
-        out.line(format!("    p4_async_{i}__together(w, burst, n);"));
+        out.line(format!("    p4x_async_{i}__together(w, burst, n);"));
         out.line("    break;");
     }
     out.line("default:");
@@ -148,5 +148,5 @@ pub(crate) fn dispatch(batched: &BTreeMap<usize, usize>, out: &mut Code) -> &'st
     out.close("");
     out.close("");
     out.blank();
-    "p4_together"
+    "p4x_together"
 }

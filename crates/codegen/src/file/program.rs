@@ -66,7 +66,7 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     cx.types.declare_zeros(&mut out);
     out.blank();
     if !program.tables.is_empty() {
-        out.line(format!("static const struct sd_table_type p4_tables[{}];", program.tables.len()));
+        out.line(format!("static const struct sd_table_type p4x_tables[{}];", program.tables.len()));
         out.blank();
     }
     out.append(functions);
@@ -78,7 +78,7 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
 fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
     out.own("/* What the program remembers of a packet from block to block. */");
-    out.open("struct p4_state");
+    out.open("struct p4x_state");
     for var in cx.facts.storage.with(|class| *class == StorageClass::State) {
         out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.facts.storage.name(var)));
     }
@@ -110,7 +110,7 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     offload::context_structs(cx, out);
     for (id, set) in program.value_sets.iter() {
         out.line(format!("/* Members of {}. */", comment(&set.name)));
-        out.open(format!("struct p4_value_set_{}__key", index(id)));
+        out.open(format!("struct p4x_value_set_{}__key", index(id)));
         for (i, field) in set.fields.iter().enumerate() {
             out.line(packed_member(cx, &field.ty, &format!("k{i}")));
         }
@@ -123,7 +123,7 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
             continue;
         }
         out.line(format!("/* A cell of {}. */", comment(&object.name)));
-        out.open(format!("struct p4_cell_{}", index(id)));
+        out.open(format!("struct p4x_cell_{}", index(id)));
         for (i, ty) in leaves.iter().enumerate() {
             out.line(packed_member(cx, ty, &format!("c{i}")));
         }
@@ -132,7 +132,7 @@ fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     }
     for (i, call) in cx.calls.borrow().iter().enumerate() {
         out.line(format!("/* What the host sees of a call of {}. */", comment(&call.name)));
-        out.open(format!("struct p4_call_{i}"));
+        out.open(format!("struct p4x_call_{i}"));
         let mut is_empty = true;
         for (j, arg) in call.args.iter().enumerate() {
             for (k, ty) in arg.leaves().iter().enumerate() {
@@ -249,7 +249,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     let decl = &program.blocks[id];
     out.own(format!("/* {} {} */", role_name(decl.role), comment(&decl.name)));
     out.function(format!(
-        "{} uint32_t {}(struct sd_worker *w, struct sd_packet *p, struct p4_state *s)",
+        "{} uint32_t {}(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)",
         cx.linkage(),
         cx.block_name(id)
     ));

@@ -1,4 +1,4 @@
-//! `p4_run_block`: one block of one packet, for packets whose other steps the host does.
+//! `p4x_run_block`: one block of one packet, for packets whose other steps the host does.
 
 use crate::file::steps::count_lookups;
 use crate::function::cx::Cx;
@@ -18,7 +18,7 @@ const ROLES: [(BlockRole, &str); 6] = [
 pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* One block of one packet, where the host does what lies between blocks. */");
     out.function(
-        "static uint32_t p4_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)",
+        "static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)",
     );
     out.line("uint32_t end = SD_END_DONE;");
     out.line("switch (role) {");

@@ -10,7 +10,7 @@ use ir::lookup::index;
 
 pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
-pub(crate) const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
+pub(crate) const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4x_state *s";
 
 /// The path that code belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Path {
 /// From arrival to the beginning of ingress; the state is zeros.
 pub(crate) fn enter(cx: &Cx<'_>, path: Path, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
-    let name = if path == Path::Exception { "p4_enter_exception" } else { "p4_enter" };
+    let name = if path == Path::Exception { "p4x_enter_exception" } else { "p4x_enter" };
     out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS})"));
     out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
@@ -41,7 +41,7 @@ pub(crate) fn enter(cx: &Cx<'_>, path: Path, out: &mut Code) {
     set_if_read(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
     run(cx, BlockRole::Parser, path, out);
     if cx.facts.common_case.headers_stay && path == Path::Common {
-        out.line("if (SD_UNLIKELY(!p4_headers_stay(p, s)))");
+        out.line("if (SD_UNLIKELY(!p4x_headers_stay(p, s)))");
         out.line("    return SD_NEXT_EXCEPTION;");
     }
     run(cx, BlockRole::VerifyChecksum, path, out);
@@ -56,18 +56,18 @@ pub(crate) fn check(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
     if role == BlockRole::Parser {
         out.open("if (SD_UNLIKELY(end))");
         out.line("if (end < SD_END_REJECTED)");
-        out.line("    return p4_stopped(p, end);");
+        out.line("    return p4x_stopped(p, end);");
         match field(cx, FieldRole::ParserError) {
             Some(_) if cx.facts.common_case.has_exceptions && path == Path::Common => {
                 out.line("return SD_NEXT_EXCEPTION;")
             }
             Some((lvalue, _)) => out.line(format!("{lvalue} = end - SD_END_REJECTED;")),
-            None => out.line("return p4_drop(p, SD_DROP_PARSER_REJECTED);"),
+            None => out.line("return p4x_drop(p, SD_DROP_PARSER_REJECTED);"),
         }
         out.close("");
     } else {
         out.line("if (SD_UNLIKELY(end))");
-        out.line("    return p4_stopped(p, end);");
+        out.line("    return p4x_stopped(p, end);");
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn run(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
 
 pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
     out.own("/* Ingress has ended so. */");
-    out.function(format!("SD_ALWAYS_INLINE uint32_t p4_after_ingress({PARAMETERS}, uint32_t end)"));
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_after_ingress({PARAMETERS}, uint32_t end)"));
     check(cx, BlockRole::Ingress, Path::Common, out);
     let mut slow: Vec<String> = Vec::new();
     if cx.facts.ingress_makes_requests {
@@ -96,7 +96,7 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut C
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
-    out.line("    return p4_drop(p, SD_DROP_INGRESS);");
+    out.line("    return p4x_drop(p, SD_DROP_INGRESS);");
     out.line(format!("p->egress_port = {spec};"));
     out.line("return SD_NEXT_CONTINUE;");
     out.close("");
@@ -105,7 +105,7 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut C
 
 pub(crate) fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
     out.own("/* The queue was empty. */");
-    out.function(format!("SD_ALWAYS_INLINE void p4_before_egress({PARAMETERS})"));
+    out.function(format!("SD_ALWAYS_INLINE void p4x_before_egress({PARAMETERS})"));
     set_if_read(cx, FieldRole::InstanceType, "0", out);
     set_if_read(cx, FieldRole::EgressInstance, "0", out);
     set_if_read(cx, FieldRole::EnqueueTimestamp, "w->now_ns / 1000", out);
@@ -150,20 +150,20 @@ pub(crate) fn after_egress(
         out.close("");
     }
     out.line(format!("if ({spec} == {drop_port})"));
-    out.line("    return p4_drop(p, SD_DROP_EGRESS);");
+    out.line("    return p4x_drop(p, SD_DROP_EGRESS);");
     run(cx, BlockRole::ComputeChecksum, Path::Common, out);
     check_length(cx, out);
     out.line("p->verdict = SD_VERDICT_SEND;");
     let Deparse::Checked { in_place } = deparse else {
-        out.line("p4_store_headers(p, s);");
+        out.line("p4x_store_headers(p, s);");
         out.line("return SD_NEXT_DONE;");
         out.close("");
         out.blank();
         return;
     };
     if in_place {
-        out.open("if (SD_LIKELY(p4_headers_stay(p, s)))");
-        out.line("p4_store_headers(p, s);");
+        out.open("if (SD_LIKELY(p4x_headers_stay(p, s)))");
+        out.line("p4x_store_headers(p, s);");
         out.line("return SD_NEXT_DONE;");
         out.close("");
     }
@@ -171,7 +171,7 @@ pub(crate) fn after_egress(
     run(cx, BlockRole::Deparser, Path::Common, out);
     out.open("if (SD_UNLIKELY(w->failed))");
     out.line("w->failed = 0;");
-    out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
+    out.line("return p4x_drop(p, SD_DROP_TOO_LONG);");
     out.close("");
     out.line("if (SD_LIKELY(sd_packet_rebuild(p, w)))");
     out.line("    return SD_NEXT_DONE;");
@@ -200,26 +200,26 @@ pub(crate) fn count_lookups(cx: &Cx<'_>, change: &str, out: &mut Code) {
 pub(crate) fn declare_state(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.may_punt {
         out.line("/* The host may go on with it. */");
-        out.line("struct p4_state *s = w->state;");
+        out.line("struct p4x_state *s = w->state;");
         out.line("memset(s, 0, sizeof *s);");
     } else {
-        out.line("struct p4_state state = {}, *s = &state;");
+        out.line("struct p4x_state state = {}, *s = &state;");
     }
 }
 
 /// The steps after ingress or egress, which has ended in `end`.
 pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     if role != BlockRole::Egress {
-        out.line("next = p4_after_ingress(w, p, s, end);");
+        out.line("next = p4x_after_ingress(w, p, s, end);");
         out.line("if (next != SD_NEXT_CONTINUE)");
         out.line("    return next;");
-        out.line("p4_before_egress(w, p, s);");
+        out.line("p4x_before_egress(w, p, s);");
         run_block_of(cx, BlockRole::Egress, out);
         check_suspended(cx, BlockRole::Egress, out);
     } else {
         out.line("(void)next;");
     }
-    out.line("return p4_after_egress(w, p, s, end);");
+    out.line("return p4x_after_egress(w, p, s, end);");
 }
 
 /// Drops a packet for which a buffer of the worker was too small.
@@ -229,7 +229,7 @@ pub(crate) fn check_length(cx: &Cx<'_>, out: &mut Code) {
     }
     out.open("if (SD_UNLIKELY(w->failed))");
     out.line("w->failed = 0;");
-    out.line("return p4_drop(p, SD_DROP_TOO_LONG);");
+    out.line("return p4x_drop(p, SD_DROP_TOO_LONG);");
     out.close("");
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn write(cx: &Cx<'_>, out: &mut Code) {
     let mut slots = Vec::new();
     for (id, variable) in program.variables.iter() {
         let (block, of) = match cx.facts.storage.class(id) {
-            StorageClass::State => ("SD_TRACE_IN_STATE".to_string(), "struct p4_state".to_string()),
+            StorageClass::State => ("SD_TRACE_IN_STATE".to_string(), "struct p4x_state".to_string()),
             StorageClass::Locals(block) => {
                 (index(*block).to_string(), format!("struct {}__locals", cx.block_name(*block)))
             }
@@ -32,8 +32,8 @@ pub(crate) fn write(cx: &Cx<'_>, out: &mut Code) {
     });
     let locals = locals.collect::<Vec<_>>();
     out.own("/* Where the variables lie, for who follows every step. */");
-    let slots = array("struct sd_trace_slot", "p4_trace_slots", &slots, out);
-    let locals = array("uint32_t", "p4_trace_locals", &locals, out);
+    let slots = array("struct sd_trace_slot", "p4x_trace_slots", &slots, out);
+    let locals = array("uint32_t", "p4x_trace_locals", &locals, out);
     let n_points = cx.facts.trace_points.n_points;
     out.own("__attribute__((visibility(\"default\"))) extern const struct sd_trace_type sd_trace;");
     out.line("const struct sd_trace_type sd_trace = {");

@@ -47,10 +47,11 @@ impl<'p> Cx<'p> {
             Suspension::Tables(plan) => (Some(plan), None),
             Suspension::Offload(plan) => (None, Some(plan)),
         };
+        let names = Names::new(program);
         let has_few_points = plan.is_none_or(|plan| plan.points.len() <= SMALL_POINTS_MAX);
         Cx {
-            types: Types::new(program),
-            names: Names::new(program),
+            types: Types::new(program, &names),
+            names,
             calls: RefCell::new(Vec::new()),
             batched: RefCell::new(BTreeMap::new()),
             has_small_stages: facts.is_small && has_few_points,
@@ -103,7 +104,7 @@ impl<'p> Cx<'p> {
 
     /// The parameters that every function of a block takes.
     pub(crate) fn parameters(&self, block: BlockId) -> String {
-        let all = "struct sd_worker *w, struct sd_packet *p, struct p4_state *s";
+        let all = "struct sd_worker *w, struct sd_packet *p, struct p4x_state *s";
         if self.facts.storage.has_locals(block) {
             format!("{all}, struct {}__locals *l", self.block_name(block))
         } else {

@@ -145,7 +145,7 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     out.own(
         "/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */",
     );
-    out.function("SD_INLINE bool p4_headers_stay(const struct sd_packet *p, const struct p4_state *s)");
+    out.function("SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)");
     out.line("uint32_t at = 1;");
     for (text, id) in &headers {
         let n = width_bits(cx.program, *id) / 8;
@@ -162,7 +162,7 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     out.close("");
     out.blank();
     out.own("/* Changed fields are written where they lie. */");
-    out.function("SD_INLINE void p4_store_headers(struct sd_packet *p, const struct p4_state *s)");
+    out.function("SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)");
     for (text, id) in headers.iter().filter(|(_, id)| cx.facts.in_packet_fields.has_modified(cx.program, *id))
     {
         out.line(format!("if ({text}.sd_valid)"));

@@ -525,7 +525,7 @@ impl<'p> Func<'_, 'p> {
             }
         };
         let values = self.temp();
-        self.code.line(format!("struct p4_call_{number} {values};"));
+        self.code.line(format!("struct p4x_call_{number} {values};"));
         self.code.line(format!("memset(&{values}, 0, sizeof {values});"));
         for (i, arg) in args.iter().enumerate() {
             match arg {
@@ -676,7 +676,7 @@ impl<'p> Func<'_, 'p> {
         let Some(Arg::Ref(place)) = to else { return };
         let (Some(id), leaves) = (object, self.cell(object)) else { return };
         let cell = self.temp();
-        self.code.line(format!("struct p4_cell_{} {cell};", index(id)));
+        self.code.line(format!("struct p4x_cell_{} {cell};", index(id)));
         self.code.line(format!("sd_register_read(w, {}, {i}, &{cell}, sizeof {cell});", index(id)));
         let accesses = self.field_accesses(place);
         for (j, ((access, leaf), ty)) in accesses.into_iter().zip(&leaves).enumerate() {
@@ -689,7 +689,7 @@ impl<'p> Func<'_, 'p> {
     fn register_get(&mut self, object: Option<ObjectId>, i: &str, result: Option<&Place>) {
         let (Some(id), Some(place)) = (object, result) else { return };
         let cell = self.temp();
-        self.code.line(format!("struct p4_cell_{} {cell};", index(id)));
+        self.code.line(format!("struct p4x_cell_{} {cell};", index(id)));
         self.code.line(format!("sd_register_read(w, {}, {i}, &{cell}, sizeof {cell});", index(id)));
         if let Some((access, leaf)) = self.field_accesses(place).into_iter().next() {
             self.take(&access, &leaf.ty, &format!("{cell}.c0"));
@@ -700,7 +700,7 @@ impl<'p> Func<'_, 'p> {
         let (Some(id), Some(value)) = (object, value) else { return };
         let leaves = self.cell(object);
         let cell = self.temp();
-        self.code.line(format!("struct p4_cell_{} {cell};", index(id)));
+        self.code.line(format!("struct p4x_cell_{} {cell};", index(id)));
         self.code.line(format!("memset(&{cell}, 0, sizeof {cell});"));
         match value {
             Arg::In(e) => self.fill(&format!("{cell}.c0"), e),

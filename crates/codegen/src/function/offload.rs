@@ -15,19 +15,19 @@ impl Func<'_, '_> {
             return;
         }
         let Some(block) = plan.blocks.get(i) else { return };
-        let context = format!("struct p4_async_{i}");
+        let context = format!("struct p4x_async_{i}");
         self.code.line(format!("/* asynchronous block {} */", comment(&block.name)));
         self.code.open("");
         let how = self.temp();
         self.code.line(format!(
-            "const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}), P4_SAVE_FLAGS);"
+            "const uint32_t {how} = sd_async_where(w, p, {i}, sizeof({context}), P4X_SAVE_FLAGS);"
         ));
         self.code.open(format!("if ({how} != SD_OFFLOAD_INLINE)"));
         self.code.line(format!("if (SD_UNLIKELY({how} == SD_OFFLOAD_DROP))"));
         self.code.line("    return SD_END_ASYNC_FULL;");
-        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i}, P4_SAVE_FLAGS);"));
+        self.code.line(format!("{context} *c = sd_async_suspend(w, p, {i}, P4X_SAVE_FLAGS);"));
         store(cx, &block.request, "c->there", true, &mut self.code);
-        self.code.line("return sd_async_suspended(w, p, sizeof *c, P4_SAVE_FLAGS);");
+        self.code.line("return sd_async_suspended(w, p, sizeof *c, P4X_SAVE_FLAGS);");
         self.code.close("");
         self.code.close("");
     }

@@ -6,7 +6,7 @@ use crate::function::parse::loads;
 use crate::suspend::plan::BurstPlan;
 use crate::suspend::saved_state::{Origin, SavedState};
 use crate::text::code::Code;
-use crate::text::names::{Unique, identifier};
+use crate::text::names::{Unique, member as member_name};
 use crate::text::types::size_bytes;
 use ir::layout::Leaf;
 use ir::lookup::index;
@@ -29,7 +29,7 @@ pub(crate) fn named(cx: &Cx<'_>, saved: &SavedState, keeps_all: bool) -> Vec<Mem
     let mut member = |var: VarId, path: &str, c_type: String, size_bytes: u32| {
         let text = format!("{}{path}", cx.facts.storage.name(var));
         let text = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' });
-        let name = unique.take(identifier(&text.collect::<String>()));
+        let name = unique.take(member_name(&text.collect::<String>()));
         Member { name, place: format!("{}{path}", cx.facts.storage.path(var)), c_type, size_bytes }
     };
     // The state of a packet of a large program stays in memory for the whole burst.

@@ -9,7 +9,7 @@ use crate::function::saved_state::save_at_point;
 use crate::function::scalar::{Class, Scalar};
 use crate::suspend::plan::BurstPlan;
 use crate::text::code::{Code, comment};
-use crate::text::names::{Unique, identifier};
+use crate::text::names::{Unique, member as member_name};
 use crate::text::types::{Repr, packed, repr, size_bytes, width_of};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
@@ -33,7 +33,7 @@ pub(crate) fn is_biased(ty: &Type, kind: MatchKind) -> bool {
 /// Names of the members of a key.
 fn member_names(keys: &[(usize, &Key)]) -> Vec<String> {
     let mut unique = Unique::default();
-    keys.iter().map(|(_, key)| unique.take(identifier(&crate::text::names::path(&key.name)))).collect()
+    keys.iter().map(|(_, key)| unique.take(member_name(&crate::text::names::path(&key.name)))).collect()
 }
 
 /// Leaves of the action data, in order.
@@ -54,7 +54,7 @@ fn data_names(cx: &Cx<'_>, procedure: ProcedureId) -> Vec<String> {
             let path = cx.leaf_path(&variable.ty, &leaf);
             let path: String =
                 path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
-            names.push(unique.take(identifier(&format!("{}{path}", variable.name))));
+            names.push(unique.take(member_name(&format!("{}{path}", variable.name))));
         }
     }
     names
@@ -141,10 +141,10 @@ impl Func<'_, '_> {
             let look = if cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) { "lookup_uncounted" } else { "lookup" };
             f.code.line(match applied {
                 Lookup::AtOnce { .. } => format!(
-                    "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4_tables[{n}], {key}, {hash});"
+                    "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4x_tables[{n}], {key}, {hash});"
                 ),
                 Lookup::Asked { .. } => format!(
-                    "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4_tables[{n}], {key}, &c->asked_{n}, {hash});"
+                    "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4x_tables[{n}], {key}, &c->asked_{n}, {hash});"
                 ),
             });
             if let Some(point) = point {
@@ -223,7 +223,7 @@ impl Func<'_, '_> {
             let hash = f.selector_hash(table, keys);
             f.fill_keys(table, keys, &format!("c->at_{point}.key."));
             f.code.line(format!(
-                "sd_table_lookup_hash(w, {n}, &p4_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
+                "sd_table_lookup_hash(w, {n}, &p4x_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
                  &c->at_{point}.asked);",
                 n = index(id)
             ));
@@ -252,7 +252,7 @@ impl Func<'_, '_> {
             f.fill_keys(table, keys, "key.");
             let n = index(id);
             f.code.line(format!(
-                "sd_table_lookup_hash(w, {n}, &p4_tables[{n}], &key, sizeof key, {distance}, &c->asked_{n});"
+                "sd_table_lookup_hash(w, {n}, &p4x_tables[{n}], &key, sizeof key, {distance}, &c->asked_{n});"
             ));
         });
         self.code.line("{");
@@ -275,7 +275,7 @@ impl Func<'_, '_> {
             let hash =
                 if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
             f.code.line(format!(
-                "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4_tables[{n}], &c->at_{point}.key, \
+                "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4x_tables[{n}], &c->at_{point}.key, \
                  sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
                 n = index(id)
             ));
@@ -313,7 +313,7 @@ impl Func<'_, '_> {
     /// The members of a value set have a key of these values.
     pub(crate) fn in_value_set(&mut self, set: usize, values: &[Expr]) -> String {
         let key = self.temp();
-        self.code.line(format!("struct p4_value_set_{set}__key {key};"));
+        self.code.line(format!("struct p4x_value_set_{set}__key {key};"));
         let fields =
             self.cx.program.value_sets.iter().nth(set).map(|(_, s)| s.fields.clone()).unwrap_or_default();
         for (i, (value, field)) in values.iter().zip(&fields).enumerate() {
@@ -454,7 +454,7 @@ pub(crate) fn action_bytes(cx: &Cx<'_>, table: &ir::Table, action: &ir::Action) 
 /// The function that puts the program's entries into a new instance.
 pub(crate) fn initial_function(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The entries and default actions of the program. */");
-    out.function("static uint32_t p4_fill(struct sd_instance *instance)");
+    out.function("static uint32_t p4x_fill(struct sd_instance *instance)");
     out.line("uint32_t status = SD_OK;");
     for (id, table) in cx.program.tables.iter() {
         let number = index(id);

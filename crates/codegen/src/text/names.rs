@@ -2,20 +2,104 @@
 
 use ir::lookup::index;
 use ir::{BlockId, ProcedureId, Program, TableId};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-/// Words that mean something in C, and what the including code uses as names.
-const RESERVED: &[&str] = &[
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
-    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
-    "volatile", "while", "asm", "typeof", "bool", "true", "false", "linux", "unix", "i386", "memcpy",
-    "memset", "memcmp", "memmove", "main", "w", "p", "s", "l", "d", "h", "at", "key", "found", "end", "data",
-    "abort", "free", "malloc", "exit",
+/// Words of C, of its headers, and macros that compilers define.
+const WORDS: &[&str] = &[
+    "alignas",
+    "alignof",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "char",
+    "const",
+    "constexpr",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "nullptr",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "struct",
+    "switch",
+    "thread_local",
+    "true",
+    "typedef",
+    "typeof",
+    "typeof_unqual",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "errno",
+    "i386",
+    "linux",
+    "offsetof",
+    "stderr",
+    "stdin",
+    "stdout",
+    "unix",
 ];
 
-/// An identifier of C made of any name. Names without lower-case letters may be macros.
-pub(crate) fn identifier(name: &str) -> String {
+/// Names inside functions of the generated code, and functions of C that it calls: a variable of the same name would
+/// hide them.
+const IN_FUNCTIONS: &[&str] = &[
+    "abort",
+    "at",
+    "b",
+    "c",
+    "call",
+    "context",
+    "copy",
+    "d",
+    "data",
+    "end",
+    "exit",
+    "found",
+    "free",
+    "h",
+    "here",
+    "i",
+    "key",
+    "l",
+    "locals",
+    "main",
+    "malloc",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "next",
+    "p",
+    "s",
+    "state",
+    "suspended",
+    "w",
+];
+
+/// The name of a member of a struct. Names without lower-case letters may be macros.
+pub(crate) fn member(name: &str) -> String {
     let mut out: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
@@ -24,13 +108,35 @@ pub(crate) fn identifier(name: &str) -> String {
     let is_macro = out.len() > 1
         && !out.contains(|c: char| c.is_ascii_lowercase())
         && out.contains(|c: char| c.is_ascii_uppercase());
-    let is_ours = out.starts_with("sd_") || out.starts_with("p4_") || out.starts_with("__");
-    let is_temporary =
-        out.strip_prefix('t').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    if RESERVED.contains(&out.as_str()) || is_macro || is_ours || is_temporary {
+    let is_ours = ["sd_", "SD_", "p4_", "P4_", "p4x_", "P4X_"].iter().any(|prefix| out.starts_with(prefix));
+    let is_c = out
+        .strip_prefix('_')
+        .is_some_and(|rest| rest.starts_with(|c: char| c == '_' || c.is_ascii_uppercase()))
+        || is_type_of_c(&out)
+        || WORDS.contains(&out.as_str());
+    if is_macro || is_ours || is_c {
         out.push('_');
     }
     out
+}
+
+/// The name of a variable or a parameter of a function.
+pub(crate) fn variable(name: &str) -> String {
+    let mut out = member(name);
+    let is_temporary =
+        out.strip_prefix('t').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    if is_temporary || IN_FUNCTIONS.contains(&out.as_str()) {
+        out.push('_');
+    }
+    out
+}
+
+/// `uint8_t`, `size_t` and the like.
+fn is_type_of_c(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix("_t") else { return false };
+    let number = stem.trim_start_matches('u').strip_prefix("int").unwrap_or("none");
+    matches!(stem, "size" | "ssize" | "ptrdiff" | "wchar" | "intptr" | "uintptr" | "intmax" | "uintmax")
+        || (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// `MyIngress.ipv4_lpm` as part of a longer name: `MyIngress__ipv4_lpm`.
@@ -65,62 +171,105 @@ impl Unique {
     }
 }
 
-/// C names of blocks, procedures and tables.
+/// The kind of a declaration that has a name at file scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Block,
+    Procedure,
+    Table,
+    Struct,
+}
+
+impl Kind {
+    /// The names that the generator forms from one of this kind: `p4_Router__routes__key`. Those that end in `_` have
+    /// a number behind them.
+    fn derived(self) -> &'static [&'static str] {
+        match self {
+            Kind::Block => &["start", "after_", "locals"],
+            Kind::Procedure => &["data"],
+            Kind::Table => &["key", "apply", "run", "keys", "actions", "data_"],
+            Kind::Struct => &["check", "load", "store", "emit", "stack_", "array_"],
+        }
+    }
+
+    /// Whether `tail`, behind a name of this kind and `__`, makes a name that the generator may form.
+    fn derives(self, tail: &str) -> bool {
+        self.derived().iter().any(|word| {
+            let Some(rest) = tail.strip_prefix(word) else { return false };
+            let rest = match word.ends_with('_') {
+                true => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+                false => rest,
+            };
+            rest.is_empty() || rest.starts_with("__")
+        })
+    }
+}
+
+/// The names at file scope that come from the P4 program. They begin with `p4_`; what belongs to the generator begins
+/// with `p4x_`, so that no P4 program can name it.
+#[derive(Default)]
+struct FileScope(HashMap<String, Kind>);
+
+impl FileScope {
+    /// Gives `name`, with a number where the name, or one derived from it, could be another's.
+    fn take(&mut self, name: String, kind: Kind) -> String {
+        let mut candidate = name.clone();
+        let mut n = 2u32;
+        while !self.is_free(&candidate) {
+            candidate = format!("{name}_{n}");
+            n += 1;
+        }
+        self.0.insert(candidate.clone(), kind);
+        candidate
+    }
+
+    fn is_free(&self, name: &str) -> bool {
+        let is_derived = |(at, _): (usize, char)| {
+            name[at..]
+                .strip_prefix("__")
+                .is_some_and(|tail| self.0.get(&name[..at]).is_some_and(|kind| kind.derives(tail)))
+        };
+        !self.0.contains_key(name) && !name.char_indices().any(is_derived)
+    }
+}
+
+/// C names of what a program declares at file scope.
 #[derive(Debug)]
 pub(crate) struct Names {
     blocks: Vec<String>,
     procedures: Vec<String>,
     tables: Vec<String>,
+    structs: Vec<String>,
 }
 
 impl Names {
     pub(crate) fn new(program: &Program) -> Names {
-        let mut unique = Unique::default();
-        for taken in [
-            "p4_state",
-            "p4_process",
-            "p4_run_block",
-            "p4_create",
-            "p4_arrive",
-            "p4_packet",
-            "p4_fill",
-            "p4_drop",
-            "p4_stopped",
-            "p4_deparse_in_place",
-            "p4_headers_stay",
-            "p4_store_headers",
-            "p4_enter",
-            "p4_enter_exception",
-            "p4_exception",
-            "p4_after_egress_exception",
-            "p4_after_ingress",
-            "p4_before_egress",
-            "p4_after_egress",
-            "p4_context",
-            "p4_burst",
-            "p4_process_bursts",
-            "p4_resume",
-            "p4_serve",
-            "p4_wait",
-            "p4_together",
-            "p4_rests",
-            "p4_bodies",
-            "p4_asyncs",
-            "p4_tables",
-            "p4_objects",
-            "p4_value_sets",
-            "p4_fields",
-            "p4_field_lists",
-            "p4_calls",
-            "p4_metadata",
-        ] {
-            unique.take(taken.to_string());
+        let mut wanted: Vec<(Kind, String)> = Vec::new();
+        let full = |name: &str| format!("p4_{}", path(name));
+        wanted.extend(program.blocks.iter().map(|(_, b)| (Kind::Block, full(&b.name))));
+        wanted.extend(program.procedures.iter().map(|(_, p)| (Kind::Procedure, full(&p.name))));
+        wanted.extend(program.tables.iter().map(|(_, t)| (Kind::Table, full(&t.name))));
+        // Tuples and instances of generic types have long names that C does not know.
+        let short = |name: &str| format!("p4_{}", path(name).chars().take(60).collect::<String>());
+        wanted.extend(program.structs.iter().map(|(_, s)| (Kind::Struct, short(&s.name))));
+        // Short names first: what is derived from a name is longer than the name.
+        let mut order: Vec<usize> = (0..wanted.len()).collect();
+        order.sort_by_key(|i| wanted[*i].1.len());
+        let mut scope = FileScope::default();
+        let mut names = vec![String::new(); wanted.len()];
+        for i in order {
+            names[i] = scope.take(wanted[i].1.clone(), wanted[i].0);
         }
-        let mut name = |given: &str| unique.take(format!("p4_{}", path(given)));
-        let blocks: Vec<String> = program.blocks.iter().map(|(_, b)| name(&b.name)).collect();
-        let procedures = program.procedures.iter().map(|(_, p)| name(&p.name)).collect();
-        let tables = program.tables.iter().map(|(_, t)| name(&t.name)).collect();
-        Names { blocks, procedures, tables }
+        let of = |kind: Kind| {
+            let all = wanted.iter().zip(&names).filter(move |((k, _), _)| *k == kind);
+            all.map(|(_, name)| name.clone()).collect()
+        };
+        Names {
+            blocks: of(Kind::Block),
+            procedures: of(Kind::Procedure),
+            tables: of(Kind::Table),
+            structs: of(Kind::Struct),
+        }
     }
 
     pub(crate) fn block(&self, id: BlockId) -> &str {
@@ -133,5 +282,47 @@ impl Names {
 
     pub(crate) fn table(&self, id: TableId) -> &str {
         &self.tables[index(id)]
+    }
+
+    /// Names of all structs, in the order of the program.
+    pub(crate) fn structs(&self) -> &[String] {
+        &self.structs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_generator_derives_are_not_given_away() {
+        let mut scope = FileScope::default();
+        assert_eq!(scope.take("p4_c__t".into(), Kind::Table), "p4_c__t");
+        assert_eq!(scope.take("p4_c__t__run".into(), Kind::Procedure), "p4_c__t__run_2");
+        assert_eq!(scope.take("p4_c__t__data_0".into(), Kind::Procedure), "p4_c__t__data_0_2");
+        assert_eq!(scope.take("p4_c__t__runs".into(), Kind::Procedure), "p4_c__t__runs");
+        assert_eq!(scope.take("p4_c__t".into(), Kind::Struct), "p4_c__t_2");
+        assert_eq!(scope.take("p4_c___t".into(), Kind::Struct), "p4_c___t");
+    }
+
+    #[test]
+    fn words_of_c_get_an_underscore() {
+        for (name, expected) in [
+            ("int", "int_"),
+            ("errno", "errno_"),
+            ("uint8_t", "uint8_t_"),
+            ("_Bool", "_Bool_"),
+            ("NULL", "NULL_"),
+            ("p4x_process", "p4x_process_"),
+            ("P4_TABLE_a", "P4_TABLE_a_"),
+            ("t1", "t1"),
+            ("w", "w"),
+        ] {
+            assert_eq!(member(name), expected);
+        }
+        for name in ["t1", "w", "c", "memcpy", "int"] {
+            assert_eq!(variable(name), format!("{name}_"));
+        }
+        assert_eq!(variable("ttl"), "ttl");
     }
 }

@@ -1,7 +1,7 @@
 //! How values lie in C: see `rt/base/sd_base.h`.
 
 use crate::text::code::Code;
-use crate::text::names::{Unique, identifier, path};
+use crate::text::names::{Names, Unique, member, path};
 use ir::lookup::index;
 use ir::{Program, StructId, StructKind, Type};
 use rustc_hash::FxHashMap;
@@ -77,22 +77,18 @@ pub(crate) struct Types {
 }
 
 impl Types {
-    pub(crate) fn new(program: &Program) -> Types {
-        let mut unique = Unique::default();
-        let mut structs = Vec::new();
+    pub(crate) fn new(program: &Program, names: &Names) -> Types {
         let mut fields = Vec::new();
         for (_, decl) in program.structs.iter() {
-            // Tuples and instances of generic types have names that C does not know.
-            let name: String = path(&decl.name).chars().take(60).collect();
-            structs.push(unique.take(format!("struct p4_{name}")));
             let mut used = Unique::default();
-            fields.push(decl.fields.iter().map(|f| used.take(identifier(&f.name))).collect());
+            fields.push(decl.fields.iter().map(|f| used.take(member(&f.name))).collect());
         }
-        Types { structs, fields, unique: RefCell::new(unique), ..Types::default() }
+        let structs = names.structs().iter().map(|name| format!("struct {name}")).collect();
+        Types { structs, fields, ..Types::default() }
     }
 
     pub(crate) fn struct_name(&self, id: StructId) -> &str {
-        self.structs.get(index(id)).map_or("struct p4_unknown", String::as_str)
+        self.structs.get(index(id)).map_or("struct p4x_unknown", String::as_str)
     }
 
     /// `p4_Ipv4`: what functions about the struct begin with.
@@ -107,7 +103,7 @@ impl Types {
     /// `n` limbs as something that can be assigned.
     pub(crate) fn limbs(&self, n: u32) -> String {
         self.limbs.borrow_mut().insert(n);
-        format!("p4_limbs_{n}")
+        format!("p4x_limbs_{n}")
     }
 
     pub(crate) fn c_type(&self, ty: &Type) -> String {
@@ -116,7 +112,7 @@ impl Types {
             Some(Repr::Limbs(n)) => return self.limbs(n),
             Some(Repr::Varbit(bytes)) => {
                 self.varbits.borrow_mut().insert(bytes);
-                return format!("p4_varbit_{bytes}");
+                return format!("p4x_varbit_{bytes}");
             }
             None => {}
         }
@@ -130,10 +126,9 @@ impl Types {
                     Type::Stack { element, size } => format!("{}__stack_{size}", self.struct_name(*element)),
                     Type::Array { element, size } => {
                         let inner = path(&self.c_type(element).replace("struct ", "").replace(' ', "_"));
-                        format!(
-                            "struct {}__array_{size}",
-                            if inner.starts_with("p4_") { inner } else { format!("p4_{inner}") }
-                        )
+                        // Arrays of what the program has not declared are the generator's.
+                        let is_named = inner.starts_with("p4_") || inner.starts_with("p4x_");
+                        format!("struct {}{inner}__array_{size}", if is_named { "" } else { "p4x_" })
                     }
                     _ => String::new(),
                 };
@@ -148,7 +143,7 @@ impl Types {
     /// A constant of nothing but zeros, to read instead of an element that does not exist.
     pub(crate) fn zero(&self, ty: &Type) -> String {
         let c = self.c_type(ty);
-        let name = format!("{}__zero", path(&c.replace("struct ", "")));
+        let name = format!("p4x_zero__{}", path(&c.replace("struct ", "")));
         self.zeros.borrow_mut().insert(format!("static const {c} {name};"));
         name
     }
@@ -194,12 +189,12 @@ impl Types {
             self.define(program, ty, in_packet_fields, has_origin, &mut done, &mut body);
         }
         for n in self.limbs.borrow().iter() {
-            out.line(format!("typedef struct {{ uint64_t limb[{n}]; }} p4_limbs_{n};"));
+            out.line(format!("typedef struct {{ uint64_t limb[{n}]; }} p4x_limbs_{n};"));
         }
         for bytes in self.varbits.borrow().iter() {
             let padded = bytes.next_multiple_of(4).max(4);
             out.line(format!(
-                "typedef struct {{ uint32_t n_bits; uint8_t bytes[{padded}]; }} p4_varbit_{bytes};"
+                "typedef struct {{ uint32_t n_bits; uint8_t bytes[{padded}]; }} p4x_varbit_{bytes};"
             ));
         }
         out.blank();
