@@ -19,7 +19,7 @@ impl Checker<'_> {
         self.p.vars[v].is_optional || self.p.vars[v].default.is_some()
     }
 
-    /// Whether a call with these arguments could mean a declaration with these parameters.
+    /// True if a call with these arguments could mean a declaration with these parameters.
     pub fn matches(&self, params: &[VarId], args: &[TypedArg]) -> bool {
         if args.len() > params.len() {
             return false;

@@ -242,13 +242,13 @@ impl<'a> Checker<'a> {
         self.options.include_of.and_then(|f| f(name))
     }
 
-    /// Whether to look for what was meant: only so often, since each time all candidates are walked.
+    /// True if a suggestion may be searched for. The number of searches is limited, for each walks all candidates.
     pub fn may_suggest(&mut self) -> bool {
         self.n_suggestions += 1;
         self.n_suggestions <= SUGGESTIONS_MAX
     }
 
-    /// The names among which to look for what was meant; none when that was done often enough.
+    /// Returns the candidates for a suggestion; none once the limit on searches is reached.
     pub fn names_to_suggest(&mut self, names: impl FnOnce(&Program) -> Vec<String>) -> Vec<String> {
         if self.may_suggest() { names(&self.p) } else { Vec::new() }
     }

@@ -387,7 +387,7 @@ impl Checker<'_> {
             }
             Role::Element | Role::Operand | Role::Key | Role::Label | Role::EnumValue => {}
         }
-        // Where the value comes from says why it has its type.
+        // The declaration of a variable explains its type.
         if let ExprKind::Var(v) = &e.kind {
             let var = &self.p.vars[*v];
             let text = format!("`{}` is declared {}", var.name, self.quote(var.ty));

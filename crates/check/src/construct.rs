@@ -209,7 +209,7 @@ impl Checker<'_> {
         else {
             return Expr::error(span);
         };
-        // What optional parameters would have said is left open.
+        // Type parameters that only absent optional parameters mention stay open.
         for (param, arg) in type_params.iter().zip(&targs) {
             let bound_ty = self.zonk(*arg);
             if self.has_infer(bound_ty) {

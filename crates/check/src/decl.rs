@@ -7,7 +7,7 @@ use crate::scope::{Res, TypeRes};
 use diagnostics::Diagnostic;
 use syntax::ast;
 
-/// What a parameter list belongs to.
+/// The kind of declaration that has a parameter list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ParamsOf {
     /// Apply parameters of parsers, controls and their types.

@@ -271,7 +271,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether control never reaches the end of the statements.
+/// True if control never reaches the end of the statements.
 pub(crate) fn always_returns(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|s| match &s.kind {
         StmtKind::Return(_) | StmtKind::Exit | StmtKind::Error => true,

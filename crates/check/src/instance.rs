@@ -484,7 +484,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a value depends on a constructor parameter.
+/// True if a value depends on a constructor parameter.
 fn mentions_ctor_param(p: &Program, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {

@@ -7,7 +7,7 @@ use crate::value::Value;
 use diagnostics::SourceMap;
 use smol_str::SmolStr;
 
-/// What `@name` says, or the text of the expression; `None` for expressions that have no name.
+/// Returns the name in `@name`, or the text of the expression; `None` if the expression has no name.
 pub(crate) fn key_name(
     p: &Program,
     sources: &SourceMap,

@@ -84,7 +84,7 @@ pub struct Checked {
 pub fn check(parsed: syntax::Parsed, options: &Options) -> Checked {
     let syntax::Parsed { program: ast, sources, mut diagnostics } = parsed;
     let mut p = Program::default();
-    // After a syntax error names may be missing; what follows from that is not worth telling.
+    // After a syntax error names may be missing; errors that follow from that would only distract.
     if !diagnostics.has_errors() {
         let mut checker = checker::Checker::new(&sources, options);
         checker.program(&ast);

@@ -14,7 +14,7 @@ pub struct NamedMembers {
 }
 
 impl NamedMembers {
-    /// Where the member of this name stands.
+    /// Returns the position of a member by its name.
     pub fn position(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
@@ -37,7 +37,7 @@ impl Deref for NamedMembers {
     }
 }
 
-/// Where the members of types and tables stand in their declarations.
+/// Positions of the members of types and tables in their declarations.
 #[derive(Default)]
 pub(crate) struct Positions {
     pub fields: FxHashMap<(StructId, SmolStr), u32>,

@@ -556,7 +556,7 @@ impl Checker<'_> {
         Expr::new(ExprKind::Call(Box::new(call)), ty, span)
     }
 
-    /// What `packet_in` and `packet_out` demand of their arguments beyond their declared types
+    /// Checks the rules for arguments of `packet_in` and `packet_out` that their declared types do not express
     /// (P4-16, "Data extraction", "Deparsing").
     pub fn check_packet_call(
         &mut self,

@@ -156,7 +156,7 @@ impl Checker<'_> {
             );
             return None;
         }
-        // Kept as written: a generic declaration fits it to its type arguments at each use.
+        // The expression stays as written: a generic declaration fits it to its type arguments at each use.
         let loose = self.loosen(ty);
         let fitted = self.coerce(e.clone(), loose, &Role::Default { name: p.name.name.clone() });
         if self.is_error(fitted.ty) {

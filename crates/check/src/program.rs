@@ -273,7 +273,7 @@ pub struct EnumDef {
 pub struct EnumMember {
     pub name: SmolStr,
     pub span: Span,
-    /// Of serializable enums.
+    /// The member's value; only in serializable enums.
     pub value: Option<Value>,
     pub annotations: Annotations,
 }
@@ -498,7 +498,7 @@ pub struct EntryList {
 #[derive(Debug)]
 pub struct Entry {
     pub is_const: bool,
-    /// As written: `priority = e:`.
+    /// `e` of `priority = e:`, if the program gives it.
     pub priority: Option<Expr>,
     /// One element per key; `DontCare`, `Default`, `Mask` and `Range` expressions occur.
     pub keyset: Vec<Expr>,
@@ -812,7 +812,7 @@ pub enum ApplyMember {
 #[derive(Clone, Debug)]
 pub struct Call {
     pub callee: Callee,
-    /// Of the function or method (not of the object).
+    /// Type arguments of the function or method (not of the object).
     pub type_args: Vec<Ty>,
     /// In parameter order. `None`: absent optional parameter, or action data when not given.
     pub args: Vec<Option<Expr>>,
@@ -885,11 +885,11 @@ pub struct Node {
     pub children: Vec<NodeId>,
     pub parent: Option<NodeId>,
     pub span: Span,
-    /// Of parsers and controls.
+    /// Filled for parsers and controls.
     pub live: Live,
 }
 
-/// Where an object comes from.
+/// The construct in the program that makes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     Declared(InstanceId),
@@ -901,8 +901,8 @@ pub enum Origin {
     Property(TableId, u32),
 }
 
-/// What of a parser or control can take part when its constructor arguments are known: conditions that are
-/// constant then are decided. In order of first use.
+/// The live parts of a parser or control, in order of first use. Constructor arguments are known here, and code
+/// that a constant condition excludes is not live.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Tables that are applied.

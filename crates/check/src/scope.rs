@@ -6,7 +6,7 @@ use diagnostics::Span;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Res {
     Type(TypeRes),
@@ -48,7 +48,7 @@ pub(crate) struct Binding {
     pub used: bool,
 }
 
-/// What a frame belongs to; decides what may be shadowed silently.
+/// The kind of a scope; decides which names it may shadow silently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FrameKind {
     Program,

@@ -835,7 +835,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the control plane's name of a key can be made from its expression (P4-16, "Control-plane names of
+/// True if the control plane's name of a key can be made from its expression (P4-16, "Control-plane names of
 /// keys"; the reference compiler also takes masked keys `a & b`).
 fn has_key_name(e: &ast::Expr) -> bool {
     match &e.kind {

@@ -153,7 +153,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a generic struct, with its type arguments put in, has only fields that it can hold.
+    /// True if a generic struct, with its type arguments put in, has only fields that it can hold.
     pub fn check_specialized(&mut self, ty: Ty, span: Span) -> bool {
         let TyKind::Struct(id, args) = self.kind(ty).clone() else { return true };
         if args.iter().any(|a| {
@@ -206,7 +206,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a header can hold: bits, bools, serializable enums, and structs and arrays of these.
+    /// True if a header can hold the type: bits, bools, serializable enums, and structs and arrays of these.
     pub fn is_bit_like(&mut self, ty: Ty) -> bool {
         let plain = self.strip_newtype(ty);
         match self.kind(plain).clone() {

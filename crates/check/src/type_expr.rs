@@ -16,7 +16,7 @@ pub const WIDTH_MAX: u32 = 1 << 20;
 /// Largest array.
 pub const ARRAY_MAX: u32 = 1 << 24;
 
-/// What to do with a generic type that is named without type arguments.
+/// Treatment of a generic type that is named without type arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Generic {
     /// An error.

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Ty(u32);
 
-/// What a type is. Typedefs are resolved away; `type` declarations are kept as [`TyKind::Newtype`].
+/// A type. Typedefs are resolved; `type` declarations become [`TyKind::Newtype`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TyKind {
     /// Follows from an error that is reported already; fits everywhere.
@@ -52,27 +52,27 @@ pub enum TyKind {
     Infer(u32),
     /// `_`
     DontCare,
-    /// Of a list literal `{a, b}` whose target is not known (yet).
+    /// A list literal `{a, b}` whose target is not known (yet).
     ListLiteral(Vec<Ty>),
-    /// Of a struct literal `{a = x}` whose target is not known (yet).
+    /// A struct literal `{a = x}` whose target is not known (yet).
     StructLiteral(Vec<(SmolStr, Ty)>),
-    /// Of `...`.
+    /// `...`
     Dots,
-    /// Of `{#}` whose target is not known (yet).
+    /// `{#}` whose target is not known (yet).
     InvalidHeader,
-    /// Of masks, ranges and value sets.
+    /// Masks, ranges and value sets.
     Set(Ty),
-    /// Of parser states.
+    /// A parser state.
     State,
     Table(TableId),
     Action(ActionId),
-    /// Of `t.apply()`.
+    /// `t.apply()`
     ApplyResult(TableId),
-    /// Of `t.apply().action_run`.
+    /// `t.apply().action_run`
     ActionRun(TableId),
-    /// Of an expression that names a type.
+    /// An expression that names a type.
     TypeName(Ty),
-    /// Of an expression that names a function, method or builtin; only callable.
+    /// An expression that names a function, method or builtin, which can only be called.
     Callable,
 }
 

@@ -1,4 +1,4 @@
-//! What can be said only at the end: unused declarations and errors that yield to others.
+//! Diagnostics that need the whole program: unused declarations, and errors that give way to others.
 
 use crate::checker::Checker;
 use crate::codes;

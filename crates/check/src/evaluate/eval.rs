@@ -196,7 +196,7 @@ impl Program {
         self.top_level.iter().copied().find(|n| self.nodes[*n].origin == origin)
     }
 
-    /// What a type parameter stands for inside an object.
+    /// Returns the type argument for a type parameter inside an object.
     pub fn type_argument(&self, var: TypeVarId, scope: Scope) -> Option<Ty> {
         let mut at = scope;
         while let Some(id) = at {

@@ -1,4 +1,4 @@
-//! What can take part: calls in code that constant conditions do not exclude.
+//! Liveness: calls in code that constant conditions do not exclude.
 
 use crate::evaluate::Scope;
 use crate::program::*;
@@ -14,7 +14,7 @@ impl Program {
         walk.calls
     }
 
-    /// What is live in a parser or control.
+    /// Returns the live tables, actions, value sets and blocks of a parser or control.
     pub(super) fn live(&self, id: NodeId) -> Live {
         let mut live = Live::default();
         let mut walk = Walk {

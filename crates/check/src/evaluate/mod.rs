@@ -61,7 +61,7 @@ struct Evaluator<'p> {
     is_full: bool,
 }
 
-/// What an object is made of.
+/// The arguments of [`Evaluator::make`].
 struct New<'a> {
     ty: Ty,
     name: SmolStr,
@@ -184,7 +184,7 @@ impl Evaluator<'_> {
 
     fn type_in(&mut self, ty: Ty, scope: Scope) -> Ty {
         let mut types = std::mem::take(&mut self.p.types);
-        // What the type parameters stand for has been looked up before the table of types is taken away.
+        // Collect the type parameters first: looking up their arguments needs the table of types in its place.
         let mut vars = Vec::new();
         types.map(ty, &mut |types, t| {
             if let TyKind::Var(v) = types.kind(t) {
@@ -290,7 +290,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Where the code of a block makes objects.
+/// The places in a block's code that make objects.
 #[derive(Default)]
 struct Found {
     instances: Vec<InstanceId>,

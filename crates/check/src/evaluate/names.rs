@@ -57,7 +57,7 @@ impl Program {
 /// is a control plane, so it is no part of checking.
 pub fn duplicate_action_names(p: &Program) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
-    // The same action in two instances of a control is two actions; one of the top level is always the same.
+    // An action of a control exists once per instance of the control; a top-level action exists once.
     let mut seen: FxHashMap<String, (Scope, ActionId)> = FxHashMap::default();
     for node in p.live_blocks() {
         for action in &p.nodes[node].live.actions {

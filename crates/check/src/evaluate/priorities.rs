@@ -10,7 +10,7 @@ impl Program {
         self.eval(&found.value, Some(scope))
     }
 
-    /// Whether larger numbers win among the priorities that a table's entries have in the program.
+    /// True if larger numbers win among the priorities of the entries in the program (`largest_priority_wins`).
     pub fn largest_priority_wins(&self, scope: NodeId, id: TableId) -> bool {
         let is_const = self.tables[id].entries.as_ref().is_some_and(|list| list.is_const);
         let asked = self.table_property(scope, id, "largest_priority_wins").and_then(|v| v.as_bool());

@@ -1,4 +1,4 @@
-//! What the flow analysis says.
+//! Messages of the flow analysis.
 
 use super::flow::Flow;
 use super::layout::{Layout, Shape};
@@ -14,7 +14,7 @@ const NAMED_MAX: usize = 4;
 const LISTED_MAX: usize = 256;
 
 impl Flow<'_> {
-    /// True when this is the first time that something is said here.
+    /// True if this message has not been reported at this span yet, and messages are on.
     fn may_say(&mut self, code: Code, span: Span) -> bool {
         self.n_quiet == 0 && !self.gave_up() && self.said.insert((code.id, span))
     }
@@ -87,7 +87,7 @@ impl Flow<'_> {
         }
         let mut missing: Vec<String> = Vec::new();
         let mut is_certain = true;
-        // Of several candidates the program may know which one it means.
+        // With several candidates, each must lack a value: the program may know which one it accesses.
         for &start in &place.starts {
             let mut here = Vec::new();
             is_certain &= walk(state, start, &place.layout, false, String::new(), &mut here);

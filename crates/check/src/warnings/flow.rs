@@ -1,4 +1,4 @@
-//! Definite assignment and header validity: what has a value where.
+//! Definite assignment and header validity.
 //!
 //! An abstract interpretation forwards over the typed program. Every scalar part of a variable is known to
 //! be (or perhaps be) written or not; every header to be valid or not. Actions are interpreted where they
@@ -26,7 +26,7 @@ const STEPS_TOTAL_MAX: usize = 40_000_000;
 /// Deepest nesting of calls of actions that is followed.
 const CALLS_MAX: u32 = 32;
 
-/// Where the paths that leave a construct early go.
+/// States of the paths that leave a construct early, by the statement with which they leave.
 #[derive(Default)]
 pub(super) struct Jumps {
     pub returned: Option<State>,
@@ -47,10 +47,10 @@ pub(super) struct Flow<'a> {
     /// First cell and layout of the variables of the block at hand.
     pub cells: FxHashMap<VarId, (u32, Rc<Layout>)>,
     n_cells: u32,
-    /// What is known here; `None` where nobody comes.
+    /// The state at this point; `None` where control never arrives.
     pub at: Option<State>,
     pub jumps: Jumps,
-    /// Validity cells that conditions asked for.
+    /// Validity cells that conditions tested.
     pub asked: Vec<u32>,
     /// Not 0: no messages, a fixed point is being sought.
     pub n_quiet: u32,
@@ -60,7 +60,7 @@ pub(super) struct Flow<'a> {
     n_steps_before: usize,
     /// Where headers were made invalid last, by validity cell.
     pub made_invalid: FxHashMap<u32, Span>,
-    /// What was said already: an action is interpreted at each of its calls.
+    /// Messages reported so far: an action is interpreted at each of its calls, but reported once.
     pub said: FxHashSet<(&'static str, Span)>,
 }
 
@@ -135,7 +135,7 @@ impl Flow<'_> {
         join(self.at.take(), join(jumps.returned, jumps.exited))
     }
 
-    /// Counts work; false when it is too much and the body is given up.
+    /// Counts work; returns false if the limit is exceeded and the body is abandoned.
     pub fn step(&mut self, cost: usize) -> bool {
         self.n_steps = self.n_steps.saturating_add(cost);
         if self.gave_up() {
@@ -150,7 +150,7 @@ impl Flow<'_> {
         self.n_steps > STEPS_MAX || self.n_steps.saturating_add(self.n_steps_before) > STEPS_TOTAL_MAX
     }
 
-    /// A copy of the present state, which costs.
+    /// Copies the current state and counts the copy as work.
     pub fn snapshot(&mut self) -> Option<State> {
         let cost = self.at.as_ref().map_or(0, State::n_words);
         if !self.step(cost) {
@@ -324,7 +324,7 @@ impl Flow<'_> {
             self.stmt(s);
         }
         if let (Some(a), Some(b)) = (&mut then_end, &mut self.at) {
-            // What only the condition told is forgotten; what a branch did stays.
+            // Forget the facts that came only from the condition; keep the changes that a branch made.
             for (i, &cell) in asked.iter().enumerate() {
                 let kept = |end: Fact, start: Option<&Fact>| start == Some(&end);
                 let (a_kept, b_kept) =
@@ -464,7 +464,7 @@ impl Flow<'_> {
         self.at = ends;
     }
 
-    /// Where `continue` leads.
+    /// Joins the states of `continue` into the next iteration.
     fn next_round(&mut self) {
         let continued = self.jumps.loops.last_mut().and_then(|l| l.continued.take());
         self.at = join(self.at.take(), continued);
@@ -499,7 +499,7 @@ impl Flow<'_> {
 
     // -- parsers --------------------------------------------------------------------------------
 
-    /// Runs the state machine; the result is what is known in `accept`.
+    /// Runs the state machine; returns the knowledge in `accept`.
     fn states(&mut self, parser: &ParserDef) -> Option<State> {
         let start = parser.states.iter().position(|s| s.name == "start")?;
         let mut inputs: Vec<Option<State>> = vec![None; parser.states.len()];
@@ -541,7 +541,7 @@ impl Flow<'_> {
         for (input, def) in inputs.into_iter().zip(&parser.states) {
             self.at = input;
             for (to, state) in self.state(def) {
-                // What a parser gives out when it rejects is nobody's business; p4c asks for it all the same.
+                // Only `accept` counts: nothing reads the outputs of a parser that rejects. p4c checks those, too.
                 if to == StateRef::Accept {
                     end = join(end, Some(state));
                 }
@@ -550,7 +550,7 @@ impl Flow<'_> {
         end
     }
 
-    /// Runs one state; where it leads, with what is known then.
+    /// Runs one parser state; returns its successors with the state of knowledge on each edge.
     fn state(&mut self, def: &StateDef) -> Vec<(StateRef, State)> {
         if self.at.is_none() {
             return Vec::new();

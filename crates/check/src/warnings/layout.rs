@@ -11,7 +11,7 @@ const CELLS_MAX: u32 = 1 << 14;
 /// Types nested deeper than this are not followed.
 const DEPTH_MAX: u32 = 64;
 
-/// What a value consists of.
+/// The cells of a value.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub shape: Shape,

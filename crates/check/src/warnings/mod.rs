@@ -4,8 +4,8 @@
 //! Names of warnings are those of p4c, so that options like `--Wdisable=unused` and annotations like
 //! `@noWarn("unused")` mean the same.
 //!
-//! Invariants: work is bounded whatever the program (see the `_MAX` constants); what is too large is left
-//! alone rather than warned of. Nothing is said about system include files.
+//! Invariants: work is bounded for every program (see the `_MAX` constants); code beyond the limits gets no
+//! warnings. System include files get none either.
 //!
 //! `flow.rs` finds values and headers used before they are there (`layout.rs`, `state.rs`, `places.rs` and
 //! `findings.rs` are its parts); `selects.rs` and `tables.rs` find what can never match (`sets.rs`);

@@ -9,15 +9,15 @@ use std::rc::Rc;
 /// Elements of an array whose index is not known that are looked at one by one.
 const CANDIDATES_MAX: usize = 256;
 
-/// What a name, field or element stands for.
+/// The cells that a name, field or element denotes.
 pub(super) struct Place {
-    /// First cells of all that it may stand for; empty when it is not followed.
+    /// The first cell of each candidate; empty if the place is not tracked.
     pub starts: Vec<u32>,
     pub layout: Rc<Layout>,
     /// The header union that it is a member of.
     union: Option<(Vec<u32>, Rc<Layout>)>,
     pub root: Option<VarId>,
-    /// A header on the way may be invalid, which has been told.
+    /// A header on the path may be invalid; that has been reported.
     pub is_doubtful: bool,
     /// A field of a header.
     pub is_field: bool,
@@ -165,7 +165,8 @@ impl Flow<'_> {
                         Some(known) => known.into_iter().zip(facts).map(|(a, b)| a.or(b)).collect(),
                     });
                 }
-                // Of an element that is not known exactly the program may know more than we.
+                // With an unknown index, a header counts as invalid only if every candidate is: the program may know
+                // the index.
                 match found {
                     Some(facts) if place.starts.len() == 1 => facts,
                     Some(facts) => facts
@@ -287,7 +288,7 @@ impl Flow<'_> {
         }
     }
 
-    /// After an expression that asked for headers only this remains: that they were asked for.
+    /// Resets the validity cells that an expression tested to their facts in `before`, but keeps that they were tested.
     fn forget_answers(&mut self, before: &State, asked: &[u32]) {
         if let Some(state) = &mut self.at {
             for &cell in asked {
@@ -344,7 +345,7 @@ impl Flow<'_> {
             return;
         }
         match &lhs.kind {
-            // Writing some bits counts as writing all: whoever fills a variable bit by bit knows what he does.
+            // Writing some bits counts as writing all: a warning about a variable filled bit by bit would be wrong.
             ExprKind::Slice { base, .. } => return self.write(base, None),
             ExprKind::PlusSlice { base, lo, .. } => {
                 self.read(lo);

@@ -6,7 +6,7 @@ use crate::value::Value;
 use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
 
-/// What one element of a keyset matches.
+/// The values that one element of a keyset matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Set {
     All,
@@ -44,7 +44,7 @@ fn ones(width_bits: u32) -> BigInt {
     (BigInt::one() << width_bits) - 1
 }
 
-/// What `e` matches in a key of type `ty`.
+/// Returns the values that `e` matches in a key of type `ty`.
 pub(super) fn of(p: &Program, e: &Expr, ty: Ty) -> Set {
     let int = |e: &Expr| e.value.as_deref().and_then(Value::as_int).cloned();
     let e = strip_casts(e);
@@ -123,7 +123,7 @@ impl Set {
         }
     }
 
-    /// Whether a known value is in the set; `None` when that is not known.
+    /// True if a known value is in the set; `None` if that is not known.
     pub fn contains(&self, v: &Value) -> Option<bool> {
         match (self, v) {
             (Set::All, _) => Some(true),

@@ -1,4 +1,4 @@
-//! What is known about the cells at one point of the program.
+//! Facts about the cells at one point of the program.
 
 /// Knowledge about one cell. For scalars "good" means written, for validity cells valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Fact {
 impl Fact {
     pub const GOOD: Fact = Fact { may_be_good: true, may_be_bad: false };
     pub const BAD: Fact = Fact { may_be_good: false, may_be_bad: true };
-    /// Nothing is known; taken for good, for it is not our business.
+    /// The cell is not tracked; treated as good.
     pub const UNKNOWN: Fact = Fact { may_be_good: false, may_be_bad: false };
 
     pub fn or(self, other: Fact) -> Fact {
@@ -78,7 +78,7 @@ impl Bits {
 pub(super) struct State {
     good: Bits,
     bad: Bits,
-    /// Headers whose validity the program has asked for on the way here: it takes care of them itself.
+    /// Headers whose validity the program has tested on this path; it handles them itself.
     asked: Bits,
 }
 
@@ -87,7 +87,7 @@ impl State {
         Fact { may_be_good: self.good.get(cell), may_be_bad: self.bad.get(cell) }
     }
 
-    /// Whether one of `n` cells from `start` may be bad.
+    /// True if one of `n` cells from `start` may be bad.
     pub fn any_bad(&self, start: u32, n: u32) -> bool {
         let end = start.saturating_add(n);
         let mut i = start;
@@ -104,7 +104,7 @@ impl State {
         false
     }
 
-    /// Sets a fact; what was asked about the cell before says nothing any more.
+    /// Sets a fact and forgets earlier validity tests of the cell.
     pub fn set(&mut self, cell: u32, fact: Fact) {
         self.good.set(cell, fact.may_be_good);
         self.bad.set(cell, fact.may_be_bad);
@@ -119,7 +119,7 @@ impl State {
         self.asked.set(cell, true);
     }
 
-    /// Forgets the questions that had not been asked in `before`.
+    /// Forgets the validity tests that `before` does not have.
     pub fn forget_questions_since(&mut self, before: &State) {
         self.asked.intersect(&before.asked);
     }
@@ -138,7 +138,7 @@ impl State {
     }
 }
 
-/// Joins points of which one or both may never be reached.
+/// Joins the states of two points, each of which may be unreachable.
 pub(super) fn join(a: Option<State>, b: Option<State>) -> Option<State> {
     match (a, b) {
         (Some(mut a), Some(b)) => {

@@ -1,4 +1,4 @@
-//! What the syntax tree alone tells: shadowed names, `@noWarn`, states and programs without an end.
+//! Checks on the syntax tree alone: shadowed names, `@noWarn`, states and programs without an end.
 
 use crate::codes;
 use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap, Span, suggest};
@@ -140,7 +140,7 @@ impl Walk<'_> {
                 let is_ours = codes::ALL
                     .iter()
                     .any(|c| c.default_severity != Severity::Error && c.name.replace('_', "-") == name);
-                // As in p4c the name must be spelled with hyphens.
+                // Like p4c, require hyphens in the name.
                 let is_known =
                     is_code || FOREIGN_NAMES.contains(&name.as_str()) || is_ours && *written == name;
                 if !is_known {
@@ -250,7 +250,7 @@ impl Walk<'_> {
             }
             DeclKind::ParserType(b) | DeclKind::ControlType(b) | DeclKind::Package(b) => {
                 self.declare_again(&b.name);
-                // Of a type only the type parameters are seen.
+                // Only the type parameters of a block type are in scope: it has no body.
                 self.scope(|w| w.names(&b.type_params));
             }
             DeclKind::Struct(s) => {

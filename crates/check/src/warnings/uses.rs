@@ -294,7 +294,7 @@ fn path_of(e: &Expr) -> Option<Path> {
     }
 }
 
-/// What calls inside an argument write.
+/// Adds to `out` the places that calls inside an argument write.
 fn written_in<'e>(p: &Program, e: &'e Expr, out: &mut Vec<(&'e Expr, Path)>) {
     if let ExprKind::Call(call) = &e.kind {
         let params: &[VarId] = match &call.callee {
