@@ -1,8 +1,8 @@
-//! What is simulated: the switch, its action pipeline, queues and locks.
+//! Configuration of a simulation: the switch, its action pipeline, queues and locks.
 
 use std::fmt;
 
-/// The longest action, in cycles. Far beyond what anybody would build; it bounds what a model keeps.
+/// The longest action, in cycles. It exceeds any real design and bounds the memory of a model.
 pub const CYCLES_MAX: u32 = 1 << 16;
 /// Queues of a scheduler.
 pub const QUEUES_MAX: u32 = 1 << 16;
@@ -44,13 +44,13 @@ impl Switch {
     }
 }
 
-/// What a packet does in the pipeline.
+/// The action of a packet: its time in the pipeline, and its part under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// From entering the pipeline to leaving it.
+    /// Time from entering the pipeline to leaving it.
     pub cycles: u32,
-    /// From reading the state to having written it: another packet of the same state has to stay away for as long.
-    /// 0 when the action only reads.
+    /// Time from the read of the state to the end of its write, during which no other packet may use the same state.
+    /// 0 if the action only reads.
     pub lock_cycles: u32,
 }
 
@@ -69,7 +69,7 @@ impl Action {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Actions {
     actions: Vec<Action>,
-    /// Ascending; of each action the end of its part of the numbers below 2^32.
+    /// End of each action's interval within the numbers below 2^32; ascending.
     ends: Vec<u64>,
 }
 
@@ -111,7 +111,7 @@ impl Actions {
         Ok(Actions { actions: mix.iter().map(|(action, _)| *action).collect(), ends })
     }
 
-    /// What the packet with this number does: always the same, as if drawn by chance.
+    /// Returns the action of the packet with this number: a pseudo-random draw that depends on the number only.
     #[inline]
     pub fn of_packet(&self, packet: u64) -> Action {
         let [only] = self.actions.as_slice() else {
@@ -138,9 +138,9 @@ impl Actions {
 /// Queues in front of the pipeline, and what they lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queues {
-    /// A packet waits in the queue that the hash of its lookup key says, modulo this.
+    /// Number of queues. The hash of the lookup key, modulo this, selects a packet's queue.
     pub n_queues: u32,
-    /// A packet locks what the hash of its update key says, modulo this.
+    /// Number of locks. The hash of the update key, modulo this, selects a packet's lock.
     pub n_locks: u32,
     /// Packets of one queue; more are dropped.
     pub queue_packets_max: u32,
@@ -163,7 +163,7 @@ impl Queues {
 /// A configuration that makes no sense.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfigError {
-    /// Of something that is counted from 1.
+    /// A quantity that must lie between 1 and `max`.
     OutOfRange {
         what: &'static str,
         value: u64,

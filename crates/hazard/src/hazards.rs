@@ -1,9 +1,9 @@
-//! What happens without locks: how often a packet enters the action pipeline too early.
+//! The model without locks: counts the packets that enter the action pipeline too early.
 
 use crate::config::Action;
 use std::collections::VecDeque;
 
-/// What a packet met in the pipeline.
+/// The hazards of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Met {
     /// A packet whose read-modify-write had not ended.
@@ -22,7 +22,7 @@ pub struct Hazards {
     all_end_at: u64,
     /// Ends and keys of those that may not have ended, in the order in which they entered.
     under_way: VecDeque<(u64, u64)>,
-    /// How many of these there are by the low bits of their keys: mostly none, and then nobody need look.
+    /// Number of these by the low bits of their keys. It is mostly 0, which saves the search.
     n_by_key: Vec<u32>,
     n_packets: u64,
     n_any: u64,
@@ -128,7 +128,7 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Of packets with arrival and key: which met any, and which met their own kind.
+    /// Returns, for packets given as (arrival, key), which of them met any packet, and which met one with the same key.
     fn met(actions: &[Action], packets: &[(u64, u64)]) -> [Vec<bool>; 2] {
         let mut hazards = Hazards::new();
         let each = packets.iter().zip(actions.iter().cycle());

@@ -13,11 +13,11 @@
 //! - [`reference`]: the same models cycle by cycle, for comparison.
 //!
 //! Invariants: every model takes packets one after the other in the order of their arrival and keeps a bounded
-//! amount of memory (the scheduler what fits into its queues). The same input gives the same output. Event for
-//! event, models do what the reference does.
+//! amount of memory (the scheduler: its queues). The same input gives the same output, and every event of a model
+//! is an event of its reference.
 //!
-//! Non-goals: what packets contain beyond the fields of keys; how long a real chip's wires are; files, clocks,
-//! threads: whoever calls reads captures and divides work.
+//! Non-goals: packet contents beyond the fields of keys; the wire delays of a real chip; files, clocks and threads:
+//! the caller reads captures and divides the work.
 //!
 //! Start reading at [`Timeline`], then [`Scheduler`].
 

@@ -66,8 +66,8 @@ impl Lock {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockResult {
     pub n_packets: u64,
-    /// What share of the offered load gets through: how long the input took, by how long it takes until the last
-    /// packet has unlocked.
+    /// Share of the offered load that gets through: the duration of the input divided by the time until the last
+    /// packet has released the lock.
     pub throughput: f64,
     pub latency_mean_cycles: f64,
     pub latency_p50_cycles: u64,

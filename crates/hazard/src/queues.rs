@@ -5,7 +5,7 @@ use crate::hazards::ratio;
 use crate::histogram::Histogram;
 use std::collections::VecDeque;
 
-/// What happened to a packet.
+/// An event in the life of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Its queue was full.
@@ -19,9 +19,9 @@ pub enum Event {
 pub struct Arrival {
     pub cycle: u64,
     pub len_bytes: u32,
-    /// Says in which queue it waits.
+    /// Hash of the lookup key, which selects the queue.
     pub lookup: u64,
-    /// Says what it locks.
+    /// Hash of the update key, which selects the lock.
     pub update: u64,
     pub action: Action,
 }
@@ -36,20 +36,20 @@ struct Waiting {
 
 /// A scheduler with finite queues.
 ///
-/// What happens in a cycle, in this order: locks whose time is over are free; the packet that has arrived joins the
-/// queue of its lookup key, or is dropped when that is full; then the arbiter looks at the queues in turn, from the one after
-/// the last that it served, and starts the first head whose lock is free, or that needs none. One packet starts in
-/// a cycle, and holds its lock for the action's `lock_cycles`.
+/// A cycle has three steps. Expired locks become free. The packet that has arrived joins the queue of its lookup key,
+/// or is dropped if that is full. The arbiter scans the queues in turn, from the one after the last that it served, and
+/// starts the first head that needs no lock or whose lock is free. One packet starts per cycle and holds its lock for
+/// the action's `lock_cycles`.
 ///
-/// Cycles in which nothing can start are skipped, so the time a packet takes does not depend on the length of
-/// actions; [`reference`](crate::reference) says the same cycle by cycle.
+/// Cycles in which nothing can start are skipped, so the time to simulate a packet does not depend on the length of
+/// actions; [`reference`](crate::reference) runs the same model cycle by cycle.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     config: Queues,
     queues: Vec<VecDeque<Waiting>>,
-    /// A bit for each queue: whether somebody waits in it.
+    /// A bit for each queue, set if the queue is not empty.
     occupied: Vec<u64>,
-    /// Of each lock when it is free.
+    /// The cycle in which each lock becomes free.
     free_at: Vec<u64>,
     /// Cycles before this are done.
     now: u64,
@@ -230,12 +230,12 @@ impl Scheduler {
 pub struct QueueResult {
     pub n_packets: u64,
     pub n_dropped: u64,
-    /// What share of the offered packets gets through, while the input lasts.
+    /// Share of the offered packets that gets through while the input lasts.
     pub throughput: f64,
-    /// The same of the bytes.
+    /// Share of the offered bytes that gets through while the input lasts.
     pub throughput_bytes: f64,
     pub drop_fraction: f64,
-    /// From having arrived to having left the pipeline, of packets that were not dropped.
+    /// Mean time from arrival to the end of the pipeline, over packets that were not dropped.
     pub latency_mean_cycles: f64,
     pub latency_p50_cycles: u64,
     pub latency_p99_cycles: u64,
@@ -250,7 +250,7 @@ pub struct QueueResult {
 mod tests {
     use super::*;
 
-    /// Of packets with arrival and hash of both keys: what happened, as packet and cycle; drops are `None`.
+    /// Runs packets given as (arrival, hash of both keys). Returns (packet, start cycle) pairs, with `None` for drops.
     fn told(config: Queues, action: Action, packets: &[(u64, u64)]) -> Vec<(u64, Option<u64>)> {
         let mut events = Vec::new();
         let mut scheduler = Scheduler::new(config).unwrap();

@@ -1,11 +1,11 @@
-//! The same models, cycle by cycle and as plainly as they can be said: what the quick ones are compared with.
+//! Reference models: plain simulations, cycle by cycle, against which tests compare the fast models.
 
 use crate::config::Queues;
 use crate::hazards::Met;
 use crate::queues::{Arrival, Event};
 use std::collections::VecDeque;
 
-/// Of each packet what it meets: every earlier packet is looked at.
+/// Returns the hazards of each packet by a comparison with every earlier packet.
 pub fn hazards(arrivals: &[Arrival]) -> Vec<Met> {
     let mut all = Vec::new();
     for (i, packet) in arrivals.iter().enumerate() {
@@ -22,7 +22,7 @@ pub fn hazards(arrivals: &[Arrival]) -> Vec<Met> {
     all
 }
 
-/// When each packet starts behind a single lock: a line of people before one door.
+/// Returns the cycle in which each packet starts behind a single lock.
 pub fn lock(arrivals: &[Arrival]) -> Vec<u64> {
     let mut starts = vec![0; arrivals.len()];
     let (mut next, mut locked_for, mut cycle) = (0, 0, 0);

@@ -7,12 +7,12 @@ use crate::queues::{Arrival, QueueResult, Scheduler};
 use crate::timeline::{Alpha, Pace, Timeline};
 use crate::traffic::Batch;
 
-/// What keeps packets of the same state apart.
+/// The mechanism that separates packets of the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Nothing: hazards are counted.
+    /// No mechanism; hazards are counted.
     None,
-    /// One packet at a time, and as much room to wait as it takes.
+    /// One packet at a time, with an unbounded queue.
     GlobalLock,
     Queues(Queues),
 }
@@ -56,14 +56,14 @@ pub enum Outcome {
     Queues(QueueResult),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finished {
     pub outcome: Outcome,
     pub n_packets: u64,
-    /// How long the input took.
+    /// Duration of the input.
     pub cycles: u64,
-    /// For how much of that the line was busy.
+    /// Cycles of the input in which the line was busy.
     pub line_cycles: u64,
 }
 

@@ -34,14 +34,14 @@ impl Alpha {
     }
 }
 
-/// When packets begin to arrive.
+/// The rule that sets when packets begin to arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// Each as soon as the one before has been received: the line is always busy.
     BackToBack,
     /// Gaps after packets, in proportion to their length, so that the line is busy for this share of the time.
     Even { utilisation: f64 },
-    /// As in the trace: this many cycles are one nanosecond of it. Packets that come while the line is busy wait.
+    /// Times of the trace, in which one nanosecond is this many cycles. Packets that come while the line is busy wait.
     Trace { cycles_per_ns: f64 },
 }
 
@@ -97,7 +97,7 @@ impl Timeline {
         u64::from(self.alpha.scaled(len_bytes).div_ceil(self.chunk_bytes).max(1))
     }
 
-    /// Receives the next packet: the cycle in which it has arrived. Later than that of the one before.
+    /// Receives the next packet; returns the cycle in which it has arrived, which is later than the one before.
     #[inline]
     pub fn receive(&mut self, len_bytes: u32, time_ns: u64) -> u64 {
         let cycles = self.cycles_of(len_bytes);

@@ -13,7 +13,7 @@ pub enum Atom {
     ReadWrite,
     /// Adds to the state, or replaces it.
     ReadAddWrite,
-    /// The same under one condition, which may be of the state.
+    /// `ReadAddWrite` under one condition, which may read the state.
     PredicatedReadAddWrite,
     /// Two conditions, one within the other.
     Nested,
@@ -21,7 +21,7 @@ pub enum Atom {
     Pairs,
 }
 
-/// Why no atom does it.
+/// The reason why no atom implements an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAtom {
     /// An operation that no atom has.

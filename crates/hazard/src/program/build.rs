@@ -41,13 +41,13 @@ pub struct Analysis {
     pub operations: Operations,
     /// In the order in which a packet comes to them.
     pub codelets: Vec<Codelet>,
-    /// Whether some code repeats: one round of it is what was looked at.
+    /// True if some code repeats. The analysis visits one iteration of it.
     pub has_loops: bool,
     /// Externs that are not known, each once.
     pub unknown_externs: Vec<SmolStr>,
     /// Blocks marked `@atomic`, as often as a packet comes to them.
     pub atomic_blocks: Vec<AtomicBlock>,
-    /// Where packets part; what is asked for before comes first.
+    /// The branches of the program, each after those that lead to it.
     pub branches: Vec<Branch>,
 }
 
@@ -82,7 +82,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
     for (_, block) in &program.pipeline {
         builder.values = std::mem::take(&mut shared);
         shared = builder.block(*block);
-        // What a block alone knows is gone.
+        // Variables local to a block end with it.
         shared.retain(|var| {
             get(&program.variables, var).is_some_and(|v| matches!(v.scope, ir::Scope::Pipeline(_)))
         });
@@ -102,7 +102,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
     })
 }
 
-/// What may have written each state last, of this packet.
+/// Operations of this packet that may have written each state last.
 type Written = FxHashMap<State, Vec<OperationId>>;
 
 /// A condition that led here, and which way it went.
@@ -112,7 +112,7 @@ struct Condition {
     way: Way,
 }
 
-/// Where control is: what is known of values, and what had to be the case.
+/// The state of the analysis at one point: known values, last writes, and the conditions on the path.
 #[derive(Clone, Debug)]
 struct Here {
     values: Values,
@@ -143,7 +143,7 @@ pub(super) struct Builder<'p> {
     branches: Vec<Branch>,
     /// Conditions that were asked, by what they are made of.
     asked: FxHashMap<Vec<OperationId>, Vec<(Expr, BranchId)>>,
-    /// What led to what is looked at.
+    /// The ways that lead to the code being visited.
     ways: Rc<[Way]>,
     /// The table whose action is looked at, if packets may add to it: what finds its entries, and the lookup.
     added_to: Option<(TableId, Vec<OperationId>, OperationId)>,
@@ -203,7 +203,8 @@ impl Builder<'_> {
         id
     }
 
-    /// What is read from a place: what was last written to it, to parts of it, or to what it is a part of.
+    /// Returns the operations behind a read of a place: the last writes to it, to its parts, or to a whole that
+    /// contains it.
     pub(super) fn read_place(&mut self, place: &Place, span: Span) -> Vec<OperationId> {
         let mut all = Vec::new();
         for step in &place.path {
@@ -259,7 +260,7 @@ impl Builder<'_> {
         here.values
     }
 
-    /// Where control is now; nothing of it is kept.
+    /// Takes the state of the analysis at this point; the builder's own becomes empty.
     fn leave(&mut self, conditions: &[Condition]) -> Here {
         Here {
             values: std::mem::take(&mut self.values),
@@ -325,7 +326,7 @@ impl Builder<'_> {
                         TerminatorKind::Select { keys, .. } => {
                             condition = self.values(&keys.iter().collect::<Vec<_>>(), span);
                         }
-                        // What is extracted came with the packet.
+                        // Extracted values come with the packet.
                         TerminatorKind::Extract { place, .. } | TerminatorKind::Lookahead { place, .. } => {
                             self.values.remove(&part_of(place));
                         }
@@ -450,7 +451,7 @@ impl Builder<'_> {
                 if given.iter().any(Option::is_none)
                     && let Some(place) = place_of(self.program, &part)
                 {
-                    // What it held before the ways parted: some part of them says it, or the packet.
+                    // Ways that did not write the part keep its earlier value.
                     for (way, _) in ways.iter_mut().zip(&given).filter(|(_, made_of)| made_of.is_none()) {
                         std::mem::swap(&mut self.values, &mut way.values);
                         operands.extend(self.read_place(&place, span));
@@ -556,14 +557,14 @@ impl Builder<'_> {
         ends
     }
 
-    /// What comes is under these conditions.
+    /// Enters code under these conditions.
     fn go(&mut self, conditions: &[Condition]) {
         if !conditions.iter().map(|condition| condition.way).eq(self.ways.iter().copied()) {
             self.ways = conditions.iter().map(|condition| condition.way).collect();
         }
     }
 
-    /// A branch of the program. The same condition asked again, under the same ones, is the same branch.
+    /// Returns the branch for a condition. A condition tested again under equal outer conditions is the same branch.
     fn branch(&mut self, kind: &TerminatorKind, made_of: &[OperationId], span: Span) -> BranchId {
         let id = self.branches.len();
         if made_of.is_empty() {
@@ -716,7 +717,7 @@ impl Builder<'_> {
                 let index = input(self, args.first());
                 self.update(state, false, index, conditions, span);
             }
-            // Of a table's entry: what its key is made of is known where the table is applied.
+            // The counter belongs to a table's entry; its key was recorded where the table is applied.
             (ExternOp::DirectCounterCount, Some(_)) => {}
             (ExternOp::MeterExecute, Some(state)) => {
                 let index = input(self, args.first());
@@ -789,7 +790,7 @@ impl Builder<'_> {
             ExternOp::Random => Kind::Random,
             ExternOp::TimeNanoseconds => Kind::Field,
             ExternOp::SelectByDirection => Kind::Select,
-            // What the architecture declares without a result decides what becomes of the packet.
+            // Functions of the architecture without a result decide the packet's verdict.
             ExternOp::User if result.is_none() && arch::include_that_declares(name).is_some() => Kind::Wire,
             ExternOp::User => {
                 if !self.unknown_externs.contains(name) {
@@ -834,7 +835,7 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a procedure, or what it calls, adds entries to the table that runs it.
+/// True if a procedure, or one that it calls, adds entries to the table that runs it.
 fn adds_entries(program: &Program, id: ProcedureId) -> bool {
     let (mut seen, mut left) = (vec![id], vec![id]);
     while let Some(procedure) = left.pop().and_then(|id| get(&program.procedures, id)) {
@@ -854,7 +855,7 @@ fn adds_entries(program: &Program, id: ProcedureId) -> bool {
     false
 }
 
-/// Whether a condition asks only for headers that all IP packets with ports have.
+/// True if a condition tests only headers that all IP packets with ports have.
 fn asks_for_header(program: &Program, condition: &Expr) -> bool {
     match &condition.kind {
         ExprKind::Binary(BinaryOp::And, a, b) => asks_for_header(program, a) && asks_for_header(program, b),
@@ -876,7 +877,7 @@ fn asks_for_header(program: &Program, condition: &Expr) -> bool {
     }
 }
 
-/// What comes after the last dot.
+/// Returns the part of a name after its last dot.
 fn last_part(name: &str) -> SmolStr {
     name.rsplit('.').next().unwrap_or(name).into()
 }

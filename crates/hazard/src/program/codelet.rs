@@ -1,4 +1,4 @@
-//! What has to happen between a read and a write of state.
+//! Codelets: the operations between a read and a write of state.
 
 use super::atom::{Atom, NoAtom};
 use super::costs::Costs;
@@ -16,7 +16,7 @@ use smol_str::SmolStr;
 #[derive(Clone, Debug)]
 pub struct Codelet {
     pub kind: CodeletKind,
-    /// What it reads and writes, by name.
+    /// The states that it reads and writes, with their names.
     pub objects: Vec<(State, SmolStr)>,
     /// Everything in it, in the order of the program.
     pub operations: Vec<OperationId>,
@@ -26,16 +26,16 @@ pub struct Codelet {
     pub cycles: u32,
     pub key: KeySource,
     /// The smallest atom of a pipeline with one stateful operation per stage that does it.
-    /// Of what is held together, the largest atom of the parts: in a pipeline packets stay in order, so that parts one
-    /// behind the other are as good as one step.
+    /// If an atomic block joins several parts, this is the largest atom of the parts: packets stay in order in a
+    /// pipeline, so parts in successive stages act like one step.
     pub atom: Result<Atom, NoAtom>,
-    /// What it would be without blocks marked `@atomic`; empty where that makes no difference.
+    /// The parts into which it falls without blocks marked `@atomic`; empty if that makes no difference.
     pub parts: Vec<Part>,
     /// The blocks that hold the parts together: indexes into [`Analysis::atomic_blocks`].
     ///
     /// [`Analysis::atomic_blocks`]: super::Analysis::atomic_blocks
     pub atomic: Vec<usize>,
-    /// Of the first read or write.
+    /// Span of the first read or write.
     pub span: Span,
 }
 
@@ -49,9 +49,9 @@ pub struct Part {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeletKind {
-    /// Nobody writes: no packet need wait.
+    /// Nothing writes the state: no packet has to wait.
     ReadOnly,
-    /// Nobody reads: the last one wins.
+    /// Nothing reads the state: the last write wins.
     WriteOnly,
     ReadModifyWrite,
     /// A table is looked up, and what was not found is added to it.
@@ -68,7 +68,7 @@ pub struct Step {
 }
 
 impl Codelet {
-    /// What a packet does in the pipeline.
+    /// Returns the action that a simulation runs for this codelet.
     pub fn action(&self) -> Action {
         match self.kind {
             CodeletKind::ReadOnly => Action::read_only(self.cycles),
@@ -167,12 +167,12 @@ fn of_circles(
     found
 }
 
-/// What makes operations one action.
+/// The rule by which operations form one action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Together {
-    /// That they depend on each other.
+    /// They depend on each other.
     ByValues,
-    /// That, and blocks marked `@atomic` around them.
+    /// They depend on each other, or one block marked `@atomic` encloses them.
     ByBlocks,
 }
 
@@ -180,7 +180,7 @@ enum Together {
 /// Tarjan's algorithm without recursion. Each is in ascending order, and they come in the order of their first.
 fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>> {
     let n = operations.all.len();
-    // What reads and what writes the same state belongs together: each has an arrow to the others.
+    // Accesses of one state form one component: each gets an arrow to the next, and back.
     let mut of_state: FxHashMap<State, Vec<OperationId>> = FxHashMap::default();
     for (id, operation) in operations.all.iter().enumerate() {
         if let Some(state) = operation.kind.state() {
@@ -193,7 +193,7 @@ fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>>
             (together, operation.atomic, operation.kind.state())
         {
             let accesses = of_state.get(&state).into_iter().flatten();
-            // What nobody writes is the same before and after.
+            // A state that nothing writes is the same before and after the block.
             if accesses.into_iter().any(|id| !matches!(operations.all[*id].kind, Kind::Read(_))) {
                 of_block.entry(block).or_default().push(id);
             }
@@ -282,7 +282,7 @@ pub(super) fn longest_of(operations: &Operations, circle: &[OperationId]) -> (Ve
     (steps, cycles)
 }
 
-/// What all accesses have in common: a lock has to keep apart whatever may meet in any of them.
+/// Returns the part of the key that all accesses share: a lock must separate packets that can meet in any of them.
 fn shared_key(
     operations: &Operations,
     known: &dyn Fn(OperationId) -> Option<Field>,

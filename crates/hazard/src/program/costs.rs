@@ -1,4 +1,4 @@
-//! What operations cost, in cycles.
+//! Costs of operations, in cycles.
 
 use std::fmt::{self, Write};
 
@@ -123,7 +123,7 @@ impl Costs {
         text
     }
 
-    /// Of an operation on values of this width.
+    /// Returns the cycles of an operation on values of this width.
     pub(crate) fn of_width(&self, cycles: u32, width_bits: u32) -> u32 {
         cycles.saturating_mul(width_bits.div_ceil(self.alu_bits.max(1)).max(1))
     }

@@ -6,7 +6,7 @@ use diagnostics::Span;
 use ir::{BinaryOp, Bits, Expr, ExprKind, UnaryOp};
 
 impl Builder<'_> {
-    /// What an expression's value is made of: nothing of constants.
+    /// Returns the operations that an expression's value depends on; none for constants.
     pub(super) fn value(&mut self, expr: &Expr, span: Span) -> Vec<OperationId> {
         match &expr.kind {
             ExprKind::Const(_) => Vec::new(),
@@ -43,7 +43,7 @@ impl Builder<'_> {
         all
     }
 
-    /// An operation on what is no constant; of constants nothing is left to do.
+    /// Adds an operation, unless all operands are constant.
     fn operation(
         &mut self,
         kind: Kind,

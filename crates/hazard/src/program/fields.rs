@@ -6,18 +6,19 @@ use ir::lookup::get;
 use ir::{Place, Program, Step, StructKind, Type};
 use smol_str::SmolStr;
 
-/// What the index of some state is made of.
+/// The fields from which the index of a state is computed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySource {
     /// The fields that captures and generated traffic have.
     pub fields: Vec<Field>,
-    /// As the program spells all of them.
+    /// Names of all fields, as the program spells them.
     pub names: Vec<SmolStr>,
-    /// Those that traffic does not have: without them more packets share state than in truth.
+    /// Names of the fields that traffic does not have. Without them, packets share state more often than in the real
+    /// program.
     pub unknown: Vec<SmolStr>,
-    /// Whether it goes through a hash: different values may share state.
+    /// True if the index is hashed: different values may share state.
     pub is_hashed: bool,
-    /// Whether it is the result of a table: entries with the same data share state.
+    /// True if the index is the result of a table: entries with equal data share state.
     pub is_looked_up: bool,
 }
 
@@ -26,12 +27,12 @@ impl KeySource {
         Key::of_fields(&self.fields)
     }
 
-    /// The same state always.
+    /// True if all packets use the same state.
     pub fn is_constant(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Everything that these operations are made of.
+    /// Collects the fields that these operations depend on.
     pub(crate) fn of(
         operations: &Operations,
         known: &dyn Fn(OperationId) -> Option<Field>,
@@ -100,7 +101,7 @@ fn by_layout(widths: &[u32], index: usize) -> Option<Field> {
     let offset = sum(widths.get(..index)?);
     let width = *widths.get(index)?;
     let total = sum(widths);
-    // Whether some field begins there and is as wide.
+    // True if a field of this width begins at this offset.
     let has = |at: u32, wide: u32| {
         let mut offset: u32 = 0;
         widths.iter().any(|w| {
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(by_layout(&[48, 48, 16], 1), Some(Field::EthernetSource));
         assert_eq!(by_layout(&[4, 8, 20, 16, 8, 8, 128, 128], 7), Some(Field::Destination));
         assert_eq!(by_layout(&[3, 1, 12, 16], 2), Some(Field::Vlan));
-        // As long as UDP, but something else.
+        // A header with the length of UDP, but other fields.
         assert_eq!(by_layout(&[32, 32], 0), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a packet computes, as a graph.
+//! The computation of a packet as a graph of operations.
 
 use super::paths::Way;
 use diagnostics::Span;
@@ -25,7 +25,7 @@ pub enum Kind {
     Random,
     /// The result of a lookup.
     Table(TableId),
-    /// Of an extern that is not known.
+    /// The result of an unknown extern.
     Call,
     Read(State),
     Write(State),
@@ -42,7 +42,7 @@ pub enum State {
 }
 
 impl Kind {
-    /// `None` of what leaves nothing behind.
+    /// Returns the state that the operation uses; `None` if it uses none.
     pub fn state(self) -> Option<State> {
         match self {
             Kind::Read(state) | Kind::Write(state) | Kind::Update(state) => Some(state),
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// As people call it.
+    /// Returns the name for output.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Field => "field",
@@ -91,19 +91,19 @@ impl Kind {
 pub struct Operation {
     pub kind: Kind,
     pub cycles: u32,
-    /// What its value is made of.
+    /// Operations whose values it uses.
     pub operands: Vec<OperationId>,
-    /// What decides whether it happens: conditions of branches around a write.
+    /// Conditions of the branches around a write, which decide if it happens.
     pub conditions: Vec<OperationId>,
-    /// Of reads, writes and updates: what the index is made of.
+    /// Operations that compute the index of a read, write or update.
     pub index: Vec<OperationId>,
-    /// Of fields: as the program spells it.
+    /// Name of a field, as the program spells it.
     pub name: SmolStr,
     /// The outermost block marked `@atomic` around it: an index into [`Analysis::atomic_blocks`].
     ///
     /// [`Analysis::atomic_blocks`]: super::Analysis::atomic_blocks
     pub atomic: Option<usize>,
-    /// What has to be the case for a packet to come to it.
+    /// The ways that a packet must take to reach it.
     pub ways: Rc<[Way]>,
     pub span: Span,
 }

@@ -1,7 +1,7 @@
-//! Which ways packets take through an action, and what they do there.
+//! The paths of packets through an action, and the work on each.
 //!
-//! A write inside a branch happens to some packets only. Those that do not come to it need the state for less, only read
-//! it, or leave it alone. How many take which way, nobody knows who has only the program: that is asked for.
+//! A write inside a branch affects some packets only. The others use the state for a shorter time, only read it, or do
+//! not touch it. The program does not tell how many packets take which way, so the user supplies these shares.
 
 use super::build::Analysis;
 use super::codelet::{Codelet, longest_of};
@@ -17,14 +17,14 @@ pub type BranchId = usize;
 /// A branch and one of its ways, in the order of its successors.
 pub type Way = (BranchId, usize);
 
-/// Where packets part.
+/// A point at which the paths of packets separate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
     pub kind: BranchKind,
     pub n_ways: usize,
-    /// What decides.
+    /// Operations that compute the condition.
     pub made_of: Vec<OperationId>,
-    /// What led to it.
+    /// The ways that lead to the branch.
     pub around: Rc<[Way]>,
     pub span: Span,
 }
@@ -42,12 +42,12 @@ pub enum BranchKind {
 /// Ways of a branch that are not told apart.
 pub type Ways = (BranchId, Vec<usize>);
 
-/// What packets do that go the same ways.
+/// A path through an action, with the action of the packets that take it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionPath {
-    /// Of each branch on the path that makes a difference: any of these ways.
+    /// For each branch on the path that makes a difference, the ways that belong to the path.
     pub ways: Vec<Ways>,
-    /// `None` of packets that leave the state alone.
+    /// `None` if packets on this path do not touch the state.
     pub action: Option<Action>,
 }
 
@@ -98,7 +98,7 @@ pub fn paths(analysis: &Analysis, codelet: &Codelet) -> Option<Vec<ActionPath>> 
     Some(merged(analysis, found))
 }
 
-/// Where all ways of the last branch come to the same, it makes no difference.
+/// Removes the last branch of paths where all its ways lead to equal actions.
 fn merged(analysis: &Analysis, mut paths: Vec<ActionPath>) -> Vec<ActionPath> {
     let mut at = 0;
     while let Some(path) = paths.get(at) {
@@ -113,7 +113,7 @@ fn merged(analysis: &Analysis, mut paths: Vec<ActionPath>) -> Vec<ActionPath> {
         if analysis.branches.get(last.0).is_some_and(|branch| branch.n_ways == n_ways) {
             let ways = around.to_vec();
             paths.splice(at..at + n, [ActionPath { ways, action }]);
-            // What is before may go together with it now.
+            // Earlier paths may merge with the new one.
             at = 0;
         } else {
             at += 1;
@@ -126,7 +126,7 @@ fn ways_of(operations: &Operations, id: OperationId) -> &[Way] {
     operations.get(id).map_or(&[], |operation| &operation.ways)
 }
 
-/// Whether a packet that went these ways can have gone this one. What is not told apart, it may have.
+/// True if a packet that took `ways` can have taken this one. Ways that are not distinguished count as possible.
 fn may_go(ways: &[Ways], (branch, way): Way) -> bool {
     ways.iter().find(|(id, _)| *id == branch).is_none_or(|(_, group)| group.as_slice() == [way])
 }

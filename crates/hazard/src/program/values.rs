@@ -1,6 +1,6 @@
-//! What variables were last given, part by part.
+//! The last values of variables, part by part.
 //!
-//! Every branch takes all of it along, and few branches change much: what is the same on several ways is shared.
+//! Every branch needs a copy of the map, and few branches change much of it, so copies share equal parts.
 
 use super::operations::OperationId;
 use ir::lookup::get;

@@ -119,7 +119,7 @@ impl fmt::Display for Profile {
 pub struct Generator {
     sizes: Sizes,
     flows: Flows,
-    /// Of each key the hash of every flow.
+    /// For each key, the hash of every flow.
     hashes: Vec<Vec<u64>>,
     chance: Chance,
     flow: u32,

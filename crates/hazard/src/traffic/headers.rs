@@ -1,4 +1,4 @@
-//! What a packet's headers say of its flow.
+//! Flow fields in a packet's headers.
 
 /// The fields that keys are made of; 0 where the packet has no such header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,14 +8,14 @@ pub struct FlowFields {
     /// 32 or 128; 0 when the packet is not IP.
     pub address_bits: u32,
     pub protocol: u8,
-    /// Of TCP, UDP, SCTP; not of fragments but the first.
+    /// Ports of TCP, UDP and SCTP. Only the first fragment of a packet has them.
     pub source_port: u16,
     pub destination_port: u16,
     pub ethernet_source: u64,
     pub ethernet_destination: u64,
     /// Behind VLAN tags.
     pub ether_type: u16,
-    /// Of the outer tag.
+    /// VLAN identifier of the outer tag.
     pub vlan: u16,
     pub differentiated_services: u8,
 }
@@ -25,7 +25,7 @@ const IPV6_EXTENSIONS_MAX: usize = 8;
 
 /// Reads a frame as far as it goes: what was not captured counts as absent.
 ///
-/// `link_type` is that of the capture: 1 is Ethernet; 101, 228 and 229 are raw IP. Others have no fields.
+/// `link_type` is the capture's link type: 1 is Ethernet; 101, 228 and 229 are raw IP. Others have no fields.
 pub fn flow_fields(frame: &[u8], link_type: u16) -> FlowFields {
     let mut fields = FlowFields::default();
     let _ = match link_type {
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!((fields.protocol, fields.source_port, fields.destination_port), (17, 0x1234, 53));
         assert_eq!((fields.vlan, fields.ether_type, fields.differentiated_services), (100, 0x800, 0xb8));
         assert_eq!(fields.ethernet_source, 0x020000000001);
-        // The same without Ethernet.
+        // The packet without its Ethernet header.
         let raw = flow_fields(&bytes(IPV4_UDP), 101);
         assert_eq!((raw.source, raw.source_port, raw.ethernet_source), (0x0a000001, 0x1234, 0));
     }

@@ -15,7 +15,7 @@ macro_rules! fields {
         impl Field {
             pub const ALL: &[Field] = &[$(Field::$variant,)*];
 
-            /// As people write it.
+            /// Returns the name on the command line.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Field::$variant => $name,)*
@@ -32,7 +32,7 @@ macro_rules! fields {
 }
 
 fields! {
-    /// Of IPv4 or IPv6.
+    /// Source address of IPv4 or IPv6.
     Source = "src", ["ipsrc", "source"];
     Destination = "dst", ["ipdst", "destination"];
     Protocol = "proto", ["protocol"];
@@ -52,7 +52,7 @@ pub struct Key {
     parts: Vec<(Field, Option<u32>)>,
 }
 
-/// A key that nobody understands.
+/// A key that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyError {
     Unknown { word: String },

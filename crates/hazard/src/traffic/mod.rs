@@ -84,12 +84,12 @@ impl Chance {
 /// Draws from weights in constant time, whatever their number (Walker's alias method, as Vose builds it).
 #[derive(Clone, Debug)]
 pub(crate) struct Alias {
-    /// Of each: keep it when the draw is below this part of 2^32, else take the other.
+    /// For each index, a threshold and an alternative: a draw of 32 bits above the threshold takes the alternative.
     slots: Vec<(u32, u32)>,
 }
 
 impl Alias {
-    /// `None` of nothing, and where weights are negative, not finite or all 0.
+    /// `None` if there are no weights, or if weights are negative, not finite or all 0.
     pub(crate) fn new(weights: &[f64]) -> Option<Alias> {
         let n = weights.len();
         let sum: f64 = weights.iter().sum();

@@ -90,7 +90,7 @@ impl Sizes {
         Ok(Sizes { ranges: ranges.iter().map(|(a, b, _)| (*a, *b)).collect(), weights, alias })
     }
 
-    /// Of a cumulative distribution: lines with a length in bytes and the share of packets that are not longer, in
+    /// Reads a cumulative distribution: lines with a length in bytes and the share of packets that are not longer, in
     /// parts of 1 or in percent; `#` begins a comment. Between two lines lengths are equally frequent.
     pub fn of_cdf(text: &str) -> Result<Sizes, SizeError> {
         let mut points: Vec<(usize, u32, f64)> = Vec::new();
@@ -198,7 +198,7 @@ impl SizeCounts {
             let len = len as u32;
             let is_step = points.last().is_none_or(|(_, shown)| share - shown >= step);
             if is_step || so_far == self.n {
-                // What was left out before a step belongs at its foot.
+                // The last point left out before a step is the foot of the step.
                 points.extend(pending.take());
                 if points.last().is_none_or(|(shown, _)| *shown < len) && *n as f64 / self.n as f64 >= step {
                     points.push((len, before));
