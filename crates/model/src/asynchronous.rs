@@ -16,11 +16,11 @@ pub enum Way {
     Inline,
     /// An offload worker runs it while the worker waits.
     Wait,
-    /// An offload worker runs it while the worker goes on; what is too much waits in front of the worker.
+    /// An offload worker runs it while the worker goes on; packets beyond the capacity wait in front of the worker.
     Suspend,
-    /// The same, and what is too much is dropped.
+    /// Like `Suspend`, but packets beyond the capacity are dropped.
     Drop,
-    /// The same, and the worker runs what is too much.
+    /// Like `Suspend`, but the worker runs the block for packets beyond the capacity.
     Spill,
 }
 
@@ -41,23 +41,23 @@ impl Way {
 /// Cycles of one clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scene {
-    /// Of a packet without the block.
+    /// Cost of a packet without the block.
     pub base_cycles: f64,
-    /// Of packets that come to the block, 0 to 1.
+    /// Share of packets that reach the block, 0 to 1.
     pub share: f64,
     pub block_cycles: f64,
-    /// What sending a packet to an offload worker and taking it back costs the worker.
+    /// Cost to the worker of sending a packet to an offload worker and taking it back.
     pub suspend_cycles: f64,
-    /// What a packet that the worker waits for takes beside the block.
+    /// Time that a packet takes in addition to the block while the worker waits for it.
     pub round_trip_cycles: f64,
     pub n_workers: u32,
     pub n_offload_workers: u32,
-    /// Packets of one worker that may be under way.
+    /// Packets of one worker that may be in flight.
     pub capacity: u32,
 }
 
 impl Scene {
-    /// What is out of range becomes what is nearest in it.
+    /// Clamps every value to its range.
     fn in_range(mut self) -> Scene {
         let positive = |cycles: f64| if cycles.is_finite() { cycles.max(0.0) } else { 0.0 };
         // A packet that costs nothing would let time stand still.
@@ -77,15 +77,15 @@ impl Scene {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     pub way: Way,
-    /// Between two packets that get through, all workers together.
+    /// Time between two packets that get through, over all workers.
     pub cycles: f64,
-    /// Of packets that come to the block.
+    /// Share of the packets that reach the block, 0 to 1.
     pub dropped: f64,
     /// How much of their time offload workers work, 0 to 1.
     pub offload_load: f64,
 }
 
-/// What to expect of one way.
+/// Predicts throughput, drops and load for one way of running the block.
 pub fn predict(scene: &Scene, way: Way) -> Prediction {
     let scene = scene.in_range();
     let (workers, executors) = (f64::from(scene.n_workers), f64::from(scene.n_offload_workers));
@@ -107,7 +107,7 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
             if all >= served {
                 (all, 0.0)
             } else {
-                // Of packets that come to the block offload workers take x: base + q x suspend = q x block per offload worker.
+                // Offload workers take the share x of these packets: base + q x suspend = q x block per offload worker.
                 let per_sent = q * (scene.block_cycles * workers / executors - scene.suspend_cycles);
                 let x = (scene.base_cycles / per_sent).min(1.0);
                 let taken = scene.base_cycles + q * x * scene.suspend_cycles;
@@ -138,23 +138,23 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
     Prediction { way, cycles: cycles / workers, dropped, offload_load }
 }
 
-/// What mode `auto` does: the cheaper way for the worker, see `rt/worker/sd_async_choice.h`.
+/// Returns the choice of mode `auto`: the cheaper way for the worker, see `rt/worker/sd_async_choice.h`.
 pub fn choose(scene: &Scene) -> Way {
     let scene = scene.in_range();
     if scene.block_cycles > scene.suspend_cycles { Way::Spill } else { Way::Inline }
 }
 
-/// What a simulation has seen.
+/// The result of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Between two packets that got through, all workers together, after the first half of them.
+    /// Time between two packets that got through, over all workers, after each worker's first half.
     pub cycles: f64,
-    /// Of packets that came to the block, after the same.
+    /// Share of the packets that reached the block and were dropped, after each worker's first half.
     pub dropped: f64,
-    /// Of all packets that came, for want of room in front of a worker or on the way.
+    /// Share of all arriving packets that found no room, in front of a worker or in flight.
     pub lost: f64,
     pub offload_load: f64,
-    /// From being sent to being back, of those that were sent.
+    /// Mean time from sending a packet to an offload worker until it is back.
     pub waited_cycles: f64,
     pub in_flight_max: u32,
 }
@@ -175,7 +175,7 @@ pub fn lossless_cycles(scene: &Scene, way: Way, n_packets: u64, seed: u64) -> f6
     for _ in 0..14 {
         let gap = f64::midpoint(fastest, slowest);
         let outcome = simulate(scene, way, gap, n_packets, seed);
-        // What spills stays with the worker and is not lost.
+        // With `Spill`, packets beyond the capacity stay with the worker and are not lost.
         let grows = way != Way::Spill && outcome.in_flight_max > scene.capacity / 4;
         if outcome.lost > 0.0 || grows {
             fastest = gap;
@@ -251,7 +251,7 @@ mod tests {
             }
             assert!(simulate(&scene(), way, gap / 2.0, 20_000, 3).lost > 0.0, "{way:?}");
         }
-        // What drops nothing gets as little through as what holds back.
+        // Without losses, `Drop` is no faster than `Suspend`.
         let (drop, hold) = (
             lossless_cycles(&scene(), Way::Drop, 20_000, 3),
             lossless_cycles(&scene(), Way::Suspend, 20_000, 3),

@@ -1,4 +1,4 @@
-//! What packets cost, without running them.
+//! Cost models: predicted cycles per packet.
 //!
 //! [`asynchronous`] predicts what becomes of packets some of which come to an asynchronous block: how many a core can take
 //! when it runs the block itself, waits for another core, or goes on with other packets; and simulates workers and

@@ -31,7 +31,7 @@ struct Worker {
     n_dropped: u64,
     /// When packets come back, ascending.
     back: VecDeque<f64>,
-    /// What it was after half of its packets: by then queues are as full as they will be.
+    /// The counts after half of the packets, by which time queues have filled.
     half: Mark,
 }
 
@@ -112,7 +112,7 @@ impl Bench<'_> {
             worker.back.pop_front();
             worker.n_through += 1;
         }
-        // Whoever waits for an offload worker meets the other workers there at each packet.
+        // With `Wait`, workers contend for the offload worker at every packet, so take one at a time.
         let mut n = if self.way == Way::Wait { 1 } else { u64::from(BURST) };
         if self.gap > 0.0 {
             let mut arrived = (worker.now / self.gap) as u64 - worker.n_taken - worker.n_lost;
@@ -121,7 +121,7 @@ impl Bench<'_> {
                 arrived = ARRIVED_MAX;
             }
             if arrived == 0 {
-                // Of a hundredth more, so that rounding does not hide it.
+                // Advance by a hundredth of a gap more than needed, so that rounding does not hide the packet.
                 worker.now = ((worker.n_taken + worker.n_lost) as f64 + 1.01) * self.gap;
                 return true;
             }
@@ -130,7 +130,7 @@ impl Bench<'_> {
         if self.way == Way::Suspend {
             let room = (self.scene.capacity as usize).saturating_sub(worker.back.len()) as u64;
             if room == 0 {
-                // Whoever holds back waits for the first one.
+                // With `Suspend`, a full worker waits for the first packet in flight.
                 worker.now = worker.back.front().map_or(worker.now, |at| at.max(worker.now));
                 return true;
             }
@@ -194,7 +194,7 @@ impl Bench<'_> {
         let later = |n: fn(Mark) -> u64| workers.iter().map(|w| n(w.mark()) - n(w.half)).sum::<u64>();
         let rate = |w: &Worker| (w.n_through - w.half.n_through) as f64 / (w.now - w.half.now).max(1.0);
         let rate: f64 = workers.iter().map(rate).sum();
-        // What is still under way at the end, and would be through after it.
+        // Subtract the work that offload workers would do after the end.
         let worked =
             self.executors.worked - self.executors.free.iter().map(|free| (free - end).max(0.0)).sum::<f64>();
         Outcome {
