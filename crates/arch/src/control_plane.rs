@@ -1,5 +1,5 @@
-//! What a control plane can see of an architecture: which externs it can reach, and the table properties that
-//! attach them.
+//! The control plane's view of an architecture: the externs that it can reach, and the table properties that attach
+//! them.
 
 /// An architecture, known by the package of `main`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum Architecture {
     Xdp,
 }
 
-/// What an extern is to a control plane.
+/// The role of an extern for the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExternRole {
     Counter,
@@ -152,7 +152,7 @@ impl Architecture {
         Architecture::ALL.into_iter().find(|a| a.name() == name)
     }
 
-    /// As P4Info spells it.
+    /// Returns the architecture's name in P4Info.
     pub fn name(self) -> &'static str {
         match self {
             Architecture::V1Model => "v1model",
@@ -218,8 +218,8 @@ impl Architecture {
         }
     }
 
-    /// The table properties that the architecture adds to those of the language; `None` where nobody has
-    /// written them down.
+    /// Returns the table properties that the architecture adds to the language's own; `None` if this crate has no list
+    /// of them.
     pub fn known_table_properties(self) -> Option<&'static [&'static str]> {
         match self {
             Architecture::V1Model => Some(&["implementation", "counters", "meters", "support_timeout"]),

@@ -4,7 +4,7 @@ use crate::Architecture;
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What an extern function or method does. Arguments keep the order of the declaration.
+        /// The operation of an extern function or method. Arguments keep the order of the declaration.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ExternOp {
             $($(#[$doc])* $variant,)*
@@ -13,7 +13,7 @@ macro_rules! operations {
         impl ExternOp {
             pub const ALL: &[ExternOp] = &[$(ExternOp::$variant,)*];
 
-            /// As the text form of the IR spells it.
+            /// Returns the operation's name in the text form of the IR.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ExternOp::$variant => $name,)*
@@ -88,13 +88,13 @@ operations! {
     /// other packets.
     AsyncBegin = "async_begin",
     AsyncEnd = "async_end",
-    /// What comes up to the end is one step to all other packets (P4-16, concurrency model). Only programs that are
-    /// elaborated to be looked at have it.
+    /// Begins a block that is one step to all other packets (P4-16, concurrency model). Only programs elaborated for
+    /// analysis have it.
     AtomicBegin = "atomic_begin",
     AtomicEnd = "atomic_end",
-    /// What is emitted from here on is put together anew.
+    /// Begins a new list of emitted headers.
     EmitBegin = "emit_begin",
-    /// Puts what was emitted in front of what the parser has not read.
+    /// Puts the emitted headers in front of the bytes that the parser has not read.
     Rebuild = "rebuild",
     /// The parser begins again at the packet's first byte.
     Rewind = "rewind",

@@ -1,4 +1,4 @@
-//! What Siding knows about architectures: nothing outside this crate spells v1model, PSA or PNA.
+//! Definitions of the architectures: nothing outside this crate spells v1model, PSA or PNA.
 //!
 //! Key items: [`include_file`] gives the include files that come with the compiler; [`Architecture`] says what
 //! a control plane can see.

@@ -3,7 +3,7 @@
 
 use crate::Architecture;
 
-/// What a programmable block is for.
+/// The role of a programmable block in its architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BlockRole {
     Parser,
@@ -14,7 +14,8 @@ pub enum BlockRole {
     Deparser,
 }
 
-/// What a parameter of a programmable block is bound to. Blocks of one pipeline share one variable per role.
+/// The variable to which a parameter of a programmable block is bound. Blocks of one pipeline share one variable per
+/// role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ParamRole {
     /// `packet_in`, `packet_out`: the packet itself, no variable.
@@ -24,22 +25,22 @@ pub enum ParamRole {
     Metadata,
     /// The architecture's metadata, in or inout.
     StandardMetadata,
-    /// What the program tells the architecture when that is a struct of its own.
+    /// The program's output to the architecture, if that is a separate struct.
     OutputMetadata,
     /// The filter's verdict.
     Accept,
     /// Length of the packet with the headers that have become valid or invalid, in bytes: a variable of the compiler's own.
     RunningLength,
-    /// What the architecture tells a parser, when that is a struct of its own.
+    /// The architecture's input to a parser, if that is a separate struct.
     ParserInput,
-    /// Of a control in front of the parser.
+    /// Headers of a control in front of the parser (PNA's pre-control).
     PreHeaders,
     PreMetadata,
     PreInput,
     PreOutput,
 }
 
-/// What a field of the architecture's metadata means.
+/// The meaning of a field of the architecture's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FieldRole {
     IngressPort,
@@ -58,7 +59,7 @@ pub enum FieldRole {
     ChecksumError,
     ParserError,
     Priority,
-    /// What becomes of the packet: a member of an enum of actions.
+    /// The packet's verdict: a member of an enum of actions.
     OutputAction,
     OutputPort,
 }
@@ -198,8 +199,8 @@ const XDP: PipelineModel = PipelineModel {
     port_width_bits: 32,
 };
 
-/// As far as it matters to those who look at what a program leaves behind: the control in front of the parser comes
-/// behind it here, on headers of its own.
+/// An order of the blocks for analyses of a program's state: the control in front of the parser runs behind it here,
+/// on headers of its own.
 const PNA: PipelineModel = PipelineModel {
     blocks: &[
         block(Parser, &[Packet, Headers, Metadata, ParserInput]),
@@ -213,7 +214,7 @@ const PNA: PipelineModel = PipelineModel {
 };
 
 impl Architecture {
-    /// How its blocks hang together for who looks at a program and does not run it.
+    /// Returns the block structure for analyses (`siding sim`, `graph`), also for architectures that cannot run yet.
     pub fn pipeline_to_look_at(self) -> Option<&'static PipelineModel> {
         match self {
             Architecture::Pna => Some(&PNA),
@@ -225,7 +226,7 @@ impl Architecture {
         }
     }
 
-    /// How its blocks hang together; `None` where programs cannot be run yet.
+    /// Returns the block structure; `None` if programs of this architecture cannot run yet.
     pub fn pipeline(self) -> Option<&'static PipelineModel> {
         match self {
             Architecture::V1Model => Some(&V1MODEL),
