@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Exception {
     pub program: String,
-    /// What differs and why that is right.
+    /// The difference, and why Siding is right.
     pub reason: String,
-    /// Section of the specification and what its sentence says.
+    /// Section of the specification, and the content of its sentence.
     pub specification: String,
 }
 
@@ -41,7 +41,7 @@ fn text(suite: Suite) -> &'static str {
         Suite::Rewritten => include_str!("../exceptions/rewritten.toml"),
         Suite::Fmt => include_str!("../exceptions/fmt.toml"),
         Suite::Ir => include_str!("../exceptions/ir.toml"),
-        // What is argued there does not depend on who executes.
+        // The reasons hold for every backend.
         Suite::Stf | Suite::StfNative => include_str!("../exceptions/stf.toml"),
         Suite::StfRewritten | Suite::StfNativeRewritten => include_str!("../exceptions/stf-rewritten.toml"),
     }

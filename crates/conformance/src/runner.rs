@@ -22,7 +22,7 @@ pub struct RunOptions {
     pub filter: Option<String>,
 }
 
-/// What became of a case.
+/// The verdict on a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
@@ -46,7 +46,7 @@ impl Outcome {
     }
 }
 
-/// Told while a suite runs.
+/// Progress of a running suite.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     Judged(&'a Outcome),

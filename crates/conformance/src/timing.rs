@@ -4,7 +4,7 @@ use crate::corpus::Program;
 use crate::{Corpus, front_end};
 use std::time::{Duration, Instant};
 
-/// What was measured. Reading the main file is not part of a time, finding included files is.
+/// Measured times. A time includes reading the included files, but not the main file.
 #[derive(Clone, Debug)]
 pub struct Timing {
     /// Longest first.

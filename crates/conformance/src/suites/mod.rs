@@ -1,4 +1,4 @@
-//! What is judged, one file per suite.
+//! The suites, one file each.
 
 mod accept;
 mod entries;

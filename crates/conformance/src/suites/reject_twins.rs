@@ -16,7 +16,7 @@ struct Twin {
     edits: Vec<Edit>,
 }
 
-/// One edit. Lines are those of the original program, so the order of edits does not matter.
+/// One edit. Line numbers refer to the original program, so the order of edits does not matter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edit {
@@ -24,7 +24,7 @@ struct Edit {
     line: usize,
     /// Regular expression to find in the line; without it the whole line is replaced.
     find: Option<String>,
-    /// What replaces the find, all of them in the line; `$1` stands for a group.
+    /// Replacement for every match in the line; `$1` stands for a group.
     replace: Option<String>,
     /// Text for new lines after this one.
     insert: Option<String>,

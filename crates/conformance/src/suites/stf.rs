@@ -18,7 +18,7 @@ const SAMPLES_OUT: &str = "testdata/p4_16_samples_outputs";
 const CONVERTED: &str = "testdata/p4_14_samples";
 const CONVERTED_OUT: &str = "testdata/p4_14_samples_outputs";
 
-/// What p4c's passes print of a program.
+/// Suffixes of the programs that p4c prints after its passes.
 const PASSES: [&str; 3] = ["-first", "-frontend", "-midend"];
 
 /// Scripts of ours for samples that BMv2's compiler refuses, by the name of the sample.
@@ -38,8 +38,8 @@ const OWN: &[(&str, &str)] = &[
 ];
 const OWN_PREFIX: &str = "own/";
 
-/// The samples' scripts with the programs beside them, and those of the conversions. A case is named by its
-/// script; its path is the program's.
+/// Returns the scripts of the samples and of the conversions that have a program. A case has the name of its script
+/// and the path of its program.
 pub(super) fn cases(corpus: &Corpus) -> Vec<Program> {
     let mut cases = Vec::new();
     for script in corpus.scripts(SAMPLES) {
@@ -62,7 +62,7 @@ pub(super) fn cases(corpus: &Corpus) -> Vec<Program> {
     cases
 }
 
-/// The same scripts with what p4c's passes make of each program.
+/// Returns the samples' scripts with the programs that p4c prints after its passes.
 pub(super) fn rewritten_cases(corpus: &Corpus) -> Vec<Program> {
     let mut cases = Vec::new();
     for Program { name, path } in cases_of_samples(corpus) {
@@ -83,7 +83,7 @@ fn cases_of_samples(corpus: &Corpus) -> impl Iterator<Item = Program> {
     cases(corpus).into_iter().filter(of_sample)
 }
 
-/// Whether the architecture is one that can be run: not PSA, and not a script about nothing.
+/// True if the program can run: it has a `main` or includes files, and its architecture is neither PSA nor PNA.
 fn is_ours(program: &Path) -> bool {
     let text = std::fs::read(program).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -113,8 +113,8 @@ pub(super) fn judge(corpus: &Corpus, case: &Program) -> Verdict {
     }
 }
 
-/// The program as it was elaborated, as the passes leave it, and with everything overwritten that is dead, has to do
-/// the same.
+/// Runs the script on the program as elaborated, after the passes, and with dead values overwritten; the three must
+/// agree.
 fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let mut checked = front_end::check(corpus, case)?;
     let Some(mut runnable) = driver::runnable(&mut checked, None) else {
@@ -124,7 +124,7 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     let elaborated = runnable.program.clone();
     ::ir::passes::run(&mut runnable.program, ::ir::passes::DEFAULT).map_err(|e| e.to_string())?;
     run_program(corpus, case, &runnable).map_err(|e| format!("after the passes: {e}"))?;
-    // What liveness calls dead may hold anything.
+    // The oracle overwrites values that liveness analysis calls dead, which must not change the result.
     let Ok(overwritten) = ::ir::oracle::overwrite_dead(&elaborated) else { return Ok(()) };
     runnable.program = overwritten;
     run_program(corpus, case, &runnable).map_err(|e| format!("with dead values overwritten: {e}"))
@@ -133,7 +133,7 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
 /// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
 const BURST_MAX: usize = 256;
 
-/// The same in native code: from block to block, and straight through where the program allows it, alone and in bursts.
+/// Runs a case in native code: block by block, and on each burst path of the program in bursts of several lengths.
 pub(super) fn judge_native(corpus: &Corpus, case: &Program) -> Verdict {
     match run_native(corpus, case) {
         Ok(()) => Verdict::Pass,
