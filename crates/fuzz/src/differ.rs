@@ -278,7 +278,7 @@ fn write(
     }
 }
 
-/// What workers have told.
+/// Counts and findings reported by workers.
 #[derive(Default)]
 struct Told {
     counts: BTreeMap<String, u64>,
@@ -327,7 +327,8 @@ impl Worker {
     }
 }
 
-/// Of the process alone: compilers that it waits for have a limit of their own. `None` where nobody knows.
+/// Returns the processor time of the process without its children: compilers have a limit of their own. `None` if
+/// `/proc` does not tell.
 fn processor_time(child: &Child) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     // The name before these fields may contain anything.

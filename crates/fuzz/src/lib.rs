@@ -33,7 +33,7 @@ pub struct Input {
     pub is_valid: bool,
 }
 
-/// Where inputs come from.
+/// The source of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The bytes as they are.

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: fuzz [--seconds N] [--inputs N] [--target bytes|tokens|mutate|generate] [--seed N] [--p4c DIR] \
                      [--artifacts DIR] [--print INDEX]\n   or: fuzz differential [--programs N] ...";
 
-/// After so long without a sign of life a worker hangs. Minimising signs too.
+/// A worker that reports nothing for this long is hung. Minimising reports, too.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
-/// Spent on making one finding smaller.
+/// Time to minimise one finding.
 const MINIMISE_FOR: Duration = Duration::from_secs(20);
-/// Crashes of workers after which a target is given up.
+/// Crashes of workers after which a target is abandoned.
 const N_CRASHES_MAX: usize = 10;
-/// Stack of the thread that tries inputs: that of an embedder which takes no care.
+/// Stack size of the thread that tries inputs: the default of an embedder that does not set one.
 const STACK_BYTES: usize = 8 << 20;
 
 #[derive(Clone, Debug)]
@@ -200,7 +200,7 @@ fn write_artifact(args: &Args, target: Target, index: u64, finding: &Finding, te
     }
 }
 
-/// What one target came to.
+/// The results of one target.
 #[derive(Default)]
 struct Count {
     n_inputs: u64,

@@ -1,4 +1,4 @@
-//! What must hold of every input, and of every valid one.
+//! Properties that hold for every input, and those that hold for every valid one.
 
 use crate::{Corpus, Input};
 use diagnostics::render::{self, Style, Tool};
@@ -18,7 +18,7 @@ const N_RENDERED_MAX: usize = 40;
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What makes two findings the same: the promise, and where it was broken if that is known.
+    /// Identifies a finding: the promise, and the place where it was broken, if that is known.
     pub key: String,
     pub details: String,
 }
@@ -239,7 +239,7 @@ fn means_the_same(
         codes.sort_unstable();
         codes
     };
-    // What stands in an included file is not warned of; printed, it stands in the program.
+    // Included files get no warnings, but printing moves their text into the program.
     let (a, b) = (codes(&checked.diagnostics, has_includes), codes(&again.diagnostics, has_includes));
     let differs = a
         .iter()

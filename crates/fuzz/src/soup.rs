@@ -145,7 +145,7 @@ const PIECES: &[(&[&str], usize)] = &[
     ),
 ];
 
-/// What surrounds a nested soup.
+/// The text before and after a nested soup.
 const NESTS: &[(&str, &str)] = &[
     ("(", ")"),
     ("{", "}"),

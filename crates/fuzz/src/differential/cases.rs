@@ -52,7 +52,7 @@ impl Source {
         self.len() == 0
     }
 
-    /// What the index stands for, for people.
+    /// Returns the name of a case for reports.
     pub fn name(&self, index: u64) -> String {
         match self.file(index) {
             Some(path) => path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned()),
@@ -81,7 +81,7 @@ impl Source {
         Ok(Sample { text, compiled, is_generated })
     }
 
-    /// What happens to a program: at least so many packets.
+    /// Returns the events for a program, with at least `n_packets` packets.
     pub fn case(&self, index: u64, sample: &Sample, n_packets: usize) -> Case {
         let data = bytes(self.seed ^ 0x5eed, index, EVENTS_BYTES);
         let options = events::Options { n_packets, burst_max: self.burst_max(index) };
@@ -89,12 +89,12 @@ impl Source {
         Case { text: sample.text.clone(), events }
     }
 
-    /// How many packets come together at most: of programs that follow each other each another number, small and large
-    /// ones in turns, until there were all. Another seed gives a program another number.
+    /// Returns the longest burst for a program. Successive programs get different numbers, small and large in turn,
+    /// until all have occurred. A program's number depends on the seed.
     pub fn burst_max(&self, index: u64) -> usize {
         let place = index.wrapping_mul(BURST_STEP).wrapping_add(self.seed.wrapping_mul(BURST_SEED_STEP));
         let place = place as usize % BURST_MAX;
-        // The low bits alone would go with those of the index, and so with the size of programs and with compilers.
+        // The low bits alone would correlate with those of the index, and so with program sizes and compilers.
         1 + (place ^ place >> 4)
     }
 }

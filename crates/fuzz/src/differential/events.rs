@@ -13,12 +13,12 @@ use ir::Bits;
 use smol_str::SmolStr;
 use std::sync::Arc;
 
-/// How much happens.
+/// The amount of events.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// At least; more where bursts are longer.
+    /// Least number of packets; long bursts may exceed it.
     pub n_packets: usize,
-    /// How many packets come together at most; once they do.
+    /// Longest burst; at least one burst is this long.
     pub burst_max: usize,
 }
 
@@ -27,10 +27,10 @@ const N_CHANGES_MAX: usize = 8;
 
 /// Ports that packets arrive at and replicas go to.
 const PORTS: &[u32] = &[0, 1, 2, 3, 4, 5, 63, 255, 510];
-/// Ids of members, groups and sessions come from few, so that they meet.
+/// Number of different ids of members, groups and sessions; few, so that they collide.
 const N_IDS: usize = 4;
 
-/// First what a controller sets up, then packets, with changes between them.
+/// Returns random events: first the entries that a controller installs, then packets, with changes between them.
 pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> Vec<Event> {
     let pool = Pool::of(&compiled.program);
     let mut writer = Writer { schema: Arc::clone(&compiled.schema), pool, written: Vec::new() };
@@ -40,7 +40,7 @@ pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> V
     }
     let burst_max = options.burst_max.max(1);
     let n_packets = options.n_packets.max(burst_max + options.n_packets / 2);
-    // The longest one comes some time.
+    // One burst has the full length.
     let mut n_before_longest = Some(choices.below(n_packets - burst_max + 1));
     let mut n_left = n_packets;
     while n_left > 0 {
@@ -292,7 +292,7 @@ impl Writer {
         Some(entry)
     }
 
-    /// What an entry says about its direct counter and meter.
+    /// Sets the data of an entry's direct counter and meter.
     fn direct(&self, choices: &mut Choices, table: &Table, entry: &mut TableEntry) {
         if table.direct_counter.is_some() && choices.one_in(4) {
             entry.counter_data = Some(counter_data(choices));

@@ -55,7 +55,7 @@ pub const REREAD: SubjectKind = SubjectKind {
     },
 };
 
-/// What the interpreter is compared with.
+/// The variants with which the interpreter is compared.
 pub const ALL: &[SubjectKind] = &[PASSES, OVERWRITTEN, PASSES_OVERWRITTEN, CUT, REREAD];
 
 pub(super) fn passed(compiled: &Compiled) -> Result<Arc<ir::Program>, String> {

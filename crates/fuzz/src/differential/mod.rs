@@ -1,17 +1,16 @@
-//! The same packets and the same writes for two executors of one program: all that can be observed must be
-//! the same.
+//! Differential testing: two executors of one program get equal packets and writes, and must show equal behaviour.
 //!
-//! - [`Subject`]: an executor, as far as it can be observed; [`SubjectKind`] makes one from a [`Compiled`] program;
+//! - [`Subject`]: the observable interface of an executor; [`SubjectKind`] makes one from a [`Compiled`] program;
 //! - [`events`]: random entries, packets and other events for any program, from its schema and its parser;
 //! - [`transcript`]: what was observed, and where two transcripts first differ;
 //! - [`reduce`]: a case that differs made smaller; [`script`] writes it down as a test script;
 //! - [`on_device`]: any executor of crate `target` as a subject; [`interpreted`]: the interpreter on a
 //!   program as it is, and on what passes and oracles make of it; [`native`]: generated C.
 //!
-//! Invariants: a [`Case`] is all there is; running it twice gives the same. Every write in it is valid for the
-//! schema of its program, but may be refused by an executor; both must then refuse it.
+//! Invariants: a [`Case`] determines a run completely, so two runs give equal results. Every write in it is valid for
+//! the schema of its program, but may be refused by an executor; both must then refuse it.
 //!
-//! Non-goals: who is right when two differ.
+//! Non-goals: deciding which of two different executors is right.
 //!
 //! Start reading at [`run`].
 
@@ -42,7 +41,7 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// What became of packets, by the names of statistics: `sent`, `dropped ingress_drop`, ...
+/// Counts of verdicts, by the names of statistics: `sent`, `dropped ingress_drop`, ...
 pub type Totals = BTreeMap<String, u64>;
 
 /// A packet that arrives.
@@ -57,14 +56,14 @@ pub trait Subject {
     /// The update is valid for the schema.
     fn write(&mut self, update: &Update) -> Result<(), Fault>;
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
-    /// How many packets it takes at once.
+    /// The most packets that one call of [`Subject::receive`] takes.
     fn burst_max(&self) -> usize {
         1
     }
-    /// Of each packet what leaves before the executor is idle again, in order.
+    /// Runs a burst. Returns, for each packet, the packets that leave before the executor is idle again, in order.
     fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>>;
     fn advance_clock(&mut self, ns: u64) -> Vec<Sent>;
-    /// Since the last call.
+    /// Takes the digests since the last call.
     fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
     fn totals(&self) -> Totals;
 }
@@ -154,13 +153,13 @@ fn errors(diagnostics: &Diagnostics, sources: &diagnostics::SourceMap) -> String
     crate::oracle::first_errors(diagnostics, sources)
 }
 
-/// What running a case on two executors has shown.
+/// The result of running a case on two executors.
 #[derive(Debug)]
 pub enum Outcome {
     Same(Transcript),
     Differs(Difference),
-    /// One of the executors cannot run the program, or it ran longer than a switch lets it: steps are not
-    /// counted alike.
+    /// One of the executors cannot run the program, or the program exceeded the step budget, which executors count
+    /// differently.
     Undecided(String),
 }
 

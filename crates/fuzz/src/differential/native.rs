@@ -60,28 +60,28 @@ pub const TURNS: &[Compilation] = &[
     GCC_O0, CLANG_O0, GCC_O0, CLANG_O0, CLANG_O3, CLANG_O0, GCC_O0, CLANG_O0,
 ];
 
-/// How packets go through compiled code.
+/// The path of packets through compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Bursts, straight through.
+    /// Bursts on the fast path.
     PacketByPacket,
-    /// Bursts whose packets wait for each other's tables.
+    /// Bursts whose packets suspend at tables.
     Segments,
-    /// The same, where large programs wait for every second table only.
+    /// Like `Segments`, but large programs suspend at every second table only.
     Mixed,
-    /// From block to block, alone.
+    /// Single packets, block by block.
     Blocks,
-    /// Alone, with asynchronous blocks at an executor.
+    /// Single packets, with asynchronous blocks at an offload worker.
     OffloadWorker,
 }
 
-/// On a busy machine.
+/// Time limit of a compilation; generous, for busy machines.
 const COMPILES_FOR: Duration = Duration::from_secs(1800);
 
-/// Room in front of a packet: little, so that some programs need more.
+/// Headroom of a packet; small, so that some programs need more.
 const HEADROOM_BYTES: usize = 48;
 
-/// The same for packets that wait: enough for most contexts.
+/// Headroom of packets that suspend; enough for most contexts.
 const HEADROOM_BYTES_TO_WAIT: usize = 1024;
 
 impl Quiet for Native {
@@ -90,12 +90,12 @@ impl Quiet for Native {
     }
 }
 
-/// Where programs of this process are compiled.
+/// Returns the directory in which this process compiles programs.
 fn cache_dir() -> PathBuf {
     std::env::temp_dir().join(format!("siding-differential-{}", std::process::id()))
 }
 
-/// Removes what compilation has left behind.
+/// Removes the files of compilation.
 pub fn clean_up() {
     // Nothing there is as good.
     let _ = std::fs::remove_dir_all(cache_dir());
@@ -270,7 +270,7 @@ impl Subject for OnStraight {
         self.bursts.process(switch, now_ns, &mut packets, Path::Straight, &mut (), &mut outputs);
         let mut outputs = sent(outputs).into_iter();
         let mut all: Vec<Vec<Sent>> = packets.iter().map(|p| left(p, &mut outputs)).collect();
-        // What nobody has sent must not get lost.
+        // Outputs that belong to no packet count for the last one, so that none is lost.
         all.last_mut().into_iter().for_each(|last| last.extend(&mut outputs));
         all
     }
@@ -288,7 +288,7 @@ impl Subject for OnStraight {
     }
 }
 
-/// Whether a packet may leave something behind for the next ones, or what they leave is told in their order.
+/// True if a packet may leave state for the next ones, or if the order of packets shows in what they leave.
 fn keeps_state(program: &ir::Program) -> bool {
     let keeps = |op: ExternOp| {
         matches!(

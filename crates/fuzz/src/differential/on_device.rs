@@ -5,7 +5,7 @@ use control::{Data, DigestId, Entity, Fault, Query, Target, Update};
 use target::traffic::{Destination, Output};
 use target::{BlockRunner, Device, Store};
 
-/// An executor that can run without anybody who listens.
+/// An executor that can run without an observer.
 pub trait Quiet: BlockRunner {
     /// Calls `f` with an observer that does nothing.
     fn quietly<R>(f: impl FnOnce(&mut Self::Observer<'_>) -> R) -> R;

@@ -41,7 +41,7 @@ pub(super) fn packet(choices: &mut Choices, program: &Program, pool: &Pool) -> V
     bytes
 }
 
-/// Where the bits of a place are.
+/// The source of a place's bits.
 #[derive(Clone, Debug)]
 enum Source {
     /// From this bit of the packet on.
@@ -58,7 +58,7 @@ struct Walk<'p> {
     bits: Vec<bool>,
     /// How far the parser has come.
     at: usize,
-    /// What places hold; later ones count.
+    /// Known contents of places; later entries override earlier ones.
     known: Vec<(Place, Source)>,
     /// The index of the next element of each stack.
     next: Vec<(Place, u32)>,
@@ -146,7 +146,7 @@ impl Walk<'_> {
             self.next.push((stack, index.low_u64() as u32));
             return;
         }
-        // Of an aggregate all that is known of its parts.
+        // Copy the known contents of an aggregate's parts.
         if let ExprKind::Read(from) = &value.kind {
             let from = self.fixed(from);
             let parts: Vec<(Place, Source)> = self
@@ -261,7 +261,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What an expression is now, as far as it is known.
+    /// Returns the current value of an expression, if it is known.
     fn value(&self, e: &Expr) -> Option<Bits> {
         match &e.kind {
             ExprKind::Const(bits) => Some(bits.clone()),

@@ -1,6 +1,6 @@
 //! A case as a test script: entries, packets, and what the first executor sent.
 //!
-//! What scripts have no words for becomes a comment; [`Written::is_complete`] says whether there was any.
+//! Events that the script language cannot express become comments; [`Written::is_complete`] is false if there are any.
 
 use super::transcript::{Transcript, hex};
 use super::{Compiled, Event};

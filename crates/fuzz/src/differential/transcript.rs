@@ -1,32 +1,32 @@
-//! What can be observed of an executor, and where two of them first differ.
+//! Transcripts of an executor's observable behaviour, and the first difference between two of them.
 
 use super::{Arriving, Compiled, Event, Sent, Subject, SubjectKind, Totals};
 use crate::oracle;
 use control::{Code, Data, DigestId, EntryQuery, Extras, Query};
 use std::panic::AssertUnwindSafe;
 
-/// What one event led to.
+/// The observable effects of one event.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Observed {
     pub sent: Vec<Sent>,
     pub digests: Vec<(DigestId, Data)>,
-    /// Of a write that was refused.
+    /// The error code of a refused write.
     pub fault: Option<Code>,
-    /// After the event.
+    /// Totals after the event.
     pub totals: Totals,
     /// The last packet of its burst has its digests and its totals.
     pub is_within_burst: bool,
 }
 
-/// All that was observed of an executor.
+/// All observations of an executor.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     pub subject: &'static str,
     /// One for each event; fewer when the executor panicked.
     pub observed: Vec<Observed>,
-    /// Of each kind of entity what was there in the end, in any order.
+    /// Entities at the end of the run, by kind and in any order.
     pub state: Vec<(&'static str, Vec<String>)>,
-    /// Where and why the executor panicked.
+    /// Place and message of the executor's panic.
     pub panic: Option<(String, String)>,
 }
 
@@ -35,21 +35,21 @@ impl Transcript {
         self.observed.last().is_some_and(|last| last.totals.contains_key("dropped step_budget"))
     }
 
-    /// The most packets that one event led to.
+    /// The most packets sent because of one event.
     pub fn n_sent_max(&self) -> usize {
         self.observed.iter().map(|o| o.sent.len()).max().unwrap_or(0)
     }
 }
 
-/// Where two transcripts part.
+/// The first difference between two transcripts.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// What differs: what makes two findings the same.
+    /// The kind of difference; findings with equal keys count as one.
     pub key: String,
-    /// The event; `None` for the state in the end.
+    /// The event; `None` if only the state at the end differs.
     pub event_idx: Option<usize>,
     pub details: String,
-    /// What the first of the two did.
+    /// The transcript of the first executor.
     pub expected: Transcript,
 }
 
@@ -79,7 +79,7 @@ pub fn record(compiled: &Compiled, events: &[Event], kind: SubjectKind) -> Resul
     Ok(transcript)
 }
 
-/// What the first event, or the burst that begins with it, leads to: as many as there are events in it.
+/// Runs the first event, or the burst that begins with it. Returns one observation for each of its events.
 fn observe(subject: &mut dyn Subject, events: &[Event]) -> Vec<Observed> {
     let mut observed = match &events[0] {
         Event::Write(update) => {

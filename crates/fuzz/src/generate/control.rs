@@ -10,7 +10,7 @@ impl Gen<'_, '_> {
         // Parameters without a direction, which the control plane gives, come last.
         let data = self.params(2, &[Direction::None]);
         let data = data.into_iter().map(|p| {
-            // What a table can store.
+            // Action data must have a type that a table can store.
             let ty = if matches!(p.ty, Ty::Bit(_)) { p.ty } else { Ty::Bit(8) };
             Param { ty, ..p }
         });

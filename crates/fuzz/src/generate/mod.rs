@@ -57,7 +57,7 @@ pub(crate) struct Callable {
     result: Option<Ty>,
 }
 
-/// What may stand in the body being written.
+/// The statements allowed in the body being written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     in_loop: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Gen<'a, 'b> {
     functions: Vec<Callable>,
     externs: Vec<Callable>,
     place: Place,
-    /// What the body returns; `None` in a `void` one.
+    /// The body's return type; `None` for `void`.
     result: Option<Ty>,
 }
 

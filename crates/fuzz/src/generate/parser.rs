@@ -22,7 +22,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// What may stand in a state: no conditions before they were allowed there.
+    /// Writes a statement for a parser state. It has no conditions, which early versions of P4-16 do not allow there.
     fn simple_statement(&mut self) {
         match self.choices.below(3) {
             0 => self.variable(),

@@ -44,7 +44,7 @@ impl Gen<'_, '_> {
         *self.choices.pick(WIDTHS).unwrap_or(&8)
     }
 
-    /// Of what only parsers and controls have: no value of it can be written down.
+    /// True for the type that only parsers and controls use; it has no literals.
     fn is_pipeline_type(&self, ty: &Ty) -> bool {
         matches!(ty, Ty::Named(i) if self.types[*i].name == "Headers")
     }
@@ -90,7 +90,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// What a header field may be.
+    /// Draws the type of a header field.
     fn header_field_type(&mut self) -> Ty {
         match self.choices.below(6) {
             0..=3 => self.bit_type(),
@@ -197,7 +197,7 @@ impl Gen<'_, '_> {
         (0..self.types.len()).filter(|i| matches!(self.types[*i].shape, Shape::Header(_))).collect()
     }
 
-    /// What a struct field may be; unions and stacks only in the headers of a pipeline.
+    /// Draws the type of a struct field. Unions and stacks occur only in the headers of a pipeline.
     fn field_type(&mut self) -> Ty {
         self.value_type()
     }

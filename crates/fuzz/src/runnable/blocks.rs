@@ -166,7 +166,7 @@ impl Gen<'_, '_> {
         if place == Place::Ingress {
             self.line("std.egress_spec = 9w1;");
         }
-        // What is there is also used.
+        // Use the declared objects.
         for _ in 0..self.objects.tables.len() + self.objects.subs.len() {
             self.statements(2, 2);
             self.apply(2);

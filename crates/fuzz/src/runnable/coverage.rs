@@ -1,10 +1,10 @@
-//! What programs contain.
+//! Language constructs in generated programs.
 
-/// Something that programs may contain, and how to tell from their text.
+/// A construct, and the text by which it is found in a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Construct {
     pub name: &'static str,
-    /// Found in programs that have it.
+    /// Text of every program that has the construct.
     pub text: &'static str,
 }
 

@@ -86,7 +86,7 @@ impl Gen<'_, '_> {
         self.choices.pick(&found).map(|path| format!("{path}.isValid()"))
     }
 
-    /// Of headers, structs, enums, errors.
+    /// Compares two headers, structs, enums or errors.
     fn equality(&mut self) -> Option<String> {
         let found = self.places(|e| match &e.ty {
             Ty::Error => true,

@@ -1,4 +1,4 @@
-//! What v1model offers beside tables: objects, hashes, digests, copies.
+//! Externs of v1model: objects, hashes, digests, copies of packets.
 
 use super::types::{Shape, Ty};
 use super::{Gen, Place};

@@ -63,7 +63,7 @@ struct Callable {
     result: Option<Ty>,
 }
 
-/// Where a statement stands.
+/// The kind of body that contains a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     ParserState,
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// What a control has instantiated.
+/// The instances of a control.
 #[derive(Clone, Debug, Default)]
 struct Objects {
     /// With the types of their cells.
@@ -108,15 +108,15 @@ struct Gen<'a, 'b> {
     objects: Objects,
     place: Place,
     in_loop: bool,
-    /// Whether there are asynchronous blocks. With direct meters packets do not wait: there are none then.
+    /// True if the program has asynchronous blocks. A program with direct meters has none: its packets do not suspend.
     has_asynchronous: bool,
-    /// Nothing that packets do matters to others, so that those that wait may be compared in any order.
+    /// True if packets leave no state behind, so that the outputs of suspended packets may be compared in any order.
     keeps_nothing: bool,
-    /// Within an asynchronous block, which nothing may leave.
+    /// True inside an asynchronous block, which no statement may leave.
     is_asynchronous: bool,
     /// Actions, tables and controls that may end with `exit`.
     exiting: Vec<String>,
-    /// What the function being written returns.
+    /// Return type of the function being written.
     result: Option<Ty>,
     /// Statements that may still be written.
     fuel: usize,
@@ -190,7 +190,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Whether something of that name may be called here.
+    /// True if an object of this name may be called here.
     fn may_call(&self, name: &str) -> bool {
         !self.is_asynchronous || !self.exiting.iter().any(|exiting| exiting == name)
     }

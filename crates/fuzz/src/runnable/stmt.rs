@@ -157,7 +157,7 @@ impl Gen<'_, '_> {
         self.line("}");
     }
 
-    /// Whether a table hit, sometimes beside what is evaluated before or after.
+    /// Writes a test for a table's hit or miss, sometimes as an operand of `!`, `&&` or `||`.
     fn table_result(&mut self) -> Option<String> {
         if !matches!(self.place, Place::SubControl | Place::Ingress | Place::Egress)
             || !self.choices.one_in(3)
@@ -252,7 +252,7 @@ impl Gen<'_, '_> {
         self.scope.truncate(mark);
     }
 
-    /// Where an asynchronous block may stand.
+    /// True if an asynchronous block may stand here.
     fn may_wait(&self) -> bool {
         self.has_asynchronous && matches!(self.place, Place::Ingress | Place::Egress) && !self.is_asynchronous
     }

@@ -3,7 +3,7 @@
 use super::types::{Shape, Ty};
 use super::{Callable, Direction, Gen, Objects, Param, Place};
 
-/// What entries say of one key.
+/// The type and match kind of a key element.
 struct Key {
     ty: Ty,
     kind: &'static str,
@@ -20,7 +20,7 @@ impl Gen<'_, '_> {
             .collect()
     }
 
-    /// What a controller can give.
+    /// Draws a type that a controller can supply.
     fn data_type(&mut self) -> Ty {
         match self.choices.below(6) {
             0 => Ty::Int(self.width().max(2)),

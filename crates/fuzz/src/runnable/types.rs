@@ -11,7 +11,7 @@ pub(super) enum Ty {
     Error,
     /// Struct, header, union, enum or new type.
     Named(usize),
-    /// Of headers or unions.
+    /// A stack of headers or unions: the element type by index, and the size.
     Stack(usize, u32),
     Tuple(Vec<Ty>),
     Varbit(u32),
@@ -66,7 +66,7 @@ impl Gen<'_, '_> {
 
     /// A type for variables and parameters.
     pub(super) fn value(&mut self) -> Ty {
-        // Of something that is there, so that there is what to read and to write.
+        // Prefer the type of an existing place, so that there are values to read and to write.
         if self.choices.one_in(3) {
             let found = self.places(|e| !matches!(e.ty, Ty::Stack(..) | Ty::Varbit(_)));
             let found: Vec<Ty> = found.into_iter().map(|e| e.ty).filter(|t| !self.is_union(t)).collect();
@@ -100,7 +100,7 @@ impl Gen<'_, '_> {
         matches!(ty, Ty::Named(i) if matches!(self.types[*i].shape, Shape::Header(_)))
     }
 
-    /// Whether values cannot be written down: what holds stacks, unions, or parts of variable length.
+    /// True if values of the type have no literal: it contains stacks, unions, or parts of variable length.
     pub(super) fn is_special(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Stack(..) | Ty::Varbit(_) => true,
