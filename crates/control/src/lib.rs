@@ -7,6 +7,7 @@
 //!   switch; the others (exists, full, in use) belong to the [`Target`];
 //! - [`EntryKey`]: when two table entries are the same entry;
 //! - [`Target`] and [`apply()`]: who stores entities, and what happens when one update of a batch fails;
+//! - [`sync`]: everything from one target to another, of the same program or of its successor;
 //! - [`Fault`]: what is wrong, with the canonical code that gRPC and P4Runtime use, and where.
 //!
 //! Invariants: an [`Update`] that [`validate()`] accepts has values of exactly the widths that the schema
@@ -25,6 +26,7 @@ pub mod ids;
 pub mod key;
 pub mod query;
 pub mod schema;
+pub mod sync;
 pub mod update;
 pub mod validate;
 

@@ -3,8 +3,8 @@
 use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
-use crate::keep::{CarriedOver, keep};
 use crate::mailbox::Mailbox;
+use crate::migration::copy_entities;
 use crate::options::{Compiled, Options};
 use crate::plane::{RunningProgram, StartFault};
 use crate::ports::{PortKind, PortSpec};
@@ -12,6 +12,7 @@ use crate::report::{LaneReport, Report};
 use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
 use arch::PortFault;
+use control::sync::Migration;
 use control::{Entity, Fault, Query, Schema, Target};
 use crossbeam_queue::ArrayQueue;
 use packet_io::{LinkState, Port, PortError};
@@ -395,16 +396,21 @@ impl Switch {
         self.shared.run(&mut plane, next)
     }
 
-    /// The same with what the control plane has written, as far as the other program has a place for it. What a
-    /// program writes itself while it is being replaced may be lost.
-    pub fn replace_keeping(&self, compiled: Compiled) -> Result<CarriedOver, SwitchError> {
+    /// As [`replace`](Self::replace), and copies the entities that the control plane has written, as far as the other
+    /// program accepts them. What packets write while the program is replaced may be lost.
+    pub fn replace_keeping(&self, compiled: Compiled) -> Result<Migration, SwitchError> {
         let mut plane = lock(&self.shared.plane);
         plane.ports.keys().try_for_each(|port| check_number(&compiled, *port))?;
         let mut next = RunningProgram::new(compiled, &self.shared.options, &plane.ports_down)?;
         let now_ns = self.shared.clock.now_ns();
-        let kept = plane.generation.as_mut().map(|before| keep(before, &mut next, now_ns));
+        let schema = Arc::clone(next.schema());
+        let migration = plane
+            .generation
+            .as_mut()
+            .map(|before| copy_entities(before, &schema, &mut next.at(now_ns), now_ns))
+            .unwrap_or_default();
         self.shared.run(&mut plane, next)?;
-        Ok(kept.unwrap_or_default())
+        Ok(migration)
     }
 
     /// The names and ids of the program that runs.

@@ -4,7 +4,7 @@
 //! change from then on it changes for the copies only, so a program that counts or learns may tell a story that
 //! differs in such details from what the original went through.
 
-use crate::keep::copy;
+use crate::migration::copy_entities;
 use crate::switch::{Switch, SwitchError, lock};
 use interp::{InterpretedDevice, LoadError};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -202,7 +202,7 @@ impl Switch {
         let config = generation.config.clone();
         let mut interpreter =
             interp::interpreter(Arc::clone(&compiled.program), Arc::clone(&compiled.schema), config)?;
-        copy(generation, &compiled.schema, &mut interpreter, self.now_ns());
+        copy_entities(generation, &compiled.schema, &mut interpreter, self.now_ns());
         for port in ports_down {
             interpreter.switch.set_port(port, PortState::Down);
         }

@@ -277,7 +277,7 @@ fn replace_under_load(duration: Duration, rate_pps: u64) {
     let (begin, mut n_replaced) = (Instant::now(), 0);
     while begin.elapsed() < duration {
         let kept = switch.replace_keeping(other.clone()).unwrap();
-        assert_eq!((kept.n_kept, kept.n_refused), (1, 0), "{kept:?}");
+        assert_eq!((kept.n_copied, kept.n_refused), (1, 0), "{kept:?}");
         n_replaced += 1;
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -79,7 +79,7 @@ pub(super) fn answer(
             }
             let kept = switch.replace_keeping(compiled)?;
             Ok(json!({
-                "program": name, "kept": kept.n_kept, "refused": kept.n_refused, "faults": kept.faults,
+                "program": name, "kept": kept.n_copied, "refused": kept.n_refused, "faults": kept.faults,
             }))
         }
         Request::AddPort { port } => {

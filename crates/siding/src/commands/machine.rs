@@ -1,7 +1,7 @@
 //! The executors of a program as one machine that runs packets of captures.
 
 use super::backends::{Backends, Compiled, Way};
-use super::carry_over::carry_over;
+
 use crate::output::Exit;
 use diagnostics::SourceMap;
 use interp::Silent;
@@ -113,7 +113,8 @@ impl Machine {
         };
         let mut to = compiled.device(schema, config).map_err(ChangeOverError::Device)?;
         to.switch.advance_clock(from.switch.now_ns(), &mut ());
-        carry_over(schema, &**from, &mut to).map_err(|fault| ChangeOverError::Entities(fault.to_string()))?;
+        control::sync::mirror(schema, &**from, &mut to)
+            .map_err(|fault| ChangeOverError::Entities(fault.to_string()))?;
         to.switch.add_totals(from.switch.totals());
         native.push((Way::Straight, Box::new(to)));
         *interpreter = None;

@@ -2,7 +2,6 @@
 
 mod backends;
 mod build;
-mod carry_over;
 mod check;
 mod conformance;
 mod ctl;
