@@ -29,7 +29,7 @@ pub struct Migration {
 enum DirectCells {
     /// In one update with their entry.
     WithEntries,
-    /// As entities of their own, which also works for constant entries.
+    /// Separately, which also works for constant entries.
     Separate,
 }
 
