@@ -1,4 +1,4 @@
-//! Arguments meet parameters: by position or name, with inference of type arguments.
+//! Binding of arguments to parameters, by position or name, with inference of type arguments.
 
 use crate::call::{BoundArgs, CallKind, TypedArg};
 use crate::checker::Checker;

@@ -27,7 +27,7 @@ pub(crate) struct Checker<'a> {
     pub infer: Vec<Option<Ty>>,
     /// Top-level names with the place of their first declaration, for "declared later".
     pub top_level: FxHashMap<SmolStr, Span>,
-    /// Errors that are told only when there are no others.
+    /// Errors that are reported only if there are no others.
     pub late: Vec<Diagnostic>,
     /// Actions and functions whose bodies are being checked; they cannot call themselves.
     pub declaring: Vec<(SmolStr, Span)>,

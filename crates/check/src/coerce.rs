@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::rc::Rc;
 
-/// Where an expression stands: what a mismatch message points at.
+/// The context of an expression, to which a mismatch message points.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
     Assignment { lhs: Span, decl: Option<(Span, String)> },

@@ -1,4 +1,4 @@
-//! Types as people write them.
+//! Display of types in P4 syntax.
 
 use crate::program::Program;
 use crate::types::{Ty, TyKind};

@@ -53,7 +53,7 @@ pub fn fits(value: &BigInt, shape: IntShape) -> bool {
     wrap(value, shape) == *value
 }
 
-/// Why an operation has no value.
+/// The reason why an operation has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoldError {
     DivisionByZero,

@@ -1,4 +1,4 @@
-//! How large types are: in leaves, to keep hostile programs from exhausting memory, and in bits.
+//! Sizes of types: in leaves, which keeps hostile programs from exhausting memory, and in bits.
 
 use crate::checker::Checker;
 use crate::codes;

@@ -1,4 +1,4 @@
-//! When two types agree, and what that says about inference variables.
+//! Unification: agreement of two types, which binds inference variables.
 //!
 //! Structs agree by name; integer literals agree with every fixed-width integer type.
 
@@ -6,7 +6,7 @@ use crate::checker::Checker;
 use crate::program::*;
 use crate::types::{Ty, TyKind, Types};
 
-/// Why two types do not agree: the innermost pair that differs and how.
+/// The reason why two types do not agree: the innermost pair that differs.
 #[derive(Clone, Debug)]
 pub(crate) struct Mismatch {
     /// Extra sentence, when there is more to say than "`a` is not `b`".

@@ -7,7 +7,7 @@ use crate::value::Value;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-/// Inside which object an expression stands; `None` at the top level.
+/// The object that contains an expression; `None` at the top level.
 pub type Scope = Option<NodeId>;
 
 impl Program {

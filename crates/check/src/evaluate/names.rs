@@ -6,8 +6,8 @@ use crate::program::*;
 use diagnostics::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 
-/// The local name: what `@name` says, else the declared one; and whether it is absolute (`@name(".x")`), then
-/// without the dot.
+/// Returns the local name (that of `@name`, else the declared one, without a leading dot), and true if it is
+/// absolute (`@name(".x")`).
 pub fn local_name<'a>(declared: &'a str, annotations: &'a Annotations) -> (&'a str, bool) {
     let name = annotation(annotations, "name").and_then(Annotation::string).unwrap_or(declared);
     match name.strip_prefix('.') {
@@ -16,7 +16,7 @@ pub fn local_name<'a>(declared: &'a str, annotations: &'a Annotations) -> (&'a s
     }
 }
 
-/// The name of something declared in an object whose name is `path`.
+/// Returns the name of a declaration in an object whose name is `path`.
 pub fn full_name(path: &str, declared: &str, annotations: &Annotations) -> String {
     match local_name(declared, annotations) {
         (name, true) => name.to_string(),
@@ -25,7 +25,7 @@ pub fn full_name(path: &str, declared: &str, annotations: &Annotations) -> Strin
     }
 }
 
-/// Not for the control plane.
+/// True if `@hidden` keeps the declaration from the control plane.
 pub fn is_hidden(annotations: &Annotations) -> bool {
     annotation(annotations, "hidden").is_some()
 }
@@ -53,8 +53,8 @@ impl Program {
     }
 }
 
-/// Two actions with one name: the control plane could not say which it means. That matters only where there
-/// is a control plane, so it is no part of checking.
+/// Reports actions that share a name, which the control plane cannot tell apart. This is not part of checking: it
+/// matters only for programs with a control plane.
 pub fn duplicate_action_names(p: &Program) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     // An action of a control exists once per instance of the control; a top-level action exists once.

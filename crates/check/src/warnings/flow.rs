@@ -7,7 +7,7 @@
 //! what they give out. Loops and parser graphs run to a fixed point, without messages until it is reached.
 //!
 //! A header that is invalid has no fields that could lack a value; they do when `setValid()` makes it valid.
-//! So a field read from an invalid header is told once, as that.
+//! So a read of a field of an invalid header is reported once, as such.
 //!
 //! Headers that come in as parameters are taken for valid, else every access to them would be doubtful.
 //! Where the program asks `isValid()`, the branches know the answer; after them it is forgotten again.

@@ -53,7 +53,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Finds what an expression stands for, and checks the headers on the way to it.
+    /// Finds the place that an expression denotes, and checks the headers on the path to it.
     pub fn place(&mut self, e: &Expr, access: Access) -> Place {
         match &e.kind {
             ExprKind::Var(v) => {
@@ -464,7 +464,7 @@ impl Flow<'_> {
         }
     }
 
-    /// `packet.extract(h)` into a header that was extracted on a way here already.
+    /// Warns of `packet.extract(h)` into a header that was extracted on this path before.
     fn check_extract(&mut self, call: &Call) {
         let Some(Some(arg)) = call.args.first() else { return };
         self.n_quiet += 1;
@@ -524,7 +524,7 @@ impl Flow<'_> {
     }
 }
 
-/// Text of a place as a person would write it.
+/// Text of a place in P4 syntax.
 pub(super) fn text(p: &Program, e: &Expr) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut at = e;

@@ -1,4 +1,4 @@
-//! Tables: keys that do not vary, entries that are in one another's way, properties nobody knows.
+//! Tables: keys that do not vary, entries that hide others, unknown properties.
 
 use super::selects::empty_range;
 use super::sets::{self, Set};

@@ -1,4 +1,4 @@
-//! Parameters that nobody uses, and `out` arguments of one call that overlap.
+//! Unused parameters, and `out` arguments of one call that overlap.
 
 use super::places::text;
 use crate::codes;
@@ -61,7 +61,7 @@ impl Uses<'_> {
             if self.used.contains(&v) || var.name.is_empty() || var.name.starts_with('_') {
                 continue;
             }
-            // That a function does not write an `out` parameter is told by the flow analysis.
+            // The flow analysis reports `out` parameters that a function does not write.
             if what == "function" && var.kind == VarKind::Param(Direction::Out) {
                 continue;
             }
@@ -236,7 +236,7 @@ fn block_params<'p>(p: &'p Program, object: &Expr) -> &'p [VarId] {
     }
 }
 
-/// Where an argument lies: a variable and the way into it. `None` in `steps`: some element.
+/// The place of an argument: a variable and the path into it. `None` in `steps`: some element.
 struct Path {
     root: VarId,
     steps: Vec<Option<u32>>,
