@@ -4,12 +4,12 @@ use crate::config::Action;
 use crate::hazards::ratio;
 use crate::histogram::Histogram;
 
-/// A packet's way through the lock.
+/// The times of a packet at the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// When it entered the pipeline.
+    /// The cycle in which it entered the pipeline.
     pub start: u64,
-    /// From having arrived to having left the pipeline.
+    /// Cycles from arrival to the end of the pipeline.
     pub latency_cycles: u64,
 }
 

@@ -125,12 +125,12 @@ impl Scheduler {
         }
     }
 
-    /// Starts all that waits.
+    /// Starts all waiting packets.
     pub fn finish(&mut self, told: &mut impl FnMut(Event)) {
         self.run_to(NEVER, told);
     }
 
-    /// Everything that starts before a cycle.
+    /// Starts everything that can start before a cycle.
     #[inline]
     fn run_to(&mut self, end: u64, told: &mut impl FnMut(Event)) {
         loop {
@@ -148,7 +148,7 @@ impl Scheduler {
         }
     }
 
-    /// The queue whose turn it is, or when the next lock that somebody waits for will be free.
+    /// Returns the next queue to serve, or the cycle in which the next awaited lock becomes free.
     #[inline]
     fn ready(&self, cycle: u64) -> Result<u32, u64> {
         let mut wake_at = NEVER;

@@ -5,10 +5,10 @@ use crate::config::{ConfigError, Switch};
 /// The shortest Ethernet frame; what alpha = 0 makes of every packet.
 pub const LEN_BYTES_MIN: u32 = 64;
 
-/// Times are cut here, so that sums of them are times.
+/// Upper limit of times, so that their sums do not overflow.
 const CYCLE_MAX: u64 = 1 << 62;
 
-/// How much of a packet's length beyond the minimum is kept: 1 all of it, 0 nothing.
+/// Share of a packet's length beyond the minimum that is kept, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpha {
     /// In parts of 2^16.
@@ -69,7 +69,7 @@ pub struct Timeline {
     chunk_bytes: u32,
     alpha: Alpha,
     pace: Pace,
-    /// When the line is free.
+    /// The cycle in which the line becomes free.
     free_at: u64,
     line_cycles: u64,
     first_ns: Option<u64>,
@@ -117,7 +117,7 @@ impl Timeline {
         self.free_at
     }
 
-    /// When the last packet had arrived.
+    /// The cycle in which the last packet had arrived.
     pub fn ended_at(&self) -> u64 {
         self.free_at
     }

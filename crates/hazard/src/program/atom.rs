@@ -77,12 +77,12 @@ impl Atom {
                 Kind::Read(State::Table(_)) | Kind::Write(State::Table(_)) => return Err(NoAtom::Table),
                 Kind::Field | Kind::Wire | Kind::Read(_) | Kind::Write(_) => {}
                 Kind::Update(_) => n_built_in += 1,
-                // A wide one is several.
+                // An operation wider than the ALU counts as several.
                 Kind::Add | Kind::Logic => {
                     depth.arithmetic += operation.cycles.div_ceil(costs.add.max(1)).max(1)
                 }
                 Kind::Select => depth.conditions += 1,
-                // The atom compares where it selects.
+                // The comparison is part of the atom's selection.
                 Kind::Compare => {}
                 Kind::Shift
                 | Kind::Multiply
@@ -92,7 +92,7 @@ impl Atom {
                 | Kind::Table(_)
                 | Kind::Call => return Err(NoAtom::Operation { operation: *id }),
             }
-            // A write that happens on a condition of the state selects between old and new.
+            // A write under a condition on the state selects between the old and the new value.
             let is_guarded = matches!(operation.kind, Kind::Write(_))
                 && operation.conditions.iter().any(|need| depths.contains_key(need));
             depth.conditions += u32::from(is_guarded);

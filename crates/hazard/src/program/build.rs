@@ -1,4 +1,4 @@
-//! From graphs with branches to operations without.
+//! Builds the graph of operations from control-flow graphs: branches become selections.
 
 use super::codelet::{Codelet, codelets};
 use super::costs::Costs;
@@ -20,10 +20,10 @@ use smol_str::SmolStr;
 use std::fmt;
 use std::rc::Rc;
 
-/// Operations of one program; programs that are called again and again are written out each time.
+/// Most operations of one program. Procedures are expanded at every call.
 const OPERATIONS_MAX: usize = 100_000;
 
-/// A program whose operations, written out, are too many.
+/// The error for a program with too many operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -58,7 +58,7 @@ pub struct AtomicBlock {
     pub span: Span,
 }
 
-/// Finds what a program reads and writes for the packets after.
+/// Finds the stateful actions of a program.
 pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
     let mut builder = Builder {
         program,
@@ -105,7 +105,7 @@ pub fn analyse(program: &Program, costs: &Costs) -> Result<Analysis, TooLarge> {
 /// Operations of this packet that may have written each state last.
 type Written = FxHashMap<State, Vec<OperationId>>;
 
-/// A condition that led here, and which way it went.
+/// A condition on the path, and the way taken at it.
 #[derive(Clone, Debug, PartialEq)]
 struct Condition {
     made_of: Vec<OperationId>,
@@ -121,7 +121,7 @@ struct Here {
     atomic: Option<Atomic>,
 }
 
-/// The outermost atomic block around what is looked at, and how many are within each other there.
+/// The outermost atomic block around the code being visited, and the nesting depth there.
 #[derive(Clone, Copy, Debug)]
 struct Atomic {
     block: usize,
@@ -141,11 +141,11 @@ pub(super) struct Builder<'p> {
     atomic: Option<Atomic>,
     atomic_blocks: Vec<AtomicBlock>,
     branches: Vec<Branch>,
-    /// Conditions that were asked, by what they are made of.
+    /// Branches seen so far, by the operations of their conditions.
     asked: FxHashMap<Vec<OperationId>, Vec<(Expr, BranchId)>>,
     /// The ways that lead to the code being visited.
     ways: Rc<[Way]>,
-    /// The table whose action is looked at, if packets may add to it: what finds its entries, and the lookup.
+    /// The table whose action is being visited, if packets may add to it: its key operations, and the lookup.
     added_to: Option<(TableId, Vec<OperationId>, OperationId)>,
     is_too_large: bool,
 }
@@ -194,7 +194,7 @@ impl Builder<'_> {
         id
     }
 
-    /// The value that the packet came with.
+    /// Returns the operation for a value that comes with the packet.
     fn field(&mut self, place: &Place, span: Span) -> OperationId {
         let id = self.field_named(&Printer::new(self.program).place(place), span);
         if let Some(field) = known_field(self.program, place) {
@@ -222,7 +222,7 @@ impl Builder<'_> {
                 all.extend(made_of.iter().copied());
             }
         }
-        // A variable of the program holds zeros before; what blocks share came with the packet.
+        // A local variable starts as zero; a shared one that was not written comes with the packet.
         let is_shared = get(&self.program.variables, part.0)
             .is_some_and(|variable| matches!(variable.scope, ir::Scope::Pipeline(_)));
         if !is_covered && is_shared {
@@ -241,7 +241,7 @@ impl Builder<'_> {
         if is_whole {
             self.values.remove(&part);
         } else {
-            // A part of it changes, which one is not known: the rest stays.
+            // The write changes an unknown part, so the earlier value contributes, too.
             made_of.extend(self.read_place(&Place { var: part.0, path: static_path(place) }, span));
             made_of.sort_unstable();
             made_of.dedup();
@@ -347,7 +347,7 @@ impl Builder<'_> {
         ends
     }
 
-    /// Nodes so that each comes after those that lead to it, but for ways back.
+    /// Returns the nodes in topological order, without back edges.
     fn order(&mut self, graph: &Graph) -> Vec<NodeId> {
         #[derive(Clone, Copy, PartialEq)]
         enum Seen {
@@ -383,13 +383,13 @@ impl Builder<'_> {
         order
     }
 
-    /// Where several ways meet: values that differ are selected by what told the ways apart.
+    /// Joins several ways. Values that differ become selections by the conditions on which the ways differ.
     fn join(&mut self, mut ways: Vec<Here>, span: Span) -> Option<Here> {
         if ways.len() <= 1 {
             return ways.pop();
         }
         let first = ways.first()?;
-        // Markers are such that all ways agree.
+        // Atomic blocks nest properly, so all ways agree.
         let atomic = first.atomic;
         let common: Vec<Condition> = first
             .conditions
@@ -405,7 +405,7 @@ impl Builder<'_> {
             .collect();
         deciding.sort_unstable();
         deciding.dedup();
-        // Said to be where it is decided.
+        // Report the selection at the deciding condition.
         let span = deciding.last().and_then(|id| self.operations.get(*id)).map_or(span, |o| o.span);
         let values = self.join_values(&mut ways, &deciding, span);
         let mut written = Written::default();
@@ -494,7 +494,7 @@ impl Builder<'_> {
         let Some(table) = get(&program.tables, id) else {
             return Ends { returned: vec![self.leave(conditions)], exited: Vec::new() };
         };
-        // Without a key there is one outcome, which the control plane chooses.
+        // A table without a key has one outcome, which the control plane chooses.
         let is_added_to = table.actions.iter().any(|action| adds_entries(program, action.procedure));
         let found = match operands.is_empty() {
             true => Vec::new(),
@@ -592,7 +592,7 @@ impl Builder<'_> {
         id
     }
 
-    /// A counter or meter with a cell for each entry of a table.
+    /// Updates a direct counter or meter, which has a cell for each entry of a table.
     fn direct(&mut self, object: ObjectId, found: &[OperationId], conditions: &[Condition], span: Span) {
         let state = State::Object(object);
         if !self.written.contains_key(&state) {
@@ -637,7 +637,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Copies of whole structs keep apart what their parts are made of.
+    /// Assigns a value. A copy of a whole struct copies each known part.
     fn assign(&mut self, to: &Place, value: &ir::Expr, span: Span) {
         if let ir::ExprKind::Read(from) = &value.kind
             && value.ty.width_bits().is_none()
@@ -736,7 +736,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The entry that was looked for and not found.
+    /// Adds the write of a new entry to the table whose lookup missed.
     fn add_entry(&mut self, args: &[Arg], result: Option<&Place>, conditions: &[Condition], span: Span) {
         let Some((table, keys, lookup)) = self.added_to.clone() else { return };
         let mut operands = vec![lookup];
@@ -767,14 +767,14 @@ impl Builder<'_> {
     }
 
     fn read_state(&mut self, state: State, index: Vec<OperationId>, span: Span) -> OperationId {
-        // After a write of the same packet it is that which is read.
+        // The read returns an earlier write of the same packet, if there is one.
         let before = self.written.get(&state).cloned().unwrap_or_default();
         let id = self.add(Kind::Read(state), self.costs.memory_read, before, span);
         self.guard(id, index, &[]);
         id
     }
 
-    /// Externs that leave nothing behind, or of which that is not known.
+    /// Adds the operation of an extern without state, or of an unknown one.
     fn compute(&mut self, op: ExternOp, name: &SmolStr, args: &[Arg], result: Option<&Place>, span: Span) {
         let kind = match op {
             ExternOp::Hash
@@ -798,7 +798,7 @@ impl Builder<'_> {
                 }
                 Kind::Call
             }
-            // Verdicts and messages: nothing that is computed with.
+            // Verdicts and messages have no result.
             _ => Kind::Wire,
         };
         if kind == Kind::Wire {
@@ -813,7 +813,7 @@ impl Builder<'_> {
                     operands.extend(self.values(&fields.iter().collect::<Vec<_>>(), span));
                 }
                 Arg::Ref(place) => {
-                    // The result of a known function is only written.
+                    // A known function only writes its result.
                     if kind == Kind::Call {
                         operands.extend(self.read_place(place, span));
                     }
@@ -882,7 +882,7 @@ fn last_part(name: &str) -> SmolStr {
     name.rsplit('.').next().unwrap_or(name).into()
 }
 
-/// A place up to where its path is computed, or goes into bits.
+/// Returns the path of a place up to its first computed index or bit slice.
 fn static_path(place: &Place) -> Vec<Step> {
     let is_known =
         |step: &&Step| matches!(step, Step::Field(_) | Step::Element(_) | Step::Valid | Step::NextIndex);

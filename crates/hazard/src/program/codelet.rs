@@ -20,9 +20,9 @@ pub struct Codelet {
     pub objects: Vec<(State, SmolStr)>,
     /// Everything in it, in the order of the program.
     pub operations: Vec<OperationId>,
-    /// The longest way from a read to a write.
+    /// The longest path from a read to a write.
     pub steps: Vec<Step>,
-    /// From a read to the last write: at least 1.
+    /// Cycles from a read to the last write; at least 1.
     pub cycles: u32,
     pub key: KeySource,
     /// The smallest atom of a pipeline with one stateful operation per stage that does it.
@@ -54,13 +54,13 @@ pub enum CodeletKind {
     /// Nothing reads the state: the last write wins.
     WriteOnly,
     ReadModifyWrite,
-    /// A table is looked up, and what was not found is added to it.
+    /// A table is looked up, and a missing entry is added to it.
     AddOnMiss,
     /// A counter or a meter of the architecture.
     BuiltIn,
 }
 
-/// An operation on the longest way.
+/// An operation on the longest path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub operation: OperationId,
@@ -254,8 +254,8 @@ fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>>
     found
 }
 
-/// The dearest way through these operations of a circle, in the order of the program, and what it costs; what comes
-/// from outside is ready before.
+/// Returns the most expensive path through the operations of a component, in the order of the program, and its cycles.
+/// Inputs from outside the component cost nothing.
 pub(super) fn longest_of(operations: &Operations, circle: &[OperationId]) -> (Vec<Step>, u32) {
     let mut best: FxHashMap<OperationId, (u32, Option<OperationId>)> = FxHashMap::default();
     for id in circle {

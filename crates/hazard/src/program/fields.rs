@@ -1,4 +1,4 @@
-//! Where keys come from: fields of headers that traffic has, too.
+//! Sources of keys: header fields that traffic has, too.
 
 use super::operations::{Kind, OperationId, Operations};
 use crate::traffic::{Field, Key};
@@ -71,8 +71,8 @@ impl KeySource {
     }
 }
 
-/// The field of traffic that a place is, by the layout of its header: a header of 160 bits whose bits 96 to 127 are
-/// a field is IPv4, whatever the program calls it.
+/// Returns the traffic field at a place. The layout of its header decides, not its name: a header of 160 bits with a
+/// field at bits 96 to 127 is IPv4.
 pub fn known_field(program: &Program, place: &Place) -> Option<Field> {
     let mut ty = get(&program.variables, place.var)?.ty.clone();
     for step in &place.path {
@@ -88,7 +88,7 @@ pub fn known_field(program: &Program, place: &Place) -> Option<Field> {
     None
 }
 
-/// The width, 0 of what varies.
+/// Returns the width in bits; 0 for types of variable width.
 fn fixed_bits(ty: &Type) -> Option<u32> {
     match ty {
         Type::Varbit(_) => Some(0),

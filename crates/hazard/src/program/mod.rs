@@ -1,10 +1,9 @@
 //! From a P4 program to its stateful actions: what they lock, and for how many cycles.
 //!
-//! The code of each block becomes a graph of operations ([`Operations`]): what a packet computes, with branches
-//! turned into selections, as a pipeline without jumps would do it. What has to happen between the read of a value
-//! and its write, for the next packet to find it, is a [`Codelet`]: operations that depend on each other in a
-//! circle through the state (Sivaraman et al., "Packet Transactions", 2016). Everything else can be done in stages
-//! before or after.
+//! The code of each block becomes a graph of operations ([`Operations`]) with branches turned into selections, as in
+//! a pipeline without jumps. A [`Codelet`] is a set of operations that depend on each other in a cycle through the
+//! state: they must run between the read of a value and its write, before the next packet reads it (Sivaraman et
+//! al., "Packet Transactions", 2016). All other operations can run in stages before or after.
 
 mod atom;
 mod build;

@@ -33,7 +33,7 @@ pub enum Kind {
     Update(State),
 }
 
-/// Something that packets leave for those after them.
+/// State that packets leave for later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     Object(ObjectId),
@@ -108,7 +108,7 @@ pub struct Operation {
     pub span: Span,
 }
 
-/// In the order of the program: operands come before what uses them.
+/// The operations of a program in its order: operands precede their uses.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
     pub all: Vec<Operation>,
@@ -119,7 +119,7 @@ impl Operations {
         self.all.get(id)
     }
 
-    /// Everything that an operation needs first.
+    /// Returns the operations that must precede an operation.
     pub fn needs(&self, id: OperationId) -> impl Iterator<Item = OperationId> {
         let operation = self.all.get(id);
         operation.into_iter().flat_map(|o| o.operands.iter().chain(&o.conditions).chain(&o.index)).copied()

@@ -31,7 +31,7 @@ pub struct Branch {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum BranchKind {
-    /// Ways: true, false. `is_header`: it asks only whether headers are there that all IP packets with ports have.
+    /// Ways: true, false. `is_header`: the condition tests only for headers that all IP packets with ports have.
     If { is_header: bool },
     /// The action that a table runs.
     Table { name: SmolStr, actions: Vec<SmolStr> },
@@ -39,7 +39,7 @@ pub enum BranchKind {
     Cases,
 }
 
-/// Ways of a branch that are not told apart.
+/// Ways of a branch that count as one.
 pub type Ways = (BranchId, Vec<usize>);
 
 /// A path through an action, with the action of the packets that take it.
@@ -51,10 +51,10 @@ pub struct ActionPath {
     pub action: Option<Action>,
 }
 
-/// Paths of one action; more are not told apart.
+/// Most paths of one action.
 const PATHS_MAX: usize = 64;
 
-/// The paths through an action. `None` where there are too many to be of use.
+/// Returns the paths through an action; `None` if there are more than `PATHS_MAX`.
 pub fn paths(analysis: &Analysis, codelet: &Codelet) -> Option<Vec<ActionPath>> {
     let mut branches: Vec<BranchId> = codelet
         .operations
@@ -80,7 +80,7 @@ pub fn paths(analysis: &Analysis, codelet: &Codelet) -> Option<Vec<ActionPath>> 
             open.push((at + 1, ways));
             continue;
         }
-        // Ways that nothing in the action asks for are one.
+        // Ways that no operation of the action depends on count as one.
         let is_asked_for = |way: usize| {
             codelet.operations.iter().any(|op| ways_of(&analysis.operations, *op).contains(&(id, way)))
         };
@@ -88,7 +88,7 @@ pub fn paths(analysis: &Analysis, codelet: &Codelet) -> Option<Vec<ActionPath>> 
             (0..branch.n_ways).partition(|way| is_asked_for(*way));
         let groups =
             asked.into_iter().map(|way| vec![way]).chain(Some(others).filter(|others| !others.is_empty()));
-        // The last is taken first.
+        // `open` is a stack, so push in reverse order.
         for group in groups.collect::<Vec<_>>().into_iter().rev() {
             let mut ways = ways.clone();
             ways.push((id, group));
@@ -133,7 +133,7 @@ fn may_go(ways: &[Ways], (branch, way): Way) -> bool {
 
 fn action_of(analysis: &Analysis, codelet: &Codelet, ways: &[Ways]) -> Option<Action> {
     let operations = &analysis.operations;
-    // A branch that the path does not come to is none of its ways.
+    // An operation runs only if the path takes all its ways; a branch that the path does not reach has none.
     let happens = |id: &OperationId| {
         ways_of(operations, *id)
             .iter()
@@ -147,7 +147,7 @@ fn action_of(analysis: &Analysis, codelet: &Codelet, ways: &[Ways]) -> Option<Ac
         return None;
     }
     let cycles = longest_of(operations, &active).1.max(1);
-    // Where the state decides, it is needed until then.
+    // A branch on the state needs the state until it is decided.
     let asks_state = ways
         .iter()
         .filter_map(|(id, _)| analysis.branches.get(*id))

@@ -8,13 +8,13 @@ use ir::{Place, Program, Step, VarId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Where in a variable a part is: fields and elements, as far as they are known.
+/// The position of a part in a variable: fields and elements, as far as they are known.
 pub(super) type Path = Rc<[u32]>;
 
 /// A part of a variable, as far as its path is known.
 pub(super) type Part = (VarId, Path);
 
-/// The operations that a value is made of: several where it is put together.
+/// The operations that a value depends on; several for a composed value.
 pub(super) type MadeOf = Rc<[OperationId]>;
 
 pub(super) type Parts = BTreeMap<Path, MadeOf>;

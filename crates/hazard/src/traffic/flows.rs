@@ -1,4 +1,4 @@
-//! Which flows packets belong to.
+//! Distribution of packets over flows.
 
 use super::headers::FlowFields;
 use super::{Alias, Chance, mixed};

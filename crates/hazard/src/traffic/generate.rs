@@ -18,7 +18,7 @@ pub enum Profile {
     Fixed(u32),
 }
 
-/// A profile that nobody knows.
+/// An unknown profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileError {
     word: String,

@@ -146,7 +146,7 @@ impl Key {
         self.parts.is_empty()
     }
 
-    /// Equal where all parts are; else different but for chance.
+    /// Returns a hash of a packet's key. Different keys almost always have different hashes.
     pub fn hash(&self, fields: &FlowFields) -> u64 {
         self.parts.iter().fold(0, |hash, (field, prefix_len)| {
             let value = match field {

@@ -112,7 +112,7 @@ impl Alias {
         Some(Alias { slots })
     }
 
-    /// By 64 bits of chance.
+    /// Draws an index from 64 random bits.
     #[inline]
     pub(crate) fn draw(&self, chance: u64) -> usize {
         let at = ((chance >> 32) * self.slots.len() as u64) >> 32;

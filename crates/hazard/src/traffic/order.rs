@@ -25,7 +25,7 @@ impl fmt::Display for OrderError {
 
 impl std::error::Error for OrderError {}
 
-/// Watches that times do not go back.
+/// Checks that times do not decrease.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimeOrder {
     n_packets: u64,

@@ -1,10 +1,10 @@
-//! How long packets are.
+//! Distributions of packet lengths.
 
 use super::{Alias, Chance};
 use crate::timeline::{Alpha, Timeline};
 use std::fmt;
 
-/// The longest packet that is told apart.
+/// The largest length that is counted separately.
 pub const LEN_BYTES_MAX: u32 = 65_535;
 
 /// A distribution of packet lengths.
@@ -146,7 +146,7 @@ impl Sizes {
     }
 }
 
-/// How often each length came.
+/// Number of packets of each length.
 #[derive(Clone, Debug)]
 pub struct SizeCounts {
     counts: Vec<u64>,
@@ -176,7 +176,7 @@ impl SizeCounts {
         sum / (self.n.max(1)) as f64
     }
 
-    /// How long all of them are on a line.
+    /// Returns the cycles that all packets occupy the line.
     pub fn line_cycles(&self, line: &Timeline) -> u64 {
         self.counts.iter().enumerate().map(|(len, n)| n * line.cycles_of(len as u32)).sum()
     }
