@@ -1,13 +1,13 @@
 //! Workers and offload workers: closed forms, and a simulation event by event.
 //!
-//! A worker takes packets in bursts. Each costs it `base_cycles`; a share of them comes to a block of `block_cycles`. What
-//! that costs the worker is a matter of the [`Way`]. Executors serve the workers' requests in the order in which they come.
+//! A worker takes packets in bursts. Each costs it `base_cycles`; a share of them reaches a block of `block_cycles`.
+//! The [`Way`] sets the block's cost to the worker. Offload workers serve requests in the order of their arrival.
 
 use crate::simulation;
 
-/// Packets that a worker takes at once.
+/// Most packets of a burst.
 pub const BURST: u32 = 32;
-/// Packets that wait for a worker as in the ring of a network interface.
+/// Packets that can wait in front of a worker, as in the ring of a network interface.
 pub const ARRIVED_MAX: u64 = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ impl Scene {
     /// Clamps every value to its range.
     fn in_range(mut self) -> Scene {
         let positive = |cycles: f64| if cycles.is_finite() { cycles.max(0.0) } else { 0.0 };
-        // A packet that costs nothing would let time stand still.
+        // With packets that cost nothing, time would not advance.
         self.base_cycles = positive(self.base_cycles).max(1.0);
         self.share = positive(self.share).min(1.0);
         self.block_cycles = positive(self.block_cycles);
@@ -73,7 +73,7 @@ impl Scene {
     }
 }
 
-/// Closed forms for steady traffic that is never short.
+/// Closed forms for steady traffic that always keeps workers busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     pub way: Way,
@@ -81,7 +81,7 @@ pub struct Prediction {
     pub cycles: f64,
     /// Share of the packets that reach the block, 0 to 1.
     pub dropped: f64,
-    /// How much of their time offload workers work, 0 to 1.
+    /// Share of their time that offload workers are busy, 0 to 1.
     pub offload_load: f64,
 }
 

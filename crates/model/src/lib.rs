@@ -1,8 +1,8 @@
 //! Cost models: predicted cycles per packet.
 //!
-//! [`asynchronous`] predicts what becomes of packets some of which come to an asynchronous block: how many a core can take
-//! when it runs the block itself, waits for another core, or goes on with other packets; and simulates workers and
-//! offload workers that the machine at hand does not have.
+//! [`asynchronous`] predicts the throughput of a core, a share of whose packets reaches an asynchronous block: the core
+//! runs the block itself, waits for another core, or goes on with other packets. It also simulates more workers and
+//! offload workers than the machine has.
 //!
 //! Key types: [`asynchronous::Scene`], [`asynchronous::Prediction`], [`asynchronous::Outcome`].
 //!

@@ -1,10 +1,10 @@
-//! Workers and offload workers, event by event: the worker whose time is least does its next burst.
+//! Event-driven simulation of workers and offload workers: the worker with the least time runs its next burst.
 
 use crate::asynchronous::{ARRIVED_MAX, BURST, Outcome, Scene, Way};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// SplitMix64 (Steele, Lea, Flood 2014): enough to say which packets come to the block.
+/// SplitMix64 (Steele, Lea, Flood 2014), which draws the packets that reach the block.
 struct Random(u64);
 
 impl Random {
@@ -56,14 +56,14 @@ struct Sums {
     in_flight_max: usize,
 }
 
-/// Which offload worker is free first, and when.
+/// The times at which offload workers become free, and the work done so far.
 struct Executors {
     free: Vec<f64>,
     worked: f64,
 }
 
 impl Executors {
-    /// A request comes at `at`: when it is done.
+    /// Serves a request that arrives at `at`; returns the time at which it is done.
     fn serve(&mut self, at: f64, cycles: f64) -> f64 {
         let Some(first) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at };
         let end = first.max(at) + cycles;
@@ -100,7 +100,7 @@ pub(crate) fn run(scene: &Scene, way: Way, gap: f64, n_packets: u64, seed: u64) 
 }
 
 impl Bench<'_> {
-    /// One burst of a worker; false when it has taken all its packets.
+    /// Runs one burst of a worker; returns false if it has taken all its packets.
     fn turn(&mut self, worker: &mut Worker) -> bool {
         if worker.n_taken + worker.n_lost >= self.n_packets {
             return false;
@@ -175,7 +175,7 @@ impl Bench<'_> {
                 }
             }
         }
-        // A burst is sent as one, when it is over.
+        // The requests of a burst are sent together at its end.
         for _ in 0..n_sent {
             let end = self.executors.serve(worker.now, scene.block_cycles);
             self.sums.waited += end - worker.now;
