@@ -1,4 +1,4 @@
-//! Which include file declares a name: for messages about names that are not declared.
+//! Finds the include file that declares a name, for messages about undeclared names.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -19,8 +19,8 @@ pub fn include_that_declares(name: &str) -> Option<&'static str> {
     declared.get(name).copied()
 }
 
-/// A look at the tokens that is good enough for our own files: a declared name stands outside of all braces
-/// and parentheses, before `(`, `{`, `;` or `<`; members of `error` and `match_kind` stand in their braces.
+/// A scan of the tokens that suffices for our own files: a declared name stands outside of all braces and
+/// parentheses, before `(`, `{`, `;` or `<`; members of `error` and `match_kind` stand in their braces.
 fn declarations(text: &'static str, mut found: impl FnMut(&'static str)) {
     let (mut depth, mut in_members) = (0usize, false);
     let mut previous = "";

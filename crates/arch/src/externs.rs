@@ -1,4 +1,4 @@
-//! Extern functions and methods by what they do, whatever an architecture calls them.
+//! Extern functions and methods by their operation, independent of their names in an architecture.
 
 use crate::Architecture;
 
@@ -82,10 +82,10 @@ operations! {
     AddEntry = "add_entry",
     /// `(direction, from the network, from the host)`, as result.
     SelectByDirection = "select_by_direction",
-    /// An extern that is not the architecture's: someone has to supply it.
+    /// An extern that the architecture does not define; a library must supply it.
     User = "user",
-    /// `(settings)`: what comes up to the end with the same name may run on another core, while this one goes on with
-    /// other packets.
+    /// `(settings)`: begins a block that ends at the marker with the same name. Another core may run it, while this
+    /// one goes on with other packets.
     AsyncBegin = "async_begin",
     AsyncEnd = "async_end",
     /// Begins a block that is one step to all other packets (P4-16, concurrency model). Only programs elaborated for

@@ -1,5 +1,5 @@
-//! How an architecture strings programmable blocks together, and what their parameters and the fields of its
-//! metadata mean to it.
+//! The programmable blocks of an architecture in their order, and the meaning of their parameters and of the fields
+//! of its metadata.
 
 use crate::Architecture;
 
@@ -85,7 +85,7 @@ pub struct PipelineModel {
     pub port_width_bits: u32,
 }
 
-/// Why a packet cannot arrive at a port of that number.
+/// The error for a port number at which no packet can arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortFault {
     /// The largest port number of the architecture.
