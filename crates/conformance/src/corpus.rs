@@ -23,7 +23,7 @@ impl fmt::Display for NotACheckout {
 
 impl std::error::Error for NotACheckout {}
 
-/// Why there is no corpus.
+/// The reason why there is no corpus.
 #[derive(Debug)]
 pub enum NoCorpus {
     /// Neither the command line nor the environment names a checkout.

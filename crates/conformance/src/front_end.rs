@@ -7,7 +7,7 @@ use driver::{Architecture, Checked, ControlPlane, FileLoader, Options, Source};
 use std::path::Path;
 use syntax::{IncludeKind, LoadedFile, Loader};
 
-/// Our own include files, and those of p4c's targets that we have no business to define.
+/// Siding's include files, and p4c's for targets that Siding does not define.
 struct CorpusLoader<'a> {
     files: FileLoader,
     corpus: &'a Corpus,
@@ -79,7 +79,7 @@ pub(crate) fn check_and_make_p4info(
     Ok((checked, made))
 }
 
-/// p4c takes it when nobody names another.
+/// The architecture that p4c assumes by default.
 const DEFAULT_ARCHITECTURE: Architecture = Architecture::V1Model;
 
 /// The architecture that p4c's tests name on the command line: that of the first include file that has one.

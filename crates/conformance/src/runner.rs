@@ -1,4 +1,4 @@
-//! Runs the cases of a suite on several threads and survives whatever they do.
+//! Runs the cases of a suite on several threads, and survives their panics and hangs.
 
 use crate::corpus::Program;
 use crate::suites::Judge;
@@ -103,9 +103,9 @@ struct Work {
     next: AtomicUsize,
 }
 
-/// Judges all cases of a suite. `tell` hears of each as it ends.
+/// Judges all cases of a suite; calls `tell` for each as it ends.
 ///
-/// Threads that hang are given up, so the caller should end the process soon after.
+/// Threads that hang are abandoned, so the caller should end the process soon after.
 pub fn run(suite: Suite, corpus: &Corpus, options: &RunOptions, mut tell: impl FnMut(Event<'_>)) -> Report {
     let start = Instant::now();
     let mut cases = suite.cases(corpus);
@@ -138,7 +138,7 @@ pub fn run(suite: Suite, corpus: &Corpus, options: &RunOptions, mut tell: impl F
             Ok(Message::Finished { thread, case, verdict, duration }) => {
                 let n = running.len();
                 running.retain(|r| (r.0, r.1) != (thread, case));
-                // A case that was given up may still end; it has been judged already.
+                // An abandoned case may still end; it has been judged already.
                 if running.len() < n {
                     judged = Some((case, verdict, duration));
                 }

@@ -1,4 +1,4 @@
-//! How fast the front end is: every sample, one after another, on one core.
+//! Time of the front end: every sample, one after another, on one core.
 
 use crate::corpus::Program;
 use crate::{Corpus, front_end};

@@ -85,7 +85,8 @@ impl Suite {
         }
     }
 
-    /// The share of cases that must pass. Which line is at fault is a matter of opinion, the rest is not.
+    /// Returns the share of cases that must pass. It is below 1 only for the line of an error, on which compilers may
+    /// differ.
     pub fn required_percent(self) -> usize {
         match self {
             Suite::RejectLines => 90,
