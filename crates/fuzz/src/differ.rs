@@ -1,7 +1,7 @@
 //! `fuzz differential`: random programs, entries and packets for several executors at once.
 //!
-//! The parent process starts workers, which tell on their standard output what they are at, so that a worker
-//! that crashes or hangs is a finding, too.
+//! The parent process starts workers, which report their progress on standard output, so that a crash or hang of a
+//! worker is a finding, too.
 
 use fuzz::differential::cases::{self, Sample, Source};
 use fuzz::differential::reduce::{self, Reduced};
@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--p4c DIR] [--jobs N] \
                      [--artifacts DIR] [--native none|one|all] [--print INDEX]";
 
-/// After so long on a processor without a sign of life a worker hangs. Making a case smaller is quicker.
+/// A worker that reports nothing for this much processor time is hung. Reducing a case is quicker.
 const HANGS_AFTER: Duration = Duration::from_secs(180);
-/// After so long in all it does, too: on a busy machine everything takes longer.
+/// A worker that reports nothing for this much wall-clock time is hung, too. Busy machines need more of it.
 const WAITS_FOR: Duration = Duration::from_secs(3600);
-/// Spent on making one case smaller.
+/// Time to reduce one case.
 const REDUCE_FOR: Duration = Duration::from_secs(40);
-/// Crashes of workers after which nothing more is tried.
+/// Crashes of workers after which the run stops.
 const N_CRASHES_MAX: usize = 10;
-/// Every how many programs the oracles of the interpreter run, too.
+/// The interpreter's oracles run on one of this many programs.
 const ORACLES_EVERY: u64 = 3;
 const STACK_BYTES: usize = 64 << 20;
 
-/// Which native subjects a program is run on.
+/// The native subjects of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WithNative {
     None,
@@ -141,7 +141,7 @@ fn worker(args: &Args, source: &Source, first: u64, step: u64) {
     oracle::catch_panics();
     let mut stdout = std::io::stdout().lock();
     let mut tell = |line: String| {
-        // A parent that is gone wants no more.
+        // Stop if the parent is gone.
         if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
             std::process::exit(0);
         }
@@ -158,7 +158,7 @@ fn worker(args: &Args, source: &Source, first: u64, step: u64) {
     native::clean_up();
 }
 
-/// Tries one program; gives what is to be counted.
+/// Tries one program; returns the things to count.
 fn one(
     args: &Args,
     source: &Source,
@@ -431,7 +431,7 @@ fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Re
                     return;
                 }
             }
-            // Nobody listens any more when this fails.
+            // This fails only if the receiver is gone.
             let _ = send.send(Heard::End(job));
         });
     }

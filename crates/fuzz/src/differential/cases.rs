@@ -18,7 +18,7 @@ pub const BURST_MAX: usize = 256;
 const BURST_STEP: u64 = 217;
 const BURST_SEED_STEP: u64 = 101;
 
-/// Where programs come from: generated ones first, then files.
+/// The source of programs: generated ones first, then files.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! The interpreter as a subject: all that this crate knows of its interface.
+//! The interpreter as a subject. Only this file uses its interface.
 
 use super::on_device::{OnDevice, Quiet};
 use super::{Compiled, Subject, SubjectKind};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use target::Config;
 use trace::{Observer, Silent};
 
-/// The program as it was elaborated: what all others are held against.
+/// The program as elaborated, with which all others are compared.
 pub const ELABORATED: SubjectKind = SubjectKind { name: "elaborated", make: |c| interpreter(c, &c.program) };
 
 /// After all passes.
 pub const PASSES: SubjectKind = SubjectKind { name: "passes", make: |c| interpreter(c, &passed(c)?) };
 
-/// With everything overwritten that is dead by what liveness says.
+/// With all values overwritten that liveness analysis calls dead.
 pub const OVERWRITTEN: SubjectKind = SubjectKind {
     name: "overwritten",
     make: |c| {
@@ -23,7 +23,7 @@ pub const OVERWRITTEN: SubjectKind = SubjectKind {
     },
 };
 
-/// After all passes, with everything overwritten that is dead.
+/// After all passes, with dead values overwritten.
 pub const PASSES_OVERWRITTEN: SubjectKind = SubjectKind {
     name: "passes-overwritten",
     make: |c| {
@@ -86,7 +86,7 @@ impl Quiet for Interpreter {
     }
 }
 
-/// Runs a script on the interpreter; gives what went wrong.
+/// Runs a script on the interpreter; returns its faults.
 pub fn replay(compiled: &Compiled, script: &str) -> Vec<String> {
     let stf::Parsed { script, diagnostics, sources } = stf::parse("test.stf", script);
     let shown = |d: &diagnostics::Diagnostic| diagnostics::render::short(d, &sources);

@@ -72,7 +72,7 @@ pub trait Subject {
 #[derive(Clone, Copy)]
 pub struct SubjectKind {
     pub name: &'static str,
-    /// `Err` says why it cannot execute this program, which is no finding.
+    /// Fails if it cannot execute this program, which is no finding.
     pub make: fn(&Compiled) -> Result<Box<dyn Subject>, String>,
 }
 
@@ -116,7 +116,7 @@ impl Case {
     }
 }
 
-/// Why a program cannot be executed.
+/// The reason why a program cannot be executed.
 #[derive(Clone, Debug)]
 pub enum NotCompiled {
     /// With the codes of the errors, and their text.
@@ -125,13 +125,13 @@ pub enum NotCompiled {
     Schema(String),
 }
 
-/// From text to what executors take.
+/// Compiles a program from text.
 pub fn compile(text: &str, corpus: &Corpus) -> Result<Compiled, NotCompiled> {
     let parsed = syntax::parse("program.p4", text, corpus, &syntax::Options::default());
     of_checked(check::check(parsed, &crate::oracle::check_options()))
 }
 
-/// From a file and what it includes.
+/// Compiles a program from a file and its includes.
 pub fn compile_file(path: &Path) -> Result<Compiled, NotCompiled> {
     let source = driver::read_source(path).map_err(|e| NotCompiled::Schema(e.to_string()))?;
     let loader = driver::FileLoader::default();

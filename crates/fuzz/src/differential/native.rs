@@ -54,7 +54,7 @@ pub const CLANG_O3: Compilation = compilation!("clang-O3", "clang", Optimise::Mo
 
 pub const ALL: &[Compilation] = &[GCC_O0, CLANG_O3, GCC_O3, CLANG_O0];
 
-/// In turns: more often what compiles sooner.
+/// The order of compilations; quick compilers come more often.
 pub const TURNS: &[Compilation] = &[
     GCC_O0, CLANG_O0, GCC_O0, CLANG_O0, GCC_O3, CLANG_O0, GCC_O0, CLANG_O0, //
     GCC_O0, CLANG_O0, GCC_O0, CLANG_O0, CLANG_O3, CLANG_O0, GCC_O0, CLANG_O0,
@@ -97,7 +97,7 @@ fn cache_dir() -> PathBuf {
 
 /// Removes the files of compilation.
 pub fn clean_up() {
-    // Nothing there is as good.
+    // The directory may not exist.
     let _ = std::fs::remove_dir_all(cache_dir());
 }
 
@@ -223,7 +223,7 @@ fn subject(
     })
 }
 
-/// All that left of a packet.
+/// Returns all packets that left because of one packet.
 fn left(packet: &BurstPacket<'_>, outputs: &mut dyn Iterator<Item = Sent>) -> Vec<Sent> {
     let mut all = Vec::new();
     if let Fate::Sent(destination) = packet.fate() {
@@ -237,7 +237,7 @@ fn left(packet: &BurstPacket<'_>, outputs: &mut dyn Iterator<Item = Sent>) -> Ve
     all
 }
 
-/// A native device whose packets go straight through.
+/// A native device whose packets take the fast path.
 struct OnStraight {
     on: OnDevice<Native>,
     bursts: Bursts,
@@ -310,7 +310,7 @@ fn keeps_state(program: &ir::Program) -> bool {
     })
 }
 
-/// A native device whose packets wait for an executor: all that arrive together, or each until it has ended.
+/// A native device whose packets suspend for an offload worker: a whole burst together, or each until it has ended.
 struct OnExecutor {
     on: OnDevice<Native>,
     awaited: InlineOffload,

@@ -1,5 +1,5 @@
-//! Packets that a program's parser wants: a walk through its graph that lays out bits as it extracts them, and
-//! sets them to what a randomly chosen case of each `select` asks for.
+//! Packets that a program's parser accepts: a walk through its graph lays out bits as it extracts them, and sets them
+//! to values that match a random case of each `select`.
 
 use super::values::{Pool, random};
 use crate::Choices;
@@ -56,7 +56,7 @@ struct Walk<'p> {
     program: &'p Program,
     pool: &'p Pool,
     bits: Vec<bool>,
-    /// How far the parser has come.
+    /// The parser's position in the packet, in bits.
     at: usize,
     /// Known contents of places; later entries override earlier ones.
     known: Vec<(Place, Source)>,
@@ -97,7 +97,7 @@ impl Walk<'_> {
                     _ => *otherwise,
                 },
                 TerminatorKind::Select { keys, cases, otherwise } => {
-                    // Now and then what no case asks for.
+                    // Sometimes match no case.
                     match choices.pick(cases) {
                         Some(case) if !choices.one_in(8) => self.select(choices, keys, case),
                         _ => *otherwise,

@@ -17,14 +17,14 @@ pub struct Reduced {
 const N_SENT_MAX: usize = 40;
 
 fn difference(compiled: &Compiled, events: &[Event], kinds: [SubjectKind; 2]) -> Option<Difference> {
-    // A smaller program may not have what a write names.
+    // A smaller program may lack the object of a write.
     let has = |event: &Event| match event {
         Event::Write(update) => control::validate(&compiled.schema, update).is_ok(),
         Event::Packet { .. } | Event::EndOfBurst | Event::Clock { .. } => true,
     };
     let events: Vec<Event> = events.iter().filter(|e| has(e)).cloned().collect();
     match run(compiled, &events, kinds) {
-        // A program that multiplies packets is smaller, but nothing to look at.
+        // A program that multiplies packets may be smaller, but is hard to read.
         Outcome::Differs(difference) if difference.expected.n_sent_max() > N_SENT_MAX => None,
         Outcome::Differs(difference) => Some(difference),
         Outcome::Same(_) | Outcome::Undecided(_) => None,

@@ -108,7 +108,7 @@ fn observe(subject: &mut dyn Subject, events: &[Event]) -> Vec<Observed> {
     observed
 }
 
-/// The questions whose answers are the state of a switch.
+/// The queries that read the state of a switch.
 fn queries() -> Vec<(&'static str, Query)> {
     let extras =
         Extras { meter_config: true, counter_data: true, meter_counter_data: true, ..Extras::default() };

@@ -271,7 +271,7 @@ impl Gen<'_, '_> {
                 let items: Vec<String> = items.iter().map(|t| self.literal(t)).collect();
                 format!("{{ {} }}", items.join(", "))
             }
-            // There is no literal; nobody asks for one.
+            // There is no literal, and no caller wants one.
             Ty::Stack(..) | Ty::Varbit(_) => "{#}".to_string(),
             Ty::Named(i) => {
                 let name = self.types[*i].name.clone();

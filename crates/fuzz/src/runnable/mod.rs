@@ -206,7 +206,7 @@ impl Gen<'_, '_> {
         }
         self.scope.push(Entry { path: path.to_string(), ty: ty.clone(), is_writable });
         for (name, ty) in self.fields_of(ty) {
-            // How often a packet went round is nobody's to change.
+            // Programs must not change the count of a packet's rounds.
             let is_writable = is_writable && name != "rounds";
             self.declare(&format!("{path}.{name}"), &ty, is_writable);
         }
