@@ -51,12 +51,13 @@ fn emit_c(workshop: &Workshop, program: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Decisions about a router, an asynchronous program, and tables with profiles, with ternary keys, and with both kinds of
+/// Decisions about a router, a switch with a prefetch group, an asynchronous program, and tables with profiles, with ternary keys, and with both kinds of
 /// suspension.
 #[test]
 fn plans_are_as_reviewed() {
     let programs = [
         ("router", "examples/01-router/router.p4"),
+        ("l2_switch", "examples/02-l2-switch/l2_switch.p4"),
         ("slow_work", "examples/03-slow-work/slow_work.p4"),
         ("profiles", "tests/programs/profiles/program.p4"),
         ("ternary", "tests/programs/ternary/program.p4"),
