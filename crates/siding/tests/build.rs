@@ -51,8 +51,8 @@ fn emit_c(workshop: &Workshop, program: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Decisions about a router, a switch with a prefetch group, an asynchronous program, and tables with profiles, with ternary keys, and with both kinds of
-/// suspension.
+/// Decisions about a router, a switch with a prefetch group, an asynchronous program, and tables with profiles, with ternary
+/// keys, and with both kinds of suspension.
 #[test]
 fn plans_are_as_reviewed() {
     let programs = [
