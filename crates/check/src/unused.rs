@@ -36,7 +36,7 @@ impl Checker<'_> {
                     "function"
                 }
                 Res::Type(TypeRes::Typedef(_) | TypeRes::Newtype(_)) => "type",
-                // Without `main` nothing is instantiated; that is told once.
+                // Without `main` nothing is instantiated; the missing `main` is reported once.
                 Res::Type(TypeRes::Parser(_) | TypeRes::Control(_)) if !has_main => continue,
                 Res::Type(TypeRes::Parser(_)) => "parser",
                 Res::Type(TypeRes::Control(_)) => "control",

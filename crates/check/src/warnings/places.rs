@@ -6,7 +6,7 @@ use super::state::{Fact, State, join};
 use crate::program::*;
 use std::rc::Rc;
 
-/// Elements of an array whose index is not known that are looked at one by one.
+/// Most elements of an array that are candidates of an unknown index.
 const CANDIDATES_MAX: usize = 256;
 
 /// The cells that a name, field or element denotes.

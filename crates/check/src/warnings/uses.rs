@@ -203,7 +203,7 @@ impl Uses<'_> {
         }
         for (i, (arg, path)) in outer.iter().enumerate() {
             let others = outer.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, o)| o);
-            // The first that overlaps is enough; later arguments of a pair have been told already.
+            // Report one overlap per argument; later arguments of the pair are reported already.
             let Some((other, other_path)) = others.chain(&written).find(|(_, o)| path.overlaps(o)) else {
                 continue;
             };
