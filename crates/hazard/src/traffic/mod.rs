@@ -17,7 +17,7 @@ pub use sizes::{LEN_BYTES_MAX, SizeCounts, SizeError, Sizes};
 /// Packets that are simulated at a time: few enough for their columns to stay in a cache.
 pub const BATCH_PACKETS: usize = 4096;
 
-/// Packets side by side: lengths, times, and a column of hashes for each key that somebody asked for.
+/// A batch of packets in columns: lengths, times, and hashes for each requested key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     pub len_bytes: Vec<u32>,
