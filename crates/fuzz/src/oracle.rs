@@ -256,7 +256,7 @@ fn means_the_same(
     let Some(p4info) = control_plane else { return Ok(()) };
     let built = p4info::build(&again.program, &again.sources, None);
     let mut differences = p4info::compare(p4info, &built.p4info);
-    // Annotations are told as they are spelled, and strings have several spellings.
+    // Annotations keep the spelling of their strings, and a string has several spellings.
     differences.retain(|d| !d.path.contains("annotations"));
     require(differences.is_empty(), "a printed program has another P4Info", || {
         format!("{differences:?}\n--- printed ---\n{printed}")

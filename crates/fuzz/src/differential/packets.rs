@@ -308,7 +308,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Tries to make a condition true or false; gives what it then is, or what is wanted if nobody knows.
+    /// Tries to make a condition true or false; returns its value then, or the wanted one if the value is unknown.
     fn make(&mut self, choices: &mut Choices, condition: &Expr, wanted: bool) -> bool {
         if let ExprKind::Binary(op, a, b) = &condition.kind
             && let Some(b) = self.value(b)
