@@ -4,6 +4,7 @@
 //! `rt/worker/sd_burst.h` says how packets suspend.
 
 use crate::facts::storage::Owner;
+use crate::file::steps::common_path;
 use crate::file::variables::variables_of_block;
 use crate::function::cx::Cx;
 use crate::function::func::Func;
@@ -201,7 +202,7 @@ fn after_ingress(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
 }
 
 fn after_egress(cx: &Cx<'_>, out: &mut Code) {
-    out.line("next = p4x_after_egress(w, p, s, end);");
+    out.line(format!("next = p4x_after_egress(w, p, s, end{});", common_path(cx)));
     punt(cx, out);
     out.line("return next;");
 }
@@ -230,7 +231,7 @@ pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     if !cx.has_small_stages {
         out.line("memset(s, 0, sizeof *s);");
     }
-    out.line("next = p4x_enter(w, p, s);");
+    out.line(format!("next = p4x_enter(w, p, s{});", common_path(cx)));
     out.line("if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))");
     out.line("    return next;");
     run_from(cx, plan, BlockRole::Ingress, None, out);
@@ -326,7 +327,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
             stage(cx, plan, plan.points.len(), out);
         }
         for id in plan.counted(number) {
-            let lookups = format!("w->table_counts[{}].n_lookups", index(id));
+            let lookups = format!("w->table_counts[{}].n_lookups", cx.names.table_number(id));
             out.line(format!("{lookups} += (uint64_t)__builtin_popcountll({});", set_name(plan, number)));
         }
         prefetch(cx, plan, number, out);

@@ -13,7 +13,7 @@ use crate::function::func::Func;
 use crate::function::host_call::HostArg;
 use crate::function::metadata::{field, first_block};
 use crate::function::tables::{self, is_biased, key_layout, kind_name};
-use crate::text::arrays::{Array, array, string, value_type};
+use crate::text::arrays::{Array, array, designated, string, value_type};
 use crate::text::code::Code;
 use crate::text::types::{packed, size_bytes};
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
@@ -94,7 +94,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
     let program = cx.program;
     let mut tables = Vec::new();
     for (id, table) in program.tables.iter() {
-        let n = index(id);
+        let (n, name) = (index(id), cx.table_name(id));
         let keys = matched(&table.keys);
         let (offsets, key_bytes) = key_layout(&keys);
         let key_items: Vec<String> = keys
@@ -110,38 +110,49 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
                 )
             })
             .collect();
-        let key_types = array("struct sd_key_type", &format!("p4x_table_{n}__keys"), &key_items, out);
+        let key_types = array("struct sd_key_type", &format!("{name}__keys"), &key_items, out);
         let mut actions = Vec::new();
         let mut data_max = 0;
         for (i, action) in table.actions.iter().enumerate() {
             let leaves = tables::data_leaves(cx, action.procedure);
             let (_, bytes) = packed(&leaves);
             data_max = data_max.max(bytes);
-            let params = values_array(&format!("p4x_table_{n}__data_{i}"), &leaves, out);
+            let params = values_array(&format!("{name}__data_{i}"), &leaves, out);
             actions.push(format!("{{{}, {}, {params}, {bytes}}}", string(&action.name), leaves.len()));
         }
-        let action_types = array("struct sd_action_type", &format!("p4x_table_{n}__actions"), &actions, out);
+        let action_types = array("struct sd_action_type", &format!("{name}__actions"), &actions, out);
         let object = |id: Option<ir::ObjectId>| id.and_then(|id| get(&program.objects, id));
         let counter =
             object(table.direct_counter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_BOTH"));
         let meter =
             object(table.direct_meter).map_or("SD_UNIT_NONE", |o| unit_of(program, o, "SD_UNIT_PACKETS"));
-        let profile = table.implementation.map_or("UINT32_MAX".to_string(), |id| index(id).to_string());
+        let profile = table
+            .implementation
+            .map_or("UINT32_MAX".to_string(), |id| cx.names.object_number(id).to_string());
         let kind = &cx.facts.tables[n];
         let size = table.size.filter(|s| *s > 0).unwrap_or(cx.options.table_size);
-        tables.push(format!(
-            "{{{}, {}, {key_types}, {key_bytes}, {}, {action_types}, {data_max}, UINT64_C({size}), {profile}, {}, {counter}, {}, {meter}, {}, {}, {}, {}, {}}}",
-            string(&table.name),
-            keys.len(),
-            table.actions.len(),
-            u32::from(table.direct_counter.is_some()),
-            u32::from(table.direct_meter.is_some()),
-            u32::from(table.has_idle_timeout),
-            kind.structure.c_name(),
-            u32::from(kind.entries_are_inline),
-            u32::from(kind.is_staged),
-            kind.concurrent_ops(),
-        ));
+        let flag = |is_set: bool| u32::from(is_set).to_string();
+        let members = [
+            ("name", string(&table.name)),
+            ("n_keys", keys.len().to_string()),
+            ("keys", key_types.to_string()),
+            ("key_bytes", key_bytes.to_string()),
+            ("n_actions", table.actions.len().to_string()),
+            ("actions", action_types.to_string()),
+            ("data_bytes", data_max.to_string()),
+            ("size", size.to_string()),
+            ("profile", profile),
+            ("has_direct_counter", flag(table.direct_counter.is_some())),
+            ("direct_counter_unit", counter.to_string()),
+            ("has_direct_meter", flag(table.direct_meter.is_some())),
+            ("direct_meter_unit", meter.to_string()),
+            ("has_idle_timeout", flag(table.has_idle_timeout)),
+            ("structure", kind.structure.c_name().to_string()),
+            ("entries_are_inline", flag(kind.entries_are_inline)),
+            ("is_staged", flag(kind.is_staged)),
+            ("concurrent_ops", kind.concurrent_ops().to_string()),
+        ];
+        tables.push(designated(&format!("[{}] = ", cx.names.table_number(id)), &members));
     }
     array("struct sd_table_type", "p4x_tables", &tables, out)
 }

@@ -6,7 +6,7 @@ use crate::facts::deparser::plain_emits;
 use crate::file::burst;
 use crate::file::offload;
 use crate::file::steps::{
-    Deparse, Path, after_egress, after_ingress, before_egress, check_suspended, count_lookups, declare_state,
+    after_egress, after_ingress, before_egress, check_suspended, common_path, count_lookups, declare_state,
     enter, rest, run_block_of,
 };
 use crate::function::cx::Cx;
@@ -40,19 +40,13 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.line("return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
     out.close("");
     out.blank();
-    enter(cx, Path::Common, out);
-    if cx.facts.common_case.has_exceptions {
-        enter(cx, Path::Exception, out);
-    }
-    after_ingress(cx, &spec, drop_port, out);
+    enter(cx, out);
+    after_ingress(cx, &spec, out);
     before_egress(cx, drop_port, out);
+    after_egress(cx, &spec, in_place, out);
     if cx.facts.common_case.has_exceptions {
-        after_egress(cx, "p4x_after_egress_exception", &spec, drop_port, Deparse::Checked { in_place }, out);
         exceptions(cx, out);
     }
-    let deparse =
-        if cx.facts.common_case.headers_stay { Deparse::InPlace } else { Deparse::Checked { in_place } };
-    after_egress(cx, "p4x_after_egress", &spec, drop_port, deparse, out);
     packet(cx, out);
     offload::resume_functions(cx, out);
     burst::process(cx, out);
@@ -65,7 +59,7 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The way of a packet that is not as most are, straight through from its arrival on. */");
     out.function("SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)");
     declare_state(cx, out);
-    out.line("uint32_t next = p4x_enter_exception(w, p, s), end;");
+    out.line("uint32_t next = p4x_enter(w, p, s, true), end;");
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     count_lookups(cx, "+= 1", out);
@@ -75,7 +69,7 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     out.line("    return next;");
     out.line("p4x_before_egress(w, p, s);");
     run_block_of(cx, BlockRole::Egress, out);
-    out.line("return p4x_after_egress_exception(w, p, s, end);");
+    out.line("return p4x_after_egress(w, p, s, end, true);");
     out.close("");
     out.blank();
 }
@@ -86,7 +80,7 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
     let linkage = if cx.facts.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" };
     out.function(format!("{linkage} uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)"));
     declare_state(cx, out);
-    out.line("uint32_t next = p4x_enter(w, p, s), end;");
+    out.line(format!("uint32_t next = p4x_enter(w, p, s{}), end;", common_path(cx)));
     let mut otherwise = out.nested();
     count_lookups(cx, "-= 1", &mut otherwise);
     otherwise.line(if cx.facts.common_case.has_exceptions {

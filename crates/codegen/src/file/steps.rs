@@ -6,24 +6,25 @@ use crate::function::cx::Cx;
 use crate::function::metadata::{field, set_field, set_if_read};
 use crate::text::code::Code;
 use arch::{BlockRole, ExternOp, FieldRole};
-use ir::lookup::index;
 
 pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
 pub(crate) const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4x_state *s";
 
-/// The path that code belongs to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Path {
-    Common,
-    Exception,
+/// Where some packets take the exception path: a constant that tells which path a function is inlined into.
+fn path_parameter(cx: &Cx<'_>) -> &'static str {
+    if cx.facts.common_case.has_exceptions { ", const bool is_exception" } else { "" }
+}
+
+/// The argument for [`path_parameter`] on the common path.
+pub(crate) fn common_path(cx: &Cx<'_>) -> &'static str {
+    if cx.facts.common_case.has_exceptions { ", false" } else { "" }
 }
 
 /// From arrival to the beginning of ingress; the state is zeros.
-pub(crate) fn enter(cx: &Cx<'_>, path: Path, out: &mut Code) {
+pub(crate) fn enter(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
-    let name = if path == Path::Exception { "p4x_enter_exception" } else { "p4x_enter" };
-    out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS})"));
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_enter({PARAMETERS}{})", path_parameter(cx)));
     out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
     if cx.facts.may_punt {
@@ -39,29 +40,32 @@ pub(crate) fn enter(cx: &Cx<'_>, path: Path, out: &mut Code) {
     set_if_read(cx, FieldRole::IngressPort, "p->ingress_port", out);
     set_if_read(cx, FieldRole::PacketLength, "p->length_bytes", out);
     set_if_read(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
-    run(cx, BlockRole::Parser, path, out);
-    if cx.facts.common_case.headers_stay && path == Path::Common {
-        out.line("if (SD_UNLIKELY(!p4x_headers_stay(p, s)))");
+    run(cx, BlockRole::Parser, out);
+    if cx.facts.common_case.headers_stay {
+        let common = if cx.facts.common_case.has_exceptions { "!is_exception && " } else { "" };
+        out.line(format!("if ({common}SD_UNLIKELY(!p4x_headers_stay(p, s)))"));
         out.line("    return SD_NEXT_EXCEPTION;");
     }
-    run(cx, BlockRole::VerifyChecksum, path, out);
-    out.line("(void)end;");
+    run(cx, BlockRole::VerifyChecksum, out);
     out.line("return SD_NEXT_CONTINUE;");
     out.close("");
     out.blank();
 }
 
 /// `if (end) { verdict }` after a block.
-pub(crate) fn check(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
+pub(crate) fn check(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     if role == BlockRole::Parser {
         out.open("if (SD_UNLIKELY(end))");
         out.line("if (end < SD_END_REJECTED)");
         out.line("    return p4x_stopped(p, end);");
         match field(cx, FieldRole::ParserError) {
-            Some(_) if cx.facts.common_case.has_exceptions && path == Path::Common => {
-                out.line("return SD_NEXT_EXCEPTION;")
+            Some((lvalue, _)) => {
+                if cx.facts.common_case.has_exceptions {
+                    out.line("if (!is_exception)");
+                    out.line("    return SD_NEXT_EXCEPTION;");
+                }
+                out.line(format!("{lvalue} = end - SD_END_REJECTED;"));
             }
-            Some((lvalue, _)) => out.line(format!("{lvalue} = end - SD_END_REJECTED;")),
             None => out.line("return p4x_drop(p, SD_DROP_PARSER_REJECTED);"),
         }
         out.close("");
@@ -71,17 +75,17 @@ pub(crate) fn check(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
     }
 }
 
-pub(crate) fn run(cx: &Cx<'_>, role: BlockRole, path: Path, out: &mut Code) {
+pub(crate) fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     let Some(id) = cx.program.block(role) else { return };
     let name = cx.block_name(id);
     out.line(format!("end = {name}(w, p, s);"));
-    check(cx, role, path, out);
+    check(cx, role, out);
 }
 
-pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut Code) {
+pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, out: &mut Code) {
     out.own("/* Ingress has ended so. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_after_ingress({PARAMETERS}, uint32_t end)"));
-    check(cx, BlockRole::Ingress, Path::Common, out);
+    check(cx, BlockRole::Ingress, out);
     let mut slow: Vec<String> = Vec::new();
     if cx.facts.ingress_makes_requests {
         slow.push("w->requests.flags".to_string());
@@ -95,7 +99,7 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, drop_port: u32, out: &mut C
         out.line("return SD_NEXT_PUNT;");
         out.close("");
     }
-    out.line(format!("if ({spec} == {drop_port})"));
+    out.line(format!("if ({spec} == P4_DROP_PORT)"));
     out.line("    return p4x_drop(p, SD_DROP_INGRESS);");
     out.line(format!("p->egress_port = {spec};"));
     out.line("return SD_NEXT_CONTINUE;");
@@ -114,6 +118,7 @@ pub(crate) fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
     set_if_read(cx, FieldRole::DequeueTimeDelta, "0", out);
     set_if_read(cx, FieldRole::DequeueDepth, "0", out);
     set_if_read(cx, FieldRole::EgressPort, "p->egress_port", out);
+    out.line("/* BMv2: nothing is chosen again in egress. */");
     set_field(cx, FieldRole::EgressSpec, &(drop_port + 1).to_string(), out);
     if cx.facts.has_direct_meters {
         out.line("sd_direct_colours_reset(w);");
@@ -122,26 +127,12 @@ pub(crate) fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
     out.blank();
 }
 
-/// How a packet is deparsed at the end of egress.
-#[derive(Clone, Copy)]
-pub(crate) enum Deparse {
-    /// The headers lie where they are emitted.
-    InPlace,
-    /// They may lie elsewhere; with `in_place` the code checks.
-    Checked { in_place: bool },
-}
-
-pub(crate) fn after_egress(
-    cx: &Cx<'_>,
-    name: &str,
-    spec: &str,
-    drop_port: u32,
-    deparse: Deparse,
-    out: &mut Code,
-) {
+/// From the end of egress to the packet's departure. `in_place` says whether headers may stay where they lie.
+pub(crate) fn after_egress(cx: &Cx<'_>, spec: &str, in_place: bool, out: &mut Code) {
     out.own("/* Egress has ended so: the packet departs. */");
-    out.function(format!("SD_ALWAYS_INLINE uint32_t {name}({PARAMETERS}, uint32_t end)"));
-    check(cx, BlockRole::Egress, Path::Common, out);
+    let path = path_parameter(cx);
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_after_egress({PARAMETERS}, uint32_t end{path})"));
+    check(cx, BlockRole::Egress, out);
     if cx.facts.makes_requests {
         out.open("if (SD_UNLIKELY(w->requests.flags))");
         check_length(cx, out);
@@ -149,26 +140,28 @@ pub(crate) fn after_egress(
         out.line("return SD_NEXT_PUNT;");
         out.close("");
     }
-    out.line(format!("if ({spec} == {drop_port})"));
+    out.line(format!("if ({spec} == P4_DROP_PORT)"));
     out.line("    return p4x_drop(p, SD_DROP_EGRESS);");
-    run(cx, BlockRole::ComputeChecksum, Path::Common, out);
+    run(cx, BlockRole::ComputeChecksum, out);
     check_length(cx, out);
     out.line("p->verdict = SD_VERDICT_SEND;");
-    let Deparse::Checked { in_place } = deparse else {
+    let case = &cx.facts.common_case;
+    if case.headers_stay && !case.has_exceptions {
         out.line("p4x_store_headers(p, s);");
         out.line("return SD_NEXT_DONE;");
         out.close("");
         out.blank();
         return;
-    };
+    }
     if in_place {
-        out.open("if (SD_LIKELY(p4x_headers_stay(p, s)))");
+        let common = if case.headers_stay { "!is_exception || " } else { "" };
+        out.open(format!("if ({common}SD_LIKELY(p4x_headers_stay(p, s)))"));
         out.line("p4x_store_headers(p, s);");
         out.line("return SD_NEXT_DONE;");
         out.close("");
     }
     out.line("sd_emit_begin(w);");
-    run(cx, BlockRole::Deparser, Path::Common, out);
+    run(cx, BlockRole::Deparser, out);
     out.open("if (SD_UNLIKELY(w->failed))");
     out.line("w->failed = 0;");
     out.line("return p4x_drop(p, SD_DROP_TOO_LONG);");
@@ -192,7 +185,7 @@ pub(crate) fn run_block_of(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
 pub(crate) fn count_lookups(cx: &Cx<'_>, change: &str, out: &mut Code) {
     let first = cx.plan.map(|plan| plan.first_tables.as_slice()).unwrap_or_default();
     for id in first {
-        out.line(format!("w->table_counts[{}].n_lookups {change};", index(*id)));
+        out.line(format!("w->table_counts[{}].n_lookups {change};", cx.names.table_number(*id)));
     }
 }
 
@@ -219,7 +212,7 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     } else {
         out.line("(void)next;");
     }
-    out.line("return p4x_after_egress(w, p, s, end);");
+    out.line(format!("return p4x_after_egress(w, p, s, end{});", common_path(cx)));
 }
 
 /// Drops a packet for which a buffer of the worker was too small.

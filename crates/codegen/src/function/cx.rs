@@ -25,7 +25,7 @@ pub(crate) struct Cx<'p> {
     pub(crate) offload: Option<&'p OffloadPlan>,
     pub(crate) facts: &'p Facts,
     pub(crate) types: Types,
-    names: Names,
+    pub(crate) names: Names,
     /// States of packets stay in registers from one suspension to the next; otherwise they stay in memory, and each table
     /// says whether it exceeds the cache.
     pub(crate) has_small_stages: bool,
@@ -79,6 +79,12 @@ impl<'p> Cx<'p> {
 
     pub(crate) fn table_name(&self, id: TableId) -> &str {
         self.names.table(id)
+    }
+
+    /// The descriptor of a table: its number, and where it is.
+    pub(crate) fn table_arguments(&self, id: TableId) -> String {
+        let number = self.names.table_number(id);
+        format!("{number}, &p4x_tables[{number}]")
     }
 
     pub(crate) fn ends(&self, id: ProcedureId) -> Ends {

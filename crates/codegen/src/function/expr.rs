@@ -23,7 +23,14 @@ impl Func<'_, '_> {
             return constant(0);
         }
         match &e.kind {
-            ExprKind::Const(bits) => constant(bits.to_u128().unwrap_or(0)),
+            ExprKind::Const(bits) => {
+                let mut value = constant(bits.to_u128().unwrap_or(0));
+                let errors = self.cx.names.errors();
+                if let (Type::Error, Some(name)) = (&e.ty, errors.get(bits.low_u64() as usize)) {
+                    value.text.clone_from(name);
+                }
+                value
+            }
             ExprKind::Read(place) => {
                 let access = self.place(place);
                 self.load(&access)

@@ -78,7 +78,7 @@ impl<'p> Func<'_, 'p> {
         args: &'p [Arg],
         result: Option<&'p Place>,
     ) {
-        let number = object.map_or(0, index);
+        let number = object.map_or("0", |id| self.cx.names.object_number(id));
         match op {
             ExternOp::CounterCount => {
                 let i = self.number(args, 0);
@@ -102,7 +102,7 @@ impl<'p> Func<'_, 'p> {
                 let table =
                     self.cx.program.tables.iter().find(|(_, t)| object.is_some() && t.direct_meter == object);
                 let colour = match table {
-                    Some((id, _)) => format!("sd_direct_meter_colour(w, {})", index(id)),
+                    Some((id, _)) => format!("sd_direct_meter_colour(w, {})", self.cx.names.table_number(id)),
                     None => "0".to_string(),
                 };
                 self.set(args, 0, &Scalar::atom(colour, Class::U32), 2);
@@ -370,7 +370,7 @@ impl<'p> Func<'_, 'p> {
         }
     }
 
-    fn value_text(&mut self, e: &Expr) -> String {
+    pub(crate) fn value_text(&mut self, e: &Expr) -> String {
         match repr(&e.ty) {
             Some(Repr::Int(_)) => self.scalar(e).text,
             Some(Repr::Limbs(_)) => self.limbs(e),
@@ -677,7 +677,10 @@ impl<'p> Func<'_, 'p> {
         let (Some(id), leaves) = (object, self.cell(object)) else { return };
         let cell = self.temp();
         self.code.line(format!("struct p4x_cell_{} {cell};", index(id)));
-        self.code.line(format!("sd_register_read(w, {}, {i}, &{cell}, sizeof {cell});", index(id)));
+        self.code.line(format!(
+            "sd_register_read(w, {}, {i}, &{cell}, sizeof {cell});",
+            self.cx.names.object_number(id)
+        ));
         let accesses = self.field_accesses(place);
         for (j, ((access, leaf), ty)) in accesses.into_iter().zip(&leaves).enumerate() {
             if leaf.ty == *ty || width_of(&leaf.ty) >= width_of(ty) {
@@ -690,7 +693,10 @@ impl<'p> Func<'_, 'p> {
         let (Some(id), Some(place)) = (object, result) else { return };
         let cell = self.temp();
         self.code.line(format!("struct p4x_cell_{} {cell};", index(id)));
-        self.code.line(format!("sd_register_read(w, {}, {i}, &{cell}, sizeof {cell});", index(id)));
+        self.code.line(format!(
+            "sd_register_read(w, {}, {i}, &{cell}, sizeof {cell});",
+            self.cx.names.object_number(id)
+        ));
         if let Some((access, leaf)) = self.field_accesses(place).into_iter().next() {
             self.take(&access, &leaf.ty, &format!("{cell}.c0"));
         }
@@ -718,7 +724,10 @@ impl<'p> Func<'_, 'p> {
             }
             Arg::Str(_) | Arg::Absent => {}
         }
-        self.code.line(format!("sd_register_write(w, {}, {i}, &{cell}, sizeof {cell});", index(id)));
+        self.code.line(format!(
+            "sd_register_write(w, {}, {i}, &{cell}, sizeof {cell});",
+            self.cx.names.object_number(id)
+        ));
     }
 }
 

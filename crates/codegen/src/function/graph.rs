@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use ir::lookup::index;
 use ir::{
     Expr, ExprKind, Graph, Keyset, NodeId, Pattern, ProcedureId, SelectCase, Stmt, StmtKind, SwitchCase,
-    TerminatorKind, UnaryOp,
+    TableId, TerminatorKind, UnaryOp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -155,7 +155,18 @@ impl<'p> Func<'_, 'p> {
     fn label(&self, node: NodeId, graph: &Graph) -> String {
         match &graph.node(node).state {
             Some(state) => format!("state_{}_{}", crate::text::names::path(state), index(node)),
-            None => format!("n{}", index(node)),
+            None => {
+                let kind = |id: NodeId| match &graph.node(id).terminator.kind {
+                    TerminatorKind::Accept => Some("accept"),
+                    TerminatorKind::Reject => Some("reject"),
+                    _ => None,
+                };
+                let is_only = || graph.nodes.iter().filter(|(id, _)| kind(*id) == kind(node)).count() == 1;
+                match kind(node) {
+                    Some(name) if is_only() => name.to_string(),
+                    _ => format!("n{}", index(node)),
+                }
+            }
         }
     }
 
@@ -188,7 +199,11 @@ impl<'p> Func<'_, 'p> {
         self.stmt_point = None;
         let meetings = writing.shape.meetings.get(&node).cloned().unwrap_or_default();
         let next = meetings.first().copied().or(follow);
-        self.code.at(content.terminator.span);
+        // The end of a block stands where the package names it: that is not where a debugger should go.
+        let block = &self.cx.program.blocks[self.cx.block_of(self.owner)];
+        if content.terminator.span != block.span {
+            self.code.at(content.terminator.span);
+        }
         let n_stmts = content.stmts.len() as u32;
         if !self.ends_body(writing.graph, node) {
             self.terminator(writing, node, next, trace.map(|p| p + 1 + n_stmts));
@@ -505,9 +520,13 @@ impl<'p> Func<'_, 'p> {
             self.trace("SD_TRACE_TERMINATOR", point, &bound);
             value = Scalar::atom(bound, Class::U64);
         }
+        let actions = actions_of(writing.graph, subject).map(|table| self.cx.names.actions(table));
         let mut ways: Vec<(Vec<String>, NodeId)> = Vec::new();
         for case in cases {
-            let label = format!("case {}:", constant(case.value.to_u128().unwrap_or(0)).text);
+            let number = case.value.to_u128().unwrap_or(0);
+            let action = actions.and_then(|names| names.get(usize::try_from(number).ok()?));
+            let label = action.cloned().unwrap_or_else(|| constant(number).text);
+            let label = format!("case {label}:");
             match ways.iter_mut().find(|(_, target)| *target == case.target) {
                 Some((labels, _)) => labels.push(label),
                 None => ways.push((vec![label], case.target)),
@@ -585,19 +604,14 @@ impl<'p> Func<'_, 'p> {
         follow: Option<NodeId>,
         point: Option<u32>,
     ) {
-        let mut is_first = true;
-        for (i, (condition, target)) in conditions.iter().enumerate() {
-            let text = strip(&condition.text);
-            let body = self.nested(|f| {
+        let mut bodies = Vec::new();
+        for (i, (_, target)) in conditions.iter().enumerate() {
+            bodies.push(self.nested(|f| {
                 if let Some(point) = point {
                     f.trace("SD_TRACE_TERMINATOR", point, &i.to_string());
                 }
                 f.edge(writing, from, *target, follow);
-            });
-            let head = if is_first { format!("if ({text})") } else { format!("}} else if ({text})") };
-            is_first = false;
-            self.code.line(format!("{head} {{"));
-            self.code.append(body);
+            }));
         }
         let last = self.nested(|f| {
             if let Some(point) = point {
@@ -605,6 +619,23 @@ impl<'p> Func<'_, 'p> {
             }
             f.edge(writing, from, otherwise, follow);
         });
+        if !conditions.is_empty() && bodies.iter().all(crate::text::code::Code::is_empty) {
+            if !last.is_empty() {
+                let none = conditions.iter().map(|(condition, _)| format!("!({})", strip(&condition.text)));
+                self.code.line(format!("if ({}) {{", none.collect::<Vec<_>>().join(" && ")));
+                self.code.append(last);
+                self.code.line("}");
+            }
+            return;
+        }
+        let mut is_first = true;
+        for ((condition, _), body) in conditions.iter().zip(bodies) {
+            let text = strip(&condition.text);
+            let head = if is_first { format!("if ({text})") } else { format!("}} else if ({text})") };
+            is_first = false;
+            self.code.line(format!("{head} {{"));
+            self.code.append(body);
+        }
         if is_first {
             self.code.append(last.shallower());
         } else if last.is_empty() {
@@ -793,6 +824,17 @@ impl<'p> Func<'_, 'p> {
             }
         })
     }
+}
+
+/// The table whose action a value is: that of the one application that sets it.
+fn actions_of(graph: &Graph, subject: &Expr) -> Option<TableId> {
+    let ExprKind::Read(place) = &subject.kind else { return None };
+    let mut tables = graph.nodes.iter().filter_map(|(_, node)| match &node.terminator.kind {
+        TerminatorKind::Apply { table, action: Some(set), .. } if set == place => Some(*table),
+        _ => None,
+    });
+    let table = tables.next()?;
+    tables.next().is_none().then_some(table)
 }
 
 struct SelectKey<'e> {

@@ -25,11 +25,18 @@ pub(crate) fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Cod
     if let Some((lvalue, ty)) = field(cx, role) {
         let width = ty.width_bits().unwrap_or(0);
         let text = match width {
+            // The bits of a number that fit.
+            1..=63 if value.parse::<u64>().is_ok() => {
+                let number = value.parse::<u64>().unwrap_or_default();
+                (number & (u64::MAX >> (64 - width))).to_string()
+            }
             0 => return,
             8 | 16 | 32 | 64 => format!("({})({value})", crate::text::types::int_type(width)),
             1..=63 => {
                 let c = crate::text::types::int_type(crate::text::types::int_bits(width));
-                format!("({c})(({value}) & {})", mask_text(width))
+                let is_path = value.chars().all(|c| c.is_ascii_alphanumeric() || "_->.".contains(c));
+                let operand = if is_path { value.to_string() } else { format!("({value})") };
+                format!("({c})({operand} & {})", mask_text(width))
             }
             _ => value.to_string(),
         };

@@ -9,7 +9,6 @@ use crate::text::code::Code;
 use crate::text::names::{Unique, member as member_name};
 use crate::text::types::size_bytes;
 use ir::layout::Leaf;
-use ir::lookup::index;
 use ir::{Type, VarId};
 
 /// A saved value: its name in the context, its place in the state, and its type.
@@ -115,7 +114,7 @@ pub(crate) fn save_at_point(cx: &Cx<'_>, plan: &BurstPlan, point: usize, out: &m
     if !cx.has_small_stages {
         out.open("if (here == SD_LOOKUP_INLINE)");
         for id in plan.counted(point) {
-            out.line(format!("w->table_counts[{}].n_lookups++;", index(id)));
+            out.line(format!("w->table_counts[{}].n_lookups++;", cx.names.table_number(id)));
         }
         let name = cx.segment_name(suspended.block, Some(point));
         out.line(format!("return {name}(w, p, s, c);"));

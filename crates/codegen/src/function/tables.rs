@@ -122,6 +122,23 @@ impl Func<'_, '_> {
         };
         let table = &cx.program.tables[id];
         let end = self.end_of_table(id);
+        let is_shared = matches!(applied, Lookup::AtOnce { point: None }) && has_apply_function(cx, id);
+        if is_shared {
+            let body = self.nested(|f| {
+                let mut arguments = "w, p".to_string();
+                for (position, _) in matched(&table.keys) {
+                    let Some(value) = keys.get(position) else { continue };
+                    arguments.push_str(&format!(", {}", f.value_text(value)));
+                }
+                let name = cx.table_name(id);
+                f.code.line(format!("const struct sd_found found = {name}__apply({arguments});"));
+                f.found(id, hit, action, end.as_deref(), None);
+            });
+            self.code.line("{");
+            self.code.append(body);
+            self.code.line("}");
+            return end;
+        }
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
         let body = self.nested(|f| {
             let hash = f.selector_hash(table, keys);
@@ -133,18 +150,18 @@ impl Func<'_, '_> {
                     "&key, sizeof key"
                 }
             };
-            let n = index(id);
+            let (n, this) = (index(id), cx.table_arguments(id));
             if matches!(applied, Lookup::Asked { is_counted: false }) {
-                f.code.line(format!("w->table_counts[{n}].n_lookups++;"));
+                f.code.line(format!("w->table_counts[{}].n_lookups++;", cx.names.table_number(id)));
             }
             // Lookups that all packets of the block make are counted once per burst, by its caller.
-            let look = if cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) { "lookup_uncounted" } else { "lookup" };
+            let look = lookup_function(cx, id);
             f.code.line(match applied {
                 Lookup::AtOnce { .. } => format!(
-                    "const struct sd_found found = sd_table_{look}(w, p, {n}, &p4x_tables[{n}], {key}, {hash});"
+                    "const struct sd_found found = {look}(w, p, {this}, {key}, {hash});"
                 ),
                 Lookup::Asked { .. } => format!(
-                    "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4x_tables[{n}], {key}, &c->asked_{n}, {hash});"
+                    "const struct sd_found found = sd_table_lookup_finish(w, p, {this}, {key}, &c->asked_{n}, {hash});"
                 ),
             });
             if let Some(point) = point {
@@ -223,9 +240,9 @@ impl Func<'_, '_> {
             let hash = f.selector_hash(table, keys);
             f.fill_keys(table, keys, &format!("c->at_{point}.key."));
             f.code.line(format!(
-                "sd_table_lookup_hash(w, {n}, &p4x_tables[{n}], &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
+                "sd_table_lookup_hash(w, {this}, &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
                  &c->at_{point}.asked);",
-                n = index(id)
+                this = cx.table_arguments(id)
             ));
             if table.implementation.is_some() {
                 f.code.line(format!("c->at_{point}.selector = {hash};"));
@@ -250,9 +267,9 @@ impl Func<'_, '_> {
         let body = self.nested(|f| {
             f.code.line(format!("struct {}__key key;", cx.table_name(id)));
             f.fill_keys(table, keys, "key.");
-            let n = index(id);
+            let (n, this) = (index(id), cx.table_arguments(id));
             f.code.line(format!(
-                "sd_table_lookup_hash(w, {n}, &p4x_tables[{n}], &key, sizeof key, {distance}, &c->asked_{n});"
+                "sd_table_lookup_hash(w, {this}, &key, sizeof key, {distance}, &c->asked_{n});"
             ));
         });
         self.code.line("{");
@@ -272,12 +289,15 @@ impl Func<'_, '_> {
         let end = self.end_of_table(id);
         self.code.line(format!("/* {}.apply() goes on */", comment(&table.name)));
         let body = self.nested(|f| {
-            let hash =
-                if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
+            let hash = if table.implementation.is_some() {
+                format!("c->at_{point}.selector")
+            } else {
+                "0".to_string()
+            };
             f.code.line(format!(
-                "const struct sd_found found = sd_table_lookup_finish(w, p, {n}, &p4x_tables[{n}], &c->at_{point}.key, \
+                "const struct sd_found found = sd_table_lookup_finish(w, p, {this}, &c->at_{point}.key, \
                  sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
-                n = index(id)
+                this = f.cx.table_arguments(id)
             ));
             f.found(id, hit, action, end.as_deref(), None);
         });
@@ -323,6 +343,53 @@ impl Func<'_, '_> {
     }
 }
 
+/// Looks tables up at once. What all packets of a block come to is counted by whoever runs the block.
+fn lookup_function(cx: &Cx<'_>, id: TableId) -> &'static str {
+    match cx.plan.is_some_and(|plan| plan.first_tables.contains(&id)) {
+        true => "sd_table_lookup_uncounted",
+        false => "sd_table_lookup",
+    }
+}
+
+/// Says if a table has a function that builds its key and looks it up. A selector's hash is built where the table is
+/// applied, and a host that follows every step is told of the key.
+fn has_apply_function(cx: &Cx<'_>, id: TableId) -> bool {
+    let table = &cx.program.tables[id];
+    let is_plain = |(_, key): &(usize, &Key)| !is_biased(&key.ty, key.match_kind) && width_of(&key.ty) > 0;
+    !cx.options.trace
+        && selector_algorithm(cx.program, table).is_none()
+        && matched(&table.keys).iter().all(is_plain)
+}
+
+/// Builds the key of a table and looks it up.
+pub(crate) fn apply_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
+    if !has_apply_function(cx, id) {
+        return;
+    }
+    let table = &cx.program.tables[id];
+    let keys = matched(&table.keys);
+    let (name, look, this) = (cx.table_name(id), lookup_function(cx, id), cx.table_arguments(id));
+    out.own(format!("/* Looks up {}. */", comment(&table.name)));
+    out.at(table.span);
+    let values = (0..keys.len()).map(|i| format!("k{i}"));
+    let parameters =
+        keys.iter().zip(values.clone()).map(|((_, key), k)| format!(", {} {k}", cx.types.c_type(&key.ty)));
+    let parameters: String = parameters.collect();
+    out.function(format!(
+        "SD_ALWAYS_INLINE struct sd_found {name}__apply(struct sd_worker *w, struct sd_packet *p{parameters})"
+    ));
+    if keys.is_empty() {
+        out.line(format!("return {look}(w, p, {this}, NULL, 0, 0);"));
+    } else {
+        let members = member_names(&keys).into_iter().zip(values);
+        let fields = members.map(|(member, k)| format!(".{member} = {k}")).collect::<Vec<_>>().join(", ");
+        out.line(format!("const struct {name}__key key = {{{fields}}};"));
+        out.line(format!("return {look}(w, p, {this}, &key, sizeof key, 0);"));
+    }
+    out.close("");
+    out.blank();
+}
+
 /// Runs the action that a lookup has found.
 pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     let table = &cx.program.tables[id];
@@ -338,7 +405,7 @@ pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     ));
     out.line("switch (found->action) {");
     for (i, action) in table.actions.iter().enumerate() {
-        out.line(format!("case {i}: {{ /* {} */", comment(&action.name)));
+        out.line(format!("case {}: {{", cx.names.actions(id)[i]));
         out.indent();
         run_action(cx, id, action.procedure, out);
         out.dedent();
@@ -451,27 +518,28 @@ pub(crate) fn action_bytes(cx: &Cx<'_>, table: &ir::Table, action: &ir::Action) 
     action.data.iter().zip(&types).flat_map(|(bits, ty)| value_bytes(bits, ty)).collect()
 }
 
+fn action_number(cx: &Cx<'_>, id: TableId, i: u32) -> String {
+    cx.names.actions(id).get(i as usize).cloned().unwrap_or_else(|| i.to_string())
+}
+
 /// The function that puts the program's entries into a new instance.
 pub(crate) fn initial_function(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* The entries and default actions of the program. */");
     out.function("static uint32_t p4x_fill(struct sd_instance *instance)");
     out.line("uint32_t status = SD_OK;");
     for (id, table) in cx.program.tables.iter() {
-        let number = index(id);
+        let number = cx.names.table_number(id);
         let data = action_bytes(cx, table, &table.default_action);
-        out.open("");
         let data_text = if data.is_empty() {
             "NULL".to_string()
         } else {
-            out.line(format!("static const uint8_t data[] = {{{}}};", bytes_text(&data)));
-            "data".to_string()
+            format!("(const uint8_t[]){{{}}}", bytes_text(&data))
         };
         out.line(format!(
             "status |= sd_control_ops.table_set_default(instance, {number}, {}, {data_text});",
-            table.default_action.index
+            action_number(cx, id, table.default_action.index)
         ));
-        out.close("");
-        initial_entries(cx, number, table, out);
+        initial_entries(cx, id, out);
     }
     out.line("return status;");
     out.close("");
@@ -480,7 +548,8 @@ pub(crate) fn initial_function(cx: &Cx<'_>, out: &mut Code) {
 
 /// The entries of a table as rows of data and a loop that adds them, so that the compiler's time grows with their number only
 /// as fast as reading them takes.
-fn initial_entries(cx: &Cx<'_>, number: usize, table: &ir::Table, out: &mut Code) {
+fn initial_entries(cx: &Cx<'_>, id: TableId, out: &mut Code) {
+    let (table, number) = (&cx.program.tables[id], cx.names.table_number(id));
     if table.entries.is_empty() {
         return;
     }
@@ -513,7 +582,7 @@ fn initial_entries(cx: &Cx<'_>, number: usize, table: &ir::Table, out: &mut Code
             bytes_text(&value),
             bytes_text(&mask),
             entry.priority,
-            entry.action.index,
+            action_number(cx, id, entry.action.index),
             entry.is_const || table.has_const_entries
         ));
     }

@@ -14,6 +14,14 @@ pub(crate) fn string(text: &str) -> String {
     format!("\"{}\"", escape(text))
 }
 
+/// An initialiser with a line for each member; those that are zero are left out, as in C.
+pub(crate) fn designated(of: &str, members: &[(&str, String)]) -> String {
+    let is_zero = |value: &str| matches!(value, "0" | "NULL");
+    let members = members.iter().filter(|(_, value)| !is_zero(value));
+    let lines = members.map(|(name, value)| format!("    .{name} = {value},\n"));
+    format!("{of}{{\n{}}}", lines.collect::<String>())
+}
+
 /// An array in C, which may be empty.
 pub(crate) struct Array {
     name: String,
@@ -32,8 +40,11 @@ pub(crate) fn array(c_type: &str, name: &str, items: &[String], out: &mut Code) 
         return array;
     }
     out.line(format!("static const {c_type} {name}[] = {{"));
-    for item in items {
-        out.line(format!("    {item},"));
+    for line in items.iter().flat_map(|item| item.lines().map(String::from).chain([",".to_string()])) {
+        match line.as_str() {
+            "," => out.extend_last(","),
+            line => out.line(format!("    {line}")),
+        }
     }
     out.line("};");
     array

@@ -1,7 +1,7 @@
 //! Names in C: those of P4 wherever C allows.
 
 use ir::lookup::index;
-use ir::{BlockId, ProcedureId, Program, TableId};
+use ir::{BlockId, ObjectId, ProcedureId, Program, TableId};
 use std::collections::{HashMap, HashSet};
 
 /// Words of C, of its headers, and macros that compilers define.
@@ -240,6 +240,11 @@ pub(crate) struct Names {
     procedures: Vec<String>,
     tables: Vec<String>,
     structs: Vec<String>,
+    objects: Vec<String>,
+    /// Enumerators of the actions of each table.
+    actions: Vec<Vec<String>>,
+    /// Enumerators of the program's errors.
+    errors: Vec<String>,
 }
 
 impl Names {
@@ -264,10 +269,28 @@ impl Names {
             let all = wanted.iter().zip(&names).filter(move |((k, _), _)| *k == kind);
             all.map(|(_, name)| name.clone()).collect()
         };
+        let tables: Vec<String> = of(Kind::Table);
+        // Enumerators, which have a prefix for each kind: only those of one kind could be the same.
+        let mut unique = Unique::default();
+        let objects = program.objects.iter().map(|(_, o)| format!("P4_OBJECT_{}", path(&o.name)));
+        let objects = objects.map(|name| unique.take(name)).collect();
+        let actions = program.tables.iter().zip(&tables).map(|((_, table), name)| {
+            let own = table.actions.iter().map(|action| {
+                let last = action.name.rsplit('.').next().unwrap_or_default();
+                format!("P4_ACTION_{}__{}", bare(name), path(last))
+            });
+            own.map(|name| unique.take(name)).collect()
+        });
+        let actions = actions.collect();
+        let errors =
+            program.errors.iter().map(|error| unique.take(format!("P4_ERROR_{}", path(error)))).collect();
         Names {
+            objects,
+            actions,
+            errors,
             blocks: of(Kind::Block),
             procedures: of(Kind::Procedure),
-            tables: of(Kind::Table),
+            tables,
             structs: of(Kind::Struct),
         }
     }
@@ -284,10 +307,34 @@ impl Names {
         &self.tables[index(id)]
     }
 
+    /// The enumerator that is the number of a table.
+    pub(crate) fn table_number(&self, id: TableId) -> String {
+        format!("P4_TABLE_{}", bare(self.table(id)))
+    }
+
+    /// The enumerator that is the number of an object.
+    pub(crate) fn object_number(&self, id: ObjectId) -> &str {
+        &self.objects[index(id)]
+    }
+
+    /// The enumerators that are the numbers of a table's actions.
+    pub(crate) fn actions(&self, id: TableId) -> &[String] {
+        &self.actions[index(id)]
+    }
+
+    pub(crate) fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
     /// Names of all structs, in the order of the program.
     pub(crate) fn structs(&self) -> &[String] {
         &self.structs
     }
+}
+
+/// Without `p4_`.
+fn bare(name: &str) -> &str {
+    name.strip_prefix("p4_").unwrap_or(name)
 }
 
 #[cfg(test)]
