@@ -1,4 +1,4 @@
-//! What a switch needs of whoever runs the blocks of its program.
+//! The interface through which a switch runs the blocks of its program.
 
 use crate::traffic::Pre;
 use crate::{Preserve, Requests};
@@ -13,7 +13,7 @@ pub trait BlockRunner {
     type Packet: Clone;
     /// Values that survive when a packet starts again.
     type Saved;
-    /// Who hears what happens to packets.
+    /// Receives the events of packets.
     type Observer<'o>: ?Sized;
 
     fn program(&self) -> &Arc<Program>;
@@ -21,19 +21,19 @@ pub trait BlockRunner {
     /// A packet arrives: all variables are zero and invalid, nothing is parsed or emitted.
     fn arrive(&mut self, bytes: &[u8]) -> Self::Packet;
 
-    /// As on arrival, for the bytes that are there, without a new budget of steps.
+    /// Resets the packet to its state on arrival; keeps its bytes and what is left of its step budget.
     fn restart(&mut self, packet: &mut Self::Packet);
 
     /// The bytes that arrived.
     fn bytes<'p>(&self, packet: &'p Self::Packet) -> &'p [u8];
 
-    /// The same, given away: the packet is not used any more.
+    /// Consumes the packet and returns the bytes that arrived.
     fn take_bytes(&mut self, packet: Self::Packet) -> Vec<u8>;
 
-    /// Other bytes, before [`restart`](Self::restart).
+    /// Replaces the packet's bytes; the caller calls [`restart`](Self::restart) next.
     fn set_bytes(&mut self, packet: &mut Self::Packet, bytes: Vec<u8>);
 
-    /// What leaves: what the deparser wrote, and then what the parser has not read.
+    /// Returns the bytes to send: the deparser's output followed by the payload, which the parser has not read.
     fn departing(&self, packet: &Self::Packet) -> Vec<u8>;
 
     /// The user's metadata and that of the architecture are as on arrival; headers stay.
@@ -45,7 +45,7 @@ pub trait BlockRunner {
     /// Cut to the width of the field; without effect when there is none.
     fn set_field(&self, packet: &mut Self::Packet, role: FieldRole, value: u64);
 
-    /// What a filter says of the packet; `None` of other programs.
+    /// Returns the `accept` result of a filter; `None` if the program is not a filter.
     fn accepted(&self, packet: &Self::Packet) -> Option<bool>;
 
     fn save(&self, packet: &Self::Packet, preserve: &Preserve) -> Self::Saved;
@@ -64,14 +64,14 @@ pub trait BlockRunner {
         observer: &mut Self::Observer<'_>,
     ) -> BlockEnd;
 
-    /// What blocks have asked for since [`begin_pass`](Self::begin_pass).
+    /// Takes the requests that blocks have made since [`begin_pass`](Self::begin_pass).
     fn take_requests(&mut self) -> Requests;
 
-    /// The same for a packet that goes on after it has waited.
+    /// Restores the requests that a packet had made before it waited.
     fn put_requests_back(&mut self, _requests: Requests) {}
 
-    /// Whether packets that come to asynchronous blocks wait there from now on, see [`BlockEnd::Waiting`]; without effect on
-    /// executors that never let them.
+    /// Sets whether packets wait at asynchronous blocks from now on, see [`BlockEnd::Waiting`]; without effect on block
+    /// runners that never suspend a packet.
     fn let_packets_wait(&mut self, _may_wait: bool) {}
 
     /// Group members that watch a port are left out while it is down.
@@ -94,7 +94,7 @@ pub enum PortState {
 /// How a block ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockEnd {
-    /// Of blocks that are no parsers.
+    /// A block other than a parser has ended.
     Done,
     Accepted,
     /// With an error code, an index into [`ir::Program::errors`].
@@ -111,7 +111,7 @@ pub enum StopReason {
     /// A parser or loop that does not end.
     StepBudget,
     AssertionFailed,
-    /// What an extern says.
+    /// An extern stopped the packet, for the reason it names.
     Extern(SmolStr),
 }
 
@@ -139,7 +139,7 @@ pub enum PassKind {
     FromController,
 }
 
-/// What the architecture does with a packet.
+/// A step of the architecture with a packet.
 #[derive(Clone, Debug)]
 pub enum TrafficEvent<'a> {
     /// A packet enters the pipeline, for the first time or again.

@@ -14,13 +14,13 @@ pub enum ExternEnd {
     Stop(StopReason),
 }
 
-/// What a call can see and change. Arguments are counted from 0; of one that does not exist, or is of another
-/// kind, there is nothing to see, and assigning it has no effect.
+/// The arguments, result and packet of an extern call. Arguments are counted from 0. Reading an argument that does
+/// not exist or is of another kind returns nothing, and assigning it has no effect.
 pub trait ExternArgs {
     /// An `in` argument of a single value.
     fn value(&self, arg: usize) -> Option<Bits>;
 
-    /// The same as a number, as large as it can tell.
+    /// Returns an `in` argument as a number; larger values become [`u64::MAX`].
     fn number(&self, arg: usize) -> Option<u64> {
         self.value(arg).map(|v| v.to_u64().unwrap_or(u64::MAX))
     }
@@ -43,10 +43,10 @@ pub trait ExternArgs {
     /// The width of the result; 0 when there is none.
     fn result_width(&self) -> u32;
 
-    /// What the place of the result holds.
+    /// Returns the current value of the result.
     fn result(&self) -> Bits;
 
-    /// Of any width: cut or extended by zeros.
+    /// Sets the result; a value of another width is cut or extended by zeros.
     fn set_result(&mut self, value: &Bits);
 
     fn now_ns(&self) -> u64;
@@ -54,12 +54,12 @@ pub trait ExternArgs {
     /// Bytes of the packet as it arrived.
     fn packet_length(&self) -> u64;
 
-    /// Of a method: the number of its object.
+    /// Returns the object's number if the call is to a method.
     fn object(&self) -> Option<u32> {
         None
     }
 
-    /// The packet as it is; nothing where an executor does not show it.
+    /// The packet as it is; empty if the backend does not show it.
     fn packet(&self) -> PacketParts<'_> {
         PacketParts::default()
     }
@@ -74,7 +74,7 @@ pub trait ExternArgs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketParts<'a> {
     pub bytes: &'a [u8],
-    /// What the parser has not read begins here.
+    /// Offset of the payload, the bytes that the parser has not read.
     pub payload_at: usize,
     pub ingress_port: u32,
 }

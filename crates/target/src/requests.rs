@@ -1,4 +1,4 @@
-//! What a program asks the architecture to do with its packet.
+//! Requests of a program to the architecture: clone, resubmit, recirculate, truncate, drop, digests.
 
 use ir::Bits;
 use smol_str::SmolStr;
@@ -9,9 +9,9 @@ pub struct Requests {
     pub clone: Option<CloneRequest>,
     pub resubmit: Option<Preserve>,
     pub recirculate: Option<Preserve>,
-    /// Length of the departing packet, at most.
+    /// Maximum length of the packet that is sent.
     pub truncate_bytes: Option<u32>,
-    /// Where a program says so by a function: `Some(true)` for drop, `Some(false)` for pass.
+    /// A drop decision made by an extern function: `Some(true)` for drop, `Some(false)` for pass.
     pub drop: Option<bool>,
     pub digests: Vec<DigestMessage>,
 }
@@ -25,9 +25,9 @@ pub struct CloneRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloneKind {
-    /// Of the packet as it came in.
+    /// Clones the packet as it came in.
     Ingress,
-    /// Of the packet as it leaves.
+    /// Clones the packet as it leaves.
     Egress,
 }
 
@@ -42,7 +42,7 @@ pub enum Preserve {
 /// Data for the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestMessage {
-    /// Of the extern function or object.
+    /// Name of the extern function or object.
     pub name: SmolStr,
     pub receiver: u64,
     /// The leaves in order.

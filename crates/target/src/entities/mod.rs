@@ -1,8 +1,8 @@
-//! What a control plane writes and reads: entities of crate `control` to tables, objects and back.
+//! Control-plane reads and writes: maps entities of crate `control` to tables and objects, and back.
 //!
 //! - [`Entities`]: which id of P4Info is what in the program, and what exists for the control plane only:
 //!   how digests are sent, metadata of entries, one-shots as they were written;
-//! - [`State`]: what a program keeps, lent for one write.
+//! - [`State`]: the store and the PRE of a program, borrowed for one write.
 //!
 //! Invariant: a write that fails changes nothing. Updates are valid in the sense of [`control::validate()`].
 
@@ -37,22 +37,22 @@ pub struct Entities {
     shapes: TableShapes,
     names: Names,
     digests: BTreeMap<DigestId, DigestConfig>,
-    /// Of entries that say any of it.
+    /// Controller data of entries; an entry without any is absent.
     kept: FxHashMap<(ir::TableId, EntryHandle), Kept>,
-    /// Of groups, as written; 0 is any.
+    /// Maximum sizes of groups, as written; 0 if the controller set none.
     max_sizes: FxHashMap<(ObjectId, u32), u32>,
 }
 
-/// What an entry says to nobody but its controller.
+/// Data of an entry that only the controller reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Kept {
     metadata: Vec<u8>,
     controller_metadata: u64,
-    /// As it was written: answers have it so.
+    /// The one-shot action set as written; reads return it unchanged.
     one_shot: Option<OneShot>,
 }
 
-/// What a program keeps.
+/// Mutable access to the state of a program.
 pub struct State<'a> {
     pub store: &'a mut dyn Store,
     /// Copied before it is written to, if others share it.
@@ -60,7 +60,7 @@ pub struct State<'a> {
     pub now_ns: u64,
 }
 
-/// The same for reading.
+/// Read access to the state of a program.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub store: &'a dyn Store,

@@ -68,7 +68,7 @@ impl Entities {
         Ok(ir::Action { index, data })
     }
 
-    /// The same, the other way; `None` for an action that P4Info does not have.
+    /// Converts an action of the program to P4Info's; `None` for an action that P4Info does not have.
     pub(super) fn control_action(&self, table: TableId, action: &ir::Action) -> Option<Action> {
         let actions = &self.schema.tables.get(table)?.actions;
         let id = actions.iter().find(|a| self.names.actions.get(&(table, a.id)) == Some(&action.index))?.id;
@@ -91,7 +91,7 @@ impl Entities {
         Ok(Some((*id, values::matches(&known.keys, &widths, given)?)))
     }
 
-    /// Where an entry's direct cells are.
+    /// Finds the entry, or the default entry, that owns the direct cells; `None` if it does not exist.
     pub(super) fn entry_ref(
         &self,
         store: &dyn Store,
@@ -172,7 +172,7 @@ impl Entities {
         Ok(Some((id, new_entry(entry, matches, action))))
     }
 
-    /// What is left to do when the store has answered.
+    /// Completes a write after the store's result: saves the controller data and sets the direct cells.
     pub(super) fn written(
         &mut self,
         state: State<'_>,
@@ -185,7 +185,7 @@ impl Entities {
         self.set_direct(state, id, Target::Entry(handle), entry).map_err(|e| self.fault(&e, &update.entity))
     }
 
-    /// What an entry does that an update leaves as it is.
+    /// Returns the current action of an entry, for an update that does not change it.
     fn action_there(
         &self,
         store: &dyn Store,
@@ -327,7 +327,7 @@ impl Entities {
         }
     }
 
-    /// What an entry says of its direct counter and meter.
+    /// Writes the direct counter and the direct meter of an entry.
     fn set_direct(
         &self,
         state: State<'_>,

@@ -1,4 +1,4 @@
-//! What cells of counters and meters hold.
+//! Values of counter and meter cells.
 
 /// An index beyond the last cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub struct OutOfRange {
     pub size: u64,
 }
 
-/// What one counter has counted.
+/// Value of one counter cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub n_packets: u64,

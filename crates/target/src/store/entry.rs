@@ -1,4 +1,4 @@
-//! What tables and action profiles store.
+//! Entries of tables and action profiles.
 
 use super::DirectCells;
 use ir::{Action, Match};
@@ -8,11 +8,11 @@ use ir::{Action, Match};
 pub struct EntryHandle {
     /// Grows with every insertion.
     pub serial: u64,
-    /// Where it is kept; for whoever keeps it.
+    /// Position of the entry; only the store interprets it.
     pub slot: u32,
 }
 
-/// Where direct counters and meters count.
+/// The owner of direct counter and meter cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryRef {
     Entry(EntryHandle),
@@ -43,9 +43,9 @@ impl NewEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryAction {
     Action(Action),
-    /// Of the table's action profile or selector.
+    /// A member of the table's action profile or selector.
     Member(u32),
-    /// Of the table's action selector.
+    /// A group of the table's action selector.
     Group(u32),
     OneShot(OneShot),
 }
@@ -92,6 +92,6 @@ pub enum StoredAction {
     Action(Action),
     Member(u32),
     Group(u32),
-    /// Whoever wrote it remembers it.
+    /// A one-shot action set; the writer keeps its contents.
     OneShot,
 }

@@ -1,4 +1,4 @@
-//! What it means to match.
+//! Matching of key values.
 
 use ir::{Bits, Match, MatchKind};
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ pub fn in_range(value: &Bits, low: &Bits, high: &Bits, signed: bool) -> bool {
     cmp(low, value) != Ordering::Greater && cmp(value, high) != Ordering::Greater
 }
 
-/// Whether a value of a key matches. `signed` is the type of the key.
+/// True if a key's value matches. `signed` is true if the key's type is `int<W>`.
 pub fn is_match(wanted: Option<&Match>, value: &Bits, signed: bool) -> bool {
     match wanted {
         None => true,

@@ -1,4 +1,4 @@
-//! What a program keeps between packets: tables, action profiles, value sets, arrays of cells.
+//! The state of a program that outlives packets: tables, action profiles, value sets, arrays of cells.
 //!
 //! [`Store`] is what the control plane needs of whoever keeps it; values are in the program's widths, and given, not
 //! lent, so that they may lie anywhere and in any layout. What has to be checked before something is written is the
@@ -21,7 +21,7 @@ pub use profile::Profile;
 
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 
-/// What a program keeps. After an error nothing has changed.
+/// The tables and objects of a program. A call that fails changes nothing.
 ///
 /// Ids are those of the program; what the program does not have is empty and cannot be written.
 pub trait Store {
@@ -91,7 +91,7 @@ pub trait Store {
 
     fn delete_member(&mut self, profile: ObjectId, id: u32) -> Result<(), TableError>;
 
-    /// The same for groups.
+    /// Visits the groups of an action selector by the controller's ids, in order.
     fn visit_groups(&self, profile: ObjectId, visit: &mut dyn FnMut(u32, Group));
 
     fn insert_group(&mut self, profile: ObjectId, id: u32, group: Group) -> Result<(), TableError>;

@@ -1,4 +1,4 @@
-//! What fits a table or a value set: the same checks for everybody who keeps entries.
+//! Checks of entries against the shape of a table or value set, shared by all stores.
 
 use super::matching::{fits, in_range, normalised};
 use super::{EntryAction, Matches, NewEntry, Profile, TableError};
@@ -158,7 +158,7 @@ impl TableShape {
         if fits { Ok(()) } else { Err(TableError::WrongData { action: name() }) }
     }
 
-    /// What an entry does. `profile` is the table's, if it has one.
+    /// Checks the action of an entry. `profile` is the table's, if it has one.
     pub fn check_entry_action(
         &self,
         action: &EntryAction,

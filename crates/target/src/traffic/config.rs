@@ -1,11 +1,11 @@
-//! What a switch runs with.
+//! Configuration of a switch.
 
 use super::QueueConfig;
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Of random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     pub ports: Ports,
     /// Packets to this port go to the controller; packets on it come from there.
@@ -35,10 +35,10 @@ impl Default for Config {
     }
 }
 
-/// Which ports there are.
+/// The ports that exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ports {
-    /// Whatever a program or a packet names.
+    /// Every port number exists.
     Any,
     Listed(BTreeSet<u32>),
 }
@@ -52,7 +52,7 @@ impl Ports {
     }
 }
 
-/// What a program is made ready to run with.
+/// Limits and defaults applied when a program is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadConfig {
     /// Transfers of control that one packet may make; then it ends.

@@ -42,7 +42,7 @@ impl<E: BlockRunner> Switch<E> {
         self.runner.set_field(&mut copy.packet, role, value);
     }
 
-    /// What every block may know about where the packet comes from.
+    /// Sets the metadata of arrival: ingress port, length, timestamp and instance type.
     pub(super) fn set_arrival(&self, copy: &mut PacketCopy<E::Packet>) {
         let n_bytes = self.runner.bytes(&copy.packet).len() as u64;
         self.set(copy, FieldRole::IngressPort, u64::from(copy.ingress_port));
@@ -51,7 +51,7 @@ impl<E: BlockRunner> Switch<E> {
         self.set(copy, FieldRole::InstanceType, instance_type(copy.kind));
     }
 
-    /// The same bytes, to be parsed again: nothing else is left.
+    /// Resets the copy for another parse of its bytes; no other state survives.
     pub(super) fn restart(&mut self, copy: &mut PacketCopy<E::Packet>, kind: PassKind) {
         self.runner.restart(&mut copy.packet);
         copy.kind = kind;

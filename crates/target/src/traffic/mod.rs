@@ -4,10 +4,10 @@
 //! - `stages`: parser to ingress, what happens between, egress to departure, where an architecture has queues;
 //! - `single_pass`: architectures without: filters, and pipelines that name a verdict;
 //! - [`Pre`]: multicast groups and clone sessions;
-//! - [`Queues`]: who waits for egress;
-//! - [`Totals`]: what became of everything.
+//! - [`Queues`]: packets that wait for egress;
+//! - [`Totals`]: counts of packets by their end.
 //!
-//! What an architecture does follows from the roles of its blocks and fields (crate `arch`), not from its name.
+//! The behaviour of an architecture follows from the roles of its blocks and fields (crate `arch`), not from its name.
 //!
 //! Invariants: every packet and every copy has exactly one end: sent, to the controller, dropped for a reason
 //! that has a name, or it waits; [`Totals::is_balanced`] says so. Time is given. Rounds and copies are bounded.

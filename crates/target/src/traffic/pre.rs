@@ -174,7 +174,7 @@ impl Pre {
         targets
     }
 
-    /// The same for a clone session.
+    /// Ports and instances of the copies of a clone session; nothing for a session that does not exist.
     pub fn replicate_clone(&self, session: u32, ports_down: &BTreeSet<u32>) -> Vec<(u32, u32)> {
         let Some(session) = self.sessions.get(&session) else { return Vec::new() };
         let mut targets = session.group.map(|g| self.replicate(g, ports_down)).unwrap_or_default();

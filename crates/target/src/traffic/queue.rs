@@ -24,7 +24,7 @@ pub(super) enum Refused {
     Full,
 }
 
-/// Who waits for egress.
+/// Packets that wait for egress.
 #[derive(Debug)]
 pub struct Queues<T> {
     config: QueueConfig,
@@ -118,7 +118,8 @@ impl<T> Queues<T> {
         self.next_ns().is_some_and(|next_ns| next_ns <= now_ns)
     }
 
-    /// Of the ports that are ready the packet that came first; at each port the highest priority goes first.
+    /// Removes the next packet: each ready port offers its first packet of the highest priority, and the one that came
+    /// first leaves.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Leaving<T>> {
         let heads = self.busy.iter().filter_map(|port| {
             let queues = self.ports.get(port).filter(|p| p.ready_ns <= now_ns)?;

@@ -17,7 +17,7 @@ use super::{Switch, reason};
 use crate::{BlockEnd, BlockRunner, CloneRequest, PassKind, Preserve, Requests, TrafficEvent};
 use arch::{BlockRole, FieldRole};
 
-/// Where a copy goes.
+/// The destination of a copy.
 struct Target {
     port: u32,
     instance: u32,

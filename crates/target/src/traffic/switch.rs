@@ -12,7 +12,7 @@ use ir::Program;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Where a packet leaves to.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination {
     Port(u32),
@@ -212,7 +212,7 @@ impl<E: BlockRunner> Switch<E> {
         self.take_outputs()
     }
 
-    /// The same for a packet that went out of ingress to one port and has been as far as the end of egress; its
+    /// Continues a packet that left ingress to one port and has been run to the end of egress; its
     /// checksums are not computed yet, and nothing is deparsed. `requests` are those of egress, with the
     /// truncation that ingress has asked for unless egress asks for another.
     pub fn continue_after_egress(
@@ -297,7 +297,8 @@ impl<E: BlockRunner> Switch<E> {
         self.tell(observer, TrafficEvent::Pass { kind: copy.kind, port, bytes });
     }
 
-    /// What leaves: what the deparser wrote and the payload, cut if the program or a clone session says so.
+    /// Returns the bytes to send: the deparser's output and the payload, truncated if the program or a clone session
+    /// asks for it.
     pub(super) fn departing(&self, copy: &PacketCopy<E::Packet>, observer: &mut E::Observer<'_>) -> Vec<u8> {
         let mut bytes = self.runner.departing(&copy.packet);
         if let Some(n_bytes) = copy.truncate_bytes.filter(|n| (*n as usize) < bytes.len()) {

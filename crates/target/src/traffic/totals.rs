@@ -1,4 +1,4 @@
-//! What became of packets.
+//! Counts of packets by their end.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Totals {
         }
     }
 
-    /// What became of other packets of the same switch.
+    /// Adds the counts of other packets of the same switch.
     pub fn add(&mut self, other: &Totals) {
         let Totals { n_received, n_copied, n_sent, n_to_controller, n_dropped } = other;
         self.n_received += n_received;

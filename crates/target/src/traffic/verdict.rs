@@ -1,4 +1,4 @@
-//! What becomes of a packet when a field of the architecture's metadata says so.
+//! Verdicts on a packet that the architecture's metadata fields give.
 
 use arch::FieldRole;
 use ir::{Program, Type};

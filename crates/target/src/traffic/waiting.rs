@@ -13,7 +13,7 @@ use crate::{BlockRunner, Requests};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Ingress,
-    /// Of a packet to this port.
+    /// The egress block of a packet to this port.
     Egress(u32),
 }
 
@@ -25,12 +25,12 @@ pub(super) struct Waiting<P> {
 }
 
 impl<E: BlockRunner> Switch<E> {
-    /// Whether packets wait at asynchronous blocks from now on.
+    /// Sets whether packets wait at asynchronous blocks from now on.
     pub fn let_packets_wait(&mut self, may_wait: bool) {
         self.runner.let_packets_wait(may_wait);
     }
 
-    /// How many wait.
+    /// Returns the number of packets that wait.
     pub fn n_waiting(&self) -> usize {
         self.waiting.len()
     }
