@@ -138,7 +138,7 @@ impl Preprocessor<'_> {
     fn lex_rest(&mut self, span: Span, exact: bool, text: &str, taken: usize, mut space: bool) {
         let mut lexer = Lexer::new(text);
         lexer.seek(taken as u32);
-        while let Some(raw) = lexer.next() {
+        for raw in lexer {
             let at = if exact { Span::new(span.lo + raw.lo, span.lo + raw.hi) } else { span };
             match raw.kind {
                 RawKind::Space
