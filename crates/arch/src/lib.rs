@@ -16,7 +16,9 @@ pub use control_plane::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeou
 
 pub use declared::include_that_declares;
 pub use externs::ExternOp;
-pub use pipeline::{BlockModel, BlockRole, FieldRole, ParamRole, PipelineModel, PortFault};
+pub use pipeline::{
+    BlockModel, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PipelineModel, PortFault,
+};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

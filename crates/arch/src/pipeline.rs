@@ -64,6 +64,34 @@ pub enum FieldRole {
     OutputPort,
 }
 
+/// A value that the architecture itself writes to a field of its metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntrinsicValue {
+    /// The port of arrival.
+    IngressPort,
+    /// Length of the packet's bytes.
+    PacketBytes,
+    /// Time of arrival in microseconds.
+    ArrivalTime,
+    /// The present time in microseconds.
+    Now,
+    /// Number that says how the packet came here: from a port, cloned, recirculated.
+    PassKind,
+    /// The port of the packet's queue.
+    EgressPort,
+    /// Number of the packet's replica, 0 outside of multicast.
+    ReplicaInstance,
+    /// Number of packets in the queue.
+    QueueDepth,
+    /// Time in the queue in microseconds.
+    QueueingTime,
+    /// A number that is no port and does not drop: what ingress chose does not reach egress.
+    NoPort,
+}
+
+/// Writes to fields of metadata, in their order.
+pub type IntrinsicWrites = &'static [(FieldRole, IntrinsicValue)];
+
 /// A constructor parameter of the package that takes a block.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BlockModel {
@@ -79,6 +107,12 @@ pub struct PipelineModel {
     pub blocks: &'static [BlockModel],
     /// Fields of shared variables with a meaning.
     pub fields: &'static [(ParamRole, &'static str, FieldRole)],
+    /// Written before the parser, also for copies that are parsed again.
+    pub at_arrival: IntrinsicWrites,
+    /// Written when a packet goes from ingress to its queue. Empty without queues.
+    pub at_enqueue: IntrinsicWrites,
+    /// Written when a packet leaves its queue for egress. Empty without queues.
+    pub at_dequeue: IntrinsicWrites,
     /// The port that means "drop", when there is one.
     pub drop_port: Option<u32>,
     /// Width of port numbers in bits, at most 32.
@@ -117,6 +151,11 @@ impl PipelineModel {
             return Err(PortFault::IsDropPort);
         }
         Ok(())
+    }
+
+    /// Returns the number that stands for no port, neither a destination nor a drop.
+    pub fn no_port(&self) -> u64 {
+        self.drop_port.map_or(0, |drop| u64::from(drop) + 1)
     }
 }
 
@@ -157,6 +196,25 @@ const V1MODEL: PipelineModel = PipelineModel {
         (StandardMetadata, "parser_error", FieldRole::ParserError),
         (StandardMetadata, "priority", FieldRole::Priority),
     ],
+    at_arrival: &[
+        (FieldRole::IngressPort, IntrinsicValue::IngressPort),
+        (FieldRole::PacketLength, IntrinsicValue::PacketBytes),
+        (FieldRole::IngressTimestamp, IntrinsicValue::ArrivalTime),
+        (FieldRole::InstanceType, IntrinsicValue::PassKind),
+    ],
+    at_enqueue: &[
+        (FieldRole::InstanceType, IntrinsicValue::PassKind),
+        (FieldRole::EgressInstance, IntrinsicValue::ReplicaInstance),
+        (FieldRole::EnqueueTimestamp, IntrinsicValue::Now),
+        (FieldRole::EnqueueDepth, IntrinsicValue::QueueDepth),
+    ],
+    at_dequeue: &[
+        (FieldRole::EgressTimestamp, IntrinsicValue::Now),
+        (FieldRole::DequeueTimeDelta, IntrinsicValue::QueueingTime),
+        (FieldRole::DequeueDepth, IntrinsicValue::QueueDepth),
+        (FieldRole::EgressPort, IntrinsicValue::EgressPort),
+        (FieldRole::EgressSpec, IntrinsicValue::NoPort),
+    ],
     drop_port: Some(511),
     port_width_bits: 9,
 };
@@ -164,6 +222,9 @@ const V1MODEL: PipelineModel = PipelineModel {
 const EBPF: PipelineModel = PipelineModel {
     blocks: &[block(Parser, &[Packet, Headers]), block(Ingress, &[Headers, Accept])],
     fields: &[],
+    at_arrival: &[],
+    at_enqueue: &[],
+    at_dequeue: &[],
     drop_port: None,
     port_width_bits: 32,
 };
@@ -180,6 +241,12 @@ const UBPF: PipelineModel = PipelineModel {
         (StandardMetadata, "output_action", FieldRole::OutputAction),
         (StandardMetadata, "output_port", FieldRole::OutputPort),
     ],
+    at_arrival: &[
+        (FieldRole::IngressPort, IntrinsicValue::IngressPort),
+        (FieldRole::PacketLength, IntrinsicValue::PacketBytes),
+    ],
+    at_enqueue: &[],
+    at_dequeue: &[],
     drop_port: None,
     port_width_bits: 32,
 };
@@ -195,6 +262,9 @@ const XDP: PipelineModel = PipelineModel {
         (OutputMetadata, "output_action", FieldRole::OutputAction),
         (OutputMetadata, "output_port", FieldRole::OutputPort),
     ],
+    at_arrival: &[(FieldRole::IngressPort, IntrinsicValue::IngressPort)],
+    at_enqueue: &[],
+    at_dequeue: &[],
     drop_port: None,
     port_width_bits: 32,
 };
@@ -209,13 +279,16 @@ const PNA: PipelineModel = PipelineModel {
         block(Deparser, &[Packet, Headers, Metadata, OutputMetadata]),
     ],
     fields: &[],
+    at_arrival: &[],
+    at_enqueue: &[],
+    at_dequeue: &[],
     drop_port: None,
     port_width_bits: 32,
 };
 
 impl Architecture {
     /// Returns the block structure for analyses (`siding sim`, `graph`), also for architectures that cannot run yet.
-    pub fn pipeline_to_look_at(self) -> Option<&'static PipelineModel> {
+    pub fn analysis_pipeline(self) -> Option<&'static PipelineModel> {
         match self {
             Architecture::Pna => Some(&PNA),
             Architecture::V1Model

@@ -35,7 +35,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     };
     let pipeline = |a: Architecture| match purpose {
         Purpose::Execution => a.pipeline(),
-        Purpose::Analysis => a.pipeline_to_look_at(),
+        Purpose::Analysis => a.analysis_pipeline(),
     };
     let model = Architecture::of_package(package).and_then(|a| Some((a, pipeline(a)?)));
     let Some((architecture, model)) = model else {

@@ -22,8 +22,8 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     if !cx.facts.has_fast_path {
         return false;
     }
-    let drop_port = program.architecture.pipeline().and_then(|model| model.drop_port);
-    let (Some(drop_port), Some((spec, _))) = (drop_port, field(cx, FieldRole::EgressSpec)) else {
+    let model = program.architecture.pipeline().filter(|model| model.drop_port.is_some());
+    let (Some(model), Some((spec, _))) = (model, field(cx, FieldRole::EgressSpec)) else {
         return false;
     };
     let in_place = program.block(BlockRole::Deparser).is_some_and(|id| {
@@ -40,9 +40,9 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.line("return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
     out.close("");
     out.blank();
-    enter(cx, out);
+    enter(cx, model, out);
     after_ingress(cx, &spec, out);
-    before_egress(cx, drop_port, out);
+    before_egress(cx, model, out);
     after_egress(cx, &spec, in_place, out);
     if cx.facts.common_case.has_exceptions {
         exceptions(cx, out);

@@ -1,11 +1,11 @@
 //! The steps between the blocks of a packet on the fast path.
 //!
-//! The steps come in the order of crate `target` and set the same fields.
+//! The steps come in the order of crate `target`. Both write the fields that `arch::PipelineModel` lists.
 
 use crate::function::cx::Cx;
 use crate::function::metadata::{field, set_field, set_if_read};
 use crate::text::code::Code;
-use arch::{BlockRole, ExternOp, FieldRole};
+use arch::{BlockRole, ExternOp, FieldRole, IntrinsicValue, PipelineModel};
 
 pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
@@ -21,8 +21,23 @@ pub(crate) fn common_path(cx: &Cx<'_>) -> &'static str {
     if cx.facts.common_case.has_exceptions { ", false" } else { "" }
 }
 
+/// The C text of a value of the architecture on the fast path: a packet from a port, to one port, whose queue is empty.
+fn intrinsic_value(model: &PipelineModel, value: IntrinsicValue) -> String {
+    match value {
+        IntrinsicValue::IngressPort => "p->ingress_port".to_string(),
+        IntrinsicValue::PacketBytes => "p->length_bytes".to_string(),
+        IntrinsicValue::ArrivalTime | IntrinsicValue::Now => "w->now_ns / 1000".to_string(),
+        IntrinsicValue::EgressPort => "p->egress_port".to_string(),
+        IntrinsicValue::PassKind
+        | IntrinsicValue::ReplicaInstance
+        | IntrinsicValue::QueueDepth
+        | IntrinsicValue::QueueingTime => "0".to_string(),
+        IntrinsicValue::NoPort => model.no_port().to_string(),
+    }
+}
+
 /// From arrival to the beginning of ingress; the state is zeros.
-pub(crate) fn enter(cx: &Cx<'_>, out: &mut Code) {
+pub(crate) fn enter(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_enter({PARAMETERS}{})", path_parameter(cx)));
     out.line("uint32_t end;");
@@ -37,9 +52,13 @@ pub(crate) fn enter(cx: &Cx<'_>, out: &mut Code) {
     if cx.calls.borrow().iter().any(|call| call.op == ExternOp::Digest) {
         out.line("w->digests.length = 0;");
     }
-    set_if_read(cx, FieldRole::IngressPort, "p->ingress_port", out);
-    set_if_read(cx, FieldRole::PacketLength, "p->length_bytes", out);
-    set_if_read(cx, FieldRole::IngressTimestamp, "w->now_ns / 1000", out);
+    for (field, value) in model.at_arrival {
+        let text = intrinsic_value(model, *value);
+        // The state is zeros.
+        if text != "0" {
+            set_if_read(cx, *field, &text, out);
+        }
+    }
     run(cx, BlockRole::Parser, out);
     if cx.facts.common_case.headers_stay {
         let common = if cx.facts.common_case.has_exceptions { "!is_exception && " } else { "" };
@@ -107,19 +126,18 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, out: &mut Code) {
     out.blank();
 }
 
-pub(crate) fn before_egress(cx: &Cx<'_>, drop_port: u32, out: &mut Code) {
+pub(crate) fn before_egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
     out.own("/* The queue was empty. */");
     out.function(format!("SD_ALWAYS_INLINE void p4x_before_egress({PARAMETERS})"));
-    set_if_read(cx, FieldRole::InstanceType, "0", out);
-    set_if_read(cx, FieldRole::EgressInstance, "0", out);
-    set_if_read(cx, FieldRole::EnqueueTimestamp, "w->now_ns / 1000", out);
-    set_if_read(cx, FieldRole::EnqueueDepth, "0", out);
-    set_if_read(cx, FieldRole::EgressTimestamp, "w->now_ns / 1000", out);
-    set_if_read(cx, FieldRole::DequeueTimeDelta, "0", out);
-    set_if_read(cx, FieldRole::DequeueDepth, "0", out);
-    set_if_read(cx, FieldRole::EgressPort, "p->egress_port", out);
-    out.line("/* BMv2: nothing is chosen again in egress. */");
-    set_field(cx, FieldRole::EgressSpec, &(drop_port + 1).to_string(), out);
+    for (field, value) in model.at_enqueue.iter().chain(model.at_dequeue) {
+        if *field == FieldRole::EgressSpec {
+            out.line("/* BMv2: nothing is chosen again in egress. */");
+            // It is read behind egress.
+            set_field(cx, *field, &intrinsic_value(model, *value), out);
+        } else {
+            set_if_read(cx, *field, &intrinsic_value(model, *value), out);
+        }
+    }
     if cx.facts.has_direct_meters {
         out.line("sd_direct_colours_reset(w);");
     }

@@ -2,7 +2,7 @@
 
 use super::Switch;
 use crate::{BlockRunner, PassKind};
-use arch::FieldRole;
+use arch::{FieldRole, IntrinsicValue, IntrinsicWrites};
 
 #[derive(Clone, Debug)]
 pub(super) struct PacketCopy<P> {
@@ -32,6 +32,14 @@ impl<P> PacketCopy<P> {
     }
 }
 
+/// The queue of a copy: where it goes, and how many packets are in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QueuePlace {
+    pub(super) port: u32,
+    pub(super) instance: u32,
+    pub(super) depth: usize,
+}
+
 impl<E: BlockRunner> Switch<E> {
     pub(super) fn field(&self, copy: &PacketCopy<E::Packet>, role: FieldRole) -> Option<u64> {
         self.runner.field(&copy.packet, role)
@@ -42,13 +50,33 @@ impl<E: BlockRunner> Switch<E> {
         self.runner.set_field(&mut copy.packet, role, value);
     }
 
-    /// Sets the metadata of arrival: ingress port, length, timestamp and instance type.
+    /// Writes what the architecture says of a packet. `queue` is all zeros on arrival.
+    pub(super) fn write_intrinsic(
+        &self,
+        copy: &mut PacketCopy<E::Packet>,
+        writes: IntrinsicWrites,
+        queue: &QueuePlace,
+    ) {
+        for (field, value) in writes {
+            let value = match value {
+                IntrinsicValue::IngressPort => u64::from(copy.ingress_port),
+                IntrinsicValue::PacketBytes => self.runner.bytes(&copy.packet).len() as u64,
+                IntrinsicValue::ArrivalTime => microseconds(copy.arrived_ns),
+                IntrinsicValue::Now => microseconds(self.now_ns),
+                IntrinsicValue::PassKind => instance_type(copy.kind),
+                IntrinsicValue::EgressPort => u64::from(queue.port),
+                IntrinsicValue::ReplicaInstance => u64::from(queue.instance),
+                IntrinsicValue::QueueDepth => queue.depth as u64,
+                IntrinsicValue::QueueingTime => microseconds(self.now_ns.saturating_sub(copy.queued_ns)),
+                IntrinsicValue::NoPort => self.model.no_port(),
+            };
+            self.set(copy, *field, value);
+        }
+    }
+
+    /// Writes the metadata of arrival.
     pub(super) fn set_arrival(&self, copy: &mut PacketCopy<E::Packet>) {
-        let n_bytes = self.runner.bytes(&copy.packet).len() as u64;
-        self.set(copy, FieldRole::IngressPort, u64::from(copy.ingress_port));
-        self.set(copy, FieldRole::PacketLength, n_bytes);
-        self.set(copy, FieldRole::IngressTimestamp, microseconds(copy.arrived_ns));
-        self.set(copy, FieldRole::InstanceType, instance_type(copy.kind));
+        self.write_intrinsic(copy, self.model.at_arrival, &QueuePlace::default());
     }
 
     /// Resets the copy for another parse of its bytes; no other state survives.
@@ -65,15 +93,9 @@ impl<E: BlockRunner> Switch<E> {
         copy.kind = kind;
         self.set_arrival(copy);
     }
-
-    /// Tells blocks why the copy is here now.
-    pub(super) fn set_kind(&self, copy: &mut PacketCopy<E::Packet>, kind: PassKind) {
-        copy.kind = kind;
-        self.set(copy, FieldRole::InstanceType, instance_type(kind));
-    }
 }
 
-pub(super) fn microseconds(ns: u64) -> u64 {
+fn microseconds(ns: u64) -> u64 {
     ns / 1000
 }
 

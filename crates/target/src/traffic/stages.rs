@@ -10,7 +10,7 @@
 //!   themselves (`elaborate`), so that here the field is set on arrival only;
 //! - a clone session cuts its clones when they leave, so that they are parsed whole.
 
-use super::copy::{PacketCopy, microseconds};
+use super::copy::{PacketCopy, QueuePlace};
 use super::queue::Leaving;
 use super::waiting::Place;
 use super::{Switch, reason};
@@ -83,7 +83,7 @@ impl<E: BlockRunner> Switch<E> {
         if self.model.drop_port == Some(port) {
             return self.drop_packet(reason::INGRESS_DROP, observer);
         }
-        self.set_kind(&mut copy, PassKind::Normal);
+        copy.kind = PassKind::Normal;
         self.enqueue(copy, &Target { port, instance: 0, priority }, observer);
     }
 
@@ -96,7 +96,7 @@ impl<E: BlockRunner> Switch<E> {
     ) {
         let targets = self.pre.replicate(group, &self.ports_down);
         self.tell(observer, TrafficEvent::Multicast { group, n_replicas: targets.len() as u32 });
-        self.set_kind(&mut copy, PassKind::Multicast);
+        copy.kind = PassKind::Multicast;
         let Some((last, others)) = targets.split_last() else {
             return self.drop_packet(reason::NO_REPLICA, observer);
         };
@@ -189,9 +189,8 @@ impl<E: BlockRunner> Switch<E> {
             return self.refuse(refused, observer);
         }
         copy.queued_ns = self.now_ns;
-        self.set(&mut copy, FieldRole::EgressInstance, u64::from(instance));
-        self.set(&mut copy, FieldRole::EnqueueTimestamp, microseconds(self.now_ns));
-        self.set(&mut copy, FieldRole::EnqueueDepth, self.queues.depth(port, priority) as u64);
+        let queue = QueuePlace { port, instance, depth: self.queues.depth(port, priority) };
+        self.write_intrinsic(&mut copy, self.model.at_enqueue, &queue);
         self.tell(observer, TrafficEvent::Queued { port, instance });
         if let Err(refused) = self.queues.push(port, priority, copy) {
             self.refuse(refused, observer);
@@ -200,14 +199,8 @@ impl<E: BlockRunner> Switch<E> {
 
     pub(super) fn egress(&mut self, leaving: Leaving<PacketCopy<E::Packet>>, observer: &mut E::Observer<'_>) {
         let Leaving { port, n_left, item: mut copy } = leaving;
-        self.set(&mut copy, FieldRole::EgressTimestamp, microseconds(self.now_ns));
-        let waited_ns = self.now_ns.saturating_sub(copy.queued_ns);
-        self.set(&mut copy, FieldRole::DequeueTimeDelta, microseconds(waited_ns));
-        self.set(&mut copy, FieldRole::DequeueDepth, n_left as u64);
-        self.set(&mut copy, FieldRole::EgressPort, u64::from(port));
-        // Anything but the drop port: what ingress decided is done.
-        let spec = self.model.drop_port.map_or(0, |drop| u64::from(drop) + 1);
-        self.set(&mut copy, FieldRole::EgressSpec, spec);
+        let queue = QueuePlace { port, instance: 0, depth: n_left };
+        self.write_intrinsic(&mut copy, self.model.at_dequeue, &queue);
         if copy.kind != PassKind::Normal {
             self.tell_pass(observer, &copy, port);
         }
