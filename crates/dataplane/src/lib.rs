@@ -21,7 +21,6 @@
 mod affinity;
 mod ageing;
 mod clock;
-pub mod ctl;
 mod mailbox;
 mod metrics;
 mod metrics_server;
@@ -42,4 +41,4 @@ pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
 pub use ports::{PortKind, PortSpec};
 pub use report::{AsyncReport, PortReport, Report, WorkerReport, reason};
 pub use switch::{PacketIn, ShutdownError, StartError, Switch, SwitchError, Warning};
-pub use trace::{Filter, TraceLimits, Traced};
+pub use trace::{Filter, TraceError, TraceLimits, Traced, from_hex};

@@ -89,8 +89,8 @@ impl Filter {
     }
 }
 
-/// Hexadecimal digits; blanks are ignored.
-pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+/// Bytes from pairs of hexadecimal digits, with or without `0x`; blanks are ignored. `None` for anything else.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let text = text.strip_prefix("0x").unwrap_or(text);
     let digits: Option<Vec<u8>> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| Some(c.to_digit(16)? as u8)).collect();

@@ -1,12 +1,12 @@
 //! `siding switch`.
 
-use super::language::Compiler;
+use super::compiler::Compiler;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use crate::program::load;
 use crate::program::write_entries;
 use clap::ArgMatches;
-use dataplane::ctl::{Server, ServerError, claim_default_path, totals_to_json};
+use ctl::{Server, ServerError, claim_default_path, totals_to_json};
 use dataplane::{
     MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch, SwitchError,
     Warning,
@@ -63,7 +63,7 @@ impl Signals {
     }
 }
 
-/// Where to say what happens.
+/// Reports events to the console and to a log file.
 struct Log<'a> {
     args: &'a LiveArgs,
     file: Option<File>,
@@ -182,7 +182,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     finish(&mut log, &switch)
 }
 
-/// What can be said to be wrong before any work.
+/// Refuses arguments that contradict each other, before any work is done.
 fn check(args: &LiveArgs) -> Result<(), Exit> {
     let mut numbers: Vec<u32> = args.ports.iter().map(|spec| spec.number).collect();
     numbers.sort_unstable();

@@ -8,7 +8,6 @@
 //! - each side asks the kernel for the user of the other side ([`check_peer`]) and only talks to its own user or root.
 //!   A shared directory without the sticky bit lets others remove the socket, but not impersonate the switch.
 
-use super::server::ServerError;
 use native::{Symlinks, open_private_dir};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,6 +17,17 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+/// Why the control socket cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("another switch listens on {0}; give this one another --device-id or --ctl-socket")]
+    InUse(PathBuf),
+    #[error("{0} exists and is no socket")]
+    NoSocket(PathBuf),
+    #[error("cannot listen on {path}: {error}")]
+    System { path: PathBuf, error: io::Error },
+}
 
 /// Name of the socket in its temporary directory.
 const TEMPORARY_NAME: &str = "s";
@@ -55,7 +65,7 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 /// Fails unless the other end of the socket belongs to this process's user or to root.
-pub(super) fn check_peer(stream: &UnixStream) -> io::Result<()> {
+pub(crate) fn check_peer(stream: &UnixStream) -> io::Result<()> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?.uid;
     if peer.is_root() || peer == rustix::process::geteuid() {
         return Ok(());
@@ -66,8 +76,8 @@ pub(super) fn check_peer(stream: &UnixStream) -> io::Result<()> {
 
 /// A socket on which this process listens.
 #[derive(Debug)]
-pub(super) struct Bound {
-    pub(super) listener: UnixListener,
+pub(crate) struct Bound {
+    pub(crate) listener: UnixListener,
     path: PathBuf,
     /// Device and inode of the socket's file.
     id: (u64, u64),
@@ -75,20 +85,20 @@ pub(super) struct Bound {
 
 impl Bound {
     /// Removes the socket's file, unless another socket is there by now.
-    pub(super) fn remove(path: &Path, id: (u64, u64)) {
+    pub(crate) fn remove(path: &Path, id: (u64, u64)) {
         if fs::symlink_metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == id) {
             let _ = fs::remove_file(path);
         }
     }
 
-    pub(super) fn into_parts(self) -> (UnixListener, PathBuf, (u64, u64)) {
+    pub(crate) fn into_parts(self) -> (UnixListener, PathBuf, (u64, u64)) {
         (self.listener, self.path, self.id)
     }
 }
 
 /// Listens on `path`, with a socket of mode 0600. Replaces a socket on which nobody listens any more. A missing
 /// directory is created with mode 0700.
-pub(super) fn bind(path: &Path) -> Result<Bound, ServerError> {
+pub(crate) fn bind(path: &Path) -> Result<Bound, ServerError> {
     check_unused(path)?;
     let failed = |error| ServerError::System { path: path.to_owned(), error };
     // Clients connect by this name, which has at most 107 bytes.

@@ -1,13 +1,13 @@
 //! Entities and counts as JSON, with values that people can read.
 
-use super::words;
-use crate::report::{PortReport, Report, WorkerReport};
+use crate::words;
 use control::*;
+use dataplane::{PortReport, Report, WorkerReport};
 use native::{AsyncMode, Choice, Times};
 use packet_io::LinkState;
 use serde_json::{Value as Json, json};
 
-pub(super) fn ports(report: &Report) -> Json {
+pub(crate) fn ports(report: &Report) -> Json {
     report.ports.iter().map(port).collect()
 }
 
@@ -32,7 +32,7 @@ fn link(state: LinkState) -> &'static str {
 }
 
 /// Asynchronous blocks.
-pub(super) fn asyncs(report: &Report) -> Json {
+pub(crate) fn asyncs(report: &Report) -> Json {
     let mean = |times: &Times| times.cycles.checked_div(times.n);
     let blocks = report.asyncs.iter().map(|block| {
         json!({
@@ -75,7 +75,7 @@ fn choice(choice: &Choice) -> Json {
     })
 }
 
-pub(super) fn workers(report: &Report) -> Json {
+pub(crate) fn workers(report: &Report) -> Json {
     let worker = |worker: &WorkerReport| {
         json!({
             "worker": worker.number, "core": worker.core, "bursts": worker.n_bursts, "packets": worker.n_packets,
@@ -95,7 +95,7 @@ pub fn totals(report: &Report) -> Json {
     })
 }
 
-pub(super) fn table(
+pub(crate) fn table(
     schema: &Schema,
     table: &control::schema::Table,
     n_entries: usize,
@@ -111,7 +111,7 @@ pub(super) fn table(
     })
 }
 
-pub(super) fn entry(schema: &Schema, entry: &TableEntry) -> Json {
+pub(crate) fn entry(schema: &Schema, entry: &TableEntry) -> Json {
     let mut shown = json!({ "table": schema.name_of(entry.table.0).as_str() });
     let mut set = |name: &str, value: Json| {
         shown[name] = value;
@@ -146,7 +146,7 @@ pub(super) fn entry(schema: &Schema, entry: &TableEntry) -> Json {
     shown
 }
 
-pub(super) fn table_action(schema: &Schema, what: &TableAction) -> Json {
+pub(crate) fn table_action(schema: &Schema, what: &TableAction) -> Json {
     match what {
         TableAction::Action(called) => action(schema, called),
         TableAction::Member(member) => json!({ "member": member.0 }),
@@ -178,7 +178,7 @@ fn replicas(replicas: &[Replica]) -> Json {
 }
 
 /// Any entity.
-pub fn entity(schema: &Schema, entity: &Entity) -> Json {
+pub(crate) fn entity(schema: &Schema, entity: &Entity) -> Json {
     let name = |id: u32| schema.name_of(id).to_string();
     match entity {
         Entity::TableEntry(of) => entry(schema, of),

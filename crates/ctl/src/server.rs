@@ -1,19 +1,19 @@
-//! The server of the control socket: accepts clients and bounds how many there are.
+//! The server of the control socket: accepts clients and gives each a thread.
 
-use super::client::{Client, send};
-use super::socket::{self, Bound};
-use super::{Language, N_CLIENTS_MAX, Refusal, RefusalKind};
-use crate::switch::{Switch, lock};
+use crate::clients::{Limits, Shared};
+use crate::connection::{Connection, send};
+use crate::protocol::Compiler;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::socket::{self, Bound, ServerError};
+use dataplane::Switch;
 use rustix::event::{PollFd, PollFlags, poll};
-use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Pause after `accept` failed, for example because too many files are open.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -21,39 +21,6 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 const REFUSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Clients beyond the limit that may ask for the end of the switch, while all others have a request under way.
 const N_SHUTDOWN_CLIENTS_MAX: usize = 8;
-/// When the server ends, requests under way have so long to be answered.
-const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(1);
-
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    #[error("another switch listens on {0}; give this one another --device-id or --ctl-socket")]
-    InUse(PathBuf),
-    #[error("{0} exists and is no socket")]
-    NoSocket(PathBuf),
-    #[error("cannot listen on {path}: {error}")]
-    System { path: PathBuf, error: io::Error },
-}
-
-/// Limits of clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Clients at one time. One more closes the connection that has been idle for longest.
-    pub n_clients_max: usize,
-    /// A client without a request is closed after so long.
-    pub idle_timeout: Duration,
-    /// A line that was begun has to end, and an answer has to be taken, within so long.
-    pub line_timeout: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            n_clients_max: N_CLIENTS_MAX,
-            idle_timeout: Duration::from_secs(300),
-            line_timeout: Duration::from_secs(30),
-        }
-    }
-}
 
 /// Listens until it is dropped; then the socket is gone.
 #[derive(Debug)]
@@ -67,46 +34,21 @@ pub struct Server {
     listener: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) stop: AtomicBool,
-    /// A client has asked the switch to end.
-    pub(super) shutdown: AtomicBool,
-    n_shutdown_clients: AtomicUsize,
-    clients: Mutex<Clients>,
-    /// A client is idle, or gone.
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Clients {
-    next_id: u64,
-    connected: BTreeMap<u64, Connected>,
-}
-
-#[derive(Debug)]
-struct Connected {
-    /// For closing the connection from another thread.
-    stream: UnixStream,
-    /// `None` while a request is under way.
-    idle_since: Option<Instant>,
-}
-
 impl Server {
     /// Creates the socket, for this user only. The switch lives as long as others hold it.
     pub fn start(
         path: &Path,
         switch: &Arc<Switch>,
-        language: Arc<dyn Language>,
+        compiler: Arc<dyn Compiler>,
     ) -> Result<Server, ServerError> {
-        Server::start_with(path, switch, language, Limits::default())
+        Server::start_with(path, switch, compiler, Limits::default())
     }
 
     /// [`start`](Self::start) with other limits.
     pub fn start_with(
         path: &Path,
         switch: &Arc<Switch>,
-        language: Arc<dyn Language>,
+        compiler: Arc<dyn Compiler>,
         limits: Limits,
     ) -> Result<Server, ServerError> {
         let failed = |error| ServerError::System { path: path.to_owned(), error };
@@ -114,7 +56,7 @@ impl Server {
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let shared = Arc::new(Shared::default());
         let accepting =
-            Accepting { switch: Arc::downgrade(switch), language, limits, shared: Arc::clone(&shared) };
+            Accepting { switch: Arc::downgrade(switch), compiler, limits, shared: Arc::clone(&shared) };
         let builder = std::thread::Builder::new().name("ctl".to_owned());
         let thread = listener
             .set_nonblocking(true)
@@ -149,57 +91,10 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
-    /// Ends clients after their requests were answered, or after [`LAST_ANSWERS_TIMEOUT`].
-    fn end_clients(&self) {
-        let clients = lock(&self.clients);
-        for client in clients.connected.values() {
-            // Answers can still be written.
-            let _ = client.stream.shutdown(Shutdown::Read);
-        }
-        let is_busy =
-            |clients: &mut Clients| clients.connected.values().any(|client| client.idle_since.is_none());
-        drop(
-            self.changed
-                .wait_timeout_while(clients, LAST_ANSWERS_TIMEOUT, is_busy)
-                .map_err(PoisonError::into_inner),
-        );
-    }
-
-    /// Registers a client. `None` if all are busy; otherwise the one that was idle for longest makes room.
-    fn register(&self, stream: &UnixStream, n_max: usize) -> io::Result<Option<u64>> {
-        let mut clients = lock(&self.clients);
-        if clients.connected.len() >= n_max {
-            let idle = clients.connected.iter().filter_map(|(id, client)| Some((client.idle_since?, *id)));
-            let Some((_, oldest)) = idle.min() else { return Ok(None) };
-            if let Some(client) = clients.connected.remove(&oldest) {
-                let _ = client.stream.shutdown(Shutdown::Both);
-            }
-        }
-        let stream = stream.try_clone()?;
-        let id = clients.next_id;
-        clients.next_id += 1;
-        clients.connected.insert(id, Connected { stream, idle_since: Some(Instant::now()) });
-        Ok(Some(id))
-    }
-
-    pub(super) fn set_busy(&self, id: u64, is_busy: bool) {
-        if let Some(client) = lock(&self.clients).connected.get_mut(&id) {
-            client.idle_since = (!is_busy).then(Instant::now);
-        }
-        self.changed.notify_all();
-    }
-
-    pub(super) fn unregister(&self, id: u64) {
-        lock(&self.clients).connected.remove(&id);
-        self.changed.notify_all();
-    }
-}
-
 /// State of the listening thread.
 struct Accepting {
     switch: Weak<Switch>,
-    language: Arc<dyn Language>,
+    compiler: Arc<dyn Compiler>,
     limits: Limits,
     shared: Arc<Shared>,
 }
@@ -241,10 +136,10 @@ impl Accepting {
                 return refuse(too_many(&self.limits));
             }
         }
-        let (switch, language) = (Weak::clone(&self.switch), Arc::clone(&self.language));
+        let (switch, compiler) = (Weak::clone(&self.switch), Arc::clone(&self.compiler));
         let (limits, shared) = (self.limits, Arc::clone(&self.shared));
         let run = move || {
-            let client = Client::new(stream, switch, language, limits, &shared);
+            let client = Connection::new(stream, switch, compiler, limits, &shared);
             match id {
                 Some(id) => client.serve(id),
                 None => client.serve_shutdown_only(too_many(&limits)),

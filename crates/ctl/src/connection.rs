@@ -1,9 +1,10 @@
 //! One connection: reads lines, answers each.
 
-use super::answer::answer;
-use super::server::{Limits, Shared};
-use super::{Answer, LINE_BYTES_MAX, Language, Line, Refusal, RefusalKind, Request, VERSION};
-use crate::switch::Switch;
+use crate::answer::answer;
+use crate::clients::{Limits, Shared};
+use crate::protocol::{Answer, Compiler, LINE_BYTES_MAX, Line, Request, VERSION};
+use crate::refusal::{Refusal, RefusalKind};
+use dataplane::Switch;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,10 +16,10 @@ const READ_BYTES: usize = 64 << 10;
 /// Time to read the request of a client that may only end the switch.
 const SHUTDOWN_ONLY_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) struct Client<'a> {
+pub(crate) struct Connection<'a> {
     stream: UnixStream,
     switch: Weak<Switch>,
-    language: Arc<dyn Language>,
+    compiler: Arc<dyn Compiler>,
     limits: Limits,
     shared: &'a Shared,
     /// Bytes of lines that are not complete.
@@ -37,20 +38,20 @@ enum NoLine {
     Refused(Refusal),
 }
 
-impl<'a> Client<'a> {
-    pub(super) fn new(
+impl<'a> Connection<'a> {
+    pub(crate) fn new(
         stream: UnixStream,
         switch: Weak<Switch>,
-        language: Arc<dyn Language>,
+        compiler: Arc<dyn Compiler>,
         limits: Limits,
         shared: &'a Shared,
-    ) -> Client<'a> {
+    ) -> Connection<'a> {
         let (received, n_searched, begun) = (Vec::new(), 0, Instant::now());
-        Client { stream, switch, language, limits, shared, received, n_searched, begun }
+        Connection { stream, switch, compiler, limits, shared, received, n_searched, begun }
     }
 
     /// Answers line by line, until the client goes or the server ends.
-    pub(super) fn serve(mut self, id: u64) {
+    pub(crate) fn serve(mut self, id: u64) {
         if self.prepare().is_err() {
             return;
         }
@@ -73,7 +74,7 @@ impl<'a> Client<'a> {
     }
 
     /// Answers one line, which may only ask for the end of the switch; `why` refuses everything else.
-    pub(super) fn serve_shutdown_only(mut self, why: String) {
+    pub(crate) fn serve_shutdown_only(mut self, why: String) {
         if self.prepare().is_err() {
             return;
         }
@@ -157,7 +158,7 @@ impl<'a> Client<'a> {
         let switch = self.switch.upgrade().ok_or_else(gone)?;
         let wants_end = matches!(request, Request::Shutdown);
         let is_over = || self.shared.stop.load(Ordering::Acquire);
-        Ok((answer(&switch, &*self.language, request, &is_over)?, wants_end))
+        Ok((answer(&switch, &*self.compiler, request, &is_over)?, wants_end))
     }
 }
 
@@ -165,7 +166,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-pub(super) fn send(mut stream: &UnixStream, what: Result<Value, Refusal>) -> io::Result<()> {
+pub(crate) fn send(mut stream: &UnixStream, what: Result<Value, Refusal>) -> io::Result<()> {
     let answer = match what {
         Ok(result) => Answer { version: VERSION, result: Some(result), error: None },
         Err(error) => Answer { version: VERSION, result: None, error: Some(error) },

@@ -1,10 +1,10 @@
 //! Executes requests.
 
-use super::{Language, Refusal, RefusalKind, Request, What, show};
-use crate::ports::PortSpec;
-use crate::switch::{Switch, SwitchError};
-use crate::trace::{Filter, TraceError, TraceLimits, from_hex};
-use control::{Entity, EntryQuery, Extras, Fault, Query, Schema, Target};
+use crate::protocol::{Compiler, Request, What};
+use crate::refusal::{Refusal, RefusalKind};
+use crate::{commands, show};
+use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
+use dataplane::{Filter, PortSpec, Switch, SwitchError, TraceLimits, from_hex};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,17 +17,17 @@ const STORY_BYTES_MAX: usize = 4 << 20;
 
 type Answered = Result<Json, Refusal>;
 
-pub(super) fn answer(
+pub(crate) fn answer(
     switch: &Switch,
-    language: &dyn Language,
+    compiler: &dyn Compiler,
     request: Request,
     is_over: &dyn Fn() -> bool,
 ) -> Answered {
     match request {
         Request::WaitReady { timeout_ms } => wait_ready(switch, timeout_ms, is_over),
         Request::Show { what, name } => show(switch, what, name.as_deref()),
-        Request::Commands { text } => language.commands(switch, &text),
-        Request::Write { text } => Ok(json!({ "updates": language.write(switch, &text)? })),
+        Request::Commands { text } => commands::run(switch, &text),
+        Request::Write { text } => Ok(json!({ "updates": write(switch, &text)? })),
         Request::Trace { n_packets, filter, timeout_ms } => {
             let filter = Filter::parse(filter.as_deref().unwrap_or_default()).map_err(Refusal::usage)?;
             let limits = TraceLimits {
@@ -71,7 +71,7 @@ pub(super) fn answer(
             }))
         }
         Request::Replace { program, keep_entries } => {
-            let compiled = language.compile(&program)?;
+            let compiled = compiler.compile(&program)?;
             let name = compiled.name.clone();
             if !keep_entries {
                 switch.replace(compiled)?;
@@ -92,6 +92,19 @@ pub(super) fn answer(
         Request::SetRate { port, rate_pps } => done(switch.set_port_rate(port, rate_pps)),
         Request::Shutdown => Ok(json!({})),
     }
+}
+
+/// Applies a P4Runtime `WriteRequest` in protobuf text. Returns how many updates it has.
+fn write(switch: &Switch, text: &str) -> Result<u64, Refusal> {
+    let request = p4info::decode_write_request(text.as_bytes(), p4info::Format::Text)
+        .map_err(|error| Refusal::usage(error.to_string()))?;
+    let results = switch.with_target(|schema, target| {
+        p4runtime::write(schema, target, &request, control::Writer::Controller)
+    })?;
+    let n_updates = results.len() as u64;
+    let faults: Vec<String> =
+        results.into_iter().filter_map(Result::err).map(|fault| fault.to_string()).collect();
+    if faults.is_empty() { Ok(n_updates) } else { Err(Refusal::new(RefusalKind::Refused, faults.join("\n"))) }
 }
 
 fn done(result: Result<(), SwitchError>) -> Answered {
@@ -188,30 +201,4 @@ fn tables(schema: &Schema, target: &dyn Target, name: Option<&str>) -> Answered 
         all.push(show::table(schema, table, n_entries, default));
     }
     Ok(all.into())
-}
-
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Refusal {
-        Refusal::new(RefusalKind::Refused, fault.to_string())
-    }
-}
-
-impl From<SwitchError> for Refusal {
-    fn from(error: SwitchError) -> Refusal {
-        let kind = match &error {
-            SwitchError::Port(_) => RefusalKind::Environment,
-            SwitchError::Stuck(_) => RefusalKind::Timeout,
-            _ => RefusalKind::Refused,
-        };
-        Refusal::new(kind, error.to_string())
-    }
-}
-
-impl From<TraceError> for Refusal {
-    fn from(error: TraceError) -> Refusal {
-        match error {
-            TraceError::Switch(error) => error.into(),
-            TraceError::Load(error) => Refusal::new(RefusalKind::Refused, error.to_string()),
-        }
-    }
 }

@@ -8,7 +8,7 @@ use control::Schema;
 use control::schema::{Action, Table};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The same command in full; other commands as they are.
+/// Expands a short command; other commands stay as they are.
 pub fn expand(schema: &Schema, line: &str) -> Result<String, String> {
     let words = words(line);
     let mut rest = words.iter().map(String::as_str);
@@ -173,8 +173,8 @@ mod tests {
     fn schema() -> Schema {
         let path =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/01-router/router.p4");
-        let source = siding::read_source(&path).unwrap_or_else(|e| panic!("{e}"));
-        let mut checked = driver::check(&source, &siding::FileLoader::default(), &siding::Options::default());
+        let source = driver::read_source(&path).unwrap_or_else(|e| panic!("{e}"));
+        let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
         let plane = driver::control_plane(&mut checked, None).unwrap_or_else(|| panic!("no control plane"));
         Schema::new(&plane.p4info).unwrap_or_else(|e| panic!("{e}"))
     }

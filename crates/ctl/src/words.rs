@@ -4,14 +4,14 @@ use control::schema::DataType;
 use control::{Match, Value};
 use trace::format::{self, Notation};
 
-pub(super) fn value(value: &Value, name: &str) -> String {
+pub(crate) fn value(value: &Value, name: &str) -> String {
     match value {
         Value::Bits(number) => format::bits(number, name),
         Value::Text(text) => format!("\"{text}\""),
     }
 }
 
-pub(super) fn pattern(pattern: Option<&Match>, name: &str) -> String {
+pub(crate) fn pattern(pattern: Option<&Match>, name: &str) -> String {
     let wanted = match pattern {
         None => None,
         Some(Match::Exact(v) | Match::Optional(v)) => return value(v, name),
@@ -26,7 +26,7 @@ pub(super) fn pattern(pattern: Option<&Match>, name: &str) -> String {
     format::pattern(wanted.as_ref(), Notation::Compact, &|value| format::bits(value, name))
 }
 
-pub(super) fn data(data: &control::Data, ty: &DataType) -> serde_json::Value {
+pub(crate) fn data(data: &control::Data, ty: &DataType) -> serde_json::Value {
     use control::Data;
     match data {
         Data::Bits(number) if matches!(ty, DataType::Int { .. }) => number.to_signed().to_string().into(),

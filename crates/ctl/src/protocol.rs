@@ -1,31 +1,7 @@
-//! The control socket: people and scripts inspect and change a running switch through it.
-//!
-//! - [`Request`] and [`Answer`]: the protocol, one JSON object per line;
-//! - [`Server`]: the listener; [`Limits`] bounds its clients; `client` is one connection;
-//! - `socket`: paths, and the check of the other end's user; [`connect`] is the client's side;
-//! - [`Language`]: compiles programs and runs scripts for the switch;
-//! - `answer`: executes requests; `show`: entities in words.
-//!
-//! Invariants: every line gets exactly one answer, whatever is in it. Only root and the user of the switch are served.
-//! A client that stalls, vanishes or sends nonsense costs nothing but its own thread, and it is closed in time. There
-//! are at most [`N_CLIENTS_MAX`]: one more closes the client that was idle for longest, and `shutdown` is taken even
-//! when all are busy. Lines have at most [`LINE_BYTES_MAX`] bytes. No client makes a worker wait.
-//!
-//! Non-goals: other machines; protecting users from themselves.
+//! The protocol: requests and answers, one JSON object per line.
 
-mod answer;
-mod client;
-mod server;
-mod show;
-mod socket;
-mod words;
-
-pub use server::{Limits, Server, ServerError};
-pub use show::{entity as entity_to_json, totals as totals_to_json};
-pub use socket::{claim_default_path, connect, default_path};
-
-use crate::options::Compiled;
-use crate::switch::Switch;
+use crate::refusal::Refusal;
+use dataplane::Compiled;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -57,7 +33,7 @@ pub enum Request {
         #[serde(default)]
         name: Option<String>,
     },
-    /// Commands as in test scripts, one per line; tables by any unambiguous end of their names.
+    /// Commands of test scripts, one per line; `add`, `modify`, `delete` and `setdefault` have a short form.
     Commands {
         text: String,
     },
@@ -139,46 +115,7 @@ pub struct Answer {
     pub error: Option<Refusal>,
 }
 
-/// Why something was not done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    pub kind: RefusalKind,
-    pub message: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RefusalKind {
-    /// The request makes no sense.
-    Usage,
-    /// It makes sense, but the switch cannot do it now.
-    Refused,
-    /// The program has errors.
-    Program,
-    /// Something outside is missing or forbidden.
-    Environment,
-    /// It took too long.
-    Timeout,
-}
-
-impl Refusal {
-    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
-        Refusal { kind, message: message.into() }
-    }
-
-    pub fn usage(message: impl Into<String>) -> Refusal {
-        Refusal::new(RefusalKind::Usage, message)
-    }
-}
-
-/// Compiles programs and runs scripts, which the switch itself cannot.
-pub trait Language: Send + Sync {
-    /// Compiles a program.
+/// Compiles programs for the server, which has no compiler itself.
+pub trait Compiler: Send + Sync {
     fn compile(&self, program: &Path) -> Result<Compiled, Refusal>;
-
-    /// Does what the commands of a script say; gives what they show.
-    fn commands(&self, switch: &Switch, text: &str) -> Result<Value, Refusal>;
-
-    /// Applies a `WriteRequest`; gives how many updates it has.
-    fn write(&self, switch: &Switch, text: &str) -> Result<u64, Refusal>;
 }

@@ -1,0 +1,278 @@
+//! Answers as text.
+
+use crate::protocol::{Request, What};
+use serde_json::Value as Json;
+use trace::Story;
+
+/// The result of a request, for people: tables, counts, stories.
+pub fn render(request: &Request, result: &Json) -> String {
+    match request {
+        Request::Show { what: What::Entries, .. } => entries(result),
+        Request::Expired => entries(&result["expired"]),
+        Request::Show { what: What::Drops, .. } => counts(result),
+        Request::Show { what: What::Totals, .. } => {
+            let mut text = String::new();
+            for name in ["received", "copied", "sent", "to_controller", "queued"] {
+                text.push_str(&format!("{:>12}  {name}\n", plain(&result[name])));
+            }
+            for (reason, n) in result["dropped"].as_object().into_iter().flatten() {
+                text.push_str(&format!("{:>12}  dropped: {reason}\n", plain(n)));
+            }
+            for (reason, n) in result["rx_lost"].as_object().into_iter().flatten() {
+                text.push_str(&format!("{:>12}  lost at ports, not received: {reason}\n", plain(n)));
+            }
+            text
+        }
+        Request::Show { what: What::Ports, .. } => table(
+            &with_losses(result),
+            &[
+                ("port", "port"),
+                ("name", "name"),
+                ("link", "link"),
+                ("enabled", "enabled"),
+                ("worker", "worker"),
+                ("rx packets", "stats.rx_packets"),
+                ("rx bytes", "stats.rx_bytes"),
+                ("rx lost", "rx_lost"),
+                ("tx packets", "stats.tx_packets"),
+                ("tx bytes", "stats.tx_bytes"),
+                ("tx lost", "tx_lost"),
+                ("losses", "losses_text"),
+                ("error", "error"),
+                ("capture ended", "capture_error"),
+            ],
+        ),
+        Request::Show { what: What::Tables, .. } => table(
+            result,
+            &[
+                ("table", "table"),
+                ("entries", "entries"),
+                ("size", "size"),
+                ("default action", "default_action.name"),
+            ],
+        ),
+        Request::Show { what: What::Workers, .. } => table(
+            result,
+            &[
+                ("worker", "worker"),
+                ("core", "core"),
+                ("packets", "packets"),
+                ("bursts", "bursts"),
+                ("sleeps", "sleeps"),
+                ("buffers", "buffers"),
+                ("without a buffer", "buffers_exhausted"),
+            ],
+        ),
+        Request::Show { what: What::Async, .. } => table(
+            result,
+            &[
+                ("block", "block"),
+                ("in flight", "in_flight"),
+                ("inline", "inline"),
+                ("sent", "sent"),
+                ("done", "done"),
+                ("dropped", "dropped"),
+                ("lost", "lost"),
+                ("executor", "executor"),
+                ("cycles waiting", "wait_cycles"),
+                ("cycles running", "run_cycles"),
+                ("called together", "batched"),
+            ],
+        ),
+        Request::Show { what: What::Pre, .. } => replication(result),
+        Request::WaitReady { .. } => format!("runs {}\n", plain(&result["program"])),
+        Request::Trace { .. } => {
+            let mut text = String::new();
+            let stories = result["stories"].as_array().into_iter().flatten();
+            for (i, story) in stories.enumerate() {
+                if let Ok(story) = serde_json::from_value::<Story>(story.clone()) {
+                    text.push_str(&format!("Packet {}\n{}\n", i + 1, trace::render(&story)));
+                }
+            }
+            if text.is_empty() {
+                text.push_str("no such packet came\n");
+            }
+            if result["cut"] == true {
+                text.push_str("there may be more stories; one answer has no room for them\n");
+            }
+            text
+        }
+        Request::PacketIn { .. } => {
+            let packets = result["packets"].as_array().into_iter().flatten();
+            packets.map(|packet| format!("{}\n", plain(&packet["hex"]))).collect()
+        }
+        Request::Replace { .. } => {
+            let mut text = format!("runs {}\n", plain(&result["program"]));
+            if let Some(kept) = result["kept"].as_u64() {
+                text.push_str(&format!("{kept} kept, {} without a place\n", plain(&result["refused"])));
+            }
+            for fault in result["faults"].as_array().into_iter().flatten() {
+                text.push_str(&format!("  {}\n", plain(fault)));
+            }
+            text
+        }
+        _ => anything(result),
+    }
+}
+
+/// Ports with their losses as text: `rx_dropped_gso 86, tx_too_long 2`.
+fn with_losses(ports: &Json) -> Json {
+    let mut ports = ports.clone();
+    for port in ports.as_array_mut().into_iter().flatten() {
+        let losses = port["losses"].as_object().into_iter().flatten();
+        let text: Vec<String> = losses.map(|(name, n)| format!("{name} {}", plain(n))).collect();
+        port["losses_text"] = text.join(", ").into();
+    }
+    ports
+}
+
+fn counts(result: &Json) -> String {
+    let lines = result.as_object().into_iter().flatten();
+    let text: String = lines.map(|(name, n)| format!("{:>12}  {name}\n", plain(n))).collect();
+    if text.is_empty() { "nothing was dropped\n".to_owned() } else { text }
+}
+
+/// Groups and sessions, with the ports of their copies.
+fn replication(result: &Json) -> String {
+    let mut rows = vec![["kind", "number", "ports"].map(str::to_owned).to_vec()];
+    for entity in result.as_array().into_iter().flatten() {
+        let kind = if entity["group"].is_null() { "session" } else { "group" };
+        let replicas = entity["replicas"].as_array().into_iter().flatten();
+        let ports: Vec<String> = replicas.map(|replica| plain(&replica["port"])).collect();
+        rows.push(vec![kind.to_owned(), plain(&entity[kind]), ports.join(" ")]);
+    }
+    if rows.len() == 1 {
+        return "there are no groups and no sessions\n".to_owned();
+    }
+    aligned(&rows)
+}
+
+/// One line for each entry, as `siding ctl add` takes them.
+fn entries(result: &Json) -> String {
+    let mut rows = vec![["table", "priority", "key", "action", "packets"].map(str::to_owned)];
+    for entry in result.as_array().into_iter().flatten() {
+        let keys = entry["keys"].as_array().into_iter().flatten();
+        let mut keys: Vec<String> =
+            keys.map(|key| format!("{}:{}", plain(&key["name"]), plain(&key["value"]))).collect();
+        if entry["default"] == true {
+            keys.push("(default)".to_owned());
+        }
+        let priority = plain(&entry["priority"]);
+        rows.push([
+            plain(&entry["table"]),
+            priority,
+            keys.join(" "),
+            action(&entry["action"]),
+            plain(&entry["packets"]),
+        ]);
+    }
+    if rows.len() == 1 {
+        return "there are no entries\n".to_owned();
+    }
+    aligned(&rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>())
+}
+
+fn action(action: &Json) -> String {
+    let Some(name) = action["name"].as_str() else {
+        return if action.is_null() { String::new() } else { action.to_string() };
+    };
+    let params = action["params"].as_array().into_iter().flatten();
+    let params: Vec<String> =
+        params.map(|param| format!("{}:{}", plain(&param["name"]), plain(&param["value"]))).collect();
+    format!("{name}({})", params.join(", "))
+}
+
+fn plain(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Columns by heading and path.
+fn table(rows: &Json, columns: &[(&str, &str)]) -> String {
+    let mut text = vec![columns.iter().map(|(heading, _)| (*heading).to_owned()).collect::<Vec<_>>()];
+    for row in rows.as_array().into_iter().flatten() {
+        let cell = |path: &str| plain(path.split('.').fold(row, |value, step| &value[step]));
+        text.push(columns.iter().map(|(_, path)| cell(path)).collect());
+    }
+    // Columns without anything in them say nothing.
+    let used: Vec<usize> = (0..columns.len())
+        .filter(|i| text.len() == 1 || text[1..].iter().any(|row| !row[*i].is_empty()))
+        .collect();
+    let kept: Vec<Vec<String>> =
+        text.iter().map(|row| used.iter().map(|i| row[*i].clone()).collect()).collect();
+    aligned(&kept)
+}
+
+fn aligned(rows: &[Vec<String>]) -> String {
+    let n_columns = rows.first().map_or(0, Vec::len);
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    let is_number = |i: usize| {
+        rows.len() > 1 && rows[1..].iter().all(|row| row[i].is_empty() || row[i].parse::<u64>().is_ok())
+    };
+    let numbers: Vec<bool> = (0..n_columns).map(is_number).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().enumerate().map(|(i, cell)| match numbers[i] {
+            true => format!("{cell:>n$}", n = widths[i]),
+            false => format!("{cell:<n$}", n = widths[i]),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Lists of objects as tables; the rest as JSON.
+fn anything(result: &Json) -> String {
+    let list = match result {
+        Json::Array(_) => result,
+        Json::Object(fields) if fields.is_empty() => return String::new(),
+        Json::Object(fields) if fields.len() == 1 && fields.values().all(Json::is_array) => {
+            fields.values().next().unwrap_or(result)
+        }
+        other => return format!("{other:#}\n"),
+    };
+    let first = list.as_array().and_then(|list| list.first());
+    match first.and_then(Json::as_object) {
+        Some(first) => {
+            let columns: Vec<(&str, &str)> = first.keys().map(|key| (key.as_str(), key.as_str())).collect();
+            table(list, &columns)
+        }
+        None if first.is_none() => String::new(),
+        None => format!("{list:#}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn answers_are_aligned() {
+        let ports = json!([
+            { "port": 0, "name": "veth0", "link": "up", "stats": { "rx_packets": 7 } },
+            { "port": 10, "name": "v1", "link": "down", "stats": { "rx_packets": 1234 } },
+        ]);
+        let columns = [("port", "port"), ("name", "name"), ("rx", "stats.rx_packets"), ("error", "error")];
+        assert_eq!(table(&ports, &columns), "port  name     rx\n   0  veth0     7\n  10  v1     1234\n");
+        let found = json!([{
+            "table": "t", "keys": [{ "name": "a", "value": "10.0.0.0/8" }],
+            "action": { "name": "go", "params": [{ "name": "port", "value": "1" }] }, "packets": 5,
+        }]);
+        assert_eq!(
+            entries(&found),
+            "table  priority  key           action      packets\n\
+             t                a:10.0.0.0/8  go(port:1)        5\n"
+        );
+        assert_eq!(counts(&json!({})), "nothing was dropped\n");
+        let lossy = json!([{ "losses": { "rx_dropped_gso": 86, "tx_too_long": 2 } }, { "losses": {} }]);
+        let lossy = with_losses(&lossy);
+        assert_eq!(lossy[0]["losses_text"], "rx_dropped_gso 86, tx_too_long 2");
+        assert_eq!(lossy[1]["losses_text"], "");
+    }
+}
