@@ -137,7 +137,7 @@ fn with_headers(compiler: &str, options: &CompileOptions) -> std::io::Result<Vec
         write_runtime(&dir)?;
         let header = dir.join("sd_runtime.h");
         let mut command = Command::new(compiler);
-        command.args(options.flags()).args([PROGRAM_DEFINE, "-x", "c-header"]);
+        command.args(options.flags()).args([PROGRAM_DEFINE, "-x", "c-header", "-I"]).arg(&dir);
         let output = command.arg(header).arg("-o").arg(&compiled).output()?;
         if !output.status.success() {
             return Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
