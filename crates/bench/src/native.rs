@@ -154,7 +154,7 @@ fn rate(n_packets: usize, work: impl FnOnce() -> Result<(), Exit>) -> Result<f64
 
 /// Packets in memory, each in a slot of its own.
 struct Ring {
-    slots: Vec<[u8; SLOT_BYTES]>,
+    slots: Vec<Vec<u8>>,
     /// Length and port of arrival.
     facts: Vec<(usize, u32)>,
 }
@@ -162,7 +162,7 @@ struct Ring {
 impl Ring {
     fn new(packets: &[(u32, Vec<u8>)]) -> Ring {
         let slot = |packet: &Vec<u8>| {
-            let mut slot = [0; SLOT_BYTES];
+            let mut slot = vec![0; SLOT_BYTES];
             slot[HEADROOM_BYTES..HEADROOM_BYTES + packet.len()].copy_from_slice(packet);
             slot
         };

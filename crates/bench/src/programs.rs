@@ -155,12 +155,12 @@ fn fill(scene: &Scene, schema: &Schema, device: &mut Device<Native>, name: &str)
 /// Packets, and the buffers that bursts lie in.
 struct Ring {
     packets: Vec<(u32, Vec<u8>)>,
-    slots: Vec<[u8; SLOT_BYTES]>,
+    slots: Vec<Vec<u8>>,
 }
 
 impl Ring {
     fn new(packets: Vec<(u32, Vec<u8>)>) -> Ring {
-        Ring { slots: vec![[0; SLOT_BYTES]; packets.len()], packets }
+        Ring { slots: vec![vec![0; SLOT_BYTES]; packets.len()], packets }
     }
 
     /// All packets once. Programs change them, so each is put into its buffer first.

@@ -153,12 +153,7 @@ impl OffloadThreads {
         for (block, (wanted, owner)) in self.blocks.iter().zip(&self.owners).enumerate() {
             let Some(executor) = self.waiting.get_mut(*owner) else { return Ok(()) };
             let worker = native.worker_mut();
-            // SAFETY: a worker keeps the buffers of packets that wait (`crate::worker`) until they come back; those that do
-            // not, because an executor does not end, it never uses again.
-            #[expect(unsafe_code, reason = "a promise about buffers")]
-            unsafe {
-                executor.connect(worker, block, wanted.capacity)?;
-            }
+            executor.connect(worker, block, wanted.capacity)?;
             let mode = self.mode.or(wanted.mode).unwrap_or(AsyncMode::Suspend);
             worker.set_way(block, Way { mode, full: wanted.full });
         }

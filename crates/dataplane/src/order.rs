@@ -72,7 +72,7 @@ fn ports(protocol: u8, payload: Option<&[u8]>) -> Option<&[u8]> {
 
 enum Held {
     /// By its token: it is at an executor.
-    Waiting(u64),
+    Waiting(u32),
     Ended(Destination, PacketBuf),
 }
 
@@ -80,24 +80,34 @@ enum Held {
 #[derive(Default)]
 pub(crate) struct Order {
     flows: FxHashMap<u64, VecDeque<Held>>,
-    flow_of_token: FxHashMap<u64, u64>,
+    flow_of_token: FxHashMap<u32, u64>,
+    /// Flows of the packets of the burst under way.
+    burst: Vec<u64>,
     n_held: usize,
 }
 
 impl Order {
-    /// A packet of the flow waits for an executor.
-    pub(crate) fn suspended(&mut self, flow: u64, token: u64) {
+    /// A burst begins: notes the flow of each packet, since the program changes packets in place.
+    pub(crate) fn begin_burst(&mut self, packets: &[PacketBuf]) {
+        self.burst.clear();
+        self.burst.extend(packets.iter().map(|buf| flow_of(buf.port.0, buf.data())));
+    }
+
+    /// Packet `i` of the burst is suspended.
+    pub(crate) fn suspended(&mut self, i: usize, token: u32) {
+        let flow = self.burst[i];
         self.flows.entry(flow).or_default().push_back(Held::Waiting(token));
         self.flow_of_token.insert(token, flow);
     }
 
-    /// A packet that did not wait is to leave; gives it back if it may do so now.
+    /// Packet `i` of the burst is to leave; gives it back if it may do so now.
     pub(crate) fn leaving(
         &mut self,
-        flow: u64,
+        i: usize,
         destination: Destination,
         buf: PacketBuf,
     ) -> Option<(Destination, PacketBuf)> {
+        let flow = self.burst[i];
         let Some(held) = self.flows.get_mut(&flow) else { return Some((destination, buf)) };
         held.push_back(Held::Ended(destination, buf));
         self.n_held += 1;
@@ -107,7 +117,7 @@ impl Order {
     /// A packet that waited is to leave, or not; all that may leave now is added to `leaving`.
     pub(crate) fn ended(
         &mut self,
-        token: u64,
+        token: u32,
         end: Option<(Destination, PacketBuf)>,
         leaving: &mut Vec<(Destination, PacketBuf)>,
     ) {
@@ -167,17 +177,17 @@ mod tests {
     #[test]
     fn packets_leave_as_they_came() {
         let mut pool = BufPool::new(BufPoolOptions::JUMBO);
-        let mut order = Order::default();
+        let mut order = Order { burst: vec![7, 7, 7, 7, 8], ..Order::default() };
         let to = Destination::Port(1);
-        // 1 and 3 of flow 7 wait, 2 and 4 do not; 5 is of another flow.
-        order.suspended(7, 1);
+        // 1 and 3 of flow 7 are suspended, 2 and 4 are not; 5 is of another flow.
+        order.suspended(0, 1);
         let two = buf(&mut pool, 2);
-        assert!(order.leaving(7, to, two).is_none());
-        order.suspended(7, 3);
+        assert!(order.leaving(1, to, two).is_none());
+        order.suspended(2, 3);
         let four = buf(&mut pool, 4);
-        assert!(order.leaving(7, to, four).is_none());
+        assert!(order.leaving(3, to, four).is_none());
         let five = buf(&mut pool, 5);
-        assert!(order.leaving(8, to, five).is_some());
+        assert!(order.leaving(4, to, five).is_some());
         assert_eq!((order.n_held(), order.room()), (2, HELD_MAX - 2));
         let mut leaving = Vec::new();
         let three = buf(&mut pool, 3);
@@ -194,11 +204,11 @@ mod tests {
     #[test]
     fn who_is_dropped_holds_nobody_up() {
         let mut pool = BufPool::new(BufPoolOptions::JUMBO);
-        let mut order = Order::default();
-        order.suspended(7, 1);
-        order.suspended(7, 2);
+        let mut order = Order { burst: vec![7; 3], ..Order::default() };
+        order.suspended(0, 1);
+        order.suspended(1, 2);
         let three = buf(&mut pool, 3);
-        assert!(order.leaving(7, Destination::Port(1), three).is_none());
+        assert!(order.leaving(2, Destination::Port(1), three).is_none());
         let mut leaving = Vec::new();
         order.ended(2, None, &mut leaving);
         assert!(leaving.is_empty());

@@ -176,7 +176,10 @@ pub struct WorkerReport {
     pub n_packets: u64,
     /// How often the worker went to sleep.
     pub n_sleeps: u64,
+    /// Packet buffers of the worker's pool, in use or not.
     pub n_buffers: usize,
+    /// Packet buffers that wait in the pool, those among them that came from other workers included.
+    pub n_free_buffers: usize,
     /// How often no buffer was left.
     pub n_exhausted: u64,
 }

@@ -243,7 +243,7 @@ impl Switch {
         // Nothing more comes in; packets under way between workers arrive.
         self.shared.ask_all(&mut stuck, deadline, |worker| worker.pause(true));
         let offload_deadline = deadline + self.shared.options.hang_timeout;
-        self.shared.ask_all(&mut stuck, offload_deadline, Worker::wait_for_executors);
+        self.shared.ask_all(&mut stuck, offload_deadline, Worker::wait_for_offload_workers);
         for _ in 0..N_LAST_TURNS {
             self.shared.ask_all(&mut stuck, deadline, Worker::poll);
         }

@@ -15,7 +15,7 @@ const _: () = assert!(size_of::<Line>() == LINE_BYTES && align_of::<Line>() == L
 ///
 /// Headers grow and shrink by moving where the data begins; the bytes behind them stay where they are.
 /// Invariant: `start + len <= capacity`, and the capacity fits into 32 bits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PacketBuf {
     storage: Box<[Line]>,
     start: u32,
@@ -51,20 +51,26 @@ impl PacketBuf {
         buf
     }
 
-    fn storage(&self) -> &[u8] {
+    pub(crate) fn all_bytes(&self) -> &[u8] {
         // SAFETY: `Line` is 64 bytes without padding (asserted above), so the lines are as many initialised
         // bytes in a row; the borrow of `self` keeps them alive and unchanged.
         unsafe { std::slice::from_raw_parts(self.storage.as_ptr().cast(), self.capacity()) }
     }
 
+    /// Makes no reference to the bytes, since generated C may be using them on another thread.
+    pub(crate) fn raw_bytes(&mut self) -> *mut [u8] {
+        let first: *mut Line = (&raw mut *self.storage).cast();
+        std::ptr::slice_from_raw_parts_mut(first.cast(), self.capacity())
+    }
+
     fn storage_mut(&mut self) -> &mut [u8] {
         let capacity = self.capacity();
-        // SAFETY: as in `storage`; the borrow is exclusive, and any byte is valid in a `Line`.
+        // SAFETY: as in `all_bytes`; the borrow is exclusive, and any byte is valid in a `Line`.
         unsafe { std::slice::from_raw_parts_mut(self.storage.as_mut_ptr().cast(), capacity) }
     }
 
     pub fn data(&self) -> &[u8] {
-        &self.storage()[self.start as usize..][..self.len as usize]
+        &self.all_bytes()[self.start as usize..][..self.len as usize]
     }
 
     pub fn data_mut(&mut self) -> &mut [u8] {

@@ -40,6 +40,7 @@ mod pcapng;
 mod port;
 mod reader;
 mod stats;
+mod storage;
 mod time;
 mod window;
 
@@ -56,3 +57,4 @@ pub use packet::{LINK_TYPE_ETHERNET, Packet};
 pub use port::{LinkState, Port, PortError, PortId};
 pub use reader::{Interface, PacketReader};
 pub use stats::PortStats;
+pub use storage::PacketStorage;

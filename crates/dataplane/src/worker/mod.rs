@@ -27,7 +27,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use suspended::Waiting;
 use target::Config;
 use target::traffic::{Destination, Output, Totals};
 
@@ -38,8 +37,8 @@ const N_PASSES_POLL: u64 = 4096;
 /// A worker's part of a program that runs.
 pub(crate) struct Running {
     pub(crate) switch: target::Switch<Native>,
-    bursts: Bursts,
-    waiting: Waiting,
+    /// Owns the buffers of suspended packets.
+    bursts: Bursts<PacketBuf>,
     /// Where packets of a flow are to stay in order.
     order: Option<Order>,
 }
@@ -47,7 +46,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(switch: target::Switch<Native>, config: &Config, keeps_order: bool) -> Running {
         let order = keeps_order.then(Order::default);
-        Running { switch, bursts: Bursts::new(config), waiting: Waiting::default(), order }
+        Running { switch, bursts: Bursts::new(config), order }
     }
 
     /// How many packets may be taken, should they all come to an asynchronous block.
@@ -101,8 +100,9 @@ pub(crate) struct Worker {
     burst: Vec<PacketBuf>,
     /// Empty between polls.
     outputs: Vec<Output>,
-    resumed: Vec<Resumed>,
-    /// Of packets that are back.
+    /// Empty between polls.
+    resumed: Vec<Resumed<PacketBuf>>,
+    /// Resumed packets to be sent. Empty between polls.
     leaving: Vec<(Destination, PacketBuf)>,
     /// Of programs that ran here before, and of packets that no program has seen.
     past: Totals,
@@ -163,8 +163,8 @@ impl Worker {
             n += 1;
             self.process(now_ns);
         }
-        n += self.take_back(now_ns);
-        self.look_after_executors(now_ns);
+        n += self.resume(now_ns);
+        self.watch_offload_workers(now_ns);
         for i in 0..self.ports.len() {
             n += self.receive(i, now_ns);
         }

@@ -8,7 +8,7 @@ impl Worker {
     /// before, so that somebody else may spend the time to take it apart.
     pub(crate) fn replace(&mut self, next: Option<Running>) -> (Option<Running>, Vec<DigestMessage>) {
         let mut digests = Vec::new();
-        self.wait_for_executors();
+        self.wait_for_offload_workers();
         let mut before = self.running.take();
         if let Some(Running { switch, .. }) = &mut before {
             self.rates.keys().for_each(|port| switch.set_port_rate(*port, None));

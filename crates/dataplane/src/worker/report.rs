@@ -38,7 +38,7 @@ impl Worker {
 
     pub(crate) fn report(&mut self) -> LaneReport {
         let mut totals = self.past.clone();
-        let n_waiting = self.n_waiting();
+        let n_waiting = self.n_suspended();
         // They have been received, and are counted so when the program has taken them, or when they have ended.
         let n_held = n_waiting + self.burst.len() as u64;
         let mut n_queued = self.mailbox.ring.len() as u64 + n_held;
@@ -74,6 +74,7 @@ impl Worker {
             ports: self.ports.iter_mut().map(report).collect(),
             worker: WorkerReport {
                 n_buffers: self.pool.n_made(),
+                n_free_buffers: self.pool.n_free(),
                 n_exhausted: self.pool.n_exhausted(),
                 ..self.worker.clone()
             },

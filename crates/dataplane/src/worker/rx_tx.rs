@@ -1,9 +1,9 @@
 //! Packets from ports through the program, and out to ports.
 
 use super::{Place, Worker, WorkerPort};
-use crate::order;
 use crate::report::reason;
 use crate::switch::PacketIn;
+use arrayvec::ArrayVec;
 use native::{BurstPacket, Fate, Path};
 use packet_io::limits::BURST_MAX;
 use packet_io::{BufPool, LinkState, PacketBuf, PortError};
@@ -73,42 +73,30 @@ impl Worker {
             return;
         };
         let path = if self.rates.is_empty() { Path::Straight } else { Path::Slow };
-        let may_wait = running.switch.runner.instance().pipeline().layout().has_async();
         let mut burst = std::mem::take(&mut self.burst);
         let n = burst.len().min(BURST_MAX);
-        let mut packets: [BurstPacket<'_>; BURST_MAX] =
-            std::array::from_fn(|_| BurstPacket::new(&mut [], 0, 0, 0));
-        let mut flows = [0; BURST_MAX];
-        if running.order.is_some() {
-            for (flow, buf) in flows.iter_mut().zip(&burst) {
-                *flow = order::flow_of(buf.port.0, buf.data());
-            }
+        if let Some(order) = &mut running.order {
+            order.begin_burst(&burst[..n]);
         }
-        for (packet, buf) in packets.iter_mut().zip(&mut burst) {
-            let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
-            let token = if may_wait { running.waiting.token() } else { 0 };
-            *packet = BurstPacket::new(storage(buf), start, len, port).with_token(token);
-        }
+        let mut packets: ArrayVec<BurstPacket<'_, PacketBuf>, BURST_MAX> = (burst[..n].iter_mut())
+            .map(|buf| {
+                let (start, len, port) = (buf.headroom(), buf.len(), buf.port.0);
+                BurstPacket::new(buf, start, len, port)
+            })
+            .collect();
         let outputs = &mut self.outputs;
         let n_taken =
-            running.bursts.process(&mut running.switch, now_ns, &mut packets[..n], path, &mut (), outputs);
-        let ends: [_; BURST_MAX] = std::array::from_fn(|i| {
-            let packet = &packets[i];
-            (packet.token(), packet.fate(), packet.start(), packet.bytes().len())
-        });
-        for (i, (_, (token, fate, ..))) in burst.iter().zip(&ends).enumerate() {
-            if may_wait && (i >= n_taken || *fate != Fate::Suspended) {
-                running.waiting.free.push(*token);
-            }
-        }
-        for (i, (mut buf, (token, fate, start, len))) in burst.drain(..n_taken).zip(ends).enumerate() {
+            running.bursts.process(&mut running.switch, now_ns, &mut packets, path, &mut (), outputs);
+        for (i, packet) in packets[..n_taken].iter_mut().enumerate() {
+            let fate = packet.fate();
             if fate == Fate::Suspended {
-                if let Some(running) = &mut self.running {
-                    running.waiting.keep(token, buf);
-                    running.order.iter_mut().for_each(|order| order.suspended(flows[i], token));
-                }
+                // `Bursts` has its buffer.
+                let order = self.running.as_mut().and_then(|running| running.order.as_mut());
+                order.into_iter().for_each(|order| order.suspended(i, packet.token()));
                 continue;
             }
+            let (start, len) = (packet.start(), packet.bytes().len());
+            let mut buf = packet.take_buffer();
             // `BurstPacket` keeps packets inside of their buffers, whose lengths fit.
             let is_inside = buf.set_bounds(start as u32, len as u32);
             debug_assert!(is_inside);
@@ -116,7 +104,7 @@ impl Worker {
                 Fate::Sent(destination) => {
                     let order = self.running.as_mut().and_then(|running| running.order.as_mut());
                     let leaving = match order {
-                        Some(order) => order.leaving(flows[i], destination, buf),
+                        Some(order) => order.leaving(i, destination, buf),
                         None => Some((destination, buf)),
                     };
                     leaving.into_iter().for_each(|(destination, buf)| self.leave(destination, buf));
@@ -124,6 +112,9 @@ impl Worker {
                 Fate::Dropped | Fate::Elsewhere | Fate::Suspended => self.pool.give_back(buf),
             }
         }
+        drop(packets);
+        // These are empty: their buffers were sent, suspended or given back.
+        burst.drain(..n_taken);
         self.burst = burst;
         self.send_outputs();
     }
@@ -235,7 +226,7 @@ impl Worker {
         fds.clear();
         fds.push(self.mailbox.fd());
         let usable = self.ports.iter().filter(|port| !port.is_broken && !self.is_paused);
-        let mut timeout = match (self.n_waiting(), self.n_queued()) {
+        let mut timeout = match (self.n_suspended(), self.n_queued()) {
             (0, 0) => LONG_SLEEP,
             (0, _) => SHORT_SLEEP,
             _ => NO_SLEEP,
@@ -260,16 +251,5 @@ impl WorkerPort {
         if let Err(failed) = result {
             self.error = Some(failed.to_string());
         }
-    }
-}
-
-/// All bytes of a buffer.
-fn storage(buf: &mut PacketBuf) -> &mut [u8] {
-    let raw = buf.raw();
-    // SAFETY: the storage of a buffer is that many initialised bytes, which the buffer owns; it is borrowed
-    // exclusively as long as the result lives.
-    #[expect(unsafe_code, reason = "buffers give their storage as C sees it")]
-    unsafe {
-        std::slice::from_raw_parts_mut(raw.storage, raw.capacity as usize)
     }
 }

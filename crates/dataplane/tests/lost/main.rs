@@ -156,6 +156,48 @@ fn packets_that_call_together_are_dropped_together() {
     a_hang("backpressure", AsyncMode::Suspend, Calls::Together);
 }
 
+/// Each buffer is back in the pool, or is no longer one of the pool's because an offload worker may still write to it.
+#[test]
+fn buffers_return_to_the_pool_after_packets_were_abandoned() {
+    let lab = Lab::new("backpressure", AsyncMode::Suspend, Calls::OneByOne);
+    // All packets stay with the first worker, as do their buffers.
+    let buffers = || {
+        let report = settled(&lab.switch);
+        let worker = &report.workers[0];
+        (worker.n_buffers, worker.n_free_buffers)
+    };
+    lab.send(0, 0, 30);
+    lab.expect(30);
+    let (n_before, n_free) = buffers();
+    assert!(n_before > 0);
+    assert_eq!(n_free, n_before);
+    lab.send(0, 1, 1);
+    lab.send(0, 0, 20);
+    until("packets that are given up", || {
+        lab.switch.report().unwrap().n_dropped_for(reason::OFFLOAD_TIMEOUT) > 0
+    });
+    let (n_after, n_free) = buffers();
+    assert_eq!(n_free, n_after);
+    let n_lost = settled(&lab.switch).asyncs[0].n_lost;
+    assert!(n_lost > 0);
+    lab.send(0, 2, 50);
+    lab.expect(50);
+    // A program is replaced while a packet is at an offload worker that hangs.
+    lab.switch.replace(lab.compiled.clone()).unwrap();
+    lab.send(0, 1, 1);
+    until("a packet that hangs", || lab.switch.report().unwrap().asyncs[0].n_in_flight > 0);
+    let n_dropped = n_timeouts(&lab.switch);
+    lab.switch.replace(lab.compiled.clone()).unwrap();
+    assert_eq!(n_timeouts(&lab.switch), n_dropped + 1);
+    let (n_made, n_free) = buffers();
+    assert_eq!(n_free, n_made);
+    assert!(lab.switch.shut_down().unwrap().is_balanced());
+}
+
+fn n_timeouts(switch: &Switch) -> u64 {
+    switch.report().unwrap().n_dropped_for(reason::OFFLOAD_TIMEOUT)
+}
+
 /// The control plane does not wait for ever, though executors must be outside of blocks while it writes.
 #[test]
 fn the_control_plane_writes_while_an_executor_hangs() {

@@ -262,8 +262,7 @@ impl Subject for OnStraight {
         let new = |(storage, p): (_, &Arriving<'_>)| {
             BurstPacket::new(storage, HEADROOM_BYTES, p.bytes.len(), p.port)
         };
-        let mut packets: Vec<BurstPacket<'_>> =
-            storages.iter_mut().map(Vec::as_mut_slice).zip(burst).map(new).collect();
+        let mut packets: Vec<BurstPacket<'_>> = storages.iter_mut().zip(burst).map(new).collect();
         let mut outputs = Vec::new();
         let Device { switch, .. } = &mut self.on.device;
         let now_ns = switch.now_ns();

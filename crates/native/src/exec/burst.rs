@@ -1,11 +1,15 @@
-//! The straight path: bursts of packets through the compiled program as a whole.
+//! The fast path: bursts of packets through the compiled program as a whole.
 //!
-//! What needs more than the program itself (copies, queues, another round) goes on in [`target::Switch`], with the
-//! state that the program has left. Every packet of a burst ends once: it is sent, dropped, or goes elsewhere.
+//! A packet that needs more than the program itself (copies, queues, another round) continues in [`target::Switch`], with the
+//! state that the program has left. Every packet of a burst ends once: it is sent, dropped, or continues elsewhere.
+//!
+//! [`Bursts`] owns the buffer of a packet from the moment an asynchronous block suspends it until it ends or is abandoned. The
+//! buffers of all other packets stay with the caller and are not moved.
 
 use crate::abi::{self, verdict};
 use crate::exec::native::{Listener, Native};
-use rustc_hash::FxHashSet;
+use crate::exec::suspended::SuspendedPackets;
+use packet_io::PacketStorage;
 use std::marker::PhantomData;
 use target::traffic::{Departed, Destination, Output, Totals, reason};
 use target::{BlockRunner, Config, Switch};
@@ -28,49 +32,50 @@ pub enum Fate {
     Dropped,
     /// What left, if anything, is among the outputs.
     Elsewhere,
-    /// Waits for an executor: [`Bursts::resume`] tells what becomes of it. Until then its buffer must not be used.
+    /// Waits for an offload worker. Its buffer has gone to [`Bursts`], and an empty one is in its place;
+    /// [`Bursts::resume`] gives it back.
     Suspended,
 }
 
-/// A packet that is back from an executor, and has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resumed {
-    /// As [`BurstPacket::with_token`] was told.
-    pub token: u64,
-    /// Where its bytes are in its buffer.
+/// A packet that was suspended, is back from an offload worker, and has ended.
+#[derive(Debug)]
+pub struct Resumed<B = Vec<u8>> {
+    pub buffer: B,
+    /// The [token](BurstPacket::token) that the packet had when it was suspended; other packets may have it from now on.
+    pub token: u32,
+    /// Offset of the packet in the buffer, in bytes.
     pub start: usize,
+    /// Length of the packet in bytes.
     pub len: usize,
     /// Never [`Fate::Suspended`].
     pub fate: Fate,
+    /// How many of the outputs the packet has led to.
     pub n_outputs: usize,
 }
 
 /// A packet of a burst: bytes within a buffer that has room in front of them.
 #[derive(Debug)]
-pub struct BurstPacket<'a> {
-    storage: &'a mut [u8],
+pub struct BurstPacket<'a, B = Vec<u8>> {
+    buffer: &'a mut B,
     start: usize,
     len: usize,
     ingress_port: u32,
-    token: u64,
+    token: u32,
     fate: Fate,
     n_outputs: usize,
 }
 
-impl<'a> BurstPacket<'a> {
-    /// `len` bytes of `storage` from `start` on; less where they end before.
-    pub fn new(storage: &'a mut [u8], start: usize, len: usize, ingress_port: u32) -> BurstPacket<'a> {
-        let start = start.min(storage.len());
-        let len = len.min(storage.len() - start).min(u32::MAX as usize);
-        BurstPacket { storage, start, len, ingress_port, token: 0, fate: Fate::Elsewhere, n_outputs: 0 }
+impl<'a, B: PacketStorage> BurstPacket<'a, B> {
+    /// A packet of `len` bytes, `start` bytes from the beginning of the buffer; cut where the buffer ends before.
+    pub fn new(buffer: &'a mut B, start: usize, len: usize, ingress_port: u32) -> BurstPacket<'a, B> {
+        let n_bytes = buffer.raw_storage().len();
+        let start = start.min(n_bytes);
+        let len = len.min(n_bytes - start).min(u32::MAX as usize);
+        BurstPacket { buffer, start, len, ingress_port, token: 0, fate: Fate::Elsewhere, n_outputs: 0 }
     }
 
-    /// What it is known by when it comes back from an executor.
-    pub fn with_token(self, token: u64) -> BurstPacket<'a> {
-        BurstPacket { token, ..self }
-    }
-
-    pub fn token(&self) -> u64 {
+    /// Names a suspended packet until it is back: no two packets that are suspended have the same token.
+    pub fn token(&self) -> u32 {
         self.token
     }
 
@@ -78,43 +83,52 @@ impl<'a> BurstPacket<'a> {
         self.fate
     }
 
-    /// How many of the outputs it has led to; they are in the order of the packets.
+    /// How many of the outputs the packet has led to; outputs are in the order of the packets.
     pub fn n_outputs(&self) -> usize {
         self.n_outputs
     }
 
-    /// Where the bytes begin in the buffer.
+    /// Offset of the packet in its buffer, in bytes.
     pub fn start(&self) -> usize {
         self.start
     }
 
+    /// None of a suspended packet.
     pub fn bytes(&self) -> &[u8] {
-        &self.storage[self.start..self.start + self.len]
+        &self.buffer.storage()[self.start..self.start + self.len]
     }
 
-    /// For a call of the compiled program; points into the buffer.
-    fn view(&mut self, now_ns: u64, slot: u32) -> abi::Packet {
+    /// Takes the buffer; leaves an empty one, and a packet without bytes.
+    pub fn take_buffer(&mut self) -> B {
+        (self.start, self.len) = (0, 0);
+        std::mem::take(self.buffer)
+    }
+
+    /// The packet as generated C sees it; points into the buffer.
+    fn view(&mut self, now_ns: u64, token: u32) -> abi::Packet {
+        let bytes = self.buffer.raw_storage();
         abi::Packet {
-            // Of the whole buffer: the program may write in front of the bytes.
-            data: self.storage.as_mut_ptr().wrapping_add(self.start),
+            // A pointer to the whole buffer: the program may write in front of the packet.
+            data: bytes.cast::<u8>().wrapping_add(self.start),
             length_bytes: self.len as u32,
             headroom_bytes: u32::try_from(self.start).unwrap_or(u32::MAX),
-            tailroom_bytes: u32::try_from(self.storage.len() - self.start - self.len).unwrap_or(u32::MAX),
+            tailroom_bytes: u32::try_from(bytes.len() - self.start - self.len).unwrap_or(u32::MAX),
             ingress_port: self.ingress_port,
             cursor_bits: 0,
             egress_port: abi::NO_PORT,
             verdict: verdict::DROP,
             drop: 0,
             arrived_ns: now_ns,
-            token: u64::from(slot),
+            token: u64::from(token),
         }
     }
 
-    /// Takes over where the compiled program has put the bytes.
+    /// Takes over where the compiled program has put the packet.
     fn move_to(&mut self, view: &abi::Packet) {
-        let start = (view.data as usize).wrapping_sub(self.storage.as_ptr() as usize);
+        let bytes = self.buffer.raw_storage();
+        let start = view.data.addr().wrapping_sub(bytes.cast::<u8>().addr());
         let len = view.length_bytes as usize;
-        let fits = start.checked_add(len).is_some_and(|end| end <= self.storage.len());
+        let fits = start.checked_add(len).is_some_and(|end| end <= bytes.len());
         debug_assert!(fits, "the program has put a packet outside of its buffer");
         if fits {
             (self.start, self.len) = (start, len);
@@ -122,57 +136,29 @@ impl<'a> BurstPacket<'a> {
     }
 }
 
-/// Whether the host goes on with such a packet.
+/// True if the traffic manager continues a packet with this verdict.
 fn is_elsewhere(how: u32) -> bool {
     matches!(how, verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM)
 }
 
-/// Runs bursts; keeps its memory between them.
+/// Runs bursts of packets in buffers of type `B`, and owns the buffers of suspended packets. Its memory stays between bursts.
 #[derive(Debug)]
-pub struct Bursts {
+pub struct Bursts<B: PacketStorage = Vec<u8>> {
     config: Config,
     /// Empty between bursts.
     views: Views,
-    /// Packets of a burst or at executors, by what C knows them by.
-    waiting: Vec<Waiting>,
-    /// Places in it that are free.
-    free: Vec<u32>,
+    suspended: SuspendedPackets<B>,
     dropped: [u64; abi::DROP_REASONS.len()],
 }
 
-/// The buffer of a packet that may be at an executor.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    storage: *mut u8,
-    n_bytes: usize,
-    token: u64,
-}
-
-// SAFETY: buffers of packets that `OffloadWorker::connect` promises to keep; nothing about them belongs to a thread.
-#[expect(unsafe_code, reason = "raw pointers make it none")]
-unsafe impl Send for Waiting {}
-
-impl Waiting {
-    /// The block at which a packet waits that is at an executor.
-    fn block(&self) -> usize {
-        let skipped = self.storage.align_offset(abi::SUSPENDED_ALIGN);
-        let at = self.storage.wrapping_add(skipped + abi::SUSPENDED_POINT_AT).cast::<u32>();
-        // SAFETY: the context's head is at the first aligned address of the buffer (`sd_async_suspend`), which stays where it
-        // is (`OffloadWorker::connect`). This member is written by the worker alone, before the packet is sent; the executor
-        // reads it.
-        #[expect(unsafe_code, reason = "a buffer that somebody keeps")]
-        let point = unsafe { at.read() };
-        point as usize
-    }
-}
-
-/// Packets that are taken back at once.
+/// Packets that are received from offload workers in one call.
 const RESUMED_MAX: usize = 64;
 
-/// Packets as C sees them, and which of the burst each is.
+/// The packets of a burst as C sees them.
 #[derive(Debug, Default)]
 struct Views {
     packets: Vec<abi::Packet>,
+    /// For each of them its index in the burst: packets from unknown ports have no view.
     positions: Vec<usize>,
     no_threads: PhantomData<*mut u8>,
 }
@@ -182,26 +168,30 @@ struct Views {
 #[expect(unsafe_code, reason = "raw pointers make it none")]
 unsafe impl Send for Views {}
 
-impl Bursts {
+impl<B: PacketStorage> Bursts<B> {
     /// `config` is that of the switch.
-    pub fn new(config: &Config) -> Bursts {
+    pub fn new(config: &Config) -> Bursts<B> {
         Bursts {
             config: config.clone(),
             views: Views::default(),
-            waiting: Vec::new(),
-            free: Vec::new(),
+            suspended: SuspendedPackets::default(),
             dropped: Default::default(),
         }
     }
 
-    /// Packets arrive. Each gets its fate; what leaves otherwise, and waiting packets whose time has come, are added
-    /// to `outputs`. The switch's clock moves on to `now_ns`. Returns how many packets were taken: all of them, unless
-    /// the switch [pauses](Switch::allow_passes). The rest is as it was.
+    /// Packets that are suspended: their buffers are here.
+    pub fn n_suspended(&self) -> usize {
+        self.suspended.len()
+    }
+
+    /// Packets arrive. Each gets its fate; copies, and queued packets whose time has come, are added to `outputs`. The
+    /// switch's clock moves on to `now_ns`. Returns how many packets were taken: all of them, unless the switch
+    /// [pauses](Switch::allow_passes). The others are left as they were.
     pub fn process(
         &mut self,
         switch: &mut Switch<Native>,
         now_ns: u64,
-        packets: &mut [BurstPacket<'_>],
+        packets: &mut [BurstPacket<'_, B>],
         path: Path,
         listener: &mut (dyn Listener + '_),
         outputs: &mut Vec<Output>,
@@ -229,15 +219,15 @@ impl Bursts {
             }
             return n_packets;
         }
-        let may_wait = switch.runner.instance().pipeline().layout().has_async();
+        let may_suspend = switch.runner.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
         self.views.packets.clear();
         self.views.positions.clear();
         for (position, packet) in packets.iter_mut().enumerate() {
             let port = packet.ingress_port;
             if self.config.cpu_port == Some(port) || self.config.ports.contains(port) {
-                let slot = if may_wait { self.slot_for(packet) } else { 0 };
-                self.views.packets.push(packet.view(now_ns, slot));
+                let token = if may_suspend { self.suspended.reserve() } else { 0 };
+                self.views.packets.push(packet.view(now_ns, token));
                 self.views.positions.push(position);
             } else {
                 packet.fate = Fate::Dropped;
@@ -247,15 +237,16 @@ impl Bursts {
         while first < self.views.packets.len() {
             if switch.is_paused() {
                 n_taken = self.views.positions[first];
-                if may_wait {
-                    self.free.extend(self.views.packets[first..].iter().map(|view| view.token as u32));
+                if may_suspend {
+                    let not_run = self.views.packets[first..].iter();
+                    not_run.for_each(|view| self.suspended.release(view.token as u32));
                 }
                 break;
             }
             let now_ns = switch.now_ns();
             let native = &mut switch.runner;
             let budget = native.step_budget();
-            // A packet that goes on elsewhere leaves its requests behind.
+            // A packet that continues elsewhere leaves its requests behind.
             native.begin_pass();
             let n = native.worker.process(&mut self.views.packets[first..], budget, now_ns);
             native.tell_messages(listener);
@@ -268,10 +259,14 @@ impl Bursts {
                 let n_outputs = outputs.len();
                 let is_last = i + 1 == last;
                 packet.fate = match how {
-                    verdict::SUSPENDED => Fate::Suspended,
+                    verdict::SUSPENDED => {
+                        packet.token = view.token as u32;
+                        self.suspended.suspend(packet.token, packet.take_buffer());
+                        Fate::Suspended
+                    }
                     _ => {
-                        if may_wait {
-                            self.free.push(view.token as u32);
+                        if may_suspend {
+                            self.suspended.release(view.token as u32);
                         }
                         self.ended(switch, packet, (&view, how, is_last), listener, &mut totals, outputs)
                     }
@@ -293,14 +288,14 @@ impl Bursts {
         n_taken
     }
 
-    /// Takes back packets that waited for executors, and goes on with them. What has ended is added to `resumed`; the
-    /// rest is as in [`process`](Self::process). Gives how many ended.
+    /// Receives packets from offload workers and continues them. Packets that have ended are added to `resumed`, with their
+    /// buffers; `now_ns` and `outputs` are as in [`process`](Self::process). Returns how many have ended.
     pub fn resume(
         &mut self,
         switch: &mut Switch<Native>,
         now_ns: u64,
         listener: &mut (dyn Listener + '_),
-        resumed: &mut Vec<Resumed>,
+        resumed: &mut Vec<Resumed<B>>,
         outputs: &mut Vec<Output>,
     ) -> usize {
         let passed_ns = now_ns.saturating_sub(switch.now_ns());
@@ -330,29 +325,22 @@ impl Bursts {
             let n = switch.runner.worker.resume(&mut views, budget, now_ns);
             switch.runner.tell_messages(listener);
             for (i, view) in views.iter().take(n).enumerate() {
-                let Some(waiting) = self.waiting.get(view.token as usize).copied() else { continue };
-                self.free.push(view.token as u32);
-                // SAFETY: the buffer of a packet that waited and no longer does: it has stayed where it was, and nobody
-                // uses it (`OffloadWorker::connect`) until this call tells of it.
-                #[expect(unsafe_code, reason = "a buffer that somebody keeps")]
-                let storage = unsafe { std::slice::from_raw_parts_mut(waiting.storage, waiting.n_bytes) };
-                let start = (view.data as usize).wrapping_sub(waiting.storage as usize);
+                let Some(mut buffer) = self.suspended.take(view.token, view.data) else {
+                    debug_assert!(false, "a packet that was not suspended here: {view:?}");
+                    continue;
+                };
+                let start = view.data.addr() - buffer.raw_storage().cast::<u8>().addr();
                 let mut packet =
-                    BurstPacket::new(storage, start, view.length_bytes as usize, view.ingress_port);
+                    BurstPacket::new(&mut buffer, start, view.length_bytes as usize, view.ingress_port);
                 let n_outputs = outputs.len();
                 let how = (view, view.verdict, i + 1 == n);
                 let fate = self.ended(switch, &mut packet, how, listener, &mut totals, outputs);
+                let (start, len) = (packet.start, packet.len);
                 let n_outputs = outputs.len() - n_outputs;
-                resumed.push(Resumed {
-                    token: waiting.token,
-                    start: packet.start,
-                    len: packet.len,
-                    fate,
-                    n_outputs,
-                });
+                resumed.push(Resumed { buffer, token: view.token as u32, start, len, fate, n_outputs });
+                n_resumed += 1;
             }
-            n_resumed += n;
-            // One that goes on here ends a call early.
+            // A packet that continues elsewhere ends a call early.
             let left_early = views[..n].last().is_some_and(|view| is_elsewhere(view.verdict));
             if n < views.len() && !left_early {
                 break;
@@ -363,19 +351,12 @@ impl Bursts {
         n_resumed
     }
 
-    /// Gives up packets that wait at a block whose executor is lost ([`PipelineWorker::lost_block`](crate::PipelineWorker::lost_block));
-    /// gives their tokens. Their buffers must never be used again: the executor may still write to them.
-    pub fn abandon(&mut self, switch: &mut Switch<Native>, block: usize) -> Vec<u64> {
-        let free: FxHashSet<u32> = self.free.iter().copied().collect();
-        let mut tokens = Vec::new();
-        for (slot, waiting) in (0..).zip(&self.waiting) {
-            if !free.contains(&slot) && waiting.block() == block {
-                tokens.push(waiting.token);
-                self.free.push(slot);
-            }
-        }
+    /// Gives up the packets that are suspended at asynchronous block `block`, whose offload worker hangs
+    /// ([`PipelineWorker::lost_block`](crate::PipelineWorker::lost_block)): they do not come back. Returns their tokens. Their
+    /// buffers are never used again, nor is their memory freed: the offload worker may still write to it.
+    pub fn abandon(&mut self, switch: &mut Switch<Native>, block: usize) -> Vec<u32> {
         switch.runner.worker.abandon(block);
-        tokens
+        self.suspended.abandon(block)
     }
 
     fn add_dropped(&mut self, switch: &mut Switch<Native>) {
@@ -386,27 +367,11 @@ impl Bursts {
         }
     }
 
-    /// A place among those that wait.
-    fn slot_for(&mut self, packet: &mut BurstPacket<'_>) -> u32 {
-        let (storage, n_bytes) = (packet.storage.as_mut_ptr(), packet.storage.len());
-        let waiting = Waiting { storage, n_bytes, token: packet.token };
-        match self.free.pop() {
-            Some(slot) => {
-                self.waiting[slot as usize] = waiting;
-                slot
-            }
-            None => {
-                self.waiting.push(waiting);
-                self.waiting.len() as u32 - 1
-            }
-        }
-    }
-
     /// A packet has a verdict, which is that of its view unless the program took none.
     fn ended(
         &mut self,
         switch: &mut Switch<Native>,
-        packet: &mut BurstPacket<'_>,
+        packet: &mut BurstPacket<'_, B>,
         (view, how, is_last): (&abi::Packet, u32, bool),
         listener: &mut (dyn Listener + '_),
         totals: &mut Totals,
@@ -441,7 +406,7 @@ impl Bursts {
         destination
     }
 
-    fn sent(&self, packet: &mut BurstPacket<'_>, view: &abi::Packet, totals: &mut Totals) -> Fate {
+    fn sent(&self, packet: &mut BurstPacket<'_, B>, view: &abi::Packet, totals: &mut Totals) -> Fate {
         packet.move_to(view);
         self.count_sent(view.egress_port, totals).map_or(Fate::Dropped, Fate::Sent)
     }
@@ -461,7 +426,7 @@ impl Bursts {
     fn elsewhere(
         &self,
         switch: &mut Switch<Native>,
-        packet: &mut BurstPacket<'_>,
+        packet: &mut BurstPacket<'_, B>,
         view: &abi::Packet,
         listener: &mut (dyn Listener + '_),
         totals: &mut Totals,

@@ -5,5 +5,6 @@ pub(crate) mod host;
 pub(crate) mod native;
 pub(crate) mod native_store;
 pub(crate) mod packet;
+pub(crate) mod suspended;
 pub(crate) mod trace;
 pub(crate) mod worker;

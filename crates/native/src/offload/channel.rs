@@ -234,15 +234,9 @@ impl OffloadWorker {
         &mut self.worker
     }
 
-    /// Runs block `block` of a worker's packets from now on: of `capacity` at a time. The worker still decides which go,
-    /// see [`PipelineWorker::set_way`].
-    ///
-    /// # Safety
-    ///
-    /// The buffers of packets whose fate is [`Fate::Suspended`](crate::Fate) stay where they are, and nobody uses them,
-    /// until [`Bursts::resume`](crate::Bursts::resume) gives them back, or both worker and executor are gone.
-    #[expect(unsafe_code, reason = "a promise of whoever owns the buffers")]
-    pub unsafe fn connect(
+    /// Runs block `block` of a worker's packets from now on, of at most `capacity` packets at a time. The worker still decides
+    /// which packets it sends, see [`PipelineWorker::set_way`]; [`Bursts`](crate::Bursts) owns their buffers meanwhile.
+    pub fn connect(
         &mut self,
         worker: &mut PipelineWorker,
         block: usize,
@@ -257,6 +251,7 @@ impl OffloadWorker {
             return Err(AsyncError::Connected);
         }
         // SAFETY: a function of a loaded pipeline.
+        #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (functions.channel_create)(capacity) };
         let raw = NonNull::new(raw).ok_or(AsyncError::NoMemory)?;
         way.channel = raw.as_ptr();
@@ -288,7 +283,8 @@ impl OffloadWorker {
         let Some(entered) = instance.enter_as_executor(self.worker.number(), &self.watchdog) else {
             return 0;
         };
-        // SAFETY: worker and channels are ours, the channels at this end; we are within the executors' gate.
+        // SAFETY: worker and channels are ours, the channels at this end; buffers of suspended packets are not freed
+        // (`SuspendedPackets`); we are within the executors' gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let n_served = unsafe { (functions.serve)(worker, self.raw.as_ptr(), n) };
         drop(entered);
@@ -454,7 +450,7 @@ impl PipelineWorker {
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
         self.prepare(step_budget, now_ns);
         // SAFETY: the worker is ours alone; packets that come back lie in buffers that have stayed where they were
-        // (`OffloadWorker::connect`); we are within the gate.
+        // (`SuspendedPackets`); we are within the gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let n_ended = self.run(|worker| unsafe { (functions.resume)(worker, packets.as_mut_ptr(), n) });
         (n_ended as usize).min(packets.len())

@@ -8,6 +8,7 @@
 use crate::exec::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
 use crate::exec::native::{Listener, Native};
 use crate::offload::channel::{AsyncError, AsyncMode, OffloadWorker, Way, WhenFull};
+use rustc_hash::FxHashMap;
 use target::traffic::Output;
 use target::{Config, Switch};
 
@@ -29,12 +30,7 @@ impl InlineOffload {
     ) -> Result<InlineOffload, AsyncError> {
         let worker = switch.runner.worker_mut();
         for block in 0..worker.instance().pipeline().layout().asyncs.len() {
-            // SAFETY: `receive` keeps the buffer of a packet that waits until the packet has ended; what never ends it
-            // forgets.
-            #[expect(unsafe_code, reason = "a promise about buffers")]
-            unsafe {
-                executor.connect(worker, block, capacity)?;
-            }
+            executor.connect(worker, block, capacity)?;
             worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
         }
         Ok(InlineOffload { bursts: Bursts::new(config), executor, step_budget: config.load.step_budget })
@@ -53,55 +49,47 @@ impl InlineOffload {
             arriving.iter().map(|(_, bytes)| [&room[..], bytes].concat()).collect();
         let now_ns = switch.now_ns();
         let mut outputs = Vec::new();
-        let mut packets: Vec<BurstPacket<'_>> = (0..)
-            .zip(storages.iter_mut().zip(arriving))
-            .map(|(token, (storage, (port, bytes)))| {
-                BurstPacket::new(storage, headroom_bytes, bytes.len(), *port).with_token(token)
-            })
+        let mut packets: Vec<BurstPacket<'_>> = (storages.iter_mut().zip(arriving))
+            .map(|(storage, (port, bytes))| BurstPacket::new(storage, headroom_bytes, bytes.len(), *port))
             .collect();
         self.bursts.process(switch, now_ns, &mut packets, Path::Straight, listener, &mut outputs);
-        let (mut ended, mut n_waiting) = (Vec::new(), 0);
-        for packet in &packets {
-            match packet.fate() {
-                Fate::Suspended => n_waiting += 1,
-                fate => ended.push(Resumed {
-                    token: packet.token(),
-                    start: packet.start(),
-                    len: packet.bytes().len(),
-                    fate,
-                    n_outputs: packet.n_outputs(),
-                }),
-            }
-        }
         let mut left = vec![Vec::new(); arriving.len()];
-        loop {
+        let mut suspended = FxHashMap::default();
+        let mut outputs_left = std::mem::take(&mut outputs).into_iter();
+        for (i, (packet, left)) in packets.iter().zip(&mut left).enumerate() {
+            match packet.fate() {
+                Fate::Suspended => {
+                    suspended.insert(packet.token(), i);
+                }
+                Fate::Sent(destination) => {
+                    left.push(Output { destination, bytes: packet.bytes().to_vec(), at_ns: now_ns });
+                }
+                Fate::Dropped | Fate::Elsewhere => {}
+            }
+            left.extend(outputs_left.by_ref().take(packet.n_outputs()));
+        }
+        // Outputs that belong to no packet must not get lost.
+        left.last_mut().into_iter().for_each(|last| last.extend(&mut outputs_left));
+        let mut resumed = Vec::new();
+        while !suspended.is_empty() {
+            let n_served = self.serve(switch, now_ns);
+            self.bursts.resume(switch, now_ns, listener, &mut resumed, &mut outputs);
+            if resumed.is_empty() && n_served == 0 {
+                // They do not come back.
+                break;
+            }
             let mut outputs_left = std::mem::take(&mut outputs).into_iter();
-            for one in ended.drain(..) {
-                let Some((left, storage)) =
-                    left.get_mut(one.token as usize).zip(storages.get(one.token as usize))
-                else {
-                    continue;
-                };
-                if let Fate::Sent(destination) = one.fate {
-                    let bytes = storage.get(one.start..one.start + one.len).unwrap_or_default().to_vec();
+            for Resumed { buffer, token, start, len, fate, n_outputs } in resumed.drain(..) {
+                let Some(left) = suspended.remove(&token).and_then(|i| left.get_mut(i)) else { continue };
+                if let Fate::Sent(destination) = fate {
+                    let bytes = buffer.get(start..start + len).unwrap_or_default().to_vec();
                     left.push(Output { destination, bytes, at_ns: now_ns });
                 }
-                left.extend(outputs_left.by_ref().take(one.n_outputs));
+                left.extend(outputs_left.by_ref().take(n_outputs));
             }
-            // What nobody has sent must not get lost.
             left.last_mut().into_iter().for_each(|last| last.extend(&mut outputs_left));
-            if n_waiting == 0 {
-                return left;
-            }
-            let n_served = self.serve(switch, now_ns);
-            self.bursts.resume(switch, now_ns, listener, &mut ended, &mut outputs);
-            n_waiting -= ended.len();
-            if ended.is_empty() && n_served == 0 {
-                // They do not come back.
-                std::mem::forget(storages);
-                return left;
-            }
         }
+        left
     }
 
     /// Random numbers are those that the worker would have.

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod buffers;
 mod order;
 mod together;
 
@@ -98,17 +99,11 @@ fn packets(n: u32) -> Vec<Vec<u8>> {
 /// By the number of the packet: the port that it left through, and its bytes.
 type Sent = BTreeMap<Vec<u8>, (Destination, Vec<u8>)>;
 
-/// A packet's buffer, and where its bytes are.
-struct Buffer {
-    storage: Box<[u8]>,
-    serial: Vec<u8>,
-}
-
 struct Runner {
     device: Device<Native>,
     bursts: Bursts,
-    waiting: BTreeMap<u64, Buffer>,
-    next: u64,
+    /// Numbers of suspended packets, by their tokens.
+    waiting: BTreeMap<u32, Vec<u8>>,
     sent: Sent,
     n_dropped: usize,
 }
@@ -116,15 +111,14 @@ struct Runner {
 impl Runner {
     fn new(device: Device<Native>) -> Runner {
         let bursts = Bursts::new(&config());
-        Runner { device, bursts, waiting: BTreeMap::new(), next: 0, sent: Sent::new(), n_dropped: 0 }
+        Runner { device, bursts, waiting: BTreeMap::new(), sent: Sent::new(), n_dropped: 0 }
     }
 
-    fn note(&mut self, buffer: &Buffer, fate: Fate, start: usize, len: usize) {
+    fn note(&mut self, serial: &[u8], fate: Fate, bytes: &[u8]) {
         match fate {
             Fate::Sent(destination) => {
-                let bytes = buffer.storage[start..start + len].to_vec();
-                let before = self.sent.insert(buffer.serial.clone(), (destination, bytes));
-                assert!(before.is_none(), "{:?} twice", buffer.serial);
+                let before = self.sent.insert(serial.to_vec(), (destination, bytes.to_vec()));
+                assert!(before.is_none(), "{serial:?} twice");
             }
             Fate::Dropped => self.n_dropped += 1,
             Fate::Elsewhere | Fate::Suspended => panic!("{fate:?}"),
@@ -132,44 +126,33 @@ impl Runner {
     }
 
     fn process(&mut self, packets: &[Vec<u8>], path: Path) {
-        let mut buffers: Vec<Buffer> = packets
-            .iter()
-            .map(|bytes| Buffer {
-                storage: [&[0; HEADROOM], &bytes[..], &[0; TAILROOM]].concat().into_boxed_slice(),
-                serial: bytes[..bytes.len().min(5)].to_vec(),
-            })
-            .collect();
+        let mut buffers: Vec<Vec<u8>> =
+            packets.iter().map(|bytes| [&[0; HEADROOM], &bytes[..], &[0; TAILROOM]].concat()).collect();
         let mut outputs = Vec::new();
-        let mut burst: Vec<BurstPacket<'_>> = buffers
-            .iter_mut()
-            .zip(packets)
-            .enumerate()
-            .map(|(i, (buffer, bytes))| {
-                BurstPacket::new(&mut buffer.storage, HEADROOM, bytes.len(), 0)
-                    .with_token(self.next + i as u64)
-            })
+        let mut burst: Vec<BurstPacket<'_>> = (buffers.iter_mut().zip(packets))
+            .map(|(buffer, bytes)| BurstPacket::new(buffer, HEADROOM, bytes.len(), 0))
             .collect();
         let (switch, now_ns) = (&mut self.device.switch, 1000);
         self.bursts.process(switch, now_ns, &mut burst, path, &mut (), &mut outputs);
-        let ends: Vec<_> =
-            burst.iter().map(|p| (p.fate(), p.start(), p.bytes().len(), p.n_outputs())).collect();
-        drop(burst);
         let mut outputs = outputs.into_iter();
-        for (buffer, (fate, start, len, n_outputs)) in buffers.into_iter().zip(ends) {
-            match fate {
+        for (packet, bytes) in burst.iter().zip(packets) {
+            let serial = &bytes[..bytes.len().min(5)];
+            match packet.fate() {
                 Fate::Suspended => {
-                    self.waiting.insert(self.next, buffer);
+                    let before = self.waiting.insert(packet.token(), serial.to_vec());
+                    assert!(before.is_none(), "two packets have token {}", packet.token());
+                    assert!(packet.bytes().is_empty());
                 }
                 Fate::Elsewhere => {
-                    for output in outputs.by_ref().take(n_outputs) {
-                        self.sent.insert(buffer.serial.clone(), (output.destination, output.bytes));
+                    for output in outputs.by_ref().take(packet.n_outputs()) {
+                        self.sent.insert(serial.to_vec(), (output.destination, output.bytes));
                     }
-                    self.n_dropped += usize::from(n_outputs == 0);
+                    self.n_dropped += usize::from(packet.n_outputs() == 0);
                 }
-                fate => self.note(&buffer, fate, start, len),
+                fate => self.note(serial, fate, packet.bytes()),
             }
-            self.next += 1;
         }
+        assert_eq!(self.bursts.n_suspended(), self.waiting.len());
     }
 
     fn resume(&mut self) {
@@ -178,22 +161,10 @@ impl Runner {
         assert_eq!(n, resumed.len());
         assert!(outputs.is_empty());
         for one in resumed {
-            let buffer = self.waiting.remove(&one.token).expect("a packet that waits");
-            self.note(&buffer, one.fate, one.start, one.len);
+            let serial = self.waiting.remove(&one.token).expect("a packet that is suspended");
+            self.note(&serial, one.fate, &one.buffer[one.start..one.start + one.len]);
         }
-    }
-}
-
-fn connect(
-    executor: &mut OffloadWorker,
-    worker: &mut PipelineWorker,
-    block: usize,
-    capacity: u32,
-) -> Result<(), AsyncError> {
-    // SAFETY: `Runner` keeps buffers of packets that wait until they are resumed; without it none waits.
-    #[expect(unsafe_code, reason = "a promise about buffers")]
-    unsafe {
-        executor.connect(worker, block, capacity)
+        assert_eq!(self.bursts.n_suspended(), self.waiting.len());
     }
 }
 
@@ -222,7 +193,7 @@ fn packets_that_wait_end_as_those_that_do_not() {
         for (i, block) in built.pipeline.layout().asyncs.iter().enumerate() {
             let worker = device.switch.runner.worker_mut();
             let capacity = if block.settings == "capacity=100" { 100 } else { native::CAPACITY_DEFAULT };
-            connect(&mut executors[i % 2], worker, i, capacity).unwrap();
+            executors[i % 2].connect(worker, i, capacity).unwrap();
             worker.set_way(i, Way { mode, full: WhenFull::Inline });
         }
         let is_over = AtomicBool::new(false);
@@ -288,8 +259,8 @@ fn no_more_packets_wait_than_may() {
         let worker = device.switch.runner.worker_mut();
         assert_eq!(worker.async_room(), usize::MAX);
         for i in 0..5 {
-            connect(&mut executor, worker, i, 8).unwrap();
-            assert_eq!(connect(&mut executor, worker, i, 8), Err(AsyncError::Connected));
+            executor.connect(worker, i, 8).unwrap();
+            assert_eq!(executor.connect(worker, i, 8), Err(AsyncError::Connected));
             worker.set_way(i, Way { mode: AsyncMode::Suspend, full });
         }
         let mut runner = Runner::new(device);
@@ -341,7 +312,7 @@ fn a_packet_without_headroom_stays() {
     let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
     let worker = device.switch.runner.worker_mut();
     for i in 0..5 {
-        connect(&mut executor, worker, i, 8).unwrap();
+        executor.connect(worker, i, 8).unwrap();
         worker.set_way(i, Way { mode: AsyncMode::Suspend, full: WhenFull::Drop });
     }
     let mut bursts = Bursts::new(&config());

@@ -1,6 +1,6 @@
 //! Blocks that share a register, in every order: compiled code and the interpreter see the same.
 
-use super::{Built, Runner, built_of, config, connect};
+use super::{Built, Runner, built_of, config};
 use control::Schema;
 use interp::Silent;
 use native::{AsyncMode, OffloadWorker, Path, Way, WhenFull};
@@ -30,7 +30,7 @@ fn native(built: &Built, steps: &[Step]) -> Left {
         KINDS.iter().map(|_| OffloadWorker::new(instance.take_worker().unwrap()).unwrap()).collect();
     let worker = device.switch.runner.worker_mut();
     for (block, executor) in executors.iter_mut().enumerate() {
-        connect(executor, worker, block, 8).unwrap();
+        executor.connect(worker, block, 8).unwrap();
         worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
     }
     let mut runner = Runner::new(device);

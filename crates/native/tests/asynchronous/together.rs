@@ -1,7 +1,7 @@
 //! Executors that make the calls of several packets together: what comes of each is what comes of it alone.
 
 use super::common::TestDir;
-use super::{Built, Runner, alone, built_with, config, connect};
+use super::{Built, Runner, alone, built_with, config};
 use control::Schema;
 use externs::ExternSet;
 use interp::Silent;
@@ -94,7 +94,7 @@ fn served(built: &Built, all: &[Vec<u8>], batch: u32) -> Outcome {
     let blocks = &built.pipeline.layout().asyncs;
     for i in 0..blocks.len() {
         let worker = device.switch.runner.worker_mut();
-        connect(&mut executor, worker, i, 64).unwrap();
+        executor.connect(worker, i, 64).unwrap();
         worker.set_way(i, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
         executor.set_batch(i, batch);
     }

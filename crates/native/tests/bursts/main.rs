@@ -248,7 +248,7 @@ fn dropped_packets_leave_nothing_behind() {
     let built = built_of("left.p4");
     let program = built.runnable.program.clone();
     let mut device = native_device(Arc::clone(&built.pipeline), program, built.schema(), config()).unwrap();
-    let mut storages = [0u8, 7, 0, 9].map(|byte| [byte]);
+    let mut storages = [0u8, 7, 0, 9].map(|byte| vec![byte]);
     let mut burst: Vec<BurstPacket<'_>> =
         storages.iter_mut().map(|storage| BurstPacket::new(storage, 0, 1, 0)).collect();
     let mut outputs = Vec::new();
@@ -274,7 +274,7 @@ fn bytes_move_within_their_buffer() {
     assert_eq!(packet.start(), 40 - 32);
     assert_eq!(packet.bytes()[31..], [7, 2, 0, 0xaa, 0xbb]);
     // Beyond the buffer there is nothing.
-    let mut short = [1u8; 4];
+    let mut short = vec![1u8; 4];
     let packet = BurstPacket::new(&mut short, 3, 9, 0);
     assert_eq!((packet.start(), packet.bytes().len()), (3, 1));
 }
@@ -307,7 +307,7 @@ fn workers_see_what_is_published() {
         let mut bursts = Bursts::new(&config());
         let (mut n_received, mut n_replicated) = (0, 0);
         while !is_done.load(Ordering::Relaxed) || n_received == 0 {
-            let mut storages = [[4u8, 0], [0, 0], [4, 0], [3, 0]];
+            let mut storages = [[4u8, 0], [0, 0], [4, 0], [3, 0]].map(Vec::from);
             let mut burst = storages.each_mut().map(|bytes| BurstPacket::new(bytes, 0, 2, 0));
             let mut outputs = Vec::new();
             bursts.process(&mut switch, n_received, &mut burst, Path::Straight, &mut (), &mut outputs);
