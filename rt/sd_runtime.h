@@ -21,4 +21,16 @@
 #include "worker/sd_async.h"
 #include "worker/sd_trace.h"
 
+/* For the generated code that follows: P4 programs declare what they do not use, and compare what is always so. */
+#ifndef SD_CONTROL_ALONE
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wtautological-compare"
+#pragma clang diagnostic ignored "-Wself-assign"
+#endif
+#endif
+
 #endif

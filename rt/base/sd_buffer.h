@@ -229,6 +229,21 @@ SD_INLINE uint8_t *sd_emit_reserve(struct sd_worker *w, uint32_t n_bytes)
     return at;
 }
 
+/*
+ * sd_emit_reserve, filled with the bytes of a header that lies at `sd_at - 1` of the packet, or with zeros where that is 0.
+ */
+SD_INLINE uint8_t *sd_emit_header(struct sd_worker *w, const struct sd_packet *p, uint32_t sd_at, uint32_t n_bytes)
+{
+    uint8_t *at = sd_emit_reserve(w, n_bytes);
+    if (SD_UNLIKELY(!at))
+        return NULL;
+    if (sd_at)
+        memcpy(at, p->data + sd_at - 1, n_bytes);
+    else
+        memset(at, 0, n_bytes);
+    return at;
+}
+
 /* --- Values packed for hashes --- */
 
 SD_INLINE void sd_pack_begin(struct sd_worker *w)

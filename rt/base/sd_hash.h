@@ -129,6 +129,12 @@ SD_INLINE uint16_t sd_checksum_fold(uint64_t sum)
     return (uint16_t)sum;
 }
 
+/* The checksum of words that add up to `sum`. */
+SD_INLINE uint16_t sd_checksum_of_sum(uint64_t sum)
+{
+    return (uint16_t)~sd_checksum_fold(sum);
+}
+
 /* The sum of a piece that begins at an odd byte (RFC 1071, section 2 (B)). */
 SD_INLINE uint16_t sd_swap_if(uint16_t v, bool is_odd)
 {
@@ -169,7 +175,7 @@ SD_INLINE uint16_t sd_checksum_internet2(const uint8_t *a, size_t n_a, const uin
     uint64_t sum = sd_ones_complement_sum(a, n_a);
     if (n_b > 0)
         sum += sd_swap_if(sd_ones_complement_sum(b, n_b), n_a % 2 != 0);
-    return (uint16_t)~sd_checksum_fold(sum);
+    return sd_checksum_of_sum(sum);
 }
 
 SD_INLINE uint64_t sd_hash_csum16(const uint8_t *bytes, size_t n)

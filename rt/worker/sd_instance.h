@@ -271,4 +271,17 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
 
 #endif
 
+/* An instance with the entries and default actions that `fill` puts into it, or NULL. */
+SD_INLINE struct sd_instance *sd_instance_create_filled(const struct sd_pipeline *pipeline,
+                                                        const struct sd_config *config,
+                                                        uint32_t (*fill)(struct sd_instance *))
+{
+    struct sd_instance *instance = sd_instance_create(pipeline, config);
+    if (instance && fill(instance) != SD_OK) {
+        sd_instance_destroy(instance);
+        return NULL;
+    }
+    return instance;
+}
+
 #endif

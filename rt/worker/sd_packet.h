@@ -44,6 +44,26 @@ SD_INLINE uint32_t sd_payload_bytes(const struct sd_packet *p)
     return p->length_bytes - (uint32_t)((p->cursor_bits + 7) / 8);
 }
 
+/* False where a valid header lies elsewhere than at `*at - 1` of the packet; moves `*at` behind it. */
+SD_INLINE bool sd_header_stays(uint8_t is_valid, uint32_t sd_at, uint32_t n_bytes, uint32_t *at)
+{
+    if (!is_valid)
+        return true;
+    if (sd_at != *at)
+        return false;
+    *at += n_bytes;
+    return true;
+}
+
+/* How a block has ended, where one of the worker's buffers may have been too small. */
+SD_INLINE uint32_t sd_block_end(struct sd_worker *w, uint32_t end)
+{
+    if (SD_LIKELY(!w->failed))
+        return end;
+    w->failed = 0;
+    return SD_END_TOO_LONG;
+}
+
 /*
  * Puts what the deparser wrote in front of the payload. False when there is no room: then the packet is as it
  * was.

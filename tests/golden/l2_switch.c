@@ -4,7 +4,7 @@
  *
  * Types         structs of the program, p4x_state, keys of tables and data of actions
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
- * Headers       __check and __load extract a header, __store and __emit deparse it
+ * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
  * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
  * Stages        p4x_process_bursts: packets of a burst suspend at tables that exceed the cache
@@ -12,22 +12,11 @@
  */
 #include "sd_runtime.h"
 
-/* P4 programs declare what they do not use, and compare what is always so. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
-#pragma GCC diagnostic ignored "-Wtype-limits"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wtautological-compare"
-#pragma clang diagnostic ignored "-Wself-assign"
-#endif
-
 
 /* header Ethernet */
 struct p4_Ethernet {
     uint8_t sd_valid;
-    /* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */
-    uint32_t sd_at;
+    uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */
     uint64_t destination; /* bit<48> */
     uint64_t source; /* bit<48> */
     /* ether_type: bit<16>, in the packet only */
@@ -134,45 +123,25 @@ enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_Sta
 /* A packet for this port is dropped. */
 enum { P4_DROP_PORT = 511 };
 
-/* Whether header Ethernet can be extracted: an error code, or 0. */
-SD_INLINE uint32_t p4_Ethernet__check(const struct sd_packet *p)
+/* Extracts header Ethernet; returns an error code, or 0. */
+SD_INLINE uint32_t p4_Ethernet__extract(struct sd_packet *p, struct p4_Ethernet *h)
 {
     if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 14))
         return SD_ERROR_PACKET_TOO_SHORT;
-    return 0;
-}
-
-/* extract(Ethernet), which can be done. */
-SD_INLINE void p4_Ethernet__load(struct sd_packet *p, struct p4_Ethernet *h)
-{
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
     h->destination = sd_load_be64(at) >> 16;
     h->source = sd_load_be64(at + 6) >> 16;
     p->cursor_bits += 112;
+    return 0;
 }
 
-/* Writes the fields that the program may have changed of header Ethernet to its bytes. */
-SD_INLINE void p4_Ethernet__store(uint8_t *at, const struct p4_Ethernet *h)
-{
-    (void)at;
-    (void)h;
-}
-
-/* emit(Ethernet) */
+/* Emits header Ethernet. */
 SD_INLINE void p4_Ethernet__emit(struct sd_worker *w, const struct sd_packet *p, const struct p4_Ethernet *h)
 {
-    if (!h->sd_valid)
-        return;
-    uint8_t *at = sd_emit_reserve(w, 14);
-    if (SD_UNLIKELY(!at))
-        return;
-    if (h->sd_at)
-        memcpy(at, p->data + h->sd_at - 1, 14);
-    else
-        memset(at, 0, 14);
-    p4_Ethernet__store(at, h);
+    if (h->sd_valid)
+        sd_emit_header(w, p, h->sd_at, 14);
 }
 
 /* parser EthernetParser */
@@ -183,19 +152,14 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetParser(struct sd_worker *w, struct sd_packe
     s->headers.ethernet.sd_valid = 0;
 #line 35 "l2_switch.p4"
     /* state start */
-    uint32_t t1 = p4_Ethernet__check(p);
-    if (SD_LIKELY(!t1))
-        p4_Ethernet__load(p, &s->headers.ethernet);
-    if (SD_UNLIKELY(t1)) {
-        tmp_error = t1;
-        return SD_END_REJECTED + tmp_error;
-    }
-#line 36 "l2_switch.p4"
+    const uint32_t t1 = p4_Ethernet__extract(p, &s->headers.ethernet);
+    if (SD_UNLIKELY(t1))
+        return SD_END_REJECTED + t1;
     return SD_END_DONE;
 }
 
-#line 198 "l2_switch.c"
 /* control NoVerify */
+#line 163 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -209,7 +173,6 @@ SD_ALWAYS_INLINE struct sd_found p4_Learn__smac__apply(struct sd_worker *w, stru
     return sd_table_lookup(w, p, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &key, sizeof key, 0);
 }
 
-#line 213 "l2_switch.c"
 /* Looks up Learn.dmac. */
 #line 73 "l2_switch.p4"
 SD_ALWAYS_INLINE struct sd_found p4_Learn__dmac__apply(struct sd_worker *w, struct sd_packet *p, uint64_t k0)
@@ -218,14 +181,12 @@ SD_ALWAYS_INLINE struct sd_found p4_Learn__dmac__apply(struct sd_worker *w, stru
     return sd_table_lookup(w, p, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, 0);
 }
 
-#line 222 "l2_switch.c"
 /* action Learn.known (l2_switch.p4:49) */
 #line 49 "l2_switch.p4"
 SD_ALWAYS_INLINE void p4_Learn__known(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 }
 
-#line 229 "l2_switch.c"
 /* action Learn.unknown (l2_switch.p4:45) */
 #line 45 "l2_switch.p4"
 SD_ALWAYS_INLINE void p4_Learn__unknown(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
@@ -239,7 +200,6 @@ SD_ALWAYS_INLINE void p4_Learn__unknown(struct sd_worker *w, struct sd_packet *p
     sd_digest(w, 0, &t1, sizeof t1);
 }
 
-#line 243 "l2_switch.c"
 /* action Learn.forward (l2_switch.p4:51) */
 #line 51 "l2_switch.p4"
 SD_ALWAYS_INLINE void p4_Learn__forward(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t port)
@@ -248,7 +208,6 @@ SD_ALWAYS_INLINE void p4_Learn__forward(struct sd_worker *w, struct sd_packet *p
     s->standard.egress_spec = port;
 }
 
-#line 252 "l2_switch.c"
 /* action Learn.flood (l2_switch.p4:55) */
 #line 55 "l2_switch.p4"
 SD_ALWAYS_INLINE void p4_Learn__flood(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
@@ -257,28 +216,20 @@ SD_ALWAYS_INLINE void p4_Learn__flood(struct sd_worker *w, struct sd_packet *p, 
     s->standard.mcast_grp = 1;
 }
 
-#line 261 "l2_switch.c"
 /* Runs the action that table Learn.smac has found. */
-#line 60 "l2_switch.p4"
 SD_ALWAYS_INLINE void p4_Learn__smac__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
 {
     switch (found->action) {
-    case P4_ACTION_Learn__smac__known: {
+    case P4_ACTION_Learn__smac__known:
         p4_Learn__known(w, p, s);
         break;
-    }
-    case P4_ACTION_Learn__smac__unknown: {
+    case P4_ACTION_Learn__smac__unknown:
         p4_Learn__unknown(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 280 "l2_switch.c"
 /* Runs the action that table Learn.dmac has found. */
-#line 73 "l2_switch.p4"
 SD_ALWAYS_INLINE void p4_Learn__dmac__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
 {
     switch (found->action) {
@@ -287,17 +238,14 @@ SD_ALWAYS_INLINE void p4_Learn__dmac__run(struct sd_worker *w, struct sd_packet 
         p4_Learn__forward(w, p, s, d->port);
         break;
     }
-    case P4_ACTION_Learn__dmac__flood: {
+    case P4_ACTION_Learn__dmac__flood:
         p4_Learn__flood(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 300 "l2_switch.c"
 /* control Learn */
+#line 249 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint64_t dmac_key_0 = 0;
@@ -307,23 +255,18 @@ SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, str
         s->standard.mcast_grp = 0;
     } else {
         dmac_key_0 = s->headers.ethernet.destination;
-        {
 #line 89 "l2_switch.p4"
-            const struct sd_found found = p4_Learn__smac__apply(w, p, s->headers.ethernet.source, s->standard.ingress_port);
-            p4_Learn__smac__run(w, p, s, &found);
-        }
-        {
+        const struct sd_found t1 = p4_Learn__smac__apply(w, p, s->headers.ethernet.source, s->standard.ingress_port);
+        p4_Learn__smac__run(w, p, s, &t1);
 #line 90 "l2_switch.p4"
-            const struct sd_found found = p4_Learn__dmac__apply(w, p, dmac_key_0);
-            p4_Learn__dmac__run(w, p, s, &found);
-        }
+        const struct sd_found t2 = p4_Learn__dmac__apply(w, p, dmac_key_0);
+        p4_Learn__dmac__run(w, p, s, &t2);
     }
-#line 86 "l2_switch.p4"
     return SD_END_DONE;
 }
 
-#line 326 "l2_switch.c"
 /* p4_Learn up to where packets wait */
+#line 270 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint64_t dmac_key_0 = 0;
@@ -331,7 +274,6 @@ SD_ALWAYS_INLINE uint32_t p4_Learn__start(struct sd_worker *w, struct sd_packet 
     if (s->standard.parser_error != 0u) {
         s->standard.egress_spec = 0x1ff;
         s->standard.mcast_grp = 0;
-#line 86 "l2_switch.p4"
         return SD_END_DONE;
     } else {
 #line 90 "l2_switch.p4"
@@ -360,8 +302,8 @@ SD_ALWAYS_INLINE uint32_t p4_Learn__start(struct sd_worker *w, struct sd_packet 
     }
 }
 
-#line 364 "l2_switch.c"
 /* p4_Learn after the wait for Learn.smac */
+#line 307 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint64_t dmac_key_0 = 0;
@@ -377,10 +319,8 @@ SD_ALWAYS_INLINE uint32_t p4_Learn__after_0(struct sd_worker *w, struct sd_packe
     }
 #line 89 "l2_switch.p4"
     /* Learn.smac.apply() goes on */
-    {
-        const struct sd_found found = sd_table_lookup_finish(w, p, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
-        p4_Learn__smac__run(w, p, s, &found);
-    }
+    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
+    p4_Learn__smac__run(w, p, s, &t1);
 #line 90 "l2_switch.p4"
     /* Learn.dmac.apply() */
     {
@@ -392,8 +332,8 @@ SD_ALWAYS_INLINE uint32_t p4_Learn__after_0(struct sd_worker *w, struct sd_packe
     return SD_END_DONE;
 }
 
-#line 396 "l2_switch.c"
 /* control NeverBack */
+#line 337 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 98 "l2_switch.p4"
@@ -401,12 +341,11 @@ SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p,
         s->standard.egress_spec = 0x1ff;
         s->standard.mcast_grp = 0;
     }
-#line 98 "l2_switch.p4"
     return SD_END_DONE;
 }
 
-#line 409 "l2_switch.c"
 /* control NoCompute */
+#line 349 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoCompute(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -420,25 +359,18 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetDeparser(struct sd_worker *w, struct sd_pac
     return SD_END_DONE;
 }
 
-#line 424 "l2_switch.c"
-/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
+/* The headers are those that were parsed, as far as the packet was: nothing moves. */
+#line 364 "l2_switch.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
-    if (s->headers.ethernet.sd_valid) {
-        if (s->headers.ethernet.sd_at != at)
-            return false;
-        at += 14;
-    }
-    (void)s;
-    return (uint64_t)(at - 1) * 8 == p->cursor_bits;
+    return sd_header_stays(s->headers.ethernet.sd_valid, s->headers.ethernet.sd_at, 14, &at)
+        && (uint64_t)(at - 1) * 8 == p->cursor_bits;
 }
 
 /* Changed fields are written where they lie. */
 SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
 {
-    (void)p;
-    (void)s;
 }
 
 /* Ends of a packet's way. */
@@ -826,47 +758,24 @@ static const struct sd_bytes_range p4x_metadata[] = {
 /* One block of one packet, where the host does what lies between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
-    uint32_t end = SD_END_DONE;
     switch (role) {
-    case SD_BLOCK_PARSER:
-        end = p4_EthernetParser(w, p, state);
-        break;
-    case SD_BLOCK_VERIFY_CHECKSUM:
-        end = p4_NoVerify(w, p, state);
-        break;
-    case SD_BLOCK_INGRESS:
-        end = p4_Learn(w, p, state);
-        break;
-    case SD_BLOCK_EGRESS:
-        end = p4_NeverBack(w, p, state);
-        break;
-    case SD_BLOCK_COMPUTE_CHECKSUM:
-        end = p4_NoCompute(w, p, state);
-        break;
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_EthernetParser(w, p, state));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, state));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Learn(w, p, state));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_NeverBack(w, p, state));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, state));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        end = p4_EthernetDeparser(w, p, state);
-        break;
-    default:
-        break;
+        return sd_block_end(w, p4_EthernetDeparser(w, p, state));
+    default: return sd_block_end(w, SD_END_DONE);
     }
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        end = SD_END_TOO_LONG;
-    }
-    return end;
 }
 
 __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeline;
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);
-    if (instance && p4x_fill(instance) != SD_OK) {
-        sd_instance_destroy(instance);
-        instance = NULL;
-    }
-    return instance;
+    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
 }
 
 const struct sd_pipeline sd_pipeline = {
@@ -878,21 +787,13 @@ const struct sd_pipeline sd_pipeline = {
     .burst_bytes = sizeof(struct p4x_burst),
     .n_tables = 2,
     .tables = p4x_tables,
-    .n_objects = 0,
-    .objects = NULL,
-    .n_value_sets = 0,
-    .value_sets = NULL,
     .n_fields = 16,
     .fields = p4x_fields,
-    .n_field_lists = 0,
-    .field_lists = NULL,
     .n_calls = 1,
     .calls = p4x_calls,
     .n_metadata = 2,
     .metadata = p4x_metadata,
-    .has_trace = 0,
     .control = &sd_control_ops,
-    .accept = {0, 0, 0, 0},
     .create = p4x_create,
     .destroy = sd_instance_destroy,
     .worker = sd_instance_worker,

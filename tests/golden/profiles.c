@@ -4,7 +4,7 @@
  *
  * Types         structs of the program, p4x_state, keys of tables and data of actions
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
- * Headers       __check and __load extract a header, __store and __emit deparse it
+ * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
  * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
  * Stages        p4x_process_bursts: packets of a burst suspend at tables that exceed the cache
@@ -12,22 +12,11 @@
  */
 #include "sd_runtime.h"
 
-/* P4 programs declare what they do not use, and compare what is always so. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
-#pragma GCC diagnostic ignored "-Wtype-limits"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wtautological-compare"
-#pragma clang diagnostic ignored "-Wself-assign"
-#endif
-
 
 /* header Probe */
 struct p4_Probe {
     uint8_t sd_valid;
-    /* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */
-    uint32_t sd_at;
+    uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */
     uint8_t kind; /* bit<8> */
     uint32_t a; /* bit<32> */
     uint32_t b; /* bit<32> */
@@ -142,17 +131,11 @@ enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_Sta
 /* A packet for this port is dropped. */
 enum { P4_DROP_PORT = 511 };
 
-/* Whether header Probe can be extracted: an error code, or 0. */
-SD_INLINE uint32_t p4_Probe__check(const struct sd_packet *p)
+/* Extracts header Probe; returns an error code, or 0. */
+SD_INLINE uint32_t p4_Probe__extract(struct sd_packet *p, struct p4_Probe *h)
 {
     if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 14))
         return SD_ERROR_PACKET_TOO_SHORT;
-    return 0;
-}
-
-/* extract(Probe), which can be done. */
-SD_INLINE void p4_Probe__load(struct sd_packet *p, struct p4_Probe *h)
-{
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
@@ -163,28 +146,22 @@ SD_INLINE void p4_Probe__load(struct sd_packet *p, struct p4_Probe *h)
     h->result = sd_load_be16(at + 11);
     h->flags = at[13];
     p->cursor_bits += 112;
+    return 0;
 }
 
-/* Writes the fields that the program may have changed of header Probe to its bytes. */
+/* Writes changed fields of header Probe to its bytes. */
 SD_INLINE void p4_Probe__store(uint8_t *at, const struct p4_Probe *h)
 {
     sd_store_be16(at + 11, h->result);
     at[13] = h->flags;
 }
 
-/* emit(Probe) */
+/* Emits header Probe. */
 SD_INLINE void p4_Probe__emit(struct sd_worker *w, const struct sd_packet *p, const struct p4_Probe *h)
 {
-    if (!h->sd_valid)
-        return;
-    uint8_t *at = sd_emit_reserve(w, 14);
-    if (SD_UNLIKELY(!at))
-        return;
-    if (h->sd_at)
-        memcpy(at, p->data + h->sd_at - 1, 14);
-    else
-        memset(at, 0, 14);
-    p4_Probe__store(at, h);
+    uint8_t *at = h->sd_valid ? sd_emit_header(w, p, h->sd_at, 14) : NULL;
+    if (SD_LIKELY(at))
+        p4_Probe__store(at, h);
 }
 
 /* parser ProbeParser */
@@ -195,19 +172,14 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeParser(struct sd_worker *w, struct sd_packet *
     s->headers.probe.sd_valid = 0;
 #line 33 "../include/probe.p4"
     /* state start */
-    uint32_t t1 = p4_Probe__check(p);
-    if (SD_LIKELY(!t1))
-        p4_Probe__load(p, &s->headers.probe);
-    if (SD_UNLIKELY(t1)) {
-        tmp_error = t1;
-        return SD_END_REJECTED + tmp_error;
-    }
-#line 34 "../include/probe.p4"
+    const uint32_t t1 = p4_Probe__extract(p, &s->headers.probe);
+    if (SD_UNLIKELY(t1))
+        return SD_END_REJECTED + t1;
     return SD_END_DONE;
 }
 
-#line 210 "program.c"
 /* control NoVerify */
+#line 183 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -221,7 +193,6 @@ SD_ALWAYS_INLINE struct sd_found p4_TestIngress__shared__apply(struct sd_worker 
     return sd_table_lookup(w, p, P4_TABLE_TestIngress__shared, &p4x_tables[P4_TABLE_TestIngress__shared], &key, sizeof key, 0);
 }
 
-#line 225 "program.c"
 /* action TestIngress.answer (program.p4:13) */
 #line 13 "program.p4"
 SD_ALWAYS_INLINE void p4_TestIngress__answer(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t value)
@@ -230,14 +201,12 @@ SD_ALWAYS_INLINE void p4_TestIngress__answer(struct sd_worker *w, struct sd_pack
     s->headers.probe.result = value;
 }
 
-#line 234 "program.c"
 /* action TestIngress.none (program.p4:17) */
 #line 17 "program.p4"
 SD_ALWAYS_INLINE void p4_TestIngress__none(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 }
 
-#line 241 "program.c"
 /* Runs the action that table TestIngress.shared has found. */
 #line 19 "program.p4"
 SD_ALWAYS_INLINE void p4_TestIngress__shared__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
@@ -248,16 +217,12 @@ SD_ALWAYS_INLINE void p4_TestIngress__shared__run(struct sd_worker *w, struct sd
         p4_TestIngress__answer(w, p, s, d->value);
         break;
     }
-    case P4_ACTION_TestIngress__shared__none: {
+    case P4_ACTION_TestIngress__shared__none:
         p4_TestIngress__none(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 261 "program.c"
 /* Runs the action that table TestIngress.spread has found. */
 #line 31 "program.p4"
 SD_ALWAYS_INLINE void p4_TestIngress__spread__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
@@ -268,28 +233,22 @@ SD_ALWAYS_INLINE void p4_TestIngress__spread__run(struct sd_worker *w, struct sd
         p4_TestIngress__answer(w, p, s, d->value);
         break;
     }
-    case P4_ACTION_TestIngress__spread__none: {
+    case P4_ACTION_TestIngress__spread__none:
         p4_TestIngress__none(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 281 "program.c"
 /* control TestIngress */
+#line 244 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint8_t tmp_0 = 0;
 #line 46 "program.p4"
     s->standard.egress_spec = 1;
     if (s->headers.probe.kind == 1) {
-        {
-#line 48 "program.p4"
-            const struct sd_found found = p4_TestIngress__shared__apply(w, p, s->headers.probe.a);
-            p4_TestIngress__shared__run(w, p, s, &found);
-        }
+        const struct sd_found t1 = p4_TestIngress__shared__apply(w, p, s->headers.probe.a);
+        p4_TestIngress__shared__run(w, p, s, &t1);
     } else {
 #line 49 "program.p4"
         /* TestIngress.spread.apply() */
@@ -297,10 +256,10 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *
             sd_pack_begin(w);
             sd_pack_bits(w, 32, s->headers.probe.b);
             sd_pack_bits(w, 16, s->headers.probe.c);
-            const uint64_t t1 = sd_hash_packed(w, SD_HASH_CRC16, NULL, 0);
+            const uint64_t t2 = sd_hash_packed(w, SD_HASH_CRC16, NULL, 0);
             struct p4_TestIngress__spread__key key;
             key.headers__probe__a = s->headers.probe.a;
-            const struct sd_found found = sd_table_lookup(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &key, sizeof key, t1);
+            const struct sd_found found = sd_table_lookup(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &key, sizeof key, t2);
             tmp_0 = found.hit;
             p4_TestIngress__spread__run(w, p, s, &found);
         }
@@ -309,12 +268,11 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *
             s->headers.probe.flags = 1;
         }
     }
-#line 47 "program.p4"
     return SD_END_DONE;
 }
 
-#line 317 "program.c"
 /* p4_TestIngress up to where packets wait */
+#line 276 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint8_t tmp_0 = 0;
@@ -356,8 +314,8 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__start(struct sd_worker *w, struct sd_p
     }
 }
 
-#line 360 "program.c"
 /* p4_TestIngress after the wait for TestIngress.spread */
+#line 319 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint8_t tmp_0 = 0;
@@ -368,21 +326,18 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_0(struct sd_worker *w, struct sd
     s->headers.probe.flags = c->at_0.headers_probe_flags;
 #line 49 "program.p4"
     /* TestIngress.spread.apply() goes on */
-    {
-        const struct sd_found found = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, c->at_0.selector);
-        tmp_0 = found.hit;
-        p4_TestIngress__spread__run(w, p, s, &found);
-    }
+    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, c->at_0.selector);
+    tmp_0 = t1.hit;
+    p4_TestIngress__spread__run(w, p, s, &t1);
     if (tmp_0) {
 #line 50 "program.p4"
         s->headers.probe.flags = 1;
     }
-#line 49 "program.p4"
     return SD_END_DONE;
 }
 
-#line 385 "program.c"
 /* p4_TestIngress after the wait for TestIngress.shared */
+#line 341 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_1(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint8_t tmp_0 = 0;
@@ -393,15 +348,13 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_1(struct sd_worker *w, struct sd
     s->headers.probe.flags = c->at_1.headers_probe_flags;
 #line 48 "program.p4"
     /* TestIngress.shared.apply() goes on */
-    {
-        const struct sd_found found = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__shared, &p4x_tables[P4_TABLE_TestIngress__shared], &c->at_1.key, sizeof c->at_1.key, &c->at_1.asked, c->at_1.selector);
-        p4_TestIngress__shared__run(w, p, s, &found);
-    }
+    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__shared, &p4x_tables[P4_TABLE_TestIngress__shared], &c->at_1.key, sizeof c->at_1.key, &c->at_1.asked, c->at_1.selector);
+    p4_TestIngress__shared__run(w, p, s, &t1);
     return SD_END_DONE;
 }
 
-#line 404 "program.c"
 /* control TestEgress */
+#line 358 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestEgress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -421,18 +374,13 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeDeparser(struct sd_worker *w, struct sd_packet
     return SD_END_DONE;
 }
 
-#line 425 "program.c"
-/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
+/* The headers are those that were parsed, as far as the packet was: nothing moves. */
+#line 379 "program.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
-    if (s->headers.probe.sd_valid) {
-        if (s->headers.probe.sd_at != at)
-            return false;
-        at += 14;
-    }
-    (void)s;
-    return (uint64_t)(at - 1) * 8 == p->cursor_bits;
+    return sd_header_stays(s->headers.probe.sd_valid, s->headers.probe.sd_at, 14, &at)
+        && (uint64_t)(at - 1) * 8 == p->cursor_bits;
 }
 
 /* Changed fields are written where they lie. */
@@ -440,8 +388,6 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
 {
     if (s->headers.probe.sd_valid)
         p4_Probe__store(p->data + s->headers.probe.sd_at - 1, &s->headers.probe);
-    (void)p;
-    (void)s;
 }
 
 /* Ends of a packet's way. */
@@ -823,47 +769,24 @@ static const struct sd_bytes_range p4x_metadata[] = {
 /* One block of one packet, where the host does what lies between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
-    uint32_t end = SD_END_DONE;
     switch (role) {
-    case SD_BLOCK_PARSER:
-        end = p4_ProbeParser(w, p, state);
-        break;
-    case SD_BLOCK_VERIFY_CHECKSUM:
-        end = p4_NoVerify(w, p, state);
-        break;
-    case SD_BLOCK_INGRESS:
-        end = p4_TestIngress(w, p, state);
-        break;
-    case SD_BLOCK_EGRESS:
-        end = p4_TestEgress(w, p, state);
-        break;
-    case SD_BLOCK_COMPUTE_CHECKSUM:
-        end = p4_NoCompute(w, p, state);
-        break;
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_ProbeParser(w, p, state));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, state));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_TestIngress(w, p, state));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_TestEgress(w, p, state));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, state));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        end = p4_ProbeDeparser(w, p, state);
-        break;
-    default:
-        break;
+        return sd_block_end(w, p4_ProbeDeparser(w, p, state));
+    default: return sd_block_end(w, SD_END_DONE);
     }
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        end = SD_END_TOO_LONG;
-    }
-    return end;
 }
 
 __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeline;
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);
-    if (instance && p4x_fill(instance) != SD_OK) {
-        sd_instance_destroy(instance);
-        instance = NULL;
-    }
-    return instance;
+    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
 }
 
 const struct sd_pipeline sd_pipeline = {
@@ -877,19 +800,11 @@ const struct sd_pipeline sd_pipeline = {
     .tables = p4x_tables,
     .n_objects = 2,
     .objects = p4x_objects,
-    .n_value_sets = 0,
-    .value_sets = NULL,
     .n_fields = 16,
     .fields = p4x_fields,
-    .n_field_lists = 0,
-    .field_lists = NULL,
-    .n_calls = 0,
-    .calls = NULL,
     .n_metadata = 2,
     .metadata = p4x_metadata,
-    .has_trace = 0,
     .control = &sd_control_ops,
-    .accept = {0, 0, 0, 0},
     .create = p4x_create,
     .destroy = sd_instance_destroy,
     .worker = sd_instance_worker,

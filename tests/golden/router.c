@@ -4,7 +4,7 @@
  *
  * Types         structs of the program, p4x_state, keys of tables and data of actions
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
- * Headers       __check and __load extract a header, __store and __emit deparse it
+ * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
  * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
  * Stages        p4x_process_bursts: packets of a burst suspend at tables that exceed the cache
@@ -12,22 +12,11 @@
  */
 #include "sd_runtime.h"
 
-/* P4 programs declare what they do not use, and compare what is always so. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
-#pragma GCC diagnostic ignored "-Wtype-limits"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wtautological-compare"
-#pragma clang diagnostic ignored "-Wself-assign"
-#endif
-
 
 /* header Ethernet */
 struct p4_Ethernet {
     uint8_t sd_valid;
-    /* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */
-    uint32_t sd_at;
+    uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */
     uint64_t destination; /* bit<48> */
     uint64_t source; /* bit<48> */
     uint16_t ether_type; /* bit<16> */
@@ -36,8 +25,7 @@ struct p4_Ethernet {
 /* header Ipv4 */
 struct p4_Ipv4 {
     uint8_t sd_valid;
-    /* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */
-    uint32_t sd_at;
+    uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */
     uint8_t version; /* bit<4> */
     uint8_t header_words; /* bit<4> */
     uint8_t dscp; /* bit<6> */
@@ -56,8 +44,7 @@ struct p4_Ipv4 {
 /* header Ports */
 struct p4_Ports {
     uint8_t sd_valid;
-    /* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */
-    uint32_t sd_at;
+    uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */
     uint16_t source; /* bit<16> */
     uint16_t destination; /* bit<16> */
 };
@@ -181,17 +168,11 @@ enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_Sta
 /* A packet for this port is dropped. */
 enum { P4_DROP_PORT = 511 };
 
-/* Whether header Ethernet can be extracted: an error code, or 0. */
-SD_INLINE uint32_t p4_Ethernet__check(const struct sd_packet *p)
+/* Extracts header Ethernet; returns an error code, or 0. */
+SD_INLINE uint32_t p4_Ethernet__extract(struct sd_packet *p, struct p4_Ethernet *h)
 {
     if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 14))
         return SD_ERROR_PACKET_TOO_SHORT;
-    return 0;
-}
-
-/* extract(Ethernet), which can be done. */
-SD_INLINE void p4_Ethernet__load(struct sd_packet *p, struct p4_Ethernet *h)
-{
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
@@ -199,19 +180,14 @@ SD_INLINE void p4_Ethernet__load(struct sd_packet *p, struct p4_Ethernet *h)
     h->source = sd_load_be64(at + 6) >> 16;
     h->ether_type = sd_load_be16(at + 12);
     p->cursor_bits += 112;
-}
-
-/* Whether header Ipv4 can be extracted: an error code, or 0. */
-SD_INLINE uint32_t p4_Ipv4__check(const struct sd_packet *p)
-{
-    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 20))
-        return SD_ERROR_PACKET_TOO_SHORT;
     return 0;
 }
 
-/* extract(Ipv4), which can be done. */
-SD_INLINE void p4_Ipv4__load(struct sd_packet *p, struct p4_Ipv4 *h)
+/* Extracts header Ipv4; returns an error code, or 0. */
+SD_INLINE uint32_t p4_Ipv4__extract(struct sd_packet *p, struct p4_Ipv4 *h)
 {
+    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 20))
+        return SD_ERROR_PACKET_TOO_SHORT;
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
@@ -229,91 +205,58 @@ SD_INLINE void p4_Ipv4__load(struct sd_packet *p, struct p4_Ipv4 *h)
     h->source = sd_load_be32(at + 12);
     h->destination = sd_load_be32(at + 16);
     p->cursor_bits += 160;
-}
-
-/* Whether header Ports can be extracted: an error code, or 0. */
-SD_INLINE uint32_t p4_Ports__check(const struct sd_packet *p)
-{
-    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 4))
-        return SD_ERROR_PACKET_TOO_SHORT;
     return 0;
 }
 
-/* extract(Ports), which can be done. */
-SD_INLINE void p4_Ports__load(struct sd_packet *p, struct p4_Ports *h)
+/* Extracts header Ports; returns an error code, or 0. */
+SD_INLINE uint32_t p4_Ports__extract(struct sd_packet *p, struct p4_Ports *h)
 {
+    if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 4))
+        return SD_ERROR_PACKET_TOO_SHORT;
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
     h->source = sd_load_be16(at);
     h->destination = sd_load_be16(at + 2);
     p->cursor_bits += 32;
+    return 0;
 }
 
-/* Writes the fields that the program may have changed of header Ethernet to its bytes. */
+/* Writes changed fields of header Ethernet to its bytes. */
 SD_INLINE void p4_Ethernet__store(uint8_t *at, const struct p4_Ethernet *h)
 {
     sd_store_be(at, 6, h->destination);
     sd_store_be(at + 6, 6, h->source);
 }
 
-/* emit(Ethernet) */
+/* Emits header Ethernet. */
 SD_INLINE void p4_Ethernet__emit(struct sd_worker *w, const struct sd_packet *p, const struct p4_Ethernet *h)
 {
-    if (!h->sd_valid)
-        return;
-    uint8_t *at = sd_emit_reserve(w, 14);
-    if (SD_UNLIKELY(!at))
-        return;
-    if (h->sd_at)
-        memcpy(at, p->data + h->sd_at - 1, 14);
-    else
-        memset(at, 0, 14);
-    p4_Ethernet__store(at, h);
+    uint8_t *at = h->sd_valid ? sd_emit_header(w, p, h->sd_at, 14) : NULL;
+    if (SD_LIKELY(at))
+        p4_Ethernet__store(at, h);
 }
 
-/* Writes the fields that the program may have changed of header Ipv4 to its bytes. */
+/* Writes changed fields of header Ipv4 to its bytes. */
 SD_INLINE void p4_Ipv4__store(uint8_t *at, const struct p4_Ipv4 *h)
 {
     at[8] = h->ttl;
     sd_store_be16(at + 10, h->checksum);
 }
 
-/* emit(Ipv4) */
+/* Emits header Ipv4. */
 SD_INLINE void p4_Ipv4__emit(struct sd_worker *w, const struct sd_packet *p, const struct p4_Ipv4 *h)
 {
-    if (!h->sd_valid)
-        return;
-    uint8_t *at = sd_emit_reserve(w, 20);
-    if (SD_UNLIKELY(!at))
-        return;
-    if (h->sd_at)
-        memcpy(at, p->data + h->sd_at - 1, 20);
-    else
-        memset(at, 0, 20);
-    p4_Ipv4__store(at, h);
+    uint8_t *at = h->sd_valid ? sd_emit_header(w, p, h->sd_at, 20) : NULL;
+    if (SD_LIKELY(at))
+        p4_Ipv4__store(at, h);
 }
 
-/* Writes the fields that the program may have changed of header Ports to its bytes. */
-SD_INLINE void p4_Ports__store(uint8_t *at, const struct p4_Ports *h)
-{
-    (void)at;
-    (void)h;
-}
-
-/* emit(Ports) */
+/* Emits header Ports. */
 SD_INLINE void p4_Ports__emit(struct sd_worker *w, const struct sd_packet *p, const struct p4_Ports *h)
 {
-    if (!h->sd_valid)
-        return;
-    uint8_t *at = sd_emit_reserve(w, 4);
-    if (SD_UNLIKELY(!at))
-        return;
-    if (h->sd_at)
-        memcpy(at, p->data + h->sd_at - 1, 4);
-    else
-        memset(at, 0, 4);
-    p4_Ports__store(at, h);
+    if (h->sd_valid)
+        sd_emit_header(w, p, h->sd_at, 4);
 }
 
 /* parser RouterParser */
@@ -330,82 +273,61 @@ SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet 
     s->meta.source_port = 0;
     s->meta.destination_port = 0;
 #line 41 "router.p4"
-    uint32_t t1 = p4_Ethernet__check(p);
-    if (SD_LIKELY(!t1))
-        p4_Ethernet__load(p, &s->headers.ethernet);
-    if (SD_UNLIKELY(t1)) {
-        tmp_error = t1;
-    } else {
+    const uint32_t t1 = p4_Ethernet__extract(p, &s->headers.ethernet);
+    if (SD_UNLIKELY(t1))
+        return SD_END_REJECTED + t1;
 #line 42 "router.p4"
-        if (s->headers.ethernet.ether_type == 0x800) {
+    if (s->headers.ethernet.ether_type == 0x800) {
 #line 49 "router.p4"
-            /* state ipv4 */
-            uint32_t t2 = p4_Ipv4__check(p);
-            if (SD_LIKELY(!t2))
-                p4_Ipv4__load(p, &s->headers.ipv4);
-            if (SD_UNLIKELY(t2)) {
-                tmp_error = t2;
-                goto n9;
-            }
+        /* state ipv4 */
+        const uint32_t t2 = p4_Ipv4__extract(p, &s->headers.ipv4);
+        if (SD_UNLIKELY(t2))
+            return SD_END_REJECTED + t2;
 #line 51 "router.p4"
-            if ((s->headers.ipv4.version == 4) && (s->headers.ipv4.header_words == 5)) {
-                if (!(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 6) && !(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 0x11)) {
-                    goto accept;
-                }
+        if ((s->headers.ipv4.version == 4) && (s->headers.ipv4.header_words == 5)) {
+            if (!(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 6) && !(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 0x11)) {
+                return SD_END_DONE;
+            }
 #line 60 "router.p4"
-                /* state ports */
-                uint32_t t3 = p4_Ports__check(p);
-                if (SD_LIKELY(!t3))
-                    p4_Ports__load(p, &s->headers.ports);
-                if (SD_UNLIKELY(t3)) {
-                    tmp_error = t3;
-                    goto n9;
-                }
+            /* state ports */
+            const uint32_t t3 = p4_Ports__extract(p, &s->headers.ports);
+            if (SD_UNLIKELY(t3))
+                return SD_END_REJECTED + t3;
 #line 61 "router.p4"
-                s->meta.source_port = s->headers.ports.source;
-                s->meta.destination_port = s->headers.ports.destination;
-            } else {
+            s->meta.source_port = s->headers.ports.source;
+            s->meta.destination_port = s->headers.ports.destination;
+            return SD_END_DONE;
+        } else {
 #line 51 "router.p4"
-                tmp_error = P4_ERROR_BadIpv4Header;
-                return SD_END_REJECTED + tmp_error;
-            }
+            tmp_error = P4_ERROR_BadIpv4Header;
+            return SD_END_REJECTED + tmp_error;
         }
-accept:;
-#line 44 "router.p4"
+    } else {
         return SD_END_DONE;
     }
-n9:;
-#line 41 "router.p4"
-    return SD_END_REJECTED + tmp_error;
 }
 
-#line 383 "router.c"
 /* control VerifyIpv4 */
+#line 312 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 69 "router.p4"
     if (s->headers.ipv4.sd_valid) {
         uint64_t t1 = 0; /* The checksum of 144 bits. */
-        t1 += (uint64_t)(s->headers.ipv4.version) << 12;
-        t1 += (uint64_t)(s->headers.ipv4.header_words) << 8;
-        t1 += (uint64_t)(s->headers.ipv4.dscp) << 2;
-        t1 += (uint64_t)(s->headers.ipv4.ecn);
-        t1 += (uint64_t)(s->headers.ipv4.total_bytes);
-        t1 += (uint64_t)(s->headers.ipv4.identification);
-        t1 += (uint64_t)(s->headers.ipv4.flags) << 13;
-        t1 += (uint64_t)(s->headers.ipv4.fragment_offset);
-        t1 += (uint64_t)(s->headers.ipv4.ttl) << 8;
-        t1 += (uint64_t)(s->headers.ipv4.protocol);
-        t1 += (uint64_t)(s->headers.ipv4.source);
-        t1 += (uint64_t)(s->headers.ipv4.destination);
-        const uint64_t t2 = (uint16_t)~sd_checksum_fold(t1);
-        if (s->headers.ipv4.checksum != (t2 & 0xffff))
+        t1 += s->headers.ipv4.version << 12 | s->headers.ipv4.header_words << 8 | s->headers.ipv4.dscp << 2 | s->headers.ipv4.ecn;
+        t1 += s->headers.ipv4.total_bytes;
+        t1 += s->headers.ipv4.identification;
+        t1 += s->headers.ipv4.flags << 13 | s->headers.ipv4.fragment_offset;
+        t1 += s->headers.ipv4.ttl << 8 | s->headers.ipv4.protocol;
+        t1 += s->headers.ipv4.source;
+        t1 += s->headers.ipv4.destination;
+        if (s->headers.ipv4.checksum != sd_checksum_of_sum(t1))
             s->standard.checksum_error = 1;
     }
     return SD_END_DONE;
 }
 
-#line 409 "router.c"
+#line 331 "router.c"
 SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s);
 
 /* Looks up Router.access_list. */
@@ -416,7 +338,6 @@ SD_ALWAYS_INLINE struct sd_found p4_Router__access_list__apply(struct sd_worker 
     return sd_table_lookup(w, p, P4_TABLE_Router__access_list, &p4x_tables[P4_TABLE_Router__access_list], &key, sizeof key, 0);
 }
 
-#line 420 "router.c"
 /* Looks up Router.routes. */
 #line 132 "router.p4"
 SD_ALWAYS_INLINE struct sd_found p4_Router__routes__apply(struct sd_worker *w, struct sd_packet *p, uint32_t k0)
@@ -425,7 +346,6 @@ SD_ALWAYS_INLINE struct sd_found p4_Router__routes__apply(struct sd_worker *w, s
     return sd_table_lookup(w, p, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &key, sizeof key, 0);
 }
 
-#line 429 "router.c"
 /* Looks up Router.next_hops. */
 #line 145 "router.p4"
 SD_ALWAYS_INLINE struct sd_found p4_Router__next_hops__apply(struct sd_worker *w, struct sd_packet *p, uint16_t k0)
@@ -434,7 +354,6 @@ SD_ALWAYS_INLINE struct sd_found p4_Router__next_hops__apply(struct sd_worker *w
     return sd_table_lookup(w, p, P4_TABLE_Router__next_hops, &p4x_tables[P4_TABLE_Router__next_hops], &key, sizeof key, 0);
 }
 
-#line 438 "router.c"
 /* action Router.drop (router.p4:95) */
 #line 95 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
@@ -444,14 +363,12 @@ SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, 
     s->standard.mcast_grp = 0;
 }
 
-#line 448 "router.c"
 /* action Router.permit (router.p4:99) */
 #line 99 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__permit(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 }
 
-#line 455 "router.c"
 /* action Router.set_next_hop (router.p4:105) */
 #line 105 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t next_hop)
@@ -461,7 +378,6 @@ SD_ALWAYS_INLINE void p4_Router__set_next_hop(struct sd_worker *w, struct sd_pac
     /* The direct counter counts with every hit. */
 }
 
-#line 465 "router.c"
 /* action Router.forward (router.p4:110) */
 #line 110 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t port, uint64_t source, uint64_t destination)
@@ -473,26 +389,20 @@ SD_ALWAYS_INLINE void p4_Router__forward(struct sd_worker *w, struct sd_packet *
     s->headers.ipv4.ttl = (uint8_t)(s->headers.ipv4.ttl - 1);
 }
 
-#line 477 "router.c"
 /* Runs the action that table Router.access_list has found. */
 #line 117 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__access_list__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
 {
     switch (found->action) {
-    case P4_ACTION_Router__access_list__permit: {
+    case P4_ACTION_Router__access_list__permit:
         p4_Router__permit(w, p, s);
         break;
-    }
-    case P4_ACTION_Router__access_list__drop: {
+    case P4_ACTION_Router__access_list__drop:
         p4_Router__drop(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 496 "router.c"
 /* Runs the action that table Router.routes has found. */
 #line 132 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
@@ -503,16 +413,12 @@ SD_ALWAYS_INLINE void p4_Router__routes__run(struct sd_worker *w, struct sd_pack
         p4_Router__set_next_hop(w, p, s, d->next_hop);
         break;
     }
-    case P4_ACTION_Router__routes__drop: {
+    case P4_ACTION_Router__routes__drop:
         p4_Router__drop(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 516 "router.c"
 /* Runs the action that table Router.next_hops has found. */
 #line 145 "router.p4"
 SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
@@ -523,17 +429,14 @@ SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_p
         p4_Router__forward(w, p, s, d->port, d->source, d->destination);
         break;
     }
-    case P4_ACTION_Router__next_hops__drop: {
+    case P4_ACTION_Router__next_hops__drop:
         p4_Router__drop(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 536 "router.c"
 /* control Router */
+#line 440 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t tmp_0 = 0;
@@ -542,46 +445,34 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
     sd_counter_count(w, P4_OBJECT_Router__received, s->standard.ingress_port, 1, p->length_bytes);
     if ((s->standard.parser_error != 0u) || (s->standard.checksum_error == 1)) {
         p4_Router__drop(w, p, s);
-    } else {
-#line 161 "router.p4"
-        if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
+    } else if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
 #line 102 "router.p4"
-            s->standard.egress_spec = 0x3f;
-        } else {
-            {
+        s->standard.egress_spec = 0x3f;
+    } else {
 #line 164 "router.p4"
-                const struct sd_found found = p4_Router__access_list__apply(w, p, s->headers.ipv4.source, s->headers.ipv4.destination, s->headers.ipv4.protocol, s->meta.destination_port);
-                tmp_0 = found.action;
-                p4_Router__access_list__run(w, p, s, &found);
-            }
-            switch (tmp_0) {
-            case P4_ACTION_Router__access_list__permit: {
-                {
+        const struct sd_found t1 = p4_Router__access_list__apply(w, p, s->headers.ipv4.source, s->headers.ipv4.destination, s->headers.ipv4.protocol, s->meta.destination_port);
+        tmp_0 = t1.action;
+        p4_Router__access_list__run(w, p, s, &t1);
+        switch (tmp_0) {
+        case P4_ACTION_Router__access_list__permit: {
 #line 166 "router.p4"
-                    const struct sd_found found = p4_Router__routes__apply(w, p, s->headers.ipv4.destination);
-                    tmp_1 = found.hit;
-                    p4_Router__routes__run(w, p, s, &found);
-                }
-                if (tmp_1) {
-                    {
+            const struct sd_found t2 = p4_Router__routes__apply(w, p, s->headers.ipv4.destination);
+            tmp_1 = t2.hit;
+            p4_Router__routes__run(w, p, s, &t2);
+            if (tmp_1) {
 #line 167 "router.p4"
-                        const struct sd_found found = p4_Router__next_hops__apply(w, p, s->meta.next_hop);
-                        p4_Router__next_hops__run(w, p, s, &found);
-                    }
-                }
-                break;
+                const struct sd_found t3 = p4_Router__next_hops__apply(w, p, s->meta.next_hop);
+                p4_Router__next_hops__run(w, p, s, &t3);
             }
-            default:
-                break;
-            }
+            break;
+        }
         }
     }
-#line 159 "router.p4"
     return SD_END_DONE;
 }
 
-#line 584 "router.c"
 /* p4_Router up to where packets wait */
+#line 476 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint32_t tmp_0 = 0;
@@ -590,51 +481,43 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
     sd_counter_count(w, P4_OBJECT_Router__received, s->standard.ingress_port, 1, p->length_bytes);
     if ((s->standard.parser_error != 0u) || (s->standard.checksum_error == 1)) {
         p4_Router__drop(w, p, s);
-    } else {
-#line 161 "router.p4"
-        if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
+    } else if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
 #line 102 "router.p4"
-            s->standard.egress_spec = 0x3f;
-        } else {
-            {
+        s->standard.egress_spec = 0x3f;
+    } else {
 #line 164 "router.p4"
-                const struct sd_found found = p4_Router__access_list__apply(w, p, s->headers.ipv4.source, s->headers.ipv4.destination, s->headers.ipv4.protocol, s->meta.destination_port);
-                tmp_0 = found.action;
-                p4_Router__access_list__run(w, p, s, &found);
-            }
-            switch (tmp_0) {
-            case P4_ACTION_Router__access_list__permit: {
+        const struct sd_found t1 = p4_Router__access_list__apply(w, p, s->headers.ipv4.source, s->headers.ipv4.destination, s->headers.ipv4.protocol, s->meta.destination_port);
+        tmp_0 = t1.action;
+        p4_Router__access_list__run(w, p, s, &t1);
+        switch (tmp_0) {
+        case P4_ACTION_Router__access_list__permit: {
 #line 166 "router.p4"
-                /* Router.routes.apply(): waits for memory */
-                {
-                    c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
-                    sd_table_lookup_hash(w, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
-                    c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
-                    c->at_0.headers_ethernet_source = s->headers.ethernet.source;
-                    c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
-                    c->at_0.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
-                    c->at_0.headers_ipv4_checksum = s->headers.ipv4.checksum;
-                    c->at_0.meta_next_hop = s->meta.next_hop;
-                    c->at_0.standard_egress_spec = s->standard.egress_spec;
-                    c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
-                    c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
-                    c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
-                    sd_save(w, &c->kept);
-                    return SD_END_SUSPENDED + 0;
-                }
-                break;
+            /* Router.routes.apply(): waits for memory */
+            {
+                c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
+                sd_table_lookup_hash(w, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
+                c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
+                c->at_0.headers_ethernet_source = s->headers.ethernet.source;
+                c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
+                c->at_0.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
+                c->at_0.headers_ipv4_checksum = s->headers.ipv4.checksum;
+                c->at_0.meta_next_hop = s->meta.next_hop;
+                c->at_0.standard_egress_spec = s->standard.egress_spec;
+                c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
+                c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
+                c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
+                sd_save(w, &c->kept);
+                return SD_END_SUSPENDED + 0;
             }
-            default:
-                break;
-            }
+            break;
+        }
         }
     }
-#line 159 "router.p4"
     return SD_END_DONE;
 }
 
-#line 637 "router.c"
 /* p4_Router after the wait for Router.routes */
+#line 521 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint32_t tmp_0 = 0;
@@ -665,24 +548,19 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
     }
 #line 166 "router.p4"
     /* Router.routes.apply() goes on */
-    {
-        const struct sd_found found = sd_table_lookup_finish(w, p, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
-        tmp_1 = found.hit;
-        p4_Router__routes__run(w, p, s, &found);
-    }
+    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
+    tmp_1 = t1.hit;
+    p4_Router__routes__run(w, p, s, &t1);
     if (tmp_1) {
-        {
 #line 167 "router.p4"
-            const struct sd_found found = p4_Router__next_hops__apply(w, p, s->meta.next_hop);
-            p4_Router__next_hops__run(w, p, s, &found);
-        }
+        const struct sd_found t2 = p4_Router__next_hops__apply(w, p, s->meta.next_hop);
+        p4_Router__next_hops__run(w, p, s, &t2);
     }
-#line 166 "router.p4"
     return SD_END_DONE;
 }
 
-#line 685 "router.c"
 /* control Sender */
+#line 564 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 179 "router.p4"
@@ -690,33 +568,27 @@ SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, st
     return SD_END_DONE;
 }
 
-#line 694 "router.c"
 /* control UpdateIpv4 */
+#line 573 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 185 "router.p4"
     if (s->headers.ipv4.sd_valid) {
         uint64_t t1 = 0; /* The checksum of 144 bits. */
-        t1 += (uint64_t)(s->headers.ipv4.version) << 12;
-        t1 += (uint64_t)(s->headers.ipv4.header_words) << 8;
-        t1 += (uint64_t)(s->headers.ipv4.dscp) << 2;
-        t1 += (uint64_t)(s->headers.ipv4.ecn);
-        t1 += (uint64_t)(s->headers.ipv4.total_bytes);
-        t1 += (uint64_t)(s->headers.ipv4.identification);
-        t1 += (uint64_t)(s->headers.ipv4.flags) << 13;
-        t1 += (uint64_t)(s->headers.ipv4.fragment_offset);
-        t1 += (uint64_t)(s->headers.ipv4.ttl) << 8;
-        t1 += (uint64_t)(s->headers.ipv4.protocol);
-        t1 += (uint64_t)(s->headers.ipv4.source);
-        t1 += (uint64_t)(s->headers.ipv4.destination);
-        const uint64_t t2 = (uint16_t)~sd_checksum_fold(t1);
-        s->headers.ipv4.checksum = t2 & 0xffff;
+        t1 += s->headers.ipv4.version << 12 | s->headers.ipv4.header_words << 8 | s->headers.ipv4.dscp << 2 | s->headers.ipv4.ecn;
+        t1 += s->headers.ipv4.total_bytes;
+        t1 += s->headers.ipv4.identification;
+        t1 += s->headers.ipv4.flags << 13 | s->headers.ipv4.fragment_offset;
+        t1 += s->headers.ipv4.ttl << 8 | s->headers.ipv4.protocol;
+        t1 += s->headers.ipv4.source;
+        t1 += s->headers.ipv4.destination;
+        s->headers.ipv4.checksum = sd_checksum_of_sum(t1);
     }
     return SD_END_DONE;
 }
 
-#line 719 "router.c"
 /* deparser RouterDeparser */
+#line 592 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 209 "router.p4"
@@ -726,28 +598,15 @@ SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packe
     return SD_END_DONE;
 }
 
-#line 730 "router.c"
-/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
+/* The headers are those that were parsed, as far as the packet was: nothing moves. */
+#line 603 "router.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
-    if (s->headers.ethernet.sd_valid) {
-        if (s->headers.ethernet.sd_at != at)
-            return false;
-        at += 14;
-    }
-    if (s->headers.ipv4.sd_valid) {
-        if (s->headers.ipv4.sd_at != at)
-            return false;
-        at += 20;
-    }
-    if (s->headers.ports.sd_valid) {
-        if (s->headers.ports.sd_at != at)
-            return false;
-        at += 4;
-    }
-    (void)s;
-    return (uint64_t)(at - 1) * 8 == p->cursor_bits;
+    return sd_header_stays(s->headers.ethernet.sd_valid, s->headers.ethernet.sd_at, 14, &at)
+        && sd_header_stays(s->headers.ipv4.sd_valid, s->headers.ipv4.sd_at, 20, &at)
+        && sd_header_stays(s->headers.ports.sd_valid, s->headers.ports.sd_at, 4, &at)
+        && (uint64_t)(at - 1) * 8 == p->cursor_bits;
 }
 
 /* Changed fields are written where they lie. */
@@ -757,8 +616,6 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
         p4_Ethernet__store(p->data + s->headers.ethernet.sd_at - 1, &s->headers.ethernet);
     if (s->headers.ipv4.sd_valid)
         p4_Ipv4__store(p->data + s->headers.ipv4.sd_at - 1, &s->headers.ipv4);
-    (void)p;
-    (void)s;
 }
 
 /* Ends of a packet's way. */
@@ -1127,47 +984,24 @@ static const struct sd_bytes_range p4x_metadata[] = {
 /* One block of one packet, where the host does what lies between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
-    uint32_t end = SD_END_DONE;
     switch (role) {
-    case SD_BLOCK_PARSER:
-        end = p4_RouterParser(w, p, state);
-        break;
-    case SD_BLOCK_VERIFY_CHECKSUM:
-        end = p4_VerifyIpv4(w, p, state);
-        break;
-    case SD_BLOCK_INGRESS:
-        end = p4_Router(w, p, state);
-        break;
-    case SD_BLOCK_EGRESS:
-        end = p4_Sender(w, p, state);
-        break;
-    case SD_BLOCK_COMPUTE_CHECKSUM:
-        end = p4_UpdateIpv4(w, p, state);
-        break;
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_RouterParser(w, p, state));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_VerifyIpv4(w, p, state));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Router(w, p, state));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_Sender(w, p, state));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_UpdateIpv4(w, p, state));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        end = p4_RouterDeparser(w, p, state);
-        break;
-    default:
-        break;
+        return sd_block_end(w, p4_RouterDeparser(w, p, state));
+    default: return sd_block_end(w, SD_END_DONE);
     }
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        end = SD_END_TOO_LONG;
-    }
-    return end;
 }
 
 __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeline;
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);
-    if (instance && p4x_fill(instance) != SD_OK) {
-        sd_instance_destroy(instance);
-        instance = NULL;
-    }
-    return instance;
+    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
 }
 
 const struct sd_pipeline sd_pipeline = {
@@ -1181,19 +1015,11 @@ const struct sd_pipeline sd_pipeline = {
     .tables = p4x_tables,
     .n_objects = 3,
     .objects = p4x_objects,
-    .n_value_sets = 0,
-    .value_sets = NULL,
     .n_fields = 16,
     .fields = p4x_fields,
-    .n_field_lists = 0,
-    .field_lists = NULL,
-    .n_calls = 0,
-    .calls = NULL,
     .n_metadata = 2,
     .metadata = p4x_metadata,
-    .has_trace = 0,
     .control = &sd_control_ops,
-    .accept = {0, 0, 0, 0},
     .create = p4x_create,
     .destroy = sd_instance_destroy,
     .worker = sd_instance_worker,

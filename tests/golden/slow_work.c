@@ -4,29 +4,18 @@
  *
  * Types         structs of the program, p4x_state, keys of tables and data of actions
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
- * Headers       __check and __load extract a header, __store and __emit deparse it
+ * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
  * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
  * Descriptors   p4x_tables, p4x_objects, ... and sd_pipeline, by which the host knows the program
  */
 #include "sd_runtime.h"
 
-/* P4 programs declare what they do not use, and compare what is always so. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
-#pragma GCC diagnostic ignored "-Wtype-limits"
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wtautological-compare"
-#pragma clang diagnostic ignored "-Wself-assign"
-#endif
-
 
 /* header ethernet_t */
 struct p4_ethernet_t {
     uint8_t sd_valid;
-    /* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */
-    uint32_t sd_at;
+    uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */
     uint64_t destination; /* bit<48> */
     /* source: bit<48>, in the packet only */
     uint16_t type; /* bit<16> */
@@ -121,44 +110,32 @@ enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_Sta
 /* A packet for this port is dropped. */
 enum { P4_DROP_PORT = 511 };
 
-/* Whether header ethernet_t can be extracted: an error code, or 0. */
-SD_INLINE uint32_t p4_ethernet_t__check(const struct sd_packet *p)
+/* Extracts header ethernet_t; returns an error code, or 0. */
+SD_INLINE uint32_t p4_ethernet_t__extract(struct sd_packet *p, struct p4_ethernet_t *h)
 {
     if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + 14))
         return SD_ERROR_PACKET_TOO_SHORT;
-    return 0;
-}
-
-/* extract(ethernet_t), which can be done. */
-SD_INLINE void p4_ethernet_t__load(struct sd_packet *p, struct p4_ethernet_t *h)
-{
     h->sd_valid = 1;
     h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);
     const uint8_t *at = p->data + p->cursor_bits / 8;
     h->destination = sd_load_be64(at) >> 16;
     h->type = sd_load_be16(at + 12);
     p->cursor_bits += 112;
+    return 0;
 }
 
-/* Writes the fields that the program may have changed of header ethernet_t to its bytes. */
+/* Writes changed fields of header ethernet_t to its bytes. */
 SD_INLINE void p4_ethernet_t__store(uint8_t *at, const struct p4_ethernet_t *h)
 {
     sd_store_be16(at + 12, h->type);
 }
 
-/* emit(ethernet_t) */
+/* Emits header ethernet_t. */
 SD_INLINE void p4_ethernet_t__emit(struct sd_worker *w, const struct sd_packet *p, const struct p4_ethernet_t *h)
 {
-    if (!h->sd_valid)
-        return;
-    uint8_t *at = sd_emit_reserve(w, 14);
-    if (SD_UNLIKELY(!at))
-        return;
-    if (h->sd_at)
-        memcpy(at, p->data + h->sd_at - 1, 14);
-    else
-        memset(at, 0, 14);
-    p4_ethernet_t__store(at, h);
+    uint8_t *at = h->sd_valid ? sd_emit_header(w, p, h->sd_at, 14) : NULL;
+    if (SD_LIKELY(at))
+        p4_ethernet_t__store(at, h);
 }
 
 /* parser WorkParser */
@@ -169,19 +146,14 @@ SD_ALWAYS_INLINE uint32_t p4_WorkParser(struct sd_worker *w, struct sd_packet *p
     s->headers.ethernet.sd_valid = 0;
 #line 32 "slow_work.p4"
     /* state start */
-    uint32_t t1 = p4_ethernet_t__check(p);
-    if (SD_LIKELY(!t1))
-        p4_ethernet_t__load(p, &s->headers.ethernet);
-    if (SD_UNLIKELY(t1)) {
-        tmp_error = t1;
-        return SD_END_REJECTED + tmp_error;
-    }
-#line 33 "slow_work.p4"
+    const uint32_t t1 = p4_ethernet_t__extract(p, &s->headers.ethernet);
+    if (SD_UNLIKELY(t1))
+        return SD_END_REJECTED + t1;
     return SD_END_DONE;
 }
 
-#line 184 "slow_work.c"
 /* control WorkVerify */
+#line 157 "slow_work.c"
 SD_ALWAYS_INLINE uint32_t p4_WorkVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -195,7 +167,6 @@ SD_ALWAYS_INLINE struct sd_found p4_WorkIngress__stations__apply(struct sd_worke
     return sd_table_lookup(w, p, P4_TABLE_WorkIngress__stations, &p4x_tables[P4_TABLE_WorkIngress__stations], &key, sizeof key, 0);
 }
 
-#line 199 "slow_work.c"
 /* action WorkIngress.forward (slow_work.p4:46) */
 #line 46 "slow_work.p4"
 SD_ALWAYS_INLINE void p4_WorkIngress__forward(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t port)
@@ -204,7 +175,6 @@ SD_ALWAYS_INLINE void p4_WorkIngress__forward(struct sd_worker *w, struct sd_pac
     s->standard.egress_spec = port;
 }
 
-#line 208 "slow_work.c"
 /* action WorkIngress.work_and_forward (slow_work.p4:50) */
 #line 50 "slow_work.p4"
 SD_ALWAYS_INLINE void p4_WorkIngress__work_and_forward(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint16_t port, uint32_t rounds)
@@ -214,7 +184,6 @@ SD_ALWAYS_INLINE void p4_WorkIngress__work_and_forward(struct sd_worker *w, stru
     s->meta.rounds = rounds;
 }
 
-#line 218 "slow_work.c"
 /* action WorkIngress.drop (slow_work.p4:55) */
 #line 55 "slow_work.p4"
 SD_ALWAYS_INLINE void p4_WorkIngress__drop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
@@ -224,7 +193,6 @@ SD_ALWAYS_INLINE void p4_WorkIngress__drop(struct sd_worker *w, struct sd_packet
     s->standard.mcast_grp = 0;
 }
 
-#line 228 "slow_work.c"
 /* Runs the action that table WorkIngress.stations has found. */
 #line 59 "slow_work.p4"
 SD_ALWAYS_INLINE void p4_WorkIngress__stations__run(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const struct sd_found *found)
@@ -240,36 +208,31 @@ SD_ALWAYS_INLINE void p4_WorkIngress__stations__run(struct sd_worker *w, struct 
         p4_WorkIngress__work_and_forward(w, p, s, d->port, d->rounds);
         break;
     }
-    case P4_ACTION_WorkIngress__stations__drop: {
+    case P4_ACTION_WorkIngress__stations__drop:
         p4_WorkIngress__drop(w, p, s);
         break;
     }
-    default:
-        return;
-    }
 }
 
-#line 253 "slow_work.c"
 /* control WorkIngress */
+#line 219 "slow_work.c"
 SD_ALWAYS_INLINE uint32_t p4_WorkIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t i_ = 0;
     uint32_t tmp_0 = 0;
     uint32_t tmp_1 = 0;
-    {
 #line 73 "slow_work.p4"
-        const struct sd_found found = p4_WorkIngress__stations__apply(w, p, s->headers.ethernet.destination);
-        p4_WorkIngress__stations__run(w, p, s, &found);
-    }
+    const struct sd_found t1 = p4_WorkIngress__stations__apply(w, p, s->headers.ethernet.destination);
+    p4_WorkIngress__stations__run(w, p, s, &t1);
 #line 74 "slow_work.p4"
     if (s->meta.rounds != 0u) {
         s->meta.mixed = (uint32_t)s->headers.ethernet.destination;
 #line 77 "slow_work.p4"
         /* asynchronous block WorkIngress.async1 */
         {
-            const uint32_t t1 = sd_async_where(w, p, 0, sizeof(struct p4x_async_0), P4X_SAVE_FLAGS);
-            if (t1 != SD_OFFLOAD_INLINE) {
-                if (SD_UNLIKELY(t1 == SD_OFFLOAD_DROP))
+            const uint32_t t2 = sd_async_where(w, p, 0, sizeof(struct p4x_async_0), P4X_SAVE_FLAGS);
+            if (t2 != SD_OFFLOAD_INLINE) {
+                if (SD_UNLIKELY(t2 == SD_OFFLOAD_DROP))
                     return SD_END_ASYNC_FULL;
                 struct p4x_async_0 *c = sd_async_suspend(w, p, 0, P4X_SAVE_FLAGS);
                 c->there.meta_rounds = s->meta.rounds;
@@ -303,12 +266,11 @@ n3:;
 #line 82 "slow_work.p4"
         s->headers.ethernet.type = (uint16_t)s->meta.mixed;
     }
-#line 74 "slow_work.p4"
     return SD_END_DONE;
 }
 
-#line 311 "slow_work.c"
 /* WorkIngress.async1, at an executor. */
+#line 274 "slow_work.c"
 SD_INLINE uint32_t p4x_async_0__body(struct sd_worker *w, struct sd_packet *p, void *context)
 {
     struct p4x_async_0 *c = context;
@@ -347,8 +309,8 @@ n3:;
     return SD_END_DONE;
 }
 
-#line 351 "slow_work.c"
 /* WorkIngress behind WorkIngress.async1 */
+#line 314 "slow_work.c"
 static uint32_t p4x_async_0__after(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_async_0 *c)
 {
     uint32_t i_ = 0;
@@ -360,12 +322,11 @@ static uint32_t p4x_async_0__after(struct sd_worker *w, struct sd_packet *p, str
     s->headers.ethernet.sd_valid = c->back.headers_ethernet_sd_valid;
 #line 82 "slow_work.p4"
     s->headers.ethernet.type = (uint16_t)s->meta.mixed;
-#line 74 "slow_work.p4"
     return SD_END_DONE;
 }
 
-#line 368 "slow_work.c"
 /* control WorkEgress */
+#line 330 "slow_work.c"
 SD_ALWAYS_INLINE uint32_t p4_WorkEgress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -385,18 +346,13 @@ SD_ALWAYS_INLINE uint32_t p4_WorkDeparser(struct sd_worker *w, struct sd_packet 
     return SD_END_DONE;
 }
 
-#line 389 "slow_work.c"
-/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */
+/* The headers are those that were parsed, as far as the packet was: nothing moves. */
+#line 351 "slow_work.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
-    if (s->headers.ethernet.sd_valid) {
-        if (s->headers.ethernet.sd_at != at)
-            return false;
-        at += 14;
-    }
-    (void)s;
-    return (uint64_t)(at - 1) * 8 == p->cursor_bits;
+    return sd_header_stays(s->headers.ethernet.sd_valid, s->headers.ethernet.sd_at, 14, &at)
+        && (uint64_t)(at - 1) * 8 == p->cursor_bits;
 }
 
 /* Changed fields are written where they lie. */
@@ -404,8 +360,6 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
 {
     if (s->headers.ethernet.sd_valid)
         p4_ethernet_t__store(p->data + s->headers.ethernet.sd_at - 1, &s->headers.ethernet);
-    (void)p;
-    (void)s;
 }
 
 /* Ends of a packet's way. */
@@ -684,47 +638,24 @@ static const struct sd_async_type p4x_asyncs[] = {
 /* One block of one packet, where the host does what lies between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
-    uint32_t end = SD_END_DONE;
     switch (role) {
-    case SD_BLOCK_PARSER:
-        end = p4_WorkParser(w, p, state);
-        break;
-    case SD_BLOCK_VERIFY_CHECKSUM:
-        end = p4_WorkVerify(w, p, state);
-        break;
-    case SD_BLOCK_INGRESS:
-        end = p4_WorkIngress(w, p, state);
-        break;
-    case SD_BLOCK_EGRESS:
-        end = p4_WorkEgress(w, p, state);
-        break;
-    case SD_BLOCK_COMPUTE_CHECKSUM:
-        end = p4_WorkCompute(w, p, state);
-        break;
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_WorkParser(w, p, state));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_WorkVerify(w, p, state));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_WorkIngress(w, p, state));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_WorkEgress(w, p, state));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_WorkCompute(w, p, state));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        end = p4_WorkDeparser(w, p, state);
-        break;
-    default:
-        break;
+        return sd_block_end(w, p4_WorkDeparser(w, p, state));
+    default: return sd_block_end(w, SD_END_DONE);
     }
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        end = SD_END_TOO_LONG;
-    }
-    return end;
 }
 
 __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeline;
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);
-    if (instance && p4x_fill(instance) != SD_OK) {
-        sd_instance_destroy(instance);
-        instance = NULL;
-    }
-    return instance;
+    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
 }
 
 const struct sd_pipeline sd_pipeline = {
@@ -733,24 +664,13 @@ const struct sd_pipeline sd_pipeline = {
     .program_name = "slow_work.p4",
     .state_bytes = sizeof(struct p4x_state),
     .state_align = _Alignof(struct p4x_state),
-    .burst_bytes = 0,
     .n_tables = 1,
     .tables = p4x_tables,
-    .n_objects = 0,
-    .objects = NULL,
-    .n_value_sets = 0,
-    .value_sets = NULL,
     .n_fields = 16,
     .fields = p4x_fields,
-    .n_field_lists = 0,
-    .field_lists = NULL,
-    .n_calls = 0,
-    .calls = NULL,
     .n_metadata = 2,
     .metadata = p4x_metadata,
-    .has_trace = 0,
     .control = &sd_control_ops,
-    .accept = {0, 0, 0, 0},
     .create = p4x_create,
     .destroy = sd_instance_destroy,
     .worker = sd_instance_worker,

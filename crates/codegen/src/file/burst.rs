@@ -119,6 +119,7 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         func.segment(&cx.program.blocks[block].graph, points.clone(), node);
         let jumps = std::mem::take(&mut func.jumps);
         func.code.keep_labels(&jumps);
+        func.code.join_else_if();
         out.append(func.code);
         out.close("");
         out.blank();

@@ -20,6 +20,9 @@ use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
 use ir::{Constant, Program, Type};
 
+/// A `struct sd_value_type` of nothing.
+const NO_VALUE: &str = "{0, 0, 0, 0}";
+
 /// All descriptors, and the symbol that the host loads.
 pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.own("/* --- What the host has to know. --- */");
@@ -29,7 +32,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     let (field_lists, calls) = (field_lists(cx, out), calls(cx, out));
     let metadata = metadata(cx, out);
     offload::types(cx, out);
-    let accept = cx.program.shared_variable(ParamRole::Accept).map_or("{0, 0, 0, 0}".to_string(), |var| {
+    let accept = cx.program.shared_variable(ParamRole::Accept).map_or(NO_VALUE.to_string(), |var| {
         value_type(&format!("offsetof(struct p4x_state, {})", cx.facts.storage.name(var)), &Type::Bool)
     });
     out.blank();
@@ -40,12 +43,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.own("__attribute__((visibility(\"default\"))) extern const struct sd_pipeline sd_pipeline;");
     out.blank();
     out.function("static struct sd_instance *p4x_create(const struct sd_config *config)");
-    out.line("struct sd_instance *instance = sd_instance_create(&sd_pipeline, config);");
-    out.open("if (instance && p4x_fill(instance) != SD_OK)");
-    out.line("sd_instance_destroy(instance);");
-    out.line("instance = NULL;");
-    out.close("");
-    out.line("return instance;");
+    out.line("return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);");
     out.close("");
     out.blank();
     out.line("const struct sd_pipeline sd_pipeline = {");
@@ -59,7 +57,12 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
         ("calls", calls),
         ("metadata", metadata),
     ];
-    let mut line = |name: &str, value: &str| out.line(format!("    .{name} = {value},"));
+    // C makes members that are left out zero.
+    let mut line = |name: &str, value: &str| {
+        if !matches!(value, "0" | "NULL" | NO_VALUE) {
+            out.line(format!("    .{name} = {value},"));
+        }
+    };
     line("abi_version", "SD_ABI_VERSION");
     line("abi_size", "sizeof(struct sd_pipeline)");
     line("program_name", &string(&cx.options.program_name));
@@ -295,7 +298,7 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
         }
         let arg_types = array("struct sd_arg_type", &format!("p4x_call_{i}__args"), &args, out);
         let object = call.object.map_or("UINT32_MAX".to_string(), |o| o.to_string());
-        let result = call.result.as_ref().map_or("{0, 0, 0, 0}".to_string(), |ty| value_type("0", ty));
+        let result = call.result.as_ref().map_or(NO_VALUE.to_string(), |ty| value_type("0", ty));
         calls.push(format!(
             "{{{}, {object}, {}, {arg_types}, {result}, {}}}",
             string(&call.name),

@@ -20,31 +20,28 @@ pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
     out.function(
         "static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)",
     );
-    out.line("uint32_t end = SD_END_DONE;");
     out.line("switch (role) {");
     for (role, name) in ROLES {
         if let Some(id) = cx.program.block(role) {
-            out.line(format!("case {name}:"));
+            let call = format!("return sd_block_end(w, {}(w, p, state));", cx.block_name(id));
+            let mut before = out.nested();
             if role == BlockRole::Deparser {
-                out.line("    sd_emit_begin(w);");
+                before.line("sd_emit_begin(w);");
             }
             if role == BlockRole::Ingress {
-                out.indent();
-                count_lookups(cx, "+= 1", out);
-                out.dedent();
+                count_lookups(cx, "+= 1", &mut before);
             }
-            out.line(format!("    end = {}(w, p, state);", cx.block_name(id)));
-            out.line("    break;");
+            if before.is_empty() {
+                out.line(format!("case {name}: {call}"));
+                continue;
+            }
+            out.line(format!("case {name}:"));
+            before.line(call);
+            out.append(before);
         }
     }
-    out.line("default:");
-    out.line("    break;");
+    out.line("default: return sd_block_end(w, SD_END_DONE);");
     out.line("}");
-    out.open("if (SD_UNLIKELY(w->failed))");
-    out.line("w->failed = 0;");
-    out.line("end = SD_END_TOO_LONG;");
-    out.close("");
-    out.line("return end;");
     out.close("");
     out.blank();
 }

@@ -13,9 +13,12 @@ impl<'p> Func<'_, 'p> {
         let condition = self.condition(args, 0);
         let body = self.nested(|f| {
             let Some(hash) = f.hash(args, 3, 1, with_payload) else { return };
-            let sum = f.bind("uint64_t", &hash);
+            let (sum, sum_bits) = match hash.starts_with("sd_checksum_of_sum(") {
+                true => (Scalar::atom(hash, Class::Int), 16),
+                false => (Scalar::atom(f.bind("uint64_t", &hash), Class::U64), 64),
+            };
             if !verify {
-                f.set(args, 2, &Scalar::atom(sum, Class::U64), 64);
+                f.set(args, 2, &sum, sum_bits);
                 return;
             }
             let Some(Arg::In(found)) = args.get(2) else { return };
@@ -23,8 +26,8 @@ impl<'p> Func<'_, 'p> {
             let Some(field) = f.cx.program.field(FieldRole::ChecksumError).cloned() else { return };
             let wanted = match width {
                 0 => return,
-                1..=63 => format!("({sum} & {})", mask_text(width)),
-                _ => sum.clone(),
+                _ if width >= sum_bits => sum.text,
+                _ => format!("({} & {})", sum.text, mask_text(width)),
             };
             let differs = if width > 128 {
                 let limbs = f.limbs(found);
@@ -59,37 +62,73 @@ impl<'p> Func<'_, 'p> {
         let sum = self.temp();
         self.code.line(format!("uint64_t {sum} = 0; /* The checksum of {n_bits} bits. */"));
         let mut at = 0;
+        // Fields that lie in one word of 16 bits are one term.
+        let mut word: Vec<String> = Vec::new();
         for field in &fields {
             let width = width_of(field.ty());
+            let begin = at;
             at += u64::from(width);
-            let text = self.packed_text(field);
+            let shift = (16 - at % 16) % 16;
+            if width == 0 {
+                continue;
+            }
+            if width <= 16 && begin / 16 == (at - 1) / 16 {
+                let value = self.packed_scalar(field);
+                let is_alone = begin.is_multiple_of(16) && shift == 0;
+                word.push(match shift {
+                    0 if is_alone => strip(&value.text).to_string(),
+                    0 => value.operand(),
+                    _ => format!("{} << {shift}", value.operand()),
+                });
+                if shift == 0 {
+                    self.code.line(format!("{sum} += {};", word.join(" | ")));
+                    word.clear();
+                }
+                continue;
+            }
+            if !word.is_empty() {
+                self.code.line(format!("{sum} += {};", word.join(" | ")));
+                word.clear();
+            }
             let addend = match repr(field.ty()) {
-                _ if width == 0 => continue,
-                Some(Repr::Int(_)) if width <= 32 => format!("(uint64_t)({text})"),
+                Some(Repr::Int(_)) if width <= 32 => {
+                    let value = self.packed_scalar(field);
+                    if shift == 0 {
+                        strip(&value.text).to_string()
+                    } else {
+                        format!("(uint64_t){}", value.operand())
+                    }
+                }
                 Some(Repr::Int(_)) if width <= 64 => {
-                    let bound = self.bind("uint64_t", &text);
+                    let value = self.packed_scalar(field);
+                    let bound = self.bind("uint64_t", &value.text);
                     format!("(({bound} & UINT32_MAX) + ({bound} >> 32))")
                 }
                 Some(Repr::Int(_)) => {
-                    let bound = self.bind("sd_u128", &text);
+                    let value = self.packed_scalar(field);
+                    let bound = self.bind("sd_u128", &value.text);
                     let limbs = format!("(uint64_t[]){{(uint64_t){bound}, (uint64_t)({bound} >> 64)}}");
                     format!("(uint64_t)sd_checksum_limbs({limbs}, 2)")
                 }
                 _ => format!(
-                    "(uint64_t)sd_checksum_limbs({text}.limb, {})",
+                    "(uint64_t)sd_checksum_limbs({}.limb, {})",
+                    self.packed_text(field),
                     crate::text::types::n_limbs(width)
                 ),
             };
-            match (16 - at % 16) % 16 {
+            match shift {
                 0 => self.code.line(format!("{sum} += {addend};")),
                 shift => self.code.line(format!("{sum} += {addend} << {shift};")),
             }
+        }
+        if !word.is_empty() {
+            self.code.line(format!("{sum} += {};", word.join(" | ")));
         }
         if with_payload {
             let swaps_bytes = !n_bits.div_ceil(8).is_multiple_of(2);
             let payload = "sd_ones_complement_sum(sd_payload(p), sd_payload_bytes(p))";
             self.code.line(format!("{sum} += sd_swap_if({payload}, {swaps_bytes});"));
         }
-        Some(format!("(uint16_t)~sd_checksum_fold({sum})"))
+        Some(format!("sd_checksum_of_sum({sum})"))
     }
 }

@@ -15,40 +15,27 @@ pub(crate) fn emit_functions(cx: &Cx<'_>, id: StructId, whole_bytes: bool, out: 
     let fixed = width_bits(program, id);
     let declared = comment(&program.structs[id].name);
     let is_flat = whole_bytes && varbit_of(program, id).is_none() && fixed > 0;
-    if is_flat {
+    if is_flat && cx.facts.in_packet_fields.has_modified(program, id) {
         store_function(cx, id, out);
     }
-    out.own(format!("/* emit({declared}) */"));
+    out.own(format!("/* Emits header {declared}. */"));
     out.function(format!(
         "SD_INLINE void {stem}__emit(struct sd_worker *w, const struct sd_packet *p, const {name} *h)"
     ));
-    out.line("if (!h->sd_valid)");
-    out.indent();
-    out.line("return;");
-    out.dedent();
     if is_flat {
-        let n = fixed / 8;
-        out.line(format!("uint8_t *at = sd_emit_reserve(w, {n});"));
-        out.line("if (SD_UNLIKELY(!at))");
-        out.indent();
-        out.line("return;");
-        out.dedent();
-        if cx.facts.in_packet_fields.has_origin(id) {
-            out.line("if (h->sd_at)");
-            out.indent();
-            out.line(format!("memcpy(at, p->data + h->sd_at - 1, {n});"));
-            out.dedent();
-            out.line("else");
-            out.indent();
-            out.line(format!("memset(at, 0, {n});"));
-            out.dedent();
+        let at = if cx.facts.in_packet_fields.has_origin(id) { "h->sd_at" } else { "0" };
+        let emit = format!("sd_emit_header(w, p, {at}, {})", fixed / 8);
+        if cx.facts.in_packet_fields.has_modified(program, id) {
+            out.line(format!("uint8_t *at = h->sd_valid ? {emit} : NULL;"));
+            out.line("if (SD_LIKELY(at))");
+            out.line(format!("    {stem}__store(at, h);"));
         } else {
-            out.line("(void)p;");
-            out.line(format!("memset(at, 0, {n});"));
+            out.line("if (h->sd_valid)");
+            out.line(format!("    {emit};"));
         }
-        out.line(format!("{stem}__store(at, h);"));
     } else {
-        out.line("(void)p;");
+        out.line("if (!h->sd_valid)");
+        out.line("    return;");
         for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
             let path = format!("h->{}", cx.leaf_path(&ty, leaf).trim_start_matches('.'));
             let width = width_of(&leaf.ty);
@@ -71,15 +58,10 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     let program = cx.program;
     let ty = Type::Struct(id);
     let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
-    let what = if cx.facts.in_packet_fields.has_origin(id) {
-        "the fields that the program may have changed"
-    } else {
-        "all fields"
-    };
+    let what = if cx.facts.in_packet_fields.has_origin(id) { "changed fields" } else { "all fields" };
     out.own(format!("/* Writes {what} of header {} to its bytes. */", comment(&program.structs[id].name)));
     out.function(format!("SD_INLINE void {stem}__store(uint8_t *at, const {name} *h)"));
     let mut offset = 0u64;
-    let mut n_written = 0;
     for leaf in leaves(program, &ty).iter().filter(|leaf| !leaf.is_implicit()) {
         let path = format!("h->{}", cx.leaf_path(&ty, leaf).trim_start_matches('.'));
         let width = width_of(&leaf.ty);
@@ -92,7 +74,6 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
         if !cx.facts.in_packet_fields.is_modified(id, field) || width == 0 {
             continue;
         }
-        n_written += 1;
         let is_bytes = at.is_multiple_of(8) && width.is_multiple_of(8);
         let to = if at == 0 { "at".to_string() } else { format!("at + {}", at / 8) };
         match repr(&leaf.ty) {
@@ -108,10 +89,6 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
             Some(Repr::Limbs(_)) => out.line(format!("sd_write_bits_wide(at, {at}, {width}, {path}.limb);")),
             Some(Repr::Varbit(_)) | None => {}
         }
-    }
-    if n_written == 0 {
-        out.line("(void)at;");
-        out.line("(void)h;");
     }
     out.close("");
     out.blank();
@@ -142,23 +119,16 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
         }
         headers.push((text, id));
     }
-    out.own(
-        "/* Whether the headers are those that were parsed, as far as the packet was: then nothing moves. */",
-    );
+    out.own("/* The headers are those that were parsed, as far as the packet was: nothing moves. */");
     out.function("SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)");
     out.line("uint32_t at = 1;");
-    for (text, id) in &headers {
+    for (i, (text, id)) in headers.iter().enumerate() {
         let n = width_bits(cx.program, *id) / 8;
-        out.open(format!("if ({text}.sd_valid)"));
-        out.line(format!("if ({text}.sd_at != at)"));
-        out.indent();
-        out.line("return false;");
-        out.dedent();
-        out.line(format!("at += {n};"));
-        out.close("");
+        let and = if i == 0 { "return" } else { "    &&" };
+        out.line(format!("{and} sd_header_stays({text}.sd_valid, {text}.sd_at, {n}, &at)"));
     }
-    out.line("(void)s;");
-    out.line("return (uint64_t)(at - 1) * 8 == p->cursor_bits;");
+    let and = if headers.is_empty() { "return" } else { "    &&" };
+    out.line(format!("{and} (uint64_t)(at - 1) * 8 == p->cursor_bits;"));
     out.close("");
     out.blank();
     out.own("/* Changed fields are written where they lie. */");
@@ -166,12 +136,8 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     for (text, id) in headers.iter().filter(|(_, id)| cx.facts.in_packet_fields.has_modified(cx.program, *id))
     {
         out.line(format!("if ({text}.sd_valid)"));
-        out.indent();
-        out.line(format!("{}__store(p->data + {text}.sd_at - 1, &{text});", cx.types.stem(*id)));
-        out.dedent();
+        out.line(format!("    {}__store(p->data + {text}.sd_at - 1, &{text});", cx.types.stem(*id)));
     }
-    out.line("(void)p;");
-    out.line("(void)s;");
     out.close("");
     out.blank();
     true

@@ -370,6 +370,14 @@ impl<'p> Func<'_, 'p> {
         }
     }
 
+    /// A field of up to 128 bits as an operand.
+    pub(crate) fn packed_scalar(&mut self, field: &Packed<'_>) -> Scalar {
+        match field {
+            Packed::Expr(e) => self.scalar(e),
+            Packed::Leaf(access, _) => self.load(access),
+        }
+    }
+
     pub(crate) fn value_text(&mut self, e: &Expr) -> String {
         match repr(&e.ty) {
             Some(Repr::Int(_)) => self.scalar(e).text,

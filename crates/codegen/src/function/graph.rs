@@ -13,6 +13,7 @@ use crate::suspend::offload::number;
 use crate::text::code::strip;
 use crate::text::types::width_of;
 use arch::ExternOp;
+use diagnostics::Span;
 use indexmap::IndexMap;
 use ir::lookup::index;
 use ir::{
@@ -129,6 +130,13 @@ impl<'p> Func<'_, 'p> {
             if self.kind.offload_block().is_some() && number(args) == self.kind.offload_block())
     }
 
+    /// The node only ends a parser: that is written where a path comes to it.
+    fn is_short_end(&self, graph: &Graph, node: NodeId) -> bool {
+        let content = graph.node(node);
+        let ends = matches!(content.terminator.kind, TerminatorKind::Accept | TerminatorKind::Reject);
+        ends && content.stmts.is_empty() && content.state.is_none() && !self.cx.options.trace
+    }
+
     fn write_from(
         &mut self,
         graph: &'p Graph,
@@ -145,7 +153,7 @@ impl<'p> Func<'_, 'p> {
                 // A procedure that never exits has no such successor.
                 TerminatorKind::Call { procedure, then, .. } if !cx.ends(*procedure).exits => vec![*then],
                 TerminatorKind::Apply { table, then, .. } if !cx.table_ends(*table).exits => vec![*then],
-                _ => successors(kind),
+                _ => successors(kind).into_iter().filter(|to| !self.is_short_end(graph, *to)).collect(),
             }
         };
         let shape = Shape::new(graph, entry, &edges);
@@ -201,9 +209,8 @@ impl<'p> Func<'_, 'p> {
         let next = meetings.first().copied().or(follow);
         // The end of a block stands where the package names it: that is not where a debugger should go.
         let block = &self.cx.program.blocks[self.cx.block_of(self.owner)];
-        if content.terminator.span != block.span {
-            self.code.at(content.terminator.span);
-        }
+        let is_named = content.terminator.span != block.span;
+        self.code.at(if is_named { content.terminator.span } else { Span::NONE });
         let n_stmts = content.stmts.len() as u32;
         if !self.ends_body(writing.graph, node) {
             self.terminator(writing, node, next, trace.map(|p| p + 1 + n_stmts));
@@ -229,7 +236,7 @@ impl<'p> Func<'_, 'p> {
     /// From one node to another.
     fn edge(&mut self, writing: &Writing<'p>, from: NodeId, to: NodeId, follow: Option<NodeId>) {
         let shape = &writing.shape;
-        if shape.order.get(&to) <= shape.order.get(&from) {
+        if shape.order.get(&to).is_some_and(|to| Some(to) <= shape.order.get(&from)) {
             // Back to where it was: a packet does that a limited number of times.
             self.code.line("if (SD_UNLIKELY(w->steps_left-- == 0)) {");
             self.code.indent();
@@ -238,6 +245,9 @@ impl<'p> Func<'_, 'p> {
             self.code.dedent();
             self.code.line("}");
             self.jump(writing, to);
+        } else if self.is_short_end(writing.graph, to) {
+            self.code.at(Span::NONE);
+            self.terminator(writing, to, None, None);
         } else if Some(to) == follow {
         } else if shape.inline.get(&to) == Some(&from) {
             self.node(writing, to, follow);
@@ -420,6 +430,11 @@ impl<'p> Func<'_, 'p> {
             self.trace("SD_TRACE_TERMINATOR", point, &bound);
         }
         let fail = self.nested(|f| {
+            let fails = &writing.graph.node(ways[1]).terminator.kind;
+            if f.is_short_end(writing.graph, ways[1]) && matches!(fails, TerminatorKind::Reject) {
+                f.code.line(format!("return SD_END_REJECTED + {bound};"));
+                return;
+            }
             if let Some(error) = error {
                 f.code.line(format!("{error} = {bound};"));
             }
@@ -428,9 +443,7 @@ impl<'p> Func<'_, 'p> {
         // Success continues with the rest of the parser, which is not indented further.
         let then = self.nested(|f| f.edge(writing, from, ways[0], follow));
         if then.is_empty() || ends_elsewhere(&fail) {
-            self.code.open(format!("if (SD_UNLIKELY({bound}))"));
-            self.code.append(fail);
-            self.code.close("");
+            self.code.under(&format!("SD_UNLIKELY({bound})"), fail);
             self.code.append(then.shallower());
         } else {
             self.code.open(format!("if (SD_UNLIKELY({bound}))"));
@@ -556,6 +569,10 @@ impl<'p> Func<'_, 'p> {
             }
             let body = self.nested(|f| f.edge(writing, from, target, follow));
             let leaves = ends_elsewhere(&body);
+            if body.is_empty() && self.code.last_line() == Some("default:") {
+                self.code.drop_last("default:");
+                continue;
+            }
             if body.is_empty() {
                 self.code.indent();
                 self.code.line("break;");

@@ -48,18 +48,66 @@ fn window(offset: u64, width: u32, n_readable: u64) -> (u64, u32) {
     (byte.min(n_readable - n_whole), n_whole as u32)
 }
 
-/// The functions that extract headers of a type: `check` returns an error code, `load` extracts.
-pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
-    let program = cx.program;
-    let ty = Type::Struct(id);
-    let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
-    let fixed = width_bits(program, id);
-    let varbit = varbit_of(program, id);
-    let size = if varbit.is_some() { ", uint32_t size_bits" } else { "" };
-    let declared = comment(&program.structs[id].name);
+/// How code extracts headers of a type: it decides which functions the type has.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Extraction {
+    /// By `__extract`.
+    pub(crate) is_whole: bool,
+    /// By `__check` and `__load`: something stands between them.
+    pub(crate) is_split: bool,
+}
 
-    out.own(format!("/* Whether header {declared} can be extracted: an error code, or 0. */"));
+/// The place exists in each packet, so that nothing stands between the check and the load.
+pub(crate) fn is_extracted_whole(place: &Place, to_next: bool) -> bool {
+    !to_next && place.path.iter().all(|step| matches!(step, Step::Field(_)))
+}
+
+/// The functions that extract headers of a type: `extract` returns an error code; where that is split, `check` returns it
+/// and `load` extracts.
+pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, extraction: Extraction, out: &mut Code) {
+    let program = cx.program;
+    let (name, stem) = (cx.types.struct_name(id), cx.types.stem(id));
+    let has_varbit = varbit_of(program, id).is_some();
+    let (size, size_argument) = if has_varbit { (", uint32_t size_bits", ", size_bits") } else { ("", "") };
+    let declared = comment(&program.structs[id].name);
+    let head = format!("SD_INLINE uint32_t {stem}__extract(struct sd_packet *p, {name} *h{size})");
+    if !extraction.is_split {
+        out.own(format!("/* Extracts header {declared}; returns an error code, or 0. */"));
+        out.function(head);
+        check_size(cx, id, out);
+        load_fields(cx, id, out);
+        out.line("return 0;");
+        out.close("");
+        out.blank();
+        return;
+    }
+    out.own(format!("/* Returns an error code where header {declared} cannot be extracted, else 0. */"));
     out.function(format!("SD_INLINE uint32_t {stem}__check(const struct sd_packet *p{size})"));
+    check_size(cx, id, out);
+    out.line("return 0;");
+    out.close("");
+    out.blank();
+    out.own(format!("/* Extracts header {declared}, which __check allows. */"));
+    out.function(format!("SD_INLINE void {stem}__load(struct sd_packet *p, {name} *h{size})"));
+    load_fields(cx, id, out);
+    out.close("");
+    out.blank();
+    if extraction.is_whole {
+        out.own(format!("/* Extracts header {declared}; returns an error code, or 0. */"));
+        out.function(head);
+        out.line(format!("const uint32_t error = {stem}__check(p{size_argument});"));
+        out.line("if (SD_LIKELY(!error))");
+        out.line(format!("    {stem}__load(p, h{size_argument});"));
+        out.line("return error;");
+        out.close("");
+        out.blank();
+    }
+}
+
+/// Returns an error code where the packet is too short for the header.
+fn check_size(cx: &Cx<'_>, id: StructId, out: &mut Code) {
+    let fixed = width_bits(cx.program, id);
+    let varbit = varbit_of(cx.program, id);
     let wanted = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
     // The parser is at a byte then.
     let is_bytes = cx.facts.in_packet_fields.is_aligned && varbit.is_none() && fixed.is_multiple_of(8);
@@ -67,25 +115,21 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
         true => format!("if (SD_UNLIKELY(p->length_bytes < p->cursor_bits / 8 + {}))", fixed / 8),
         false => format!("if (SD_UNLIKELY(sd_bits_left(p) < {wanted}))"),
     });
-    out.indent();
-    out.line("return SD_ERROR_PACKET_TOO_SHORT;");
-    out.dedent();
+    out.line("    return SD_ERROR_PACKET_TOO_SHORT;");
     if let Some(max) = varbit {
         out.line("if (SD_UNLIKELY(size_bits % 8 != 0))");
-        out.indent();
-        out.line("return SD_ERROR_PARSER_INVALID_ARGUMENT;");
-        out.dedent();
+        out.line("    return SD_ERROR_PARSER_INVALID_ARGUMENT;");
         out.line(format!("if (SD_UNLIKELY(size_bits > {max}))"));
-        out.indent();
-        out.line("return SD_ERROR_HEADER_TOO_SHORT;");
-        out.dedent();
+        out.line("    return SD_ERROR_HEADER_TOO_SHORT;");
     }
-    out.line("return 0;");
-    out.close("");
-    out.blank();
+}
 
-    out.own(format!("/* extract({declared}), which can be done. */"));
-    out.function(format!("SD_INLINE void {stem}__load(struct sd_packet *p, {name} *h{size})"));
+/// Extracts a header for which there are enough bits.
+fn load_fields(cx: &Cx<'_>, id: StructId, out: &mut Code) {
+    let program = cx.program;
+    let ty = Type::Struct(id);
+    let fixed = width_bits(program, id);
+    let varbit = varbit_of(program, id);
     out.line("h->sd_valid = 1;");
     if cx.facts.in_packet_fields.has_origin(id) {
         out.line("h->sd_at = 1 + (uint32_t)(p->cursor_bits / 8);");
@@ -141,8 +185,6 @@ pub(crate) fn extract_functions(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.append(fields);
     let moved = if varbit.is_some() { format!("{fixed} + (uint64_t)size_bits") } else { fixed.to_string() };
     out.line(format!("p->cursor_bits += {moved};"));
-    out.close("");
-    out.blank();
 }
 
 /// Casts an expression to an integer of `bits`, unless it is one already.
@@ -192,9 +234,12 @@ impl Func<'_, '_> {
         };
         // A size for a header without varbit counts among the bits that are wanted.
         let access = self.place(place);
+        let lvalue = &access.lvalue;
+        if is_extracted_whole(place, to_next) {
+            return self.bind("uint32_t", &format!("{stem}__extract(p, &{lvalue}{size})"));
+        }
         let t = self.temp();
         self.code.line(format!("uint32_t {t} = {stem}__check(p{size});"));
-        let lvalue = &access.lvalue;
         match (to_next, &access.ty) {
             (true, Type::Stack { size: n, .. }) => {
                 let exists = access.guard.as_ref().map(|g| format!("{g} && ")).unwrap_or_default();

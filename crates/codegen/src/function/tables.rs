@@ -124,19 +124,15 @@ impl Func<'_, '_> {
         let end = self.end_of_table(id);
         let is_shared = matches!(applied, Lookup::AtOnce { point: None }) && has_apply_function(cx, id);
         if is_shared {
-            let body = self.nested(|f| {
-                let mut arguments = "w, p".to_string();
-                for (position, _) in matched(&table.keys) {
-                    let Some(value) = keys.get(position) else { continue };
-                    arguments.push_str(&format!(", {}", f.value_text(value)));
-                }
-                let name = cx.table_name(id);
-                f.code.line(format!("const struct sd_found found = {name}__apply({arguments});"));
-                f.found(id, hit, action, end.as_deref(), None);
-            });
-            self.code.line("{");
-            self.code.append(body);
-            self.code.line("}");
+            let mut arguments = "w, p".to_string();
+            for (position, _) in matched(&table.keys) {
+                let Some(value) = keys.get(position) else { continue };
+                arguments.push_str(&format!(", {}", self.value_text(value)));
+            }
+            let found = self.temp();
+            let name = cx.table_name(id);
+            self.code.line(format!("const struct sd_found {found} = {name}__apply({arguments});"));
+            self.found(id, &found, hit, action, end.as_deref(), None);
             return end;
         }
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
@@ -168,7 +164,7 @@ impl Func<'_, '_> {
                 let (locals, key) = (cx.locals(table.block), key.split(',').next().unwrap_or("NULL"));
                 f.code.line(format!("SD_TRACE_LOOKUP_POINT(w, p, s, {locals}, {point}, {key}, found);"));
             }
-            f.found(id, hit, action, end.as_deref(), point);
+            f.found(id, "found", hit, action, end.as_deref(), point);
         });
         self.code.line("{");
         self.code.append(body);
@@ -197,6 +193,7 @@ impl Func<'_, '_> {
     fn found(
         &mut self,
         id: TableId,
+        found: &str,
         hit: Option<&Place>,
         action: Option<&Place>,
         end: Option<&str>,
@@ -205,18 +202,18 @@ impl Func<'_, '_> {
         let cx = self.cx;
         if let Some(place) = hit {
             let access = self.place(place);
-            self.store(&access, &Scalar::atom("found.hit", Class::Int));
+            self.store(&access, &Scalar::atom(format!("{found}.hit"), Class::Int));
         }
         if let Some(place) = action {
             let access = self.place(place);
-            self.store(&access, &Scalar::atom("found.action", Class::U32));
+            self.store(&access, &Scalar::atom(format!("{found}.action"), Class::U32));
         }
         if let Some(point) = point {
             self.trace("SD_TRACE_TERMINATOR", point, "0");
         }
         let assigned = end.map(|end| format!("{end} = ")).unwrap_or_default();
         let arguments = cx.arguments(cx.program.tables[id].block);
-        self.code.line(format!("{assigned}{}__run({arguments}, &found);", cx.table_name(id)));
+        self.code.line(format!("{assigned}{}__run({arguments}, &{found});", cx.table_name(id)));
     }
 
     /// Stage 1 of a lookup: hashes the key, prefetches, saves state, and suspends the packet.
@@ -288,22 +285,15 @@ impl Func<'_, '_> {
         let table = &self.cx.program.tables[id];
         let end = self.end_of_table(id);
         self.code.line(format!("/* {}.apply() goes on */", comment(&table.name)));
-        let body = self.nested(|f| {
-            let hash = if table.implementation.is_some() {
-                format!("c->at_{point}.selector")
-            } else {
-                "0".to_string()
-            };
-            f.code.line(format!(
-                "const struct sd_found found = sd_table_lookup_finish(w, p, {this}, &c->at_{point}.key, \
-                 sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
-                this = f.cx.table_arguments(id)
-            ));
-            f.found(id, hit, action, end.as_deref(), None);
-        });
-        self.code.line("{");
-        self.code.append(body);
-        self.code.line("}");
+        let hash =
+            if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
+        let found = self.temp();
+        self.code.line(format!(
+            "const struct sd_found {found} = sd_table_lookup_finish(w, p, {this}, &c->at_{point}.key, \
+             sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
+            this = self.cx.table_arguments(id)
+        ));
+        self.found(id, &found, hit, action, end.as_deref(), None);
         end
     }
 
@@ -405,14 +395,20 @@ pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     ));
     out.line("switch (found->action) {");
     for (i, action) in table.actions.iter().enumerate() {
-        out.line(format!("case {}: {{", cx.names.actions(id)[i]));
+        let declares = !data_leaves(cx, action.procedure).is_empty();
+        let brace = if declares { " {" } else { "" };
+        out.line(format!("case {}:{brace}", cx.names.actions(id)[i]));
         out.indent();
         run_action(cx, id, action.procedure, out);
         out.dedent();
-        out.line("}");
+        if declares {
+            out.line("}");
+        }
     }
-    out.line("default:");
-    out.line(if plain { "    return;" } else { "    return SD_END_DONE;" });
+    if !plain {
+        out.line("default:");
+        out.line("    return SD_END_DONE;");
+    }
     out.line("}");
     out.close("");
     out.blank();

@@ -152,6 +152,50 @@ impl Code {
         });
     }
 
+    /// Writes `else if` where an `else` has nothing but an `if`.
+    pub(crate) fn join_else_if(&mut self) {
+        for i in (0..self.lines.len()).rev() {
+            let Some(end) = self.only_if_of_else(i) else { continue };
+            let Some(Line::Text { text: condition, origin, .. }) = self.lines.get(i + 1).cloned() else {
+                continue;
+            };
+            if let Some(Line::Text { text, origin: place, .. }) = self.lines.get_mut(i) {
+                *text = format!("}} else {condition}");
+                *place = origin;
+            }
+            for line in &mut self.lines[i + 2..end] {
+                if let Line::Text { indent, .. } = line {
+                    *indent = indent.saturating_sub(1);
+                }
+            }
+            self.lines.remove(end);
+            self.lines.remove(i + 1);
+        }
+    }
+
+    /// The line of the brace that closes the `else` of line `i`, if this has nothing but an `if`.
+    fn only_if_of_else(&self, i: usize) -> Option<usize> {
+        let Line::Text { indent: outer, text, .. } = &self.lines[i] else { return None };
+        let is_at = |line: &Line, level: usize| matches!(line, Line::Text { indent, .. } if *indent == level);
+        let starts_if = matches!(self.lines.get(i + 1)?, Line::Text { indent, text, .. }
+            if *indent == outer + 1 && text.starts_with("if (") && text.ends_with(" {"));
+        if text != "} else {" || !starts_if {
+            return None;
+        }
+        for (at, line) in self.lines.iter().enumerate().skip(i + 2) {
+            let Line::Text { text, .. } = line else { continue };
+            let continues = text.starts_with("} else") && text.ends_with(" {");
+            if is_at(line, *outer) && !text.is_empty() {
+                return None;
+            }
+            if is_at(line, outer + 1) && !continues {
+                let closes = matches!(self.lines.get(at + 1)?, Line::Text { indent, text, .. } if indent == outer && text == "}");
+                return (text == "}" && closes).then_some(at + 1);
+            }
+        }
+        None
+    }
+
     /// The text. `file` is the name of the generated file in `#line`; without `sources` there are none.
     ///
     /// A `#line` stands where lines begin that come from another place than those before; what a statement of P4 becomes
@@ -163,12 +207,19 @@ impl Code {
         // The P4 line to which the C compiler attributes the next line.
         let mut taken: Option<(String, u32)> = None;
         let mut n_lines = 1u32;
+        // A comment of the generated file precedes this line.
+        let mut is_own = false;
         for line in &self.lines {
             let (indent, text, origin) = match line {
                 Line::Label(name) => (0, format!("{name}:;"), Origin::Same),
                 Line::Text { indent, text, origin } => (*indent, text.clone(), *origin),
             };
+            // Nothing in a comment is compiled: what follows decides.
+            let is_comment = text.starts_with("/*") && text.ends_with("*/");
+            let origin = if is_own && origin == Origin::Same { Origin::Own } else { origin };
+            is_own = origin == Origin::Own && (is_comment || text.is_empty());
             match (sources, origin) {
+                (_, Origin::Own) if is_own => place = None,
                 (Some(sources), Origin::P4(span)) if !is_bracket(&text) => {
                     let wanted = sources.locate(span).map(|at| (at.file, at.line));
                     if let Some((name, number)) = wanted.clone().filter(|_| wanted != place) {
@@ -180,7 +231,7 @@ impl Code {
                         place = wanted;
                     }
                 }
-                (Some(_), Origin::Own) if place.is_some() => {
+                (Some(_), Origin::Own) if taken.is_some() => {
                     n_lines += 1;
                     let _ = writeln!(out, "#line {n_lines} \"{}\"", escape(file));
                     place = None;

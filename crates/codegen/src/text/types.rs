@@ -237,8 +237,9 @@ impl Types {
                 if decl.kind == StructKind::Header {
                     out.line("uint8_t sd_valid;");
                     if has_origin(*id) {
-                        out.line("/* 1 + where it lies in the packet; 0: nowhere. Fields that the program never names stay there. */");
-                        out.line("uint32_t sd_at;");
+                        out.line(
+                            "uint32_t sd_at; /* 1 + its offset in the packet, 0 where it is not there */",
+                        );
                     }
                 }
                 for (i, field) in decl.fields.iter().enumerate() {
