@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The longest that a request may wait for something to happen.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-/// Stories of one answer: their number, and their length as JSON.
+/// Limits of the stories in one answer: their number, and their length as JSON in bytes.
 const N_STORIES_MAX: u64 = 1000;
 const STORY_BYTES_MAX: usize = 4 << 20;
 

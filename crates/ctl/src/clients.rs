@@ -17,9 +17,9 @@ const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Limits {
     /// Clients at one time. One more closes the connection that has been idle for longest.
     pub n_clients_max: usize,
-    /// A client without a request is closed after so long.
+    /// A client that sends nothing for this time is closed.
     pub idle_timeout: Duration,
-    /// A line that was begun has to end, and an answer has to be taken, within so long.
+    /// Time for the rest of a line, and for a client to take its answer.
     pub line_timeout: Duration,
 }
 

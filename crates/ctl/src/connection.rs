@@ -24,7 +24,7 @@ pub(crate) struct Connection<'a> {
     shared: &'a Shared,
     /// Bytes of lines that are not complete.
     received: Vec<u8>,
-    /// The first so many of them hold no end of line.
+    /// Length of the part of `received` that is known to hold no end of line.
     n_searched: usize,
     /// When the incomplete line began.
     begun: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct Connection<'a> {
 enum NoLine {
     /// The client has gone, was idle for too long, or the server ends.
     Closed,
-    /// The client is told why.
+    /// The client sees this refusal before the connection is closed.
     Refused(Refusal),
 }
 
@@ -147,7 +147,7 @@ impl<'a> Connection<'a> {
         sent
     }
 
-    /// The result of a request, and whether the switch is to end.
+    /// Executes the request of a line. The second value is true if the switch is to end.
     fn request(&self, line: &[u8]) -> Result<(Value, bool), Refusal> {
         let Line { version, request } = serde_json::from_slice(line)
             .map_err(|error| Refusal::usage(format!("this is no request: {error}")))?;

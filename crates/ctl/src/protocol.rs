@@ -29,7 +29,7 @@ pub enum Request {
     },
     Show {
         what: What,
-        /// Only of this table, counter or register.
+        /// The table, counter or register to show; `None` shows all.
         #[serde(default)]
         name: Option<String>,
     },

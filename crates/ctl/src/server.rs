@@ -119,7 +119,7 @@ impl Accepting {
             let _ = stream.set_write_timeout(Some(REFUSE_TIMEOUT));
             let _ = stream.set_read_timeout(Some(REFUSE_TIMEOUT));
             let _ = send(&stream, Err(refusal));
-            // Closing with a request unread would discard the answer.
+            // Closing with a request unread would reset the connection behind the answer.
             let _ = (&stream).read(&mut [0; 4096]);
         };
         if let Err(error) = socket::check_peer(&stream) {

@@ -31,7 +31,7 @@ fn link(state: LinkState) -> &'static str {
     }
 }
 
-/// Asynchronous blocks.
+/// The counts of asynchronous blocks.
 pub(crate) fn asyncs(report: &Report) -> Json {
     let mean = |times: &Times| times.cycles.checked_div(times.n);
     let blocks = report.asyncs.iter().map(|block| {
@@ -85,7 +85,7 @@ pub(crate) fn workers(report: &Report) -> Json {
     report.workers.iter().map(worker).collect()
 }
 
-/// The totals, which add up.
+/// The totals of a switch: [`Report::is_balanced`] says that they add up.
 pub fn totals(report: &Report) -> Json {
     json!({
         "received": report.n_received, "copied": report.n_copied, "sent": report.n_sent,
@@ -177,7 +177,7 @@ fn replicas(replicas: &[Replica]) -> Json {
     replicas.iter().map(one).collect()
 }
 
-/// Any entity.
+/// An entity of any kind, with names instead of ids.
 pub(crate) fn entity(schema: &Schema, entity: &Entity) -> Json {
     let name = |id: u32| schema.name_of(id).to_string();
     match entity {

@@ -3,7 +3,7 @@
 //! Three rules keep other users out:
 //! - the default directory is private: [`default_dir`] refuses one that another user owns or can write to;
 //! - [`bind`] creates the socket in a temporary directory of mode 0700, sets its mode there, and only then moves it to
-//!   its path. No operation follows a path that somebody else can change. A socket in a shared directory, such as an
+//!   its path. No operation follows a path that another user can change. A socket in a shared directory, such as an
 //!   explicit `--ctl-socket /tmp/x.ctl`, is therefore as safe as one in the default directory;
 //! - each side asks the kernel for the user of the other side ([`check_peer`]) and only talks to its own user or root.
 //!   A shared directory without the sticky bit lets others remove the socket, but not impersonate the switch.
@@ -96,7 +96,7 @@ impl Bound {
     }
 }
 
-/// Listens on `path`, with a socket of mode 0600. Replaces a socket on which nobody listens any more. A missing
+/// Listens on `path`, with a socket of mode 0600. Replaces a socket on which no process listens any more. A missing
 /// directory is created with mode 0700.
 pub(crate) fn bind(path: &Path) -> Result<Bound, ServerError> {
     check_unused(path)?;
@@ -137,7 +137,7 @@ fn temporary_dir(parent: &OwnedFd) -> io::Result<(String, OwnedFd)> {
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
-        // Somebody who may rename in `parent` can have put another directory there.
+        // Another user who may rename in `parent` can have put another directory there.
         let found = rustix::fs::fstat(&dir)?;
         if found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o077 != 0 {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -154,7 +154,7 @@ fn bind_in(dir: &OwnedFd) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Fails if `path` is no socket, or if somebody listens on it.
+/// Fails if `path` is no socket, or if a process listens on it.
 fn check_unused(path: &Path) -> Result<(), ServerError> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

@@ -1,6 +1,6 @@
 //! The STF language: packets in, packets out, and what the control plane does in between.
 //!
-//! Key types: [`parse`] makes a [`Script`] of [`script::Command`]s from text; [`resolve()`] makes a [`Plan`] of
+//! Key types: [`parse`] makes a [`Script`] of [`script::Command`]s from text, [`parse_short`] from what people type; [`resolve()`] makes a [`Plan`] of
 //! updates and checks from it for one program; [`expect::compare`] holds the packets that were sent against the
 //! expected ones, and [`expect::Fault::diagnostic`] shows a difference.
 //!
@@ -29,8 +29,8 @@ pub mod script;
 mod straight;
 
 pub use driven::Driven;
-pub use parse::{Parsed, parse, parse_file};
+pub use parse::{Parsed, parse, parse_file, parse_short};
 pub use resolve::{Plan, Step, StepKind, resolve};
 pub use run::{Arriving, Device, Report, run, run_in_bursts};
-pub use script::Script;
+pub use script::{Form, Script};
 pub use straight::Straight;

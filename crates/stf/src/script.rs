@@ -5,6 +5,17 @@ use diagnostics::Span;
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
+/// How commands may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A test script: keys and arguments have names, values are numbers.
+    Script,
+    /// Typed by people: keys and arguments may be without names, in the order of the program; values may be
+    /// addresses (`10.0.0.1`, `2001:db8::1`, `02:00:00:00:00:01`); an action without arguments needs no parentheses;
+    /// `delete` is `remove`.
+    Short,
+}
+
 /// The commands of a file, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
@@ -160,11 +171,27 @@ pub enum MatchValue {
     Any(Span),
 }
 
+impl MatchValue {
+    pub fn span(&self) -> Span {
+        match self {
+            MatchValue::Number(number) => number.span,
+            MatchValue::Prefix { value, prefix_len: end }
+            | MatchValue::Mask { value, mask: end }
+            | MatchValue::Range { low: value, high: end } => value.span.to(end.span),
+            MatchValue::Text(text) => text.span,
+            MatchValue::Any(span) => *span,
+        }
+    }
+}
+
 /// Which entry: everything that makes it that one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub priority: Option<Number>,
     pub matches: Vec<Match>,
+    /// Values without a name, for the keys of the table in their order; the first one is the priority if the table
+    /// needs one. Only [`Form::Short`](crate::Form) has them.
+    pub in_order: Vec<MatchValue>,
 }
 
 /// An entry that exists.
@@ -185,6 +212,8 @@ pub enum Target {
     Group(Number),
     /// `oneshot a(x:1) b():2`
     OneShot(Vec<Weighted<ActionCall>>),
+    /// The line ends before it; reported when the table is known.
+    Missing(Span),
 }
 
 /// `action(name:value, ...)`
@@ -192,6 +221,8 @@ pub enum Target {
 pub struct ActionCall {
     pub name: Name,
     pub arguments: Vec<Argument>,
+    /// Values without a name, for the parameters in their order. Only [`Form::Short`](crate::Form) has them.
+    pub in_order: Vec<ArgumentValue>,
     pub span: Span,
 }
 
@@ -206,6 +237,15 @@ pub enum ArgumentValue {
     Number(Number),
     /// For types that the control plane sees as strings.
     Text(Name),
+}
+
+impl ArgumentValue {
+    pub fn span(&self) -> Span {
+        match self {
+            ArgumentValue::Number(number) => number.span,
+            ArgumentValue::Text(text) => text.span,
+        }
+    }
 }
 
 /// `item:weight`

@@ -2,7 +2,7 @@
 //!
 //! `SIDING_BLESS=1 cargo test -p stf` rewrites the goldens; review the difference before committing.
 
-use control::{Data, Entity, Schema, Update};
+use control::{Data, Entity, Schema, TableAction, Update};
 use diagnostics::render::{Style, human};
 use ir::Bits;
 use std::collections::BTreeSet;
@@ -117,6 +117,88 @@ fn faults() {
     let codes: BTreeSet<_> = found.iter().map(|d| d.code.id).filter(|id| *id >= "P2520").collect();
     let all: BTreeSet<_> = stf::codes::ALL.iter().map(|c| c.id).filter(|id| *id >= "P2520").collect();
     assert_eq!(codes, all);
+}
+
+/// Each short command does what the one in full does.
+#[test]
+fn short_commands() {
+    let schema = schema();
+    let updates = |parsed: &stf::Parsed| -> Vec<Update> {
+        let (plan, found) = resolve(&parsed.script, &schema);
+        let faults = parsed.diagnostics.iter().chain(found.iter());
+        let faults: Vec<_> = faults.map(|d| human(d, &parsed.sources, Style::default())).collect();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        let writes = plan.steps.into_iter().map(|step| match step.kind {
+            StepKind::Write(updates) => updates,
+            other => panic!("{other:?}"),
+        });
+        // The order of matches and of parameters means nothing.
+        let sorted = |mut update: Update| {
+            let Entity::TableEntry(entry) = &mut update.entity else { return update };
+            entry.matches.sort_by_key(|field| field.field.0);
+            if let Some(TableAction::Action(action)) = &mut entry.action {
+                action.params.sort_by_key(|param| param.id.0);
+            }
+            update
+        };
+        writes.flatten().map(sorted).collect()
+    };
+    for (short, full) in [
+        ("add route 10.0.0.0/8 NoAction", "add ingress.route hdr.ipv4.dst:0x0a000000/8 NoAction()"),
+        ("add route 10.1.2.3 NoAction()", "add ingress.route hdr.ipv4.dst:0x0a010203 NoAction()"),
+        (
+            "add mac 02:00:00:00:00:aa 1 5 forward(3, dst:02:00:00:00:00:01)",
+            "add mac eth.dst:0x0200000000aa vlan.valid:1 stack[0].tag:5 forward(port:3, dst:0x020000000001)",
+        ),
+        (
+            "add mac stack[0].tag:5 ::ff 1 forward(dst:::1, 3)",
+            "add mac eth.dst:255 vlan.valid:1 stack[0].tag:5 forward(port:3, dst:1)",
+        ),
+        (
+            "add ingress.acl 10 10.1.0.0&&&255.255.0.0 80..443 _ drop # ten",
+            "add ingress.acl 10 src:0x0a010000&&&0xffff0000 port:80..443 drop()",
+        ),
+        ("add ingress.acl 7 port:80 10.0.0.1 drop", "add ingress.acl 7 src:0x0a000001 port:80 drop()"),
+        ("add egress.acl 7 drop", "add egress.acl port:7 drop()"),
+        ("add next_hop 1 member 3", "add next_hop meta.nh:1 member 3"),
+        ("add next_hop 1 group 4", "add next_hop meta.nh:1 group 4"),
+        (
+            "add next_hop 1 oneshot forward(1, 2):3 forward(2, 5)",
+            "add next_hop meta.nh:1 oneshot forward(port:1, dst:2):3 forward(port:2, dst:5)",
+        ),
+        (
+            "add route 10.0.0.0/8 NoAction = A\nmodify route $A forward(1, 2)\ndelete route $A",
+            "add route dst:0x0a000000/8 NoAction()\nmodify route dst:0x0a000000/8 forward(port:1, dst:2)\n\
+             remove route dst:0x0a000000/8",
+        ),
+        ("delete ingress.acl 7 10.0.0.1", "remove ingress.acl 7 src:0x0a000001"),
+        ("setdefault route forward(1, 2)", "setdefault ingress.route forward(port:1, dst:2)"),
+        ("register_write state 1 5", "register_write ingress.state 1 5"),
+    ] {
+        assert_eq!(updates(&stf::parse_short("short", short)), updates(&stf::parse("full", full)), "{short}");
+        if short.lines().count() == 1 && short.contains("10.") {
+            assert!(stf::parse("script", short).diagnostics.has_errors(), "{short}: is no script");
+        }
+    }
+}
+
+/// Faults of short commands, with places in what was typed.
+#[test]
+fn faults_of_short_commands() {
+    let schema = schema();
+    let text = std::fs::read_to_string(folder().join("short.stf")).unwrap();
+    let mut shown = String::new();
+    for line in text.lines() {
+        let parsed = stf::parse_short("command", line);
+        let (_, found) = resolve(&parsed.script, &schema);
+        let errors: Vec<_> = parsed.diagnostics.iter().chain(found.iter()).filter(|d| d.is_error()).collect();
+        assert!(!errors.is_empty(), "{line}");
+        for error in errors {
+            shown.push_str(&human(error, &parsed.sources, Style::default()));
+            shown.push('\n');
+        }
+    }
+    golden("short.txt", &shown);
 }
 
 /// A script that uses priority 0 has all priorities of that table raised, and no others.

@@ -21,8 +21,12 @@ fn what_people_ask() {
     client.get(json!({ "request": "replace", "program": "examples/01-router/router.p4" }));
     client.get(json!({ "request": "wait_ready", "timeout_ms": 10 }));
     client.get(json!({ "request": "commands", "text":
-        "add next_hops meta.next_hop:1 forward(port:1, source:0x020000000001, destination:0x0200000000aa)
-         add routes headers.ipv4.destination:0x0a000000/8 set_next_hop(next_hop:1)" }));
+        "add next_hops 1 forward(1, 02:00:00:00:00:01, destination:02:00:00:00:00:aa)
+         add routes 10.0.0.0/8 set_next_hop(1)" }));
+    let refused =
+        client.ask(json!({ "request": "commands", "text": "add route 10.0.0.0/8 set_next_hop(1)" }));
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("did you mean `routes`?") && message.contains("command:1:5"), "{message}");
     let entries = client.get(json!({ "request": "show", "what": "entries", "name": "Router.routes" }));
     assert_eq!(entries[0]["keys"][0]["value"], "10.0.0.0/8");
     assert_eq!(entries[0]["action"]["params"][0], json!({ "name": "next_hop", "value": "1" }));

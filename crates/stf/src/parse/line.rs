@@ -1,6 +1,7 @@
 //! Words, numbers and signs of one line.
 
 use crate::codes;
+use crate::script::Form;
 use diagnostics::{Diagnostic, Span};
 
 /// A part of a line.
@@ -51,6 +52,7 @@ pub(super) struct Line<'a> {
     text: &'a str,
     /// Global position of the first byte.
     base: u32,
+    form: Form,
     pos: usize,
     /// Where the last token that was taken ended.
     last_end: usize,
@@ -67,8 +69,12 @@ fn is_word_part(c: char) -> bool {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn new(text: &'a str, base: u32) -> Line<'a> {
-        Line { text, base, pos: 0, last_end: 0 }
+    pub(super) fn new(text: &'a str, base: u32, form: Form) -> Line<'a> {
+        Line { text, base, form, pos: 0, last_end: 0 }
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.form
     }
 
     pub(super) fn span(&self, lo: usize, hi: usize) -> Span {
@@ -105,6 +111,14 @@ impl<'a> Line<'a> {
         let (rest, lo) = self.rest();
         self.last_end = lo + rest.len();
         self.pos = self.text.len();
+    }
+
+    /// Takes the next `len` bytes, whatever tokens they are.
+    pub(super) fn take(&mut self, len: usize) -> Span {
+        let lo = self.start();
+        self.pos = lo + len;
+        self.last_end = self.pos;
+        self.span(lo, self.pos)
     }
 
     /// The next token and where it stands; an error for an open quote.

@@ -1,5 +1,6 @@
 //! From text to commands.
 
+mod address;
 mod data;
 mod line;
 mod names;
@@ -23,9 +24,18 @@ pub struct Parsed {
 
 /// Understands a script. Lines that cannot be understood are left out and reported.
 pub fn parse(file_name: &str, text: &str) -> Parsed {
+    parse_form(file_name, text, Form::Script)
+}
+
+/// Understands commands that may be short ([`Form::Short`]), such as those of `siding ctl`.
+pub fn parse_short(file_name: &str, text: &str) -> Parsed {
+    parse_form(file_name, text, Form::Short)
+}
+
+fn parse_form(file_name: &str, text: &str, form: Form) -> Parsed {
     let mut sources = SourceMap::new();
     let (script, diagnostics) = match sources.add_file(file_name, text, None, false) {
-        Some(file) => parse_file(&sources, file),
+        Some(file) => commands(&sources, file, form),
         None => {
             let mut diagnostics = Diagnostics::new();
             let message = format!("{file_name} is too large");
@@ -38,12 +48,16 @@ pub fn parse(file_name: &str, text: &str) -> Parsed {
 
 /// Understands a script among other files.
 pub fn parse_file(sources: &SourceMap, file: FileId) -> (Script, Diagnostics) {
+    commands(sources, file, Form::Script)
+}
+
+fn commands(sources: &SourceMap, file: FileId, form: Form) -> (Script, Diagnostics) {
     let file = sources.file(file);
     let (mut script, mut diagnostics) = (Script::default(), Diagnostics::new());
     let mut handles = FxHashMap::default();
     let mut base = file.start;
     for text in file.text.split('\n') {
-        let mut line = Line::new(text, base);
+        let mut line = Line::new(text, base, form);
         let lo = line.start();
         match command(&mut line, &mut handles) {
             Ok(Some(kind)) => script.commands.push(Command { span: line.span_from(lo), kind }),
@@ -75,7 +89,8 @@ fn command(line: &mut Line<'_>, handles: &mut FxHashMap<String, Span>) -> Result
         }
     };
     let (_, span) = line.next()?;
-    let Some(keyword) = Keyword::find(word) else {
+    let is_delete = line.form() == Form::Short && word.eq_ignore_ascii_case("delete");
+    let Some(keyword) = Keyword::find(if is_delete { "remove" } else { word }) else {
         let message = format!("unknown command `{}`", shorten(word));
         let diagnostic = Diagnostic::new(&codes::UNKNOWN_COMMAND, span, message).label("no command");
         let words = KEYWORDS.iter().map(|(word, ..)| *word);
@@ -84,13 +99,23 @@ fn command(line: &mut Line<'_>, handles: &mut FxHashMap<String, Span>) -> Result
             None => diagnostic.note("a line begins with a command, such as `packet`, `expect` or `add`"),
         }));
     };
-    let kind = arguments(line, keyword, handles)
-        .and_then(|kind| line.expect_end().map(|()| kind))
-        .map_err(|diagnostic| Box::new((*diagnostic).help(format!("write: {}", keyword.usage()))))?;
+    let kind = arguments(line, keyword, handles).and_then(|kind| line.expect_end().map(|()| kind)).map_err(
+        |diagnostic| Box::new((*diagnostic).help(format!("write: {}", usage(keyword, line.form())))),
+    )?;
     Ok(Some(kind))
 }
 
-/// What follows a command.
+/// How to write a command.
+fn usage(keyword: Keyword, form: Form) -> String {
+    match form {
+        Form::Script => keyword.usage(),
+        Form::Short => {
+            keyword.usage().replace("KEY:VALUE", "[KEY:]VALUE").replace("NAME:VALUE", "[NAME:]VALUE")
+        }
+    }
+}
+
+/// Reads the rest of the line after the command's word.
 fn arguments(
     line: &mut Line<'_>,
     keyword: Keyword,

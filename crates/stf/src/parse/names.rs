@@ -104,13 +104,50 @@ impl Line<'_> {
         Ok(matches)
     }
 
+    /// Values with and without names, in any order, as long as there are any.
+    fn short_key(&mut self) -> Result<Key> {
+        let mut key = Key { priority: None, matches: Vec::new(), in_order: Vec::new() };
+        loop {
+            if self.is_unnamed()? {
+                let value = self.match_value()?;
+                key.in_order.push(value);
+                continue;
+            }
+            let n_before = key.matches.len();
+            if matches!(self.peek()?, Token::Word(_) | Token::Quoted(_)) {
+                key.matches.extend(self.try_match()?);
+            }
+            if key.matches.len() == n_before {
+                return Ok(key);
+            }
+        }
+    }
+
+    /// True before a value of the short form that has no name.
+    fn is_unnamed(&mut self) -> Result<bool> {
+        if self.form() == Form::Script {
+            return Ok(false);
+        }
+        Ok(self.is_address()
+            || match self.peek()? {
+                Token::Number(_) => true,
+                Token::Word("_") | Token::Quoted(_) => {
+                    !matches!(self.peek_second()?, Token::Sign(":" | "." | "[" | "("))
+                }
+                Token::Word(_) | Token::Sign(_) | Token::Other(_) | Token::End => false,
+            })
+    }
+
     /// `[priority] name:value...`
     pub(super) fn key(&mut self) -> Result<Key> {
+        if self.form() == Form::Short {
+            return self.short_key();
+        }
         let priority = match self.peek()? {
             Token::Number(_) => Some(self.small_number("a priority")?),
             _ => None,
         };
-        Ok(Key { priority, matches: self.matches()? })
+        Ok(Key { priority, matches: self.matches()?, in_order: Vec::new() })
     }
 
     /// `$A` or a key.
@@ -150,6 +187,7 @@ impl Line<'_> {
             }
             _ => match self.peek()? {
                 Token::Word(_) | Token::Quoted(_) => Ok(Target::Action(self.action_call()?)),
+                Token::End if self.form() == Form::Short => Ok(Target::Missing(self.end_of_last())),
                 _ => self.unexpected("a key or an action"),
             },
         }
@@ -165,6 +203,10 @@ impl Line<'_> {
         let name = self.name("an action")?;
         if !self.eat("(")? {
             return match self.peek()? {
+                Token::End | Token::Sign("=") if self.form() == Form::Short => {
+                    let span = name.span;
+                    Ok(ActionCall { name, arguments: Vec::new(), in_order: Vec::new(), span })
+                }
                 // Behind keys, it may have been meant as one.
                 Token::Sign(_) => self.unexpected("`(` after the name of an action"),
                 _ => {
@@ -178,13 +220,18 @@ impl Line<'_> {
             };
         }
         let mut arguments: Vec<Argument> = Vec::new();
+        let mut in_order = Vec::new();
         if !self.eat(")")? {
             loop {
-                let argument = self.argument()?;
-                if let Some(first) = arguments.iter().find(|a| a.name.text == argument.name.text) {
-                    return repeated("argument", &argument.name, first.name.span);
+                if self.is_unnamed()? {
+                    in_order.push(self.argument_value()?);
+                } else {
+                    let argument = self.argument()?;
+                    if let Some(first) = arguments.iter().find(|a| a.name.text == argument.name.text) {
+                        return repeated("argument", &argument.name, first.name.span);
+                    }
+                    arguments.push(argument);
                 }
-                arguments.push(argument);
                 if self.eat(")")? {
                     break;
                 }
@@ -199,7 +246,7 @@ impl Line<'_> {
                 }
             }
         }
-        Ok(ActionCall { name, arguments, span: self.span_from(lo) })
+        Ok(ActionCall { name, arguments, in_order, span: self.span_from(lo) })
     }
 
     fn argument(&mut self) -> Result<Argument> {
@@ -210,15 +257,18 @@ impl Line<'_> {
         }
         let name = self.name("the name of an argument")?;
         self.expect_sign(":")?;
-        let value = match self.peek()? {
+        Ok(Argument { name, value: self.argument_value()? })
+    }
+
+    fn argument_value(&mut self) -> Result<ArgumentValue> {
+        Ok(match self.peek()? {
             Token::Quoted(text) => {
                 let text = text.to_string();
                 let (_, span) = self.next()?;
                 ArgumentValue::Text(Name { text, span })
             }
             _ => ArgumentValue::Number(self.exact_number("the value of an argument")?),
-        };
-        Ok(Argument { name, value })
+        })
     }
 }
 

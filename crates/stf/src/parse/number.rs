@@ -9,8 +9,11 @@ use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
 impl Line<'_> {
-    /// A number, with `*` in binary and hexadecimal ones.
+    /// A number, with `*` in binary and hexadecimal ones. In the short form it may be an address.
     pub(super) fn number(&mut self, what: &str) -> Result<Number> {
+        if let Some(address) = self.address() {
+            return Ok(address);
+        }
         match self.peek()? {
             Token::Number(text) => {
                 let (_, span) = self.next()?;

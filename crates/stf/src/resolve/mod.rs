@@ -192,8 +192,10 @@ impl Resolver<'_> {
                 | CommandKind::Remove { table, entry: EntryRef::Key(key) } => (table, key),
                 _ => continue,
             };
-            if key.priority.as_ref().is_some_and(Number::is_zero)
+            let can_be_zero = key.priority.as_ref().is_some_and(Number::is_zero) || !key.in_order.is_empty();
+            if can_be_zero
                 && let Ok(table) = self.table(table)
+                && values::priority_of(table, key).is_some_and(Number::is_zero)
             {
                 self.zero_priorities.insert(table.id);
             }
@@ -214,21 +216,21 @@ impl Resolver<'_> {
             }
 
             CommandKind::Add { table, key, target, handle } => {
-                let entry = self.entry_key(table, key)?;
+                let (entry, places) = self.entry_key(table, key)?;
                 let action = Some(self.target(table, target)?);
-                self.write_entry(span, UpdateKind::Insert, &entry, action, &key.matches)?;
+                self.write_entry(span, UpdateKind::Insert, &entry, action, &places)?;
                 if let Some(handle) = handle {
                     self.handles.insert(handle.text.clone(), entry);
                 }
             }
             CommandKind::Modify { table, entry, target } => {
-                let (key, matches) = self.entry_ref(table, entry)?;
+                let (key, places) = self.entry_ref(table, entry)?;
                 let action = Some(self.target(table, target)?);
-                self.write_entry(span, UpdateKind::Modify, &key, action, matches)?;
+                self.write_entry(span, UpdateKind::Modify, &key, action, &places)?;
             }
             CommandKind::Remove { table, entry } => {
-                let (key, matches) = self.entry_ref(table, entry)?;
-                self.write_entry(span, UpdateKind::Delete, &key, None, matches)?;
+                let (key, places) = self.entry_ref(table, entry)?;
+                self.write_entry(span, UpdateKind::Delete, &key, None, &places)?;
             }
             CommandKind::RemoveAll => self.step(span, StepKind::RemoveAllEntries),
             CommandKind::SetDefault { table, target } => {
@@ -305,31 +307,31 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// `matches` are those of the script, for pointing at them.
+    /// `places` are those of the key's matches, for pointing at them.
     fn write_entry(
         &mut self,
         span: Span,
         kind: UpdateKind,
         key: &EntryKey,
         action: Option<TableAction>,
-        matches: &[Match],
+        places: &[Span],
     ) -> Result<()> {
         let entry = TableEntry { action, ..TableEntry::new(key.table, key.matches.clone(), key.priority) };
         let update = Update { kind, entity: Entity::TableEntry(entry) };
         control::validate(self.schema, &update).map_err(|f| {
             // `match[3].exact.value`: the matches of the script come first, in order.
             let place = f.path().strip_prefix("match[").and_then(|rest| rest.split_once(']'));
-            let place = place.and_then(|(i, _)| matches.get(i.parse::<usize>().ok()?));
-            fault(&f, place.map_or(span, |m| m.span))
+            let place = place.and_then(|(i, _)| places.get(i.parse::<usize>().ok()?));
+            fault(&f, place.copied().unwrap_or(span))
         })?;
         self.step(span, StepKind::Write(vec![update]));
         Ok(())
     }
 
-    /// The entry that is meant, and its matches if the script writes them.
-    fn entry_ref<'a>(&mut self, table: &Name, entry: &'a EntryRef) -> Result<(EntryKey, &'a [Match])> {
+    /// The entry that is meant, and the places of its matches if the script writes them.
+    fn entry_ref(&mut self, table: &Name, entry: &EntryRef) -> Result<(EntryKey, Vec<Span>)> {
         match entry {
-            EntryRef::Key(key) => Ok((self.entry_key(table, key)?, &key.matches)),
+            EntryRef::Key(key) => self.entry_key(table, key),
             EntryRef::Handle(handle) => {
                 let id = self.table(table)?.id;
                 let key = self.handle(handle)?;
@@ -338,7 +340,7 @@ impl Resolver<'_> {
                     let message = format!("`${}` is an entry of table `{of}`", handle.text);
                     return error(&codes::UNKNOWN_HANDLE, handle.span, message, "of another table");
                 }
-                Ok((key, &[]))
+                Ok((key, Vec::new()))
             }
         }
     }

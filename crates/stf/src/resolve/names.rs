@@ -4,6 +4,10 @@ use super::{Resolver, Result, fault};
 use crate::script::Name;
 use control::schema::{self, KeyElement, Objects};
 use control::{Fault, Problem};
+use diagnostics::Diagnostic;
+
+/// Names that a note lists; more would hide the message.
+const N_LISTED_MAX: usize = 8;
 
 /// What a name may stand for, beginning with the likeliest.
 fn spellings(text: &str) -> Vec<String> {
@@ -87,16 +91,14 @@ fn element<'s>(
     if let Some(found) = position(text).and_then(|i| elements.get(i)) {
         return Ok(found);
     }
-    let names: Vec<String> = elements.iter().map(|e| format!("`{}`", e.name)).collect();
     let Some(first) = first else {
         return super::error(&crate::codes::UNKNOWN_NAME, name.span, "no such key", "unknown");
     };
-    let diagnostic = *fault(&first, name.span);
-    Err(Box::new(match names.len() {
-        0 => diagnostic.note("it has no keys"),
-        1..=8 => diagnostic.note(format!("it has {}", names.join(", "))),
-        _ => diagnostic,
-    }))
+    let diagnostic = fault(&first, name.span);
+    if elements.is_empty() {
+        return Err(Box::new((*diagnostic).note("it has no keys")));
+    }
+    Err(listing(diagnostic, "it has", elements.iter().map(|e| e.name.as_str())))
 }
 
 impl<'s> Resolver<'s> {
@@ -104,8 +106,17 @@ impl<'s> Resolver<'s> {
         let text = indices(&name.text);
         objects.find(&text).or_else(|f| {
             let names = objects.iter().map(|object| (object, object.names().name.clone()));
-            let found = if is_unknown(&f) { loosely(&text, names) } else { None };
-            found.ok_or_else(|| fault(&f, name.span))
+            let found = if is_unknown(&f) { loosely(&text, names.clone()) } else { None };
+            found.ok_or_else(|| {
+                let diagnostic = fault(&f, name.span);
+                match f.problem() {
+                    Problem::UnknownName { suggestion: None, .. } => {
+                        let names: Vec<_> = names.map(|(_, name)| name).collect();
+                        listing(diagnostic, "the program has", names.iter().map(|name| name.as_str()))
+                    }
+                    _ => diagnostic,
+                }
+            })
         })
     }
 
@@ -152,18 +163,40 @@ impl<'s> Resolver<'s> {
     pub(super) fn action(&self, table: &'s schema::Table, name: &Name) -> Result<&'s schema::Action> {
         let text = indices(&name.text);
         table.find_action(self.schema, &text).or_else(|f| {
-            let actions = table.actions.iter().filter_map(|a| self.schema.actions.get(a.id));
-            let names = actions.map(|action| (action, action.names.name.clone()));
-            let found = if is_unknown(&f) { loosely(&text, names.clone()) } else { None };
-            found.ok_or_else(|| {
-                let diagnostic = *fault(&f, name.span);
-                let names: Vec<String> = names.map(|(_, name)| format!("`{name}`")).collect();
-                Box::new(match names.len() {
-                    1..=8 => diagnostic.note(format!("it has {}", names.join(", "))),
-                    _ => diagnostic,
-                })
-            })
+            let names = self.actions(table).map(|action| (action, action.names.name.clone()));
+            let found = if is_unknown(&f) { loosely(&text, names) } else { None };
+            found.ok_or_else(|| self.with_actions(table, fault(&f, name.span)))
         })
+    }
+
+    fn actions(
+        &self,
+        table: &'s schema::Table,
+    ) -> impl Iterator<Item = &'s schema::Action> + Clone + use<'s> {
+        let schema = self.schema;
+        table.actions.iter().filter_map(|a| schema.actions.get(a.id))
+    }
+
+    /// Adds a note with the actions of a table, if they are few.
+    pub(super) fn with_actions(
+        &self,
+        table: &'s schema::Table,
+        diagnostic: Box<Diagnostic>,
+    ) -> Box<Diagnostic> {
+        listing(diagnostic, "it has", self.actions(table).map(|action| action.names.name.as_str()))
+    }
+}
+
+/// Adds a note with names to choose from, if they are few.
+fn listing<'n>(
+    diagnostic: Box<Diagnostic>,
+    intro: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Box<Diagnostic> {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        1..=N_LISTED_MAX => Box::new((*diagnostic).note(format!("{intro} {}", names.join(", ")))),
+        _ => diagnostic,
     }
 }
 

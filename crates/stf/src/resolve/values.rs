@@ -54,6 +54,40 @@ impl Dialect {
     }
 }
 
+/// The priority that a key has. In the short form it is the first value without a name, if the table needs one.
+pub(super) fn priority_of<'k>(table: &schema::Table, key: &'k Key) -> Option<&'k Number> {
+    let first = match key.in_order.first() {
+        Some(MatchValue::Number(number)) if number.radix == Radix::Decimal && table.needs_priority() => {
+            Some(number)
+        }
+        _ => None,
+    };
+    key.priority.as_ref().or(first)
+}
+
+/// Values without names, with the names of the table's keys in their order.
+fn named(table: &schema::Table, key: &Key) -> Result<Vec<Match>> {
+    let is_priority = key.priority.is_none() && priority_of(table, key).is_some();
+    let mut keys = table.keys.iter();
+    let name = |value: &MatchValue| {
+        let span = value.span();
+        match keys.next() {
+            Some(element) => {
+                let name = Name { text: element.name.to_string(), span };
+                Ok(Match { name, value: value.clone(), span })
+            }
+            None => surplus(&format!("table `{}`", table.names.name), table.keys.len(), "key", span),
+        }
+    };
+    key.in_order.iter().skip(usize::from(is_priority)).map(name).collect()
+}
+
+/// The error for more values without names than there are names.
+fn surplus<T>(owner: &str, n: usize, what: &str, span: Span) -> Result<T> {
+    let plural = if n == 1 { "" } else { "s" };
+    error(&codes::ARGUMENTS, span, format!("one value too many: {owner} has {n} {what}{plural}"), "too many")
+}
+
 /// A value to match with, and the mask for it.
 struct Masked {
     value: Bits,
@@ -61,13 +95,14 @@ struct Masked {
 }
 
 impl<'s> Resolver<'s> {
-    /// All of an entry's key.
-    pub(super) fn entry_key(&mut self, table: &Name, key: &Key) -> Result<EntryKey> {
+    /// All of an entry's key, and the places of the matches that the script writes, which come first.
+    pub(super) fn entry_key(&mut self, table: &Name, key: &Key) -> Result<(EntryKey, Vec<Span>)> {
         let schema = self.table(table)?;
         let dialect = Dialect::of(schema, table);
         let mut matches = Vec::new();
+        let mut places = Vec::new();
         let mut given: Vec<(&KeyElement, Span)> = Vec::new();
-        for found in &key.matches {
+        for found in key.matches.iter().chain(&named(schema, key)?) {
             let element = self.key(schema, &found.name)?;
             if let Some((_, first)) = given.iter().find(|(e, _)| e.id == element.id) {
                 let message = format!("the key `{}` is given twice", element.name);
@@ -78,7 +113,10 @@ impl<'s> Resolver<'s> {
             }
             given.push((element, found.name.span));
             let value = self.match_value(element, found, dialect)?;
-            matches.extend(value.map(|value| FieldMatch { field: element.id, value }));
+            if let Some(value) = value {
+                matches.push(FieldMatch { field: element.id, value });
+                places.push(found.span);
+            }
         }
         for element in &schema.keys {
             // What is not given is anything, or 0 where it has to be exact.
@@ -91,7 +129,8 @@ impl<'s> Resolver<'s> {
                 matches.push(FieldMatch { field: element.id, value });
             }
         }
-        Ok(EntryKey { table: schema.id, matches, priority: self.priority(schema, table, key)? })
+        let priority = self.priority(schema, table, key)?;
+        Ok((EntryKey { table: schema.id, matches, priority }, places))
     }
 
     fn priority(&self, table: &schema::Table, name: &Name, key: &Key) -> Result<i32> {
@@ -99,7 +138,7 @@ impl<'s> Resolver<'s> {
             // Scripts give them nevertheless; they have no meaning.
             return Ok(0);
         }
-        let Some(number) = &key.priority else {
+        let Some(number) = priority_of(table, key) else {
             let message = format!("an entry of table `{}` needs a priority", table.names.name);
             let diagnostic = Diagnostic::new(&codes::PRIORITY, name.span, message)
                 .label("no priority follows")
@@ -335,6 +374,12 @@ impl<'s> Resolver<'s> {
             Target::Action(call) => TableAction::Action(self.action_call(table, call, dialect)?),
             Target::Member(member) => TableAction::Member(MemberId(small(member))),
             Target::Group(group) => TableAction::Group(GroupId(small(group))),
+            Target::Missing(place) => {
+                let message = format!("an action of table `{}` is missing", table.names.name);
+                let diagnostic =
+                    Diagnostic::new(&codes::UNEXPECTED, *place, message).label("expected an action");
+                return Err(self.with_actions(table, Box::new(diagnostic)));
+            }
             Target::OneShot(calls) => {
                 let mut actions = Vec::new();
                 for call in calls {
@@ -364,7 +409,16 @@ impl<'s> Resolver<'s> {
     ) -> Result<Action> {
         let action = self.action(table, &call.name)?;
         let mut params: Vec<Param> = Vec::new();
-        for argument in &call.arguments {
+        let mut in_order = Vec::new();
+        for (i, value) in call.in_order.iter().enumerate() {
+            let Some(param) = action.params.get(i) else {
+                let owner = format!("action `{}`", action.names.name);
+                return surplus(&owner, action.params.len(), "parameter", value.span());
+            };
+            let name = Name { text: param.name.to_string(), span: value.span() };
+            in_order.push(Argument { name, value: value.clone() });
+        }
+        for argument in call.arguments.iter().chain(&in_order) {
             let param =
                 action.find_param(&argument.name.text).map_err(|f| super::fault(&f, argument.name.span))?;
             let value = match (&argument.value, param.value.form) {

@@ -1,6 +1,7 @@
-//! The command language: commands of test scripts that concern the control plane, with short forms for tables.
-
-mod shorthand;
+//! The command language: commands of test scripts that concern the control plane, in their short form.
+//!
+//! The grammar and the meaning of names and values are those of crate `stf`, so that messages point into the text that
+//! the client has sent.
 
 use crate::refusal::{Refusal, RefusalKind};
 use crate::show;
@@ -11,9 +12,7 @@ use serde_json::{Value as Json, json};
 /// Runs commands, one per line. The result has what commands that read have found.
 pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
     let schema = switch.schema().ok_or(SwitchError::NoProgram)?;
-    let full = text.lines().map(|line| shorthand::expand(&schema, line));
-    let full = full.collect::<Result<Vec<_>, _>>().map_err(Refusal::usage)?.join("\n");
-    let parsed = stf::parse("command", &full);
+    let parsed = stf::parse_short("command", text);
     if parsed.diagnostics.has_errors() {
         return Err(Refusal::diagnosed(RefusalKind::Usage, parsed.diagnostics.iter(), &parsed.sources));
     }
@@ -31,7 +30,7 @@ pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
     Ok(json!({ "shown": shown.map(|entity| show::entity(&schema, entity)).collect::<Vec<_>>() }))
 }
 
-/// A switch for commands that write and read; packets are for its ports.
+/// A switch of which commands only write and read entities: packets come from its ports, not from commands.
 struct OnlyEntities<'a>(&'a mut dyn Target);
 
 impl Target for OnlyEntities<'_> {

@@ -1,0 +1,88 @@
+//! Addresses as numbers, in the short form.
+
+use super::line::Line;
+use crate::script::{Form, Number, Radix};
+use core::net::{Ipv4Addr, Ipv6Addr};
+use num_bigint::BigUint;
+use num_traits::One;
+
+/// A value and its width.
+struct Address {
+    value: u128,
+    width_bits: u32,
+}
+
+impl Address {
+    fn parse(text: &str) -> Option<Address> {
+        if let Ok(address) = text.parse::<Ipv4Addr>() {
+            return Some(Address { value: address.to_bits().into(), width_bits: 32 });
+        }
+        let bytes: Vec<&str> = text.split(':').collect();
+        let is_mac = bytes.len() == 6 && bytes.iter().all(|b| b.len() == 2);
+        if is_mac && let Ok(value) = u128::from_str_radix(&bytes.concat(), 16) {
+            return Some(Address { value, width_bits: 48 });
+        }
+        text.parse::<Ipv6Addr>().ok().map(|address| Address { value: address.to_bits(), width_bits: 128 })
+    }
+}
+
+impl Line<'_> {
+    /// The address that is next and the length of its text. No name and no number looks like one: it has dots between
+    /// four numbers, five colons, or two colons in a row.
+    fn peek_address(&mut self) -> Option<(Address, usize)> {
+        if self.form() == Form::Script {
+            return None;
+        }
+        let (rest, _) = self.rest();
+        let len = rest.find(|c: char| !c.is_ascii_hexdigit() && c != ':' && c != '.').unwrap_or(rest.len());
+        // A range of addresses has dots between them, too.
+        let text = rest[..len].split("..").next().unwrap_or_default();
+        Address::parse(text).map(|address| (address, text.len()))
+    }
+
+    pub(super) fn is_address(&mut self) -> bool {
+        self.peek_address().is_some()
+    }
+
+    /// Takes an address, as a hexadecimal number with all digits.
+    pub(super) fn address(&mut self) -> Option<Number> {
+        let (Address { value, width_bits }, len) = self.peek_address()?;
+        Some(Number {
+            span: self.take(len),
+            radix: Radix::Hexadecimal,
+            value: value.into(),
+            mask: (BigUint::one() << width_bits) - BigUint::one(),
+            n_digits: width_bits / 4,
+            n_stars: 0,
+            stars_trail: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_end_where_the_next_token_begins() {
+        let address = |text: &str, form| {
+            let mut line = Line::new(text, 0, form);
+            let number = line.address()?;
+            Some((number.value, number.n_digits, number.span.hi as usize))
+        };
+        for (text, value, n_digits, len) in [
+            ("10.0.0.1..10.0.0.9", 0x0a00_0001_u128, 8, 8),
+            ("10.0.0.0/8", 0x0a00_0000, 8, 8),
+            ("255.0.0.0&&&1", 0xff00_0000, 8, 9),
+            ("02:00:00:00:00:0a)", 0x0200_0000_000a, 12, 17),
+            ("2001:db8::1/64", 0x2001_0db8 << 96 | 1, 32, 11),
+            ("::", 0, 32, 2),
+        ] {
+            assert_eq!(address(text, Form::Short), Some((value.into(), n_digits, len)), "{text}");
+            assert_eq!(address(text, Form::Script), None, "{text}");
+        }
+        for text in ["10", "0x0a", "10.0.0", "80..443", "dst:10.0.0.1", "a.b", "1:2", "_", ""] {
+            assert_eq!(address(text, Form::Short), None, "{text}");
+        }
+    }
+}
