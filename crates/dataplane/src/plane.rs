@@ -7,14 +7,15 @@ use native::{Control, Instance, InstanceOptions, Native, NativeError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use target::entities::{Entities, EntitiesAt};
-use target::traffic::Pre;
+use target::traffic::SharedPre;
 use target::{Config, PortState};
 
 /// A program with everything that its workers share.
 pub(crate) struct RunningProgram {
     pub(crate) compiled: Compiled,
     pub(crate) control: Control,
-    pub(crate) pre: Arc<Pre>,
+    /// Read by the switches of all workers.
+    pub(crate) pre: Arc<SharedPre>,
     pub(crate) entities: Entities,
     pub(crate) config: Config,
     instance: Arc<Instance>,
@@ -77,7 +78,7 @@ impl RunningProgram {
         let mut native = Native::new(&self.instance, self.config.load.step_budget)?;
         self.executors.connect(&mut native)?;
         let mut switch = target::Switch::new(native, self.config.clone()).map_err(NativeError::from)?;
-        switch.pre = Arc::clone(&self.pre);
+        switch.share_pre(Arc::clone(&self.pre));
         ports_down.iter().for_each(|port| switch.set_port(*port, PortState::Down));
         Ok(switch)
     }
@@ -88,6 +89,6 @@ impl RunningProgram {
 
     /// The control plane's view of the program at a moment.
     pub(crate) fn at(&mut self, now_ns: u64) -> EntitiesAt<'_, Control> {
-        self.entities.at(&mut self.control, &mut self.pre, now_ns)
+        self.entities.at(&mut self.control, &self.pre, now_ns)
     }
 }

@@ -428,13 +428,7 @@ impl Switch {
         let mut plane = lock(&self.shared.plane);
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let schema = Arc::clone(generation.schema());
-        let pre = Arc::clone(&generation.pre);
-        let result = f(&schema, &mut generation.at(self.shared.clock.now_ns()));
-        // A write has replaced it, since it was shared.
-        if !Arc::ptr_eq(&pre, &generation.pre) {
-            generation.control.publish(Arc::clone(&generation.pre));
-        }
-        Ok(result)
+        Ok(f(&schema, &mut generation.at(self.shared.clock.now_ns())))
     }
 
     /// How each table of the running program has been used, by its name.

@@ -1,6 +1,5 @@
 //! The interface through which a switch runs the blocks of its program.
 
-use crate::traffic::Pre;
 use crate::{Preserve, Requests};
 use arch::{BlockRole, FieldRole};
 use ir::{Bits, Program};
@@ -76,11 +75,6 @@ pub trait BlockRunner {
 
     /// Group members that watch a port are left out while it is down.
     fn set_port(&mut self, port: u32, state: PortState);
-    /// Groups and sessions that a control plane has published for all switches of the program, if they are newer than
-    /// those that this gave before.
-    fn take_published_pre(&mut self) -> Option<Arc<Pre>> {
-        None
-    }
 
     fn tell(&self, observer: &mut Self::Observer<'_>, event: TrafficEvent<'_>);
 }

@@ -28,7 +28,7 @@ impl<E: BlockRunner + Store> Device<E> {
     fn target(&mut self) -> EntitiesAt<'_, E> {
         let now_ns = self.switch.now_ns();
         let Switch { runner, pre, .. } = &mut self.switch;
-        self.entities.at(runner, pre, now_ns)
+        self.entities.at(runner, pre.shared(), now_ns)
     }
 }
 
@@ -43,7 +43,7 @@ impl<E: BlockRunner + Store> Target for Device<E> {
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let Switch { runner, pre, .. } = &self.switch;
-        self.entities.read(View { store: runner, pre, now_ns: self.switch.now_ns() }, query)
+        self.entities.read(View { store: runner, pre: pre.shared(), now_ns: self.switch.now_ns() }, query)
     }
 
     /// No packet runs while a batch is applied: both need the switch for themselves.

@@ -9,13 +9,13 @@ use target::{BlockEnd, BlockRunner};
 const INGRESS_PORT: u32 = 3;
 
 fn prepared() -> Switch {
-    let mut switch = switch("stages.p4");
+    let switch = switch("stages.p4");
     let replicas = vec![Replica::new(1, 10), Replica::new(2, 20)];
-    switch
-        .pre_mut()
-        .insert_session(7, CloneSession { replicas: replicas.clone(), ..Default::default() })
-        .unwrap();
-    switch.pre_mut().insert_group(4, MulticastGroup { replicas, ..Default::default() }).unwrap();
+    switch.pre().update(|pre| {
+        let session = CloneSession { replicas: replicas.clone(), ..Default::default() };
+        pre.insert_session(7, session).unwrap();
+        pre.insert_group(4, MulticastGroup { replicas, ..Default::default() }).unwrap();
+    });
     switch
 }
 

@@ -76,11 +76,17 @@ fn plain(port: u32) -> Seen {
 }
 
 fn with_session(switch: &mut Switch, replicas: Vec<Replica>) {
-    switch.pre_mut().insert_session(7, CloneSession { replicas, ..Default::default() }).unwrap();
+    switch
+        .pre()
+        .update(|pre| pre.insert_session(7, CloneSession { replicas, ..Default::default() }))
+        .unwrap();
 }
 
 fn with_group(switch: &mut Switch, group: u32, replicas: Vec<Replica>) {
-    switch.pre_mut().insert_group(group, MulticastGroup { replicas, ..Default::default() }).unwrap();
+    switch
+        .pre()
+        .update(|pre| pre.insert_group(group, MulticastGroup { replicas, ..Default::default() }))
+        .unwrap();
 }
 
 #[test]
@@ -155,7 +161,7 @@ fn ingress_clones_are_the_packet_as_it_came() {
     assert_eq!(clones.iter().map(|c| (c.port, c.kept)).collect::<Vec<_>>(), [(8, 0), (9, 0)]);
     assert_eq!(switch.totals().n_dropped_for(reason::INGRESS_DROP), 1);
     // Without a session nothing is cloned.
-    switch.pre_mut().delete_session(7).unwrap();
+    switch.pre().update(|pre| pre.delete_session(7)).unwrap();
     assert_eq!(send(&mut switch, 3, 5, 5).len(), 1);
 }
 
@@ -188,11 +194,14 @@ fn clone_sessions_cut_and_choose_the_queue() {
         truncate_bytes: 22,
         group: None,
     };
-    switch.pre_mut().insert_session(7, session.clone()).unwrap();
+    switch.pre().update(|pre| pre.insert_session(7, session.clone())).unwrap();
     let outputs = send(&mut switch, 3, 0, 5);
     assert_eq!(outputs[0].payload, [0xaa]);
     assert_eq!(outputs[1].payload, PAYLOAD);
-    switch.pre_mut().modify_session(7, CloneSession { class_of_service: 4, ..session }).unwrap();
+    switch
+        .pre()
+        .update(|pre| pre.modify_session(7, CloneSession { class_of_service: 4, ..session }))
+        .unwrap();
     assert_eq!(send(&mut switch, 3, 0, 5).len(), 1);
     assert_eq!(switch.totals().n_dropped_for(reason::NO_SUCH_QUEUE), 1);
 }
@@ -299,7 +308,7 @@ fn full_switch(seed: u64) -> Switch {
     with_group(&mut switch, 2, group);
     let replicas = vec![Replica::new(2, 8), Replica::new(9, 9), Replica::new(2, 8)];
     let session = CloneSession { replicas, class_of_service: 1, truncate_bytes: 25, group: Some(1) };
-    switch.pre_mut().insert_session(7, session).unwrap();
+    switch.pre().update(|pre| pre.insert_session(7, session)).unwrap();
     switch
 }
 

@@ -211,7 +211,6 @@ impl<B: PacketStorage> Bursts<B> {
                 if switch.is_paused() {
                     return i;
                 }
-                switch.runner.worker.look();
                 let left = switch.inject(packet.ingress_port, packet.bytes(), listener);
                 packet.n_outputs = left.len();
                 outputs.extend(left);

@@ -17,7 +17,7 @@ use ir::Program;
 use smol_str::SmolStr;
 use std::ops::Range;
 use std::sync::Arc;
-use target::traffic::{Pre, Unrunnable};
+use target::traffic::Unrunnable;
 use target::{
     BlockEnd, BlockRunner, CloneKind, CloneRequest, Config, Device, PortState, Preserve, Requests,
     StopReason, TrafficEvent, UserExtern,
@@ -336,8 +336,6 @@ impl BlockRunner for Native {
         }
         let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
         packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
-        let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
-        packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
         let how = self.worker.run_block(block_number(role), packet, now_ns);
         if role == BlockRole::Deparser {
             packet.emitted.clear();
@@ -361,10 +359,6 @@ impl BlockRunner for Native {
 
     fn set_port(&mut self, port: u32, state: PortState) {
         self.control.set_port(port, state);
-    }
-
-    fn take_published_pre(&mut self) -> Option<Arc<Pre>> {
-        self.worker.take_newer()
     }
 
     fn tell(&self, observer: &mut (dyn Listener + '_), event: TrafficEvent<'_>) {

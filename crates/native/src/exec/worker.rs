@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use target::UserExtern;
-use target::traffic::Pre;
 
 /// A worker of an instance, had alone.
 #[derive(Debug)]
@@ -24,10 +23,6 @@ pub struct PipelineWorker {
     instance: Arc<Instance>,
     host: NonNull<abi::Host>,
     context: NonNull<HostContext>,
-    /// What the control plane has published, as it was with the tables of the last burst or block; `None` once it
-    /// has been taken.
-    newer: Option<Arc<Pre>>,
-    seen_version: u64,
     /// To executors; `raw` has their addresses.
     pub(crate) channels: Vec<ChannelEnd>,
     /// Packets that executors have not given back, of blocks whose executor is lost.
@@ -65,8 +60,6 @@ impl PipelineWorker {
             instance,
             host,
             context,
-            newer: None,
-            seen_version: 0,
             channels: Vec::new(),
             lost: BTreeMap::new(),
         };
@@ -147,26 +140,8 @@ impl PipelineWorker {
 
     /// Lets `f` call compiled code with the worker; what the code finds in tables stays until it returns.
     pub(crate) fn run<T>(&mut self, f: impl FnOnce(*mut abi::PipelineWorker) -> T) -> T {
-        let PipelineWorker { raw, number, instance, newer, seen_version, .. } = self;
-        let inside = instance.enter(*number);
-        if let Some(published) = instance.published_since(seen_version) {
-            *newer = Some(published);
-        }
-        let result = f(raw.as_ptr());
-        drop(inside);
-        result
-    }
-
-    /// What the control plane has published since the last call, as far as blocks and bursts have seen it.
-    pub(crate) fn take_newer(&mut self) -> Option<Arc<Pre>> {
-        self.newer.take()
-    }
-
-    /// Looks at what the control plane has published, without running anything.
-    pub(crate) fn look(&mut self) {
-        if let Some(published) = self.instance.published_since(&mut self.seen_version) {
-            self.newer = Some(published);
-        }
+        let _inside = self.instance.enter(self.number);
+        f(self.raw.as_ptr())
     }
 
     /// What the deparser wrote.

@@ -15,7 +15,6 @@ use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
     Count, DirectCells, EntryAction, Group, Matches, MeterRates, NewEntry, OutOfRange, Profile, StoredEntry,
 };
-use target::traffic::Pre;
 use target::{EntryHandle, EntryRef, PortState, Store, TableError};
 
 /// The control plane's side of an instance, for as many as want it: one operation at a time.
@@ -66,12 +65,6 @@ impl Control {
             // Without memory all ports count as they did.
             let _ = ops.set_ports_down(&ports);
         }
-    }
-
-    /// Gives multicast groups and clone sessions to the switches of all workers: from their next burst on, together
-    /// with all that has been written before. What a switch has been given otherwise is lost then.
-    pub fn publish(&self, pre: Arc<Pre>) {
-        self.instance.publish(pre);
     }
 
     /// Entries, lookups and hits of each table of the program, in its order.

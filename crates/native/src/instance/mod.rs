@@ -17,11 +17,10 @@ use ir::lookup::index;
 use ir::{ObjectId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use target::store::Profile;
 use target::store::shape::{TableShape, TableShapes, ValueSetShape};
-use target::traffic::Pre;
 
 /// What exists once for all workers.
 ///
@@ -40,9 +39,6 @@ pub struct Instance {
     /// one, closed after it.
     are_executors_closed: AtomicBool,
     executors: Mutex<Vec<(u32, Arc<OffloadWatchdog>)>>,
-    /// Of instances with a control plane of their own; the number grows with every change.
-    published: Mutex<Option<Arc<Pre>>>,
-    published_version: AtomicU64,
     /// Workers that somebody has.
     taken: Vec<AtomicBool>,
 }
@@ -178,8 +174,6 @@ impl Instance {
             gate,
             are_executors_closed: AtomicBool::new(false),
             executors: Mutex::default(),
-            published: Mutex::default(),
-            published_version: AtomicU64::new(0),
             taken,
         }))
     }
@@ -285,24 +279,6 @@ impl Instance {
     ) -> Option<ExecutorInside<'a>> {
         let outer = watchdog.enter(&self.are_executors_closed)?;
         Some(ExecutorInside { _inner: self.gate.enter_as_executor(worker), _outer: outer })
-    }
-
-    /// For workers, together with all that has been written before.
-    pub(crate) fn publish(&self, pre: Arc<Pre>) {
-        let turn = self.write();
-        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Some(pre);
-        self.published_version.fetch_add(1, Ordering::Release);
-        drop(turn);
-    }
-
-    /// What has been published since the version that is `seen`, which is the new one then.
-    pub(crate) fn published_since(&self, seen: &mut u64) -> Option<Arc<Pre>> {
-        let version = self.published_version.load(Ordering::Acquire);
-        if version == *seen {
-            return None;
-        }
-        *seen = version;
-        self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

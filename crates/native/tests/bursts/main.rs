@@ -17,8 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use target::entities::State;
-use target::traffic::Pre;
-use target::traffic::{Destination, Output};
+use target::traffic::{Destination, Output, SharedPre};
 use target::{Config, Device, Entities, ExternEnd, StopReason, Store, Switch};
 
 struct Built {
@@ -302,8 +301,10 @@ fn workers_see_what_is_published() {
     let options = InstanceOptions { n_workers: N_WORKERS, seed: 0, path: BurstPath::Auto, table_size: 1024 };
     let instance = Instance::new(Arc::clone(&built.pipeline), Arc::clone(&program), options).unwrap();
     let is_done = AtomicBool::new(false);
+    let pre = Arc::new(SharedPre::default());
     let run = |native: Native| {
         let mut switch = Switch::new(native, config()).unwrap();
+        switch.share_pre(Arc::clone(&pre));
         let mut bursts = Bursts::new(&config());
         let (mut n_received, mut n_replicated) = (0, 0);
         while !is_done.load(Ordering::Relaxed) || n_received == 0 {
@@ -328,14 +329,12 @@ fn workers_see_what_is_published() {
     };
     let mut entities = Entities::new(program, built.schema(), Arc::clone(instance.table_shapes()));
     let mut control = Control::new(Arc::clone(&instance));
-    let mut pre = Arc::new(Pre::default());
     let all = std::thread::scope(|scope| {
         let native = |_| Native::new(&instance, 1000).unwrap();
         let natives: Vec<Native> = (0..N_WORKERS).map(native).collect();
         let threads: Vec<_> = natives.into_iter().map(|native| scope.spawn(|| run(native))).collect();
         let mut write = |update: &Update| {
-            entities.write(State { store: &mut control, pre: &mut pre, now_ns: 0 }, update).unwrap();
-            control.publish(Arc::clone(&pre));
+            entities.write(State { store: &mut control, pre: &pre, now_ns: 0 }, update).unwrap();
         };
         for i in 0..200 {
             let mut update = group(if i % 2 == 0 { &[2, 3] } else { &[4, 5] });

@@ -2,25 +2,23 @@
 
 use super::{Entities, State, View};
 use crate::store::Store;
-use crate::traffic::Pre;
+use crate::traffic::SharedPre;
 use control::{Entity, Fault, Query, Target, Update};
-use std::sync::Arc;
 
 /// The entities of a program at a moment, made by [`Entities::at`].
 pub struct EntitiesAt<'a, S> {
     entities: &'a mut Entities,
     store: &'a mut S,
-    pre: &'a mut Arc<Pre>,
+    pre: &'a SharedPre,
     now_ns: u64,
 }
 
 impl Entities {
-    /// A control target that writes to and reads from `store` and `pre`, with `now_ns` as the time. A shared `pre` is
-    /// replaced by a copy when a group or session is written, so others keep what they have.
+    /// A control target that writes to and reads from `store` and `pre`, with `now_ns` as the time.
     pub fn at<'a, S: Store>(
         &'a mut self,
         store: &'a mut S,
-        pre: &'a mut Arc<Pre>,
+        pre: &'a SharedPre,
         now_ns: u64,
     ) -> EntitiesAt<'a, S> {
         EntitiesAt { entities: self, store, pre, now_ns }

@@ -21,7 +21,7 @@ pub use at::EntitiesAt;
 
 use crate::store::shape::{TableShape, TableShapes};
 use crate::store::{EntryHandle, Store, TableError};
-use crate::traffic::Pre;
+use crate::traffic::SharedPre;
 use control::*;
 use ir::{ObjectId, Program};
 use rustc_hash::FxHashMap;
@@ -55,8 +55,8 @@ struct Kept {
 /// Mutable access to the state of a program.
 pub struct State<'a> {
     pub store: &'a mut dyn Store,
-    /// Copied before it is written to, if others share it.
-    pub pre: &'a mut Arc<Pre>,
+    /// Updates are visible to switches at once.
+    pub pre: &'a SharedPre,
     pub now_ns: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct State<'a> {
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub store: &'a dyn Store,
-    pub pre: &'a Pre,
+    pub pre: &'a SharedPre,
     pub now_ns: u64,
 }
 

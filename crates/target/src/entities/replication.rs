@@ -4,7 +4,6 @@ use super::{Entities, State, View};
 use crate::traffic::{BackupReplica as Backup, CloneSession as Session, MulticastGroup as Group};
 use crate::traffic::{PreError, Replica as Copy};
 use control::*;
-use std::sync::Arc;
 
 fn port(port: &Port) -> Result<u32, Fault> {
     let number = port.to_number().and_then(|n| u32::try_from(n).ok());
@@ -57,14 +56,20 @@ impl Entities {
         update: &Update,
         entity: &MulticastGroup,
     ) -> Result<(), Fault> {
-        let (id, pre) = (entity.group.0, Arc::make_mut(state.pre));
+        let id = entity.group.0;
         let group = || {
             Ok::<_, Fault>(Group { replicas: copies(&entity.replicas)?, metadata: entity.metadata.clone() })
         };
         let done = match update.kind {
-            UpdateKind::Insert => pre.insert_group(id, group()?),
-            UpdateKind::Modify => pre.modify_group(id, group()?),
-            UpdateKind::Delete => pre.delete_group(id),
+            UpdateKind::Insert => {
+                let group = group()?;
+                state.pre.update(|pre| pre.insert_group(id, group))
+            }
+            UpdateKind::Modify => {
+                let group = group()?;
+                state.pre.update(|pre| pre.modify_group(id, group))
+            }
+            UpdateKind::Delete => state.pre.update(|pre| pre.delete_group(id)),
         };
         done.map_err(|e| self.pre_fault(&e, &update.entity))
     }
@@ -75,7 +80,7 @@ impl Entities {
         update: &Update,
         entity: &CloneSession,
     ) -> Result<(), Fault> {
-        let (id, pre) = (entity.session.0, Arc::make_mut(state.pre));
+        let id = entity.session.0;
         let session = || {
             Ok::<_, Fault>(Session {
                 replicas: copies(&entity.replicas)?,
@@ -85,9 +90,15 @@ impl Entities {
             })
         };
         let done = match update.kind {
-            UpdateKind::Insert => pre.insert_session(id, session()?),
-            UpdateKind::Modify => pre.modify_session(id, session()?),
-            UpdateKind::Delete => pre.delete_session(id),
+            UpdateKind::Insert => {
+                let session = session()?;
+                state.pre.update(|pre| pre.insert_session(id, session))
+            }
+            UpdateKind::Modify => {
+                let session = session()?;
+                state.pre.update(|pre| pre.modify_session(id, session))
+            }
+            UpdateKind::Delete => state.pre.update(|pre| pre.delete_session(id)),
         };
         done.map_err(|e| self.pre_fault(&e, &update.entity))
     }
@@ -97,7 +108,8 @@ impl Entities {
         view: View<'_>,
         wanted: Option<MulticastGroupId>,
     ) -> Vec<Entity> {
-        let groups = view.pre.groups().filter(|(id, _)| wanted.is_none_or(|w| w.0 == *id));
+        let pre = view.pre.snapshot();
+        let groups = pre.groups().filter(|(id, _)| wanted.is_none_or(|w| w.0 == *id));
         let entity = |(id, group): (u32, &Group)| {
             Entity::MulticastGroup(MulticastGroup {
                 group: MulticastGroupId(id),
@@ -109,7 +121,8 @@ impl Entities {
     }
 
     pub(super) fn read_clone_sessions(&self, view: View<'_>, wanted: Option<CloneSessionId>) -> Vec<Entity> {
-        let sessions = view.pre.sessions().filter(|(id, _)| wanted.is_none_or(|w| w.0 == *id));
+        let pre = view.pre.snapshot();
+        let sessions = pre.sessions().filter(|(id, _)| wanted.is_none_or(|w| w.0 == *id));
         let entity = |(id, session): (u32, &Session)| {
             Entity::CloneSession(CloneSession {
                 session: CloneSessionId(id),

@@ -3,7 +3,7 @@
 //! - [`Switch`]: takes packets, gives what leaves; [`Config`] says with what;
 //! - `stages`: parser to ingress, what happens between, egress to departure, where an architecture has queues;
 //! - `single_pass`: architectures without: filters, and pipelines that name a verdict;
-//! - [`Pre`]: multicast groups and clone sessions;
+//! - [`Pre`]: multicast groups and clone sessions; [`SharedPre`]: those that the switches of several workers read;
 //! - [`Queues`]: packets that wait for egress;
 //! - [`Totals`]: counts of packets by their end.
 //!
@@ -18,6 +18,7 @@ mod config;
 mod copy;
 mod pre;
 mod queue;
+mod shared_pre;
 mod single_pass;
 mod stages;
 mod switch;
@@ -28,5 +29,7 @@ mod waiting;
 pub use config::{Config, LoadConfig, Ports};
 pub use pre::{BackupReplica, CloneSession, MulticastGroup, Pre, PreError, Replica};
 pub use queue::{QueueConfig, Queues};
+pub(crate) use shared_pre::PreReader;
+pub use shared_pre::SharedPre;
 pub use switch::{Departed, Destination, Output, Switch, Unrunnable};
 pub use totals::{Totals, reason};

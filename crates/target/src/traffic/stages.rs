@@ -94,7 +94,7 @@ impl<E: BlockRunner> Switch<E> {
         priority: u32,
         observer: &mut E::Observer<'_>,
     ) {
-        let targets = self.pre.replicate(group, &self.ports_down);
+        let targets = self.pre.pre().replicate(group, &self.ports_down);
         self.tell(observer, TrafficEvent::Multicast { group, n_replicas: targets.len() as u32 });
         copy.kind = PassKind::Multicast;
         let Some((last, others)) = targets.split_last() else {
@@ -116,7 +116,7 @@ impl<E: BlockRunner> Switch<E> {
         request: &CloneRequest,
         observer: &mut E::Observer<'_>,
     ) {
-        let targets = self.pre.replicate_clone(request.session, &self.ports_down);
+        let targets = self.pre.pre().replicate_clone(request.session, &self.ports_down);
         if targets.is_empty() {
             return self.tell_clone(request, 0, observer);
         }
@@ -142,7 +142,7 @@ impl<E: BlockRunner> Switch<E> {
         request: &CloneRequest,
         observer: &mut E::Observer<'_>,
     ) {
-        let targets = self.pre.replicate_clone(request.session, &self.ports_down);
+        let targets = self.pre.pre().replicate_clone(request.session, &self.ports_down);
         if targets.is_empty() {
             return self.tell_clone(request, 0, observer);
         }
@@ -167,7 +167,7 @@ impl<E: BlockRunner> Switch<E> {
         observer: &mut E::Observer<'_>,
     ) {
         self.tell_clone(request, targets.len(), observer);
-        let session = self.pre.session(request.session).map(|s| (s.class_of_service, s.truncate_bytes));
+        let session = self.pre.pre().session(request.session).map(|s| (s.class_of_service, s.truncate_bytes));
         let (priority, truncate_bytes) = session.unwrap_or_default();
         for (port, instance) in targets {
             if !self.may_copy(observer) {

@@ -4,7 +4,7 @@ use super::copy::PacketCopy;
 use super::queue::Refused;
 use super::verdict::Verdicts;
 use super::waiting::Waiting;
-use super::{Config, Pre, Queues, Totals, reason};
+use super::{Config, PreReader, Queues, SharedPre, Totals, reason};
 use crate::block_runner::PortState;
 use crate::{BlockEnd, BlockRunner, DigestMessage, PassKind, Requests, TrafficEvent};
 use arch::{BlockRole, PipelineModel};
@@ -52,8 +52,8 @@ pub struct Unrunnable;
 /// A program that runs.
 pub struct Switch<E: BlockRunner> {
     pub runner: E,
-    /// Shared with other switches of the program, and copied when this one writes to it.
-    pub pre: Arc<Pre>,
+    /// Shared with other switches of the program.
+    pub(crate) pre: PreReader,
     pub(super) model: &'static PipelineModel,
     pub(super) verdicts: Verdicts,
     pub(super) config: Config,
@@ -83,7 +83,7 @@ impl<E: BlockRunner> Switch<E> {
         let program = runner.program();
         let model = program.architecture.pipeline().ok_or(Unrunnable)?;
         Ok(Switch {
-            pre: Arc::default(),
+            pre: PreReader::default(),
             model,
             verdicts: Verdicts::new(program),
             queues: Queues::new(config.queue),
@@ -154,17 +154,20 @@ impl<E: BlockRunner> Switch<E> {
         self.is_paused
     }
 
-    /// Multicast groups and clone sessions, to be written.
-    pub fn pre_mut(&mut self) -> &mut Pre {
-        Arc::make_mut(&mut self.pre)
+    /// Multicast groups and clone sessions. Packets use each update from the next packet on.
+    pub fn pre(&self) -> &Arc<SharedPre> {
+        self.pre.shared()
+    }
+
+    /// Uses the groups and sessions of other switches, instead of its own.
+    pub fn share_pre(&mut self, pre: Arc<SharedPre>) {
+        self.pre = PreReader::new(pre);
     }
 
     /// A packet begins: it may have copies of its own, made by the newest groups and sessions.
     fn begin_packet(&mut self) {
         debug_assert!(!self.is_paused, "a packet while copies of another one wait");
-        if let Some(pre) = self.runner.take_published_pre() {
-            self.pre = pre;
-        }
+        self.pre.refresh();
         self.copies_left = self.config.copies_max;
     }
 
@@ -233,6 +236,7 @@ impl<E: BlockRunner> Switch<E> {
     /// Time passes. Gives what leaves meanwhile.
     pub fn advance_clock(&mut self, ns: u64, observer: &mut E::Observer<'_>) -> Vec<Output> {
         let until_ns = self.now_ns.saturating_add(ns);
+        self.pre.refresh();
         if self.is_paused {
             self.work(observer);
         }
