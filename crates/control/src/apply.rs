@@ -1,4 +1,4 @@
-//! Batches: who stores entities, and what happens when one update of a batch fails.
+//! Batches: the trait for entity storage, and error handling when one update of a batch fails.
 
 use crate::entity::Entity;
 use crate::fault::{Fault, Problem};
@@ -8,32 +8,33 @@ use crate::schema::Schema;
 use crate::update::{Atomicity, Batch, Update, UpdateKind};
 use crate::validate::{Writer, validate_as};
 
-/// A switch, as far as its control plane can see: it stores entities.
+/// Storage for entities: a switch as its control plane sees it.
 pub trait Target {
-    /// Makes one change. The update is valid, see [`validate()`](crate::validate()); what is left to check is
-    /// whether the entity exists, whether there is room, and whether it is in use. A write without an index is
-    /// one to all cells. After an error nothing has changed.
+    /// Makes one change. The update has passed [`validate()`](crate::validate()); the target only checks that
+    /// the entity exists, that there is room, and that the entity is not in use. A write without an index
+    /// applies to all cells. An error leaves everything unchanged.
     fn write(&mut self, update: &Update) -> Result<(), Fault>;
 
-    /// Makes changes one after the other, as [`write`](Self::write) each, also after one that fails: what became of each.
-    /// Targets that are quicker with many at once have their own way to do the same.
+    /// Makes changes in order, each like [`write`](Self::write), and continues after a failure. Returns one
+    /// result per update. Targets that are faster with many updates at once override this; the results must
+    /// be equal.
     fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
         updates.iter().map(|update| self.write(update)).collect()
     }
 
-    /// The answer to a query, which is valid, see [`validate_query()`](crate::validate_query()); in any order.
-    /// Asking for one thing that does not exist gives an empty answer, except for direct resources, where
-    /// the entry must exist.
+    /// Answers a query, which has passed [`validate_query()`](crate::validate_query()); entities come in any
+    /// order. A query for one entity that does not exist gives an empty answer, except for direct resources,
+    /// whose entry must exist.
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
 
-    /// Whether packets see either none or all of the changes between the calls that make up one batch. It is
-    /// so in a switch that processes no packet while a batch is applied.
+    /// Returns whether packets see either none or all of the changes between the calls that make up one
+    /// batch. A switch that processes no packet while a batch is applied returns true.
     fn is_batch_atomic(&self) -> bool {
         false
     }
 }
 
-/// Applies the updates of a control plane. The answer has one result for each update.
+/// Applies the updates of a control plane. Returns one result per update.
 pub fn apply(schema: &Schema, target: &mut dyn Target, batch: &Batch) -> Vec<Result<(), Fault>> {
     match batch.atomicity {
         Atomicity::ContinueOnError => each(schema, target, &batch.updates, Writer::Controller),
@@ -56,7 +57,7 @@ fn each(
     updates: &[Update],
     writer: Writer,
 ) -> Vec<Result<(), Fault>> {
-    // What is valid does not depend on what there is.
+    // Validity does not depend on the contents of the target.
     let mut results: Vec<_> = updates.iter().map(|update| validate_as(schema, update, writer)).collect();
     let valid: Vec<&Update> =
         updates.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(update, _)| update).collect();
@@ -66,14 +67,14 @@ fn each(
     results
 }
 
-/// What an update replaced.
+/// An update that was made, with the entities that it replaced, for rollback.
 struct Done<'b> {
     update: &'b Update,
     before: Vec<Entity>,
 }
 
 fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Vec<Result<(), Fault>> {
-    // A batch that cannot be valid need not be begun.
+    // A batch with an invalid update fails before its first write.
     let invalid = |update| validate_as(schema, update, Writer::Controller).err();
     if let Some((failed, fault)) =
         updates.iter().enumerate().find_map(|(i, update)| Some((i, invalid(update)?)))
@@ -83,7 +84,7 @@ fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> 
     let mut done: Vec<Done> = Vec::new();
     let mut at = 0;
     while at < updates.len() {
-        // Insertions replace nothing, so that those that follow each other can be made together.
+        // Insertions replace nothing, so consecutive ones can be made in one call.
         let n_inserts = updates[at..].iter().take_while(|update| update.kind == UpdateKind::Insert).count();
         let these: Vec<&Update> = updates[at..at + n_inserts.max(1)].iter().collect();
         let step = match before(schema, target, these[0]) {
@@ -131,7 +132,7 @@ fn aborted(n_updates: usize, failed: usize, fault: Fault) -> Vec<Result<(), Faul
     results
 }
 
-/// What the update is about to replace: nothing for an insertion.
+/// Reads the entities that the update is about to replace: none for an insertion.
 fn before(schema: &Schema, target: &dyn Target, update: &Update) -> Result<Vec<Entity>, Fault> {
     if update.kind == UpdateKind::Insert {
         return Ok(Vec::new());
@@ -159,8 +160,8 @@ fn undo(target: &mut dyn Target, step: &Done<'_>) -> Result<(), Fault> {
 }
 
 impl Query {
-    /// The question whose answer is this entity as it is now, with all that a write can set. An entry that
-    /// matches anything cannot be asked for alone: compare [`EntityKey`]s.
+    /// A query that answers with the present state of this entity, including everything that a write can set.
+    /// An entry without matches cannot be queried alone, so compare [`EntityKey`]s.
     pub fn exactly(schema: &Schema, entity: &Entity) -> Query {
         match entity {
             Entity::TableEntry(of) => {

@@ -6,12 +6,12 @@ use smol_str::SmolStr;
 /// A value. Its shape follows [`DataType`](crate::schema::DataType).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Data {
-    /// Of `bit<W>` or `int<W>`, two's complement.
+    /// Value of type `bit<W>` or `int<W>`, in two's complement.
     Bits(Bits),
-    /// Of `varbit<W>`; the width of the value is the width it has now.
+    /// Value of type `varbit<W>`; its width is the present width, at most W.
     Varbit(Bits),
     Bool(bool),
-    /// Of a `type` that the controller sees as a string.
+    /// Value of a `type` that the controller sees as a string.
     Text(SmolStr),
     Tuple(Vec<Data>),
     /// Members in order of declaration.
@@ -24,7 +24,7 @@ pub enum Data {
     Enum(SmolStr),
     /// Member of `error`, by name.
     Error(SmolStr),
-    /// Of an `enum bit<W>`; the value need not have a name.
+    /// Value of an `enum bit<W>`; it may be a value without a name.
     EnumValue(Bits),
 }
 

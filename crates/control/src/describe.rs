@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use crate::entity::*;
 use crate::schema::Schema;
 
-/// How many matches a description shows.
+/// Number of matches that a description shows at most.
 const N_MATCHES_MAX: usize = 4;
 
 impl Schema {
-    /// What an entity is, by names: ``the entry of table `t` with `port` = 0x1``.
+    /// Describes an entity by names: ``the entry of table `t` with `port` = 0x1``.
     pub fn describe(&self, entity: &Entity) -> String {
         match entity {
             Entity::TableEntry(of) => {
@@ -84,7 +84,7 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// As P4 writes key sets: `0x0a000000/8`, `0x1 &&& 0xf`, `0x1..0x9`.
+/// Prints a match in the syntax of P4 key sets: `0x0a000000/8`, `0x1 &&& 0xf`, `0x1..0x9`.
 impl std::fmt::Display for Match {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

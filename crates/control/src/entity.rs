@@ -1,7 +1,7 @@
-//! The things that a control plane writes and reads (P4Runtime, "P4 Entity Messages").
+//! Entities that a control plane writes and reads (P4Runtime, "P4 Entity Messages").
 //!
-//! An entity says what was asked for, right or wrong: an index may be negative, a match may have the wrong
-//! kind. [`validate()`](crate::validate()) separates them.
+//! An entity holds the request unchecked: an index may be negative, a match may have the wrong kind.
+//! [`validate()`](crate::validate()) rejects the wrong ones.
 
 use ir::Bits;
 use smol_str::SmolStr;
@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use crate::data::Data;
 use crate::ids::*;
 
-/// One thing that can be written or read.
+/// One entity that can be written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entity {
     TableEntry(TableEntry),
@@ -27,11 +27,12 @@ pub enum Entity {
     Extern(ExternEntry),
 }
 
-/// A value that the controller knows: of a key element or of an action parameter.
+/// A value as the controller writes it, for a key element or an action parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     Bits(Bits),
-    /// Of a `type` with `@p4runtime_translation` to `string`; exact and optional matches and parameters only.
+    /// String value of a `type` with `@p4runtime_translation` to `string`; allowed in exact and optional
+    /// matches and in parameters.
     Text(SmolStr),
 }
 
@@ -50,7 +51,7 @@ impl From<Bits> for Value {
     }
 }
 
-/// What one element of the key must be. An element without a `Match` may be anything.
+/// Condition on one element of the key. An element without a `Match` matches any value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Match {
     Exact(Value),
@@ -63,7 +64,7 @@ pub enum Match {
         value: Bits,
         mask: Bits,
     },
-    /// Both ends belong to it.
+    /// Both ends are included.
     Range {
         low: Bits,
         high: Bits,
@@ -81,34 +82,35 @@ pub struct FieldMatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableEntry {
     pub table: TableId,
-    /// In any order; elements that may be anything are left out.
+    /// Matches in any order; elements that match any value are left out.
     pub matches: Vec<FieldMatch>,
-    /// The larger wins. 0 exactly when the table has no ternary, range or optional key.
+    /// The larger priority wins. 0 exactly when the table has no ternary, range or optional key.
     pub priority: i32,
     /// `None` in a `Modify` leaves the action as it is, or resets the default action to that of the program.
     pub action: Option<TableAction>,
-    /// This is the default entry, which has no matches.
+    /// True for the default entry, which has no matches.
     pub is_default_action: bool,
-    /// Cannot be changed; set in answers only.
+    /// True if the entry cannot be changed; set in answers only.
     pub is_const: bool,
-    /// Any bytes; the controller gets them back.
+    /// Opaque bytes, returned unchanged to the controller.
     pub metadata: Vec<u8>,
-    /// The older, narrower `metadata`.
+    /// Older, narrower form of `metadata`.
     pub controller_metadata: u64,
     /// 0 means that the entry does not expire.
     pub idle_timeout_ns: i64,
     /// Set in answers only.
     pub time_since_last_hit_ns: Option<i64>,
-    /// Of the direct meter. `None` in `Insert` and `Modify` means the default: everything is green.
+    /// Configuration of the direct meter. `None` in `Insert` and `Modify` means the default: every packet is
+    /// green.
     pub meter_config: Option<MeterConfig>,
-    /// Of the direct counter. `None` in `Modify` leaves it as it is.
+    /// Values of the direct counter. `None` in `Modify` keeps them.
     pub counter_data: Option<CounterData>,
-    /// Of the direct meter. A write can only reset them.
+    /// Counters per colour of the direct meter. A write can only reset them.
     pub meter_counter_data: Option<MeterCounterData>,
 }
 
 impl TableEntry {
-    /// An entry with nothing but its key; [`TableEntry`] has public fields for the rest.
+    /// Creates an entry with nothing but its key; [`TableEntry`] has public fields for the rest.
     pub fn new(table: TableId, matches: Vec<FieldMatch>, priority: i32) -> TableEntry {
         TableEntry {
             table,
@@ -127,7 +129,8 @@ impl TableEntry {
         }
     }
 
-    /// The default entry; without an action, a `Modify` resets it to what the program says.
+    /// Creates the default entry; without an action, a `Modify` resets it to the default action of the
+    /// program.
     pub fn default_entry(table: TableId, action: Option<Action>) -> TableEntry {
         TableEntry {
             action: action.map(TableAction::Action),
@@ -137,13 +140,13 @@ impl TableEntry {
     }
 }
 
-/// What a hit does.
+/// Result of a hit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TableAction {
     Action(Action),
-    /// Of the table's action profile or selector.
+    /// Member of the table's action profile or selector.
     Member(MemberId),
-    /// Of the table's action selector.
+    /// Group of the table's action selector.
     Group(GroupId),
     OneShot(OneShot),
 }
@@ -152,7 +155,7 @@ pub enum TableAction {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Action {
     pub id: ActionId,
-    /// In any order; all of them.
+    /// All parameters of the action, in any order.
     pub params: Vec<Param>,
 }
 
@@ -165,7 +168,7 @@ pub struct Param {
 /// A group and its members, written where it is used (P4Runtime, "One Shot Action Selector Programming").
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OneShot {
-    /// Equal ones are not merged: an answer must have them as they were written.
+    /// Equal actions are not merged, because an answer must return them as they were written.
     pub actions: Vec<WeightedAction>,
     pub selection_mode: SelectionMode,
     pub size_semantics: SizeSemantics,
@@ -177,37 +180,37 @@ pub struct OneShot {
 pub struct WeightedAction {
     pub action: Action,
     pub weight: i32,
-    /// The action is left out while this port is down.
+    /// The action is skipped while this port is down.
     pub watch_port: Option<Port>,
 }
 
-/// How a group selects.
+/// Selection mode of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SelectionMode {
-    /// As the program says.
+    /// The mode that the program declares.
     #[default]
     OfSelector,
     Hash,
     Random,
 }
 
-/// What the size of a group is.
+/// Unit of the size of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SizeSemantics {
-    /// As the program says.
+    /// The unit that the program declares.
     #[default]
     OfSelector,
     SumOfWeights,
     SumOfMembers,
 }
 
-/// A port as the controller names it: a number of any width, big endian without leading zeros, or a string,
-/// depending on how the port type is translated.
+/// A port in the controller's representation: a number of any width, big endian without leading zeros, or a
+/// string, depending on how the port type is translated.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(Box<[u8]>);
 
 impl Port {
-    /// Leading zeros do not count.
+    /// Creates a port; leading zeros are removed.
     pub fn from_bytes(bytes: &[u8]) -> Port {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         let start = zeros.min(bytes.len().saturating_sub(1));
@@ -218,18 +221,19 @@ impl Port {
         Port::from_bytes(&port.to_be_bytes())
     }
 
-    /// What goes onto the wire.
+    /// Bytes of the port in a P4Runtime message.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// When it fits; a port whose type is a string has none, whatever comes out here.
+    /// Returns the number if it fits into 64 bits. The result has no meaning for a port whose type is a
+    /// string.
     pub fn to_number(&self) -> Option<u64> {
         (self.0.len() <= 8).then(|| self.0.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 }
 
-/// The number, or the bytes where there are too many.
+/// Prints the number, or the bytes if it has more than 64 bits.
 impl std::fmt::Display for Port {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.to_number() {
@@ -257,7 +261,7 @@ pub struct ActionProfileGroup {
     pub profile: ProfileId,
     pub group: GroupId,
     pub members: Vec<GroupMember>,
-    /// 0 means as large as the target can; never changes while the group exists.
+    /// 0 means no limit but that of the target; constant while the group exists.
     pub max_size: i32,
 }
 
@@ -265,22 +269,22 @@ pub struct ActionProfileGroup {
 pub struct GroupMember {
     pub member: MemberId,
     pub weight: i32,
-    /// The member is left out while this port is down.
+    /// The member is skipped while this port is down.
     pub watch_port: Option<Port>,
 }
 
-/// A cell of an array of meters; all cells without an index.
+/// A cell of an array of meters; without an index, all cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MeterEntry {
     pub meter: MeterId,
     pub index: Option<i64>,
-    /// `None` means the default: everything is green.
+    /// `None` means the default: every packet is green.
     pub config: Option<MeterConfig>,
     /// A write can only reset them.
     pub counter_data: Option<MeterCounterData>,
 }
 
-/// Which table entry a direct resource belongs to.
+/// Reference to the table entry that a direct resource belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntryRef {
     pub table: TableId,
@@ -311,7 +315,7 @@ pub struct MeterConfig {
     pub eburst: i64,
 }
 
-/// A cell of an array of counters; all cells without an index.
+/// A cell of an array of counters; without an index, all cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CounterEntry {
     pub counter: CounterId,
@@ -341,7 +345,7 @@ pub struct MeterCounterData {
     pub red: CounterData,
 }
 
-/// A cell of a register; all cells without an index.
+/// A cell of a register; without an index, all cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterEntry {
     pub register: RegisterId,
@@ -361,7 +365,7 @@ pub struct ValueSetMember {
     pub matches: Vec<FieldMatch>,
 }
 
-/// How the device sends digests; it sends none before an `Insert`.
+/// Configuration of a digest; the device sends no digests before an `Insert`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DigestEntry {
     pub digest: DigestId,
@@ -370,20 +374,20 @@ pub struct DigestEntry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct DigestConfig {
-    /// How long a digest may be held back to fill a list.
+    /// Longest time that a digest is held back to fill a list.
     pub max_timeout_ns: i64,
-    /// How many digests a list may have; 0 means any number.
+    /// Number of digests that a list has at most; 0 means no limit.
     pub max_list_size: i32,
-    /// How long the same data is not sent again while it is not acknowledged.
+    /// Time during which equal data is not sent again without an acknowledgement.
     pub ack_timeout_ns: i64,
 }
 
-/// One copy.
+/// One copy of a replicated packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Replica {
     pub egress_port: Port,
     pub instance: u32,
-    /// Where the copy goes while `egress_port` is down, in order of preference.
+    /// Ports used while `egress_port` is down, in order of preference.
     pub backups: Vec<BackupReplica>,
 }
 
@@ -397,7 +401,7 @@ pub struct BackupReplica {
 pub struct MulticastGroup {
     pub group: MulticastGroupId,
     pub replicas: Vec<Replica>,
-    /// Any bytes; the controller gets them back.
+    /// Opaque bytes, returned unchanged to the controller.
     pub metadata: Vec<u8>,
 }
 
@@ -410,7 +414,7 @@ pub struct CloneSession {
     pub packet_length_bytes: i32,
 }
 
-/// Of an extern that the specification does not know.
+/// Entry of an extern that the specification does not define.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExternEntry {
     pub extern_type: ExternTypeId,

@@ -1,7 +1,7 @@
-//! What is wrong with an update or a query.
+//! Errors of updates and queries.
 //!
-//! A [`Fault`] is a [`Problem`], which has a canonical [`Code`] and says what and why, and a path to the part
-//! of the entity that has it. Paths are spelt as the fields of P4Runtime's messages are, whatever the transport.
+//! A [`Fault`] is a [`Problem`], which has a canonical [`Code`] and a message, and a path to the faulty part
+//! of the entity. Paths use the field names of P4Runtime's messages, independent of the transport.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 
 use crate::schema::{ObjectKind, Part};
 
-/// Canonical codes of gRPC, with their numbers.
+/// Canonical gRPC status codes, with their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
 pub enum Code {
@@ -27,7 +27,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// As gRPC spells it: `INVALID_ARGUMENT`.
+    /// Returns the name in gRPC's spelling: `INVALID_ARGUMENT`.
     pub fn name(self) -> &'static str {
         match self {
             Code::Unknown => "UNKNOWN",
@@ -44,13 +44,13 @@ impl Code {
         }
     }
 
-    /// The number in `google.rpc.Status` and `p4.v1.Error`.
+    /// Returns the number in `google.rpc.Status` and `p4.v1.Error`.
     pub fn number(self) -> i32 {
         self as i32
     }
 }
 
-/// One thing that is wrong. Boxed: results are mostly `Ok`.
+/// One error. Boxed because most results are `Ok`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(Box<Inner>);
 
@@ -69,12 +69,12 @@ impl Fault {
         &self.0.problem
     }
 
-    /// Where: `match[0].ternary.mask`; empty for the entity as a whole.
+    /// Path to the faulty part: `match[0].ternary.mask`; empty for the entity as a whole.
     pub fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// The same fault, seen from outside: `step` goes before the path.
+    /// Puts `step` in front of the path: the faulty part is inside of that field.
     pub fn inside(mut self, step: impl fmt::Display) -> Fault {
         let dot = if self.0.path.is_empty() { "" } else { "." };
         self.0.path = format!("{step}{dot}{}", self.0.path);
@@ -88,7 +88,7 @@ impl From<Problem> for Fault {
     }
 }
 
-/// The problem, then the place: `table `t` is const: ... (in match[0])`.
+/// Prints the problem, then the path: `table `t` is const: ... (in match[0])`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem().fmt(f)?;
@@ -101,7 +101,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Adds a step to the path of a fault on its way out.
+/// Adds a step to the path of a fault that is returned to the caller.
 pub(crate) trait Inside {
     fn inside(self, step: impl fmt::Display) -> Self;
 }
@@ -136,7 +136,7 @@ fn list(names: &[SmolStr]) -> String {
     quoted.join(", ")
 }
 
-/// What is wrong. Names are P4's; `what` is a description of the entity, see
+/// Kinds of faults. Names are P4's; `what` is a description of the entity, see
 /// [`Schema::describe`](crate::Schema::describe).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -303,7 +303,7 @@ pub enum Problem {
     #[error("an action as a condition is for tables without an action profile; `{table}` has `{profile}`")]
     ActionCondition { table: SmolStr, profile: SmolStr },
 
-    // ---- what only the contents of a target can tell
+    // ---- errors that depend on the contents of a target
     #[error("{what} exists already")]
     AlreadyExists { what: String },
     #[error("{what} does not exist")]

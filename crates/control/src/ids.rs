@@ -1,5 +1,5 @@
-//! Ids of P4Info objects and of what a control plane creates. They are numbers on the wire and cannot be
-//! swapped here.
+//! Ids of P4Info objects and of entities that a control plane creates. They are plain numbers on the wire and
+//! distinct types here, so they cannot be swapped.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
@@ -43,7 +43,7 @@ ids! {
     DigestId
     ValueSetId
     ControllerHeaderId
-    /// An instance of an extern that the specification does not know.
+    /// An instance of an extern that the specification does not define.
     ExternId
 }
 
@@ -54,10 +54,10 @@ numbers! {
     ParamId
     /// A member of an action profile; chosen by the controller.
     MemberId
-    /// A group of an action selector; chosen by the controller, not in one space with [`MemberId`].
+    /// A group of an action selector; chosen by the controller, in a number space separate from [`MemberId`].
     GroupId
     MulticastGroupId
     CloneSessionId
-    /// Which type of extern; the top byte of the ids of its instances.
+    /// Type of an extern; the top byte of the ids of its instances.
     ExternTypeId
 }

@@ -1,20 +1,21 @@
-//! When two entities are the same: their keys, which can be compared and hashed.
+//! Identity of entities: keys that can be compared and hashed.
 
 use crate::entity::*;
 use crate::ids::*;
 use crate::schema::{KeyElement, Table};
 
-/// The key of a table entry: what each element must be, in the order of the table's key, and the priority.
-/// Entries that match the same packets at the same priority have the same key.
+/// The key of a table entry: a match per element, in the order of the table's key, and the priority. Entries
+/// that match the same packets at the same priority have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntryKey {
-    /// `None` where it may be anything.
+    /// `None` for an element that matches any value.
     pub fields: Box<[Option<Match>]>,
     pub priority: i32,
 }
 
 impl EntryKey {
-    /// Of valid matches, see [`validate()`](crate::validate()): what the table does not have is left out.
+    /// Builds a key from matches that have passed [`validate()`](crate::validate()); matches on fields that
+    /// the table does not have are ignored.
     pub fn new(table: &Table, matches: &[FieldMatch], priority: i32) -> EntryKey {
         EntryKey::of_fields(&table.keys, matches, priority)
     }
@@ -25,7 +26,7 @@ impl EntryKey {
         EntryKey { fields, priority }
     }
 
-    /// The matches again, without those that may be anything.
+    /// Converts back to matches, without elements that match any value.
     pub fn matches(&self, table: &Table) -> Vec<FieldMatch> {
         let fields = table.keys.iter().zip(&self.fields);
         fields
@@ -34,7 +35,7 @@ impl EntryKey {
     }
 }
 
-/// What identifies an entity among all others. `None` for an index is all cells.
+/// Identity of an entity. An index of `None` means all cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EntityKey {
     TableEntry(TableId, EntryKey),
@@ -54,7 +55,7 @@ pub enum EntityKey {
 }
 
 impl EntityKey {
-    /// `None` for an entry of a table that the schema does not have.
+    /// Returns `None` for an entry of a table that the schema does not have.
     pub fn new(schema: &crate::Schema, entity: &Entity) -> Option<EntityKey> {
         let entry = |table: TableId, matches: &[FieldMatch], priority, is_default| {
             let known = schema.tables.get(table)?;

@@ -1,17 +1,17 @@
-//! What a control plane can ask of a switch, whatever it speaks: entities, what a program has of them, which
-//! updates are allowed, and what a batch means.
+//! The control plane's model of a switch, independent of the protocol: entities, the schema of a program,
+//! validation of updates, and batches.
 //!
 //! - [`Schema`]: an indexed view of P4Info: tables, actions, profiles, counters and so on, by id and by name;
-//! - [`Entity`], [`Update`], [`Batch`], [`Query`]: the things that travel;
+//! - [`Entity`], [`Update`], [`Batch`], [`Query`]: the messages between control plane and target;
 //! - [`validate()`]: every rule of the P4Runtime specification that can be decided without the contents of the
 //!   switch; the others (exists, full, in use) belong to the [`Target`];
-//! - [`EntryKey`]: when two table entries are the same entry;
-//! - [`Target`] and [`apply()`]: who stores entities, and what happens when one update of a batch fails;
-//! - [`sync`]: everything from one target to another, of the same program or of its successor;
-//! - [`Fault`]: what is wrong, with the canonical code that gRPC and P4Runtime use, and where.
+//! - [`EntryKey`]: identity of table entries;
+//! - [`Target`] and [`apply()`]: storage of entities, and error handling when one update of a batch fails;
+//! - [`sync`]: copies of all entities to another target, of the same program or of its successor;
+//! - [`Fault`]: an error with a path, and the canonical code that gRPC and P4Runtime use.
 //!
 //! Invariants: an [`Update`] that [`validate()`] accepts has values of exactly the widths that the schema
-//! says, so that a target needs no checks of its own. Nothing here panics, whatever the input.
+//! says, so that a target needs no checks of its own. No input makes this crate panic.
 //!
 //! Not here: protobuf (see `p4runtime`), contents of tables (see the targets), sessions.
 //!

@@ -1,9 +1,9 @@
-//! What a control plane can ask for. `None` means all of them (P4Runtime, "Wildcard Reads").
+//! Queries of a control plane. `None` in a field means all (P4Runtime, "Wildcard Reads").
 
 use crate::entity::{EntryRef, FieldMatch};
 use crate::ids::*;
 
-/// One question; the answer is a list of entities of one kind.
+/// One query; the answer is a list of entities of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
     TableEntries(EntryQuery),
@@ -18,10 +18,10 @@ pub enum Query {
     Meters {
         meter: Option<MeterId>,
         index: Option<i64>,
-        /// The answer has the counters of the colours as well.
+        /// The answer includes the counters per colour.
         with_counter_data: bool,
     },
-    /// Of one table entry, of all entries of a table (`matches` empty), or of all tables.
+    /// Direct meters of one table entry, of all entries of a table (`matches` empty), or of all tables.
     DirectMeters {
         entry: Option<EntryRef>,
         with_counter_data: bool,
@@ -30,7 +30,7 @@ pub enum Query {
         counter: Option<CounterId>,
         index: Option<i64>,
     },
-    /// As `DirectMeters`.
+    /// Direct counters, with the conditions of `DirectMeters`.
     DirectCounters {
         entry: Option<EntryRef>,
     },
@@ -48,27 +48,27 @@ pub enum Query {
     },
 }
 
-/// Which table entries. All conditions must hold.
+/// Conditions on table entries. All of them must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EntryQuery {
-    /// `None`: of all tables, and no other condition counts.
+    /// `None` selects all tables; the other conditions are then ignored.
     pub table: Option<TableId>,
     /// The key of one entry; empty means any.
     pub matches: Vec<FieldMatch>,
     /// 0 means any.
     pub priority: i32,
-    /// Entries with this action, whatever its parameters; for tables without an action profile.
+    /// Selects entries with this action, with any parameters; only for tables without an action profile.
     pub action: Option<ActionId>,
     /// Empty means any.
     pub metadata: Vec<u8>,
     /// 0 means any.
     pub controller_metadata: u64,
-    /// The default entry instead of the others.
+    /// Selects the default entry instead of the other entries.
     pub is_default_action: bool,
     pub extras: Extras,
 }
 
-/// What an answer has beside the entry itself.
+/// Optional fields that an answer includes with each entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Extras {
     pub meter_config: bool,

@@ -24,7 +24,7 @@ pub struct Migration {
     pub faults: Vec<String>,
 }
 
-/// How counters and meters of table entries travel.
+/// How counters and meters of table entries are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectCells {
     /// In one update with their entry.
@@ -150,7 +150,7 @@ fn make_equal(schema: &Schema, from: &dyn Target, to: &mut dyn Target, query: &Q
     Ok(())
 }
 
-/// True for entities that are as in a target that nobody has written to.
+/// Returns whether the entity has its initial state, that of a target without any writes.
 fn is_initial(entity: &Entity) -> bool {
     match entity {
         Entity::TableEntry(entry) => entry.is_const,

@@ -1,8 +1,8 @@
-//! Changes, one by one and in batches.
+//! Updates and batches of updates.
 
 use crate::entity::Entity;
 
-/// One change.
+/// One update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
     pub kind: UpdateKind,
@@ -13,14 +13,14 @@ pub struct Update {
 pub enum UpdateKind {
     /// The entity must not exist.
     Insert,
-    /// The entity must exist; it becomes what the update says, all of it.
+    /// The entity must exist; the update replaces all of it.
     Modify,
-    /// The entity must exist; only its key counts.
+    /// The entity must exist; only the key of the update is used.
     Delete,
 }
 
 impl UpdateKind {
-    /// As P4Runtime spells it.
+    /// Returns the name in P4Runtime's spelling.
     pub fn name(self) -> &'static str {
         match self {
             UpdateKind::Insert => "INSERT",
@@ -30,10 +30,10 @@ impl UpdateKind {
     }
 }
 
-/// What happens to a batch when one update fails (P4Runtime, "Batch Atomicity").
+/// Error handling of a batch when one update fails (P4Runtime, "Batch Atomicity").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Atomicity {
-    /// The others are made all the same.
+    /// The other updates are still made.
     #[default]
     ContinueOnError,
     /// All or none; packets may see the states between.
@@ -42,7 +42,7 @@ pub enum Atomicity {
     DataplaneAtomic,
 }
 
-/// Changes that belong together, in order.
+/// Updates that belong together, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Batch {
     pub updates: Vec<Update>,

@@ -1,7 +1,7 @@
-//! [`Schema`] from P4Info.
+//! Builds a [`Schema`] from P4Info.
 //!
-//! A P4Info may come from anywhere. What makes it useless for validation is an error here: ids that are used
-//! twice or lead nowhere, sizes below zero, types that contain themselves.
+//! A P4Info may come from an untrusted source. Contents that make validation impossible are errors here: ids
+//! that are used twice or refer to nothing, negative sizes, types that contain themselves.
 
 use p4info::proto::p4::config::v1 as pb;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use super::types::{DEPTH_MAX, TypeBuilder};
 use super::*;
 
-/// Wider values are refused: nothing computes with them.
+/// Widest value in bits. Wider values are refused: no data plane computes with them.
 pub const WIDTH_BITS_MAX: u32 = 1 << 16;
 
 /// The P4Info contradicts itself.
@@ -96,7 +96,7 @@ fn number(owner: &SmolStr, what: &'static str, value: i64, max: u64) -> Result<u
     u64::try_from(value).ok().filter(|value| *value <= max).ok_or_else(wrong)
 }
 
-/// A number that P4Info keeps in an `int32`.
+/// Converts a non-negative number that P4Info stores in an `int32`.
 pub(super) fn small(owner: &SmolStr, what: &'static str, value: i32) -> Result<u32> {
     Ok(number(owner, what, value.into(), i32::MAX as u64)? as u32)
 }
@@ -115,7 +115,7 @@ impl<'p> Builder<'p> {
     fn schema(&mut self, info: &'p pb::P4Info) -> Result<Schema> {
         let platform = info.pkg_info.as_ref().and_then(|info| info.platform_properties).unwrap_or_default();
         let package = SmolStr::new("platform_properties");
-        // Direct resources first: tables refer to them by ids that do not tell the kind.
+        // Direct resources come first: tables refer to them by ids that do not tell the kind.
         let direct_counters = self.objects(&info.direct_counters, Self::direct_counter)?;
         let direct_meters = self.objects(&info.direct_meters, Self::direct_meter)?;
         let tables = self.objects(&info.tables, |b, t| b.table(t, &direct_counters, &direct_meters))?;

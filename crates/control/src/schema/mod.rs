@@ -1,4 +1,4 @@
-//! What a program shows to its control plane: P4Info, checked once, with ids resolved and names indexed.
+//! Control-plane view of a program: P4Info, checked once, with ids resolved and names indexed.
 //!
 //! Start at [`Schema`]. Each kind of object has an [`Objects`] list, which finds by id and by name.
 
@@ -34,7 +34,7 @@ pub struct Schema {
     pub limits: Limits,
 }
 
-/// Limits of the target; 0 means that none is known.
+/// Limits of the target; 0 means unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Limits {
     pub n_multicast_groups: u32,
@@ -42,12 +42,12 @@ pub struct Limits {
     pub n_replicas_per_group: u32,
 }
 
-/// What all objects have.
+/// Fields that all objects share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// Fully qualified, unique among objects of one kind.
+    /// Fully qualified name, unique among objects of one kind.
     pub name: SmolStr,
-    /// Shorter, unique among all objects; empty if there is none.
+    /// Short name, unique among all objects; empty if there is none.
     pub alias: SmolStr,
 }
 
@@ -55,26 +55,26 @@ pub struct Names {
 pub struct Table {
     pub id: TableId,
     pub names: Names,
-    /// In the order of the program.
+    /// Key elements in the order of the program.
     pub keys: Vec<KeyElement>,
     pub actions: Vec<ActionRef>,
-    /// The action of a default entry that cannot be changed.
+    /// Action of a default entry that cannot be changed.
     pub const_default_action: Option<ActionId>,
-    /// Entries come from the program and cannot be changed.
+    /// True if the entries come from the program and cannot be changed.
     pub is_const: bool,
     pub has_initial_entries: bool,
-    /// How many entries the table is to hold; 0 means that the program does not say.
+    /// Number of entries that the table must be able to hold; 0 means that the program does not say.
     pub size: u64,
-    /// Entries name a member or a group of it instead of an action.
+    /// Action profile or selector; entries name a member or a group of it instead of an action.
     pub implementation: Option<ProfileId>,
     pub direct_counter: Option<DirectCounterId>,
     pub direct_meter: Option<DirectMeterId>,
-    /// Entries may have an idle timeout, whose end is told to the controller.
+    /// True if entries may have an idle timeout, of whose end the controller is notified.
     pub has_idle_timeout: bool,
 }
 
 impl Table {
-    /// Entries are ordered by priority (P4Runtime, "TableEntry").
+    /// Returns whether entries are ordered by priority (P4Runtime, "TableEntry").
     pub fn needs_priority(&self) -> bool {
         self.keys.iter().any(|key| match key.match_kind {
             MatchKind::Ternary | MatchKind::Range | MatchKind::Optional => true,
@@ -103,12 +103,12 @@ pub enum MatchKind {
     Ternary,
     Range,
     Optional,
-    /// Of an architecture that we do not know.
+    /// Match kind of an architecture that this crate does not know.
     Other(SmolStr),
 }
 
 impl MatchKind {
-    /// As P4 spells it.
+    /// Returns the name in P4's spelling.
     pub fn name(&self) -> &str {
         match self {
             MatchKind::Exact => "exact",
@@ -121,11 +121,11 @@ impl MatchKind {
     }
 }
 
-/// What values of a key element or of an action parameter look like to the controller.
+/// Controller-side type of a key element or an action parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueType {
     pub form: ValueForm,
-    /// URI of the `@p4runtime_translation`: what the data plane sees is another value.
+    /// URI of the `@p4runtime_translation`: the data plane sees a different value.
     pub translation: Option<SmolStr>,
 }
 
@@ -135,12 +135,12 @@ pub enum ValueForm {
         width_bits: u32,
     },
     Text,
-    /// P4Runtime has no form for such a value: an `error` or an `enum` without an underlying type.
+    /// P4Runtime has no representation for the type: an `error` or an `enum` without an underlying type.
     None,
 }
 
 impl ValueType {
-    /// 0 for what is not a number.
+    /// Returns the width in bits; 0 for a type that is not a number.
     pub fn width_bits(&self) -> u32 {
         match self.form {
             ValueForm::Bits { width_bits } => width_bits,
@@ -156,7 +156,7 @@ pub struct ActionRef {
     pub scope: ActionScope,
 }
 
-/// Where a table may use an action.
+/// Entries of a table in which an action may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ActionScope {
     TableAndDefault,
@@ -189,21 +189,21 @@ pub struct ActionProfile {
     pub tables: Vec<TableId>,
     /// `None` for an action profile, which has no groups.
     pub selector: Option<Selector>,
-    /// How many members there may be; for a selector, see [`GroupSize`]. 0 means that the program does not say.
+    /// Number of members at most; for a selector, see [`GroupSize`]. 0 means that the program does not say.
     pub size: u64,
 }
 
-/// What only an action selector has.
+/// Properties that only an action selector has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
-    /// 0 means no other limit than the size of the profile.
+    /// 0 means that only the size of the profile limits a group.
     pub max_group_size: u32,
     pub group_size: GroupSize,
-    /// Members have no weights.
+    /// True if members must not have weights.
     pub weights_disallowed: bool,
 }
 
-/// What the size of a group counts.
+/// Unit in which the size of a group is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSize {
     SumOfWeights,
@@ -229,10 +229,10 @@ pub struct Counter {
     pub index: IndexSpace,
 }
 
-/// How the cells of an array are numbered.
+/// Index space of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSpace {
-    /// How many cells there are.
+    /// Number of cells.
     pub size: u64,
     /// URI of the translation of the index; the controller's numbers are then not bounded by `size`.
     pub translation: Option<SmolStr>,
@@ -253,7 +253,7 @@ pub enum MeterUnit {
     Packets,
 }
 
-/// How a meter marks packets.
+/// Marking algorithm of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MeterType {
     /// RFC 2698.
@@ -315,7 +315,7 @@ pub struct ValueSet {
 pub struct ControllerHeader {
     pub id: ControllerHeaderId,
     pub names: Names,
-    /// In the order of the header.
+    /// Fields in the order of the header.
     pub fields: Vec<ControllerField>,
 }
 
@@ -326,7 +326,7 @@ pub struct ControllerField {
     pub value: ValueType,
 }
 
-/// An instance of an extern that the specification does not know.
+/// An instance of an extern that the specification does not define.
 #[derive(Clone, Debug)]
 pub struct Extern {
     pub id: ExternId,

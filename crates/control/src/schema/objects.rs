@@ -44,7 +44,7 @@ impl fmt::Display for ObjectKind {
     }
 }
 
-/// What every object has.
+/// Identity that every object has.
 pub trait Object {
     type Id: Copy + Eq;
     const KIND: ObjectKind;
@@ -91,7 +91,7 @@ objects! {
 pub struct Objects<T> {
     items: Vec<T>,
     by_id: FxHashMap<u32, usize>,
-    /// Full names and aliases. A full name wins.
+    /// Index by full name and by alias. A full name wins.
     by_name: FxHashMap<SmolStr, usize>,
 }
 
@@ -102,7 +102,7 @@ impl<T> Default for Objects<T> {
 }
 
 impl<T: Object> Objects<T> {
-    /// The ids must be different.
+    /// Builds the list. The ids must be distinct.
     pub(super) fn new(items: Vec<T>) -> Objects<T> {
         let by_id = items.iter().enumerate().map(|(i, item)| (T::raw(item.id()), i)).collect();
         let mut by_name = FxHashMap::default();
@@ -132,7 +132,7 @@ impl<T: Object> Objects<T> {
         self.by_id.get(&T::raw(id)).map(|&i| &self.items[i])
     }
 
-    /// By full name, by alias, or by whatever end of the full name, from a dot on, no other has.
+    /// Finds an object by full name, by alias, or by a dotted suffix of the full name that is unique.
     pub fn find(&self, name: &str) -> Result<&T, Fault> {
         if let Some(&i) = self.by_name.get(name) {
             return Ok(&self.items[i]);
@@ -150,7 +150,7 @@ impl<'a, T> IntoIterator for &'a Objects<T> {
     }
 }
 
-/// What can be looked up by name: [`Fault`]s say which.
+/// Kinds of things with names, for [`Fault`]s about a name that was not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     Object(ObjectKind),
@@ -176,10 +176,10 @@ impl fmt::Display for Part {
     }
 }
 
-/// How many candidates an ambiguous name lists.
+/// Number of candidates that the error about an ambiguous name lists.
 const N_CANDIDATES_MAX: usize = 5;
 
-/// Index of the only name that is `wanted` or ends in it after a dot.
+/// Returns the index of the only name that is `wanted` or ends in it after a dot.
 fn find_suffix<'a>(
     part: impl Into<Part>,
     owner: &str,
@@ -206,7 +206,7 @@ fn find_suffix<'a>(
             Err(Problem::AmbiguousName { part, name: wanted.into(), candidates }.into())
         }
         (None, _) => {
-            // What people type is often the last part of the name.
+            // Users often type only the last part of the name, so suggestions compare with that too.
             let tails = names.clone().map(|name| name.rsplit('.').next().unwrap_or(name));
             let suggestion = diagnostics::suggest::closest(wanted, names.chain(tails));
             Err(Problem::UnknownName {
@@ -225,14 +225,14 @@ impl Table {
         self.keys.iter().find(|key| key.id == id)
     }
 
-    /// By name, or by an end of it that no other has.
+    /// Finds a key element by name or by a unique suffix of the name.
     pub fn find_key(&self, name: &str) -> Result<&KeyElement, Fault> {
         let owner = format!("table `{}`", self.names.name);
         let names = self.keys.iter().map(|key| key.name.as_str());
         Ok(&self.keys[find_suffix(Part::Key, &owner, name, names)?])
     }
 
-    /// One of the table's own actions, by name.
+    /// Finds one of the table's own actions by name.
     pub fn find_action<'s>(&self, schema: &'s Schema, name: &str) -> Result<&'s Action, Fault> {
         let actions: Vec<&Action> = self.actions.iter().filter_map(|a| schema.actions.get(a.id)).collect();
         if let Some(action) = actions.iter().find(|a| a.names.name == name || a.names.alias == name) {
@@ -249,7 +249,7 @@ impl Action {
         self.params.iter().find(|param| param.id == id)
     }
 
-    /// By name, or by an end of it that no other has.
+    /// Finds a parameter by name or by a unique suffix of the name.
     pub fn find_param(&self, name: &str) -> Result<&ActionParam, Fault> {
         let owner = format!("action `{}`", self.names.name);
         let names = self.params.iter().map(|param| param.name.as_str());
@@ -262,7 +262,7 @@ impl ValueSet {
         self.fields.iter().find(|field| field.id == id)
     }
 
-    /// By name, or by an end of it that no other has.
+    /// Finds a field by name or by a unique suffix of the name.
     pub fn find_field(&self, name: &str) -> Result<&KeyElement, Fault> {
         let owner = format!("value set `{}`", self.names.name);
         let names = self.fields.iter().map(|field| field.name.as_str());
@@ -283,7 +283,7 @@ impl ControllerHeader {
 }
 
 impl Schema {
-    /// What object has this id, of whatever kind, and its name.
+    /// Returns the kind and the name of the object with this id.
     pub fn object(&self, id: u32) -> Option<(ObjectKind, &str)> {
         fn look<T: Object>(objects: &Objects<T>, id: u32) -> Option<(ObjectKind, &str)> {
             let item = &objects.items[*objects.by_id.get(&id)?];
@@ -303,7 +303,7 @@ impl Schema {
             .or_else(|| look(&self.externs, id))
     }
 
-    /// The name to show for an id, or the id itself when nothing has it.
+    /// Returns the name to show for an id, or the id itself if no object has it.
     pub fn name_of(&self, id: u32) -> SmolStr {
         match self.object(id) {
             Some((_, name)) => name.into(),

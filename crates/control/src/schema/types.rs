@@ -1,6 +1,6 @@
 //! Types of values in registers and digests (P4Runtime, "P4 Type Specifications").
 //!
-//! Named types are shared: a type that occurs a thousand times is there once.
+//! Named types are shared: a type that occurs a thousand times is stored once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,31 +43,31 @@ pub enum DataType {
         header_union: Arc<HeaderUnionType>,
         size: u32,
     },
-    /// Without an underlying type.
+    /// An `enum` without an underlying type.
     Enum(Arc<EnumType>),
     Error(Arc<EnumType>),
-    /// `enum bit<W>`; any value of W bits is one.
+    /// An `enum bit<W>`; any number of W bits is a value of it.
     SerializableEnum {
         name: SmolStr,
         width_bits: u32,
     },
 }
 
-/// How deep types may nest; P4's own are a handful.
+/// Nesting depth of types at most; types of P4 programs nest a few levels.
 pub const DEPTH_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructType {
     pub name: SmolStr,
     pub members: Vec<(SmolStr, DataType)>,
-    /// How deep the members nest.
+    /// Nesting depth of the members.
     height: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderType {
     pub name: SmolStr,
-    /// [`DataType::Bits`], [`DataType::Int`] or [`DataType::Varbit`].
+    /// Fields, each of type [`DataType::Bits`], [`DataType::Int`] or [`DataType::Varbit`].
     pub fields: Vec<(SmolStr, DataType)>,
 }
 
@@ -84,7 +84,7 @@ pub struct EnumType {
 }
 
 impl DataType {
-    /// How deep structs and tuples nest below this type.
+    /// Returns the nesting depth of structs and tuples below this type.
     fn height(&self) -> usize {
         match self {
             DataType::Struct(of) => of.height + 1,
@@ -102,7 +102,7 @@ impl DataType {
         }
     }
 
-    /// For messages: `bit<9>`, `struct mac_learn_t`.
+    /// Returns the name of the type for messages: `bit<9>`, `struct mac_learn_t`.
     pub fn name(&self) -> String {
         match self {
             DataType::Bits { width_bits } => format!("bit<{width_bits}>"),
@@ -125,8 +125,8 @@ impl DataType {
         }
     }
 
-    /// Width in bits of each number in a value, in order, structs and headers flattened; `None` when the type
-    /// has no fixed shape (`varbit`, names, header unions) or more than `N_PARTS_MAX` parts.
+    /// Returns the width in bits of each number in a value, in order, structs and headers flattened; `None`
+    /// when the type has no fixed shape (`varbit`, names, header unions) or more than `N_PARTS_MAX` parts.
     pub fn flat_widths(&self) -> Option<Vec<u32>> {
         let mut flat = Flat { widths: Vec::new(), n_parts: 0 };
         flat.push(self)?;
@@ -134,12 +134,12 @@ impl DataType {
     }
 }
 
-/// More parts than anybody puts into one value.
+/// Number of parts of a flattened type at most, far more than real programs have.
 pub const N_PARTS_MAX: usize = 1 << 16;
 
 struct Flat {
     widths: Vec<u32>,
-    /// Also counts parts without any number, which a hostile type can have by the billion.
+    /// Number of parts visited, including those without a number: a hostile type can have billions of them.
     n_parts: usize,
 }
 
@@ -182,7 +182,7 @@ impl Flat {
     }
 }
 
-/// Builds types from `type_info`, each named one once.
+/// Builds types from `type_info`, each named type once.
 pub(super) struct TypeBuilder<'p> {
     info: Option<&'p pb::P4TypeInfo>,
     structs: FxHashMap<&'p str, Arc<StructType>>,
@@ -195,7 +195,7 @@ pub(super) struct TypeBuilder<'p> {
 
 type Result<T> = std::result::Result<T, SchemaError>;
 
-/// The entry of `type_info` with that name.
+/// Finds the entry of `type_info` with that name.
 fn entry<'p, T>(
     map: Option<&'p BTreeMap<String, T>>,
     owner: &SmolStr,
@@ -247,7 +247,7 @@ impl<'p> TypeBuilder<'p> {
             TypeSpec::NewType(named) => self.new_type(owner, named),
         }?;
         self.depth -= 1;
-        // A type that was built before, at a lesser depth, may be too much here.
+        // A type that was built earlier at a smaller depth may exceed the limit here.
         if self.depth + built.height() > DEPTH_MAX {
             return Err(SchemaError::DeepType { name: owner.clone() });
         }

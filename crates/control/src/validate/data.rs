@@ -7,7 +7,7 @@ use crate::data::{Data, HeaderData, HeaderUnionData};
 use crate::fault::{Fault, Inside, Problem};
 use crate::schema::{DataType, EnumType, HeaderType, HeaderUnionType, ValueForm};
 
-/// Recursion follows the type, whose depth is bounded.
+/// Checks a value against its type. The recursion follows the type, whose depth is bounded.
 pub(super) fn data(name: &str, ty: &DataType, found: &Data) -> Result<(), Fault> {
     match (ty, found) {
         (DataType::Bits { width_bits }, Data::Bits(bits)) => {

@@ -1,5 +1,5 @@
-//! Counters, meters, registers, digests, value sets, externs: what the program instantiates and nobody can
-//! insert.
+//! Counters, meters, registers, digests, value sets and externs: objects that the program instantiates and
+//! that cannot be inserted.
 
 use rustc_hash::FxHashMap;
 
@@ -22,12 +22,12 @@ fn modify_only(kind: UpdateKind, what: impl FnOnce() -> String) -> Result<(), Fa
     }
 }
 
-/// `None` is all cells.
+/// Checks an index; `None` means all cells.
 pub(super) fn index(name: &str, space: &IndexSpace, index: Option<i64>) -> Result<(), Fault> {
     let Some(index) = index else { return Ok(()) };
     let fault = match u64::try_from(index) {
         Err(_) => Problem::NegativeIndex { index },
-        // Translated indices are numbers of the controller.
+        // Translated indices are the controller's numbers, which `size` does not bound.
         Ok(number) if number >= space.size && space.translation.is_none() => {
             Problem::IndexOutOfRange { name: name.into(), index, size: space.size }
         }
@@ -79,7 +79,7 @@ pub(super) fn meter_config(meter: &str, meter_type: MeterType, config: &MeterCon
     Err(Problem::MeterConfig { meter: meter.into(), meter_type, rule }.into())
 }
 
-/// They can only be reset.
+/// Checks the counters per colour of a meter, which can only be reset.
 pub(super) fn meter_counter_data(data: &MeterCounterData) -> Result<(), Fault> {
     if *data == MeterCounterData::default() { Ok(()) } else { Err(Problem::MeterCounterNotZero.into()) }
 }
@@ -112,7 +112,7 @@ pub(super) fn direct_counter(
     entry.data.as_ref().map_or(Ok(()), counter_data).inside("data")
 }
 
-/// The table entry that a direct resource belongs to: a whole key, or the default entry.
+/// Checks the reference to the table entry of a direct resource: a complete key, or the default entry.
 fn entry_ref<'s>(
     schema: &'s Schema,
     entry: &EntryRef,
@@ -186,7 +186,7 @@ pub(super) fn digest(schema: &Schema, kind: UpdateKind, entry: &DigestEntry) -> 
         .inside("config")
 }
 
-/// What an extern that we do not know can do is for the target to say.
+/// Checks that the instance exists and has this extern type. The target checks the contents of the entry.
 pub(super) fn extern_entry(schema: &Schema, entry: &ExternEntry) -> Result<(), Fault> {
     if !schema.externs.iter().any(|known| known.extern_type == entry.extern_type) {
         let problem = Problem::UnknownExternType { id: entry.extern_type.0 };

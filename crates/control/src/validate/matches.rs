@@ -1,4 +1,4 @@
-//! Keys: what is matched, and by what (P4Runtime, "Match Format").
+//! Validation of match keys (P4Runtime, "Match Format").
 
 use ir::Bits;
 use smol_str::SmolStr;
@@ -8,7 +8,7 @@ use crate::entity::{FieldMatch, Match};
 use crate::fault::{Fault, Inside, Problem};
 use crate::schema::{KeyElement, MatchKind, Part, Table};
 
-/// The key of a table: the matches, and the priority that they need.
+/// Checks the key of a table: the matches, and the priority that they need.
 pub(super) fn key(table: &Table, matches: &[FieldMatch], priority: i32) -> Result<(), Fault> {
     let name = &table.names.name;
     if table.keys.is_empty() {
@@ -38,7 +38,7 @@ fn needs_priority(kind: &MatchKind) -> bool {
     }
 }
 
-/// The matches of a table entry, or of a member of a value set.
+/// Checks the matches of a table entry, or of a member of a value set.
 pub(super) fn fields(
     owner: &str,
     part: Part,
@@ -77,7 +77,7 @@ pub(super) fn fields(
     }
 }
 
-/// An element of a value set may have no name.
+/// Returns the name for messages; an element of a value set may have no name.
 fn named(element: &KeyElement) -> SmolStr {
     if element.name.is_empty() {
         format!("{}", element.id).into()

@@ -1,7 +1,7 @@
-//! Which updates and queries are allowed, as far as that can be told from the schema.
+//! Validation of updates and queries against the schema.
 //!
-//! One file for each kind of entity; `matches` and `values` hold the rules that several of them share. The first
-//! thing that is wrong is reported. Paths of faults are those of P4Runtime's messages below the entity.
+//! One file for each kind of entity; `matches` and `values` hold the rules that several of them share. Only
+//! the first fault is reported. Paths of faults are those of P4Runtime's messages below the entity.
 
 mod data;
 mod indexed;
@@ -20,7 +20,7 @@ use crate::update::Update;
 pub use query::validate_query;
 pub use values::{bits_from_bytes, signed_bits_from_bytes};
 
-/// On whose behalf an update is made.
+/// Origin of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Writer {
     /// A control plane.
@@ -29,8 +29,8 @@ pub enum Writer {
     Program,
 }
 
-/// Whether a control plane may make this update. `Ok` leaves to the target what depends on its contents:
-/// whether the entity exists, whether there is room, whether it is in use.
+/// Checks that a control plane may make this update. The target checks what depends on its contents: that the
+/// entity exists, that there is room, that the entity is not in use.
 pub fn validate(schema: &Schema, update: &Update) -> Result<(), Fault> {
     validate_as(schema, update, Writer::Controller)
 }

@@ -1,4 +1,4 @@
-//! Which questions can be answered (P4Runtime, "Wildcard Reads").
+//! Validation of queries (P4Runtime, "Wildcard Reads").
 
 use super::indexed::index;
 use super::matches;
@@ -8,7 +8,7 @@ use crate::fault::{Fault, Inside, Problem};
 use crate::query::{EntryQuery, Query};
 use crate::schema::{ObjectKind, Schema};
 
-/// Whether the ids exist and the conditions make sense. A key must be a whole key.
+/// Checks that the ids exist and that the conditions can be combined. A key must be complete.
 pub fn validate_query(schema: &Schema, query: &Query) -> Result<(), Fault> {
     match query {
         Query::TableEntries(query) => table_entries(schema, query),
@@ -91,7 +91,7 @@ fn table_entries(schema: &Schema, query: &EntryQuery) -> Result<(), Fault> {
         } else if query.controller_metadata != 0 {
             "controller_metadata"
         } else {
-            // `is_default_action` is no condition on entries: it says which kind of entry is asked for.
+            // `is_default_action` is not a condition on entries: it selects the kind of entry.
             return Ok(());
         };
         return Err(Problem::ConditionWithoutId { kind: ObjectKind::Table, field }.into());

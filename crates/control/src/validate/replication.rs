@@ -55,7 +55,7 @@ pub(super) fn clone_session(kind: UpdateKind, session: &CloneSession) -> Result<
     not_negative("packet_length_bytes", session.packet_length_bytes.into())
 }
 
-/// Every copy has a port, and no backup is the port that it stands in for.
+/// Checks that every copy has a port, and that no backup is the port that it replaces.
 fn ports(replica: &Replica) -> Result<(), Fault> {
     present(&replica.egress_port)?;
     for (j, backup) in replica.backups.iter().enumerate() {

@@ -90,7 +90,7 @@ fn default_entry(schema: &Schema, kind: UpdateKind, table: &Table, entry: &Table
     direct_resources(schema, table, entry)
 }
 
-/// What identifies the default entry is that it has no key.
+/// Checks that a default entry has neither matches nor a priority: the missing key identifies it.
 pub(super) fn default_entry_key(table: &Table, no_matches: bool, priority: i32) -> Result<(), Fault> {
     let has = |what| Fault::from(Problem::DefaultEntryHas { table: table.names.name.clone(), what });
     if !no_matches {
@@ -160,7 +160,7 @@ fn table_action(schema: &Schema, table: &Table, action: &TableAction) -> Result<
     }
 }
 
-/// What an action is used for; its scope must allow that.
+/// Use of an action; the scope of the action must allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Entry,
@@ -168,7 +168,7 @@ pub(super) enum Use {
     Group,
 }
 
-/// The action is in the list, may be used like that, and has all its parameters.
+/// Checks that the action is in the list, that its scope allows this use, and that it has all its parameters.
 pub(super) fn action_in(
     schema: &Schema,
     list: &[ActionRef],
@@ -254,7 +254,7 @@ fn idle_timeout(table: &Table, entry: &TableEntry) -> Result<(), Fault> {
     }
 }
 
-/// P4Runtime, "Direct Resources". Whether the action executes them cannot be told from P4Info.
+/// P4Runtime, "Direct Resources". P4Info does not tell whether the action executes them.
 fn direct_resources(schema: &Schema, table: &Table, entry: &TableEntry) -> Result<(), Fault> {
     let missing = |resource| Problem::NoDirectResource { table: table.names.name.clone(), resource };
     if let Some(config) = &entry.meter_config {

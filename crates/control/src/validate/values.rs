@@ -1,4 +1,4 @@
-//! Numbers and strings against the types of key elements and parameters.
+//! Validation of numbers and strings against the types of key elements and parameters.
 
 use ir::Bits;
 
@@ -6,10 +6,11 @@ use crate::entity::Value;
 use crate::fault::{Fault, Problem};
 use crate::schema::{ValueForm, ValueType};
 
-/// Big-endian bytes as a number of `width_bits`, with any number of leading zeros (P4Runtime, "Bytestrings").
+/// Converts big-endian bytes, with any number of leading zeros, to a number of `width_bits` (P4Runtime,
+/// "Bytestrings").
 ///
-/// A number that does not fit keeps a width of its own, and no bytes at all have width 0; [`validate()`] then
-/// says what is wrong.
+/// A number that does not fit keeps its own width, and an empty string has width 0; [`validate()`] then
+/// reports the fault.
 ///
 /// [`validate()`]: crate::validate()
 pub fn bits_from_bytes(bytes: &[u8], width_bits: u32) -> Bits {
@@ -22,12 +23,12 @@ pub fn bits_from_bytes(bytes: &[u8], width_bits: u32) -> Bits {
     Bits::from_bytes_be(n_bits.max(width_bits), digits)
 }
 
-/// As [`bits_from_bytes`] for `int<W>`: leading copies of the sign do not count.
+/// Like [`bits_from_bytes`] for `int<W>`: leading copies of the sign are removed.
 pub fn signed_bits_from_bytes(bytes: &[u8], width_bits: u32) -> Bits {
     let Some(first) = bytes.first() else { return Bits::zero(0) };
     let fill = if first & 0x80 == 0 { 0x00 } else { 0xff };
     let n_fill = bytes.iter().take_while(|byte| **byte == fill).count();
-    // The byte that shows the sign stays.
+    // The byte that holds the sign bit is kept.
     let digits = &bytes[n_fill.saturating_sub(1)..];
     let magnitude: Vec<u8> = digits.iter().map(|byte| byte ^ fill).collect();
     let zeros = magnitude.iter().take_while(|byte| **byte == 0).count();
@@ -40,7 +41,7 @@ fn bits_of_bytes(n_bytes: usize) -> u32 {
     u32::try_from(n_bytes).ok().and_then(|n| n.checked_mul(8)).unwrap_or(u32::MAX)
 }
 
-/// `digits` has no leading zero byte.
+/// Number of significant bits; `digits` has no leading zero byte.
 fn significant_bits(digits: &[u8]) -> u32 {
     let top = digits.first().map_or(0, |byte| byte.leading_zeros());
     bits_of_bytes(digits.len()).saturating_sub(top)
@@ -59,7 +60,7 @@ pub(super) fn value(name: &str, ty: &ValueType, value: &Value) -> Result<(), Fau
     }
 }
 
-/// The width, if the value has it.
+/// Checks that the type is a number of the value's width, and returns the width in bits.
 pub(super) fn number(name: &str, ty: &ValueType, bits: &Bits) -> Result<u32, Fault> {
     match ty.form {
         ValueForm::Bits { width_bits } => width(name, width_bits, bits).map(|()| width_bits),
@@ -86,7 +87,7 @@ pub(super) fn width(name: &str, width_bits: u32, bits: &Bits) -> Result<(), Faul
     .into())
 }
 
-/// As [`width`] for `int<W>`.
+/// Like [`width`] for `int<W>`.
 pub(super) fn signed_width(name: &str, width_bits: u32, bits: &Bits) -> Result<(), Fault> {
     let found = bits.width();
     if found > width_bits && bits.resize(width_bits).sign_extend(found) != *bits {
@@ -96,7 +97,7 @@ pub(super) fn signed_width(name: &str, width_bits: u32, bits: &Bits) -> Result<(
     width(name, width_bits, bits)
 }
 
-/// A number for a message, in hexadecimal; one that nobody would read is not shown.
+/// Prints a number for a message in hexadecimal; a very long one is not shown.
 pub(super) fn shown(bits: &Bits) -> String {
     if bits.width() <= SHOWN_BITS_MAX {
         format!("{bits:#x}")
