@@ -1,8 +1,8 @@
-//! Buffers in which packets travel, and where a worker gets them from.
+//! Packet buffers, and the pools from which workers take them.
 
 use crate::PortId;
 
-/// Storage begins at a cache line, so that what C code keeps in the headroom can be aligned.
+/// The storage begins at a cache line, so that C code can align its state in the headroom.
 const LINE_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -13,20 +13,20 @@ const _: () = assert!(size_of::<Line>() == LINE_BYTES && align_of::<Line>() == L
 
 /// A packet with room before and after it: headroom, data, tailroom.
 ///
-/// Headers grow and shrink by moving where the data begins; the bytes behind them stay where they are.
-/// Invariant: `start + len <= capacity`, and the capacity fits into 32 bits.
+/// Headers grow and shrink by moving the start of the data; the bytes behind them are not copied. Invariant:
+/// `start + len <= capacity`, and the capacity fits into 32 bits.
 #[derive(Debug, Default)]
 pub struct PacketBuf {
     storage: Box<[Line]>,
     start: u32,
     len: u32,
-    /// Where the packet came from.
+    /// Port on which the packet arrived.
     pub port: PortId,
-    /// When it came: nanoseconds since 1970, or what the file says.
+    /// Time of arrival in nanoseconds since 1970, or the timestamp in the capture file.
     pub timestamp_ns: u64,
 }
 
-/// A buffer as C sees it. Valid while the [`PacketBuf`] is neither dropped nor used otherwise.
+/// C view of a buffer. Valid until the [`PacketBuf`] is dropped or used in any other way.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawPacketBuf {
@@ -41,8 +41,8 @@ pub struct RawPacketBuf {
 }
 
 impl PacketBuf {
-    /// An empty packet with at least `capacity_bytes` of storage, of which `headroom_bytes` come before it.
-    /// What does not fit into 32 bits is cut.
+    /// Creates an empty packet with at least `capacity_bytes` of storage, of which `headroom_bytes` precede
+    /// the data. Sizes beyond 32 bits are clamped.
     pub fn new(capacity_bytes: usize, headroom_bytes: usize) -> PacketBuf {
         let n_lines = capacity_bytes.min(u32::MAX as usize - LINE_BYTES).div_ceil(LINE_BYTES);
         let storage = vec![Line([0; LINE_BYTES]); n_lines].into_boxed_slice();
@@ -102,13 +102,13 @@ impl PacketBuf {
         self.capacity() - self.start as usize - self.len as usize
     }
 
-    /// Makes the packet empty, with that much headroom or all there is.
+    /// Makes the packet empty, with the given headroom, at most the capacity.
     pub fn reset(&mut self, headroom_bytes: usize) {
         self.start = headroom_bytes.min(self.capacity()) as u32;
         self.len = 0;
     }
 
-    /// Puts `n` bytes before the data and gives them to be filled; `None` where the headroom is too small.
+    /// Adds `n` bytes before the data and returns them to be filled; `None` if the headroom is too small.
     pub fn prepend(&mut self, n: usize) -> Option<&mut [u8]> {
         let start = self.headroom().checked_sub(n)?;
         self.start = start as u32;
@@ -116,7 +116,7 @@ impl PacketBuf {
         Some(&mut self.storage_mut()[start..][..n])
     }
 
-    /// Puts `n` bytes behind the data and gives them to be filled; `None` where the tailroom is too small.
+    /// Adds `n` bytes behind the data and returns them to be filled; `None` if the tailroom is too small.
     pub fn append(&mut self, n: usize) -> Option<&mut [u8]> {
         if n > self.tailroom() {
             return None;
@@ -126,7 +126,7 @@ impl PacketBuf {
         Some(&mut self.storage_mut()[end..][..n])
     }
 
-    /// Removes the first `n` bytes; false, and nothing changed, where there are fewer.
+    /// Removes the first `n` bytes. Returns false and changes nothing if there are fewer.
     #[must_use]
     pub fn advance(&mut self, n: usize) -> bool {
         if n > self.len() {
@@ -137,12 +137,12 @@ impl PacketBuf {
         true
     }
 
-    /// Keeps the first `n` bytes, or all where there are fewer.
+    /// Keeps the first `n` bytes, or all bytes if there are fewer.
     pub fn truncate(&mut self, n: usize) {
         self.len = self.len.min(u32::try_from(n).unwrap_or(u32::MAX));
     }
 
-    /// Replaces the data, keeping where it begins; false, and nothing changed, where it does not fit.
+    /// Replaces the data and keeps its start. Returns false and changes nothing if the data does not fit.
     #[must_use]
     pub fn set_data(&mut self, data: &[u8]) -> bool {
         if data.len() > self.capacity() - self.headroom() {
@@ -153,7 +153,8 @@ impl PacketBuf {
         true
     }
 
-    /// Where C code finds the packet. What it changes there comes back by [`PacketBuf::set_bounds`].
+    /// Returns the packet for C code. [`PacketBuf::set_bounds`] applies the changes that C code makes to the
+    /// bounds.
     pub fn raw(&mut self) -> RawPacketBuf {
         RawPacketBuf {
             storage: self.storage.as_mut_ptr().cast(),
@@ -163,7 +164,7 @@ impl PacketBuf {
         }
     }
 
-    /// Moves where the data begins and how long it is; false, and nothing changed, where that is outside.
+    /// Sets start and length of the data. Returns false and changes nothing if they exceed the storage.
     #[must_use]
     pub fn set_bounds(&mut self, start: u32, len: u32) -> bool {
         let is_inside = (start as usize).checked_add(len as usize).is_some_and(|end| end <= self.capacity());
@@ -174,28 +175,28 @@ impl PacketBuf {
     }
 }
 
-/// How the buffers of a pool are cut, and how many there may be.
+/// Sizes and number of the buffers of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufPoolOptions {
-    /// Before each received packet.
+    /// Headroom before each received packet.
     pub headroom_bytes: usize,
     /// The longest packet that fits behind the headroom.
     pub packet_bytes_max: usize,
-    /// Buffers that may exist at a time.
+    /// Number of buffers that exist at a time, at most.
     pub n_max: usize,
 }
 
 impl BufPoolOptions {
-    /// Enough for jumbo packets, some headers more, and what a packet keeps while it waits for another core: about 9.7 KiB
-    /// a buffer, 41 MB when all are in use.
+    /// Room for jumbo packets, additional headers, and the state saved with a suspended packet: about 9.7 KiB
+    /// per buffer, 41 MB with all buffers in use.
     pub const JUMBO: BufPoolOptions =
         BufPoolOptions { headroom_bytes: 256, packet_bytes_max: crate::limits::JUMBO_BYTES_MAX, n_max: 4096 };
 }
 
-/// The buffers of one worker. Grows on demand up to its limit; what comes back is given out first, while it is
-/// still in the cache.
+/// Buffer pool of one worker. Grows on demand up to its limit. The buffer returned last is handed out first,
+/// while it is still in the cache.
 ///
-/// A buffer goes back to the pool it came from, or is dropped and reported by [`BufPool::forget`].
+/// A buffer returns to its own pool, or is dropped and reported by [`BufPool::forget`].
 #[derive(Debug)]
 pub struct BufPool {
     free: Vec<PacketBuf>,
@@ -213,7 +214,7 @@ impl BufPool {
         &self.options
     }
 
-    /// An empty packet, or `None` (counted) when all buffers are in use.
+    /// Takes an empty packet. Returns `None` and counts it if all buffers are in use.
     pub fn take(&mut self) -> Option<PacketBuf> {
         if let Some(mut buf) = self.free.pop() {
             buf.reset(self.options.headroom_bytes);
@@ -228,29 +229,29 @@ impl BufPool {
         Some(PacketBuf::new(headroom_bytes.saturating_add(packet_bytes_max), headroom_bytes))
     }
 
-    /// Takes a buffer back. More than the limit, which other pools' buffers can make, are dropped.
+    /// Takes a buffer back. Buffers beyond the limit, which can come from other pools, are dropped.
     pub fn give_back(&mut self, buf: PacketBuf) {
         if self.free.len() < self.options.n_max {
             self.free.push(buf);
         }
     }
 
-    /// Counts a buffer that will not come back, so that another may be made for it.
+    /// Counts a buffer that will not return, so that a new one can replace it.
     pub fn forget(&mut self) {
         self.n_made = self.n_made.saturating_sub(1);
     }
 
-    /// Buffers that exist, in use or not.
+    /// Number of buffers that exist, in use or free.
     pub fn n_made(&self) -> usize {
         self.n_made
     }
 
-    /// Buffers that wait to be taken.
+    /// Number of free buffers.
     pub fn n_free(&self) -> usize {
         self.free.len()
     }
 
-    /// How often no buffer was left.
+    /// Number of calls of [`BufPool::take`] that found no free buffer.
     pub fn n_exhausted(&self) -> u64 {
         self.n_exhausted
     }

@@ -1,4 +1,4 @@
-//! Writing captures, always with nanoseconds and in little-endian order.
+//! Writers for captures, always with nanoseconds and in little-endian order.
 
 use crate::limits::PACKET_BYTES_MAX;
 use crate::{Packet, WriteError};
@@ -8,10 +8,10 @@ use std::path::Path;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// A comment has 16 bits for its length.
+/// The length field of a comment has 16 bits.
 const COMMENT_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Writes pcap with nanoseconds: what every tool reads.
+/// Writes pcap with nanoseconds, which every tool reads.
 #[derive(Debug)]
 pub struct PcapWriter<W: Write> {
     file: String,
@@ -19,7 +19,7 @@ pub struct PcapWriter<W: Write> {
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Begins a file. `name` is for messages.
+    /// Begins a file. `name` appears in messages.
     pub fn new(name: impl Into<String>, inner: W, link_type: u16) -> Result<PcapWriter<W>, WriteError> {
         let mut writer = PcapWriter { file: name.into(), inner };
         let mut header = Vec::with_capacity(24);
@@ -37,7 +37,7 @@ impl<W: Write> PcapWriter<W> {
         self.write_cut(&packet.data, packet.original_len_bytes, packet.timestamp_ns)
     }
 
-    /// Writes a packet of which all bytes are there.
+    /// Writes a complete packet.
     pub fn write_data(&mut self, data: &[u8], timestamp_ns: u64) -> Result<(), WriteError> {
         self.write_cut(data, 0, timestamp_ns)
     }
@@ -69,14 +69,14 @@ impl<W: Write> PcapWriter<W> {
         self.inner.flush().map_err(|e| io_error(&self.file, e))
     }
 
-    /// Flushes and gives back what was written to.
+    /// Flushes and returns the inner writer.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.inner)
     }
 }
 
-/// Writes pcapng: several interfaces, and a comment for each packet that wants one.
+/// Writes pcapng: several interfaces, and an optional comment per packet.
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
     file: String,
@@ -85,14 +85,14 @@ pub struct PcapngWriter<W: Write> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a section. `name` is for messages.
+    /// Begins a section. `name` appears in messages.
     pub fn new(name: impl Into<String>, inner: W) -> Result<PcapngWriter<W>, WriteError> {
         let mut writer = PcapngWriter { file: name.into(), inner, n_interfaces: 0 };
         let mut body = Vec::new();
         body.extend(0x1a2b_3c4du32.to_le_bytes());
         body.extend(1u16.to_le_bytes());
         body.extend(0u16.to_le_bytes());
-        // The length of the section is not known beforehand.
+        // -1: the length of the section is unknown.
         body.extend((-1i64).to_le_bytes());
         option(&mut body, 4, b"siding");
         end_of_options(&mut body);
@@ -100,7 +100,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes an interface; gives its index for [`Packet::interface`].
+    /// Describes an interface and returns its index for [`Packet::interface`].
     pub fn add_interface(&mut self, name: &str, link_type: u16) -> Result<u32, WriteError> {
         let mut body = Vec::new();
         body.extend(link_type.to_le_bytes());
@@ -149,14 +149,14 @@ impl<W: Write> PcapngWriter<W> {
         self.inner.flush().map_err(|e| io_error(&self.file, e))
     }
 
-    /// Flushes and gives back what was written to.
+    /// Flushes and returns the inner writer.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.inner)
     }
 }
 
-/// A capture file of the format that its name asks for: `.pcapng` or `.ntar`, anything else is pcap.
+/// Writes a capture file in the format of its extension: pcapng for `.pcapng` and `.ntar`, otherwise pcap.
 #[derive(Debug)]
 pub enum CaptureWriter {
     Pcap(PcapWriter<BufWriter<File>>),
@@ -164,7 +164,7 @@ pub enum CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Creates or empties the file, for packets of one interface.
+    /// Creates or truncates the file, for packets of one interface.
     pub fn create(
         path: impl AsRef<Path>,
         interface: &str,
@@ -183,7 +183,7 @@ impl CaptureWriter {
         }
     }
 
-    /// Writes a packet, whatever its interface. pcap has no room for comments.
+    /// Writes a packet; its interface is ignored. pcap has no comments, so `comment` is dropped there.
     pub fn write(&mut self, packet: &Packet, comment: Option<&str>) -> Result<(), WriteError> {
         match self {
             CaptureWriter::Pcap(writer) => writer.write(packet),
@@ -194,7 +194,7 @@ impl CaptureWriter {
         }
     }
 
-    /// Writes a packet of which all bytes are there; to pcap without allocating.
+    /// Writes a complete packet; pcap needs no allocation for it.
     pub fn write_data(&mut self, data: &[u8], timestamp_ns: u64) -> Result<(), WriteError> {
         match self {
             CaptureWriter::Pcap(writer) => writer.write_data(data, timestamp_ns),
@@ -214,7 +214,7 @@ fn io_error(file: &str, error: io::Error) -> WriteError {
     WriteError::Io { file: file.to_string(), error }
 }
 
-/// Captured and original length. A packet is never originally shorter than what there is of it.
+/// Returns captured and original length. The original length is never less than the captured one.
 fn lengths(file: &str, data: &[u8], original_len_bytes: u32) -> Result<(u32, u32), WriteError> {
     match u32::try_from(data.len()) {
         Ok(captured) if captured <= PACKET_BYTES_MAX => Ok((captured, original_len_bytes.max(captured))),
@@ -237,7 +237,7 @@ fn end_of_options(body: &mut Vec<u8>) {
     body.extend([0; 4]);
 }
 
-/// As much of a text as fits into an option.
+/// Cuts a text to the length of an option.
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(COMMENT_BYTES_MAX);
     while !text.is_char_boundary(end) {

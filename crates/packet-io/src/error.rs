@@ -1,23 +1,23 @@
-//! What can go wrong with files.
+//! Errors of capture files.
 
 use crate::packet::{LINK_TYPE_ETHERNET, link_type_name};
 use std::fmt;
 use std::io;
 
-/// A capture file that cannot be read (further).
+/// Error in a capture file, which cannot be read beyond this place.
 #[derive(Debug)]
 pub struct ReadError {
     /// The name under which the file was opened.
     pub file: String,
-    /// Where in the file the faulty part begins.
+    /// Offset of the faulty part in the file.
     pub offset_bytes: u64,
     pub damage: Damage,
 }
 
-/// What is wrong with a capture file.
+/// Kinds of damage in a capture file.
 #[derive(Debug)]
 pub enum Damage {
-    /// The system could not read.
+    /// The operating system returned an error.
     Io(io::Error),
     /// The file does not begin like a capture.
     NotACapture {
@@ -29,16 +29,16 @@ pub enum Damage {
         expected_bytes: u64,
         found_bytes: u64,
     },
-    /// A version of the format that nobody has defined.
+    /// An undefined version of the format.
     UnknownVersion {
         major: u16,
         minor: u16,
     },
-    /// A packet that is longer than any packet.
+    /// A packet longer than [`crate::limits::PACKET_BYTES_MAX`].
     PacketTooLong {
         claimed_bytes: u32,
     },
-    /// A packet of which more was captured than there was.
+    /// A packet whose captured length exceeds its original length.
     CapturedMoreThanOriginal {
         captured_bytes: u32,
         original_bytes: u32,
@@ -48,18 +48,18 @@ pub enum Damage {
         leading: u32,
         trailing: u32,
     },
-    /// A length of a pcapng block that no block of its kind can have.
+    /// A length of a pcapng block that is impossible for its kind.
     BlockLength {
         block: &'static str,
         claimed_bytes: u32,
         min_bytes: u32,
         max_bytes: u32,
     },
-    /// A byte order mark of a section that is none.
+    /// An invalid byte order mark of a section.
     ByteOrderMagic {
         found: [u8; 4],
     },
-    /// A packet whose length goes beyond its block.
+    /// A packet whose length exceeds its block.
     PacketBeyondBlock {
         captured_bytes: u32,
         room_bytes: u32,
@@ -70,11 +70,11 @@ pub enum Damage {
         n_interfaces: u32,
     },
     TooManyInterfaces,
-    /// A packet of another link type than Ethernet, in a capture that must be of Ethernet.
+    /// A packet of another link type than Ethernet, where only Ethernet is accepted.
     NotEthernet {
         link_type: u16,
     },
-    /// The inside of a block could not be understood.
+    /// The contents of a block could not be parsed.
     Malformed {
         block: &'static str,
     },
@@ -166,7 +166,7 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// Bytes as ` 0a 0d`.
+/// Prints bytes as ` 0a 0d`.
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {
@@ -175,7 +175,7 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// A packet that cannot be written.
+/// Error of a packet that cannot be written.
 #[derive(Debug)]
 pub enum WriteError {
     Io {

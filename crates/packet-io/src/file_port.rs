@@ -14,9 +14,9 @@ pub struct FilePort {
     id: PortId,
     input: Option<PacketReader<File>>,
     output: Option<CaptureWriter>,
-    /// Read, but not yet delivered.
+    /// Packet that was read, but not yet delivered.
     next: Option<Packet>,
-    /// An error to be delivered after the packets before it.
+    /// Error to deliver after the packets before it.
     pending: Option<ReadError>,
     stats: PortStats,
 }
@@ -93,7 +93,7 @@ impl Port for FilePort {
         }
     }
 
-    /// What is sent to a port without output is gone.
+    /// Packets sent to a port without output are discarded.
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
         let (mut n, mut result) = (0, Ok(()));
         for buf in burst.drain(..) {

@@ -1,4 +1,4 @@
-//! What can go wrong with interfaces of the system.
+//! Errors of network interfaces.
 
 use std::fmt;
 use std::io;
@@ -6,29 +6,29 @@ use std::io;
 /// An interface that cannot be used.
 #[derive(Debug)]
 pub struct InterfaceError {
-    /// As the user named it.
+    /// Name of the interface as the user typed it.
     pub interface: String,
     pub cause: InterfaceCause,
 }
 
-/// Why an interface cannot be used.
+/// Reasons why an interface cannot be used.
 #[derive(Debug)]
 pub enum InterfaceCause {
-    /// No interface has that name; these are there.
+    /// No interface has that name; `interfaces` lists the existing ones.
     NotFound { interfaces: Vec<String> },
-    /// Empty, longer than 15 bytes, or with a character that no interface can have.
+    /// The name is empty, longer than 15 bytes, or has an invalid character.
     BadName,
-    /// Its packets have no Ethernet header. The kind is a number of linux/if_arp.h.
+    /// Packets of the interface have no Ethernet header. `kind` is a number of linux/if_arp.h.
     NotEthernet { kind: u16 },
-    /// The process may not do it. `capabilities` are those that are needed, as `setcap` takes them.
+    /// The process lacks a privilege. `capabilities` are those needed, in the syntax of `setcap`.
     NotPermitted { step: &'static str, capabilities: &'static str },
-    /// The kernel has no TAP devices, or the process does not see them.
+    /// The kernel has no TAP devices, or they are hidden from the process.
     NoTunDevice { error: io::Error },
-    /// Another program holds the TAP interface, or it is no TAP interface.
+    /// Another program holds the TAP interface, or the interface is not a TAP interface.
     Busy,
-    /// An option outside of what is possible.
+    /// An option is out of range.
     BadOption { option: &'static str, value: usize, min: usize, max: usize },
-    /// The system refused.
+    /// A system call failed.
     System { step: &'static str, error: io::Error },
 }
 
@@ -97,13 +97,13 @@ impl std::error::Error for InterfaceError {
     }
 }
 
-/// A name for the other end that is not too long.
+/// Returns a name for the other end of a veth pair, within the length limit.
 fn peer_name(name: &str) -> String {
     let kept: String = name.chars().filter(char::is_ascii).take(10).collect();
     format!("{kept}-peer")
 }
 
-/// The file of the running program, for commands to be typed.
+/// Prints the path of the running program, for commands that the user can copy.
 struct Program;
 
 impl fmt::Display for Program {

@@ -8,10 +8,10 @@
 //! nanoseconds.
 //!
 //! Invariants: nothing here panics or allocates more than [`limits::PACKET_BYTES_MAX`] ahead of the bytes that
-//! are really there, whatever the file says. All packets before a damaged place are delivered, then the error,
+//! are really there, for any file. All packets before a damaged place are delivered, then the error,
 //! then nothing more. Errors say the file, the byte offset and what was expected there.
 //!
-//! Non-goals: what packets mean (headers are decoded only as far as offloads
+//! Non-goals: the meaning of packets (headers are decoded only as far as offloads
 //! have to be undone); P4.
 //!
 //! Every packet handed to a port to be sent is counted, as sent or by why it was not; live ports allocate nothing

@@ -1,15 +1,15 @@
-//! A port without anything behind it.
+//! A port in memory.
 
 use crate::{BufPool, Packet, PacketBuf, Port, PortError, PortId, PortStats};
 use std::collections::VecDeque;
 
-/// A port for tests: what is to be received is put in, what was sent is looked at.
+/// A port for tests: the test fills `rx` and reads `tx`.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryPort {
     pub id: PortId,
-    /// Waiting to be received, oldest first.
+    /// Packets to receive, oldest first.
     pub rx: VecDeque<Packet>,
-    /// Sent, oldest first.
+    /// Sent packets, oldest first.
     pub tx: Vec<Packet>,
     stats: PortStats,
 }
@@ -66,7 +66,7 @@ impl Port for MemoryPort {
     }
 }
 
-/// Makes a buffer the packet; false where it is too short for it.
+/// Copies the packet into a buffer. Returns false if the buffer is too short.
 pub(crate) fn fill(buf: &mut PacketBuf, packet: &Packet, port: PortId) -> bool {
     (buf.port, buf.timestamp_ns) = (port, packet.timestamp_ns);
     buf.set_data(&packet.data)

@@ -1,4 +1,4 @@
-//! Copies of what passes a port.
+//! Capture of the traffic of a port.
 
 use crate::file_port::in_and_out;
 use crate::{
@@ -8,23 +8,23 @@ use crate::{
 use std::os::fd::RawFd;
 use std::path::Path;
 
-/// Copies each packet of a port into a file: what is received into `NAME_in.pcap`, what is handed over for
-/// sending into `NAME_out.pcap`. These are the names that BMv2's `--pcap` uses.
+/// Copies each packet of a port into a file: received packets into `NAME_in.pcap`, packets handed over for
+/// sending into `NAME_out.pcap`. BMv2's `--pcap` uses the same names.
 ///
-/// A file that can no longer be written ends the copying, not the traffic; [`Port::capture_error`] gives the error, and
-/// [`PortStats::capture_missed`] counts the packets that the file does not have.
+/// A write error ends the capture, not the traffic; [`Port::capture_error`] returns the error, and
+/// [`PortStats::capture_missed`] counts the packets missing in the file.
 #[derive(Debug)]
 pub struct PcapMirror<P: Port + ?Sized> {
     input: Capture,
     output: Capture,
-    /// The first error of a file.
+    /// First error of a file.
     error: Option<WriteError>,
     is_dirty: bool,
     inner: Box<P>,
 }
 
 impl<P: Port + ?Sized> PcapMirror<P> {
-    /// Creates the files in `dir`, or empties them.
+    /// Creates or truncates the files in `dir`.
     pub fn create(inner: Box<P>, dir: &Path, name: &str) -> Result<PcapMirror<P>, WriteError> {
         let [input, output] = in_and_out(&dir.join(name));
         Ok(PcapMirror {
@@ -36,7 +36,7 @@ impl<P: Port + ?Sized> PcapMirror<P> {
         })
     }
 
-    /// The port of which packets are copied.
+    /// The port whose packets are copied.
     pub fn inner(&mut self) -> &mut P {
         &mut self.inner
     }
@@ -52,11 +52,11 @@ impl<P: Port + ?Sized> PcapMirror<P> {
     }
 }
 
-/// A capture file, until it cannot be written.
+/// A capture file, open until a write fails.
 #[derive(Debug)]
 struct Capture {
     writer: Option<CaptureWriter>,
-    /// Packets since the file was flushed: they may be in a buffer.
+    /// Packets since the last flush, which may still be in a buffer.
     n_unflushed: u64,
     n_missed: u64,
 }
@@ -104,7 +104,7 @@ impl Capture {
     }
 }
 
-/// Which time a copy has.
+/// Timestamp of a copy.
 #[derive(Clone, Copy)]
 enum At {
     Arrival,
@@ -143,7 +143,7 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
         self.inner.tx_burst(pool, burst)
     }
 
-    /// Also brings the files up to date, so that they can be followed while nothing happens.
+    /// Also flushes the files, so that other programs can follow them while no packet passes.
     fn idle(&mut self) -> Result<(), PortError> {
         self.flush_files();
         self.inner.idle()

@@ -1,9 +1,9 @@
-//! What travels.
+//! Packets in capture files and tests.
 
 /// The link type of Ethernet in capture files.
 pub const LINK_TYPE_ETHERNET: u16 = 1;
 
-/// The name of a link type (https://www.tcpdump.org/linktypes.html), of those that are often met.
+/// Returns the name of a common link type (https://www.tcpdump.org/linktypes.html).
 pub(crate) fn link_type_name(link_type: u16) -> Option<&'static str> {
     Some(match link_type {
         0 => "BSD loopback",
@@ -25,32 +25,32 @@ pub(crate) fn link_type_name(link_type: u16) -> Option<&'static str> {
 /// A packet as it was captured or is to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// The bytes, from the first of the link layer's header on, without frame check sequence.
+    /// Bytes from the first byte of the link layer's header on, without frame check sequence.
     pub data: Vec<u8>,
-    /// Nanoseconds since 1970 in files, since the start of the test in memory. Times before or after what fits
-    /// are moved to the nearest that does.
+    /// Nanoseconds since 1970 in files, since the start of the test in memory. Times out of range are
+    /// clamped.
     pub timestamp_ns: u64,
-    /// The length on the wire; more than `data` has when the capture cut the packet.
+    /// Length on the wire; greater than that of `data` if the capture cut the packet.
     pub original_len_bytes: u32,
     /// Index into [`PacketReader::interfaces`](crate::PacketReader::interfaces); 0 in pcap files.
     pub interface: u32,
 }
 
 impl Packet {
-    /// A whole packet at time 0.
+    /// Creates a complete packet at time 0.
     pub fn new(data: impl Into<Vec<u8>>) -> Packet {
         let data = data.into();
         let original_len_bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
         Packet { data, timestamp_ns: 0, original_len_bytes, interface: 0 }
     }
 
-    /// The same packet at another time.
+    /// Returns the packet with another timestamp.
     pub fn at(mut self, timestamp_ns: u64) -> Packet {
         self.timestamp_ns = timestamp_ns;
         self
     }
 
-    /// True when the capture did not keep the whole packet.
+    /// Returns whether the capture cut the packet.
     pub fn is_cut(&self) -> bool {
         (self.data.len() as u64) < u64::from(self.original_len_bytes)
     }

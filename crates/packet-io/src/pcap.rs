@@ -7,7 +7,7 @@ use pcap_parser::pcap::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header
 pub(crate) const HEADER_BYTES: usize = 24;
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 
-/// What the header of the file says.
+/// Byte order, time unit and link type from the header of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PcapFormat {
     big_endian: bool,
@@ -15,8 +15,8 @@ pub(crate) struct PcapFormat {
     pub(crate) link_type: u16,
 }
 
-/// True for the magic numbers of pcap. The "modified" format of one long gone fork is not among them: its records
-/// cannot be told from damaged ones.
+/// Returns whether `found` is a magic number of pcap. The obsolete "modified" format is excluded: its records
+/// cannot be distinguished from damaged ones.
 pub(crate) fn is_magic(found: &[u8]) -> bool {
     matches!(
         found,
@@ -27,7 +27,7 @@ pub(crate) fn is_magic(found: &[u8]) -> bool {
     )
 }
 
-/// Understands the first [`HEADER_BYTES`] of a file.
+/// Parses the first [`HEADER_BYTES`] of a file.
 pub(crate) fn header(bytes: &[u8]) -> Result<PcapFormat, Damage> {
     let Ok((_, header)) = parse_pcap_header(bytes) else {
         return Err(Damage::Malformed { block: "the header of the file" });
@@ -44,7 +44,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<PcapFormat, Damage> {
 }
 
 impl PcapFormat {
-    /// The number of data bytes of a record, from its [`RECORD_HEADER_BYTES`].
+    /// Returns the number of data bytes of a record, given its [`RECORD_HEADER_BYTES`].
     pub(crate) fn captured_bytes(&self, header: &[u8]) -> Result<u32, Damage> {
         let word = |at: usize| {
             let mut word = [0; 4];
@@ -61,7 +61,7 @@ impl PcapFormat {
         Ok(captured_bytes)
     }
 
-    /// The packet of a whole record.
+    /// Converts a complete record to a packet.
     pub(crate) fn packet(&self, record: &[u8]) -> Result<Packet, Damage> {
         let parsed = if self.big_endian { parse_pcap_frame_be(record) } else { parse_pcap_frame(record) };
         let Ok((_, record)) = parsed else {

@@ -8,7 +8,7 @@ use pcap_parser::pcapng::{
 };
 use pcap_parser::traits::PcapNGPacketBlock;
 
-/// Type, length, length again.
+/// Size of an empty block: type, length, length again.
 pub(crate) const BLOCK_BYTES_MIN: usize = 12;
 
 pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -16,26 +16,26 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// The sections read so far.
+/// State of the sections read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
     big_endian: bool,
-    /// Interfaces of earlier sections.
+    /// Number of interfaces of earlier sections.
     n_interfaces_before: usize,
     /// Clocks and snapshot lengths of the interfaces of this section.
     interfaces: Vec<(Clock, u32)>,
 }
 
-/// What begins at the current place.
+/// Header of the block at the present offset.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BlockHeader {
     kind: u32,
     pub(crate) len_bytes: u32,
-    /// Nothing inside is of interest.
+    /// True if the block is skipped without parsing its contents.
     pub(crate) is_skipped: bool,
 }
 
-/// What a block brought.
+/// Contents of a parsed block.
 #[derive(Debug)]
 pub(crate) enum Content {
     Packet(Packet),
@@ -53,7 +53,7 @@ fn word(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 }
 
 impl Sections {
-    /// Understands the first [`BLOCK_BYTES_MIN`] bytes of a block; a new section sets the byte order.
+    /// Parses the first [`BLOCK_BYTES_MIN`] bytes of a block; a new section sets the byte order.
     pub(crate) fn block_header(&mut self, bytes: &[u8]) -> Result<BlockHeader, Damage> {
         // The type of a section header reads the same in both orders.
         let kind = word(bytes, 0, self.big_endian);
@@ -86,7 +86,7 @@ impl Sections {
         Ok(BlockHeader { kind, len_bytes, is_skipped })
     }
 
-    /// The length that stands at the end of a block.
+    /// Checks the length at the end of a block against its header.
     pub(crate) fn check_trailer(&self, header: &BlockHeader, trailer: &[u8]) -> Result<(), Damage> {
         let trailing = word(trailer, 0, self.big_endian);
         if trailing == header.len_bytes {
@@ -96,7 +96,7 @@ impl Sections {
         }
     }
 
-    /// Understands a whole block whose header and trailer agree.
+    /// Parses a complete block whose header and trailer agree.
     pub(crate) fn block(&mut self, header: &BlockHeader, bytes: &[u8]) -> Result<Content, Damage> {
         if header.kind == ENHANCED_PACKET {
             self.check_enhanced_packet(header, bytes)?;
@@ -134,8 +134,8 @@ impl Sections {
                 let Some((_, snap_len_bytes)) = self.interfaces.first().copied() else {
                     return Err(self.unknown_interface(0));
                 };
-                // What was captured follows from the original length and the interface's limit; the rest of
-                // the data is padding.
+                // The captured length is the lesser of the original length and the interface's limit; the
+                // rest is padding.
                 let limit = if snap_len_bytes == 0 { u32::MAX } else { snap_len_bytes };
                 let captured_bytes = packet.origlen.min(limit);
                 if captured_bytes > PACKET_BYTES_MAX {
@@ -147,7 +147,7 @@ impl Sections {
                 };
                 Ok(Content::Packet(Packet {
                     data: data.to_vec(),
-                    // Simple packets have no time.
+                    // Simple packet blocks have no timestamp.
                     timestamp_ns: 0,
                     original_len_bytes: packet.origlen,
                     interface: self.n_interfaces_before as u32,
@@ -198,7 +198,7 @@ impl Sections {
     }
 }
 
-/// The value of an option without its padding. Options end at the first of code 0.
+/// Returns the value of an option without its padding. An option of code 0 ends the list.
 fn option_bytes<'a>(options: &'a [PcapNGOption<'_>], code: OptionCode) -> Option<&'a [u8]> {
     options
         .iter()

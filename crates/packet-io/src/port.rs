@@ -1,10 +1,10 @@
-//! Where packets enter and leave.
+//! The trait of all ports, through which a switch receives and sends packets.
 
 use crate::{BufPool, InterfaceError, PacketBuf, PortStats, ReadError, WriteError};
 use std::fmt;
 use std::os::fd::RawFd;
 
-/// A port as the program and the control plane number it.
+/// Number of a port in the program and the control plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(pub u32);
 
@@ -14,26 +14,26 @@ impl fmt::Display for PortId {
     }
 }
 
-/// Whether packets can pass.
+/// Link state of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
     Up,
-    /// The interface is there, but switched off or without a link.
+    /// The interface exists, but is switched off or has no link.
     Down,
-    /// There is no interface of that name (any more).
+    /// No interface has that name, or no longer.
     Gone,
 }
 
-/// A place from which bursts of packets are received and to which they are sent.
+/// A port that receives and sends bursts of packets.
 ///
-/// A worker's loop calls [`Port::rx_burst`] of each of its ports, [`Port::tx_burst`] with what is to be sent,
-/// and [`Port::idle`] of ports that gave nothing. Nothing here waits: with nothing to do anywhere, the worker
-/// polls [`Port::fd`] of its ports.
+/// A worker's loop calls [`Port::rx_burst`] of each of its ports, [`Port::tx_burst`] with the packets to
+/// send, and [`Port::idle`] of ports that received nothing. No call blocks: an idle worker polls [`Port::fd`]
+/// of its ports.
 pub trait Port: fmt::Debug + Send {
     fn id(&self) -> PortId;
 
-    /// Appends up to `n_max` waiting packets to `burst` and gives their number; 0 when none is waiting.
-    /// Packets that came before an error are delivered first, the error by the next call.
+    /// Appends up to `n_max` waiting packets to `burst` and returns their number, 0 if none is waiting.
+    /// Packets before an error are delivered first; the next call returns the error.
     fn rx_burst(
         &mut self,
         pool: &mut BufPool,
@@ -41,12 +41,12 @@ pub trait Port: fmt::Debug + Send {
         n_max: usize,
     ) -> Result<usize, PortError>;
 
-    /// Sends the packets of `burst`, empties it and gives back the buffers; the result is how many were sent.
-    /// Each of the others is in one of the counts of [`PortStats::tx_dropped`].
+    /// Sends the packets of `burst`, empties it and returns the buffers to the pool. Returns the number of
+    /// packets sent; each other packet is in one of the counts of [`PortStats::tx_dropped`].
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError>;
 
-    /// What there is to do now and then: looking whether a lost interface is back, flushing. Costs little when
-    /// called often.
+    /// Does periodic work, such as flushing files and checking if a lost interface is back. Frequent calls
+    /// are cheap.
     fn idle(&mut self) -> Result<(), PortError> {
         Ok(())
     }
@@ -55,8 +55,8 @@ pub trait Port: fmt::Debug + Send {
         LinkState::Up
     }
 
-    /// What to poll for input, where there is such a thing. Changes when a lost interface comes back, so ask
-    /// again after [`Port::idle`].
+    /// File descriptor to poll for input, if the port has one. It changes when a lost interface returns, so
+    /// ask again after [`Port::idle`].
     fn fd(&self) -> Option<RawFd> {
         None
     }
@@ -64,23 +64,23 @@ pub trait Port: fmt::Debug + Send {
     /// All counts since the port was opened.
     fn stats(&mut self) -> PortStats;
 
-    /// True when nothing more will ever be received, as with a file that was read to its end.
+    /// Returns true when no more packets will be received, for example at the end of a file.
     fn is_exhausted(&self) -> bool {
         false
     }
 
-    /// Why packets are no longer copied into capture files, from the moment on when that is so.
+    /// Error that ended the capture of packets into files, if any.
     fn capture_error(&self) -> Option<String> {
         None
     }
 
-    /// Makes sure that what was sent is where others can see it.
+    /// Flushes sent packets, so that others can see them.
     fn flush(&mut self) -> Result<(), PortError> {
         Ok(())
     }
 }
 
-/// What a port can fail with. The port is of no more use then.
+/// Error of a port. The port cannot be used after it.
 #[derive(Debug)]
 pub enum PortError {
     Read(ReadError),

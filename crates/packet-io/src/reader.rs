@@ -1,4 +1,4 @@
-//! Packets of a file, one after the other.
+//! Iteration over the packets of a capture file.
 
 use crate::pcap::{self, PcapFormat};
 use crate::pcapng::{self, Content, Sections};
@@ -11,15 +11,15 @@ use std::path::Path;
 /// An interface from which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// As the capture names it; pcap files do not.
+    /// Name of the interface in the capture; pcap files have none.
     pub name: Option<String>,
-    /// 1 is Ethernet.
+    /// Link type; 1 is Ethernet.
     pub link_type: u16,
 }
 
 /// Reads pcap (micro- and nanoseconds) and pcapng (any number of sections and interfaces), in both byte orders.
 ///
-/// Iterating gives the packets in file order. After an error there is nothing more.
+/// Iterating gives the packets in file order. The iteration ends after an error.
 #[derive(Debug)]
 pub struct PacketReader<R> {
     file: String,
@@ -37,7 +37,7 @@ enum Format {
 }
 
 impl PacketReader<File> {
-    /// Opens a capture file. Fails when it does not begin like one.
+    /// Opens a capture file. Fails if the file does not begin with a capture header.
     pub fn open(path: impl AsRef<Path>) -> Result<PacketReader<File>, ReadError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -49,7 +49,7 @@ impl PacketReader<File> {
 }
 
 impl<R: Read> PacketReader<R> {
-    /// Reads a capture from anything. `name` is for messages.
+    /// Reads a capture from any reader. `name` appears in messages.
     pub fn new(name: impl Into<String>, inner: R) -> Result<PacketReader<R>, ReadError> {
         let mut reader = PacketReader {
             file: name.into(),
@@ -65,7 +65,7 @@ impl<R: Read> PacketReader<R> {
         }
     }
 
-    /// Makes a packet of another link type than Ethernet an error.
+    /// Turns a packet of another link type than Ethernet into an error.
     pub fn ethernet_only(mut self) -> PacketReader<R> {
         self.ethernet_only = true;
         self

@@ -1,42 +1,42 @@
-//! What a port counts.
+//! Counters of a port.
 
-/// The counts of a port since it was opened.
+/// Counters of a port since it was opened.
 ///
-/// Every packet handed to [`Port::tx_burst`](crate::Port::tx_burst) is in `tx_packets` or in one of the counts
-/// that [`PortStats::tx_dropped`] adds up. Every packet that the kernel showed to the port is in `rx_packets`
-/// (segments in place of the packet they were cut from) or in one of those of [`PortStats::rx_dropped`].
+/// Every packet handed to [`Port::tx_burst`](crate::Port::tx_burst) is in `tx_packets` or in one of the
+/// counters that [`PortStats::tx_dropped`] adds up. Every packet that the kernel delivered to the port is in
+/// `rx_packets` (a merged packet as its segments) or in one of the counters of [`PortStats::rx_dropped`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortStats {
     pub rx_packets: u64,
     pub rx_bytes: u64,
-    /// The port's queue in the kernel was full.
+    /// Packets dropped because the port's queue in the kernel was full.
     pub rx_dropped_kernel: u64,
-    /// Longer than the port takes, or than a buffer of the pool.
+    /// Packets longer than the port's limit or a buffer of the pool.
     pub rx_too_long: u64,
-    /// Merged by an offload, in a way that cannot be undone here.
+    /// Merged packets that this crate cannot segment.
     pub rx_dropped_gso: u64,
-    /// Merged packets that were cut into segments again. Not a loss: the segments are in `rx_packets`.
+    /// Merged packets that were segmented. Not a loss: the segments are in `rx_packets`.
     pub rx_segmented: u64,
-    /// The pool had no buffer for a segment.
+    /// Segments dropped because the pool had no buffer.
     pub rx_dropped_no_buffer: u64,
-    /// The kernel refused to deliver.
+    /// Packets that the kernel refused to deliver.
     pub rx_errors: u64,
     pub tx_packets: u64,
     pub tx_bytes: u64,
-    /// A queue on the way out was full.
+    /// Packets dropped because an output queue was full.
     pub tx_dropped_full: u64,
-    /// The interface was down or not there.
+    /// Packets dropped because the interface was down or missing.
     pub tx_dropped_down: u64,
-    /// Longer than the interface takes.
+    /// Packets longer than the interface accepts.
     pub tx_too_long: u64,
-    /// The kernel refused, as with packets shorter than an Ethernet header.
+    /// Packets that the kernel refused, for example those shorter than an Ethernet header.
     pub tx_errors: u64,
-    /// Packets that passed, but are missing in a capture file that could not be written. Not a loss of packets.
+    /// Packets that passed, but are missing in a capture file after a write error. Not a loss of packets.
     pub capture_missed: u64,
 }
 
 impl PortStats {
-    /// Packets that arrived, but were not delivered.
+    /// Number of packets that arrived, but were not delivered.
     pub fn rx_dropped(&self) -> u64 {
         self.rx_dropped_kernel
             + self.rx_too_long
@@ -45,12 +45,12 @@ impl PortStats {
             + self.rx_errors
     }
 
-    /// Packets that were to be sent, but were not.
+    /// Number of packets handed over, but not sent.
     pub fn tx_dropped(&self) -> u64 {
         self.tx_dropped_full + self.tx_dropped_down + self.tx_too_long + self.tx_errors
     }
 
-    /// The counts by name, for metrics: `rx_packets` and so on.
+    /// Counters by name, for metrics: `rx_packets` and so on.
     pub fn named(&self) -> [(&'static str, u64); 15] {
         let PortStats {
             rx_packets,
@@ -88,7 +88,7 @@ impl PortStats {
         ]
     }
 
-    /// Losses on the way in, by name; without those that are zero.
+    /// Non-zero receive losses, by name.
     pub fn rx_losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let losses = [
             ("rx_dropped_kernel", self.rx_dropped_kernel),
@@ -100,7 +100,7 @@ impl PortStats {
         losses.into_iter().filter(|(_, n)| *n > 0)
     }
 
-    /// Losses on the way out, by name; without those that are zero.
+    /// Non-zero send losses, by name.
     pub fn tx_losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let losses = [
             ("tx_dropped_full", self.tx_dropped_full),

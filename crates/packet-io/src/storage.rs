@@ -1,16 +1,11 @@
-//! Memory that holds a packet, of any owner.
+//! The trait of packet buffers.
 
 use crate::PacketBuf;
 
-/// A buffer that owns its bytes elsewhere: moving the value moves none of them. Generated C and other threads may hold pointers
-/// into a buffer while its owner is moved from place to place.
+/// A buffer whose bytes have a stable address: moving the value does not move them. Generated C and other
+/// threads may hold pointers into a buffer while its owner is moved.
 ///
-/// The default value is an empty buffer; making one allocates nothing. It is left behind where a buffer is taken.
-///
-/// # Safety
-///
-/// [`storage`](Self::storage) and [`raw_storage`](Self::raw_storage) name the same initialised bytes, owned by the value. They
-/// stay at their address, and have their length, until the value is dropped or changed by other methods than these.
+/// The default value is an empty buffer, created without allocation; it replaces a buffer that is taken.
 pub unsafe trait PacketStorage: Default + Send + 'static {
     /// All bytes: headroom, packet, tailroom.
     fn storage(&self) -> &[u8];

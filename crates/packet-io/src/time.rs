@@ -2,7 +2,7 @@
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// How an interface of a pcapng file counts time (options `if_tsresol` and `if_tsoffset`).
+/// Clock of an interface of a pcapng file (options `if_tsresol` and `if_tsoffset`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     /// A tick is `10^-resolution` seconds, or with the upper bit set `2^-(resolution & 0x7f)`.
@@ -12,14 +12,14 @@ pub(crate) struct Clock {
 }
 
 impl Default for Clock {
-    /// Microseconds: what holds without the option.
+    /// Microseconds, the default of the option.
     fn default() -> Clock {
         Clock { resolution: 6, offset_s: 0 }
     }
 }
 
 impl Clock {
-    /// Nanoseconds since 1970, clamped to what fits.
+    /// Converts ticks to nanoseconds since 1970, clamped to the range.
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         let ticks = u128::from(ticks);
         let exponent = u32::from(self.resolution & 0x7f);
@@ -37,7 +37,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since 1970, now.
+/// Returns the present time in nanoseconds since 1970.
 pub(crate) fn now_ns() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX))

@@ -1,8 +1,8 @@
-//! The part of a file that is looked at.
+//! Buffered look-ahead over a file.
 
 use std::io::{self, ErrorKind, Read};
 
-/// How much is asked of the system at once.
+/// Number of bytes per read.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A reader with look-ahead that knows its offset.
@@ -10,7 +10,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) struct Window<R> {
     inner: R,
     buffer: Vec<u8>,
-    /// What stands before this in `buffer` is done with.
+    /// Index of the first unconsumed byte in `buffer`.
     start: usize,
     /// Offset in the file of `buffer[start]`.
     offset: u64,
@@ -26,7 +26,8 @@ impl<R: Read> Window<R> {
         self.offset
     }
 
-    /// The next `n` bytes; fewer only when the file has no more. The buffer grows with what is really there.
+    /// Returns the next `n` bytes, fewer only at the end of the file. The buffer grows only with bytes that
+    /// were really read.
     pub(crate) fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.start < n && !self.at_end {
             self.fill()?;
@@ -48,21 +49,21 @@ impl<R: Read> Window<R> {
                 other => break other,
             }
         };
-        // A reader that claims more than it was given room for is lying.
+        // A wrong reader can claim more than it was given room for.
         let n = result.as_ref().map_or(0, |n| *n).min(CHUNK_BYTES);
         self.buffer.truncate(filled + n);
         self.at_end = n == 0;
         result.map(|_| ())
     }
 
-    /// Leaves up to `n` bytes behind.
+    /// Consumes up to `n` bytes.
     pub(crate) fn consume(&mut self, n: usize) {
         let n = n.min(self.buffer.len() - self.start);
         self.start += n;
         self.offset += n as u64;
     }
 
-    /// Leaves `n` bytes behind without keeping them; gives how many there were.
+    /// Skips `n` bytes without storing them. Returns the number of bytes skipped.
     pub(crate) fn skip(&mut self, n: u64) -> io::Result<u64> {
         let mut left = n;
         while left > 0 {

@@ -1,4 +1,4 @@
-//! Any interface as a port, by way of an AF_PACKET socket.
+//! Port over an existing network interface, through an AF_PACKET socket.
 
 use super::interface::{InterfaceControl, Merging};
 use super::offload::{self, GSO_ECN, GSO_NONE, NEEDS_CSUM};
@@ -17,14 +17,16 @@ const CAPABILITIES: &str = "cap_net_raw,cap_net_admin";
 /// Arming costs time, also when nothing comes.
 const N_EXPECTED_MIN: usize = 4;
 
-/// What can be chosen about an [`AfPacketPort`].
+/// Options of an [`AfPacketPort`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfPacketOptions {
-    /// Longer packets are dropped and counted: 64 to 65,535. Also limited by the buffers of the pool.
+    /// Longest packet, 64 to 65,535; longer packets are dropped and counted. The buffers of the pool limit it
+    /// too.
     pub packet_bytes_max: usize,
-    /// Of the kernel's queues in either direction.
+    /// Size of the kernel's queue in each direction.
     pub queue_bytes: usize,
-    /// Sends past the interface's queueing discipline: faster, but nothing waits when the interface is busy.
+    /// Bypasses the interface's queueing discipline: faster, but a busy interface drops packets instead of
+    /// queueing.
     pub is_qdisc_bypassed: bool,
 }
 
@@ -47,16 +49,16 @@ pub struct AfPacketPort {
     state: LinkState,
     merging: Merging,
     stats: PortStats,
-    /// Segments for which there was no place in the burst.
+    /// Segments that did not fit into the burst.
     pending: VecDeque<PacketBuf>,
-    /// Buffers to be received into, and what came. Empty between calls.
+    /// Buffers to receive into, and received packets. Empty between calls.
     armed: Vec<PacketBuf>,
     received: Vec<Received>,
-    /// How many to arm: about as many as came lately.
+    /// Number of buffers to arm: about the number of recently received packets.
     n_expected: usize,
-    /// Untouched, and therefore without memory behind it, until a merged packet arrives.
+    /// Overflow areas. The kernel assigns memory to them only when a merged packet arrives.
     overflows: Vec<u8>,
-    /// A merged packet in one piece.
+    /// A merged packet, contiguous.
     merged: Vec<u8>,
 }
 
@@ -101,7 +103,8 @@ impl AfPacketPort {
         self.control.name()
     }
 
-    /// Finds out how the interface is, and opens the socket again where there is a new interface of that name.
+    /// Updates the state of the interface, and opens the socket again if there is a new interface of that
+    /// name.
     fn look(&mut self) -> Result<(), InterfaceError> {
         match self.control.index()? {
             Some(index) if self.socket.as_ref().is_some_and(|(_, bound)| *bound == index) => {
@@ -117,7 +120,7 @@ impl AfPacketPort {
                         self.socket = Some((socket, index));
                         self.state = self.control.link_state();
                     }
-                    // Gone again since it was found; the next look tells.
+                    // The interface vanished again; the next call reports it.
                     Err(failed) if is_gone(&failed.error) => {}
                     Err(failed) => return Err(self.control.failed(failed.step, CAPABILITIES, failed.error)),
                 }
@@ -140,8 +143,8 @@ impl AfPacketPort {
         }
     }
 
-    /// Receives once up to `n_wanted` messages, and passes on what came: to the burst until that has `n_all`
-    /// packets. Gives the number of messages, 0 when none waits.
+    /// Receives up to `n_wanted` messages in one call and appends them to the burst until it has `n_all`
+    /// packets. Returns the number of messages, 0 when none is waiting.
     fn receive(
         &mut self,
         pool: &mut BufPool,
@@ -180,7 +183,7 @@ impl AfPacketPort {
             Err(error) => {
                 match error.raw_os_error() {
                     Some(libc::EAGAIN | libc::EINTR) => {}
-                    // A packet with an offload that the socket cannot express; it is gone.
+                    // The kernel dropped a packet with an offload that the socket cannot express.
                     Some(libc::EINVAL) => self.stats.rx_errors += 1,
                     _ if is_gone(&error) => self.look()?,
                     _ => return Err(self.control.failed("receive", CAPABILITIES, error).into()),
@@ -190,7 +193,7 @@ impl AfPacketPort {
         }
     }
 
-    /// Makes a packet out of what was received in place `i`.
+    /// Makes a packet from message `i`.
     fn accept(
         &mut self,
         pool: &mut BufPool,
@@ -228,7 +231,7 @@ impl AfPacketPort {
         }
     }
 
-    /// Cuts a merged packet into the segments that a wire would have carried.
+    /// Cuts a merged packet into the segments of the wire.
     fn cut(
         &mut self,
         pool: &mut BufPool,
@@ -275,8 +278,8 @@ impl AfPacketPort {
         self.merged = merged;
     }
 
-    /// Sends the first of the packets; gives how many of them are done with, sent or counted as dropped, and how
-    /// many were sent. The state is no longer `Up` where the interface was found switched off or gone.
+    /// Sends the first packets. Returns the number of finished packets, sent or counted as dropped, and the
+    /// number of sent packets. Changes the state from `Up` if the interface was found to be down or gone.
     fn send(&mut self, packets: &[PacketBuf]) -> (usize, usize) {
         let error = match &self.socket {
             Some((socket, _)) => match socket.send(packets) {
@@ -304,7 +307,7 @@ impl AfPacketPort {
     }
 }
 
-/// Does what the sender left to the hardware; false where that is not possible.
+/// Completes the work that the sender left to the hardware. Returns false if that is impossible.
 #[must_use]
 fn complete(buf: &mut PacketBuf, received: &Received) -> bool {
     let has_checksum =
@@ -312,7 +315,7 @@ fn complete(buf: &mut PacketBuf, received: &Received) -> bool {
     has_checksum && received.vlan.is_none_or(|tag| offload::insert_vlan(buf, tag))
 }
 
-/// What the kernel says when an interface is switched off or vanishes.
+/// Returns whether the error means that the interface is down or has vanished.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV))
 }
@@ -368,7 +371,7 @@ impl Port for AfPacketPort {
             result = self.look().map_err(PortError::from);
         }
         if self.state != LinkState::Up {
-            // The kernel takes packets for an interface without a link, but nobody ever gets them.
+            // The kernel accepts packets for an interface without a link and then discards them.
             self.stats.tx_dropped_down += burst.len() as u64;
             n_done = burst.len();
         }

@@ -1,4 +1,4 @@
-//! Interfaces by name: what the system says about them, and what it is told.
+//! Network interfaces by name: queries and settings.
 
 use crate::{InterfaceCause, InterfaceError, LinkState};
 use std::ffi::CStr;
@@ -7,17 +7,17 @@ use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How often an interface is looked at.
+/// Interval between two checks of an interface.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The commands of `ETHTOOL_*` and `ETH_FLAG_*` in linux/ethtool.h that are used here.
+/// Commands of `ETHTOOL_*` and `ETH_FLAG_*` in linux/ethtool.h.
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETH_FLAG_LRO: u32 = 1 << 15;
 
-/// The names of the interfaces there are.
+/// Returns the names of all interfaces.
 pub fn interface_names() -> Vec<String> {
     let mut names = Vec::new();
     // SAFETY: without arguments; the result is null or an array that ends with index 0 and a null name, valid
@@ -38,7 +38,8 @@ pub fn interface_names() -> Vec<String> {
     names
 }
 
-/// One interface, that may or may not exist at the moment, in the network namespace of the thread that made this.
+/// An interface name in the network namespace of the creating thread. The interface may not exist at the
+/// moment.
 #[derive(Debug)]
 pub(super) struct InterfaceControl {
     name: String,
@@ -55,14 +56,13 @@ impl InterfaceControl {
         if !is_valid {
             return Err(InterfaceError { interface: name.to_string(), cause: InterfaceCause::BadName });
         }
-        // Any socket will do for the questions asked here; this kind needs no privilege.
-        // SAFETY: without pointers.
+        // Any socket can answer these requests; this kind needs no privilege.
         let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             let cause = InterfaceCause::System { step: "open a socket", error: io::Error::last_os_error() };
             return Err(InterfaceError { interface: name.to_string(), cause });
         }
-        // SAFETY: `fd` was just opened, and nobody else knows it.
+        // SAFETY: `fd` was just opened and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(InterfaceControl { name: name.to_string(), socket, last_look: None })
     }
@@ -75,7 +75,7 @@ impl InterfaceControl {
         InterfaceError { interface: self.name.clone(), cause }
     }
 
-    /// What became of a system call, in the words of the user.
+    /// Converts a failed system call to an error for the user.
     pub(super) fn failed(
         &self,
         step: &'static str,
@@ -92,7 +92,7 @@ impl InterfaceControl {
         self.error(InterfaceCause::NotFound { interfaces: interface_names() })
     }
 
-    /// True at most every 100 ms, so that questions to the system may be asked on each idle call.
+    /// Returns true at most every 100 ms, which limits system calls when idle calls are frequent.
     pub(super) fn is_time_to_look(&mut self) -> bool {
         let now = Instant::now();
         let is_time = self.last_look.is_none_or(|last| now.duration_since(last) >= LOOK_INTERVAL);
@@ -102,7 +102,7 @@ impl InterfaceControl {
         is_time
     }
 
-    /// An empty request about this interface.
+    /// Creates an empty request for this interface.
     pub(super) fn request(&self) -> libc::ifreq {
         // SAFETY: numbers, arrays of them, and pointers that may be null.
         let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -120,7 +120,7 @@ impl InterfaceControl {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The interface's number, if there is such an interface.
+    /// Returns the interface's index if the interface exists.
     pub(super) fn index(&self) -> Result<Option<i32>, InterfaceError> {
         let mut request = self.request();
         match self.ioctl(libc::SIOCGIFINDEX as libc::Ioctl, &mut request) {
@@ -138,7 +138,7 @@ impl InterfaceControl {
         Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
     }
 
-    /// Whether packets can pass now.
+    /// Returns the present link state.
     pub(super) fn link_state(&self) -> LinkState {
         const PASSES: i32 = libc::IFF_UP | libc::IFF_RUNNING;
         match self.flags() {
@@ -148,17 +148,17 @@ impl InterfaceControl {
         }
     }
 
-    /// Fails where packets have no Ethernet header.
+    /// Fails if packets have no Ethernet header.
     pub(super) fn check_ethernet(&self) -> Result<(), InterfaceError> {
         let mut request = self.request();
         if self.ioctl(libc::SIOCGIFHWADDR as libc::Ioctl, &mut request).is_err() {
-            // It vanished since it was found, which the next step finds out.
+            // The interface vanished meanwhile; the next step reports it.
             return Ok(());
         }
         // SAFETY: a successful SIOCGIFHWADDR fills this member.
         let kind = unsafe { request.ifr_ifru.ifru_hwaddr.sa_family };
         match kind {
-            // The loopback interface has such headers too.
+            // The loopback interface has Ethernet headers too.
             libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Ok(()),
             kind => Err(self.error(InterfaceCause::NotEthernet { kind })),
         }
@@ -175,8 +175,8 @@ impl InterfaceControl {
         set().map_err(|e| self.failed("switch it on", "cap_net_admin", e))
     }
 
-    /// Asks the interface not to merge received packets; gives what is to be done to undo that. Not all can, nor
-    /// is it needed: what is merged nevertheless is cut again.
+    /// Asks the interface not to merge received packets, and returns the previous settings. Some interfaces
+    /// refuse; packets that are still merged are cut again.
     pub(super) fn stop_merging(&self) -> Merging {
         let mut before = Merging::default();
         if self.ethtool(ETHTOOL_GGRO, 0).is_ok_and(|on| on != 0) {
@@ -190,9 +190,9 @@ impl InterfaceControl {
         before
     }
 
-    /// Undoes [`InterfaceControl::stop_merging`], if the interface is still there.
+    /// Undoes [`InterfaceControl::stop_merging`] if the interface still exists.
     pub(super) fn resume_merging(&self, before: Merging) {
-        // Nothing is left to be done where this fails: the interface has gone or is someone else's now.
+        // A failure is ignored: the interface has vanished or has another owner.
         if before.has_gro {
             let _ = self.ethtool(ETHTOOL_SGRO, 1);
         }
@@ -215,7 +215,7 @@ impl InterfaceControl {
 
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
-/// What merged received packets before it was told not to.
+/// Offloads that merged received packets before [`InterfaceControl::stop_merging`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merging {
     has_gro: bool,

@@ -1,10 +1,10 @@
-//! Ports of the running system: interfaces by way of AF_PACKET sockets, and TAP devices.
+//! Ports of the running system: interfaces through AF_PACKET sockets, and TAP devices.
 //!
-//! Whatever offloads the other side uses, the program sees packets as they would be on a wire: checksums are
-//! complete, merged packets are cut into segments again, VLAN tags are in their place. A packet that cannot be
-//! shown like that is dropped and counted, never changed silently.
+//! The program sees packets as they are on a wire, independent of the offloads of the other side: checksums
+//! are complete, merged packets are cut into segments again, VLAN tags are in their place. A packet that
+//! cannot be restored is dropped and counted, never changed silently.
 //!
-//! An interface that goes down or vanishes is no error: see [`LinkState`](crate::LinkState).
+//! An interface that goes down or vanishes is not an error: see [`LinkState`](crate::LinkState).
 
 mod af_packet;
 mod interface;

@@ -1,21 +1,21 @@
-//! What offloads left to do: checksums to complete, VLAN tags to put back.
+//! Undoing offloads: completing checksums, inserting VLAN tags.
 
 use crate::PacketBuf;
 
-/// `struct virtio_net_hdr` in linux/virtio_net.h: comes before each packet of a socket with PACKET_VNET_HDR.
-/// The numbers are in the order of this machine.
+/// `struct virtio_net_hdr` in linux/virtio_net.h: precedes each packet of a socket with PACKET_VNET_HDR.
+/// Numbers are in native byte order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct VirtioNetHdr {
     pub(super) flags: u8,
     pub(super) gso_type: u8,
-    /// Not to be relied on.
+    /// Length of the headers, not reliable.
     pub(super) hdr_len: u16,
-    /// Payload of each segment.
+    /// Payload bytes of each segment.
     pub(super) gso_size: u16,
-    /// From where on the checksum is to be computed.
+    /// Offset of the first byte of the checksum's range.
     pub(super) csum_start: u16,
-    /// Where it belongs, counted from `csum_start`.
+    /// Offset of the checksum field, relative to `csum_start`.
     pub(super) csum_offset: u16,
 }
 
@@ -28,14 +28,14 @@ pub(super) const GSO_NONE: u8 = 0;
 pub(super) const GSO_TCPV4: u8 = 1;
 pub(super) const GSO_TCPV6: u8 = 4;
 pub(super) const GSO_UDP_L4: u8 = 5;
-/// With one of the others: the first segment alone has the CWR flag.
+/// Flag in addition to a type: only the first segment has the CWR flag.
 pub(super) const GSO_ECN: u8 = 0x80;
 
-/// Where SCTP has its checksum, which is a CRC.
+/// Offset of SCTP's checksum, which is a CRC.
 const SCTP_CSUM_OFFSET: usize = 8;
 
-/// Computes the checksum that the sender left to the hardware; false where the header names no place in the
-/// packet.
+/// Computes the checksum that the sender left to the hardware. Returns false if the header's offsets exceed
+/// the packet.
 #[must_use]
 pub(super) fn complete_checksum(packet: &mut [u8], header: &VirtioNetHdr) -> bool {
     let (start, offset) = (usize::from(header.csum_start), usize::from(header.csum_offset));
@@ -68,7 +68,7 @@ pub(super) fn sum(bytes: &[u8], start: u64) -> u64 {
     sum + u64::from(u32::from_be_bytes(last))
 }
 
-/// The checksum of a sum, as IPv4 has it.
+/// Folds a sum to an IPv4 checksum.
 pub(super) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -76,8 +76,7 @@ pub(super) fn fold(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
-/// The checksum of a sum, as transports have it: never 0, which means "none" in UDP and the same as 0xffff
-/// elsewhere.
+/// Folds a sum to a transport checksum: never 0, which means "none" in UDP and equals 0xffff elsewhere.
 pub(super) fn finish(sum: u64) -> u16 {
     match fold(sum) {
         0 => 0xffff,
@@ -85,14 +84,14 @@ pub(super) fn finish(sum: u64) -> u16 {
     }
 }
 
-/// CRC-32C, reflected (RFC 9260, appendix A). Bit by bit, as almost nobody needs it.
+/// CRC-32C, reflected (RFC 9260, appendix A). Computed bit by bit, because SCTP is rare.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
     })
 }
 
-/// A tag that the kernel or the hardware took out of the packet.
+/// A tag that the kernel or the hardware removed from the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct VlanTag {
     pub(super) tpid: u16,
@@ -101,7 +100,8 @@ pub(super) struct VlanTag {
 
 const MAC_ADDRESSES_BYTES: usize = 12;
 
-/// Puts a tag back behind the addresses; false where there are none or the headroom is too small.
+/// Inserts a tag behind the addresses. Returns false if the addresses are missing or the headroom is too
+/// small.
 #[must_use]
 pub(super) fn insert_vlan(buf: &mut PacketBuf, tag: VlanTag) -> bool {
     if buf.len() < MAC_ADDRESSES_BYTES || buf.prepend(4).is_none() {
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn checksums_are_completed_in_their_place() {
         let header = VirtioNetHdr { flags: NEEDS_CSUM, csum_start: 3, csum_offset: 6, ..Default::default() };
-        // As UDP: ports 1 and 2, length 9, the sum of a pseudo header, one byte.
+        // A UDP datagram: ports 1 and 2, length 9, the sum of a pseudo header, one byte.
         let mut packet = [9, 9, 9, 0, 1, 0, 2, 0, 9, 0x12, 0x34, 0xab];
         assert!(complete_checksum(&mut packet, &header));
         let sum = !(1 + 2 + 9 + 0x1234 + 0xab00u16);

@@ -1,4 +1,4 @@
-//! Cutting packets that the sender left to the hardware to cut (TSO, USO), or that a receiver merged (GRO).
+//! Segmentation of packets that the sender left to the hardware (TSO, USO), or that a receiver merged (GRO).
 
 use super::offload::{self, GSO_ECN, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM, VirtioNetHdr};
 
@@ -15,14 +15,14 @@ const CWR: u8 = 0x80;
 pub(super) struct Segments<'a> {
     headers: &'a [u8],
     payload: &'a [u8],
-    /// Where the network layer's header begins.
+    /// Offset of the network layer's header.
     l3: usize,
-    /// Where the transport layer's header begins.
+    /// Offset of the transport layer's header.
     l4: usize,
     version: Version,
     transport: u8,
     payload_bytes_max: usize,
-    /// Payload bytes that are in segments already.
+    /// Payload bytes of the segments written so far.
     n_done: usize,
     n_segments: u16,
 }
@@ -34,7 +34,8 @@ enum Version {
 }
 
 impl<'a> Segments<'a> {
-    /// `None` for what is not TCP or UDP directly over IP over Ethernet, with or without VLAN tags: tunnels.
+    /// Returns `None` for packets other than TCP or UDP directly over IP over Ethernet, with or without VLAN
+    /// tags: tunnels are not supported.
     pub(super) fn new(packet: &'a [u8], header: &VirtioNetHdr) -> Option<Segments<'a>> {
         if header.flags & NEEDS_CSUM == 0 || header.gso_size == 0 {
             return None;
@@ -79,7 +80,7 @@ impl<'a> Segments<'a> {
         Some(Segments { headers, payload, l3, l4, version, transport, payload_bytes_max, n_done, n_segments })
     }
 
-    /// How long the next segment is; `None` behind the last.
+    /// Returns the length of the next segment; `None` behind the last.
     pub(super) fn next_len(&self) -> Option<usize> {
         // A packet without payload is one segment.
         let is_done = self.n_segments > 0 && self.n_done >= self.payload.len();
@@ -87,7 +88,7 @@ impl<'a> Segments<'a> {
         (!is_done).then(|| self.headers.len() + rest.min(self.payload_bytes_max))
     }
 
-    /// Writes the next segment. `out` is as long as [`Segments::next_len`] said.
+    /// Writes the next segment. The length of `out` must be [`Segments::next_len`].
     pub(super) fn write(&mut self, out: &mut [u8]) {
         let (headers, payload) = out.split_at_mut(self.headers.len());
         headers.copy_from_slice(self.headers);
@@ -142,8 +143,7 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Where the transport header is and which it is, behind the extension headers that may come before it
-/// (RFC 8200, section 4).
+/// Returns offset and protocol of the transport header, behind any extension headers (RFC 8200, section 4).
 fn ipv6_transport(packet: &[u8], l3: usize) -> Option<(usize, u8)> {
     let (mut next, mut at) = (*packet.get(l3 + 6)?, l3 + IPV6_BYTES);
     loop {
@@ -166,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the neighbour sends: the payload is all there, or nothing is.
+        /// For any input, the segments carry the complete payload, or there are none.
         #[test]
         fn nothing_is_lost_or_invented(
             mut packet in prop::collection::vec(any::<u8>(), 0..300),
@@ -234,7 +234,7 @@ mod tests {
         all
     }
 
-    /// Sums to nothing when the checksum in it is right.
+    /// Returns whether the checksum in `l4` is correct: the sum is then zero.
     fn is_right(l4: &[u8], addresses: &[u8], protocol: u8) -> bool {
         let sum = offload::sum(addresses, u64::from(protocol) + l4.len() as u64);
         offload::fold(offload::sum(l4, sum)) == 0
@@ -298,7 +298,7 @@ mod tests {
             VirtioNetHdr { gso_size: 0, ..good },
             VirtioNetHdr { gso_type: GSO_TCPV6, ..good },
             VirtioNetHdr { gso_type: GSO_UDP_L4, ..good },
-            // UDP fragmentation, which the kernel gave up.
+            // UDP fragmentation, which the kernel no longer offers.
             VirtioNetHdr { gso_type: 3, ..good },
             // The transport of a tunnel.
             VirtioNetHdr { csum_start: 58, ..good },

@@ -7,15 +7,15 @@ use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Room behind the buffer for what is longer than it: as much as a merged packet can have.
+/// Room behind the buffer for longer packets: the maximum of a merged packet.
 pub(super) const OVERFLOW_BYTES: usize = 1 << 16;
 
-/// What came with a packet.
+/// Metadata of a received packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Received {
-    /// Bytes in the buffer and, what does not fit there, in the overflow.
+    /// Number of bytes in the buffer and, beyond its length, in the overflow.
     pub(super) n_bytes: usize,
-    /// Not even the overflow was long enough.
+    /// True if the packet exceeded the overflow too.
     pub(super) is_cut: bool,
     pub(super) vnet: VirtioNetHdr,
     pub(super) vlan: Option<VlanTag>,
@@ -31,20 +31,20 @@ const _: () = assert!(
     unsafe { libc::CMSG_SPACE(size_of::<libc::tpacket_auxdata>() as u32) } as usize <= size_of::<Control>()
 );
 
-/// A socket that receives all packets that arrive at an interface, and no others.
+/// A socket that receives exactly the packets that arrive at one interface.
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: OwnedFd,
 }
 
-/// A step of opening a socket that failed.
+/// The step of opening a socket that failed.
 pub(super) struct FailedStep {
     pub(super) step: &'static str,
     pub(super) error: io::Error,
 }
 
 impl PacketSocket {
-    /// Opens a socket for the interface with that number, which may be switched off.
+    /// Opens a socket for the interface with that index, which may be switched off.
     pub(super) fn open(
         ifindex: i32,
         buffer_bytes: usize,
@@ -52,13 +52,12 @@ impl PacketSocket {
     ) -> Result<PacketSocket, FailedStep> {
         const KIND: libc::c_int = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let failed = |step| FailedStep { step, error: io::Error::last_os_error() };
-        // Protocol 0: nothing is received before the socket is bound to its interface.
-        // SAFETY: without pointers.
+        // Protocol 0: the socket receives nothing until it is bound to its interface.
         let fd = unsafe { libc::socket(libc::AF_PACKET, KIND, 0) };
         if fd < 0 {
             return Err(failed("open a packet socket"));
         }
-        // SAFETY: `fd` was just opened, and nobody else knows it.
+        // SAFETY: `fd` was just opened and has no other owner.
         let socket = PacketSocket { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
 
         let options = [
@@ -79,7 +78,7 @@ impl PacketSocket {
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
             if socket.set(libc::SOL_SOCKET, force, &n_bytes).is_err() {
-                // Without the privilege, as much as anyone may have. Less is slower, not wrong.
+                // Without the privilege, the system limit applies: slower, but correct.
                 let _ = socket.set(libc::SOL_SOCKET, limited, &n_bytes);
             }
         }
@@ -119,7 +118,8 @@ impl PacketSocket {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Packets that the kernel dropped because the socket's queue was full, since the last call.
+    /// Returns the number of packets that the kernel dropped since the last call because the socket's queue
+    /// was full.
     pub(super) fn take_n_dropped(&self) -> u64 {
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len_bytes = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -136,16 +136,17 @@ impl PacketSocket {
         if result < 0 { 0 } else { u64::from(stats.tp_drops) }
     }
 
-    /// Receives up to as many packets as there are buffers, each of which has its full length already, and at
-    /// most [`BURST_MAX`]. `overflows` has [`OVERFLOW_BYTES`] for each. What came is appended to `received`.
-    /// Nothing waiting is `WouldBlock`.
+    /// Receives at most one packet per buffer, and at most [`BURST_MAX`]. Each buffer must have its full
+    /// length; `overflows` has [`OVERFLOW_BYTES`] for each. Appends the metadata to `received`. Returns the
+    /// error `WouldBlock` if no packet is waiting.
     pub(super) fn receive(
         &self,
         bufs: &mut [PacketBuf],
         overflows: &mut [u8],
         received: &mut Vec<Received>,
     ) -> io::Result<()> {
-        // Only as many are filled as there are buffers: most calls find few packets, or none.
+        // Only the entries for the given buffers are initialised, because most calls find few packets or
+        // none.
         let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST_MAX];
         let mut parts = [const { MaybeUninit::<[libc::iovec; 3]>::uninit() }; BURST_MAX];
         let mut headers = [VirtioNetHdr::default(); BURST_MAX];
@@ -164,7 +165,7 @@ impl PacketSocket {
             n += 1;
         }
         // SAFETY: the first `n` messages were filled above with pointers to places that are distinct, writable
-        // for the lengths given, and alive until the end of this function; nobody else uses them meanwhile.
+        // for the lengths given, and alive until the end of this function; nothing else uses them meanwhile.
         let result = unsafe {
             libc::recvmmsg(
                 self.raw_fd(),
@@ -188,9 +189,10 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Sends packets in order, at most [`BURST_MAX`]. Gives how many were taken; an error is about the first.
+    /// Sends packets in order, at most [`BURST_MAX`]. Returns the number of packets accepted; an error
+    /// concerns the first packet.
     pub(super) fn send(&self, packets: &[PacketBuf]) -> io::Result<usize> {
-        // All 0: nothing is left to be done with the packet.
+        // All zero: no offload is requested.
         static HEADER: [u8; VNET_HDR_BYTES] = [0; VNET_HDR_BYTES];
         let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST_MAX];
         let mut parts = [const { MaybeUninit::<[libc::iovec; 2]>::uninit() }; BURST_MAX];
@@ -230,7 +232,7 @@ fn bytes(bytes: &mut [u8]) -> libc::iovec {
     part(bytes.as_mut_ptr(), bytes.len())
 }
 
-/// The tag that the kernel took out of a packet, from what it says beside the packet.
+/// Returns the tag that the kernel removed from a packet, from the packet's control message.
 fn vlan_tag(message: &libc::msghdr) -> Option<VlanTag> {
     // SAFETY: the kernel has filled the control buffer that `message` points to, up to the length that it has
     // put there; the macros stay within that. The data of this kind of header is a `tpacket_auxdata`, checked

@@ -13,10 +13,11 @@ use std::os::unix::fs::OpenOptionsExt;
 
 const CAPABILITIES: &str = "cap_net_admin";
 
-/// What can be chosen about a [`TapPort`].
+/// Options of a [`TapPort`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapOptions {
-    /// Longer packets are dropped and counted: 64 to 65,535. Also limited by the buffers of the pool.
+    /// Longest packet, 64 to 65,535; longer packets are dropped and counted. The buffers of the pool limit it
+    /// too.
     pub packet_bytes_max: usize,
 }
 
@@ -25,8 +26,8 @@ impl TapOptions {
     pub const JUMBO: TapOptions = TapOptions { packet_bytes_max: JUMBO_BYTES_MAX };
 }
 
-/// A port whose other end is an interface of this machine's own network stack: what the system sends there is
-/// received here, and the other way round.
+/// A port whose other end is an interface of this machine's own network stack: packets that the system sends
+/// there are received here, and the reverse.
 ///
 /// The kernel completes checksums, cuts segments and puts VLAN tags in their place before it hands packets over.
 /// Packets that it drops because the port does not receive them fast enough are counted by the interface
@@ -43,7 +44,7 @@ pub struct TapPort {
 }
 
 impl TapPort {
-    /// Takes a TAP interface that exists, or makes one and switches it on; one that was made here vanishes with
+    /// Opens an existing TAP interface, or creates one and switches it on; a created interface vanishes with
     /// the port.
     pub fn open(id: PortId, interface: &str, options: TapOptions) -> Result<TapPort, PortError> {
         let control = InterfaceControl::new(interface)?;
@@ -73,7 +74,7 @@ impl TapPort {
         self.control.name()
     }
 
-    /// Opens the device, which makes the interface where there is none.
+    /// Opens the device, which creates the interface if there is none.
     fn attach(&mut self) -> Result<(), InterfaceError> {
         let file = OpenOptions::new()
             .read(true)
@@ -104,8 +105,8 @@ impl TapPort {
         Ok(())
     }
 
-    /// Finds out how the interface is. One that was deleted is not made again: whoever deleted it wanted so. But
-    /// when there is another of that name, the port takes it.
+    /// Updates the state of the interface. A deleted interface is not created again, because its deletion was
+    /// intended; if a new one of that name appears, the port takes it.
     fn look(&mut self) -> Result<(), InterfaceError> {
         match self.control.index()? {
             Some(index) if self.device.as_ref().is_some_and(|(_, bound)| *bound == index) => {
@@ -125,7 +126,7 @@ impl TapPort {
     }
 }
 
-/// What the device says when its interface is switched off or vanishes.
+/// Returns whether the error means that the interface is down or has vanished.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EBADFD | libc::ENODEV | libc::ENETDOWN))
 }
@@ -142,13 +143,13 @@ impl Port for TapPort {
         n_max: usize,
     ) -> Result<usize, PortError> {
         let (mut n, mut timestamp_ns) = (0, None);
-        // Those that are dropped count too: a flood of them must not keep the worker here.
+        // The limit includes dropped packets: a flood of them must not keep the worker here.
         for _ in 0..n_max {
             let Some((device, _)) = &mut self.device else { break };
             let Some(mut buf) = pool.take() else { break };
             let room_bytes = buf.tailroom().min(self.options.packet_bytes_max);
             let Some(place) = buf.append(room_bytes) else { break };
-            // What is longer than the buffer shows by its first byte behind.
+            // One extra byte behind the buffer detects packets that are too long.
             let mut behind = [0];
             let result = device.read_vectored(&mut [IoSliceMut::new(place), IoSliceMut::new(&mut behind)]);
             match result {
