@@ -6,10 +6,10 @@ use std::mem::offset_of;
 /// Twin of `SIDING_EXTERN_ABI_VERSION`.
 pub const VERSION: u32 = 1;
 
-/// What a library exports.
+/// Name of the symbol that a library exports.
 pub const SYMBOL: &[u8] = b"siding_extern_library\0";
 
-/// `SIDING_IN` and so on.
+/// `SIDING_IN` and the other directions.
 pub mod direction {
     pub const IN: u32 = 0;
     pub const INOUT: u32 = 1;
@@ -122,7 +122,7 @@ pub struct ExternLibrary {
 
 macro_rules! layouts {
     ($($c:literal $name:ident { $($field:ident),* })*) => {
-        /// Of every mirror: its name in C, its size, the offsets of its fields.
+        /// Layout of each mirror: its name in C, its size, and the offsets of its fields.
         pub const LAYOUTS: &[(&str, usize, &[(&str, usize)])] = &[
             $(($c, size_of::<$name>(), &[$((stringify!($field), offset_of!($name, $field))),*]),)*
         ];

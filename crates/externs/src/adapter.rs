@@ -1,4 +1,4 @@
-//! Externs behind the C interface for executors that call by value.
+//! Adapter for executors that call externs by value.
 
 use crate::calls::calls_of;
 use crate::packet::{PACKET_BYTES_MAX, PacketView};
@@ -11,10 +11,10 @@ use smol_str::SmolStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use target::{ExternArgs, ExternEnd, StopReason, UserExtern};
 
-/// In front of packets, as in other executors.
+/// Headroom before packets, equal to that of the other executors.
 const HEADROOM_BYTES: usize = 256;
 
-/// Why a program cannot have its externs.
+/// Errors of [`supply`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SupplyError {
     #[error(transparent)]
@@ -23,18 +23,18 @@ pub enum SupplyError {
     Open(#[from] OpenError),
 }
 
-/// What the functions of a program share.
+/// State that the functions of a program share.
 struct Shared {
     session: Session,
-    /// By the number of the call in the session.
+    /// Signatures, indexed by the number of the call in the session.
     calls: Vec<Signature>,
-    /// Memory of the call under way.
+    /// Arguments of the present call.
     args: Vec<u8>,
     result: Vec<u8>,
     packet: Vec<u8>,
 }
 
-/// Hands the externs of the program to `to`, by their names.
+/// Passes the externs of the program to `to`, by name.
 pub fn supply(
     set: &ExternSet,
     program: &Program,
@@ -109,7 +109,7 @@ impl Shared {
     }
 }
 
-/// Whether the call under way is of this kind.
+/// Returns whether the present call has this signature.
 fn is_of(call: &Signature, access: &dyn ExternArgs) -> bool {
     let fits = |value: &Value, content: &Bits| match value.is_varbit {
         true => content.width() <= value.width_bits,

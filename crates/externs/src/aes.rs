@@ -1,9 +1,9 @@
 //! Encryption of payloads with AES: GCM (NIST SP 800-38D), CBC and CTR (SP 800-38A).
 //!
-//! GCM with keys of 128 and 256 bits is that of `ring`, which takes a fraction of the time; GCM with 192 bits, which it does
-//! not have, and the other modes are those of RustCrypto. Both use the processor's instructions where it has them.
-//! Everything is done in the packet. What cannot be done, for want of room, for a length that does not fit, or because a tag
-//! is wrong, gives `false` and leaves the packet as it was.
+//! GCM with keys of 128 and 256 bits uses `ring`, which is several times as fast; GCM with 192 bits, which
+//! `ring` lacks, and the other modes use RustCrypto. Both use the processor's AES instructions if it has
+//! them. All work is done in the packet. A call that fails, for lack of room, for a wrong length or a wrong
+//! tag, returns `false` and leaves the packet unchanged.
 
 use crate::call::{CallView, State, c_function, close, open};
 use crate::library::{BuiltIn, PacketUse};
@@ -19,7 +19,7 @@ use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, UnboundK
 const TAG_BYTES: usize = 16;
 const BLOCK_BYTES: usize = 16;
 
-/// Keys whose schedules are kept for each state.
+/// Number of key schedules cached per state.
 const N_KEYS: usize = 64;
 
 macro_rules! built_in {
@@ -81,13 +81,13 @@ c_function!(cbc_encrypt, Keys<Plain>, encrypt_cbc);
 c_function!(cbc_decrypt, Keys<Plain>, decrypt_cbc);
 c_function!(ctr_apply, Keys<Plain>, apply_ctr);
 
-/// What a key becomes before anything is encrypted with it.
+/// A key schedule: everything that depends on the key alone.
 trait Schedule: Sized {
-    /// `None` for a key of any length but 16, 24 and 32 bytes.
+    /// Returns `None` if the key is not 16, 24 or 32 bytes long.
     fn new(key: &[u8]) -> Option<Self>;
 }
 
-/// For one mode, with what depends on the key only.
+/// Key schedule for GCM.
 #[expect(clippy::large_enum_variant, reason = "there are few, and a call allocates nothing")]
 enum Gcm {
     Of192(AesGcm<Aes192, U12>),
@@ -95,7 +95,7 @@ enum Gcm {
     Other(LessSafeKey),
 }
 
-/// For the modes that need no more than the cipher.
+/// Key schedule for modes that need only the cipher.
 enum Plain {
     Of128(Aes128),
     Of192(Aes192),
@@ -127,16 +127,16 @@ impl Schedule for Plain {
     }
 }
 
-/// The schedules of the keys that were used last.
+/// Cache of the schedules of recently used keys.
 struct Keys<T> {
-    kept: Vec<Kept<T>>,
-    /// Grows with every use.
+    cached: Vec<CachedSchedule<T>>,
+    /// Number of uses, for replacing the least recently used schedule.
     clock: u64,
-    /// A text as it was before it was decrypted.
+    /// Copy of a text before its decryption.
     before: Vec<u8>,
 }
 
-struct Kept<T> {
+struct CachedSchedule<T> {
     key: [u8; 32],
     n_bytes: usize,
     used: u64,
@@ -145,40 +145,44 @@ struct Kept<T> {
 
 impl<T: Schedule> State for Keys<T> {
     fn open(_option: Option<&str>) -> Result<Keys<T>, String> {
-        Ok(Keys { kept: Vec::with_capacity(N_KEYS), clock: 0, before: Vec::with_capacity(PACKET_BYTES_MAX) })
+        Ok(Keys {
+            cached: Vec::with_capacity(N_KEYS),
+            clock: 0,
+            before: Vec::with_capacity(PACKET_BYTES_MAX),
+        })
     }
 }
 
 impl<T: Schedule> Keys<T> {
-    /// The schedule of an argument; of the first `n_bytes` of `key`.
+    /// Returns the schedule for the first `n_bytes` of `key`, from the cache if it is there.
     fn of(&mut self, key: &[u8; 32], n_bytes: usize) -> Option<&mut T> {
         self.clock += 1;
-        let found = self.kept.iter().position(|kept| kept.n_bytes == n_bytes && kept.key == *key);
+        let found = self.cached.iter().position(|one| one.n_bytes == n_bytes && one.key == *key);
         let at = match found {
             Some(at) => at,
             None => {
                 let schedule = T::new(key.get(..n_bytes)?)?;
-                let kept = Kept { key: *key, n_bytes, used: 0, schedule };
-                let oldest = self.kept.iter().enumerate().min_by_key(|(_, kept)| kept.used).map(|(at, _)| at);
-                match oldest.filter(|_| self.kept.len() >= N_KEYS) {
+                let new = CachedSchedule { key: *key, n_bytes, used: 0, schedule };
+                let oldest = self.cached.iter().enumerate().min_by_key(|(_, one)| one.used).map(|(at, _)| at);
+                match oldest.filter(|_| self.cached.len() >= N_KEYS) {
                     Some(at) => {
-                        self.kept[at] = kept;
+                        self.cached[at] = new;
                         at
                     }
                     None => {
-                        self.kept.push(kept);
-                        self.kept.len() - 1
+                        self.cached.push(new);
+                        self.cached.len() - 1
                     }
                 }
             }
         };
-        let kept = self.kept.get_mut(at)?;
-        kept.used = self.clock;
-        Some(&mut kept.schedule)
+        let found = self.cached.get_mut(at)?;
+        found.used = self.clock;
+        Some(&mut found.schedule)
     }
 }
 
-/// Offset, key schedule and the third argument of a call.
+/// Returns offset, key schedule and the third argument of a call.
 fn arguments<'k, T: Schedule, const N: usize>(
     keys: &'k mut Keys<T>,
     call: &CallView<'_>,
@@ -200,7 +204,7 @@ fn decrypt_gcm(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) {
     finish(call, length);
 }
 
-/// `None`: nothing was done.
+/// Sets the result of a call, and the payload's length; `None` means that the call failed.
 fn finish(call: &mut CallView<'_>, length: Option<usize>) {
     if let Some(length) = length {
         call.set_payload_length(length);
@@ -208,7 +212,7 @@ fn finish(call: &mut CallView<'_>, length: Option<usize>) {
     call.set_result(u64::from(length.is_some()));
 }
 
-/// Gives the payload's length with the tag.
+/// Encrypts; returns the payload's length with the tag.
 fn seal(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) -> Option<usize> {
     let (offset, gcm, nonce) = arguments::<_, 12>(keys, call)?;
     let payload = call.payload()?;
@@ -221,7 +225,7 @@ fn seal(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) -> Option<usize> {
             tag.copy_from_slice(&made);
         }
         Gcm::Other(key) => {
-            // That no nonce comes twice is the program's affair.
+            // The program is responsible for unique nonces.
             let nonce = ring::aead::Nonce::assume_unique_for_key(nonce);
             let made = key.seal_in_place_separate_tag(nonce, Aad::from(&*authenticated), text).ok()?;
             tag.copy_from_slice(made.as_ref());
@@ -230,7 +234,7 @@ fn seal(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) -> Option<usize> {
     Some(with_tag)
 }
 
-/// Gives the payload's length without the tag.
+/// Decrypts; returns the payload's length without the tag.
 fn unseal(keys: &mut Keys<Gcm>, call: &mut CallView<'_>) -> Option<usize> {
     let mut before = std::mem::take(&mut keys.before);
     let length = unseal_with(keys, call, &mut before);
@@ -247,14 +251,14 @@ fn unseal_with(keys: &mut Keys<Gcm>, call: &mut CallView<'_>, before: &mut Vec<u
         Gcm::Of192(gcm) => {
             let (text, tag) = rest.split_at_mut_checked(without_tag.checked_sub(offset)?)?;
             let (nonce, tag) = (Nonce::from_slice(&nonce), Tag::from_slice(tag));
-            // The tag is looked at before anything is decrypted.
+            // The tag is verified before anything is decrypted.
             gcm.decrypt_in_place_detached(nonce, authenticated, text, tag).ok()?;
         }
         Gcm::Other(key) => {
             if rest.len() < TAG_BYTES {
                 return None;
             }
-            // Decrypted and looked at in one go: where the tag is wrong nothing of the text is left.
+            // Decryption and verification are one pass, which destroys the text if the tag is wrong.
             before.clear();
             before.extend_from_slice(rest);
             let nonce = ring::aead::Nonce::assume_unique_for_key(nonce);
@@ -267,7 +271,7 @@ fn unseal_with(keys: &mut Keys<Gcm>, call: &mut CallView<'_>, before: &mut Vec<u
     Some(without_tag)
 }
 
-/// The payload from `offset` on.
+/// Returns the payload from `offset` on.
 fn text_at<'v>(call: &'v mut CallView<'_>, offset: usize) -> Option<&'v mut [u8]> {
     let payload = call.payload()?;
     payload.room.get_mut(..payload.length)?.get_mut(offset..)
@@ -325,7 +329,7 @@ fn apply_ctr(keys: &mut Keys<Plain>, call: &mut CallView<'_>) {
     call.set_result(u64::from(done));
 }
 
-/// The counter is all of the block, as in SP 800-38A.
+/// Counter mode with a counter of a whole block, as in SP 800-38A.
 type Counted<C> = ctr::CtrCore<C, ctr::flavors::Ctr128BE>;
 
 fn ctr_in(keys: &mut Keys<Plain>, call: &mut CallView<'_>) -> Option<()> {

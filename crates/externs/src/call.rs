@@ -1,4 +1,4 @@
-//! A call as a built-in extern sees it, without pointers.
+//! Safe view of a call for built-in externs.
 
 use crate::abi::{self, direction, status};
 use std::ffi::c_void;
@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Values and packet of a call.
 pub(crate) struct CallView<'a> {
     args: &'a [u8],
-    /// Where values lie, by argument.
+    /// Layout of the values, by argument.
     signature: &'a [abi::Arg],
     result: &'a mut [u8],
     packet: Option<&'a mut abi::Packet>,
 }
 
-/// From the payload to the end of the room behind it, of which `length` bytes are the payload.
+/// The payload and the room behind it; the first `length` bytes are the payload.
 pub(crate) struct Payload<'a> {
     pub(crate) room: &'a mut [u8],
     pub(crate) length: usize,
@@ -25,8 +25,8 @@ impl<'a> CallView<'a> {
     /// `call` is one of [`Session::call`](crate::Session::call), under way.
     #[expect(unsafe_code, reason = "memory that C functions are given")]
     pub(crate) unsafe fn new(call: *mut abi::Call) -> CallView<'a> {
-        // SAFETY: the caller's promise: signature, arguments and result are there, of the sizes that the signature says,
-        // and nobody else uses them during the call.
+        // SAFETY: the caller's promise: signature, arguments and result exist with the sizes in the
+        // signature, and nothing else uses them during the call.
         unsafe {
             let signature = &*(*call).signature;
             let n_result = signature.result.size_bytes as usize;
@@ -60,7 +60,7 @@ impl<'a> CallView<'a> {
         self.args.get(first..first + value.size_bytes as usize).unwrap_or_default()
     }
 
-    /// The values of an argument, as large as 64 bits can tell.
+    /// Returns the values of an argument; values beyond 64 bits saturate.
     pub(crate) fn numbers(&self, arg: usize) -> impl Iterator<Item = u64> {
         let args = self.args;
         self.values(arg).iter().map(move |value| {
@@ -70,18 +70,19 @@ impl<'a> CallView<'a> {
         })
     }
 
-    /// The first value of an argument; 0 when there is none.
+    /// Returns the first value of an argument; 0 if there is none.
     pub(crate) fn number(&self, arg: usize) -> u64 {
         self.numbers(arg).next().unwrap_or(0)
     }
 
-    /// The bytes of a value of an argument as they stand in a packet: gives how many of `to` they are, at most all.
+    /// Writes a value of an argument to `to` in network byte order. Returns the number of bytes written, at
+    /// most the length of `to`.
     pub(crate) fn big_endian(&self, arg: usize, to: &mut [u8]) -> usize {
         let Some(value) = self.values(arg).first() else { return 0 };
         let n = (value.width_bits as usize).div_ceil(8).min(to.len());
         let bytes = self.bytes(value);
         let n = n.min(bytes.len());
-        // In words: single bytes would be stores that what reads them next has to wait for.
+        // Words instead of bytes: a later wide load would stall on byte stores (no store forwarding).
         let words = bytes[..n].rchunks_exact(8);
         let (first, rest) = (words.remainder(), n - n % 8);
         let (swapped, last) = to[..n].split_at_mut(rest);
@@ -101,7 +102,7 @@ impl<'a> CallView<'a> {
         }
     }
 
-    /// What the parser has not read, and the room behind it.
+    /// Returns the payload, which the parser has not read, and the room behind it.
     pub(crate) fn payload(&mut self) -> Option<Payload<'_>> {
         let packet = self.packet.as_mut()?;
         let length = (packet.length_bytes as usize).checked_sub(packet.payload_at as usize)?;
@@ -115,7 +116,7 @@ impl<'a> CallView<'a> {
         Some(Payload { room, length })
     }
 
-    /// After the payload has got another length within the room.
+    /// Sets the new length of the payload, which must not exceed the room.
     pub(crate) fn set_payload_length(&mut self, length: usize) {
         if let Some(packet) = &mut self.packet {
             packet.length_bytes = packet.payload_at + length as u32;
@@ -125,7 +126,7 @@ impl<'a> CallView<'a> {
 
 /// # Safety
 ///
-/// So many elements are there, for as long as the result lives.
+/// `first` points to `n` elements that live as long as the result, or is null.
 #[expect(unsafe_code, reason = "memory that C functions are given")]
 unsafe fn slice<'a, T>(first: *const T, n: usize) -> &'a [T] {
     if n == 0 || first.is_null() {
@@ -143,17 +144,17 @@ fn number(little_endian: &[u8]) -> u64 {
     low.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
 }
 
-/// What a built-in extern keeps in each thread.
+/// State of a built-in extern in one thread.
 pub(crate) trait State: Sized {
-    /// `option` is what the user wrote; `Err` says why there is no state.
+    /// Creates the state. `option` is the text that the user gave; `Err` explains why there is no state.
     fn open(option: Option<&str>) -> Result<Self, String>;
 }
 
-/// `open` for a state.
+/// Implements `open` of `struct siding_extern` for a state.
 ///
 /// # Safety
 ///
-/// As `open` of `struct siding_extern` is called.
+/// The caller keeps the contract of `open` in `struct siding_extern`.
 #[expect(unsafe_code, reason = "called as C functions are")]
 pub(crate) unsafe extern "C" fn open<S: State>(opening: *const abi::Opening) -> *mut c_void {
     // SAFETY: the caller's promise; the option is a string, or null.
@@ -178,7 +179,7 @@ pub(crate) unsafe extern "C" fn open<S: State>(opening: *const abi::Opening) -> 
     }
 }
 
-/// `close` for a state.
+/// Implements `close` of `struct siding_extern` for a state.
 ///
 /// # Safety
 ///
@@ -189,11 +190,11 @@ pub(crate) unsafe extern "C" fn close<S: State>(state: *mut c_void) {
     drop(unsafe { Box::from_raw(state.cast::<S>()) });
 }
 
-/// Does a call with its state; one that panics ends the packet only.
+/// Runs a call with its state; a panic ends the packet only.
 ///
 /// # Safety
 ///
-/// `call` is one of [`Session::call`](crate::Session::call), under way, with a state of [`open`] for `S`.
+/// `call` is a call of [`Session::call`](crate::Session::call) in progress, with a state of [`open`] for `S`.
 #[expect(unsafe_code, reason = "called as C functions are")]
 pub(crate) unsafe fn run<S: State>(
     call: *mut abi::Call,
@@ -207,12 +208,12 @@ pub(crate) unsafe fn run<S: State>(
     }
 }
 
-/// A function for `struct siding_extern` that does calls with a function of a state and a call.
+/// Defines a C function for `struct siding_extern` from a Rust function of a state and a call.
 macro_rules! c_function {
     ($name:ident, $state:ty, $work:path) => {
         /// # Safety
         ///
-        /// As `run` of `struct siding_extern` is called.
+        /// The caller keeps the contract of `run` in `struct siding_extern`.
         #[expect(unsafe_code, reason = "called as C functions are")]
         unsafe extern "C" fn $name(call: *mut crate::abi::Call) -> u32 {
             // SAFETY: the caller's promise; the extern is opened with this state.

@@ -1,4 +1,4 @@
-//! The calls of externs in a program, laid out as compiled programs lay them out.
+//! Calls of externs in a program, with the memory layout that compiled programs use.
 
 use crate::signature::{Arg, Signature, Value};
 use arch::ExternOp;
@@ -7,7 +7,7 @@ use ir::lookup::index;
 use ir::{Place, Program, StmtKind, Type};
 use smol_str::SmolStr;
 
-/// The calls of externs that are not the architecture's, each kind once.
+/// Returns the calls of user externs, each signature once.
 pub fn calls_of(program: &Program) -> Vec<Signature> {
     let mut calls: Vec<Signature> = Vec::new();
     for stmt in program.graphs().flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts) {
@@ -58,7 +58,7 @@ fn leaf_types(program: &Program, place: &Place) -> Vec<Type> {
     field_leaves(program, &ty).into_iter().map(|leaf| leaf.ty).collect()
 }
 
-/// As `rt/base/sd_base.h` says that values lie in memory.
+/// Layout of a value in memory, as `rt/base/sd_base.h` defines it.
 fn value(ty: &Type, offset: u32) -> Value {
     if let Type::Varbit(max) = ty {
         let n_bytes = max.div_ceil(8).next_multiple_of(4).max(4);

@@ -1,4 +1,4 @@
-//! What an extern was written for: a declaration in P4, compared with how a program calls it.
+//! P4 declarations of externs, compared with the calls of a program.
 
 use crate::signature::{Arg, Signature, Value};
 
@@ -56,11 +56,11 @@ impl Declaration {
         }
     }
 
-    /// Whether the call is one of what is declared.
+    /// Returns whether the call matches the declaration.
     pub fn accepts(&self, call: &Signature) -> bool {
         let result = match (&self.result, &call.result) {
             (None, None) => true,
-            // A result that the program does not use has no place.
+            // A result that the program does not use has no storage.
             (Some(_), None) => true,
             (Some(shape), Some(value)) => shape.accepts(std::slice::from_ref(value)),
             (None, Some(_)) => false,
@@ -83,7 +83,7 @@ impl Shape {
             (Shape::Bits(width), [value]) => !value.is_varbit && value.width_bits == *width,
             (Shape::AnyBits, [value]) => !value.is_varbit,
             (Shape::OneOf(widths), [value]) => !value.is_varbit && widths.contains(&value.width_bits),
-            // There is room for whole words.
+            // The storage is rounded up to whole words.
             (Shape::Varbit(width), [value]) => {
                 value.is_varbit && value.width_bits == width.div_ceil(8).next_multiple_of(4).max(4) * 8
             }
@@ -104,7 +104,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A word or a sign, when it is next.
+    /// Consumes a word or a sign if it is next.
     fn take(&mut self, wanted: &str) -> bool {
         let trimmed = self.rest.trim_start();
         let Some(rest) = trimmed.strip_prefix(wanted) else { return false };
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A name, `type.method` too, when it is next.
+    /// Consumes a name, or `type.method`, if it is next.
     fn word(&mut self) -> Option<&'a str> {
         let trimmed = self.rest.trim_start();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';

@@ -1,5 +1,5 @@
-//! `dummy(cycles)`: takes so many cycles of the time stamp counter, those of its own loop included; what the call costs
-//! comes on top.
+//! `dummy(cycles)`: takes that many cycles of the time stamp counter, including those of its own loop; the
+//! cost of the call is extra.
 
 use crate::abi;
 use crate::library::{BuiltIn, PacketUse};
@@ -19,11 +19,12 @@ pub(crate) const EXTERNS: &[BuiltIn] = &[BuiltIn {
 /// Calls of each length that calibration measures.
 const N_CALIBRATING: usize = 201;
 
-/// Cycles from the call to the first look at the clock, from the last one to the return, and that the last look is late.
+/// Overhead in cycles: from the call to the first clock read, from the last clock read to the return, and the
+/// delay of the last clock read.
 #[derive(Clone, Copy, Debug)]
 struct Overhead(u64);
 
-/// The time stamp counter; nanoseconds where there is none.
+/// Returns the time stamp counter; nanoseconds on processors without one.
 pub(crate) fn now() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction.
@@ -50,8 +51,8 @@ fn median(values: &mut [u64]) -> u64 {
     values.get(values.len() / 2).copied().unwrap_or(0)
 }
 
-/// By how much calls of several lengths are too long, as seen by somebody who looks at the clock before and after,
-/// without what these looks take.
+/// Measures the overhead: the median excess of calls of several lengths, without the cost of reading the
+/// clock before and after.
 fn calibrate() -> Overhead {
     let mut looks: Vec<u64> = (0..N_CALIBRATING)
         .map(|_| {
@@ -60,7 +61,7 @@ fn calibrate() -> Overhead {
         })
         .collect();
     let look = median(&mut looks);
-    // Lengths without a common measure: how late the last look is depends on them.
+    // Lengths without a common divisor, because the delay of the last clock read depends on the length.
     let mut late: Vec<u64> = [331u64, 457, 613, 811, 997]
         .into_iter()
         .flat_map(|wanted| (0..N_CALIBRATING / 3).map(move |_| wanted))
@@ -84,7 +85,7 @@ extern "C" fn open(_opening: *const abi::Opening) -> *mut c_void {
 
 /// # Safety
 ///
-/// What [`open`] gave, not used any more.
+/// `state` comes from [`open`] and is not used any more.
 #[expect(unsafe_code, reason = "called as C functions are")]
 unsafe extern "C" fn close(state: *mut c_void) {
     // SAFETY: the caller's promise.
@@ -93,10 +94,10 @@ unsafe extern "C" fn close(state: *mut c_void) {
 
 /// # Safety
 ///
-/// A call of the declaration above, with a state of [`open`].
+/// `call` is a call of the declaration above, with a state of [`open`].
 #[expect(unsafe_code, reason = "called as C functions are")]
 unsafe extern "C" fn run(call: *mut abi::Call) -> u32 {
-    // SAFETY: the caller's promise: the arguments are one `bit<32>`, which may lie anywhere.
+    // SAFETY: the caller's promise: the arguments are one `bit<32>`, which may be unaligned.
     let (cycles, overhead) =
         unsafe { ((*call).args.cast::<u32>().read_unaligned(), *(*call).state.cast::<Overhead>()) };
     burn(u64::from(cycles), overhead);

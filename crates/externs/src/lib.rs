@@ -2,15 +2,15 @@
 //! users' libraries, which look the same.
 //!
 //! - [`abi`]: mirrors of the C structs;
-//! - [`Library`]: a table of externs; [`Library::built_in`] is ours, `native` loads users';
-//! - [`Declaration`]: what an extern was written for, compared with how a program calls it;
+//! - [`Library`]: a table of externs; [`Library::built_in`] has the built-in ones, `native` loads those of users;
+//! - [`Declaration`]: the P4 declaration of an extern, compared with the calls of a program;
 //! - [`ExternSet`]: libraries with their options; [`ExternSet::bind`] finds the functions for a program's calls;
 //! - [`Session`]: one thread's states of bound externs; [`Session::call`] calls;
-//! - [`supply`]: the same for executors that call by value;
+//! - [`supply`]: an adapter for executors that call by value;
 //! - `dummy`, `aes`, `lz4`, `tree`: one module for each kind of built-in extern; [`values`]: values in memory, and those of the IR.
 //!
-//! Invariants: a call allocates nothing. What a function leaves of a packet is checked before anybody uses it. Headers
-//! that the program has parsed stay what they are in a packet, whatever a function writes.
+//! Invariants: a call allocates nothing. The bounds that a function leaves are checked before any use. Headers
+//! that the program has parsed keep their contents, whatever a function writes.
 //!
 //! Non-goals: loading shared objects (crate `native`); where and when calls run.
 //!

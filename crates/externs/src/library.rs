@@ -1,4 +1,4 @@
-//! Tables of externs: ours, and those of loaded libraries.
+//! Tables of externs: built-in ones, and those of loaded libraries.
 
 use crate::abi::{self, packet_use};
 use crate::declaration::Declaration;
@@ -8,23 +8,23 @@ use std::any::Any;
 use std::ffi::{CStr, c_char};
 use std::sync::{Arc, LazyLock};
 
-/// More is taken for garbage.
+/// Limit on the number of externs; a larger one is a corrupt table.
 const N_EXTERNS_MAX: u32 = 4096;
 
-/// Externs of one origin.
+/// Externs from one source.
 pub struct Library {
-    /// A path, for messages; empty of ours.
+    /// Path for messages; empty for built-in externs.
     origin: String,
     externs: Vec<Extern>,
-    /// What has to live as long as the functions can be called.
+    /// Owner of the loaded code; it must outlive the functions.
     _keep: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// A function that does the work of an extern, with what is known of it.
+/// An implementation of an extern, with its properties.
 #[derive(Clone, Debug)]
 pub struct Extern {
     pub name: SmolStr,
-    /// As it is written, and read; `None`: any.
+    /// Declaration as text and parsed; `None` accepts any call.
     pub declaration: Option<(String, Declaration)>,
     pub(crate) packet: PacketUse,
     pub(crate) open: Option<abi::Open>,
@@ -40,7 +40,7 @@ pub(crate) enum PacketUse {
     Changed,
 }
 
-/// Why a library's table cannot be used.
+/// Errors in a library's table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryError {
     #[error("it is built for version {found} of `siding_extern.h`, and this is version {}", abi::VERSION)]
@@ -60,7 +60,7 @@ pub enum LibraryError {
 }
 
 impl Library {
-    /// Those that are always there.
+    /// Returns the built-in externs.
     pub fn built_in() -> &'static Arc<Library> {
         static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| {
             let externs = [dummy::EXTERNS, aes::EXTERNS, lz4::EXTERNS, tree::EXTERNS]
@@ -73,13 +73,13 @@ impl Library {
         &BUILT_IN
     }
 
-    /// The table that a library exports; `keep` keeps the library loaded.
+    /// Reads the table that a library exports; `keep` keeps the library loaded.
     ///
     /// # Safety
     ///
-    /// `raw` is the address of something that begins with the version of its ABI, and when that is ours, of a
-    /// `struct siding_extern_library`, whose functions do what the header demands of them; all of it stays as it is
-    /// while `keep` lives.
+    /// `raw` is the address of an object that begins with the version of its ABI. If the version is
+    /// [`abi::VERSION`], it is a `struct siding_extern_library` whose functions keep the contract of the
+    /// header, and all of it stays unchanged while `keep` lives.
     #[expect(unsafe_code, reason = "memory and functions of C")]
     pub unsafe fn from_raw(
         origin: String,
@@ -104,7 +104,7 @@ impl Library {
         }
         let mut externs: Vec<Extern> = Vec::new();
         for number in 0..raw.n_externs as usize {
-            // SAFETY: the caller's promise: so many are there.
+            // SAFETY: the caller's promise: the table has `n_externs` entries.
             let raw = unsafe { &*raw.externs.add(number) };
             // SAFETY: the caller's promise: names and declarations are strings, or NULL.
             let (name, declaration) = unsafe { (text(raw.name), text(raw.declaration)) };
@@ -133,7 +133,7 @@ impl Library {
         Ok(Library { origin, externs, _keep: Some(keep) })
     }
 
-    /// Where it comes from; empty of built-in externs.
+    /// Path of the library; empty for built-in externs.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -154,16 +154,16 @@ impl std::fmt::Debug for Library {
 }
 
 impl Extern {
-    /// Whether several calls can be handed over at once.
+    /// Returns whether the extern accepts several calls at once.
     pub fn has_batch(&self) -> bool {
         self.run_batch.is_some()
     }
 }
 
-/// A line of a table in Rust.
+/// One extern of a table in Rust.
 #[derive(Clone, Copy)]
 pub(crate) struct BuiltIn {
-    /// With its name.
+    /// Declaration in P4, which contains the name.
     pub(crate) declaration: &'static str,
     pub(crate) name: &'static str,
     pub(crate) packet: PacketUse,
@@ -185,7 +185,7 @@ impl BuiltIn {
 
 /// # Safety
 ///
-/// The address of a string with a 0 at its end, or null.
+/// `first` is the address of a NUL-terminated string, or null.
 #[expect(unsafe_code, reason = "memory of C")]
 unsafe fn text(first: *const c_char) -> Option<String> {
     if first.is_null() {

@@ -1,6 +1,7 @@
 //! Compression of payloads with LZ4: blocks without frames (the LZ4 block format).
 //!
-//! What does not fit into the room behind the packet, or is no block, gives `false` and leaves the packet as it was.
+//! A call whose result exceeds the room behind the packet, or whose input is not a block, returns `false` and
+//! leaves the packet unchanged.
 
 use crate::call::{CallView, State, c_function, close, open};
 use crate::library::{BuiltIn, PacketUse};
@@ -29,7 +30,7 @@ pub(crate) const EXTERNS: &[BuiltIn] = &[
 c_function!(run_compress, Scratch, compress);
 c_function!(run_decompress, Scratch, decompress);
 
-/// Where results are made; grows to the largest of them.
+/// Output buffer; grows to the largest result.
 struct Scratch(Vec<u8>);
 
 impl State for Scratch {
@@ -60,7 +61,7 @@ fn decompress(scratch: &mut Scratch, call: &mut CallView<'_>) {
     });
 }
 
-/// Puts what `work` makes of the bytes from an offset on, at most as many as there is room for, in their place.
+/// Replaces the bytes from an offset on by the result of `work`, whose length is limited by the room.
 fn replace(
     scratch: &mut Scratch,
     call: &mut CallView<'_>,

@@ -1,23 +1,23 @@
-//! A packet as a function of an extern is given it, and what the function has left of it.
+//! Packets of extern calls, before and after the call.
 
 use crate::abi;
 
-/// A function makes no packet longer than this, whatever room there is: so it does the same in every executor.
+/// Longest packet that an extern can make, independent of the room: the limit is equal in every executor.
 pub const PACKET_BYTES_MAX: usize = 9216;
 
 /// A packet within its buffer.
 #[derive(Debug)]
 pub struct PacketView<'a> {
     pub storage: &'a mut [u8],
-    /// Where it begins in the buffer.
+    /// Offset of the packet in the buffer.
     pub start: usize,
     pub length: usize,
-    /// How many of its bytes are headers that the program has parsed.
+    /// Number of bytes of headers that the program has parsed; the payload follows.
     pub payload_at: usize,
     pub ingress_port: u32,
 }
 
-/// Where a packet is in its buffer.
+/// Position of a packet in its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketPlace {
     pub start: usize,
@@ -25,7 +25,7 @@ pub struct PacketPlace {
     pub payload_at: usize,
 }
 
-/// What a function has left is no packet within its buffer.
+/// Error: a function left bounds that are outside of the packet's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a function has put the packet outside of its buffer")]
 pub struct PacketFault;
@@ -45,7 +45,7 @@ impl PacketView<'_> {
         self.storage.get(self.start..self.start.saturating_add(self.length)).unwrap_or_default()
     }
 
-    /// Whether it lies in its buffer, and sizes fit the C struct.
+    /// Returns whether the packet lies in its buffer and its sizes fit the C struct.
     pub(crate) fn is_whole(&self) -> bool {
         let end = self.start.checked_add(self.length);
         self.payload_at <= self.length
@@ -53,7 +53,8 @@ impl PacketView<'_> {
             && u32::try_from(self.storage.len()).is_ok()
     }
 
-    /// Good for a packet that [is whole](Self::is_whole); points into the buffer, all of which may be used.
+    /// Returns the C struct of a packet that [is whole](Self::is_whole). The struct points into the buffer;
+    /// the extern may use all of it.
     pub(crate) fn raw(&mut self) -> abi::Packet {
         let room = self.storage.len() - self.start - self.length;
         abi::Packet {
@@ -67,7 +68,7 @@ impl PacketView<'_> {
         }
     }
 
-    /// Takes over what a function has left, with the headers as they were in front of the payload.
+    /// Applies the bounds that a function has left, and restores the headers in front of the payload.
     pub(crate) fn take(&mut self, left: &abi::Packet, headers: &[u8]) -> Result<(), PacketFault> {
         let start = (left.data as usize).checked_sub(self.storage.as_ptr() as usize).ok_or(PacketFault)?;
         let (length, payload_at) = (left.length_bytes as usize, left.payload_at as usize);

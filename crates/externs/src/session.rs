@@ -1,4 +1,4 @@
-//! One thread's states, and the calls themselves.
+//! States of externs in one thread, and the calls.
 
 use crate::abi::{self, status};
 use crate::library::PacketUse;
@@ -9,10 +9,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// What a function can say about not being opened.
+/// Size of the message with which a function explains why it cannot be opened.
 const MESSAGE_BYTES: usize = 512;
 
-/// Why packets end whose extern has left no packet.
+/// Drop reason of packets that an extern left invalid.
 const FAULT: &str = "extern_fault";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,21 +22,21 @@ pub struct OpenError {
     pub message: String,
 }
 
-/// How a call ends.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Next,
-    /// The packet goes no further, for the reason with this name.
+    /// The packet ends, for the reason with this name.
     Stop(SmolStr),
-    /// There is no function for the call.
+    /// The call has no function.
     NotBound,
 }
 
-/// The states of externs for one user at a time: a worker, or a thread that runs externs.
+/// States of externs for one user at a time: a worker or an offload worker.
 pub struct Session {
     bound: Arc<Bound>,
     states: Vec<*mut c_void>,
-    /// Of the packet under way.
+    /// Headers of the present packet, to restore them after the call.
     headers: Vec<u8>,
     memory: BatchMemory,
 }
@@ -47,9 +47,9 @@ struct BatchMemory {
     calls: Vec<abi::Call>,
     packets: Vec<abi::Packet>,
     status: Vec<u32>,
-    /// Of all packets, one after the other.
+    /// Headers of all packets, concatenated.
     headers: Vec<u8>,
-    /// Calls that cannot be made.
+    /// Numbers of the calls that cannot be made.
     left_out: Vec<usize>,
 }
 
@@ -63,8 +63,8 @@ impl BatchMemory {
     }
 }
 
-// SAFETY: states are used by one thread at a time, which is what functions of externs have to be made for
-// (rt/siding_extern.h); pointers of a batch are gone when its call ends.
+// SAFETY: one thread at a time uses the states, which rt/siding_extern.h requires functions of externs to
+// support; pointers of a batch are cleared when its call ends.
 #[expect(unsafe_code, reason = "raw pointers make it none")]
 unsafe impl Send for Session {}
 
@@ -75,22 +75,22 @@ pub struct BatchCall<'a> {
     pub result: &'a mut [u8],
     pub packet: PacketView<'a>,
     pub now_ns: u64,
-    /// Set by the call.
+    /// Outcome, set by the call.
     pub ended: Ended,
 }
 
-/// Several calls of the same function, wherever their values are.
+/// Several calls of one function, with values at any address.
 pub trait Batch {
     fn n_calls(&self) -> usize;
 
-    /// Of one of them; the same each time until [`end`](Self::end).
+    /// Parts of one call; constant until [`end`](Self::end).
     fn parts(&mut self, call: usize) -> BatchParts<'_>;
 
-    /// How one has ended, and where its packet is now, unless it has not been touched.
+    /// Ends one call: stores its outcome, and the position of its packet unless the packet is unchanged.
     fn end(&mut self, call: usize, place: Option<PacketPlace>, ended: Ended);
 }
 
-/// What one call of several is made with.
+/// Inputs of one call of a batch.
 #[derive(Debug)]
 pub struct BatchParts<'a> {
     pub args: &'a mut [u8],
@@ -119,7 +119,7 @@ impl Batch for [BatchCall<'_>] {
 }
 
 impl Session {
-    /// Opens the states that the calls need; `thread` tells threads apart.
+    /// Opens the states that the calls need; `thread` is the number of the thread.
     pub fn open(bound: Arc<Bound>, thread: u32) -> Result<Session, OpenError> {
         let mut session = Session {
             bound: Arc::clone(&bound),
@@ -134,7 +134,7 @@ impl Session {
         Ok(session)
     }
 
-    /// For a program that calls nothing.
+    /// A session for a program without extern calls.
     pub fn none() -> Session {
         Session {
             bound: Arc::new(Bound::none()),
@@ -148,7 +148,7 @@ impl Session {
         &self.bound
     }
 
-    /// Calls the function for the call with this number. Arguments and result lie as its signature says.
+    /// Calls the function with this number. Its signature defines the layout of arguments and result.
     #[inline]
     pub fn call(
         &mut self,
@@ -176,8 +176,8 @@ impl Session {
             self.headers.clear();
             self.headers.extend_from_slice(&packet.bytes()[..packet.payload_at]);
         }
-        // SAFETY: the state is that of this session, which is borrowed mutably; arguments and result have the sizes that
-        // the signature says, the packet lies in its buffer, and nobody else uses any of them meanwhile.
+        // SAFETY: the state is that of this session, which is borrowed mutably; arguments and result have the
+        // sizes in the signature, the packet lies in its buffer, and nothing else uses any of them meanwhile.
         #[expect(unsafe_code, reason = "a function of an extern")]
         let status = unsafe { (call.function.run)(&raw mut one) };
         if call.function.packet == PacketUse::Changed && packet.take(&raw, &self.headers).is_err() {
@@ -186,7 +186,7 @@ impl Session {
         ended(call, status)
     }
 
-    /// The same for several calls, which the function sees together where it can.
+    /// Like [`call`](Self::call) for several calls at once, in one C call if the function supports it.
     pub fn call_batch(&mut self, number: usize, calls: &mut (impl Batch + ?Sized)) {
         let bound = Arc::clone(&self.bound);
         let n = calls.n_calls();
@@ -229,7 +229,7 @@ impl Session {
             });
         }
         if uses {
-            // All packets are there, so that none of them moves any more.
+            // The vector is complete, so its elements do not move any more.
             let first = batch.packets.as_mut_ptr();
             for (i, one) in batch.calls.iter_mut().enumerate() {
                 one.packet = first.wrapping_add(i);
@@ -263,7 +263,7 @@ impl Session {
             calls.end(i, place, how);
             at += 1;
         }
-        // Pointers do not outlive what they point to.
+        // Pointers must not outlive the memory that they point to.
         batch.clear();
     }
 }
@@ -274,7 +274,7 @@ impl Drop for Session {
         for (state, number) in self.states.iter().zip(&bound.states) {
             let Some(Some(call)) = bound.calls.get(*number) else { continue };
             if let Some(close) = call.function.close {
-                // SAFETY: what `open` of the same extern has given, closed once.
+                // SAFETY: the state comes from `open` of the same extern and is closed once.
                 #[expect(unsafe_code, reason = "a function of an extern")]
                 unsafe {
                     close(*state);
@@ -298,7 +298,7 @@ fn has_room(call: &BoundCall, args: &[u8], result: &[u8]) -> bool {
 fn ended(call: &BoundCall, status: u32) -> Ended {
     match status {
         status::OK => Ended::Next,
-        // Also what is none of its values: the packet is not to be trusted.
+        // Includes invalid values: a function that returns one cannot be trusted with the packet.
         _ => Ended::Stop(call.signature.name.clone()),
     }
 }
@@ -313,7 +313,8 @@ fn open_state(call: &BoundCall, thread: u32) -> Result<*mut c_void, OpenError> {
         message_bytes: MESSAGE_BYTES as u32,
         thread,
     };
-    // SAFETY: all that it points to lives as long as `call`, but for the message, which is for this call only.
+    // SAFETY: everything that it points to lives as long as `call`, except the message, which is valid for
+    // this call only.
     #[expect(unsafe_code, reason = "a function of an extern")]
     let state = unsafe { open(&raw const opening) };
     if !state.is_null() {

@@ -1,4 +1,4 @@
-//! All externs that a program can call, and which of them its calls mean.
+//! The set of externs that a program can call, and the binding of its calls.
 
 use crate::abi;
 use crate::library::{Extern, Library, PacketUse};
@@ -8,14 +8,14 @@ use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
 
-/// Libraries and options; the built-in externs are always among them.
+/// Libraries and options; the built-in externs are always included.
 #[derive(Clone, Debug, Default)]
 pub struct ExternSet {
     libraries: Vec<Arc<Library>>,
     options: Vec<(SmolStr, CString)>,
 }
 
-/// Why the externs that a program calls are not to be had.
+/// Errors of binding the externs of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
     #[error(
@@ -29,11 +29,11 @@ pub enum BindError {
     Twice { name: SmolStr, first: String, second: String },
 }
 
-/// The calls of a program, each with its function where there is one.
+/// The calls of a program, each with its function if there is one.
 pub struct Bound {
-    /// By the number of the call.
+    /// Bound calls, indexed by the number of the call.
     pub(crate) calls: Vec<Option<BoundCall>>,
-    /// States that a thread needs, each with the call that opens it.
+    /// Calls that open a state, one for each state that a thread needs.
     pub(crate) states: Vec<usize>,
 }
 
@@ -42,21 +42,22 @@ pub(crate) struct BoundCall {
     pub(crate) signature: Signature,
     pub(crate) raw: RawSignature,
     pub(crate) option: Option<CString>,
-    /// Index into [`Bound::states`]; `None` for an extern that has none.
+    /// Index into [`Bound::states`]; `None` for an extern without state.
     pub(crate) state: Option<usize>,
-    /// Keeps the functions.
+    /// Keeps the function's library loaded.
     _library: Arc<Library>,
 }
 
-// SAFETY: what the pointers in it lead to is its own, constant, and belongs to no thread; functions of externs may be
-// called by any (rt/siding_extern.h).
+// SAFETY: everything behind its pointers is owned by it, constant, and not bound to a thread; any thread may
+// call functions of externs (rt/siding_extern.h).
 #[expect(unsafe_code, reason = "raw pointers make it neither")]
 unsafe impl Send for BoundCall {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "raw pointers make it neither")]
 unsafe impl Sync for BoundCall {}
 
-/// What stands in front of the program's call, or of what the library has where `text` is the library: equally wide.
+/// Heading of a line of a message, padded to a common width: the library's declaration if `text` is `origin`,
+/// otherwise the program's call.
 fn column(text: &str, origin: &str) -> String {
     let library = format!("{origin} has:");
     let program = "the program calls:";
@@ -65,12 +66,12 @@ fn column(text: &str, origin: &str) -> String {
 }
 
 impl ExternSet {
-    /// The built-in ones only.
+    /// Creates a set of the built-in externs.
     pub fn new() -> ExternSet {
         ExternSet::default()
     }
 
-    /// One more library; its externs come before built-in ones of the same name.
+    /// Adds a library; its externs take precedence over built-in ones with their names.
     pub fn add(&mut self, library: Library) -> Result<(), BindError> {
         for new in library.externs() {
             if let Some((other, _)) = self.users().find(|(_, e)| e.name == new.name) {
@@ -82,7 +83,7 @@ impl ExternSet {
         Ok(())
     }
 
-    /// What the extern with this name is opened with.
+    /// Sets the option text with which the extern is opened.
     pub fn set_option(&mut self, name: impl Into<SmolStr>, text: &str) {
         let text = CString::new(text.replace('\0', "")).unwrap_or_default();
         let name = name.into();
@@ -100,7 +101,7 @@ impl ExternSet {
             .or_else(|| Library::built_in().get(name).map(|e| (Library::built_in(), e)))
     }
 
-    /// Finds the functions for calls, which keep their numbers. A name that nobody has is left out: see
+    /// Binds calls to functions; calls keep their numbers. A call of an unknown name stays unbound: see
     /// [`check_complete`](Self::check_complete).
     pub fn bind(&self, calls: &[Signature]) -> Result<Bound, BindError> {
         let mut bound = Bound { calls: Vec::new(), states: Vec::new() };
@@ -132,8 +133,8 @@ impl ExternSet {
         Ok(bound)
     }
 
-    /// Where there are libraries of the user, all calls have to be found. `calls` are those that are not the
-    /// architecture's.
+    /// Checks that all calls are bound if the user has added libraries. `calls` must not include externs of
+    /// the architecture.
     pub fn check_complete<'c>(
         &self,
         calls: impl IntoIterator<Item = &'c Signature>,
@@ -158,12 +159,12 @@ impl ExternSet {
 }
 
 impl Bound {
-    /// Nothing is bound.
+    /// Creates an empty binding.
     pub fn none() -> Bound {
         Bound { calls: Vec::new(), states: Vec::new() }
     }
 
-    /// One state for all functions with this way to open it; methods: one for each object.
+    /// Returns the state of a call: calls with the same open function and the same object share one.
     fn state_for(&mut self, open: abi::Open, call: &Signature, number: usize) -> usize {
         let same = |other: &BoundCall| {
             other.function.open.is_some_and(|other| std::ptr::fn_addr_eq(other, open))
@@ -176,22 +177,22 @@ impl Bound {
         self.states.len() - 1
     }
 
-    /// Whether the call with this number has a function.
+    /// Returns whether the call with this number has a function.
     pub fn has(&self, call: usize) -> bool {
         self.calls.get(call).is_some_and(Option::is_some)
     }
 
-    /// Whether any call looks at its packet's bytes.
+    /// Returns whether any call reads the bytes of its packet.
     pub fn uses_packets(&self) -> bool {
         self.calls.iter().flatten().any(|call| call.function.packet != PacketUse::Unused)
     }
 
-    /// Whether a packet may get longer.
+    /// Returns whether any call may change the length of its packet.
     pub fn changes_packets(&self) -> bool {
         self.calls.iter().flatten().any(|call| call.function.packet == PacketUse::Changed)
     }
 
-    /// Whether the function for this call takes several calls at once.
+    /// Returns whether the function for this call accepts several calls at once.
     pub fn has_batch(&self, call: usize) -> bool {
         self.calls.get(call).and_then(Option::as_ref).is_some_and(|call| call.function.has_batch())
     }

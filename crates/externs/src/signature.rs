@@ -1,11 +1,11 @@
-//! How a program calls an extern, and the same as C sees it.
+//! Signatures of extern calls, in Rust and in C.
 
 use crate::abi::{self, direction};
 use smol_str::SmolStr;
 use std::ffi::CString;
 use std::fmt;
 
-/// A single value among bytes.
+/// Position and width of a single value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     pub offset: u32,
@@ -23,12 +23,12 @@ pub enum Arg {
     Absent,
 }
 
-/// A call as the program has it.
+/// A call in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// `function` or `type.method`.
     pub name: SmolStr,
-    /// Of a method: the number of its object.
+    /// Number of the object of a method; `None` for a function.
     pub object: Option<u32>,
     pub args: Vec<Arg>,
     pub args_bytes: u32,
@@ -55,7 +55,7 @@ impl Value {
     }
 }
 
-/// As in P4, where `bit` stands for everything of that width.
+/// Prints a P4 type; `bit` stands for every type of that width.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}<{}>", if self.is_varbit { "varbit" } else { "bit" }, self.width_bits)
@@ -90,7 +90,7 @@ impl fmt::Display for Signature {
     }
 }
 
-/// A signature as C reads it, with all that it points to; stays where it is.
+/// C form of a signature, with all memory that it points to; its address is stable.
 pub(crate) struct RawSignature {
     raw: Box<abi::Signature>,
     _args: Vec<abi::Arg>,
@@ -113,7 +113,7 @@ impl RawSignature {
                 Arg::Text(text) => {
                     let text = c_string(text);
                     let first = text.as_ptr();
-                    // The bytes of a string stay where they are when it is moved.
+                    // Moving a string does not move its bytes.
                     texts.push(text);
                     (direction::TEXT, first)
                 }
@@ -132,7 +132,7 @@ impl RawSignature {
         RawSignature { raw, _args: args, _values: values, _texts: texts }
     }
 
-    /// Good as long as `self` lives.
+    /// Returns a pointer that is valid as long as `self` lives.
     pub(crate) fn as_ptr(&self) -> *const abi::Signature {
         &*self.raw
     }

@@ -1,9 +1,9 @@
 //! `tree_classify(features)`: a decision tree over numbers of the program, read from a file.
 //!
-//! The file is JSON: `{"nodes": [{"feature": 0, "threshold": 100, "below": 1, "above": 2}, {"class": 3}, ...]}`. A
-//! packet begins at node 0 and goes on at `below` where the feature with that number (from 0) is less than the
-//! threshold, otherwise at `above`, until it is at a node with a class. Both are nodes further on, so that every tree
-//! ends.
+//! The file is JSON: `{"nodes": [{"feature": 0, "threshold": 100, "below": 1, "above": 2}, {"class": 3},
+//! ...]}`. A packet begins at node 0. It continues at `below` if the feature with that number (from 0) is
+//! less than the threshold, otherwise at `above`, until it reaches a node with a class. Both must have a
+//! larger number than the node itself, so every tree ends.
 
 use crate::abi::{self, status};
 use crate::call::{CallView, State, c_function, close, open};
@@ -20,12 +20,12 @@ pub(crate) const EXTERNS: &[BuiltIn] = &[BuiltIn {
     run_batch: Some(run_batch),
 }];
 
-/// More is taken for a mistake.
+/// Number of nodes at most; a larger file is a mistake.
 const N_NODES_MAX: usize = 1 << 20;
 
-/// Calls that go through the tree side by side.
+/// Number of calls that traverse the tree in parallel.
 const N_ABREAST: usize = 32;
-/// Those with more features go one after the other.
+/// Calls with more features are run one by one.
 const N_FEATURES_ABREAST: usize = 16;
 
 #[derive(Debug, Deserialize)]
@@ -41,11 +41,11 @@ enum FileNode {
     Leaf { class: u8 },
 }
 
-/// 24 bytes: what is read for each step lies together.
+/// 24 bytes: the data of a step is adjacent in memory.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     threshold: u64,
-    /// Of leaves the node itself.
+    /// Index of the next node below the threshold; in a leaf, its own index.
     below: u32,
     above: u32,
     feature: u32,
@@ -54,7 +54,7 @@ struct Node {
 
 struct Tree {
     nodes: Vec<Node>,
-    /// Steps to the furthest leaf.
+    /// Number of steps to the deepest leaf.
     depth: u32,
 }
 
@@ -92,7 +92,7 @@ impl Tree {
                 }
             });
         }
-        // Every node leads further on, so the last one is done first.
+        // Every node points to later nodes, so depths are computed from the last node to the first.
         let mut depths = vec![0u32; n];
         for i in (0..n).rev() {
             let Node { below, above, .. } = nodes[i];
@@ -103,7 +103,7 @@ impl Tree {
         Ok(Tree { nodes, depth: depths[0] })
     }
 
-    /// The next node, or the same one at a leaf. A feature that is not given is 0.
+    /// Returns the next node, or `at` itself for a leaf. A missing feature is 0.
     #[inline]
     fn step(&self, at: u32, feature: impl Fn(u32) -> u64) -> u32 {
         let Some(node) = self.nodes.get(at as usize) else { return at };
@@ -125,14 +125,14 @@ fn classify(tree: &mut Tree, call: &mut CallView<'_>) {
     call.set_result(tree.class(at));
 }
 
-/// Calls go down the tree level by level, side by side: while one waits for the memory of its node, others go on.
+/// Runs calls through the tree level by level, so that the memory accesses of their nodes overlap.
 ///
 /// # Safety
 ///
-/// As `run_batch` of `struct siding_extern` is called.
+/// The caller keeps the contract of `run_batch` in `struct siding_extern`.
 #[expect(unsafe_code, reason = "called as C functions are")]
 unsafe extern "C" fn run_batch(calls: *mut abi::Call, statuses: *mut u32, n: u32) {
-    // SAFETY: the caller's promise: so many calls and statuses, for this call only, with states of `open`.
+    // SAFETY: the caller's promise: `n` calls and statuses, for this call only, with states of `open`.
     let (calls, statuses) = unsafe {
         if n == 0 {
             return;
@@ -159,7 +159,7 @@ unsafe extern "C" fn run_batch(calls: *mut abi::Call, statuses: *mut u32, n: u32
             }
             continue;
         }
-        // SAFETY: as above; all calls of a batch have one state, which nobody changes.
+        // SAFETY: as above; all calls of a batch share one state, which is constant.
         let tree = unsafe { &*calls[0].state.cast::<Tree>() };
         let mut at = [0u32; N_ABREAST];
         let at = &mut at[..calls.len()];

@@ -1,15 +1,15 @@
-//! Values in memory that C shares, and values of the IR.
+//! Conversion between values in memory shared with C and values of the IR.
 
 use crate::signature::Value;
 use ir::Bits;
 use std::ops::Range;
 
-/// A single value within some memory.
+/// Position of a single value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueLayout {
     pub offset: usize,
     pub size: usize,
-    /// In bits; `None` of a varbit.
+    /// Width in bits; `None` for a varbit.
     pub width: Option<u32>,
 }
 
@@ -18,7 +18,7 @@ impl ValueLayout {
         self.offset..self.offset + self.size
     }
 
-    /// Whether it lies in this many bytes, with room for its bits.
+    /// Returns whether the value lies within `n_bytes` and has room for its bits.
     pub fn fits(&self, n_bytes: usize) -> bool {
         let has_room = match self.width {
             Some(width) => (width as usize).div_ceil(8) <= self.size,
@@ -38,10 +38,10 @@ impl From<&Value> for ValueLayout {
     }
 }
 
-/// A varbit begins with its length in bits.
+/// Size of the length in bits with which a varbit begins.
 pub const VARBIT_LENGTH_BYTES: usize = 4;
 
-/// Reads a value from the bytes that its layout counts from.
+/// Reads a value; offsets are relative to `bytes`.
 pub fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
     let Some(bytes) = bytes.get(layout.range()) else { return Bits::zero(layout.width.unwrap_or(0)) };
     match layout.width {
@@ -50,7 +50,7 @@ pub fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
     }
 }
 
-/// Writes a value of any width, cut or extended by zeros; of a varbit what has room.
+/// Writes a value of any width, truncated or zero-extended; a varbit is cut to its room.
 pub fn encode(layout: &ValueLayout, value: &Bits, bytes: &mut [u8]) {
     let Some(bytes) = bytes.get_mut(layout.range()) else { return };
     match layout.width {
@@ -59,13 +59,13 @@ pub fn encode(layout: &ValueLayout, value: &Bits, bytes: &mut [u8]) {
     }
 }
 
-/// A value of at most 64 bits, or the low 64 bits.
+/// Reads the low 64 bits of a value.
 pub fn decode_u64(layout: &ValueLayout, bytes: &[u8]) -> u64 {
     let bytes = bytes.get(layout.range()).unwrap_or_default();
     bytes.iter().take(8).rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
 }
 
-/// The same, cut to the width.
+/// Writes a value of at most 64 bits, truncated to its width.
 pub fn encode_u64(layout: &ValueLayout, value: u64, bytes: &mut [u8]) {
     let Some(bytes) = bytes.get_mut(layout.range()) else { return };
     let value = match layout.width {
@@ -172,7 +172,7 @@ mod tests {
             encode(&layout, &Bits::ones(width), &mut bytes);
             assert_eq!(decode(&layout, &bytes), Bits::ones(width));
         }
-        // Lengths that C should not have written do not lead astray.
+        // Invalid lengths from C must not cause reads beyond the value.
         bytes[1..5].fill(0xff);
         assert_eq!(decode(&layout, &bytes).width(), 24);
     }
