@@ -1,4 +1,4 @@
-//! Where two messages differ.
+//! Comparison of two messages.
 //!
 //! Lists are ordered: `[a, b]` and `[b, a]` differ. But objects with names
 //! (tables, actions, fields) are matched by name, so that one object too many
@@ -18,9 +18,9 @@ pub struct Difference {
     /// Field names, with a name or a number (from 0) in brackets for the
     /// element of a list: `tables["MyIngress.t"].match_fields["h.x"].bitwidth`.
     pub path: String,
-    /// What the first message has there.
+    /// Value in the first message.
     pub left: String,
-    /// What the second message has there.
+    /// Value in the second message.
     pub right: String,
 }
 
@@ -30,14 +30,14 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Empty if the messages mean the same. In the order of the fields' numbers.
+/// Returns the differences in the order of the fields' numbers; empty if the messages are equivalent.
 pub fn compare(left: &P4Info, right: &P4Info) -> Vec<Difference> {
     let mut differences = Vec::new();
     messages("", &reflect(left), &reflect(right), &mut differences);
     differences
 }
 
-/// As [`compare`]. Updates have no names: they are matched by position.
+/// Like [`compare`]. Updates have no names, so they are matched by position.
 pub fn compare_write_requests(left: &WriteRequest, right: &WriteRequest) -> Vec<Difference> {
     let mut differences = Vec::new();
     messages("", &reflect(left), &reflect(right), &mut differences);

@@ -55,7 +55,7 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", .position.map(|at| format!("{}:{}: ", at.line, at.column)).unwrap_or_default())]
 pub struct DecodeError {
-    /// What is wrong, without the place.
+    /// Description of the error, without the position.
     pub reason: String,
     /// `None` in binary, and where the parser does not know.
     pub position: Option<Position>,

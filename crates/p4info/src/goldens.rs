@@ -16,16 +16,16 @@ use crate::{
     encode_write_request,
 };
 
-/// What [`check`] found.
+/// Result of [`check`].
 #[derive(Debug, Default)]
 pub struct Report {
     pub n_p4info_files: usize,
     pub n_entries_files: usize,
-    /// Objects whose id and alias are as computed.
+    /// Number of objects whose id and alias equal the computed ones.
     pub n_objects: usize,
     /// Objects and members whose id only an `@id` can explain, as `file: name`.
     pub ids_given: Vec<String>,
-    /// Everything else that is not as expected, as `file: what`.
+    /// All other deviations, as `file: deviation`.
     pub problems: Vec<String>,
 }
 

@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::alias::SuffixSet;
 use crate::proto::p4::config::v1::p4_ids::Prefix;
 
-/// What an object is; its discriminant is the top byte of the object's id.
+/// Kind of an object; its discriminant is the top byte of the object's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
     Action = Prefix::Action as isize,
     Table = Prefix::Table as isize,
     ValueSet = Prefix::ValueSet as isize,
     ControllerHeader = Prefix::ControllerHeader as isize,
-    /// Action selectors too.
+    /// Action profiles and action selectors.
     ActionProfile = Prefix::ActionProfile as isize,
     Counter = Prefix::Counter as isize,
     DirectCounter = Prefix::DirectCounter as isize,

@@ -38,7 +38,7 @@ impl Builder<'_> {
         self.info.actions.push(Action { preamble: Some(preamble), params });
     }
 
-    /// Ids of the parameters that the control plane supplies, beside all parameters.
+    /// Returns, for each parameter, its id if the control plane supplies it.
     pub fn param_ids(&mut self, id: ActionId) -> Vec<Option<u32>> {
         if let Some(ids) = self.param_ids.get(&id) {
             return ids.clone();

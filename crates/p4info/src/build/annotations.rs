@@ -1,4 +1,4 @@
-//! Annotations and documentation, as P4Info holds them.
+//! Annotations and documentation in P4Info.
 
 use super::Builder;
 use crate::codes;
@@ -12,7 +12,7 @@ use diagnostics::{Diagnostic, SourceMap};
 use num_traits::ToPrimitive;
 use syntax::ast::{AnnotationToken, AnnotationTokenKind as Kind};
 
-/// Annotations that have fields of their own in P4Info.
+/// Annotations that P4Info stores in dedicated fields.
 const ELSEWHERE: &[&str] = &["name", "id", "brief", "description"];
 
 /// Free-form annotations whose body the compiler understands: it is printed as expressions, not as tokens.
@@ -47,7 +47,7 @@ pub(super) struct Copied {
 }
 
 impl Builder<'_> {
-    /// Copies annotations, without those that P4Info has other fields for and without `except`.
+    /// Copies annotations, except those with dedicated fields and those in `except`.
     pub fn annotations(&mut self, annotations: &Annotations, except: &[&str]) -> Copied {
         let mut copied = Copied::default();
         for a in annotations.iter() {
@@ -108,7 +108,7 @@ impl Builder<'_> {
         value.map(|value| Expression { value: Some(value) })
     }
 
-    /// The number in `@id(n)`.
+    /// Returns the number in `@id(n)`.
     pub fn id_annotation(&mut self, annotations: &Annotations) -> Option<u32> {
         let a = annotation(annotations, "id")?;
         let value = int_argument(a).and_then(|v| v.to_u32());
@@ -121,7 +121,7 @@ impl Builder<'_> {
         value
     }
 
-    /// The number of an annotation that goes into a signed field of 32 bits.
+    /// Returns the number of an annotation for a signed field of 32 bits.
     pub fn int32_annotation(&mut self, annotations: &Annotations, name: &str) -> Option<i32> {
         let a = annotation(annotations, name)?;
         let value = int_argument(a).and_then(|v| v.to_i32());
@@ -139,7 +139,7 @@ impl Builder<'_> {
     }
 }
 
-/// The single integer of an annotation of any form.
+/// Returns the single integer of an annotation in any form.
 pub(super) fn int_argument(a: &Annotation) -> Option<&num_bigint::BigInt> {
     match &a.body {
         AnnotationBody::List(values) => match values.as_slice() {

@@ -1,4 +1,4 @@
-//! Headers of packets that go to and come from the controller.
+//! Headers of packets to and from the controller.
 
 use super::{Builder, Named};
 use crate::ids::ObjectKind;
@@ -9,7 +9,7 @@ use check::types::TyKind;
 use diagnostics::Span;
 
 impl Builder<'_> {
-    /// Header types with `@controller_header`, in program order.
+    /// Returns the header types with `@controller_header`, in program order.
     pub fn controller_header_types(&self) -> Vec<StructId> {
         (self.p.decls.iter())
             .filter_map(|d| match d {

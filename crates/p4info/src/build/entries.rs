@@ -1,4 +1,4 @@
-//! Initial entries as writes of P4Runtime.
+//! Initial entries as P4Runtime writes.
 
 use super::Builder;
 use super::types::to_bytes;
@@ -66,7 +66,7 @@ impl Builder<'_> {
 
     // -- priorities -------------------------------------------------------------------------------
 
-    /// Entries with their priorities, strongest first.
+    /// Returns the entries with their priorities, highest precedence first.
     fn priorities<'e>(&mut self, scope: NodeId, id: TableId, list: &'e EntryList) -> Vec<(&'e Entry, i32)> {
         let wide = self.p.entry_priorities(scope, id);
         let mut out = Vec::with_capacity(wide.len());
@@ -85,7 +85,7 @@ impl Builder<'_> {
             });
             out.push((entry, priority));
         }
-        // Where they are not in order the checker has warned.
+        // The checker has warned about entries that are not in order of priority.
         let largest_wins = self.p.largest_priority_wins(scope, id);
         out.sort_by_key(|(_, p)| if largest_wins { -i64::from(*p) } else { i64::from(*p) });
         out
@@ -93,7 +93,7 @@ impl Builder<'_> {
 
     // -- keys -------------------------------------------------------------------------------------
 
-    /// The match for one key; `None` when everything matches, or after an error.
+    /// Returns the match for one key; `None` for a key that matches everything, or after an error.
     fn key_match(&mut self, scope: NodeId, key: &KeyElement, keyset: &Expr) -> Option<FieldMatchType> {
         let ty = self.ty_in(key.expr.ty, Some(scope));
         let mut keyset = keyset;
@@ -192,7 +192,7 @@ impl Builder<'_> {
         Some(FieldMatchType::Range(field_match::Range { low, high }))
     }
 
-    /// Value and mask; bits that the mask hides are cleared, as P4Runtime demands.
+    /// Returns value and mask; masked-out bits of the value are zero, as P4Runtime demands.
     fn value_and_mask(
         &mut self,
         keyset: &Expr,
@@ -220,7 +220,7 @@ impl Builder<'_> {
         Some((seen, mask))
     }
 
-    /// A key as a number without sign.
+    /// Returns a key as an unsigned number.
     fn key_value(&mut self, e: &Expr, bits: u32, scope: Scope, kind: &str) -> Option<BigInt> {
         let found = match self.p.eval(e, scope) {
             Some(Value::Int(i)) => Some(fold::to_bits(&i, bits)),

@@ -20,7 +20,7 @@ use num_traits::ToPrimitive;
 use rustc_hash::FxHashSet;
 
 impl Builder<'_> {
-    /// What an object is to the control plane, if anything.
+    /// Returns the control-plane role of an object, if it has one.
     pub fn extern_role(&self, node: NodeId) -> Option<&'static ControlPlaneExtern> {
         let NodeKind::Extern(id) = self.p.nodes[node].kind else { return None };
         self.arch?.control_plane_extern(&self.p.externs[id].name)
@@ -38,7 +38,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Objects that are constructed in a table's property go by the `@name` of the property alone.
+    /// Returns the name of an object. Objects that are constructed in a table's property have the `@name` of
+    /// the property alone.
     pub fn extern_name(&self, node: NodeId) -> String {
         let n = &self.p.nodes[node];
         match n.origin {
@@ -50,7 +51,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Objects that are constructed in the properties of a table.
+    /// Returns the objects that are constructed in the properties of a table.
     pub fn property_objects(&self, scope: NodeId, table: TableId) -> Vec<NodeId> {
         (self.p.nodes[scope].children.iter().copied())
             .filter(|c| matches!(self.p.nodes[*c].origin, Origin::Property(t, _) if t == table))
@@ -62,7 +63,7 @@ impl Builder<'_> {
         Named { kind, name: self.extern_name(node), annotations, except: &[], span }
     }
 
-    /// Lists an object. Direct counters and meters wait for the table that they belong to.
+    /// Lists an object. Direct counters and meters are listed with their table instead.
     pub fn extern_object(&mut self, node: NodeId) {
         let p = self.p;
         let is_declared = matches!(p.nodes[node].origin, Origin::Declared(_));
@@ -171,7 +172,7 @@ impl Builder<'_> {
     }
 
     fn unit(&mut self, node: NodeId, found: &ControlPlaneExtern) -> Option<Unit> {
-        // Where the program says itself what it adds, it counts events.
+        // A counter whose increments the program chooses counts events, listed as packets.
         let Some(param) = found.unit else { return Some(Unit::Packets) };
         let unit = match self.p.extern_argument(node, param) {
             Some(Value::EnumMember(id, i)) => {
@@ -219,7 +220,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The name of the index type, if it is a `type`. Any index type reaches `type_info`.
+    /// Returns the name of the index type, if it is a `type`. Any index type is added to `type_info`.
     fn index_type(&mut self, node: NodeId, found: &ControlPlaneExtern) -> Option<P4NamedType> {
         let ty = self.type_argument(node, found.index_type)?;
         self.reach(ty);
@@ -293,7 +294,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Tells action profiles which tables they implement, when all tables are known.
+    /// Fills in the tables of each action profile, after all tables are known.
     pub fn finish_action_profiles(&mut self) {
         let mut implemented = std::mem::take(&mut self.implemented);
         implemented.sort();
@@ -343,7 +344,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Name, type and place of each digest that a block sends by calling a function.
+    /// Returns name, type and place of each digest that a block sends by calling a function.
     pub fn digests_of(&mut self, block: &Block) -> Vec<(String, Ty, Span)> {
         let Some((function, position)) = self.arch.and_then(|a| a.digest_function()) else {
             return Vec::new();
@@ -380,7 +381,7 @@ impl Builder<'_> {
         digests
     }
 
-    /// Lists digests that are sent by calling a function; notes whether `type_info` is needed.
+    /// Lists digests that are sent by calling a function, and records whether `type_info` is needed.
     pub fn digest_calls(&mut self, block: &Block) {
         if self.arch.and_then(|a| a.digest_function()).is_none() {
             return;
@@ -413,7 +414,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The object that a table property names.
+    /// Returns the object that a table property names.
     pub fn property_object(&self, scope: NodeId, table: TableId, index: usize) -> Option<NodeId> {
         let value = &self.p.tables[table].properties[index].value;
         match &value.kind {

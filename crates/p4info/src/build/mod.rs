@@ -1,4 +1,4 @@
-//! From the evaluated program to P4Info and initial entries. The rules are in [`crate::rules`].
+//! Builds P4Info and initial entries from the evaluated program. The rules are in [`crate::rules`].
 
 mod actions;
 mod annotations;
@@ -23,17 +23,17 @@ use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 use survey::{Item, Survey};
 
-/// What a control plane needs to know of a program.
+/// Control-plane description of a program.
 #[derive(Debug)]
 pub struct Built {
     pub p4info: P4Info,
-    /// The entries that are in tables from the start.
+    /// Initial entries of the tables.
     pub entries: WriteRequest,
     pub diagnostics: Diagnostics,
 }
 
-/// Makes P4Info and entries of a program that was checked without errors. The architecture is that of `main`
-/// unless another is given, as for programs that declare a package of their own.
+/// Builds P4Info and entries of a program that was checked without errors. The architecture is that of `main`
+/// unless `arch` is given, which is needed for programs that declare a package of their own.
 pub fn build(program: &Program, sources: &SourceMap, arch: Option<Architecture>) -> Built {
     let mut b = Builder::new(program, sources, arch);
     b.architecture();
@@ -82,7 +82,7 @@ struct Builder<'p> {
     info: P4Info,
     entries: WriteRequest,
     type_info: P4TypeInfo,
-    /// `type_info` is there even when it is empty.
+    /// True if the message has `type_info`, which may be empty.
     has_type_info: bool,
     /// Names of structs in `type_info`, with type arguments.
     struct_names: FxHashMap<Ty, String>,
@@ -97,7 +97,7 @@ struct Builder<'p> {
     implemented: Vec<(u32, String, u32)>,
 }
 
-/// What a preamble is made of.
+/// Inputs of a preamble.
 struct Named<'a> {
     kind: ObjectKind,
     name: String,
@@ -152,7 +152,7 @@ impl<'p> Builder<'p> {
 
     // -- ids --------------------------------------------------------------------------------------
 
-    /// Gives ids to everything that has a name.
+    /// Assigns ids to everything that has a name.
     fn symbols(&mut self, survey: &Survey) {
         let mut table = SymbolTable::default();
         let p = self.p;
@@ -189,7 +189,7 @@ impl<'p> Builder<'p> {
         }
         for id in self.controller_header_types() {
             let def = &p.structs[id];
-            // By the name of the type, not by that in the annotation.
+            // The id comes from the name of the type, not from that in the annotation.
             let name = full_name("", &def.name, &def.annotations);
             self.symbol(&mut table, ObjectKind::ControllerHeader, &name, &def.annotations, def.span);
         }
@@ -227,7 +227,7 @@ impl<'p> Builder<'p> {
         self.symbols.id(kind, name).unwrap_or(0)
     }
 
-    /// Ids of the parts of an object; reports `@id`s that cannot be.
+    /// Assigns ids to the parts of an object; reports invalid `@id`s.
     fn member_ids(&mut self, parts: &[(&Annotations, Span)]) -> Vec<u32> {
         let wanted: Vec<Option<u32>> = parts.iter().map(|(a, _)| self.id_annotation(a)).collect();
         crate::ids::assign_member_ids(&wanted).unwrap_or_else(|error| {
@@ -242,7 +242,8 @@ impl<'p> Builder<'p> {
         })
     }
 
-    /// The preamble of an object; `None` (and reported) when another of the kind has the name.
+    /// Returns the preamble of an object; reports an error and returns `None` if another object of the kind
+    /// has the name.
     fn preamble(&mut self, named: &Named<'_>) -> Option<Preamble> {
         if let Some(first) = self.listed.get(&(named.kind, named.name.clone())) {
             let first = *first;

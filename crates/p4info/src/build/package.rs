@@ -1,4 +1,4 @@
-//! `pkg_info`: the architecture and what `@pkginfo` says.
+//! `pkg_info`: the architecture and the fields of `@pkginfo`.
 
 use super::Builder;
 use super::annotations::documentation;

@@ -1,18 +1,20 @@
-//! What there is, in the order in which it is listed: blocks of packages with what is inside, flattened.
+//! Survey of the objects of a program in the order of P4Info: the blocks of packages with their contents,
+//! flattened.
 
 use check::program::*;
 use rustc_hash::FxHashSet;
 
-/// A parser or control that a package takes, with everything that survives in it and in what it applies.
+/// A parser or control that a package takes, with everything that remains in it and in the blocks that it
+/// applies.
 #[derive(Default)]
 pub(super) struct Block {
-    /// Actions of the top level come first.
+    /// Contents, with actions of the top level first.
     pub items: Vec<Item>,
-    /// Parsers and controls in it that are applied, itself first.
+    /// Applied parsers and controls, beginning with the block itself.
     pub nodes: Vec<NodeId>,
 }
 
-/// Something inside a block, with the object that declares it.
+/// An object inside a block, with the node that declares it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     Extern(NodeId),
@@ -21,12 +23,12 @@ pub(super) enum Item {
     ValueSet(NodeId, ValueSetId),
 }
 
-/// Who uses an action.
+/// Use of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Tables, perhaps code too.
+    /// Tables list the action; code may call it too.
     Listed,
-    /// Only code: all its parameters are bound by the calls.
+    /// Only code calls the action, so calls bind all its parameters.
     Called,
 }
 
@@ -46,7 +48,7 @@ impl Survey {
         survey
     }
 
-    /// Arguments of a package come before it.
+    /// Visits a node; the arguments of a package come before the package.
     fn visit(&mut self, p: &Program, id: NodeId) {
         match p.nodes[id].kind {
             NodeKind::Package(_) => p.nodes[id].children.iter().for_each(|c| self.visit(p, *c)),

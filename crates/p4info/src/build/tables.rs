@@ -14,10 +14,10 @@ use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use num_traits::ToPrimitive;
 
-/// Entries that a table has room for if it does not say.
+/// Size of a table that declares none.
 const SIZE_DEFAULT: i64 = 1024;
 
-/// How a match kind appears in P4Info.
+/// Returns the match type of a match kind in P4Info.
 pub(super) fn match_type(kind: &str) -> Match {
     let known = match kind {
         "exact" => MatchType::Exact,
@@ -30,7 +30,7 @@ pub(super) fn match_type(kind: &str) -> Match {
     Match::MatchType(known as i32)
 }
 
-/// Keys of a selector decide among members; the control plane does not see them.
+/// Match kind of keys that select members; the control plane does not see them.
 pub(super) const SELECTOR: &str = "selector";
 
 impl Builder<'_> {
@@ -104,7 +104,7 @@ impl Builder<'_> {
         self.member_ids(&parts)
     }
 
-    /// `None` for keys that the control plane does not see.
+    /// Returns `None` for keys that the control plane does not see.
     fn match_field(&mut self, scope: NodeId, key: &KeyElement, id: u32) -> Option<MatchField> {
         if key.match_kind == SELECTOR {
             return None;
@@ -235,7 +235,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The object of a property, when it is of one of these roles.
+    /// Returns the object of a property if it has one of these roles.
     fn attached(
         &mut self,
         scope: NodeId,

@@ -1,4 +1,4 @@
-//! Types as P4Info describes them: widths and names where values are exchanged, and `type_info`.
+//! Types in P4Info: widths and names of exchanged values, and `type_info`.
 
 use super::Builder;
 use crate::bytes;
@@ -15,13 +15,13 @@ use num_traits::ToPrimitive;
 use p4_data_type_spec::TypeSpec;
 use syntax::ast::AnnotationTokenKind as Kind;
 
-/// How a value of a type goes over the wire.
+/// Wire format of a value of a type.
 pub(super) struct Wire {
     pub width_bits: u32,
     pub type_name: Option<P4NamedType>,
 }
 
-/// What `@p4runtime_translation` asks for.
+/// Controller-side type of a `@p4runtime_translation`.
 enum Translation {
     Bits(u32),
     String,
@@ -31,7 +31,7 @@ pub(super) fn named(name: impl Into<String>) -> P4NamedType {
     P4NamedType { name: name.into() }
 }
 
-/// P4Info counts bits with sign.
+/// Converts a width; P4Info stores widths as signed numbers.
 pub(super) fn width(bits: u32) -> i32 {
     i32::try_from(bits).unwrap_or(i32::MAX)
 }
@@ -47,7 +47,7 @@ impl Builder<'_> {
         self.types.kind(ty)
     }
 
-    /// The bottom of a chain of `type` declarations.
+    /// Returns the underlying type of a chain of `type` declarations.
     pub fn bottom(&self, mut ty: Ty) -> Ty {
         while let TyKind::Newtype(id) = self.kind(ty) {
             ty = self.p.newtypes[*id].underlying;
@@ -55,7 +55,8 @@ impl Builder<'_> {
         ty
     }
 
-    /// Bits of a value, below `type` and serializable enums; `None` for what is not a string of bits.
+    /// Returns the number of bits of a value, below `type` and serializable enums; `None` if the type is not
+    /// a bit string.
     pub fn bits(&self, ty: Ty) -> Option<u32> {
         match self.kind(self.bottom(ty)) {
             TyKind::Bit(w) | TyKind::Signed(w) => Some(*w),
@@ -65,8 +66,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Width and name of a key field, action parameter or field of a controller header. The type reaches
-    /// `type_info`.
+    /// Returns width and name of a key field, an action parameter or a field of a controller header, and adds
+    /// the type to `type_info`.
     pub fn wire(&mut self, ty: Ty) -> Wire {
         self.reach(ty);
         match self.kind(ty).clone() {
@@ -122,7 +123,7 @@ impl Builder<'_> {
         parsed
     }
 
-    /// Reports translations that cannot be understood, wherever they stand.
+    /// Reports invalid translations anywhere in the program.
     pub fn check_translations(&mut self) {
         let all: Vec<NewtypeId> = self.p.newtypes.iter().map(|(id, _)| id).collect();
         for id in all {
@@ -141,12 +142,13 @@ impl Builder<'_> {
 
     // -- type_info --------------------------------------------------------------------------------
 
-    /// Adds the type, and what it is made of, to `type_info`.
+    /// Adds the type, and the types of its members, to `type_info`.
     pub fn reach(&mut self, ty: Ty) {
         self.data_type(ty);
     }
 
-    /// The type in place: of a register's elements, a digest, a struct's field.
+    /// Returns the specification of a type that is used in place: of a register's elements, a digest, a
+    /// struct's field.
     pub fn data_type(&mut self, ty: Ty) -> P4DataTypeSpec {
         let spec = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.data_type_inner(ty));
         P4DataTypeSpec { type_spec: spec }
@@ -220,7 +222,7 @@ impl Builder<'_> {
         self.type_info.error = Some(P4ErrorTypeSpec { members });
     }
 
-    /// Fields with type arguments put in.
+    /// Returns the fields with type arguments substituted.
     pub fn fields(&mut self, ty: Ty) -> Vec<FieldDef> {
         let TyKind::Struct(id, args) = self.kind(ty).clone() else { return Vec::new() };
         let def = &self.p.structs[id];
@@ -230,7 +232,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// Adds a struct, header or header union, and gives its name.
+    /// Adds a struct, header or header union, and returns its name.
     fn struct_type(&mut self, ty: Ty) -> String {
         if let Some(name) = self.struct_names.get(&ty) {
             return name.clone();
@@ -280,7 +282,7 @@ impl Builder<'_> {
         name
     }
 
-    /// The fields of a header with those of nested structs in place, each with its path.
+    /// Returns the fields of a header with nested structs flattened, each with its path.
     pub fn flat_fields(&mut self, ty: Ty, prefix: &str) -> Vec<(String, FieldDef)> {
         let mut flat = Vec::new();
         for f in self.fields(ty) {
@@ -412,7 +414,7 @@ impl Builder<'_> {
     }
 }
 
-/// A value as a byte string of that many bits; `None` for values that are not bits.
+/// Converts a value to a byte string of `width_bits`; `None` for values that are not bits.
 pub(super) fn to_bytes(value: &check::value::Value, width_bits: u32) -> Option<Vec<u8>> {
     let bits: BigUint = match value {
         check::value::Value::Int(i) => check::fold::to_bits(i, width_bits).to_biguint()?,
