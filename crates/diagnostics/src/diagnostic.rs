@@ -39,20 +39,20 @@ pub struct Fix {
     pub edits: Vec<(Span, String)>,
 }
 
-/// What is wrong, where, why, and what to type.
+/// One message: what is wrong, where, why, and how to correct it.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
-    /// What: one line without a final full stop.
+    /// The message: one line without a final full stop.
     pub message: String,
-    /// Where: the place that is at fault.
+    /// The place of the error.
     pub primary: Label,
-    /// All other places that matter.
+    /// Other places that explain the error.
     pub labels: Vec<Label>,
-    /// Why: facts and rules, each a sentence.
+    /// Reasons: facts and rules, each a sentence.
     pub notes: Vec<String>,
-    /// What to type.
+    /// Advice: text that the user can type.
     pub helps: Vec<String>,
     pub fixes: Vec<Fix>,
 }

@@ -1,11 +1,11 @@
-//! Where things stand in the source and what is to be said about them.
+//! Source positions, and diagnostics about them.
 //!
 //! Key types: [`SourceMap`] gives every byte of every file (and every token that a macro produced) a
 //! global position; [`Span`] is a half-open range of such positions; [`Diagnostic`] is one message with
 //! a stable [`Code`], labels, notes, helps and fix-its. [`Diagnostics`] collects them.
 //!
 //! Invariants: a `Span` is only meaningful together with the `SourceMap` that issued it. Rendering never
-//! fails, whatever the span.
+//! fails, for any span.
 //!
 //! Non-goals: this crate knows nothing about P4; codes and their explanations are owned by the crates
 //! that report them.

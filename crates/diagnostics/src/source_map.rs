@@ -20,7 +20,7 @@ impl std::fmt::Debug for Span {
 }
 
 impl Span {
-    /// The span of things that stand nowhere (built-ins).
+    /// The span of built-ins, which have no source text.
     pub const NONE: Span = Span { lo: 0, hi: 0 };
 
     pub fn new(lo: u32, hi: u32) -> Span {
@@ -31,7 +31,7 @@ impl Span {
         self == Span::NONE
     }
 
-    /// From the start of `self` to the end of `end`.
+    /// Returns the span from the start of `self` to the end of `end`.
     pub fn to(self, end: Span) -> Span {
         if self.is_none() {
             end
@@ -60,7 +60,7 @@ pub struct FileId(pub u32);
 /// One loaded file.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// The name shown to people, as it was given or found on the include path.
+    /// Name for messages, as it was given or found on the include path.
     pub name: String,
     pub text: Arc<str>,
     /// Global position of the first byte.
@@ -102,9 +102,9 @@ impl SourceFile {
 struct Expansion {
     start: u32,
     len: u32,
-    /// Where the token's characters were written (macro body or macro argument).
+    /// Place where the token's characters were written (macro body or macro argument).
     spelling: Span,
-    /// Where the macro was used.
+    /// Place where the macro was used.
     call_site: Span,
     /// Index into `macro_names`.
     name: u32,
@@ -121,7 +121,7 @@ pub struct Resolved {
     pub macros: Vec<(String, Span)>,
 }
 
-/// A place as people name it: presumed file (after `#line`), one-based line and column.
+/// A place for messages: presumed file (after `#line`), one-based line and column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     pub file: String,
@@ -151,7 +151,7 @@ impl Default for SourceMap {
 }
 
 impl SourceMap {
-    /// Positions in all files and expansions together; beyond it files are refused.
+    /// Limit of positions in all files and expansions; files beyond it are refused.
     pub const POSITIONS_MAX: u32 = u32::MAX - 16;
 
     pub fn new() -> SourceMap {
@@ -181,7 +181,7 @@ impl SourceMap {
         }
         let start = self.next;
         self.next = end;
-        // Includes lead outwards; a place that does not exist yet would make chains of includes endless.
+        // Includes lead outwards; a later place would make chains of includes endless.
         let included_from = included_from.filter(|s| s.lo < start && s.hi < start);
         let mut line_starts = vec![0u32];
         line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
@@ -225,7 +225,7 @@ impl SourceMap {
             return call_site;
         };
         let start = self.next;
-        // Following call sites has to end, so each must be older than its expansion.
+        // Each call site must be older than its expansion, so that following call sites ends.
         if call_site.lo >= start || call_site.hi >= start {
             return Span::NONE;
         }
@@ -239,7 +239,7 @@ impl SourceMap {
         self.files[file.0 as usize].line_directives.push((offset, line, name));
     }
 
-    /// Records the text, with quotes, of a string literal that is not what the file has at its span.
+    /// Records the text, with quotes, of a string literal that differs from the file's text at its span.
     pub fn add_literal(&mut self, span: Span, text: impl Into<Arc<str>>) {
         self.literals.insert((span.lo, span.hi), text.into());
     }

@@ -5,11 +5,11 @@
 //!
 //! Invariant: the work for one candidate is bounded, however long the names are.
 
-/// Longer names are never compared: nobody types them, and the work grows with the product of the lengths.
+/// Longest name that is compared. Real names are shorter, and the work grows with the product of the lengths.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The candidate nearest to `name` by edit distance, when it is near enough to be a slip. Names that differ
-/// in case only are near; of equally near ones the first in the alphabet is meant.
+/// Returns the candidate nearest to `name` by edit distance, if it is near enough for a typing error. Names
+/// that differ only in case are near; among equally near ones the first in the alphabet wins.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > NAME_BYTES_MAX {
         return None;
@@ -29,8 +29,8 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// The word nearest to what was typed in whatever case, when no more than a third of it is wrong. Of equally
-/// near ones the first is meant.
+/// Returns the word nearest to the typed one, in any case, if at most a third of it is wrong. Among equally
+/// near ones the first wins.
 pub fn nearest_word<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if typed.len() > NAME_BYTES_MAX {
         return None;

@@ -13,7 +13,7 @@ const LINE_BYTES_MAX: usize = 400;
 const LEAD_BYTES: usize = 80;
 /// A place that covers more lines is shown by its first line only.
 const SPAN_LINES_MAX: usize = 8;
-/// Runs of lines that nobody points at and that are longer than this divide an excerpt.
+/// A longer run of lines without a label divides an excerpt.
 const GAP_LINES_MAX: usize = 40;
 /// Gaps up to this size are shown instead of folded.
 const GAP_LINES_SHOWN: usize = 2;
@@ -44,7 +44,7 @@ pub(super) struct Excerpt<T> {
 struct Line {
     /// Part of the file's text that is shown.
     shown: Range<usize>,
-    /// Where that part begins in the excerpt.
+    /// Offset of `shown` in the excerpt.
     at: usize,
 }
 

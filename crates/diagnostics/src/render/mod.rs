@@ -1,7 +1,7 @@
 //! Diagnostics as text: for people ([`human`], [`short`]) and for programs ([`json`], [`sarif()`]).
 //!
 //! Every renderer is a pure function of a diagnostic and the [`SourceMap`] that issued its spans, and
-//! none of them fails, whatever the spans. Colour is only used when the caller asks for it.
+//! none of them fails, for any spans. Colour is only used when the caller asks for it.
 
 mod excerpt;
 mod human;

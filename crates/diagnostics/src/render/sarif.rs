@@ -6,7 +6,7 @@
 use crate::{Code, Diagnostic, Label, Severity, SourceMap, Span};
 use serde_json::{Map, Value, json};
 
-/// Who reports.
+/// Tool that reports the diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool<'a> {
     pub name: &'a str,
