@@ -1,7 +1,7 @@
-//! Compiled programs as one file: an archive as `tar` makes it, with names and texts that tell what is what.
+//! Compiled programs as one file: a `tar` archive of texts with fixed names.
 //!
-//! An archive has no times and no owners, so equal content gives equal bytes. The P4 texts are there as well,
-//! so that whatever takes a program takes an archive, too.
+//! An archive has no times and no owners, so equal content gives equal bytes. It also contains the P4
+//! texts, so that an archive can be used in place of a program.
 
 use crate::Source;
 use diagnostics::SourceMap;

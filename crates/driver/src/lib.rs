@@ -45,15 +45,15 @@ fn known_table_properties(package: &str) -> Option<&'static [&'static str]> {
     Architecture::of_package(package)?.known_table_properties()
 }
 
-/// What a control plane needs to know of a program.
+/// Control-plane description of a program.
 #[derive(Clone, Debug)]
 pub struct ControlPlane {
     pub p4info: p4info::P4Info,
     pub entries: p4info::WriteRequest,
 }
 
-/// P4Info and initial entries, for the architecture of `main` unless another is given. What is found on the
-/// way joins the diagnostics; `None` after errors.
+/// Builds P4Info and initial entries, for the architecture of `main` unless `arch` is given. Adds its
+/// findings to the diagnostics; returns `None` after errors.
 pub fn control_plane(checked: &mut Checked, arch: Option<Architecture>) -> Option<ControlPlane> {
     if checked.diagnostics.has_errors() {
         return None;
@@ -64,12 +64,12 @@ pub fn control_plane(checked: &mut Checked, arch: Option<Architecture>) -> Optio
     (!checked.diagnostics.has_errors()).then_some(ControlPlane { p4info, entries })
 }
 
-/// Only parses.
+/// Parses without checking.
 pub fn parse(source: &Source, loader: &dyn Loader, options: &Options) -> syntax::Parsed {
     syntax::parse(&source.name, std::sync::Arc::clone(&source.text), loader, &options.syntax)
 }
 
-/// Only preprocesses: the text that the parser would see, with line markers.
+/// Preprocesses only: returns the text that the parser would see, with line markers.
 pub fn preprocess(
     source: &Source,
     loader: &dyn Loader,

@@ -51,8 +51,8 @@ fn read_file(path: &Path) -> std::io::Result<Arc<str>> {
     read_text(file)
 }
 
-/// Reads an included file. `Ok(None)`: there is none. Only regular files are opened, because opening a named pipe
-/// waits for a writer and a device may have no end.
+/// Reads an included file; `Ok(None)` if there is none. Opens only regular files, because opening a named
+/// pipe waits for a writer and a device may have no end.
 fn read_included(path: &Path) -> std::io::Result<Option<Arc<str>>> {
     use std::io::ErrorKind;
     let kind = match std::fs::metadata(path) {
@@ -101,8 +101,8 @@ fn read_text(from: impl Read) -> std::io::Result<Arc<str>> {
     })
 }
 
-/// Finds included files: for `"name"` first beside the including file, then for both forms in the
-/// directories of `-I`, then among the compiler's own include files.
+/// Finds included files: for `"name"` first in the directory of the including file, then for both forms in
+/// the directories of `-I`, then among the compiler's own include files.
 #[derive(Clone, Debug, Default)]
 pub struct FileLoader {
     /// Directories of `-I`, in order.
@@ -117,7 +117,7 @@ enum Found {
 }
 
 impl Found {
-    /// Goes on looking unless something was found, readable or not.
+    /// Tries `next` unless a file was found, readable or not.
     fn or_else(self, next: impl FnOnce() -> Found) -> Found {
         match self {
             Found::Nowhere => next(),
@@ -129,12 +129,12 @@ impl Found {
 impl FileLoader {
     fn find(&self, name: &str, kind: IncludeKind, from: &str) -> Found {
         let is_system = kind == IncludeKind::System;
-        // An absolute name is itself; joining a directory with it would give the same path each time.
+        // Joining a directory with an absolute name would give the same path each time.
         if Path::new(name).is_absolute() {
             return load_path(Path::new(name), is_system);
         }
         let mut found = match kind {
-            IncludeKind::Local => FileLoader::beside(name, from),
+            IncludeKind::Local => FileLoader::in_directory_of(name, from),
             IncludeKind::System => Found::Nowhere,
         };
         for dir in &self.include_dirs {
@@ -143,7 +143,7 @@ impl FileLoader {
         found.or_else(|| built_in(name))
     }
 
-    fn beside(name: &str, from: &str) -> Found {
+    fn in_directory_of(name: &str, from: &str) -> Found {
         if let Some(from) = from.strip_prefix(BUILT_IN) {
             let dir = from.rsplit_once('/').map_or("", |(dir, _)| dir);
             return built_in(&if dir.is_empty() { name.to_string() } else { format!("{dir}/{name}") });

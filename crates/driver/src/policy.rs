@@ -1,8 +1,8 @@
-//! What `--Werror`, `--Wwarn`, `--Winfo` and `--Wdisable` ask for.
+//! Severities set by `--Werror`, `--Wwarn`, `--Winfo` and `--Wdisable`.
 
 use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap};
 
-/// What becomes of a kind of diagnostic.
+/// Severity that an option gives to a kind of diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Error,
@@ -11,8 +11,8 @@ pub enum Action {
     Disable,
 }
 
-/// The options in the order of the command line. Later ones win; a named one wins over one for all. In names
-/// `_` and `-` are the same: p4c is not of one mind about them.
+/// The options in the order of the command line. Later ones win; one with a name wins over one for all. `_`
+/// and `-` in names are equivalent, because p4c uses both.
 #[derive(Clone, Debug, Default)]
 pub struct WarningPolicy {
     all: Option<Action>,
@@ -20,7 +20,7 @@ pub struct WarningPolicy {
 }
 
 impl WarningPolicy {
-    /// One option; without a name it speaks of all warnings.
+    /// Adds an option; without a name it applies to all warnings.
     pub fn push(&mut self, name: Option<&str>, action: Action) {
         match name {
             None => self.all = Some(action),
@@ -33,7 +33,7 @@ impl WarningPolicy {
         self.named.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The severity that a diagnostic gets; `None` drops it. Errors stay errors, as in p4c.
+    /// Returns the severity of a diagnostic; `None` drops it. Errors stay errors, as in p4c.
     pub fn severity(&self, d: &Diagnostic) -> Option<Severity> {
         if d.severity == Severity::Error {
             return Some(Severity::Error);
@@ -41,7 +41,7 @@ impl WarningPolicy {
         let code_name = d.code.name.replace('_', "-");
         let named = |name: &str| name.eq_ignore_ascii_case(d.code.id) || name == code_name;
         let chosen = self.named.iter().rev().find(|(name, _)| named(name)).map(|(_, action)| *action);
-        // Without a name the options speak of warnings; infos are not raised by accident.
+        // Options without a name apply to warnings only, so that they do not raise infos.
         let chosen = chosen.or(self.all.filter(|_| d.severity == Severity::Warning));
         match chosen {
             None => Some(d.severity),

@@ -1,24 +1,24 @@
-//! From a checked program to one that executors take.
+//! Conversion of a checked program to one that executors run.
 
 use crate::{Checked, ControlPlane};
 use arch::Architecture;
 use diagnostics::{Code, Severity};
 
-/// Actions that a controller cannot tell apart (where each table lists one of them at most there is nothing to
-/// tell), keys and parameters of types that P4Runtime does not have, and entries with such keys.
+/// Errors that concern only a controller: actions with equal names (harmless if each table lists one of them
+/// at most), keys and parameters of types that P4Runtime does not have, and entries with such keys.
 static ABOUT_CONTROLLERS: &[Code] =
     &[&check::codes::CONTROL_PLANE_NAME, &p4info::codes::CONTROL_PLANE_TYPE, &p4info::codes::ENTRY_KEY];
 
-/// A program and what its control plane knows of it.
+/// A program and its control-plane description.
 #[derive(Clone, Debug)]
 pub struct Runnable {
     pub program: ir::Program,
     pub control_plane: ControlPlane,
 }
 
-/// Elaborates a program. What is found on the way joins the diagnostics; `None` after errors.
+/// Elaborates a program. Adds its findings to the diagnostics; returns `None` after errors.
 ///
-/// What only a controller has no words for is warned of: packets can be run all the same.
+/// Errors that concern only a controller become warnings, because the program can still process packets.
 pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Runnable> {
     if checked.diagnostics.has_errors() {
         return None;
@@ -43,8 +43,8 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
     }
 }
 
-/// The program to be looked at and not run: with marks that do not matter to executors. `None` when it has errors; those
-/// found here are added to what was said.
+/// Elaborates a program for analysis, with markers that executors do not need. Returns `None` after errors;
+/// adds its findings to the diagnostics.
 pub fn analysable(checked: &mut Checked) -> Option<ir::Program> {
     if checked.diagnostics.has_errors() {
         return None;
