@@ -3,7 +3,7 @@
 //! `@async(...) { ... }` becomes two markers around the block's statements. With `deparser = "D"` the headers are put
 //! back into the packet before the block begins, by the control `D`; with `parser = "P"` they are parsed again when it
 //! has ended; with `recirculate = true` the packet begins again at the pipeline's parser instead, unless it is marked to be
-//! dropped. Everything else that the annotation says is for whoever runs the program, and goes along as text.
+//! dropped. All other arguments of the annotation are settings for the run time, kept as text.
 
 use crate::body::Body;
 use crate::codes;
@@ -23,7 +23,7 @@ use ir::{
 use smol_str::{SmolStr, format_smolstr};
 use syntax::ast::{AnnotationToken, AnnotationTokenKind};
 
-/// Names of arguments that whoever runs the program decides by, and the words they take; none: any word.
+/// Names of the settings for the run time, and the words that they accept; an empty list accepts any word.
 const SETTINGS: &[(&str, &[&str])] = &[
     ("mode", &["inline", "wait", "suspend", "auto"]),
     ("executor", &[]),

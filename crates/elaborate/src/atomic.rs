@@ -1,7 +1,7 @@
 //! Blocks marked `@atomic`: to all other packets their code is one step (P4-16, "Concurrency model").
 //!
-//! Whoever looks at a program sees two markers around it. Executors do not: they say themselves which packets run at the
-//! same time, and in a program for them there are no markers.
+//! Programs for analysis have two markers around each block. Programs for executors have none, because the
+//! executor itself decides which packets run at the same time.
 
 use crate::body::Body;
 use crate::elaborator::Purpose;

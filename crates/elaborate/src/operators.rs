@@ -86,7 +86,7 @@ impl Body<'_, '_> {
     }
 
     /// `==` (P4-16: headers are equal when both are invalid, or both valid with equal fields; stacks element by
-    /// element whatever their next index is).
+    /// element, independent of their next index).
     pub fn equality(&mut self, l: Expr, r: Expr, span: Span) -> Expr {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.equality_inner(l, r, span))
     }
