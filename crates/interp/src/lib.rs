@@ -12,8 +12,8 @@
 //! - [`Observer`]: hears of every step (crate `trace`).
 //!
 //! Invariants: the same packets, times and writes give the same results, always. Nothing here panics or
-//! recurses per packet, whatever the program, the packets and the entries; what never ends is ended by a step
-//! budget.
+//! recurses per packet, for any program, packets and entries; a step budget ends programs that do not
+//! terminate.
 //!
 //! Non-goals: speed beyond what tests need (the compiler to C is for that); files, clocks, threads.
 //!

@@ -44,7 +44,7 @@ impl<E: ExternHost> Machine<'_, E> {
         packet: &mut PacketState,
         observer: &mut O,
     ) -> BlockEnd {
-        // Asked once: the loop for nobody has no trace of events.
+        // Checked once: the loop without an observer has no code for events.
         match observer.listens() {
             true => self.run(block, packet, observer),
             false => self.run(block, packet, &mut Silent),

@@ -132,7 +132,7 @@ impl Externs {
                 let sum = ipv4_checksum(access, call.args.len());
                 access.set_result(&Bits::new(16, u128::from(sum)));
             }
-            // Nobody reads; the kernel's helper returns 0 on success.
+            // The event has no reader; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
             ExternOp::User | ExternOp::AddEntry | ExternOp::SelectByDirection => {
                 return self.call_user(call, access);

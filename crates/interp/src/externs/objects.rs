@@ -14,7 +14,7 @@ fn check(index: u64, size: u64) -> Result<(), OutOfRange> {
 pub struct CounterArray {
     pub size: u64,
     pub unit: Unit,
-    /// Of cells that have none of their own.
+    /// Value of all cells without an entry in `cells`.
     common: Count,
     cells: FxHashMap<u64, Count>,
 }
@@ -58,7 +58,7 @@ impl CounterArray {
 pub struct MeterArray {
     pub size: u64,
     pub unit: Unit,
-    /// Of cells that have none of their own.
+    /// Rates of all cells without an entry in `cells`.
     common: Option<MeterRates>,
     common_since_ns: u64,
     cells: FxHashMap<u64, Meter>,

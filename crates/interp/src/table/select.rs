@@ -7,7 +7,7 @@ use target::store::Weighted;
 /// Chooses a number from the values of the selector keys; the name is that of the algorithm.
 pub type SelectorHash = fn(algorithm: &str, values: &[&Bits]) -> u64;
 
-/// FNV-1a over the bytes of the values, whatever the algorithm.
+/// FNV-1a over the bytes of the values; the algorithm is ignored.
 pub fn fnv1a(_: &str, values: &[&Bits]) -> u64 {
     let bytes = values.iter().flat_map(|v| v.to_bytes_be());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
