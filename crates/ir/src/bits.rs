@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 /// Widths up to this are computed in a machine integer.
 const WORD_BITS: u32 = 128;
 
-/// A value of `width` bits. Whether it is signed is known by whoever uses it.
+/// A value of `width` bits. The operation that uses it decides if it is signed.
 ///
 /// Equality and hashing include the width.
 #[derive(Clone, PartialEq, Eq, Hash)]

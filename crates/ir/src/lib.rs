@@ -63,8 +63,8 @@
 //! contain parser terminators; procedures do not call themselves, directly or through others. Code may use the
 //! variables of any procedure of its block: a caller assigns the parameters of what it calls.
 //!
-//! Whoever takes a program that has been validated need not ask again whether an id exists or a path fits; what
-//! prints programs, validates them or numbers their leaves never panics, whatever the program.
+//! Consumers of a validated program need not check again whether an id exists or a path fits. Printing,
+//! validating and numbering leaves never panic, for any program.
 //!
 //! # Non-goals
 //!

@@ -1,4 +1,4 @@
-//! Access that cannot fail: ids and paths of a program that nobody has validated yet.
+//! Access that cannot fail, for ids and paths of a program that has not been validated.
 
 use crate::{BinaryOp, Expr, ExprKind, Place, Program, Scope, Step, StructKind, Type};
 use la_arena::{Arena, Idx};

@@ -1,5 +1,4 @@
-//! Passes: each makes the code of a program simpler without changing what it means, whatever the contents of its
-//! tables.
+//! Passes: each simplifies the code of a program without changing its meaning, for any contents of its tables.
 //!
 //! Start reading at [`run`].
 

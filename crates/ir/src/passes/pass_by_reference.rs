@@ -1,4 +1,4 @@
-//! A variable that is copied from a place, and back before anybody else looks there, becomes that place.
+//! Replaces a variable that is copied from a place, and back before any other access, by that place.
 //!
 //! Parameters of direction `inout` are such variables (P4-16, "Calling convention: call by copy-in/copy-out"): a control
 //! that is applied with the headers copies all of them twice. Where nothing reaches the argument by another name meanwhile,

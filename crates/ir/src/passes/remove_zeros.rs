@@ -31,7 +31,7 @@ fn has_zeros(program: &Program) -> bool {
 fn unneeded(program: &Program) -> Vec<Vec<bool>> {
     let Ok(liveness) = Liveness::new(program) else { return Vec::new() };
     let error = |block: BlockId| get(&program.blocks, block).and_then(|block| block.error);
-    // A procedure may be called from anywhere, so that whatever it leaves behind may be read.
+    // A procedure may be called from anywhere, so any variable may be read after it.
     let all = LeafSet::all(liveness.layout.n_leaves());
     let procedures = program.procedures.iter().map(|(_, p)| {
         let ends = Ends { at_return: &all, at_exit: &all, error: error(p.block) };

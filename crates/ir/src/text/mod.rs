@@ -21,8 +21,8 @@
 //! pipeline Ingress = MyIngress
 //! ```
 //!
-//! Invariants: [`print`] never fails, whatever the program; [`parse`] of what it printed gives an equal program
-//! (spans do not count).
+//! Invariants: [`print`] never fails, for any program; [`parse`] of its output gives an equal program, apart from
+//! spans.
 
 mod cursor;
 mod names;

@@ -1,4 +1,4 @@
-//! Types, variables, tables and whatever else is declared.
+//! Validation of declarations: types, variables, tables and others.
 
 use super::Validator;
 use crate::layout::{self, N_LEAVES_MAX};

@@ -1,6 +1,6 @@
-//! Checks every invariant of the IR; the essay at the top of the crate says what they are.
+//! Checks every invariant of the IR; the documentation of the crate lists them.
 //!
-//! Invariants: never panics, whatever the program; a program without violations can be executed, laid out and
+//! Invariants: never panics, for any program; a program without violations can be executed, laid out and
 //! compiled without asking again whether an id exists or a type fits.
 
 mod code;
@@ -63,7 +63,7 @@ struct Validator<'p> {
     text: Option<String>,
 }
 
-/// Whose graph is being checked.
+/// The graph that is being checked.
 #[derive(Clone, Copy)]
 enum Code<'p> {
     Block(BlockId),
