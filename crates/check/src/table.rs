@@ -83,7 +83,7 @@ impl Checker<'_> {
 
     fn key(&mut self, k: &ast::KeyElement) -> Option<KeyElement> {
         let annotations = self.annotations(&k.annotations);
-        // Keys are evaluated when the table is applied: whatever a statement may call, a key may call.
+        // Keys are evaluated when the table is applied, so a key may call everything that a statement may call.
         let table = self.ctx.table.take();
         let own_name = table.clone();
         self.key_of = own_name;

@@ -88,7 +88,7 @@ impl Program {
     }
 
     fn eval_binary(&self, op: BinaryOp, lhs: &Expr, rhs: &Expr, scope: Scope) -> Option<Value> {
-        // `false && x` is known whatever `x` is.
+        // The value of `false && x` is known without `x`.
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
             let l = self.eval(lhs, scope)?.as_bool()?;
             if l == (op == BinaryOp::Or) {

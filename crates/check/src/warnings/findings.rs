@@ -16,7 +16,7 @@ const LISTED_MAX: usize = 256;
 impl Flow<'_> {
     /// True if this message has not been reported at this span yet, and messages are on.
     fn may_say(&mut self, code: Code, span: Span) -> bool {
-        self.n_quiet == 0 && !self.gave_up() && self.said.insert((code.id, span))
+        self.n_quiet == 0 && !self.is_abandoned() && self.said.insert((code.id, span))
     }
 
     /// A field of a header is accessed: the header should be valid. False when it may not be.

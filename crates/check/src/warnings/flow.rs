@@ -138,7 +138,7 @@ impl Flow<'_> {
     /// Counts work; returns false if the limit is exceeded and the body is abandoned.
     pub fn step(&mut self, cost: usize) -> bool {
         self.n_steps = self.n_steps.saturating_add(cost);
-        if self.gave_up() {
+        if self.is_abandoned() {
             self.at = None;
             self.jumps = Jumps::default();
             return false;
@@ -146,7 +146,8 @@ impl Flow<'_> {
         true
     }
 
-    pub fn gave_up(&self) -> bool {
+    /// Returns whether a limit on the work is exceeded, for this body or in total.
+    pub fn is_abandoned(&self) -> bool {
         self.n_steps > STEPS_MAX || self.n_steps.saturating_add(self.n_steps_before) > STEPS_TOTAL_MAX
     }
 
@@ -487,7 +488,7 @@ impl Flow<'_> {
             self.at = Some(head.clone());
         }
         self.n_quiet -= 1;
-        if self.gave_up() {
+        if self.is_abandoned() {
             return;
         }
         self.at = Some(head);
@@ -529,12 +530,12 @@ impl Flow<'_> {
                     work.push_back(to);
                 }
             }
-            if self.gave_up() {
+            if self.is_abandoned() {
                 break;
             }
         }
         self.n_quiet -= 1;
-        if self.gave_up() {
+        if self.is_abandoned() {
             return None;
         }
         let mut end = None;
