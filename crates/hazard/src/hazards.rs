@@ -14,8 +14,9 @@ pub struct Met {
 
 /// Counts packets that enter the pipeline while the read-modify-write of another one is under way.
 ///
-/// Nobody waits: a packet enters in the cycle in which it has arrived. One that entered in cycle `e` and locks for
-/// `n` cycles would be met in the cycles `e .. e + n`. Packets that only read neither meet nor are met.
+/// There is no stall: a packet enters in the cycle of its arrival. A packet that entered in cycle `e` and locks for
+/// `n` cycles is a hazard for others in the cycles `e .. e + n`. Packets that only read neither cause nor meet
+/// hazards.
 #[derive(Clone, Debug)]
 pub struct Hazards {
     /// When the last of all read-modify-writes so far ends.

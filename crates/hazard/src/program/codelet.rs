@@ -31,7 +31,7 @@ pub struct Codelet {
     pub atom: Result<Atom, NoAtom>,
     /// The parts into which it falls without blocks marked `@atomic`; empty if that makes no difference.
     pub parts: Vec<Part>,
-    /// The blocks that hold the parts together: indexes into [`Analysis::atomic_blocks`].
+    /// Blocks that join the parts: indexes into [`Analysis::atomic_blocks`].
     ///
     /// [`Analysis::atomic_blocks`]: super::Analysis::atomic_blocks
     pub atomic: Vec<usize>,
@@ -39,7 +39,7 @@ pub struct Codelet {
     pub span: Span,
 }
 
-/// An action that an atomic block holds together with others.
+/// An action that an atomic block joins with others.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub objects: Vec<(State, SmolStr)>,
@@ -86,11 +86,11 @@ pub(super) fn codelets(
     costs: &Costs,
     known: &dyn Fn(OperationId) -> Option<Field>,
 ) -> Vec<Codelet> {
-    let apart = of_circles(program, operations, costs, known, circles(operations, Together::ByValues));
+    let apart = of_circles(program, operations, costs, known, circles(operations, Grouping::ByValues));
     if operations.all.iter().all(|operation| operation.atomic.is_none()) {
         return apart;
     }
-    let mut all = of_circles(program, operations, costs, known, circles(operations, Together::ByBlocks));
+    let mut all = of_circles(program, operations, costs, known, circles(operations, Grouping::ByBlocks));
     for codelet in &mut all {
         let is_part = |part: &&Codelet| part.operations.iter().any(|id| codelet.operations.contains(id));
         let parts: Vec<&Codelet> = apart.iter().filter(is_part).collect();
@@ -169,7 +169,7 @@ fn of_circles(
 
 /// The rule by which operations form one action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Together {
+enum Grouping {
     /// They depend on each other.
     ByValues,
     /// They depend on each other, or one block marked `@atomic` encloses them.
@@ -178,7 +178,7 @@ enum Together {
 
 /// Operations that depend on each other, through the state of the next packet: strongly connected components, by
 /// Tarjan's algorithm without recursion. Each is in ascending order, and they come in the order of their first.
-fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>> {
+fn circles(operations: &Operations, grouping: Grouping) -> Vec<Vec<OperationId>> {
     let n = operations.all.len();
     // Accesses of one state form one component: each gets an arrow to the next, and back.
     let mut of_state: FxHashMap<State, Vec<OperationId>> = FxHashMap::default();
@@ -189,8 +189,8 @@ fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>>
     }
     let mut of_block: FxHashMap<usize, Vec<OperationId>> = FxHashMap::default();
     for (id, operation) in operations.all.iter().enumerate() {
-        if let (Together::ByBlocks, Some(block), Some(state)) =
-            (together, operation.atomic, operation.kind.state())
+        if let (Grouping::ByBlocks, Some(block), Some(state)) =
+            (grouping, operation.atomic, operation.kind.state())
         {
             let accesses = of_state.get(&state).into_iter().flatten();
             // A state that nothing writes is the same before and after the block.
@@ -200,8 +200,8 @@ fn circles(operations: &Operations, together: Together) -> Vec<Vec<OperationId>>
         }
     }
     let mut arrows: Vec<Vec<OperationId>> = (0..n).map(|id| operations.needs(id).collect()).collect();
-    for together in of_state.values().chain(of_block.values()) {
-        for pair in together.windows(2) {
+    for group in of_state.values().chain(of_block.values()) {
+        for pair in group.windows(2) {
             if let [one, other] = *pair {
                 arrows[one].push(other);
                 arrows[other].push(one);

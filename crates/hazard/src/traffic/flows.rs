@@ -16,9 +16,9 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The flow of rank `i`, from 1, comes in proportion to `i^-exponent` (Zipf); 0 makes all alike. `train` is the
-    /// chance that a packet belongs to the flow of the one before, whatever that is. `None` when there are no
-    /// flows or too many, or numbers make no sense.
+    /// Zipf distribution: the frequency of the flow of rank `i`, from 1, is proportional to `i^-exponent`; an exponent
+    /// of 0 makes all flows equally frequent. `train` is the probability that a packet belongs to the flow of the
+    /// packet before. Returns `None` without flows, with too many flows or with numbers out of range.
     pub fn zipf(n_flows: u32, exponent: f64, train: f64) -> Option<Flows> {
         let is_good = (1..=FLOWS_MAX).contains(&n_flows)
             && (0.0..=10.0).contains(&exponent)

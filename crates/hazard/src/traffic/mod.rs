@@ -81,7 +81,7 @@ impl Chance {
     }
 }
 
-/// Draws from weights in constant time, whatever their number (Walker's alias method, as Vose builds it).
+/// Draws from weights in constant time (Walker's alias method, in Vose's construction).
 #[derive(Clone, Debug)]
 pub(crate) struct Alias {
     /// For each index, a threshold and an alternative: a draw of 32 bits above the threshold takes the alternative.
