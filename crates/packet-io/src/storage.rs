@@ -6,6 +6,11 @@ use crate::PacketBuf;
 /// threads may hold pointers into a buffer while its owner is moved.
 ///
 /// The default value is an empty buffer, created without allocation; it replaces a buffer that is taken.
+///
+/// # Safety
+///
+/// [`storage`](Self::storage) and [`raw_storage`](Self::raw_storage) name the same initialised bytes, owned by the value. They
+/// stay at their address, and have their length, until the value is dropped or changed by other methods than these.
 pub unsafe trait PacketStorage: Default + Send + 'static {
     /// All bytes: headroom, packet, tailroom.
     fn storage(&self) -> &[u8];
