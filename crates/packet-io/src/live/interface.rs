@@ -57,6 +57,7 @@ impl InterfaceControl {
             return Err(InterfaceError { interface: name.to_string(), cause: InterfaceCause::BadName });
         }
         // Any socket can answer these requests; this kind needs no privilege.
+        // SAFETY: without pointers.
         let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             let cause = InterfaceCause::System { step: "open a socket", error: io::Error::last_os_error() };

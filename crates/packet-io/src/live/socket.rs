@@ -53,6 +53,7 @@ impl PacketSocket {
         const KIND: libc::c_int = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let failed = |step| FailedStep { step, error: io::Error::last_os_error() };
         // Protocol 0: the socket receives nothing until it is bound to its interface.
+        // SAFETY: without pointers.
         let fd = unsafe { libc::socket(libc::AF_PACKET, KIND, 0) };
         if fd < 0 {
             return Err(failed("open a packet socket"));
