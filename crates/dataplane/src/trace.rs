@@ -28,7 +28,7 @@ pub struct Filter {
     fields: Vec<(String, u128)>,
 }
 
-/// What can be seen of a packet before it is parsed.
+/// A condition on a packet that is known before it is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Arrival {
     Port(u32),
@@ -112,7 +112,7 @@ fn number(text: &str) -> Option<u128> {
     text.parse().ok().or_else(|| text.parse::<Ipv6Addr>().ok().map(Ipv6Addr::to_bits))
 }
 
-/// What a trace may return.
+/// Limits of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceLimits {
     pub n_stories_max: u64,
@@ -121,7 +121,7 @@ pub struct TraceLimits {
     pub timeout: Duration,
 }
 
-/// What a trace has found.
+/// Result of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
     pub stories: Vec<Story>,

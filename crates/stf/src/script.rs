@@ -1,4 +1,4 @@
-//! What a script says, line by line.
+//! The syntax tree of a script: one command per line.
 
 use crate::expect::Expectation;
 use diagnostics::Span;
@@ -139,7 +139,7 @@ impl Number {
     }
 }
 
-/// What one element of a key is to be.
+/// The value that one element of a key must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
     pub name: Name,
@@ -202,7 +202,7 @@ pub enum EntryRef {
     Key(Key),
 }
 
-/// What a hit does.
+/// The action of an entry, or the member or group that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Action(ActionCall),
@@ -314,7 +314,7 @@ impl Comparison {
 /// `rate:burst` of a meter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// What is written counts units per microsecond, as in BMv2; this is per second, rounded down.
+    /// Units per second, rounded down. Scripts give units per microsecond, as in BMv2.
     pub per_second: u64,
     pub burst: u64,
     pub span: Span,

@@ -54,7 +54,7 @@ pub(super) struct Line<'a> {
     base: u32,
     form: Form,
     pos: usize,
-    /// Where the last token that was taken ended.
+    /// End of the last token that was taken.
     last_end: usize,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Line<'a> {
         self.span(self.last_end, self.last_end)
     }
 
-    /// Where the next token begins.
+    /// Start of the next token; blanks before it are skipped.
     pub(super) fn start(&mut self) -> usize {
         let rest = &self.text[self.pos..];
         self.pos += rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\u{feff}']).len();

@@ -281,7 +281,7 @@ fn no_wildcards(number: Number, what: &str) -> Result<Number> {
     Err(Box::new(diagnostic))
 }
 
-/// The same name for the second time.
+/// The error for a name that is given for the second time.
 fn repeated<T>(what: &str, name: &Name, first: Span) -> Result<T> {
     let message = format!("the {what} `{}` is given twice", name.text);
     let diagnostic =

@@ -1,6 +1,6 @@
 //! From a script to what a switch is to do: names become ids, numbers become values of the right widths.
 //!
-//! What the language leaves open is settled as BMv2's runner does it, because scripts were written for it:
+//! BMv2's runner is followed in everything that the language leaves open, because scripts were written for it:
 //!
 //! - names of tables, actions, keys and so on may be any unambiguous end of the full name; `a$0.b` is `a[0].b`,
 //!   and `valid` is the validity of a header. Back ends without dots in names (eBPF) write `_` instead, and
@@ -26,7 +26,7 @@ use control::{Fault, Problem, Query, Schema, TableId, Update, UpdateKind};
 use diagnostics::{Code, Diagnostic, Diagnostics, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is to be done, in order. Expected packets are not in it: see [`compare`](crate::expect::compare).
+/// The steps of a script, in order. Expected packets are not in it: see [`compare`](crate::expect::compare).
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub steps: Vec<Step>,
@@ -122,7 +122,7 @@ struct Resolver<'s> {
     value_sets: FxHashMap<control::ValueSetId, Vec<control::ValueSetMember>>,
 }
 
-/// What makes an entry the one that it is.
+/// The identity of an entry.
 #[derive(Clone, Debug)]
 struct EntryKey {
     table: TableId,

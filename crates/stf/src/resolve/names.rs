@@ -9,7 +9,7 @@ use diagnostics::Diagnostic;
 /// Names that a note lists; more would hide the message.
 const N_LISTED_MAX: usize = 8;
 
-/// What a name may stand for, beginning with the likeliest.
+/// Spellings that a name may stand for, the likeliest first.
 fn spellings(text: &str) -> Vec<String> {
     let text = indices(text);
     let mut spellings = vec![text.clone()];

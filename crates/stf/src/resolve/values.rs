@@ -119,7 +119,7 @@ impl<'s> Resolver<'s> {
             }
         }
         for element in &schema.keys {
-            // What is not given is anything, or 0 where it has to be exact.
+            // A key that is not given is anything, or 0 where it has to be exact.
             let is_given = given.iter().any(|(e, _)| e.id == element.id);
             if !is_given
                 && element.match_kind == MatchKind::Exact
@@ -153,7 +153,7 @@ impl<'s> Resolver<'s> {
         }
     }
 
-    /// What one key must be; `None` for anything.
+    /// The match of one key; `None` for anything.
     pub(super) fn match_value(
         &mut self,
         element: &KeyElement,
@@ -366,7 +366,7 @@ impl<'s> Resolver<'s> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// What a hit in a table is to do.
+    /// The action of an entry, or the member or group that it refers to.
     pub(super) fn target(&mut self, name: &Name, target: &Target) -> Result<TableAction> {
         let table = self.table(name)?;
         let dialect = Dialect::of(table, name);
