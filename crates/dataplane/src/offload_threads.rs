@@ -5,23 +5,23 @@ use crate::clock::Clock;
 use crate::options::Options;
 use crate::plane::StartFault;
 use native::{
-    AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Instance, Native, OffloadWatchdog, OffloadWorker, Times, Way,
-    WhenFull,
+    AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Instance, Native, OffloadPolicy, OffloadWatchdog, OffloadWorker,
+    Times, WhenFull,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Turns without a packet before an executor lets others have its core, and before it sleeps.
+/// Turns without a packet before an offload worker yields its core, and before it sleeps.
 const N_SPINS: u32 = 200;
 const N_YIELDS: u32 = 1000;
-/// What a packet waits for an executor that sleeps, at most.
+/// Longest time that a packet waits for an offload worker that sleeps.
 const SLEEP: Duration = Duration::from_micros(50);
-/// How often what executors have counted is brought up to date, in turns.
+/// Turns between two publications of the counters of an offload worker.
 const N_TURNS_PUBLISHED: u32 = 1024;
 
-/// What an asynchronous block is to be like, as far as its program says.
+/// Settings of an asynchronous block in its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) mode: Option<AsyncMode>,
@@ -65,7 +65,7 @@ impl Wanted {
     }
 }
 
-/// What an executor has counted of a block.
+/// Counters of an offload worker for a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) times: Times,
@@ -74,7 +74,7 @@ pub(crate) struct Served {
     pub(crate) n_batched: u64,
 }
 
-/// The executors of one program, before and while they run. Ends them when it is dropped.
+/// The offload workers of one program, before and while they run. Ends them when it is dropped.
 pub(crate) struct OffloadThreads {
     waiting: Vec<OffloadWorker>,
     threads: Vec<(JoinHandle<()>, Arc<OffloadWatchdog>)>,
@@ -155,7 +155,7 @@ impl OffloadThreads {
             let worker = native.worker_mut();
             executor.connect(worker, block, wanted.capacity)?;
             let mode = self.mode.or(wanted.mode).unwrap_or(AsyncMode::Suspend);
-            worker.set_way(block, Way { mode, full: wanted.full });
+            worker.set_offload_policy(block, OffloadPolicy { mode, full: wanted.full });
         }
         Ok(())
     }
@@ -203,7 +203,7 @@ impl OffloadThreads {
                         }
                     }
                 }
-                // What is in its rings is run, so that it comes back.
+                // Packets in its rings are run, so that they come back.
                 while executor.serve(step_budget, clock.now_ns()) > 0 {}
             };
             let builder = std::thread::Builder::new().name(format!("executor {number}"));
@@ -212,12 +212,12 @@ impl OffloadThreads {
         Ok(())
     }
 
-    /// Whether packets of a flow are to leave in the order in which they came.
+    /// True if packets of a flow are to leave in the order in which they came.
     pub(crate) fn keep_order(&self) -> bool {
         self.keeps_order.unwrap_or_else(|| self.blocks.iter().any(|wanted| wanted.keeps_order))
     }
 
-    /// Of a block, at all executors, as they have told.
+    /// Counters of all offload workers for a block, as they published them.
     pub(crate) fn served(&self, block: usize) -> Served {
         let served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sum = Served::default();
@@ -235,7 +235,7 @@ impl Drop for OffloadThreads {
         self.stop.store(true, Ordering::Release);
         let deadline = Instant::now() + self.hang_timeout;
         for (thread, watchdog) in self.threads.drain(..) {
-            // Who is lost ends by itself, or never.
+            // A hung one ends by itself, or never.
             while !thread.is_finished() && !watchdog.is_hung() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
             }

@@ -1,7 +1,7 @@
-//! Order within flows: packets of one flow leave in the order in which they came, though some of them wait for executors.
+//! Order within flows: packets of one flow leave in the order in which they came, though some of them wait for offload workers.
 //!
-//! A packet that has ended is held while one of its flow that came before it is at an executor. What is made of a packet
-//! besides (copies, groups) is not held.
+//! A packet that has ended is held while one of its flow that came before it is at an offload worker. Copies of a
+//! packet are not held.
 
 use packet_io::PacketBuf;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -20,7 +20,7 @@ const ETHER_VLAN: [u16; 2] = [0x8100, 0x88a8];
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 const VLAN_TAGS_MAX: usize = 2;
 
-/// What flow a packet belongs to, as it has come in: addresses, protocol and ports where it is IP, all of its Ethernet
+/// The flow that a packet belongs to when it arrives: addresses, protocol and ports where it is IP, all of its Ethernet
 /// header otherwise. Fragments have no ports, also the first one, so that they stay together.
 pub(crate) fn flow_of(port: u32, bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -71,7 +71,7 @@ fn ports(protocol: u8, payload: Option<&[u8]>) -> Option<&[u8]> {
 }
 
 enum Held {
-    /// By its token: it is at an executor.
+    /// By its token: it is suspended.
     Waiting(u32),
     Ended(Destination, PacketBuf),
 }
@@ -236,7 +236,7 @@ mod tests {
         assert!([0, 14 + 8, 14 + 20 + 7].map(changed).iter().all(|other| *other == flow));
         assert!([14 + 9, 14 + 12, 14 + 19, 14 + 20, 14 + 23].map(changed).iter().all(|other| *other != flow));
         assert_ne!(flow_of(2, &packet), flow);
-        // The same behind a tag, but ports of fragments are none.
+        // A tag changes nothing; fragments have no ports.
         let mut tagged = packet.clone();
         tagged.splice(12..12, [0x81, 0, 0, 5]);
         assert_eq!(flow_of(1, &tagged), flow);

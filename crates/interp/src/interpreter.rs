@@ -96,8 +96,8 @@ impl BlockRunner for Interpreter {
         packet.bytes = bytes;
     }
 
-    fn departing(&self, packet: &PacketState) -> Vec<u8> {
-        packet.departing()
+    fn deparsed_bytes(&self, packet: &PacketState) -> Vec<u8> {
+        packet.deparsed_bytes()
     }
 
     fn reset_metadata(&mut self, packet: &mut PacketState) {

@@ -88,7 +88,7 @@ impl Case {
         let silent = machine.run_block(block, &mut self.packet, &mut Silent);
         assert_eq!(with_story, silent);
         assert_eq!(told.frame.range(self.all()), self.packet.frame.range(self.all()));
-        assert_eq!(told.departing(), self.packet.departing());
+        assert_eq!(told.deparsed_bytes(), self.packet.deparsed_bytes());
         end(&self.exe.program, &silent)
     }
 
@@ -106,7 +106,7 @@ impl Case {
             return Ok(());
         }
         if let Some(rest) = line.strip_prefix("departs") {
-            return same(&format!("{:02x?}", bytes(rest)), &format!("{:02x?}", self.packet.departing()));
+            return same(&format!("{:02x?}", bytes(rest)), &format!("{:02x?}", self.packet.deparsed_bytes()));
         }
         if let Some(rest) = line.strip_prefix("set ") {
             let (name, value) = rest.split_once(' ').unwrap();

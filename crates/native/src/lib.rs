@@ -36,7 +36,7 @@ pub use instance::extern_library::{ExternLibraryError, load_extern_library};
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use offload::channel::{
     AsyncCounts, AsyncError, AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Choice, HANG_TIMEOUT_DEFAULT,
-    OffloadWorker, Times, Way, WhenFull,
+    OffloadPolicy, OffloadWorker, Times, WhenFull,
 };
 pub use offload::inline_offload::InlineOffload;
 pub use offload::watchdog::OffloadWatchdog;

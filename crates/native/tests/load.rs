@@ -133,10 +133,10 @@ fn packets_go_from_block_to_block() {
     assert_eq!(run(&mut native, BlockRole::Deparser, &mut packet), BlockEnd::Done);
     assert_eq!(run(&mut native, BlockRole::Deparser, &mut copy), BlockEnd::Done);
     // Twelve bits, filled up, and from the next whole byte on what was not read.
-    assert_eq!(native.departing(&packet), [0, 0x10, 3, 4, 5]);
-    assert_eq!(native.departing(&copy), [0, 0x20, 3, 4, 5]);
+    assert_eq!(native.deparsed_bytes(&packet), [0, 0x10, 3, 4, 5]);
+    assert_eq!(native.deparsed_bytes(&copy), [0, 0x20, 3, 4, 5]);
     native.restart(&mut copy);
-    assert_eq!(native.departing(&copy), [1, 2, 3, 4, 5]);
+    assert_eq!(native.deparsed_bytes(&copy), [1, 2, 3, 4, 5]);
     assert_eq!(native.field(&copy, FieldRole::EgressSpec), Some(0));
     native.set_bytes(&mut copy, vec![9; 4]);
     assert_eq!(run(&mut native, BlockRole::Parser, &mut copy), BlockEnd::Rejected(3));

@@ -33,7 +33,7 @@ pub trait BlockRunner {
     fn set_bytes(&mut self, packet: &mut Self::Packet, bytes: Vec<u8>);
 
     /// Returns the bytes to send: the deparser's output followed by the payload, which the parser has not read.
-    fn departing(&self, packet: &Self::Packet) -> Vec<u8>;
+    fn deparsed_bytes(&self, packet: &Self::Packet) -> Vec<u8>;
 
     /// The user's metadata and that of the architecture are as on arrival; headers stay.
     fn reset_metadata(&mut self, packet: &mut Self::Packet);

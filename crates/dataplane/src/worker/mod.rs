@@ -39,7 +39,7 @@ pub(crate) struct Running {
     pub(crate) switch: target::Switch<Native>,
     /// Owns the buffers of suspended packets.
     bursts: Bursts<PacketBuf>,
-    /// Where packets of a flow are to stay in order.
+    /// `None` where packets of a flow may overtake each other.
     order: Option<Order>,
 }
 
@@ -69,7 +69,7 @@ struct WorkerPort {
     is_capture_error_taken: bool,
 }
 
-/// Who sends to a port.
+/// The worker that sends to a port.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     Here(usize),
@@ -85,7 +85,7 @@ pub(crate) struct Worker {
     packet_ins: Arc<ArrayQueue<PacketIn>>,
     drop_port: Option<u32>,
     hang_timeout: Duration,
-    /// When executors were last looked after.
+    /// When offload workers were last watched, in nanoseconds.
     looked_ns: u64,
     ports: Vec<WorkerPort>,
     places: FxHashMap<u32, Place>,
@@ -104,7 +104,7 @@ pub(crate) struct Worker {
     resumed: Vec<Resumed<PacketBuf>>,
     /// Resumed packets to be sent. Empty between polls.
     leaving: Vec<(Destination, PacketBuf)>,
-    /// Of programs that ran here before, and of packets that no program has seen.
+    /// Counts of programs that ran here before, and of packets that no program has seen.
     past: Totals,
     drops: BTreeMap<&'static str, u64>,
     gone: PortStats,
@@ -152,7 +152,7 @@ impl Worker {
         self.worker.core = Some(core);
     }
 
-    /// Everything that can be done now; gives how many packets there were.
+    /// Does everything that can be done now; returns how many packets there were.
     pub(crate) fn poll(&mut self) -> usize {
         let now_ns = self.clock.now_ns();
         let mut n = self.take_from_ring();
@@ -176,7 +176,7 @@ impl Worker {
         n
     }
 
-    /// Whether the program has to go on with what it has before it takes more.
+    /// True if the program must continue the packets that it has before it takes more.
     fn has_backlog(&self) -> bool {
         !self.burst.is_empty() || self.running.as_ref().is_some_and(|running| running.switch.is_paused())
     }

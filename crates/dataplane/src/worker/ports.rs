@@ -33,7 +33,7 @@ impl Worker {
         Some(removed.port)
     }
 
-    /// Who sends to a port from now on; `None` when there is no such port.
+    /// Sets the worker that sends to a port from now on; `None` when there is no such port.
     pub(crate) fn set_place(&mut self, number: u32, place: Option<Place>) {
         match place {
             Some(place) => self.places.insert(number, place),

@@ -15,7 +15,7 @@ use target::traffic::{Destination, Output};
 const N_RING_POLL: usize = 8 * BURST_MAX;
 /// While packets wait for their time, or a port cannot be waited for.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
-/// While packets are at executors: ports are looked at, and others may have the core.
+/// While packets are suspended: ports are polled, and other threads may have the core.
 const NO_SLEEP: Duration = Duration::ZERO;
 /// Ports look now and then whether their interface is back.
 const LONG_SLEEP: Duration = Duration::from_millis(50);
@@ -140,7 +140,7 @@ impl Worker {
     pub(super) fn drop_sent(&mut self, destination: Destination, why: &'static str) {
         let why = match destination {
             Destination::Port(_) => why,
-            // What was promised to the controller is taken off its count under one name.
+            // Drops of packets to the controller have one reason.
             Destination::Controller => reason::PACKET_IN_FULL,
         };
         *self.drops.entry(why).or_default() += 1;
@@ -220,7 +220,7 @@ impl Worker {
         }
     }
 
-    /// What to wait for, and how long.
+    /// Adds the files to wait for to `fds`; returns how long to wait.
     pub(crate) fn before_sleep(&mut self, fds: &mut Vec<RawFd>) -> Duration {
         self.worker.n_sleeps += 1;
         fds.clear();

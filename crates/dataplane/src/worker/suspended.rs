@@ -5,7 +5,7 @@ use crate::report::reason;
 use native::{Fate, Resumed};
 use std::time::{Duration, Instant};
 
-/// More time between two polls says that the worker could not run, not that executors do not.
+/// A longer time between two polls says that the worker could not run, not that offload workers did not.
 const LOOK_MAX: Duration = Duration::from_millis(10);
 
 impl Worker {
@@ -42,13 +42,13 @@ impl Worker {
         n
     }
 
-    /// What lost executors have is lost.
+    /// Abandons the packets of offload workers that hang.
     pub(super) fn watch_offload_workers(&mut self, now_ns: u64) {
         let mut passed = Duration::from_nanos(now_ns.saturating_sub(self.looked_ns)).min(LOOK_MAX);
         self.looked_ns = now_ns;
         let hang_timeout = self.hang_timeout;
         while let Some(running) = &mut self.running
-            && let Some(block) = running.switch.runner.worker_mut().lost_block(passed, hang_timeout)
+            && let Some(block) = running.switch.runner.worker_mut().hung_block(passed, hang_timeout)
         {
             passed = Duration::ZERO;
             // Packets that it gave back before are not lost.

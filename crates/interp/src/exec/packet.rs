@@ -100,13 +100,13 @@ impl PacketState {
 
     /// The packet is now what was emitted, and then the payload, which begins where it did.
     pub(crate) fn rebuild(&mut self) {
-        self.bytes = self.departing();
+        self.bytes = self.deparsed_bytes();
         self.cursor_bits = self.emitted.bytes().len() as u64 * 8;
         self.emitted.clear();
     }
 
     /// The bytes that leave: the output of the deparser, and then the payload.
-    pub fn departing(&self) -> Vec<u8> {
+    pub fn deparsed_bytes(&self) -> Vec<u8> {
         let mut bytes = self.emitted.bytes().to_vec();
         bytes.extend_from_slice(self.payload());
         bytes

@@ -3,7 +3,7 @@
 use super::switch;
 use arch::{BlockRole, FieldRole};
 use interp::{PacketState, Silent, Switch};
-use target::traffic::{CloneSession, Departed, MulticastGroup, Output, Replica, Totals};
+use target::traffic::{CloneSession, EgressPorts, MulticastGroup, Output, Replica, Totals};
 use target::{BlockEnd, BlockRunner};
 
 const INGRESS_PORT: u32 = 3;
@@ -79,7 +79,7 @@ fn after_egress() {
         egress(switch, &mut packet, egress_port);
         let mut requests = switch.runner.take_requests();
         requests.truncate_bytes = requests.truncate_bytes.or(by_ingress.truncate_bytes);
-        let ports = Departed { ingress_port: INGRESS_PORT, egress_port };
+        let ports = EgressPorts { ingress_port: INGRESS_PORT, egress_port };
         switch.continue_after_egress(packet, ports, requests, &mut Silent)
     });
 }

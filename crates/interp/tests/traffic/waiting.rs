@@ -22,7 +22,7 @@ fn ended(kinds: &[u8], choices: &[usize]) -> (Vec<Vec<u8>>, Vec<usize>) {
         of.push(n);
         choices.get(of.len() - 1).copied().unwrap_or(0)
     };
-    let outputs = switch.go_on_with_all(&mut choose, &mut Silent);
+    let outputs = switch.resume_all(&mut choose, &mut Silent);
     assert!(switch.totals().is_balanced(0), "{:?}", switch.totals());
     (outputs.into_iter().map(|output| sent(output).1).collect(), of)
 }
@@ -83,9 +83,9 @@ fn the_order_of_arrival_is_among_them() {
     let mut left = Vec::new();
     for [kind, id] in [[0, 0], [1, 10]] {
         assert_eq!(inject(&mut one_by_one, 0, &[kind, id, 0, 0, 0]), []);
-        assert!(one_by_one.go_on(0, &mut Silent).is_empty());
-        assert!(one_by_one.go_on(7, &mut Silent).is_empty());
-        left.extend(one_by_one.go_on(0, &mut Silent).into_iter().map(|output| sent(output).1));
+        assert!(one_by_one.resume(0, &mut Silent).is_empty());
+        assert!(one_by_one.resume(7, &mut Silent).is_empty());
+        left.extend(one_by_one.resume(0, &mut Silent).into_iter().map(|output| sent(output).1));
     }
     assert_eq!(left, unsuspended);
 }

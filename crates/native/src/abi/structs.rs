@@ -402,7 +402,7 @@ mirrors! {
         leaving: u64,
         burst_at: u32,
         n_burst_left: u32,
-        async_ways: *mut AsyncWay,
+        async_ways: *mut OffloadPolicy,
         may_suspend: u32,
         suspended: *mut c_void,
         burst_since: u64,
@@ -419,7 +419,7 @@ mirrors! {
         epoch: *const u64,
     }
 
-    struct AsyncWay = "sd_offload_policy", 1080 bytes {
+    struct OffloadPolicy = "sd_offload_policy", 1080 bytes {
         channel: *mut Channel,
         mode: u32,
         full: u32,

@@ -11,7 +11,7 @@ use crate::exec::native::{Listener, Native};
 use crate::exec::suspended::SuspendedPackets;
 use packet_io::PacketStorage;
 use std::marker::PhantomData;
-use target::traffic::{Departed, Destination, Output, Totals, reason};
+use target::traffic::{Destination, EgressPorts, Output, Totals, reason};
 use target::{BlockRunner, Config, Switch};
 
 /// How packets of a burst go.
@@ -23,14 +23,14 @@ pub enum Path {
     Slow,
 }
 
-/// What became of a packet of a burst.
+/// The end of a packet of a burst, or its suspension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Its bytes are where they were, changed in place.
     Sent(Destination),
     /// For a reason that the totals name.
     Dropped,
-    /// What left, if anything, is among the outputs.
+    /// Continued in the traffic manager. Packets that left, if any, are among the outputs.
     Elsewhere,
     /// Waits for an offload worker. Its buffer has gone to [`Bursts`], and an empty one is in its place;
     /// [`Bursts::resume`] gives it back.
@@ -49,7 +49,7 @@ pub struct Resumed<B = Vec<u8>> {
     pub len: usize,
     /// Never [`Fate::Suspended`].
     pub fate: Fate,
-    /// How many of the outputs the packet has led to.
+    /// Outputs that the packet has led to.
     pub n_outputs: usize,
 }
 
@@ -83,7 +83,7 @@ impl<'a, B: PacketStorage> BurstPacket<'a, B> {
         self.fate
     }
 
-    /// How many of the outputs the packet has led to; outputs are in the order of the packets.
+    /// Number of outputs that the packet has led to; outputs are in the order of the packets.
     pub fn n_outputs(&self) -> usize {
         self.n_outputs
     }
@@ -351,7 +351,7 @@ impl<B: PacketStorage> Bursts<B> {
     }
 
     /// Gives up the packets that are suspended at asynchronous block `block`, whose offload worker hangs
-    /// ([`PipelineWorker::lost_block`](crate::PipelineWorker::lost_block)): they do not come back. Returns their tokens. Their
+    /// ([`PipelineWorker::hung_block`](crate::PipelineWorker::hung_block)): they do not come back. Returns their tokens. Their
     /// buffers are never used again, nor is their memory freed: the offload worker may still write to it.
     pub fn abandon(&mut self, switch: &mut Switch<Native>, block: usize) -> Vec<u32> {
         switch.runner.worker.abandon(block);
@@ -421,7 +421,7 @@ impl<B: PacketStorage> Bursts<B> {
         Fate::Dropped
     }
 
-    /// Goes on with the packet that the program has stopped with.
+    /// Continues the packet with which the program has stopped.
     fn elsewhere(
         &self,
         switch: &mut Switch<Native>,
@@ -444,7 +444,7 @@ impl<B: PacketStorage> Bursts<B> {
         }
         let stopped = switch.runner.stopped_packet(packet.bytes(), view.cursor_bits);
         let requests = switch.runner.take_requests();
-        let ports = Departed { ingress_port: view.ingress_port, egress_port: view.egress_port };
+        let ports = EgressPorts { ingress_port: view.ingress_port, egress_port: view.egress_port };
         let left = match view.verdict {
             verdict::AFTER_INGRESS => {
                 switch.continue_after_ingress(stopped, ports.ingress_port, requests, listener)

@@ -1,4 +1,4 @@
-//! The native executor: blocks are functions of a compiled program.
+//! The native block runner: blocks are functions of a compiled program.
 
 use crate::abi::{self, end, request};
 use crate::exec::host::read_digests;
@@ -24,25 +24,25 @@ use target::{
 };
 use trace::{Event, Follow, Observer, Variables};
 
-/// Who hears what happens to packets.
+/// Receives the events of packets and the messages of the program.
 pub trait Listener {
-    /// What the architecture does with a packet.
+    /// The traffic manager does something with a packet.
     fn traffic(&mut self, event: TrafficEvent<'_>) {
         let _ = event;
     }
 
-    /// What the program logs.
+    /// The program logs a message.
     fn message(&mut self, text: &str) {
         let _ = text;
     }
 
-    /// Who gets the events of traced code that is followed ([`Native::follow`]).
+    /// Receives the events of traced code that is followed ([`Native::follow`]).
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         None
     }
 }
 
-/// Hears nothing.
+/// Ignores everything.
 impl Listener for () {}
 
 /// An observer of the interpreter's events as one of compiled code; see [`Listener::observer`].
@@ -61,7 +61,7 @@ pub struct Native {
     pub(crate) control: Control,
     program: Arc<Program>,
     step_budget: u32,
-    /// Of traced code that is followed.
+    /// Variables of traced code; `None` unless it is followed.
     variables: Option<Arc<Variables>>,
 }
 
@@ -87,7 +87,7 @@ pub fn native_device(
     native_device_on(pipeline, program, schema, config, BurstPath::Auto)
 }
 
-/// The same, with bursts that go like this.
+/// A compiled program in a switch of its own, whose bursts take `path`.
 pub fn native_device_on(
     pipeline: Arc<Pipeline>,
     program: impl Into<Arc<Program>>,
@@ -130,12 +130,12 @@ impl Native {
         self.worker.instance()
     }
 
-    /// What users supply for extern functions and methods (`type.method`), by name.
+    /// Supplies a user's implementation of extern functions and methods (`type.method`), by name.
     pub fn supply(&mut self, name: impl Into<SmolStr>, function: UserExtern) {
         self.worker.supply(name, function);
     }
 
-    /// The worker, to connect it to executors.
+    /// The worker, to connect it to offload workers.
     pub fn worker_mut(&mut self) -> &mut PipelineWorker {
         &mut self.worker
     }
@@ -148,7 +148,7 @@ impl Native {
         self.worker.instance().pipeline()
     }
 
-    /// What packets need from their beginning on, for externs to make them longer.
+    /// Bytes of room that a packet needs, including its own, so that externs can make it longer.
     fn room(&self) -> usize {
         if self.pipeline().externs().changes_packets() { externs::PACKET_BYTES_MAX } else { 0 }
     }
@@ -190,7 +190,7 @@ impl Native {
         }
     }
 
-    /// What `SD_END_*` says of a block.
+    /// The end of a block from `SD_END_*`.
     fn block_end(&mut self, role: BlockRole, how: u32) -> BlockEnd {
         let stop = |name: &str| BlockEnd::Stopped(StopReason::Extern(name.into()));
         match how {
@@ -268,7 +268,7 @@ impl BlockRunner for Native {
         packet.set_bytes(&bytes);
     }
 
-    fn departing(&self, packet: &Packet) -> Vec<u8> {
+    fn deparsed_bytes(&self, packet: &Packet) -> Vec<u8> {
         [&packet.emitted, packet.payload()].concat()
     }
 
@@ -327,7 +327,7 @@ impl BlockRunner for Native {
         observer: &mut (dyn Listener + '_),
     ) -> BlockEnd {
         if role == BlockRole::Deparser {
-            // Of a program that has none.
+            // A program without a deparser emits nothing.
             self.worker.raw_mut().emitted.length = 0;
         }
         let block = self.program.block(role);

@@ -1,4 +1,4 @@
-//! What one thread runs packets with.
+//! A pipeline worker: the state with which one thread runs packets.
 
 use crate::abi;
 use crate::exec::host::HostContext;
@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use target::UserExtern;
 
-/// A worker of an instance, had alone.
+/// A worker of an instance, owned exclusively.
 #[derive(Debug)]
 pub struct PipelineWorker {
     /// `host` in it points to `host` here, and that to the context.
@@ -23,10 +23,10 @@ pub struct PipelineWorker {
     instance: Arc<Instance>,
     host: NonNull<abi::Host>,
     context: NonNull<HostContext>,
-    /// To executors; `raw` has their addresses.
+    /// Channels to offload workers; `raw` has their addresses.
     pub(crate) channels: Vec<ChannelEnd>,
-    /// Packets that executors have not given back, of blocks whose executor is lost.
-    pub(crate) lost: BTreeMap<usize, u64>,
+    /// Packets that were abandoned, by block; a block is here if its offload worker is hung.
+    pub(crate) abandoned: BTreeMap<usize, u64>,
 }
 
 // SAFETY: whoever has a PipelineWorker has alone what its pointers lead to; nothing there belongs to a thread: the functions
@@ -61,7 +61,7 @@ impl PipelineWorker {
             host,
             context,
             channels: Vec::new(),
-            lost: BTreeMap::new(),
+            abandoned: BTreeMap::new(),
         };
         worker.raw_mut().host = host.as_ptr();
         worker
@@ -75,7 +75,7 @@ impl PipelineWorker {
         self.number
     }
 
-    /// What users supply for extern functions and methods (`type.method`), by name.
+    /// Supplies a user's implementation of extern functions and methods (`type.method`), by name.
     pub fn supply(&mut self, name: impl Into<SmolStr>, function: UserExtern) {
         self.context_mut().user.insert(name.into(), function);
     }
@@ -128,7 +128,7 @@ impl PipelineWorker {
         self.raw.as_ptr()
     }
 
-    /// What C wants to be set before it runs packets.
+    /// Sets the members of `struct sd_worker` that C reads when it runs packets.
     pub(crate) fn prepare(&mut self, step_budget: u32, now_ns: u64) {
         let context = self.context_mut();
         context.now_ns = now_ns;
@@ -144,7 +144,7 @@ impl PipelineWorker {
         f(self.raw.as_ptr())
     }
 
-    /// What the deparser wrote.
+    /// Bytes that the deparser wrote.
     pub(crate) fn emitted(&self) -> &[u8] {
         bytes_of(&self.raw().emitted)
     }
@@ -189,7 +189,7 @@ impl PipelineWorker {
         end
     }
 
-    /// Packets straight through; gives how many of them have a verdict.
+    /// Runs packets on the fast path; returns how many of them have a verdict.
     pub(crate) fn process(&mut self, packets: &mut [abi::Packet], step_budget: u32, now_ns: u64) -> usize {
         let Some(process) = self.instance.pipeline().functions().process else { return 0 };
         self.prepare(step_budget, now_ns);

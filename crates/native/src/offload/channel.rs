@@ -1,8 +1,8 @@
-//! Asynchronous blocks: executors, the channels between them and workers, and what both have counted.
+//! Asynchronous blocks: offload workers, the channels between them and workers, and the counters of both.
 //!
-//! What happens to a packet on its way there and back is C (`rt/worker/sd_async.h`); here is who may do what. An
-//! [`OffloadWorker`] is a worker of the instance that runs blocks for others, on a thread of its own; it is connected to each
-//! worker, block by block, before the two go to their threads.
+//! C moves packets there and back (`rt/worker/sd_async.h`); this module says which thread may do what. An [`OffloadWorker`] is a
+//! worker of the instance that runs blocks for others, on a thread of its own. It is connected to each worker, block by block,
+//! before the two go to their threads.
 
 use crate::abi;
 use crate::exec::worker::PipelineWorker;
@@ -13,85 +13,85 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where the block of a packet is run.
+/// The thread that runs an asynchronous block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AsyncMode {
-    /// By the worker.
+    /// The worker.
     #[default]
     Inline,
-    /// By an executor, while the worker waits.
+    /// An offload worker, while the worker waits.
     Wait,
-    /// By an executor, while the worker goes on with other packets.
+    /// An offload worker, while the worker runs other packets.
     Suspend,
-    /// By the worker or by an executor, whichever costs the worker less: see `rt/worker/sd_async_choice.h`. What is too much for
-    /// the executor stays with the worker.
+    /// The worker or an offload worker, whichever costs the worker less: see `rt/worker/sd_async_choice.h`. Packets that exceed
+    /// the capacity stay with the worker.
     Auto,
 }
 
-/// What a worker knows that chooses: cycles of the time stamp counter, 0 where it has not seen any.
+/// Measurements of a worker that chooses, in cycles of the time stamp counter; 0 before the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// What is done now.
+    /// The mode of now.
     pub mode: AsyncMode,
-    /// What the block costs at the worker and at the executor.
+    /// Cost of the block at the worker and at the offload worker.
     pub here_cycles: u32,
     pub there_cycles: u32,
-    /// What sending a packet and taking it back costs the worker.
+    /// Cost to the worker of suspending and resuming a packet.
     pub suspend_cycles: u32,
-    /// How often it has changed, and tried both.
+    /// Changes of the mode, and trials of both modes.
     pub n_changes: u32,
     pub n_trials: u64,
 }
 
-/// What becomes of a packet when as many are under way as may be.
+/// Policy for a packet when as many are in flight as the capacity allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     Drop,
     /// The worker runs the block itself.
     Inline,
-    /// The same, but there are few: whoever sends is held back, by taking no more packets than
+    /// The worker runs the block itself, but that is rare: it takes no more packets from its ports than
     /// [`PipelineWorker::async_room`] says.
     #[default]
     Backpressure,
 }
 
-/// How a worker treats a block.
+/// How a worker treats an asynchronous block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Way {
+pub struct OffloadPolicy {
     pub mode: AsyncMode,
     pub full: WhenFull,
 }
 
-/// Packets under way from one worker to one block, unless something else is said.
+/// Default for the packets that are in flight from one worker to one block.
 pub const CAPACITY_DEFAULT: u32 = 1000;
 
-/// Packets whose calls an executor makes together, at most: as many as it takes from a worker at once (`SD_ASYNC_BURST`).
+/// Largest batch of calls: as many packets as an offload worker receives at once (`SD_ASYNC_BURST`).
 pub const BATCH_MAX: u32 = 32;
 
-/// An executor that does nothing for so long, with something to do, is lost, unless something else is said.
+/// Default hang timeout: an offload worker that does nothing for so long, with packets in flight, is hung.
 pub const HANG_TIMEOUT_DEFAULT: Duration = Duration::from_secs(2);
 
-/// What a worker has counted of one block.
+/// Counters of a worker for one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AsyncCounts {
     pub n_in_flight: u32,
-    /// Blocks that the worker has run: as it was told, for want of headroom, because too many were under way.
+    /// Blocks that the worker ran: by its policy, for want of headroom, because too many packets were in flight.
     pub n_inline: u64,
     pub n_no_room: u64,
     pub n_full: u64,
-    /// Packets that went to the executor, those among them that the worker waited for, and those that came back while
-    /// it went on.
+    /// Packets sent to the offload worker; those among them that the worker waited for; those that were suspended and came
+    /// back.
     pub n_sent: u64,
     pub n_waited: u64,
     pub n_done: u64,
-    /// Because too many were under way, or the executor is lost.
+    /// Packets dropped because too many were in flight, or the offload worker is hung.
     pub n_dropped: u64,
-    /// Packets that went to the executor and were given up.
+    /// Packets that were sent and abandoned.
     pub n_lost: u64,
     pub is_hung: bool,
-    /// From being sent to going on, of those that came back.
+    /// Times from suspension to resumption.
     pub waited: Times,
-    /// Of blocks whose mode is [`AsyncMode::Auto`].
+    /// `None` unless the mode is [`AsyncMode::Auto`].
     pub choice: Option<Choice>,
 }
 
@@ -122,9 +122,9 @@ impl Default for Times {
 pub enum AsyncError {
     #[error("the program has no such asynchronous block")]
     NoBlock,
-    #[error("worker and executor belong to different instances")]
+    #[error("worker and offload worker belong to different instances")]
     OtherInstance,
-    #[error("the block has an executor already")]
+    #[error("the block has an offload worker already")]
     Connected,
     #[error("there is not enough memory for a ring of so many packets")]
     NoMemory,
@@ -138,19 +138,19 @@ pub(crate) struct Channel {
     _pipeline: Arc<Pipeline>,
 }
 
-/// A worker's end of one.
+/// A worker's end of a channel.
 #[derive(Debug)]
 pub(crate) struct ChannelEnd {
     _channel: Arc<Channel>,
     block: usize,
-    /// Of the executor, and what was seen of it last.
+    /// That of the offload worker; its beats when they were last read, and the time since they changed.
     watchdog: Arc<OffloadWatchdog>,
     beats: u64,
     silent: Duration,
 }
 
 // SAFETY: rings that one thread puts into and another takes out of (`rt/worker/sd_ring.h`): each end is used by the worker, or
-// the executor, that was connected to it, and that somebody has alone.
+// the offload worker, that was connected to it, and that somebody has alone.
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
 unsafe impl Send for Channel {}
 // SAFETY: as above.
@@ -189,38 +189,38 @@ impl OffloadWorker {
         let watchdog = Arc::new(OffloadWatchdog::new(HANG_TIMEOUT_DEFAULT));
         worker.instance().add_executor(worker.number(), Arc::clone(&watchdog));
         worker.context_mut().watchdog = Some(Arc::clone(&watchdog));
-        let mut executor =
+        let mut offload_worker =
             OffloadWorker { worker, functions, channels: Vec::new(), raw: Vec::new(), watchdog };
-        for block in 0..executor.instance().pipeline().layout().asyncs.len() {
-            executor.set_batch(block, BATCH_MAX);
+        for block in 0..offload_worker.instance().pipeline().layout().asyncs.len() {
+            offload_worker.set_batch(block, BATCH_MAX);
         }
-        Ok(executor)
+        Ok(offload_worker)
     }
 
-    /// How many packets' calls of its extern are made together, of a block where that can be ([`AsyncLayout::batched_call`])
-    /// and whose extern takes several at once; [`BATCH_MAX`] where nothing else is said, 1 for one after the other.
+    /// Sets how many packets' calls of the block's extern are made in one batch; 1 turns batches off, the default is
+    /// [`BATCH_MAX`]. Without effect unless the block ([`AsyncLayout::batched_call`]) and its extern support batches.
     ///
     /// [`AsyncLayout::batched_call`]: crate::abi::layout::AsyncLayout::batched_call
     pub fn set_batch(&mut self, block: usize, n_calls: u32) {
         let pipeline = Arc::clone(self.instance().pipeline());
         let call = pipeline.layout().asyncs.get(block).and_then(|block| block.batched_call);
         let is_possible = call.is_some_and(|call| pipeline.externs().has_batch(call));
-        if let Some(way) = self.worker.way_mut(block) {
-            way.batch = if is_possible { n_calls.clamp(1, BATCH_MAX) } else { 1 };
+        if let Some(policy) = self.worker.policy_mut(block) {
+            policy.batch = if is_possible { n_calls.clamp(1, BATCH_MAX) } else { 1 };
         }
     }
 
-    /// Of a block: how often calls of several packets were made together, and how many they were.
+    /// Batches of calls that a block made, and calls in them.
     pub fn batches(&self, block: usize) -> (u64, u64) {
-        self.worker.way(block).map_or((0, 0), |way| (way.n_batches, way.n_batched))
+        self.worker.policy(block).map_or((0, 0), |policy| (policy.n_batches, policy.n_batched))
     }
 
-    /// How it is seen by others.
+    /// The state that other threads see.
     pub fn watchdog(&self) -> &Arc<OffloadWatchdog> {
         &self.watchdog
     }
 
-    /// How long the control plane waits for a block before it gives the executor up.
+    /// How long the control plane waits for a block before it takes the offload worker for hung.
     pub fn set_hang_timeout(&mut self, hang_timeout: Duration) {
         self.watchdog.set_hang_timeout(hang_timeout);
     }
@@ -229,13 +229,13 @@ impl OffloadWorker {
         self.worker.instance()
     }
 
-    /// What users supply for externs, by name.
+    /// The worker that runs the blocks; users supply externs to it.
     pub fn worker_mut(&mut self) -> &mut PipelineWorker {
         &mut self.worker
     }
 
     /// Runs block `block` of a worker's packets from now on, of at most `capacity` packets at a time. The worker still decides
-    /// which packets it sends, see [`PipelineWorker::set_way`]; [`Bursts`](crate::Bursts) owns their buffers meanwhile.
+    /// which packets it sends, see [`PipelineWorker::set_offload_policy`]; [`Bursts`](crate::Bursts) owns their buffers meanwhile.
     pub fn connect(
         &mut self,
         worker: &mut PipelineWorker,
@@ -246,19 +246,19 @@ impl OffloadWorker {
             return Err(AsyncError::OtherInstance);
         }
         let functions = self.functions.ok_or(AsyncError::NoBlock)?;
-        let way = worker.way_mut(block).ok_or(AsyncError::NoBlock)?;
-        if !way.channel.is_null() {
+        let policy = worker.policy_mut(block).ok_or(AsyncError::NoBlock)?;
+        if !policy.channel.is_null() {
             return Err(AsyncError::Connected);
         }
         // SAFETY: a function of a loaded pipeline.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (functions.channel_create)(capacity) };
         let raw = NonNull::new(raw).ok_or(AsyncError::NoMemory)?;
-        way.channel = raw.as_ptr();
-        way.capacity = capacity;
+        policy.channel = raw.as_ptr();
+        policy.capacity = capacity;
         let fetches_packets = u32::from(self.worker.instance().pipeline().externs().uses_packets());
-        way.fetches_packets = fetches_packets;
-        self.worker.way_mut(block).ok_or(AsyncError::NoBlock)?.fetches_packets = fetches_packets;
+        policy.fetches_packets = fetches_packets;
+        self.worker.policy_mut(block).ok_or(AsyncError::NoBlock)?.fetches_packets = fetches_packets;
         let channel =
             Arc::new(Channel { raw, functions, _pipeline: Arc::clone(self.worker.instance().pipeline()) });
         worker.channels.push(ChannelEnd {
@@ -273,7 +273,7 @@ impl OffloadWorker {
         Ok(())
     }
 
-    /// Runs the blocks of packets that have come; gives how many: none when the executor is lost.
+    /// Runs the blocks of packets that have come; returns how many: none when the offload worker is hung.
     pub fn serve(&mut self, step_budget: u32, now_ns: u64) -> usize {
         let Some(functions) = self.functions else { return 0 };
         let n = u32::try_from(self.raw.len()).unwrap_or(u32::MAX);
@@ -284,43 +284,43 @@ impl OffloadWorker {
             return 0;
         };
         // SAFETY: worker and channels are ours, the channels at this end; buffers of suspended packets are not freed
-        // (`SuspendedPackets`); we are within the executors' gate.
+        // (`SuspendedPackets`); we are within the offload workers' gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let n_served = unsafe { (functions.serve)(worker, self.raw.as_ptr(), n) };
         drop(entered);
         n_served as usize
     }
 
-    /// Of a block: how long it ran.
+    /// Run times of a block.
     pub fn served(&self, block: usize) -> Times {
-        self.worker.way(block).map_or(Times::default(), |way| Times {
-            n: way.n_served,
-            cycles: way.served_cycles,
-            buckets: way.served,
+        self.worker.policy(block).map_or(Times::default(), |policy| Times {
+            n: policy.n_served,
+            cycles: policy.served_cycles,
+            buckets: policy.served,
         })
     }
 }
 
-/// Who is dropped gives nothing back.
+/// A dropped offload worker gives nothing back: workers take it for hung.
 impl Drop for OffloadWorker {
     fn drop(&mut self) {
         self.watchdog.mark_hung();
     }
 }
 
-fn choice(way: &abi::AsyncWay) -> Option<Choice> {
+fn choice(policy: &abi::OffloadPolicy) -> Option<Choice> {
     let abi::AsyncChoice { is_on, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials, .. } =
-        way.choice;
-    let mode = match way.mode {
-        abi::async_mode::INLINE if way.choice.n_probes_left == 0 => AsyncMode::Inline,
+        policy.choice;
+    let mode = match policy.mode {
+        abi::async_mode::INLINE if policy.choice.n_probes_left == 0 => AsyncMode::Inline,
         _ => AsyncMode::Suspend,
     };
     (is_on != 0).then_some(Choice { mode, here_cycles, there_cycles, suspend_cycles, n_changes, n_trials })
 }
 
 impl PipelineWorker {
-    /// As C has it; `None` when there is no such block.
-    pub(crate) fn way(&self, block: usize) -> Option<&abi::AsyncWay> {
+    /// The policy of a block in the memory of C; `None` when there is no such block.
+    pub(crate) fn policy(&self, block: usize) -> Option<&abi::OffloadPolicy> {
         let first = self.raw().async_ways;
         if first.is_null() || block >= self.instance().pipeline().layout().asyncs.len() {
             return None;
@@ -330,67 +330,67 @@ impl PipelineWorker {
         Some(unsafe { &*first.add(block) })
     }
 
-    pub(crate) fn way_mut(&mut self, block: usize) -> Option<&mut abi::AsyncWay> {
-        self.way(block)?;
+    pub(crate) fn policy_mut(&mut self, block: usize) -> Option<&mut abi::OffloadPolicy> {
+        self.policy(block)?;
         // SAFETY: as above, and the worker is borrowed mutably.
         #[expect(unsafe_code, reason = "memory of the compiled program")]
         Some(unsafe { &mut *self.raw().async_ways.add(block) })
     }
 
-    /// From the next burst on. A block without executor stays where it is, and one whose executor is lost is treated as
-    /// [`abandon`](crate::Bursts::abandon) says, whatever is said.
-    pub fn set_way(&mut self, block: usize, wanted: Way) {
-        if self.lost.contains_key(&block) {
+    /// Sets the policy of a block from the next burst on. A block without an offload worker stays inline; that of a hung one
+    /// keeps the policy that [`abandon`](crate::Bursts::abandon) has set.
+    pub fn set_offload_policy(&mut self, block: usize, wanted: OffloadPolicy) {
+        if self.abandoned.contains_key(&block) {
             return;
         }
-        let Some(way) = self.way_mut(block) else { return };
-        way.mode = match wanted.mode {
-            AsyncMode::Wait if !way.channel.is_null() => abi::async_mode::WAIT,
-            AsyncMode::Suspend if !way.channel.is_null() => abi::async_mode::SUSPEND,
+        let Some(policy) = self.policy_mut(block) else { return };
+        policy.mode = match wanted.mode {
+            AsyncMode::Wait if !policy.channel.is_null() => abi::async_mode::WAIT,
+            AsyncMode::Suspend if !policy.channel.is_null() => abi::async_mode::SUSPEND,
             // A choice begins here, where what it needs to know can be seen.
             AsyncMode::Inline | AsyncMode::Wait | AsyncMode::Suspend | AsyncMode::Auto => {
                 abi::async_mode::INLINE
             }
         };
-        let is_on = u32::from(wanted.mode == AsyncMode::Auto && !way.channel.is_null());
-        way.choice = abi::AsyncChoice { is_on, ..abi::AsyncChoice::default() };
+        let is_on = u32::from(wanted.mode == AsyncMode::Auto && !policy.channel.is_null());
+        policy.choice = abi::AsyncChoice { is_on, ..abi::AsyncChoice::default() };
         self.raw_mut().trial_phase = 0;
-        let Some(way) = self.way_mut(block) else { return };
-        way.full = match wanted.full {
+        let Some(policy) = self.policy_mut(block) else { return };
+        policy.full = match wanted.full {
             WhenFull::Drop => abi::async_full::DROP,
             WhenFull::Inline => abi::async_full::INLINE,
             WhenFull::Backpressure => abi::async_full::BACKPRESSURE,
         };
     }
 
-    /// Packets that are at executors, or on their way.
+    /// Packets in flight at all blocks.
     pub fn n_suspended(&self) -> usize {
         let n_blocks = self.instance().pipeline().layout().asyncs.len();
-        (0..n_blocks).filter_map(|block| self.way(block)).map(|way| way.n_in_flight as usize).sum()
+        (0..n_blocks).filter_map(|block| self.policy(block)).map(|policy| policy.n_in_flight as usize).sum()
     }
 
-    /// How many packets the worker may take before one of its blocks that hold back has as many as may be under way.
+    /// Packets that the worker may take from its ports before a block with [`WhenFull::Backpressure`] reaches its capacity.
     pub fn async_room(&self) -> usize {
         let n_blocks = self.instance().pipeline().layout().asyncs.len();
         let suspending = (0..n_blocks)
-            .filter_map(|block| self.way(block))
-            .filter(|way| way.mode == abi::async_mode::SUSPEND && way.choice.is_on == 0)
-            .filter(|way| way.full == abi::async_full::BACKPRESSURE);
+            .filter_map(|block| self.policy(block))
+            .filter(|policy| policy.mode == abi::async_mode::SUSPEND && policy.choice.is_on == 0)
+            .filter(|policy| policy.full == abi::async_full::BACKPRESSURE);
         suspending
-            .map(|way| (way.capacity - way.n_in_flight.min(way.capacity)) as usize)
+            .map(|policy| (policy.capacity - policy.n_in_flight.min(policy.capacity)) as usize)
             .min()
             .unwrap_or(usize::MAX)
     }
 
-    /// A block whose executor is lost, and which is still connected to it: somebody else says so, or it has done nothing for
-    /// longer than `hang_timeout` while packets of this worker were under way. `passed` is the time since the last call; more
+    /// A block that is still connected to an offload worker that hangs: another thread found so, or it has done nothing for
+    /// longer than `hang_timeout` while packets of this worker were in flight. `passed` is the time since the last call; more
     /// than some milliseconds say rather that this thread could not run.
-    pub fn lost_block(&mut self, passed: Duration, hang_timeout: Duration) -> Option<usize> {
+    pub fn hung_block(&mut self, passed: Duration, hang_timeout: Duration) -> Option<usize> {
         let mut channels = std::mem::take(&mut self.channels);
         for end in &mut channels {
             let beats = end.watchdog.beats();
-            let is_awaited = self.way(end.block).is_some_and(|way| way.n_in_flight > 0);
-            if !is_awaited || beats != end.beats {
+            let has_packets_in_flight = self.policy(end.block).is_some_and(|policy| policy.n_in_flight > 0);
+            if !has_packets_in_flight || beats != end.beats {
                 (end.beats, end.silent) = (beats, Duration::ZERO);
                 continue;
             }
@@ -399,52 +399,52 @@ impl PipelineWorker {
                 end.watchdog.mark_hung();
             }
         }
-        let lost = channels.iter().find(|end| end.watchdog.is_hung()).map(|end| end.block);
+        let hung = channels.iter().find(|end| end.watchdog.is_hung()).map(|end| end.block);
         self.channels = channels;
-        lost
+        hung
     }
 
-    /// A block's executor is asked no more. What is under way does not come back: it is the executor's from now on. A
-    /// worker that may run the block itself when too many are under way does so; otherwise packets that come to the block are
-    /// dropped: what an executor could not do had better not be tried by the worker.
+    /// Sends no more packets of a block to its offload worker; packets in flight do not come back. A worker that may run the
+    /// block itself when too many packets are in flight does so from now on. Otherwise packets that come to the block are
+    /// dropped: a block that hangs an offload worker would hang the worker, too.
     pub(crate) fn abandon(&mut self, block: usize) {
-        let Some(way) = self.way_mut(block) else { return };
-        let n_lost = u64::from(way.n_in_flight);
-        if way.full == abi::async_full::INLINE {
-            way.mode = abi::async_mode::INLINE;
+        let Some(policy) = self.policy_mut(block) else { return };
+        let n_lost = u64::from(policy.n_in_flight);
+        if policy.full == abi::async_full::INLINE {
+            policy.mode = abi::async_mode::INLINE;
         } else {
-            way.mode = abi::async_mode::SUSPEND;
-            way.full = abi::async_full::DROP;
+            policy.mode = abi::async_mode::SUSPEND;
+            policy.full = abi::async_full::DROP;
         }
-        way.choice.is_on = 0;
-        way.channel = ptr::null_mut();
-        way.capacity = 0;
-        way.n_in_flight = 0;
-        way.n_waiting = 0;
+        policy.choice.is_on = 0;
+        policy.channel = ptr::null_mut();
+        policy.capacity = 0;
+        policy.n_in_flight = 0;
+        policy.n_waiting = 0;
         self.raw_mut().trial_phase = 0;
-        *self.lost.entry(block).or_default() += n_lost;
+        *self.abandoned.entry(block).or_default() += n_lost;
         self.channels.retain(|end| end.block != block);
     }
 
     pub fn async_counts(&self, block: usize) -> AsyncCounts {
-        let Some(way) = self.way(block) else { return AsyncCounts::default() };
+        let Some(policy) = self.policy(block) else { return AsyncCounts::default() };
         AsyncCounts {
-            n_in_flight: way.n_in_flight,
-            n_inline: way.n_here,
-            n_no_room: way.n_no_room,
-            n_full: way.n_full,
-            n_sent: way.n_sent,
-            n_waited: way.n_waited,
-            n_done: way.n_done,
-            n_dropped: way.n_dropped,
-            n_lost: self.lost.get(&block).copied().unwrap_or(0),
-            is_hung: self.lost.contains_key(&block),
-            waited: Times { n: way.n_done, cycles: way.waited_cycles, buckets: way.waited },
-            choice: choice(way),
+            n_in_flight: policy.n_in_flight,
+            n_inline: policy.n_here,
+            n_no_room: policy.n_no_room,
+            n_full: policy.n_full,
+            n_sent: policy.n_sent,
+            n_waited: policy.n_waited,
+            n_done: policy.n_done,
+            n_dropped: policy.n_dropped,
+            n_lost: self.abandoned.get(&block).copied().unwrap_or(0),
+            is_hung: self.abandoned.contains_key(&block),
+            waited: Times { n: policy.n_done, cycles: policy.waited_cycles, buckets: policy.waited },
+            choice: choice(policy),
         }
     }
 
-    /// Goes on with packets that are back; gives how many have ended, in the first elements of `packets`.
+    /// Resumes packets that are back; returns how many have ended, in the first elements of `packets`.
     pub(crate) fn resume(&mut self, packets: &mut [abi::Packet], step_budget: u32, now_ns: u64) -> usize {
         let Some(functions) = self.instance().pipeline().functions().asynchronous else { return 0 };
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
@@ -456,14 +456,14 @@ impl PipelineWorker {
         (n_ended as usize).min(packets.len())
     }
 
-    /// Executors must not be asked any more: what is under way does not come back.
+    /// Sends no more packets to offload workers; packets in flight do not come back.
     pub(crate) fn disconnect(&mut self) {
         for block in 0..self.instance().pipeline().layout().asyncs.len() {
-            if let Some(way) = self.way_mut(block) {
-                way.mode = abi::async_mode::INLINE;
-                way.channel = ptr::null_mut();
-                way.n_in_flight = 0;
-                way.n_waiting = 0;
+            if let Some(policy) = self.policy_mut(block) {
+                policy.mode = abi::async_mode::INLINE;
+                policy.channel = ptr::null_mut();
+                policy.n_in_flight = 0;
+                policy.n_waiting = 0;
             }
         }
         self.channels.clear();

@@ -1,43 +1,49 @@
-//! Packets with their asynchronous blocks at an executor: all in one thread, so that nothing depends on when other threads
-//! run.
+//! Asynchronous blocks at an offload worker on the same thread, so that nothing depends on when other threads run.
 //!
-//! Where each packet has ended before the next one arrives, a program does whatever it does in the order in which it would
-//! without asynchronous blocks. Where packets arrive together, those overtake others that do not wait; what becomes of each
-//! is the same if the program keeps nothing between packets.
+//! If each packet ends before the next one arrives, a program runs in the order in which it would without asynchronous blocks.
+//! In a burst, packets that are not suspended overtake those that are; each packet ends alike if the program keeps no state
+//! between packets.
 
 use crate::exec::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
 use crate::exec::native::{Listener, Native};
-use crate::offload::channel::{AsyncError, AsyncMode, OffloadWorker, Way, WhenFull};
+use crate::offload::channel::{AsyncError, AsyncMode, OffloadPolicy, OffloadWorker, WhenFull};
 use rustc_hash::FxHashMap;
 use target::traffic::Output;
 use target::{Config, Switch};
 
-/// An executor, and what runs packets beside it.
+/// An offload worker, and the bursts whose packets it serves.
 #[derive(Debug)]
 pub struct InlineOffload {
     bursts: Bursts,
-    executor: OffloadWorker,
+    offload_worker: OffloadWorker,
     step_budget: u32,
 }
 
 impl InlineOffload {
-    /// All asynchronous blocks of the switch's program are the executor's from now on, so many packets at a time of each.
+    /// Sends the packets of all asynchronous blocks to the offload worker from now on, `capacity` packets of each at a time.
     pub fn new(
         switch: &mut Switch<Native>,
-        mut executor: OffloadWorker,
+        mut offload_worker: OffloadWorker,
         config: &Config,
         capacity: u32,
     ) -> Result<InlineOffload, AsyncError> {
         let worker = switch.runner.worker_mut();
         for block in 0..worker.instance().pipeline().layout().asyncs.len() {
-            executor.connect(worker, block, capacity)?;
-            worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
+            offload_worker.connect(worker, block, capacity)?;
+            worker.set_offload_policy(
+                block,
+                OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline },
+            );
         }
-        Ok(InlineOffload { bursts: Bursts::new(config), executor, step_budget: config.load.step_budget })
+        Ok(InlineOffload {
+            bursts: Bursts::new(config),
+            offload_worker,
+            step_budget: config.load.step_budget,
+        })
     }
 
-    /// Packets arrive together, each with so much room in front of it. Gives what leaves of each. Those that wait are at the
-    /// executor together, as many as [`new`](Self::new) was told, and end in the order in which they come back.
+    /// Runs a burst of packets, each with `headroom_bytes` in front of it. Returns the outputs of each. Suspended packets are at
+    /// the offload worker together, up to the capacity, and end in the order in which they come back.
     pub fn receive(
         &mut self,
         switch: &mut Switch<Native>,
@@ -95,9 +101,9 @@ impl InlineOffload {
     /// Random numbers are those that the worker would have.
     fn serve(&mut self, switch: &mut Switch<Native>, now_ns: u64) -> usize {
         let worker = switch.runner.worker_mut();
-        self.executor.worker_mut().raw_mut().random = worker.raw().random;
-        let n_served = self.executor.serve(self.step_budget, now_ns);
-        worker.raw_mut().random = self.executor.worker_mut().raw().random;
+        self.offload_worker.worker_mut().raw_mut().random = worker.raw().random;
+        let n_served = self.offload_worker.serve(self.step_budget, now_ns);
+        worker.raw_mut().random = self.offload_worker.worker_mut().raw().random;
         n_served
     }
 }

@@ -1,9 +1,9 @@
-//! What an executor is doing, as others need to know.
+//! The watchdog of an offload worker: its state, for other threads.
 //!
-//! The control plane changes nothing while an executor is within a block; workers want their packets back. An executor
-//! that hangs in an extern would hold up both for ever: it is lost then. Its thread never comes back from the extern into
-//! compiled code, so neither packets nor tables are touched again. One that is slow in compiled code itself may be lost, too;
-//! it ends by itself before long, and the control plane waits for that.
+//! The control plane changes nothing while an offload worker is within a block, and workers wait for their packets. An offload
+//! worker that does nothing for the hang timeout would hold up both for ever: it is hung from then on. If it hangs in an extern,
+//! its thread never returns from there into compiled code, so it touches neither packets nor tables again. If it is slow in
+//! compiled code itself, it ends by itself before long, and the control plane waits for that.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,21 +14,21 @@ const IDLE: u32 = 0;
 const RUNNING: u32 = 1;
 /// In an extern that compiled code has called.
 const IN_EXTERN: u32 = 2;
-/// It comes back from there no more, and what it had found in tables is nobody's: see [`OffloadWatchdog::take_hung`].
+/// Hung in an extern. It never returns from there, so entries that it had found may be reused, see [`OffloadWatchdog::take_hung`].
 const HUNG: u32 = 3;
-/// In no block, for ever.
+/// Hung, and in no block.
 const RETIRED: u32 = 4;
 
-/// How long somebody who waits for an executor sleeps.
+/// Sleep between two looks at an offload worker.
 const NAP: Duration = Duration::from_micros(20);
-/// A longer nap says nothing about the executor: the machine was busy, or stood still.
+/// A longer nap says nothing about the offload worker: the machine was busy, or stood still.
 const NAP_COUNTED_MAX: Duration = Duration::from_millis(10);
 
-/// An executor, as seen by others.
+/// An offload worker as other threads see it.
 #[derive(Debug)]
 pub struct OffloadWatchdog {
     state: AtomicU32,
-    /// Grows as long as the executor works.
+    /// Grows as long as the offload worker makes progress.
     beats: AtomicU64,
     is_hung: AtomicBool,
     hang_timeout_ns: AtomicU64,
@@ -51,12 +51,12 @@ impl OffloadWatchdog {
         self.hang_timeout_ns.store(ns, Ordering::Relaxed);
     }
 
-    /// What it has not given back by now is lost, and nothing more must be given to it.
+    /// True once it exceeded the hang timeout: packets that it has do not come back, and none may be sent to it.
     pub fn is_hung(&self) -> bool {
         self.is_hung.load(Ordering::Acquire)
     }
 
-    /// Lost, and in no block.
+    /// True if it is hung and in no block.
     pub(crate) fn is_retired(&self) -> bool {
         self.state.load(Ordering::SeqCst) == RETIRED
     }
@@ -65,23 +65,23 @@ impl OffloadWatchdog {
         self.beats.load(Ordering::Relaxed)
     }
 
-    /// Nobody waits for it any more.
+    /// Marks it as hung: nobody waits for it any more.
     pub(crate) fn mark_hung(&self) {
         self.is_hung.store(true, Ordering::SeqCst);
         for (from, to) in [(IN_EXTERN, HUNG), (IDLE, RETIRED)] {
-            // Where it is RUNNING it sees the mark when it leaves.
+            // In state RUNNING it sees the mark when it leaves the block.
             let _ = self.state.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
         }
     }
 
-    /// True once, when it was lost within a block.
+    /// True once after it was found to hang within an extern.
     pub(crate) fn take_hung(&self) -> bool {
         self.state.compare_exchange(HUNG, RETIRED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    // For the executor.
+    // Called by the offload worker.
 
-    /// Before blocks are run; `None` when the executor is lost. Waits while `is_closed`.
+    /// Enters compiled code to run blocks; `None` when the offload worker is hung. Waits while `is_closed`.
     pub(crate) fn enter(&self, is_closed: &AtomicBool) -> Option<Inside<'_>> {
         loop {
             let before = self.state.compare_exchange(IDLE, RUNNING, Ordering::SeqCst, Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl OffloadWatchdog {
             if self.is_hung() {
                 return None;
             }
-            // Whoever closes says so first, and looks afterwards who is inside.
+            // A thread that closes sets the flag first, and looks afterwards at who is inside.
             if !is_closed.load(Ordering::SeqCst) {
                 return Some(inside);
             }
@@ -103,14 +103,14 @@ impl OffloadWatchdog {
         }
     }
 
-    /// Around a call of an extern.
+    /// Calls an extern.
     pub(crate) fn call<T>(&self, f: impl FnOnce() -> T) -> T {
-        // From RUNNING nobody else takes it anywhere.
+        // No other thread changes the state RUNNING.
         self.state.store(IN_EXTERN, Ordering::Release);
         let result = f();
         let back = self.state.compare_exchange(IN_EXTERN, RUNNING, Ordering::SeqCst, Ordering::SeqCst);
         if back.is_err() {
-            // Lost meanwhile: what the extern has come back to is not its own any more.
+            // Hung meanwhile: the packet and the entries that this thread would return to may be in use elsewhere.
             loop {
                 std::thread::park();
             }
@@ -120,13 +120,13 @@ impl OffloadWatchdog {
     }
 
     fn beat(&self) {
-        // Only the executor writes it.
+        // Only the offload worker writes it.
         self.beats.store(self.beats().wrapping_add(1), Ordering::Relaxed);
     }
 
-    // For the control plane.
+    // Called by the control plane.
 
-    /// Until the executor is within no block, or lost.
+    /// Waits until the offload worker is in no block or hangs.
     pub(crate) fn wait_outside(&self) {
         let hang_timeout = Duration::from_nanos(self.hang_timeout_ns.load(Ordering::Relaxed));
         let (mut beats, mut silent) = (self.beats(), Duration::ZERO);
@@ -153,7 +153,7 @@ impl OffloadWatchdog {
     }
 }
 
-/// An executor within its blocks; leaves when it is dropped.
+/// An offload worker within its blocks; leaves when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Inside<'a>(&'a OffloadWatchdog);
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hangs_in_an_extern_is_waited_for_once() {
+    fn a_hung_extern_is_waited_for_once() {
         let watchdog = Arc::new(OffloadWatchdog::new(Duration::from_millis(50)));
         let closed = Arc::new(AtomicBool::new(false));
         let (hang, is_back) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_lost_between_blocks_enters_no_more() {
+    fn a_worker_marked_as_hung_enters_no_block() {
         let watchdog = OffloadWatchdog::new(Duration::from_secs(60));
         let closed = AtomicBool::new(false);
         let inside = watchdog.enter(&closed).unwrap();

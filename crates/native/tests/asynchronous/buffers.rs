@@ -1,7 +1,7 @@
 //! Buffers of suspended packets: each has one owner at a time, and none is freed while an offload worker may have it.
 
 use super::{Built, HEADROOM, built_of, config, mix, packet_of_way};
-use native::{AsyncMode, BurstPacket, Bursts, Fate, Native, OffloadWorker, Path, Way, WhenFull};
+use native::{AsyncMode, BurstPacket, Bursts, Fate, Native, OffloadPolicy, OffloadWorker, Path, WhenFull};
 use packet_io::PacketStorage;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,7 +73,10 @@ impl Lab {
         let worker = device.switch.runner.worker_mut();
         for block in 0..built.pipeline.layout().asyncs.len() {
             offload.connect(worker, block, capacity).unwrap();
-            worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
+            worker.set_offload_policy(
+                block,
+                OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline },
+            );
         }
         Lab { device, offload, bursts: Bursts::new(&config()), out: BTreeMap::new() }
     }

@@ -14,7 +14,7 @@ use externs::ExternSet;
 use ir::Bits;
 use native::{
     AsyncError, AsyncMode, BuildOptions, BurstPacket, BurstPath, Bursts, Fate, Instance, InstanceOptions,
-    Native, OffloadWorker, Path, Pipeline, PipelineWorker, Way, WhenFull, build,
+    Native, OffloadPolicy, OffloadWorker, Path, Pipeline, PipelineWorker, WhenFull, build,
 };
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
@@ -194,7 +194,7 @@ fn packets_that_wait_end_as_those_that_do_not() {
             let worker = device.switch.runner.worker_mut();
             let capacity = if block.settings == "capacity=100" { 100 } else { native::CAPACITY_DEFAULT };
             executors[i % 2].connect(worker, i, capacity).unwrap();
-            worker.set_way(i, Way { mode, full: WhenFull::Inline });
+            worker.set_offload_policy(i, OffloadPolicy { mode, full: WhenFull::Inline });
         }
         let is_over = AtomicBool::new(false);
         let mut runner = Runner::new(device);
@@ -261,7 +261,7 @@ fn no_more_packets_wait_than_may() {
         for i in 0..5 {
             executor.connect(worker, i, 8).unwrap();
             assert_eq!(executor.connect(worker, i, 8), Err(AsyncError::Connected));
-            worker.set_way(i, Way { mode: AsyncMode::Suspend, full });
+            worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full });
         }
         let mut runner = Runner::new(device);
         let flood: Vec<Vec<u8>> = (0..200u32).map(|i| packet_of_way(2, i)).collect();
@@ -313,7 +313,7 @@ fn a_packet_without_headroom_stays() {
     let worker = device.switch.runner.worker_mut();
     for i in 0..5 {
         executor.connect(worker, i, 8).unwrap();
-        worker.set_way(i, Way { mode: AsyncMode::Suspend, full: WhenFull::Drop });
+        worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Drop });
     }
     let mut bursts = Bursts::new(&config());
     let mut storage = [&[0; 40][..], &packet_of_way(2, 1)].concat();

@@ -3,7 +3,7 @@
 use super::{Built, Runner, built_of, config};
 use control::Schema;
 use interp::Silent;
-use native::{AsyncMode, OffloadWorker, Path, Way, WhenFull};
+use native::{AsyncMode, OffloadPolicy, OffloadWorker, Path, WhenFull};
 use std::sync::Arc;
 
 /// One packet for each block of `order.p4`.
@@ -31,7 +31,7 @@ fn native(built: &Built, steps: &[Step]) -> Left {
     let worker = device.switch.runner.worker_mut();
     for (block, executor) in executors.iter_mut().enumerate() {
         executor.connect(worker, block, 8).unwrap();
-        worker.set_way(block, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
+        worker.set_offload_policy(block, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline });
     }
     let mut runner = Runner::new(device);
     runner.process(&KINDS.map(packet), Path::Straight);
@@ -62,7 +62,7 @@ fn interpreted(built: &Built, steps: &[Step]) -> Left {
         match step {
             Step::Serve(block) => {
                 let which = waiting.iter().position(|(kind, _)| usize::from(*kind) == *block).unwrap();
-                assert!(switch.go_on(which, &mut Silent).is_empty());
+                assert!(switch.resume(which, &mut Silent).is_empty());
                 let (kind, _) = waiting.remove(which);
                 waiting.push((kind, true));
             }
@@ -70,7 +70,7 @@ fn interpreted(built: &Built, steps: &[Step]) -> Left {
             Step::Resume => {
                 for kind in KINDS {
                     let Some(which) = waiting.iter().position(|one| *one == (kind, true)) else { continue };
-                    left.extend(switch.go_on(which, &mut Silent).into_iter().map(|output| output.bytes));
+                    left.extend(switch.resume(which, &mut Silent).into_iter().map(|output| output.bytes));
                     waiting.remove(which);
                 }
             }

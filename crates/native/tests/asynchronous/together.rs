@@ -5,7 +5,7 @@ use super::{Built, Runner, alone, built_with, config};
 use control::Schema;
 use externs::ExternSet;
 use interp::Silent;
-use native::{AsyncMode, BATCH_MAX, OffloadWorker, Path, Way, WhenFull, load_extern_library};
+use native::{AsyncMode, BATCH_MAX, OffloadPolicy, OffloadWorker, Path, WhenFull, load_extern_library};
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
 use std::process::Command;
@@ -95,7 +95,7 @@ fn served(built: &Built, all: &[Vec<u8>], batch: u32) -> Outcome {
     for i in 0..blocks.len() {
         let worker = device.switch.runner.worker_mut();
         executor.connect(worker, i, 64).unwrap();
-        worker.set_way(i, Way { mode: AsyncMode::Suspend, full: WhenFull::Inline });
+        worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline });
         executor.set_batch(i, batch);
     }
     let mut runner = Runner::new(device);

@@ -31,5 +31,5 @@ pub use pre::{BackupReplica, CloneSession, MulticastGroup, Pre, PreError, Replic
 pub use queue::{QueueConfig, Queues};
 pub(crate) use shared_pre::PreReader;
 pub use shared_pre::SharedPre;
-pub use switch::{Departed, Destination, Output, Switch, Unrunnable};
+pub use switch::{Destination, EgressPorts, Output, Switch, Unrunnable};
 pub use totals::{Totals, reason};

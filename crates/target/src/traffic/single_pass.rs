@@ -47,7 +47,7 @@ impl<E: BlockRunner> Switch<E> {
             if let BlockEnd::Stopped(why) = self.run(BlockRole::Deparser, &mut copy, observer) {
                 return self.drop_packet(why.name(), observer);
             }
-            self.departing(&copy, observer)
+            self.egress_bytes(&copy, observer)
         } else {
             // A filter leaves the packet as it is.
             self.runner.take_bytes(copy.packet)

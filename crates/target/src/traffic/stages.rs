@@ -249,7 +249,7 @@ impl<E: BlockRunner> Switch<E> {
                 return self.drop_packet(why.name(), observer);
             }
         }
-        let bytes = self.departing(&copy, observer);
+        let bytes = self.egress_bytes(&copy, observer);
         if let Some(preserve) = recirculate {
             self.runner.set_bytes(&mut copy.packet, bytes);
             return self.start_again(copy, PassKind::Recirculated, &preserve, observer);

@@ -39,7 +39,7 @@ impl Output {
 
 /// The ports of a packet that has been through egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Departed {
+pub struct EgressPorts {
     pub ingress_port: u32,
     pub egress_port: u32,
 }
@@ -221,7 +221,7 @@ impl<E: BlockRunner> Switch<E> {
     pub fn continue_after_egress(
         &mut self,
         packet: E::Packet,
-        ports: Departed,
+        ports: EgressPorts,
         requests: Requests,
         observer: &mut E::Observer<'_>,
     ) -> Vec<Output> {
@@ -303,8 +303,12 @@ impl<E: BlockRunner> Switch<E> {
 
     /// Returns the bytes to send: the deparser's output and the payload, truncated if the program or a clone session
     /// asks for it.
-    pub(super) fn departing(&self, copy: &PacketCopy<E::Packet>, observer: &mut E::Observer<'_>) -> Vec<u8> {
-        let mut bytes = self.runner.departing(&copy.packet);
+    pub(super) fn egress_bytes(
+        &self,
+        copy: &PacketCopy<E::Packet>,
+        observer: &mut E::Observer<'_>,
+    ) -> Vec<u8> {
+        let mut bytes = self.runner.deparsed_bytes(&copy.packet);
         if let Some(n_bytes) = copy.truncate_bytes.filter(|n| (*n as usize) < bytes.len()) {
             bytes.truncate(n_bytes as usize);
             self.tell(observer, TrafficEvent::Truncated { n_bytes });

@@ -40,9 +40,9 @@ impl<E: BlockRunner> Switch<E> {
         self.waiting.push(Waiting { copy, place, requests });
     }
 
-    /// One of those that wait, by its place among them, goes on until it ends or waits again: then it is the last of
-    /// them. Gives what leaves.
-    pub fn go_on(&mut self, which: usize, observer: &mut E::Observer<'_>) -> Vec<Output> {
+    /// Resumes suspended packet `which`, counted from the first. It runs until it ends or is suspended again: then it is the
+    /// last one. Returns what leaves.
+    pub fn resume(&mut self, which: usize, observer: &mut E::Observer<'_>) -> Vec<Output> {
         if which >= self.waiting.len() {
             return Vec::new();
         }
@@ -58,8 +58,8 @@ impl<E: BlockRunner> Switch<E> {
         self.take_outputs()
     }
 
-    /// All that wait go on until none does; `choose` says which is next, of so many.
-    pub fn go_on_with_all(
+    /// Resumes packets until none is suspended; `choose` says which is next, given how many there are.
+    pub fn resume_all(
         &mut self,
         choose: &mut dyn FnMut(usize) -> usize,
         observer: &mut E::Observer<'_>,
@@ -67,7 +67,7 @@ impl<E: BlockRunner> Switch<E> {
         let mut outputs = Vec::new();
         while !self.waiting.is_empty() {
             let which = choose(self.waiting.len()) % self.waiting.len();
-            outputs.extend(self.go_on(which, observer));
+            outputs.extend(self.resume(which, observer));
         }
         outputs
     }
