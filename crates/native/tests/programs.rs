@@ -1,4 +1,4 @@
-//! The test programs with their scripts, natively: what the interpreter does is what compiled programs do.
+//! The test programs with their scripts, natively: expectations that the interpreter meets hold for compiled programs.
 
 mod common;
 #[path = "common/scripts.rs"]
@@ -7,17 +7,18 @@ mod scripts;
 use common::TestDir;
 use control::Schema;
 use diagnostics::render;
-use native::{BuildOptions, Listener, Native, Path as Way, build, native_device};
+use native::{BuildOptions, Native, build, native_device};
 use scripts::{Case, cases_in, dirs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 use target::{Config, Device};
+use testkit::{BlockByBlock, Dut, FastPath};
 
 fn cases() -> Vec<Case> {
     let only = env::var("PROGRAM").ok();
     let is_wanted = |dir: &&PathBuf| only.as_ref().is_none_or(|only| dir.to_string_lossy().contains(only));
-    // Some of them, and the one whose names could clash in C: `siding stf --engine both tests/programs` runs all.
+    // Some of them, and the one whose names could clash in C: `siding stf --backend both tests/programs` runs all.
     let is_chosen = |(i, dir): &(usize, &PathBuf)| only.is_some() || i % 15 == 0 || dir.ends_with("names");
     let chosen = dirs();
     let chosen = chosen.iter().enumerate().filter(is_chosen).map(|(_, dir)| dir);
@@ -30,21 +31,15 @@ fn device(case: &Case, pipeline: &Arc<native::Pipeline>) -> Result<Device<Native
         .map_err(|e| e.to_string())
 }
 
-/// What a script finds wrong; `way` is how packets go.
-fn run_script(device: &mut Device<Native>, path: &Path, way: Way) -> Vec<String> {
+/// The faults that a script finds.
+fn run_script(dut: &mut dyn Dut, schema: &Schema, path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let parsed = stf::parse(&path.to_string_lossy(), &text);
-    let schema = Arc::clone(&device.entities.schema);
-    let (plan, faults) = stf::resolve(&parsed.script, &schema);
+    let (plan, faults) = stf::resolve(&parsed.script, schema);
     let short = |d: &diagnostics::Diagnostic| render::short(d, &parsed.sources);
     let mut found: Vec<String> =
         parsed.diagnostics.iter().chain(faults.iter()).filter(|d| d.is_error()).map(short).collect();
-    let mut nobody = ();
-    let device: &mut dyn stf::Device = match way {
-        Way::Straight => &mut stf::Straight::new(device, &mut nobody, &Config::default()),
-        Way::Slow => &mut stf::Driven { device, observer: &mut nobody as &mut dyn Listener },
-    };
-    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, device, &|_, _| None);
+    let report = stf::run(&parsed.script, &plan, &parsed.sources, schema, dut, &|_, _| None);
     found.extend(report.faults.iter().map(short));
     found
 }
@@ -73,12 +68,20 @@ fn scripts_hold_natively() {
         }
         for script in &case.scripts {
             n_scripts += 1;
-            for way in [Way::Slow, Way::Straight] {
+            for is_fast in [false, true] {
                 let found = match device(&case, &pipeline) {
-                    Ok(mut device) => run_script(&mut device, script, way),
+                    Ok(device) => {
+                        let schema = Arc::clone(&device.entities.schema);
+                        let mut dut: Box<dyn Dut> = match is_fast {
+                            false => Box::new(BlockByBlock::new(device)),
+                            true => Box::new(FastPath::new(device, &Config::default())),
+                        };
+                        run_script(&mut *dut, &schema, script)
+                    }
                     Err(error) => vec![error],
                 };
-                faults.extend(found.into_iter().map(|fault| format!("{} ({way:?}): {fault}", case.name)));
+                let path = if is_fast { "fast path" } else { "block by block" };
+                faults.extend(found.into_iter().map(|fault| format!("{} ({path}): {fault}", case.name)));
             }
         }
     }

@@ -8,19 +8,17 @@ mod scripts;
 
 use common::TestDir;
 use control::Schema;
-use diagnostics::SourceMap;
 use interp::Follower;
 use native::{BuildOptions, Native, Observing, Trace, build, native_device};
 use scripts::{Case, cases_in, dirs, files, load, root};
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::{env, fs};
 use target::{BlockRunner, Config, Device, Store};
-use trace::{Event, Observer, Story, StoryBuilder, Variables};
+use testkit::{BlockByBlock, Observed, Trial};
+use trace::{Story, StoryBuilder};
 
-/// Of the programs under `tests/programs`; more take too long for every day.
+/// One of so many programs under `tests/programs` is run; all take too long for every day.
 const EVERY: usize = 6;
 
 fn cases() -> Vec<Case> {
@@ -36,64 +34,6 @@ fn cases() -> Vec<Case> {
     let examples = examples.into_iter().filter(|script| is_wanted(script));
     let examples = examples.map(|script| load(&script.with_extension("p4"), vec![script.clone()]));
     programs.chain(examples).collect()
-}
-
-/// One story for each packet that arrives, and for what happens when time passes.
-#[derive(Default)]
-struct Stories<'s> {
-    done: Vec<Story>,
-    current: Option<StoryBuilder<'s>>,
-}
-
-#[derive(Clone)]
-struct Shared<'s>(Rc<RefCell<Stories<'s>>>);
-
-impl Observer for Shared<'_> {
-    fn event(&mut self, variables: &Variables, span: diagnostics::Span, event: Event<'_>) {
-        if let Some(story_builder) = &mut self.0.borrow_mut().current {
-            story_builder.event(variables, span, event);
-        }
-    }
-}
-
-struct Told<'a, 's> {
-    device: &'a mut dyn stf::Device,
-    sources: &'s SourceMap,
-    stories: Shared<'s>,
-}
-
-impl Told<'_, '_> {
-    fn next(&mut self) {
-        let mut stories = self.stories.0.borrow_mut();
-        let before = stories.current.replace(StoryBuilder::new(Some(self.sources)));
-        stories.done.extend(before.map(StoryBuilder::finish));
-    }
-}
-
-impl control::Target for Told<'_, '_> {
-    fn write(&mut self, update: &control::Update) -> Result<(), control::Fault> {
-        self.device.write(update)
-    }
-
-    fn read(&self, query: &control::Query) -> Result<Vec<control::Entity>, control::Fault> {
-        self.device.read(query)
-    }
-}
-
-impl stf::Device for Told<'_, '_> {
-    fn receive(&mut self, burst: &[stf::Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
-        self.next();
-        self.device.receive(burst, sent);
-    }
-
-    fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8])) {
-        self.next();
-        self.device.advance_clock(duration_ns, sent);
-    }
-
-    fn take_digests(&mut self) -> Vec<(control::DigestId, control::Data)> {
-        self.device.take_digests()
-    }
 }
 
 const HEAD: &str = "
@@ -175,25 +115,15 @@ control I(inout hdr_t hdr, inout m_t m, inout standard_metadata_t s) {{
     }
 }
 
-/// What a script makes a device tell, as JSON.
-fn tell<E: BlockRunner + Store>(
-    case: &Case,
-    script: &Path,
-    device: &mut Device<E>,
-    run: impl FnOnce(&mut Device<E>, &mut Shared<'_>, &mut dyn FnMut(&mut dyn stf::Device)),
-) -> Vec<String> {
+/// The stories of the packets of a script, as JSON.
+fn tell<B: Observed + Store>(case: &Case, script: &Path, device: Device<B>) -> Vec<String> {
     let text = fs::read_to_string(script).unwrap();
     let parsed = stf::parse(&script.to_string_lossy(), &text);
     let schema = Arc::clone(&device.entities.schema);
     let (plan, _) = stf::resolve(&parsed.script, &schema);
-    let stories = Shared(Rc::default());
-    run(device, &mut stories.clone(), &mut |device| {
-        let mut told = Told { device, sources: &case.sources, stories: stories.clone() };
-        stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut told, &|_, _| None);
-        told.next();
-    });
-    let done = std::mem::take(&mut stories.0.borrow_mut().done);
-    done.iter().map(|story| serde_json::to_string(story).unwrap()).collect()
+    let trial = Trial { script: &parsed.script, plan: &plan, sources: &parsed.sources, schema };
+    let (_, stories) = trial.run_with_stories(&mut BlockByBlock::new(device), &case.sources, usize::MAX);
+    stories.iter().map(|story| serde_json::to_string(story).unwrap()).collect()
 }
 
 fn interpreted(case: &Case, script: &Path) -> Vec<String> {
@@ -202,7 +132,7 @@ fn interpreted(case: &Case, script: &Path) -> Vec<String> {
     let engine = &mut device.switch.runner;
     let mut supply = |name, function| engine.externs.supply(name, function);
     externs::supply(&externs::ExternSet::new(), &case.runnable.program, &mut supply).unwrap();
-    tell(case, script, &mut device, |device, observer, run| run(&mut stf::Driven { device, observer }))
+    tell(case, script, device)
 }
 
 fn compiled(case: &Case, script: &Path, pipeline: &Arc<native::Pipeline>) -> Vec<String> {
@@ -210,9 +140,7 @@ fn compiled(case: &Case, script: &Path, pipeline: &Arc<native::Pipeline>) -> Vec
     let program = case.runnable.program.clone();
     let mut device = native_device(Arc::clone(pipeline), program, schema, Config::default()).unwrap();
     follow(&mut device);
-    tell(case, script, &mut device, |device, observer, run| {
-        run(&mut stf::Driven { device, observer: &mut Observing(observer) });
-    })
+    tell(case, script, device)
 }
 
 /// Where two stories part, and the steps there.

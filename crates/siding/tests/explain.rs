@@ -7,7 +7,7 @@
 
 use control::Schema;
 use diagnostics::{Diagnostic, SourceMap};
-use interp::{Silent, traffic::Config};
+use interp::traffic::Config;
 use siding::explain::{PAGES, Page, page};
 use siding::render::{Style, human};
 use siding::{FileLoader, IncludeKind, LoadedFile, Loader, Options, Source, codes};
@@ -135,15 +135,15 @@ fn run(page: &Page, text: &str) -> Outcome {
     let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
     let runnable = driver::runnable(&mut checked, None).expect("the program is correct");
     let schema = Arc::new(Schema::new(&runnable.control_plane.p4info).expect("made by the compiler"));
-    let mut interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), Config::default())
+    let interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), Config::default())
         .expect("made by the compiler");
     let stf::Parsed { script, sources, diagnostics } = stf::parse(&format!("{}.stf", page.id), text);
     let (plan, unresolved) = stf::resolve(&script, &schema);
     let mut diagnostics = diagnostics.into_vec();
     diagnostics.extend(unresolved.into_vec());
     if diagnostics.is_empty() {
-        let mut device = stf::Driven { device: &mut interpreter, observer: &mut Silent };
-        let report = stf::run(&script, &plan, &sources, &schema, &mut device, &|_, _| None);
+        let mut dut = testkit::BlockByBlock::new(interpreter);
+        let report = stf::run(&script, &plan, &sources, &schema, &mut dut, &|_, _| None);
         diagnostics.extend(report.faults);
     }
     Outcome { diagnostics, sources: Arc::new(sources) }

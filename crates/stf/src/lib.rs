@@ -7,8 +7,8 @@
 //! Invariants: nothing here fails or panics, whatever the text. A line that cannot be understood is reported with
 //! its place and left out; the lines after it are read all the same. Everything in a [`Plan`] has been validated.
 //!
-//! [`run()`] does the steps of a plan on a [`Device`] and compares at the end, [`run_in_bursts`] with packets that come
-//! together; [`Driven`] is the switch of any executor as one, [`Straight`] one that takes bursts as live ports do.
+//! [`run()`] does the steps of a plan on a [`Dut`], a switch under test, and compares at the end; [`run_in_bursts`] lets
+//! packets arrive together. Crate `testkit` makes a switch under test of each backend.
 //!
 //! Start reading at [`script`] for what there is to say, at [`mod@resolve`] for what it means.
 //!
@@ -18,7 +18,7 @@
 #![doc = include_str!("../../../docs/reference/stf.md")]
 
 pub mod codes;
-mod driven;
+mod dut;
 pub mod expect;
 pub mod keywords;
 pub mod limits;
@@ -26,11 +26,9 @@ mod parse;
 pub mod resolve;
 mod run;
 pub mod script;
-mod straight;
 
-pub use driven::Driven;
+pub use dut::{Arriving, ControlOnly, Dut};
 pub use parse::{Parsed, parse, parse_file, parse_short};
 pub use resolve::{Plan, Step, StepKind, resolve};
-pub use run::{Arriving, Device, Report, run, run_in_bursts};
+pub use run::{Report, run, run_in_bursts};
 pub use script::{Form, Script};
-pub use straight::Straight;

@@ -2,36 +2,19 @@
 
 use crate::expect::{self, Decode};
 use crate::resolve::{DigestCheck, Plan, Step, StepKind};
-use crate::{Script, codes};
+use crate::{Arriving, Dut, Script, codes};
 use control::{Data, DigestId, Entity, EntryQuery, Query, Schema, Target, Update, UpdateKind};
 use diagnostics::{Diagnostic, SourceMap};
 use std::collections::{BTreeMap, BTreeSet};
+use target::traffic::{Destination, Output};
+use trace::Silent;
 
-/// A packet that arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arriving<'a> {
-    pub port: u32,
-    pub bytes: &'a [u8],
-}
-
-/// What a script needs of a switch, besides that it stores entities.
-pub trait Device: Target {
-    /// Packets arrive together. `sent` hears of each packet that leaves before the switch is idle again: which of the
-    /// burst has led to it, the port, and the bytes; what earlier packets have led to comes first.
-    fn receive(&mut self, burst: &[Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8]));
-
-    fn advance_clock(&mut self, duration_ns: u64, sent: &mut dyn FnMut(u32, &[u8]));
-
-    /// Digests since the last call, in order.
-    fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
-}
-
-/// What came of a script.
+/// The result of a script.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What went wrong, in the order of the script, with places in its text.
+    /// Faults, in the order of the script, with places in its text.
     pub faults: Vec<Diagnostic>,
-    /// What commands that only look have found.
+    /// Answers to commands that only read.
     pub shown: Vec<(Query, Vec<Entity>)>,
     pub n_received: usize,
     /// Packets by port.
@@ -44,27 +27,27 @@ impl Report {
     }
 }
 
-/// Does what a script says, and compares at its end what the ports have sent with what it expects. Packets come one by
-/// one.
+/// Runs a script, and compares at its end the packets that the ports have sent with the expected ones. Packets arrive
+/// one by one.
 pub fn run(
     script: &Script,
     plan: &Plan,
     sources: &SourceMap,
     schema: &Schema,
-    device: &mut dyn Device,
+    dut: &mut dyn Dut,
     decode: Decode<'_>,
 ) -> Report {
-    run_in_bursts(script, plan, sources, schema, device, decode, 1)
+    run_in_bursts(script, plan, sources, schema, dut, decode, 1)
 }
 
-/// The same, but packets that follow each other, with nothing but expectations between them, come together: at most
-/// `n_max` at once. What is expected is the same.
+/// Runs a script in bursts: packets that follow each other, with nothing but expectations between them, arrive together,
+/// at most `n_max` at once. Expectations are those of [`run()`].
 pub fn run_in_bursts(
     script: &Script,
     plan: &Plan,
     sources: &SourceMap,
     schema: &Schema,
-    device: &mut dyn Device,
+    dut: &mut dyn Dut,
     decode: Decode<'_>,
     n_max: usize,
 ) -> Report {
@@ -78,36 +61,41 @@ pub fn run_in_bursts(
         let (these, rest) = left.split_at(n_steps);
         left = rest;
         let sent = &mut report.sent;
-        let mut collect = |port: u32, bytes: &[u8]| sent.entry(port).or_default().push(bytes.to_vec());
+        let collect = |output: Output| match output.destination {
+            Destination::Port(port) => sent.entry(port).or_default().push(output.bytes),
+            Destination::Controller => {}
+        };
         match &step.kind {
             StepKind::Packet { .. } => {
                 let burst = arriving(these, &attached.ports);
                 report.n_received += burst.len();
-                device.receive(&burst, &mut |_, port, bytes| collect(port, bytes));
+                dut.receive(&burst, &mut Silent).into_iter().flatten().for_each(collect);
             }
-            StepKind::AdvanceClock { duration_ns } => device.advance_clock(*duration_ns, &mut collect),
+            StepKind::AdvanceClock { duration_ns } => {
+                dut.advance_clock(*duration_ns, &mut Silent).into_iter().for_each(collect);
+            }
             StepKind::Wait => {}
             StepKind::Write(_) if step.update().is_some() => {
                 let updates: Vec<&Update> = these.iter().filter_map(Step::update).collect();
-                for (step, result) in these.iter().zip(device.write_many(&updates)) {
+                for (step, result) in these.iter().zip(dut.target().write_many(&updates)) {
                     report.faults.extend(result.err().map(|fault| refused(step, &fault)));
                 }
             }
-            // Of one step the rest is left out when one of them is refused.
+            // When one update is refused, the rest of the step is left out.
             StepKind::Write(updates) => {
                 for update in updates {
-                    if let Err(fault) = device.write(update) {
+                    if let Err(fault) = dut.target().write(update) {
                         report.faults.push(refused(step, &fault));
                         break;
                     }
                 }
             }
             StepKind::RemoveAllEntries => {
-                if let Err(fault) = remove_all(schema, device) {
+                if let Err(fault) = remove_all(schema, dut.target()) {
                     report.faults.push(Diagnostic::new(&codes::REFUSED, step.span, fault.to_string()));
                 }
             }
-            StepKind::Check(check) => match device.read(&check.query) {
+            StepKind::Check(check) => match dut.target().read(&check.query) {
                 Ok(answer) => {
                     if let Err(fault) = check.evaluate(schema, &answer) {
                         report.faults.push(*fault);
@@ -117,14 +105,14 @@ pub fn run_in_bursts(
                     report.faults.push(Diagnostic::new(&codes::REFUSED, step.span, fault.to_string()));
                 }
             },
-            StepKind::Show(query) => match device.read(query) {
+            StepKind::Show(query) => match dut.target().read(query) {
                 Ok(answer) => report.shown.push((query.clone(), answer)),
                 Err(fault) => {
                     report.faults.push(Diagnostic::new(&codes::REFUSED, step.span, fault.to_string()));
                 }
             },
             StepKind::ExpectDigest(check) => {
-                digests.extend(device.take_digests());
+                digests.extend(dut.take_digests());
                 if let Err(why) = next_digest(&mut digests, check) {
                     report
                         .faults
@@ -143,7 +131,7 @@ fn refused(step: &Step, fault: &control::Fault) -> Diagnostic {
     Diagnostic::new(&codes::REFUSED, step.span, fault.to_string()).label("the switch refuses this")
 }
 
-/// A port that is not attached hears nothing.
+/// The packets of steps whose ports are attached.
 fn arriving<'p>(packets: &'p [Step], attached: &BTreeSet<u32>) -> Vec<Arriving<'p>> {
     let packet = |step: &'p Step| match &step.kind {
         StepKind::Packet { port, data } if attached.contains(port) => {
@@ -154,19 +142,19 @@ fn arriving<'p>(packets: &'p [Step], attached: &BTreeSet<u32>) -> Vec<Arriving<'
     packets.iter().filter_map(packet).collect()
 }
 
-fn remove_all(schema: &Schema, device: &mut dyn Device) -> Result<(), control::Fault> {
-    let all = device.read(&Query::TableEntries(EntryQuery::default()))?;
+fn remove_all(schema: &Schema, target: &mut dyn Target) -> Result<(), control::Fault> {
+    let all = target.read(&Query::TableEntries(EntryQuery::default()))?;
     for entity in all {
         let Entity::TableEntry(entry) = &entity else { continue };
         let is_fixed = entry.is_const || schema.tables.get(entry.table).is_some_and(|t| t.is_const);
         if !is_fixed && !entry.is_default_action {
-            device.write(&Update { kind: UpdateKind::Delete, entity })?;
+            target.write(&Update { kind: UpdateKind::Delete, entity })?;
         }
     }
     Ok(())
 }
 
-/// Takes the oldest digest of the kind, which must be as expected.
+/// Takes the oldest digest of a kind and compares it with the expected one.
 fn next_digest(digests: &mut Vec<(DigestId, Data)>, check: &DigestCheck) -> Result<(), String> {
     let Some(at) = digests.iter().position(|(id, _)| *id == check.digest) else {
         return Err("no such digest was sent".to_string());

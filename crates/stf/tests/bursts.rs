@@ -1,14 +1,16 @@
-//! Which packets of a script come together.
+//! Packets of a script that follow each other arrive together.
 
 use control::{Data, DigestId, Entity, Fault, Query, Schema, Target, Update};
-use stf::{Arriving, Device, Report};
+use stf::{Arriving, Dut, Report};
+use target::traffic::{Destination, Output, Totals};
+use trace::Observer;
 
-/// Sends packets back where they came from, each to the port that its first byte names once more, and remembers how
-/// many came together.
+/// Sends packets back to their port and once more to the port that the first byte names, and remembers the lengths of
+/// bursts.
 #[derive(Default)]
 struct Echo {
     bursts: Vec<usize>,
-    /// What packets have led to goes out from the last one to the first.
+    /// Outputs leave from the last packet to the first.
     is_wrong: bool,
 }
 
@@ -22,23 +24,44 @@ impl Target for Echo {
     }
 }
 
-impl Device for Echo {
-    fn receive(&mut self, burst: &[Arriving<'_>], sent: &mut dyn FnMut(usize, u32, &[u8])) {
-        self.bursts.push(burst.len());
-        let mut packets: Vec<_> = burst.iter().enumerate().collect();
-        if self.is_wrong {
-            packets.reverse();
-        }
-        for (i, packet) in packets {
-            sent(i, packet.port, packet.bytes);
-            sent(i, u32::from(packet.bytes[0]), packet.bytes);
-        }
+impl Dut for Echo {
+    fn target(&mut self) -> &mut dyn Target {
+        self
     }
 
-    fn advance_clock(&mut self, _duration_ns: u64, _sent: &mut dyn FnMut(u32, &[u8])) {}
+    fn receive(&mut self, burst: &[Arriving<'_>], _observer: &mut dyn Observer) -> Vec<Vec<Output>> {
+        self.bursts.push(burst.len());
+        let output = |port, bytes: &[u8]| Output {
+            destination: Destination::Port(port),
+            bytes: bytes.to_vec(),
+            at_ns: 0,
+        };
+        let both = |p: &Arriving<'_>| vec![output(p.port, p.bytes), output(u32::from(p.bytes[0]), p.bytes)];
+        let mut outputs: Vec<Vec<Output>> = burst.iter().map(both).collect();
+        if self.is_wrong {
+            outputs.reverse();
+        }
+        outputs
+    }
+
+    fn advance_clock(&mut self, _duration_ns: u64, _observer: &mut dyn Observer) -> Vec<Output> {
+        Vec::new()
+    }
 
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         Vec::new()
+    }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    fn n_queued(&self) -> u64 {
+        0
+    }
+
+    fn totals(&self) -> Totals {
+        Totals::default()
     }
 }
 

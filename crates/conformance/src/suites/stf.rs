@@ -6,11 +6,11 @@ use crate::runner::Verdict;
 use control::Schema;
 use diagnostics::{Diagnostic, SourceMap, render};
 use driver::Runnable;
-use interp::Silent;
 use interp::traffic::Config;
 use native::BurstPath;
 use std::path::Path;
 use std::sync::Arc;
+use testkit::{BURST_MAX, BlockByBlock, Dut, FastPath};
 
 const SAMPLES: &str = "testdata/p4_16_samples";
 const SAMPLES_OUT: &str = "testdata/p4_16_samples_outputs";
@@ -130,9 +130,6 @@ fn run(corpus: &Corpus, case: &Program) -> Result<(), String> {
     run_program(corpus, case, &runnable).map_err(|e| format!("with dead values overwritten: {e}"))
 }
 
-/// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
-const BURST_MAX: usize = 256;
-
 /// Runs a case in native code: block by block, and on each burst path of the program in bursts of several lengths.
 pub(super) fn judge_native(corpus: &Corpus, case: &Program) -> Verdict {
     match run_native(corpus, case) {
@@ -169,16 +166,15 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
         super::externs::supply(&mut |name, function| device.switch.runner.supply(name, function));
         Ok::<_, String>(device)
     };
-    let run = |device: &mut dyn stf::Device, n_max: usize| {
+    let run = |dut: &mut dyn Dut, n_max: usize| {
         let stf::Parsed { script, sources, .. } = &parsed;
-        let report = stf::run_in_bursts(script, &plan, sources, &schema, device, &|_, _| None, n_max);
+        let report = stf::run_in_bursts(script, &plan, sources, &schema, dut, &|_, _| None, n_max);
         first(report.faults.iter(), sources)
     };
-    run(&mut stf::Driven { device: &mut fresh(BurstPath::Auto)?, observer: &mut () }, 1)
-        .map_err(|e| format!("block by block: {e}"))?;
+    run(&mut BlockByBlock::new(fresh(BurstPath::Auto)?), 1).map_err(|e| format!("block by block: {e}"))?;
     for path in BurstPath::of(built.layout()) {
         for n_max in 1..=plan.longest_burst().clamp(1, BURST_MAX) {
-            run(&mut stf::Straight::new(&mut fresh(*path)?, &mut (), &config), n_max)
+            run(&mut FastPath::new(fresh(*path)?, &config), n_max)
                 .map_err(|e| format!("in bursts of {n_max} (SIDING_BURSTS={}): {e}", path.name()))?;
         }
     }
@@ -196,8 +192,8 @@ fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(
     first(parsed.diagnostics.iter(), &parsed.sources)?;
     let (plan, faults) = stf::resolve(&parsed.script, &schema);
     first(faults.iter(), &parsed.sources)?;
-    let mut device = stf::Driven { device: &mut interpreter, observer: &mut Silent };
-    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut device, &|_, _| None);
+    let mut dut = BlockByBlock::new(interpreter);
+    let report = stf::run(&parsed.script, &plan, &parsed.sources, &schema, &mut dut, &|_, _| None);
     first(report.faults.iter(), &parsed.sources)
 }
 

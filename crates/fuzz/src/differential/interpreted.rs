@@ -95,9 +95,9 @@ pub fn replay(compiled: &Compiled, script: &str) -> Vec<String> {
     faults.extend(diagnostics.iter().filter(|d| d.is_error()).map(shown));
     match new(compiled, &compiled.program) {
         Err(why) => faults.push(why),
-        Ok(mut device) => {
-            let mut driven = stf::Driven { device: &mut device, observer: &mut Silent };
-            let report = stf::run(&script, &plan, &sources, &compiled.schema, &mut driven, &|_, _| None);
+        Ok(device) => {
+            let mut dut = testkit::BlockByBlock::new(device);
+            let report = stf::run(&script, &plan, &sources, &compiled.schema, &mut dut, &|_, _| None);
             faults.extend(report.faults.iter().map(shown));
         }
     }

@@ -1,4 +1,4 @@
-//! Who runs a program: the interpreter, compiled code, or both.
+//! The backends that run a program: the interpreter, compiled code, or both.
 
 use super::compiling::{Compiling, Prepared};
 use crate::cli::{BackendArg, CcArgs, SwitchArgs};
@@ -7,38 +7,20 @@ use crate::program::{Simulation, write_entries};
 use console::Loaded;
 use control::Schema;
 use diagnostics::SourceMap;
-use interp::{Follower, InterpretedDevice};
+use interp::Follower;
 use ir::Program;
 use native::{BurstPath, Layout, Native, Pipeline, Trace, native_device_on};
 use std::fmt::Display;
 use std::sync::Arc;
 use target::{Config, Device};
+use testkit::{Backend, BlockByBlock, Dut, FastPath};
 
-/// How packets go through compiled code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    Straight,
-    BlockByBlock,
-    /// The same, with every step told.
-    Told,
-}
-
-impl Way {
-    pub fn text(self) -> &'static str {
-        match self {
-            Way::Straight => "the straight path of compiled code",
-            Way::BlockByBlock => "compiled code, block by block",
-            Way::Told => "compiled code that tells every step",
-        }
-    }
-}
-
-/// A program, and what it was compiled to.
+/// A program and its compiled form.
 #[derive(Clone)]
 pub struct Compiled {
     program: Arc<Program>,
     pipeline: Arc<Pipeline>,
-    /// Traced: the interpreter makes events of what the code passes.
+    /// True for traced code: the interpreter's follower makes events of its steps.
     is_followed: bool,
 }
 
@@ -49,8 +31,8 @@ impl Compiled {
         Ok(Compiled { program: prepared.program, pipeline, is_followed: false })
     }
 
-    /// Code that tells every step: of the program as it was written, without passes.
-    fn telling(loaded: &Loaded, name: &str, args: &CcArgs) -> Result<Compiled, Exit> {
+    /// Traced code, of the program as it was written, without passes.
+    fn traced(loaded: &Loaded, name: &str, args: &CcArgs) -> Result<Compiled, Exit> {
         let prepared = Prepared::as_written(loaded, name);
         let mut compiling = Compiling::new(args)?;
         compiling.options.trace = Trace::On;
@@ -59,17 +41,9 @@ impl Compiled {
         Ok(Compiled { program: prepared.program, pipeline, is_followed: true })
     }
 
-    /// A switch of its own, fresh.
+    /// A fresh device whose bursts take the path that the environment names.
     pub fn device(&self, schema: &Arc<Schema>, config: &Config) -> Result<Device<Native>, Exit> {
-        let (pipeline, program) = (Arc::clone(&self.pipeline), Arc::clone(&self.program));
-        let mut device = native_device_on(
-            pipeline,
-            program,
-            Arc::clone(schema),
-            config.clone(),
-            BurstPath::from_environment(),
-        )
-        .map_err(cannot_run)?;
+        let mut device = self.device_on(schema, config, BurstPath::from_environment())?;
         if self.is_followed {
             let follower =
                 Follower::of_program(Arc::clone(&self.program), config.load).map_err(cannot_run)?;
@@ -78,7 +52,7 @@ impl Compiled {
         Ok(device)
     }
 
-    /// The same, with bursts that go like this.
+    /// A fresh device whose bursts take this path.
     pub fn device_on(
         &self,
         schema: &Arc<Schema>,
@@ -99,45 +73,44 @@ fn cannot_run(error: impl Display) -> Exit {
     Exit::Environment
 }
 
-/// A program ready to run, and compiled if need be. Backends are made of it, each time fresh.
+/// A program ready to run, and compiled if need be. [`Backends`] are made of it, each time fresh.
 #[derive(Clone)]
 pub struct Ready {
     pub loaded: Loaded,
     compiled: Option<Compiled>,
-    backend: BackendArg,
-    /// Of the executors that are compiled code.
-    ways: &'static [Way],
+    backends: &'static [Backend],
     /// Compiled code runs in bursts of every size, too.
     in_bursts: bool,
 }
 
 impl Ready {
     pub fn new(loaded: Loaded, name: &str, backend: BackendArg, args: &CcArgs) -> Result<Ready, Exit> {
-        let (compiled, ways): (_, &[Way]) = match backend {
-            BackendArg::Interp => (None, &[]),
-            BackendArg::Native => (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight]),
-            BackendArg::Both => {
-                (Some(Compiled::new(&loaded, name, args)?), &[Way::Straight, Way::BlockByBlock])
-            }
+        let backends: &[Backend] = match backend {
+            BackendArg::Interp => &[Backend::Interpreter],
+            BackendArg::Native => &[Backend::FastPath],
+            BackendArg::Both => &[Backend::Interpreter, Backend::FastPath, Backend::BlockByBlock],
         };
-        Ok(Ready { loaded, compiled, backend, ways, in_bursts: false })
+        let compiled = match backends.iter().any(|backend| backend.is_native()) {
+            true => Some(Compiled::new(&loaded, name, args)?),
+            false => None,
+        };
+        Ok(Ready { loaded, compiled, backends, in_bursts: false })
     }
 
     pub fn in_bursts(self, in_bursts: bool) -> Ready {
         Ready { in_bursts, ..self }
     }
 
-    /// With compiled code that tells every step, and nothing else.
-    pub fn telling(loaded: Loaded, name: &str, args: &CcArgs) -> Result<Ready, Exit> {
-        let compiled = Some(Compiled::telling(&loaded, name, args)?);
-        Ok(Ready { loaded, compiled, backend: BackendArg::Native, ways: &[Way::Told], in_bursts: false })
+    /// With traced code and nothing else.
+    pub fn traced(loaded: Loaded, name: &str, args: &CcArgs) -> Result<Ready, Exit> {
+        let compiled = Some(Compiled::traced(&loaded, name, args)?);
+        Ok(Ready { loaded, compiled, backends: &[Backend::Traced], in_bursts: false })
     }
 }
 
-/// Executors of one program, each with a switch of its own in the same state.
+/// Backends of one program, each with a switch of its own in the same state.
 pub struct Backends {
-    pub interpreter: Option<Box<InterpretedDevice>>,
-    pub native: Vec<(Way, Box<Device<Native>>)>,
+    pub duts: Vec<(Backend, Box<dyn Dut>)>,
     /// For fresh switches that take bursts, without entries of files.
     pub in_bursts: Option<Compiled>,
     pub schema: Arc<Schema>,
@@ -148,26 +121,26 @@ pub struct Backends {
 impl Backends {
     pub fn new(ready: &Ready, args: &SwitchArgs) -> Result<Backends, Exit> {
         let Simulation { interpreter, schema, sources, config } = Simulation::of(ready.loaded.clone(), args)?;
-        let mut native = Vec::new();
-        for (way, compiled) in ready.ways.iter().zip(ready.compiled.iter().cycle()) {
-            native.push((*way, Box::new(compiled.device(&schema, &config)?)));
+        let mut interpreter = Some(interpreter);
+        let mut duts: Vec<(Backend, Box<dyn Dut>)> = Vec::new();
+        for backend in ready.backends {
+            let compiled = |compiled: &Compiled| compiled.device(&schema, &config);
+            let native = || ready.compiled.as_ref().map(compiled).transpose();
+            let dut: Option<Box<dyn Dut>> = match backend {
+                Backend::Interpreter => interpreter.take().map(|d| Box::new(BlockByBlock::new(d)) as _),
+                Backend::FastPath => native()?.map(|d| Box::new(FastPath::new(d, &config)) as _),
+                Backend::BlockByBlock | Backend::Traced => {
+                    native()?.map(|d| Box::new(BlockByBlock::new(d)) as _)
+                }
+            };
+            duts.extend(dut.map(|dut| (*backend, dut)));
         }
-        let interpreter = (ready.backend != BackendArg::Native).then(|| Box::new(interpreter));
-        let in_bursts = ready.compiled.clone().filter(|_| ready.in_bursts);
-        let mut backends = Backends { interpreter, native, in_bursts, schema, sources, config };
         for path in &args.entries {
-            backends.write_entries(path)?;
+            for (_, dut) in &mut duts {
+                write_entries(&schema, dut.target(), path)?;
+            }
         }
-        Ok(backends)
-    }
-
-    fn write_entries(&mut self, path: &std::path::Path) -> Result<(), Exit> {
-        if let Some(interpreter) = &mut self.interpreter {
-            write_entries(&self.schema, &mut **interpreter, path)?;
-        }
-        for (_, device) in &mut self.native {
-            write_entries(&self.schema, &mut **device, path)?;
-        }
-        Ok(())
+        let in_bursts = ready.compiled.clone().filter(|_| ready.in_bursts);
+        Ok(Backends { duts, in_bursts, schema, sources, config })
     }
 }

@@ -1,20 +1,23 @@
 //! `siding run`.
 
 use super::backends::{Backends, Compiled, Ready};
-use super::machine::{ChangeOverError, Differs, Machine};
 use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
 use crate::program::{check_port, load};
 use clap::ArgMatches;
+use control::Schema;
 use packet_io::{CaptureWriter, Damage, Packet, PacketReader, ReadError};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Instant;
+use target::Config;
 use target::traffic::{Destination, Output, Totals};
-use trace::{Story, StoryBuilder, render as prose};
+use testkit::{Arriving, Differs, Lockstep};
+use trace::{Silent, Story, StoryBuilder, render as prose};
 
 /// Stories of captures that are told unless more are asked for.
 const STORIES_OF_CAPTURES: usize = 10;
@@ -54,7 +57,7 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
     };
     let name = args.program.to_string_lossy();
     let ready = match args.trace {
-        true => Ready::telling(loaded, &name, &args.cc)?,
+        true => Ready::traced(loaded, &name, &args.cc)?,
         false => Ready::new(loaded, &name, backend, &args.cc)?,
     };
     let backends = Backends::new(&ready, &args.switch)?;
@@ -63,14 +66,12 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
             RunBackendArg::Auto => Some(compile_meanwhile(&ready, &name, args)),
             RunBackendArg::Interp | RunBackendArg::Native | RunBackendArg::Both => None,
         };
-        return captures(args, Machine::new(backends), compiling).map(|()| Exit::Ok).map_err(
-            |(message, exit)| {
-                output::error_line(&message);
-                exit
-            },
-        );
+        return captures(args, backends, compiling).map(|()| Exit::Ok).map_err(|(message, exit)| {
+            output::error_line(&message);
+            exit
+        });
     };
-    let stories = if args.quiet { Stories::None } else { Stories::Told(args.stories.unwrap_or(usize::MAX)) };
+    let stories = if args.quiet { Stories::None } else { Stories::First(args.stories.unwrap_or(usize::MAX)) };
     match test(backends, script, stories, args.json, &args.front_end) {
         Tested::Passed => {
             if !args.json {
@@ -160,41 +161,50 @@ fn differs(Differs(message): Differs) -> Problem {
     (message, Exit::Failed)
 }
 
-/// Lets compiled code take over, if it is there and no packet waits.
-fn change_over(
-    machine: &mut Machine,
-    compiling: &mut Option<Receiver<Result<Compiled, Exit>>>,
-    compiled: &mut Option<Compiled>,
-) {
-    if let Some(receiver) = compiling {
-        match receiver.try_recv() {
-            Ok(Ok(found)) => *compiled = Some(found),
-            Ok(Err(_)) => output::warning_line("the interpreter goes on"),
-            Err(TryRecvError::Disconnected) => {}
-            Err(TryRecvError::Empty) => return,
+/// Compiled code on its way to replace the interpreter.
+struct Replacement {
+    compiling: Option<Receiver<Result<Compiled, Exit>>>,
+    compiled: Option<Compiled>,
+    schema: Arc<Schema>,
+    config: Config,
+}
+
+impl Replacement {
+    /// Lets compiled code take over, if it is there and no packet waits.
+    fn change_over(&mut self, machine: &mut Lockstep) {
+        if let Some(receiver) = &self.compiling {
+            match receiver.try_recv() {
+                Ok(Ok(found)) => self.compiled = Some(found),
+                Ok(Err(_)) => output::warning_line("the interpreter goes on"),
+                Err(TryRecvError::Disconnected) => {}
+                Err(TryRecvError::Empty) => return,
+            }
+            self.compiling = None;
         }
-        *compiling = None;
+        if !machine.can_change_over() {
+            return;
+        }
+        let Some(compiled) = self.compiled.take() else { return };
+        let Ok(device) = compiled.device(&self.schema, &self.config) else {
+            return output::warning_line("the interpreter goes on");
+        };
+        match machine.change_over(&self.schema, device, &self.config) {
+            Ok(()) => {
+                let n_packets = machine.totals().n_received;
+                output::err(&format!("compiled code takes over after {n_packets} packets\n"));
+            }
+            Err(fault) => {
+                output::warning_line(&format!("compiled code does not take this over: {fault}"));
+            }
+        }
     }
-    let Some(found) = compiled else { return };
-    match machine.change_over(found) {
-        Ok(true) => {
-            let n_packets = machine.totals().n_received;
-            output::err(&format!("compiled code takes over after {n_packets} packets\n"));
-        }
-        Ok(false) => return,
-        Err(ChangeOverError::Device(_)) => output::warning_line("the interpreter goes on"),
-        Err(ChangeOverError::Entities(fault)) => {
-            output::warning_line(&format!("compiled code does not take this over: {fault}"));
-        }
-    }
-    *compiled = None;
 }
 
 /// Takes packets in the order of their times, whichever port they arrive at.
 fn captures(
     args: &RunArgs,
-    mut machine: Machine,
-    mut compiling: Option<Receiver<Result<Compiled, Exit>>>,
+    backends: Backends,
+    compiling: Option<Receiver<Result<Compiled, Exit>>>,
 ) -> Result<(), Problem> {
     if let Some(dir) = &args.out {
         std::fs::create_dir_all(dir)
@@ -206,9 +216,11 @@ fn captures(
         let next = reader.next().transpose().map_err(damaged)?;
         inputs.push(Input { port: *port, reader, next });
     }
+    let Backends { duts, schema, sources, config, .. } = backends;
+    let mut machine = Lockstep::new(duts);
+    let mut replacement = Replacement { compiling, compiled: None, schema, config };
     let n_stories = if args.quiet { 0 } else { args.stories.unwrap_or(STORIES_OF_CAPTURES) };
     let n_stories = if machine.is_interpreted() || args.trace { n_stories } else { 0 };
-    let sources = machine.sources();
     let first = inputs.iter().find_map(|i| i.reader.interfaces().first());
     let mut outputs = Outputs {
         dir: args.out.as_deref(),
@@ -220,7 +232,6 @@ fn captures(
     let base_ns = times.min().unwrap_or(0);
     let (mut n_received, mut damage) = (BTreeMap::<u32, u64>::new(), None);
     let mut n_told = 0;
-    let mut compiled = None;
     let start = Instant::now();
     loop {
         let waiting = inputs.iter_mut().filter(|i| i.next.is_some());
@@ -237,17 +248,16 @@ fn captures(
         let late = machine.advance_clock(elapsed_ns).map_err(differs)?;
         outputs.write(late, base_ns)?;
         *n_received.entry(port).or_default() += 1;
+        let arriving = Arriving { port, bytes: &packet.data };
         let sent = if n_told < n_stories {
             n_told += 1;
             let mut story_builder = StoryBuilder::new(Some(&sources));
-            let sent = machine.inject(port, &packet.data, Some(&mut story_builder)).map_err(differs)?;
+            let sent = machine.inject(arriving, &mut story_builder).map_err(differs)?;
             tell_one(&story_builder.finish(), n_told, args.json);
             sent
         } else {
-            if compiling.is_some() || compiled.is_some() {
-                change_over(&mut machine, &mut compiling, &mut compiled);
-            }
-            machine.inject(port, &packet.data, None).map_err(differs)?
+            replacement.change_over(&mut machine);
+            machine.inject(arriving, &mut Silent).map_err(differs)?
         };
         outputs.write(sent, base_ns)?;
     }
@@ -279,7 +289,7 @@ fn tell_one(story: &Story, number: usize, json: bool) {
 /// Received is sent and dropped and still waiting.
 fn summarize(
     args: &RunArgs,
-    machine: &Machine,
+    machine: &Lockstep,
     received: &BTreeMap<u32, u64>,
     sent: &BTreeMap<u32, u64>,
     seconds: f64,

@@ -1,0 +1,70 @@
+//! A switch under test: what a script needs of a switch, whatever backend runs its program.
+
+use control::{Data, DigestId, Target};
+use target::traffic::{Output, Totals};
+use trace::Observer;
+
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arriving<'a> {
+    pub port: u32,
+    pub bytes: &'a [u8],
+}
+
+/// A switch under test: packets and writes go in, packets and digests come out. Time passes only when it is told to.
+pub trait Dut {
+    /// The control plane of the switch.
+    fn target(&mut self) -> &mut dyn Target;
+
+    /// Packets arrive together. The answer has one list for each of them, in order: what it caused to leave before the
+    /// switch is idle again. Backends that make events give those of the burst to the observer.
+    fn receive(&mut self, burst: &[Arriving<'_>], observer: &mut dyn Observer) -> Vec<Vec<Output>>;
+
+    /// Time passes, in nanoseconds. Returns what leaves meanwhile.
+    fn advance_clock(&mut self, duration_ns: u64, observer: &mut dyn Observer) -> Vec<Output>;
+
+    /// Digests since the last call, in order.
+    fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
+
+    /// The time on the switch's own clock.
+    fn now_ns(&self) -> u64;
+
+    /// Packets that wait in queues, to be sent or to be processed again.
+    fn n_queued(&self) -> u64;
+
+    /// Counts of packets since the switch began.
+    fn totals(&self) -> Totals;
+}
+
+/// The control plane of a switch whose packets scripts do not reach: packets and time have no effect.
+pub struct ControlOnly<'a>(pub &'a mut dyn Target);
+
+impl Dut for ControlOnly<'_> {
+    fn target(&mut self) -> &mut dyn Target {
+        self.0
+    }
+
+    fn receive(&mut self, burst: &[Arriving<'_>], _observer: &mut dyn Observer) -> Vec<Vec<Output>> {
+        vec![Vec::new(); burst.len()]
+    }
+
+    fn advance_clock(&mut self, _duration_ns: u64, _observer: &mut dyn Observer) -> Vec<Output> {
+        Vec::new()
+    }
+
+    fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
+        Vec::new()
+    }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    fn n_queued(&self) -> u64 {
+        0
+    }
+
+    fn totals(&self) -> Totals {
+        Totals::default()
+    }
+}
