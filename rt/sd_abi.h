@@ -177,7 +177,29 @@ struct sd_value_set_type {
     uint64_t size;
 };
 
-/* The position in the state of a field of the architecture's metadata; `role` is the index in arch::FieldRole. */
+/* Roles of fields of the architecture's metadata, in the order of arch::FieldRole. */
+enum sd_field_role {
+    SD_FIELD_INGRESS_PORT,
+    SD_FIELD_EGRESS_SPEC,
+    SD_FIELD_EGRESS_PORT,
+    SD_FIELD_INSTANCE_TYPE,
+    SD_FIELD_PACKET_LENGTH,
+    SD_FIELD_ENQUEUE_TIMESTAMP,
+    SD_FIELD_ENQUEUE_DEPTH,
+    SD_FIELD_DEQUEUE_TIME_DELTA,
+    SD_FIELD_DEQUEUE_DEPTH,
+    SD_FIELD_INGRESS_TIMESTAMP,
+    SD_FIELD_EGRESS_TIMESTAMP,
+    SD_FIELD_MULTICAST_GROUP,
+    SD_FIELD_EGRESS_INSTANCE,
+    SD_FIELD_CHECKSUM_ERROR,
+    SD_FIELD_PARSER_ERROR,
+    SD_FIELD_PRIORITY,
+    SD_FIELD_OUTPUT_ACTION,
+    SD_FIELD_OUTPUT_PORT
+};
+
+/* The position in the state of a field of the architecture's metadata; `role` is of enum sd_field_role. */
 struct sd_field_type {
     uint32_t role;
     struct sd_value_type value;

@@ -51,7 +51,7 @@ struct p4_standard_metadata_t {
     uint8_t priority; /* bit<3> */
 };
 
-/* What the program remembers of a packet from block to block. */
+/* State of a packet that blocks share. */
 struct p4x_state {
     struct p4_Headers headers;
     struct p4_Metadata meta;
@@ -109,19 +109,14 @@ struct p4x_call_0 {
     uint16_t a1_1;
 } __attribute__((packed));
 
-
 static const struct sd_table_type p4x_tables[2];
 
-/* Tables. */
+/* Numbers by which the host and the runtime know tables, actions, objects and errors. */
 enum { P4_TABLE_Learn__smac, P4_TABLE_Learn__dmac };
-/* Actions of Learn.smac. */
 enum { P4_ACTION_Learn__smac__known, P4_ACTION_Learn__smac__unknown };
-/* Actions of Learn.dmac. */
 enum { P4_ACTION_Learn__dmac__forward, P4_ACTION_Learn__dmac__flood };
-/* Errors of parsers. */
 enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_StackOutOfBounds, P4_ERROR_HeaderTooShort, P4_ERROR_ParserTimeout, P4_ERROR_ParserInvalidArgument };
-/* A packet for this port is dropped. */
-enum { P4_DROP_PORT = 511 };
+enum { P4_DROP_PORT = 511 }; /* A packet for this port is dropped. */
 
 /* Extracts header Ethernet; returns an error code, or 0. */
 SD_INLINE uint32_t p4_Ethernet__extract(struct sd_packet *p, struct p4_Ethernet *h)
@@ -159,7 +154,7 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetParser(struct sd_worker *w, struct sd_packe
 }
 
 /* control NoVerify */
-#line 163 "l2_switch.c"
+#line 158 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -245,7 +240,7 @@ SD_ALWAYS_INLINE void p4_Learn__dmac__run(struct sd_worker *w, struct sd_packet 
 }
 
 /* control Learn */
-#line 249 "l2_switch.c"
+#line 244 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint64_t dmac_key_0 = 0;
@@ -266,7 +261,7 @@ SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, str
 }
 
 /* p4_Learn up to where packets wait */
-#line 270 "l2_switch.c"
+#line 265 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint64_t dmac_key_0 = 0;
@@ -275,35 +270,34 @@ SD_ALWAYS_INLINE uint32_t p4_Learn__start(struct sd_worker *w, struct sd_packet 
         s->standard.egress_spec = 0x1ff;
         s->standard.mcast_grp = 0;
         return SD_END_DONE;
-    } else {
+    }
 #line 90 "l2_switch.p4"
-        dmac_key_0 = s->headers.ethernet.destination;
+    dmac_key_0 = s->headers.ethernet.destination;
 #line 89 "l2_switch.p4"
-        /* Learn.smac.apply(): waits for memory */
+    /* Learn.smac.apply(): waits for memory */
+    {
+        c->at_0.key.source = s->headers.ethernet.source;
+        c->at_0.key.port = s->standard.ingress_port;
+        sd_table_lookup_hash(w, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
+        /* Learn.dmac.apply() comes later */
         {
-            c->at_0.key.source = s->headers.ethernet.source;
-            c->at_0.key.port = s->standard.ingress_port;
-            sd_table_lookup_hash(w, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
-            /* Learn.dmac.apply() comes later */
-            {
-                struct p4_Learn__dmac__key key;
-                key.destination = dmac_key_0;
-                sd_table_lookup_hash(w, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, SD_LOOKUP_STAGED, &c->asked_1);
-            }
-            c->at_0.dmac_key_0 = dmac_key_0;
-            c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
-            c->at_0.standard_ingress_port = s->standard.ingress_port;
-            c->at_0.standard_egress_spec = s->standard.egress_spec;
-            c->at_0.standard_mcast_grp = s->standard.mcast_grp;
-            c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
-            sd_save(w, &c->kept);
-            return SD_END_SUSPENDED + 0;
+            struct p4_Learn__dmac__key key;
+            key.destination = dmac_key_0;
+            sd_table_lookup_hash(w, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, SD_LOOKUP_STAGED, &c->asked_1);
         }
+        c->at_0.dmac_key_0 = dmac_key_0;
+        c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
+        c->at_0.standard_ingress_port = s->standard.ingress_port;
+        c->at_0.standard_egress_spec = s->standard.egress_spec;
+        c->at_0.standard_mcast_grp = s->standard.mcast_grp;
+        c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
+        sd_save(w, &c->kept);
+        return SD_END_SUSPENDED + 0;
     }
 }
 
 /* p4_Learn after the wait for Learn.smac */
-#line 307 "l2_switch.c"
+#line 301 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint64_t dmac_key_0 = 0;
@@ -333,7 +327,7 @@ SD_ALWAYS_INLINE uint32_t p4_Learn__after_0(struct sd_worker *w, struct sd_packe
 }
 
 /* control NeverBack */
-#line 337 "l2_switch.c"
+#line 331 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 98 "l2_switch.p4"
@@ -345,7 +339,7 @@ SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p,
 }
 
 /* control NoCompute */
-#line 349 "l2_switch.c"
+#line 343 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoCompute(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -360,7 +354,7 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetDeparser(struct sd_worker *w, struct sd_pac
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 364 "l2_switch.c"
+#line 358 "l2_switch.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -665,23 +659,25 @@ static uint32_t p4x_fill(struct sd_instance *instance)
     return status;
 }
 
-/* --- What the host has to know. --- */
+/* --- Descriptors for the host --- */
 
 static const struct sd_key_type p4_Learn__smac__keys[] = {
-    {"source", {0, 8, 48, 0}, SD_MATCH_EXACT, 0},
-    {"port", {8, 2, 9, 0}, SD_MATCH_EXACT, 0},
+    {.name = "source", .value = {.offset = 0, .size_bytes = 8, .width_bits = 48}, .match_kind = SD_MATCH_EXACT},
+    {.name = "port", .value = {.offset = 8, .size_bytes = 2, .width_bits = 9}, .match_kind = SD_MATCH_EXACT},
 };
 static const struct sd_action_type p4_Learn__smac__actions[] = {
-    {"Learn.known", 0, NULL, 0},
-    {"Learn.unknown", 0, NULL, 0},
+    {.name = "Learn.known"},
+    {.name = "Learn.unknown"},
 };
 static const struct sd_key_type p4_Learn__dmac__keys[] = {
-    {"destination", {0, 8, 48, 0}, SD_MATCH_EXACT, 0},
+    {.name = "destination", .value = {.offset = 0, .size_bytes = 8, .width_bits = 48}, .match_kind = SD_MATCH_EXACT},
 };
-static const struct sd_value_type p4_Learn__dmac__data_0[] = {{0, 2, 9, 0}};
+static const struct sd_value_type p4_Learn__dmac__data_0[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 9},
+};
 static const struct sd_action_type p4_Learn__dmac__actions[] = {
-    {"Learn.forward", 1, p4_Learn__dmac__data_0, 2},
-    {"Learn.flood", 0, NULL, 0},
+    {.name = "Learn.forward", .n_params = 1, .params = p4_Learn__dmac__data_0, .data_bytes = 2},
+    {.name = "Learn.flood"},
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_Learn__smac] = {
@@ -719,40 +715,40 @@ static const struct sd_table_type p4x_tables[] = {
     },
 };
 static const struct sd_field_type p4x_fields[] = {
-    {0, {offsetof(struct p4x_state, standard.ingress_port), 2, 9, 0}} /* IngressPort */,
-    {1, {offsetof(struct p4x_state, standard.egress_spec), 2, 9, 0}} /* EgressSpec */,
-    {2, {offsetof(struct p4x_state, standard.egress_port), 2, 9, 0}} /* EgressPort */,
-    {3, {offsetof(struct p4x_state, standard.instance_type), 4, 32, 0}} /* InstanceType */,
-    {4, {offsetof(struct p4x_state, standard.packet_length), 4, 32, 0}} /* PacketLength */,
-    {5, {offsetof(struct p4x_state, standard.enq_timestamp), 4, 32, 0}} /* EnqueueTimestamp */,
-    {6, {offsetof(struct p4x_state, standard.enq_qdepth), 4, 19, 0}} /* EnqueueDepth */,
-    {7, {offsetof(struct p4x_state, standard.deq_timedelta), 4, 32, 0}} /* DequeueTimeDelta */,
-    {8, {offsetof(struct p4x_state, standard.deq_qdepth), 4, 19, 0}} /* DequeueDepth */,
-    {9, {offsetof(struct p4x_state, standard.ingress_global_timestamp), 8, 48, 0}} /* IngressTimestamp */,
-    {10, {offsetof(struct p4x_state, standard.egress_global_timestamp), 8, 48, 0}} /* EgressTimestamp */,
-    {11, {offsetof(struct p4x_state, standard.mcast_grp), 2, 16, 0}} /* MulticastGroup */,
-    {12, {offsetof(struct p4x_state, standard.egress_rid), 2, 16, 0}} /* EgressInstance */,
-    {13, {offsetof(struct p4x_state, standard.checksum_error), 1, 1, 0}} /* ChecksumError */,
-    {14, {offsetof(struct p4x_state, standard.parser_error), 4, 32, 0}} /* ParserError */,
-    {15, {offsetof(struct p4x_state, standard.priority), 1, 3, 0}} /* Priority */,
+    {.role = SD_FIELD_INGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.ingress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_SPEC, .value = {.offset = offsetof(struct p4x_state, standard.egress_spec), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.egress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_INSTANCE_TYPE, .value = {.offset = offsetof(struct p4x_state, standard.instance_type), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PACKET_LENGTH, .value = {.offset = offsetof(struct p4x_state, standard.packet_length), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.enq_timestamp), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.enq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_DEQUEUE_TIME_DELTA, .value = {.offset = offsetof(struct p4x_state, standard.deq_timedelta), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_DEQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.deq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_INGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.ingress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_EGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.egress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_MULTICAST_GROUP, .value = {.offset = offsetof(struct p4x_state, standard.mcast_grp), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_EGRESS_INSTANCE, .value = {.offset = offsetof(struct p4x_state, standard.egress_rid), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_CHECKSUM_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.checksum_error), .size_bytes = 1, .width_bits = 1}},
+    {.role = SD_FIELD_PARSER_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.parser_error), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PRIORITY, .value = {.offset = offsetof(struct p4x_state, standard.priority), .size_bytes = 1, .width_bits = 3}},
 };
 static const struct sd_value_type p4x_call_0__arg_0[] = {
-    {0, 4, 32, 0},
+    {.offset = 0, .size_bytes = 4, .width_bits = 32},
 };
 static const struct sd_value_type p4x_call_0__arg_1[] = {
-    {4, 8, 48, 0},
-    {12, 2, 9, 0},
+    {.offset = 4, .size_bytes = 8, .width_bits = 48},
+    {.offset = 12, .size_bytes = 2, .width_bits = 9},
 };
 static const struct sd_arg_type p4x_call_0__args[] = {
-    {SD_ARG_IN, 1, p4x_call_0__arg_0, NULL},
-    {SD_ARG_FIELDS, 2, p4x_call_0__arg_1, NULL},
+    {.kind = SD_ARG_IN, .n_leaves = 1, .leaves = p4x_call_0__arg_0},
+    {.kind = SD_ARG_FIELDS, .n_leaves = 2, .leaves = p4x_call_0__arg_1},
 };
 static const struct sd_call_type p4x_calls[] = {
-    {"Learned", UINT32_MAX, 2, p4x_call_0__args, {0, 0, 0, 0}, 14},
+    {.name = "Learned", .object = UINT32_MAX, .n_args = 2, .args = p4x_call_0__args, .args_bytes = 14},
 };
 static const struct sd_bytes_range p4x_metadata[] = {
-    {offsetof(struct p4x_state, meta), sizeof(((struct p4x_state *)0)->meta)},
-    {offsetof(struct p4x_state, standard), sizeof(((struct p4x_state *)0)->standard)},
+    {.offset = offsetof(struct p4x_state, meta), .size = sizeof(((struct p4x_state *)0)->meta)},
+    {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 
 /* One block of one packet, where the host does what lies between blocks. */

@@ -54,7 +54,7 @@ struct p4_standard_metadata_t {
     uint8_t priority; /* bit<3> */
 };
 
-/* What the program remembers of a packet from block to block. */
+/* State of a packet that blocks share. */
 struct p4x_state {
     struct p4_Headers headers;
     struct p4_Metadata meta;
@@ -115,21 +115,15 @@ struct p4x_burst {
     struct sd_saved left[SD_BURST];
 };
 
-
 static const struct sd_table_type p4x_tables[2];
 
-/* Tables. */
+/* Numbers by which the host and the runtime know tables, actions, objects and errors. */
 enum { P4_TABLE_TestIngress__shared, P4_TABLE_TestIngress__spread };
-/* Actions of TestIngress.shared. */
 enum { P4_ACTION_TestIngress__shared__answer, P4_ACTION_TestIngress__shared__none };
-/* Actions of TestIngress.spread. */
 enum { P4_ACTION_TestIngress__spread__answer, P4_ACTION_TestIngress__spread__none };
-/* Objects of externs. */
 enum { P4_OBJECT_TestIngress__next_hops, P4_OBJECT_TestIngress__paths };
-/* Errors of parsers. */
 enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_StackOutOfBounds, P4_ERROR_HeaderTooShort, P4_ERROR_ParserTimeout, P4_ERROR_ParserInvalidArgument };
-/* A packet for this port is dropped. */
-enum { P4_DROP_PORT = 511 };
+enum { P4_DROP_PORT = 511 }; /* A packet for this port is dropped. */
 
 /* Extracts header Probe; returns an error code, or 0. */
 SD_INLINE uint32_t p4_Probe__extract(struct sd_packet *p, struct p4_Probe *h)
@@ -179,7 +173,7 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeParser(struct sd_worker *w, struct sd_packet *
 }
 
 /* control NoVerify */
-#line 183 "program.c"
+#line 177 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -240,7 +234,7 @@ SD_ALWAYS_INLINE void p4_TestIngress__spread__run(struct sd_worker *w, struct sd
 }
 
 /* control TestIngress */
-#line 244 "program.c"
+#line 238 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint8_t tmp_0 = 0;
@@ -272,7 +266,7 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *
 }
 
 /* p4_TestIngress up to where packets wait */
-#line 276 "program.c"
+#line 270 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint8_t tmp_0 = 0;
@@ -315,7 +309,7 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__start(struct sd_worker *w, struct sd_p
 }
 
 /* p4_TestIngress after the wait for TestIngress.spread */
-#line 319 "program.c"
+#line 313 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint8_t tmp_0 = 0;
@@ -337,7 +331,7 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_0(struct sd_worker *w, struct sd
 }
 
 /* p4_TestIngress after the wait for TestIngress.shared */
-#line 341 "program.c"
+#line 335 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_1(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint8_t tmp_0 = 0;
@@ -354,7 +348,7 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_1(struct sd_worker *w, struct sd
 }
 
 /* control TestEgress */
-#line 358 "program.c"
+#line 352 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestEgress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -375,7 +369,7 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeDeparser(struct sd_worker *w, struct sd_packet
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 379 "program.c"
+#line 373 "program.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -687,23 +681,27 @@ static uint32_t p4x_fill(struct sd_instance *instance)
     return status;
 }
 
-/* --- What the host has to know. --- */
+/* --- Descriptors for the host --- */
 
 static const struct sd_key_type p4_TestIngress__shared__keys[] = {
-    {"headers.probe.a", {0, 4, 32, 0}, SD_MATCH_EXACT, 0},
+    {.name = "headers.probe.a", .value = {.offset = 0, .size_bytes = 4, .width_bits = 32}, .match_kind = SD_MATCH_EXACT},
 };
-static const struct sd_value_type p4_TestIngress__shared__data_0[] = {{0, 2, 16, 0}};
+static const struct sd_value_type p4_TestIngress__shared__data_0[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 16},
+};
 static const struct sd_action_type p4_TestIngress__shared__actions[] = {
-    {"TestIngress.answer", 1, p4_TestIngress__shared__data_0, 2},
-    {"TestIngress.none", 0, NULL, 0},
+    {.name = "TestIngress.answer", .n_params = 1, .params = p4_TestIngress__shared__data_0, .data_bytes = 2},
+    {.name = "TestIngress.none"},
 };
 static const struct sd_key_type p4_TestIngress__spread__keys[] = {
-    {"headers.probe.a", {0, 4, 32, 0}, SD_MATCH_EXACT, 0},
+    {.name = "headers.probe.a", .value = {.offset = 0, .size_bytes = 4, .width_bits = 32}, .match_kind = SD_MATCH_EXACT},
 };
-static const struct sd_value_type p4_TestIngress__spread__data_0[] = {{0, 2, 16, 0}};
+static const struct sd_value_type p4_TestIngress__spread__data_0[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 16},
+};
 static const struct sd_action_type p4_TestIngress__spread__actions[] = {
-    {"TestIngress.answer", 1, p4_TestIngress__spread__data_0, 2},
-    {"TestIngress.none", 0, NULL, 0},
+    {.name = "TestIngress.answer", .n_params = 1, .params = p4_TestIngress__spread__data_0, .data_bytes = 2},
+    {.name = "TestIngress.none"},
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_TestIngress__shared] = {
@@ -740,30 +738,30 @@ static const struct sd_table_type p4x_tables[] = {
     },
 };
 static const struct sd_object_type p4x_objects[] = {
-    {"TestIngress.next_hops", SD_OBJECT_ACTION_PROFILE, SD_UNIT_PACKETS, UINT64_C(16), 0, 0, NULL, 2},
-    {"TestIngress.paths", SD_OBJECT_ACTION_SELECTOR, SD_UNIT_PACKETS, UINT64_C(16), 0, 0, NULL, 2},
+    {.name = "TestIngress.next_hops", .kind = SD_OBJECT_ACTION_PROFILE, .unit = SD_UNIT_PACKETS, .size = UINT64_C(16), .data_bytes = 2},
+    {.name = "TestIngress.paths", .kind = SD_OBJECT_ACTION_SELECTOR, .unit = SD_UNIT_PACKETS, .size = UINT64_C(16), .data_bytes = 2},
 };
 static const struct sd_field_type p4x_fields[] = {
-    {0, {offsetof(struct p4x_state, standard.ingress_port), 2, 9, 0}} /* IngressPort */,
-    {1, {offsetof(struct p4x_state, standard.egress_spec), 2, 9, 0}} /* EgressSpec */,
-    {2, {offsetof(struct p4x_state, standard.egress_port), 2, 9, 0}} /* EgressPort */,
-    {3, {offsetof(struct p4x_state, standard.instance_type), 4, 32, 0}} /* InstanceType */,
-    {4, {offsetof(struct p4x_state, standard.packet_length), 4, 32, 0}} /* PacketLength */,
-    {5, {offsetof(struct p4x_state, standard.enq_timestamp), 4, 32, 0}} /* EnqueueTimestamp */,
-    {6, {offsetof(struct p4x_state, standard.enq_qdepth), 4, 19, 0}} /* EnqueueDepth */,
-    {7, {offsetof(struct p4x_state, standard.deq_timedelta), 4, 32, 0}} /* DequeueTimeDelta */,
-    {8, {offsetof(struct p4x_state, standard.deq_qdepth), 4, 19, 0}} /* DequeueDepth */,
-    {9, {offsetof(struct p4x_state, standard.ingress_global_timestamp), 8, 48, 0}} /* IngressTimestamp */,
-    {10, {offsetof(struct p4x_state, standard.egress_global_timestamp), 8, 48, 0}} /* EgressTimestamp */,
-    {11, {offsetof(struct p4x_state, standard.mcast_grp), 2, 16, 0}} /* MulticastGroup */,
-    {12, {offsetof(struct p4x_state, standard.egress_rid), 2, 16, 0}} /* EgressInstance */,
-    {13, {offsetof(struct p4x_state, standard.checksum_error), 1, 1, 0}} /* ChecksumError */,
-    {14, {offsetof(struct p4x_state, standard.parser_error), 4, 32, 0}} /* ParserError */,
-    {15, {offsetof(struct p4x_state, standard.priority), 1, 3, 0}} /* Priority */,
+    {.role = SD_FIELD_INGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.ingress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_SPEC, .value = {.offset = offsetof(struct p4x_state, standard.egress_spec), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.egress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_INSTANCE_TYPE, .value = {.offset = offsetof(struct p4x_state, standard.instance_type), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PACKET_LENGTH, .value = {.offset = offsetof(struct p4x_state, standard.packet_length), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.enq_timestamp), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.enq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_DEQUEUE_TIME_DELTA, .value = {.offset = offsetof(struct p4x_state, standard.deq_timedelta), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_DEQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.deq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_INGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.ingress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_EGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.egress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_MULTICAST_GROUP, .value = {.offset = offsetof(struct p4x_state, standard.mcast_grp), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_EGRESS_INSTANCE, .value = {.offset = offsetof(struct p4x_state, standard.egress_rid), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_CHECKSUM_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.checksum_error), .size_bytes = 1, .width_bits = 1}},
+    {.role = SD_FIELD_PARSER_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.parser_error), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PRIORITY, .value = {.offset = offsetof(struct p4x_state, standard.priority), .size_bytes = 1, .width_bits = 3}},
 };
 static const struct sd_bytes_range p4x_metadata[] = {
-    {offsetof(struct p4x_state, meta), sizeof(((struct p4x_state *)0)->meta)},
-    {offsetof(struct p4x_state, standard), sizeof(((struct p4x_state *)0)->standard)},
+    {.offset = offsetof(struct p4x_state, meta), .size = sizeof(((struct p4x_state *)0)->meta)},
+    {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 
 /* One block of one packet, where the host does what lies between blocks. */

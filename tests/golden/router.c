@@ -83,7 +83,7 @@ struct p4_standard_metadata_t {
     uint8_t priority; /* bit<3> */
 };
 
-/* What the program remembers of a packet from block to block. */
+/* State of a packet that blocks share. */
 struct p4x_state {
     struct p4_Headers headers;
     struct p4_Metadata meta;
@@ -150,23 +150,16 @@ struct p4x_burst {
     struct sd_saved left[SD_BURST];
 };
 
-
 static const struct sd_table_type p4x_tables[3];
 
-/* Tables. */
+/* Numbers by which the host and the runtime know tables, actions, objects and errors. */
 enum { P4_TABLE_Router__access_list, P4_TABLE_Router__routes, P4_TABLE_Router__next_hops };
-/* Actions of Router.access_list. */
 enum { P4_ACTION_Router__access_list__permit, P4_ACTION_Router__access_list__drop };
-/* Actions of Router.routes. */
 enum { P4_ACTION_Router__routes__set_next_hop, P4_ACTION_Router__routes__drop };
-/* Actions of Router.next_hops. */
 enum { P4_ACTION_Router__next_hops__forward, P4_ACTION_Router__next_hops__drop };
-/* Objects of externs. */
 enum { P4_OBJECT_Router__received, P4_OBJECT_Router__route_hits, P4_OBJECT_Sender__sent };
-/* Errors of parsers. */
 enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_StackOutOfBounds, P4_ERROR_HeaderTooShort, P4_ERROR_ParserTimeout, P4_ERROR_ParserInvalidArgument, P4_ERROR_BadIpv4Header };
-/* A packet for this port is dropped. */
-enum { P4_DROP_PORT = 511 };
+enum { P4_DROP_PORT = 511 }; /* A packet for this port is dropped. */
 
 /* Extracts header Ethernet; returns an error code, or 0. */
 SD_INLINE uint32_t p4_Ethernet__extract(struct sd_packet *p, struct p4_Ethernet *h)
@@ -285,9 +278,8 @@ SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet 
             return SD_END_REJECTED + t2;
 #line 51 "router.p4"
         if ((s->headers.ipv4.version == 4) && (s->headers.ipv4.header_words == 5)) {
-            if (!(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 6) && !(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 0x11)) {
+            if (!(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 6) && !(s->headers.ipv4.fragment_offset == 0 && s->headers.ipv4.protocol == 0x11))
                 return SD_END_DONE;
-            }
 #line 60 "router.p4"
             /* state ports */
             const uint32_t t3 = p4_Ports__extract(p, &s->headers.ports);
@@ -297,18 +289,17 @@ SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet 
             s->meta.source_port = s->headers.ports.source;
             s->meta.destination_port = s->headers.ports.destination;
             return SD_END_DONE;
-        } else {
-#line 51 "router.p4"
-            tmp_error = P4_ERROR_BadIpv4Header;
-            return SD_END_REJECTED + tmp_error;
         }
+#line 51 "router.p4"
+        tmp_error = P4_ERROR_BadIpv4Header;
+        return SD_END_REJECTED + tmp_error;
     } else {
         return SD_END_DONE;
     }
 }
 
 /* control VerifyIpv4 */
-#line 312 "router.c"
+#line 303 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 69 "router.p4"
@@ -326,9 +317,6 @@ SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p
     }
     return SD_END_DONE;
 }
-
-#line 331 "router.c"
-SD_ALWAYS_INLINE void p4_Router__drop(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s);
 
 /* Looks up Router.access_list. */
 #line 117 "router.p4"
@@ -436,7 +424,7 @@ SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_p
 }
 
 /* control Router */
-#line 440 "router.c"
+#line 428 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t tmp_0 = 0;
@@ -472,7 +460,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
 }
 
 /* p4_Router up to where packets wait */
-#line 476 "router.c"
+#line 464 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint32_t tmp_0 = 0;
@@ -517,7 +505,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet
 }
 
 /* p4_Router after the wait for Router.routes */
-#line 521 "router.c"
+#line 509 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
 {
     uint32_t tmp_0 = 0;
@@ -560,7 +548,7 @@ SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_pack
 }
 
 /* control Sender */
-#line 564 "router.c"
+#line 552 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 179 "router.p4"
@@ -569,7 +557,7 @@ SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, st
 }
 
 /* control UpdateIpv4 */
-#line 573 "router.c"
+#line 561 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 185 "router.p4"
@@ -588,7 +576,7 @@ SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p
 }
 
 /* deparser RouterDeparser */
-#line 592 "router.c"
+#line 580 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 209 "router.p4"
@@ -599,7 +587,7 @@ SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packe
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 603 "router.c"
+#line 591 "router.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -877,33 +865,39 @@ static uint32_t p4x_fill(struct sd_instance *instance)
     return status;
 }
 
-/* --- What the host has to know. --- */
+/* --- Descriptors for the host --- */
 
 static const struct sd_key_type p4_Router__access_list__keys[] = {
-    {"source", {0, 4, 32, 0}, SD_MATCH_TERNARY, 0},
-    {"destination", {4, 4, 32, 0}, SD_MATCH_TERNARY, 0},
-    {"protocol", {8, 1, 8, 0}, SD_MATCH_TERNARY, 0},
-    {"destination_port", {9, 2, 16, 0}, SD_MATCH_RANGE, 0},
+    {.name = "source", .value = {.offset = 0, .size_bytes = 4, .width_bits = 32}, .match_kind = SD_MATCH_TERNARY},
+    {.name = "destination", .value = {.offset = 4, .size_bytes = 4, .width_bits = 32}, .match_kind = SD_MATCH_TERNARY},
+    {.name = "protocol", .value = {.offset = 8, .size_bytes = 1, .width_bits = 8}, .match_kind = SD_MATCH_TERNARY},
+    {.name = "destination_port", .value = {.offset = 9, .size_bytes = 2, .width_bits = 16}, .match_kind = SD_MATCH_RANGE},
 };
 static const struct sd_action_type p4_Router__access_list__actions[] = {
-    {"Router.permit", 0, NULL, 0},
-    {"Router.drop", 0, NULL, 0},
+    {.name = "Router.permit"},
+    {.name = "Router.drop"},
 };
 static const struct sd_key_type p4_Router__routes__keys[] = {
-    {"headers.ipv4.destination", {0, 4, 32, 0}, SD_MATCH_LPM, 0},
+    {.name = "headers.ipv4.destination", .value = {.offset = 0, .size_bytes = 4, .width_bits = 32}, .match_kind = SD_MATCH_LPM},
 };
-static const struct sd_value_type p4_Router__routes__data_0[] = {{0, 2, 16, 0}};
+static const struct sd_value_type p4_Router__routes__data_0[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 16},
+};
 static const struct sd_action_type p4_Router__routes__actions[] = {
-    {"Router.set_next_hop", 1, p4_Router__routes__data_0, 2},
-    {"Router.drop", 0, NULL, 0},
+    {.name = "Router.set_next_hop", .n_params = 1, .params = p4_Router__routes__data_0, .data_bytes = 2},
+    {.name = "Router.drop"},
 };
 static const struct sd_key_type p4_Router__next_hops__keys[] = {
-    {"meta.next_hop", {0, 2, 16, 0}, SD_MATCH_EXACT, 0},
+    {.name = "meta.next_hop", .value = {.offset = 0, .size_bytes = 2, .width_bits = 16}, .match_kind = SD_MATCH_EXACT},
 };
-static const struct sd_value_type p4_Router__next_hops__data_0[] = {{0, 2, 9, 0}, {2, 8, 48, 0}, {10, 8, 48, 0}};
+static const struct sd_value_type p4_Router__next_hops__data_0[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 9},
+    {.offset = 2, .size_bytes = 8, .width_bits = 48},
+    {.offset = 10, .size_bytes = 8, .width_bits = 48},
+};
 static const struct sd_action_type p4_Router__next_hops__actions[] = {
-    {"Router.forward", 3, p4_Router__next_hops__data_0, 18},
-    {"Router.drop", 0, NULL, 0},
+    {.name = "Router.forward", .n_params = 3, .params = p4_Router__next_hops__data_0, .data_bytes = 18},
+    {.name = "Router.drop"},
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_Router__access_list] = {
@@ -954,31 +948,31 @@ static const struct sd_table_type p4x_tables[] = {
     },
 };
 static const struct sd_object_type p4x_objects[] = {
-    {"Router.received", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},
-    {"Router.route_hits", SD_OBJECT_OTHER, SD_UNIT_PACKETS, UINT64_C(0), 0, 0, NULL, 0},
-    {"Sender.sent", SD_OBJECT_COUNTER, SD_UNIT_BOTH, UINT64_C(64), 0, 0, NULL, 0},
+    {.name = "Router.received", .kind = SD_OBJECT_COUNTER, .unit = SD_UNIT_BOTH, .size = UINT64_C(64)},
+    {.name = "Router.route_hits", .kind = SD_OBJECT_OTHER, .unit = SD_UNIT_PACKETS},
+    {.name = "Sender.sent", .kind = SD_OBJECT_COUNTER, .unit = SD_UNIT_BOTH, .size = UINT64_C(64)},
 };
 static const struct sd_field_type p4x_fields[] = {
-    {0, {offsetof(struct p4x_state, standard.ingress_port), 2, 9, 0}} /* IngressPort */,
-    {1, {offsetof(struct p4x_state, standard.egress_spec), 2, 9, 0}} /* EgressSpec */,
-    {2, {offsetof(struct p4x_state, standard.egress_port), 2, 9, 0}} /* EgressPort */,
-    {3, {offsetof(struct p4x_state, standard.instance_type), 4, 32, 0}} /* InstanceType */,
-    {4, {offsetof(struct p4x_state, standard.packet_length), 4, 32, 0}} /* PacketLength */,
-    {5, {offsetof(struct p4x_state, standard.enq_timestamp), 4, 32, 0}} /* EnqueueTimestamp */,
-    {6, {offsetof(struct p4x_state, standard.enq_qdepth), 4, 19, 0}} /* EnqueueDepth */,
-    {7, {offsetof(struct p4x_state, standard.deq_timedelta), 4, 32, 0}} /* DequeueTimeDelta */,
-    {8, {offsetof(struct p4x_state, standard.deq_qdepth), 4, 19, 0}} /* DequeueDepth */,
-    {9, {offsetof(struct p4x_state, standard.ingress_global_timestamp), 8, 48, 0}} /* IngressTimestamp */,
-    {10, {offsetof(struct p4x_state, standard.egress_global_timestamp), 8, 48, 0}} /* EgressTimestamp */,
-    {11, {offsetof(struct p4x_state, standard.mcast_grp), 2, 16, 0}} /* MulticastGroup */,
-    {12, {offsetof(struct p4x_state, standard.egress_rid), 2, 16, 0}} /* EgressInstance */,
-    {13, {offsetof(struct p4x_state, standard.checksum_error), 1, 1, 0}} /* ChecksumError */,
-    {14, {offsetof(struct p4x_state, standard.parser_error), 4, 32, 0}} /* ParserError */,
-    {15, {offsetof(struct p4x_state, standard.priority), 1, 3, 0}} /* Priority */,
+    {.role = SD_FIELD_INGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.ingress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_SPEC, .value = {.offset = offsetof(struct p4x_state, standard.egress_spec), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.egress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_INSTANCE_TYPE, .value = {.offset = offsetof(struct p4x_state, standard.instance_type), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PACKET_LENGTH, .value = {.offset = offsetof(struct p4x_state, standard.packet_length), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.enq_timestamp), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.enq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_DEQUEUE_TIME_DELTA, .value = {.offset = offsetof(struct p4x_state, standard.deq_timedelta), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_DEQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.deq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_INGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.ingress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_EGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.egress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_MULTICAST_GROUP, .value = {.offset = offsetof(struct p4x_state, standard.mcast_grp), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_EGRESS_INSTANCE, .value = {.offset = offsetof(struct p4x_state, standard.egress_rid), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_CHECKSUM_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.checksum_error), .size_bytes = 1, .width_bits = 1}},
+    {.role = SD_FIELD_PARSER_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.parser_error), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PRIORITY, .value = {.offset = offsetof(struct p4x_state, standard.priority), .size_bytes = 1, .width_bits = 3}},
 };
 static const struct sd_bytes_range p4x_metadata[] = {
-    {offsetof(struct p4x_state, meta), sizeof(((struct p4x_state *)0)->meta)},
-    {offsetof(struct p4x_state, standard), sizeof(((struct p4x_state *)0)->standard)},
+    {.offset = offsetof(struct p4x_state, meta), .size = sizeof(((struct p4x_state *)0)->meta)},
+    {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 
 /* One block of one packet, where the host does what lies between blocks. */

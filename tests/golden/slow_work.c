@@ -52,7 +52,7 @@ struct p4_standard_metadata_t {
     uint8_t priority; /* bit<3> */
 };
 
-/* What the program remembers of a packet from block to block. */
+/* State of a packet that blocks share. */
 struct p4x_state {
     struct p4_headers_t headers;
     struct p4_metadata_t meta;
@@ -98,17 +98,13 @@ struct p4x_async_0 {
     };
 };
 
-
 static const struct sd_table_type p4x_tables[1];
 
-/* Tables. */
+/* Numbers by which the host and the runtime know tables, actions, objects and errors. */
 enum { P4_TABLE_WorkIngress__stations };
-/* Actions of WorkIngress.stations. */
 enum { P4_ACTION_WorkIngress__stations__forward, P4_ACTION_WorkIngress__stations__work_and_forward, P4_ACTION_WorkIngress__stations__drop };
-/* Errors of parsers. */
 enum { P4_ERROR_NoError, P4_ERROR_PacketTooShort, P4_ERROR_NoMatch, P4_ERROR_StackOutOfBounds, P4_ERROR_HeaderTooShort, P4_ERROR_ParserTimeout, P4_ERROR_ParserInvalidArgument };
-/* A packet for this port is dropped. */
-enum { P4_DROP_PORT = 511 };
+enum { P4_DROP_PORT = 511 }; /* A packet for this port is dropped. */
 
 /* Extracts header ethernet_t; returns an error code, or 0. */
 SD_INLINE uint32_t p4_ethernet_t__extract(struct sd_packet *p, struct p4_ethernet_t *h)
@@ -153,7 +149,7 @@ SD_ALWAYS_INLINE uint32_t p4_WorkParser(struct sd_worker *w, struct sd_packet *p
 }
 
 /* control WorkVerify */
-#line 157 "slow_work.c"
+#line 153 "slow_work.c"
 SD_ALWAYS_INLINE uint32_t p4_WorkVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -215,7 +211,7 @@ SD_ALWAYS_INLINE void p4_WorkIngress__stations__run(struct sd_worker *w, struct 
 }
 
 /* control WorkIngress */
-#line 219 "slow_work.c"
+#line 215 "slow_work.c"
 SD_ALWAYS_INLINE uint32_t p4_WorkIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     uint32_t i_ = 0;
@@ -270,7 +266,7 @@ n3:;
 }
 
 /* WorkIngress.async1, at an executor. */
-#line 274 "slow_work.c"
+#line 270 "slow_work.c"
 SD_INLINE uint32_t p4x_async_0__body(struct sd_worker *w, struct sd_packet *p, void *context)
 {
     struct p4x_async_0 *c = context;
@@ -310,7 +306,7 @@ n3:;
 }
 
 /* WorkIngress behind WorkIngress.async1 */
-#line 314 "slow_work.c"
+#line 310 "slow_work.c"
 static uint32_t p4x_async_0__after(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_async_0 *c)
 {
     uint32_t i_ = 0;
@@ -326,7 +322,7 @@ static uint32_t p4x_async_0__after(struct sd_worker *w, struct sd_packet *p, str
 }
 
 /* control WorkEgress */
-#line 330 "slow_work.c"
+#line 326 "slow_work.c"
 SD_ALWAYS_INLINE uint32_t p4_WorkEgress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -347,7 +343,7 @@ SD_ALWAYS_INLINE uint32_t p4_WorkDeparser(struct sd_worker *w, struct sd_packet 
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 351 "slow_work.c"
+#line 347 "slow_work.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -578,17 +574,22 @@ static uint32_t p4x_fill(struct sd_instance *instance)
     return status;
 }
 
-/* --- What the host has to know. --- */
+/* --- Descriptors for the host --- */
 
 static const struct sd_key_type p4_WorkIngress__stations__keys[] = {
-    {"headers.ethernet.destination", {0, 8, 48, 0}, SD_MATCH_EXACT, 0},
+    {.name = "headers.ethernet.destination", .value = {.offset = 0, .size_bytes = 8, .width_bits = 48}, .match_kind = SD_MATCH_EXACT},
 };
-static const struct sd_value_type p4_WorkIngress__stations__data_0[] = {{0, 2, 9, 0}};
-static const struct sd_value_type p4_WorkIngress__stations__data_1[] = {{0, 2, 9, 0}, {2, 4, 32, 0}};
+static const struct sd_value_type p4_WorkIngress__stations__data_0[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 9},
+};
+static const struct sd_value_type p4_WorkIngress__stations__data_1[] = {
+    {.offset = 0, .size_bytes = 2, .width_bits = 9},
+    {.offset = 2, .size_bytes = 4, .width_bits = 32},
+};
 static const struct sd_action_type p4_WorkIngress__stations__actions[] = {
-    {"WorkIngress.forward", 1, p4_WorkIngress__stations__data_0, 2},
-    {"WorkIngress.work_and_forward", 2, p4_WorkIngress__stations__data_1, 6},
-    {"WorkIngress.drop", 0, NULL, 0},
+    {.name = "WorkIngress.forward", .n_params = 1, .params = p4_WorkIngress__stations__data_0, .data_bytes = 2},
+    {.name = "WorkIngress.work_and_forward", .n_params = 2, .params = p4_WorkIngress__stations__data_1, .data_bytes = 6},
+    {.name = "WorkIngress.drop"},
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_WorkIngress__stations] = {
@@ -610,26 +611,26 @@ static const struct sd_table_type p4x_tables[] = {
     },
 };
 static const struct sd_field_type p4x_fields[] = {
-    {0, {offsetof(struct p4x_state, standard.ingress_port), 2, 9, 0}} /* IngressPort */,
-    {1, {offsetof(struct p4x_state, standard.egress_spec), 2, 9, 0}} /* EgressSpec */,
-    {2, {offsetof(struct p4x_state, standard.egress_port), 2, 9, 0}} /* EgressPort */,
-    {3, {offsetof(struct p4x_state, standard.instance_type), 4, 32, 0}} /* InstanceType */,
-    {4, {offsetof(struct p4x_state, standard.packet_length), 4, 32, 0}} /* PacketLength */,
-    {5, {offsetof(struct p4x_state, standard.enq_timestamp), 4, 32, 0}} /* EnqueueTimestamp */,
-    {6, {offsetof(struct p4x_state, standard.enq_qdepth), 4, 19, 0}} /* EnqueueDepth */,
-    {7, {offsetof(struct p4x_state, standard.deq_timedelta), 4, 32, 0}} /* DequeueTimeDelta */,
-    {8, {offsetof(struct p4x_state, standard.deq_qdepth), 4, 19, 0}} /* DequeueDepth */,
-    {9, {offsetof(struct p4x_state, standard.ingress_global_timestamp), 8, 48, 0}} /* IngressTimestamp */,
-    {10, {offsetof(struct p4x_state, standard.egress_global_timestamp), 8, 48, 0}} /* EgressTimestamp */,
-    {11, {offsetof(struct p4x_state, standard.mcast_grp), 2, 16, 0}} /* MulticastGroup */,
-    {12, {offsetof(struct p4x_state, standard.egress_rid), 2, 16, 0}} /* EgressInstance */,
-    {13, {offsetof(struct p4x_state, standard.checksum_error), 1, 1, 0}} /* ChecksumError */,
-    {14, {offsetof(struct p4x_state, standard.parser_error), 4, 32, 0}} /* ParserError */,
-    {15, {offsetof(struct p4x_state, standard.priority), 1, 3, 0}} /* Priority */,
+    {.role = SD_FIELD_INGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.ingress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_SPEC, .value = {.offset = offsetof(struct p4x_state, standard.egress_spec), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_EGRESS_PORT, .value = {.offset = offsetof(struct p4x_state, standard.egress_port), .size_bytes = 2, .width_bits = 9}},
+    {.role = SD_FIELD_INSTANCE_TYPE, .value = {.offset = offsetof(struct p4x_state, standard.instance_type), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PACKET_LENGTH, .value = {.offset = offsetof(struct p4x_state, standard.packet_length), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.enq_timestamp), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_ENQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.enq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_DEQUEUE_TIME_DELTA, .value = {.offset = offsetof(struct p4x_state, standard.deq_timedelta), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_DEQUEUE_DEPTH, .value = {.offset = offsetof(struct p4x_state, standard.deq_qdepth), .size_bytes = 4, .width_bits = 19}},
+    {.role = SD_FIELD_INGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.ingress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_EGRESS_TIMESTAMP, .value = {.offset = offsetof(struct p4x_state, standard.egress_global_timestamp), .size_bytes = 8, .width_bits = 48}},
+    {.role = SD_FIELD_MULTICAST_GROUP, .value = {.offset = offsetof(struct p4x_state, standard.mcast_grp), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_EGRESS_INSTANCE, .value = {.offset = offsetof(struct p4x_state, standard.egress_rid), .size_bytes = 2, .width_bits = 16}},
+    {.role = SD_FIELD_CHECKSUM_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.checksum_error), .size_bytes = 1, .width_bits = 1}},
+    {.role = SD_FIELD_PARSER_ERROR, .value = {.offset = offsetof(struct p4x_state, standard.parser_error), .size_bytes = 4, .width_bits = 32}},
+    {.role = SD_FIELD_PRIORITY, .value = {.offset = offsetof(struct p4x_state, standard.priority), .size_bytes = 1, .width_bits = 3}},
 };
 static const struct sd_bytes_range p4x_metadata[] = {
-    {offsetof(struct p4x_state, meta), sizeof(((struct p4x_state *)0)->meta)},
-    {offsetof(struct p4x_state, standard), sizeof(((struct p4x_state *)0)->standard)},
+    {.offset = offsetof(struct p4x_state, meta), .size = sizeof(((struct p4x_state *)0)->meta)},
+    {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 static const struct sd_async_type p4x_asyncs[] = {
     {"WorkIngress.async1", "capacity=500", sizeof(struct p4x_async_0), SD_ASYNC_HEAD_BYTES, UINT32_MAX, 0},

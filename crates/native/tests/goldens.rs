@@ -58,6 +58,11 @@ fn groups_of_a_selector_spread_packets() {
     check("tests/programs/profiles/program.p4", "profiles.c");
 }
 
+#[test]
+fn ternary_keys_choose_members_of_a_profile() {
+    check("tests/programs/spread/program.p4", "spread.c");
+}
+
 /// Each name that a program could give to what the generator owns.
 #[test]
 fn names_of_the_program_and_of_the_generator_differ() {

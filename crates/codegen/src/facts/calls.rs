@@ -11,6 +11,7 @@ pub(crate) struct Calls {
     called: FxHashSet<ProcedureId>,
     /// Tables that code applies which can be reached.
     applied: FxHashSet<TableId>,
+    called_in_procedures: FxHashSet<ProcedureId>,
     applied_in_procedures: FxHashSet<TableId>,
     reachable: Vec<bool>,
 }
@@ -32,6 +33,9 @@ impl Calls {
             match node.terminator.kind {
                 TerminatorKind::Call { procedure, .. } => {
                     self.called.insert(procedure);
+                    if owner.is_some() {
+                        self.called_in_procedures.insert(procedure);
+                    }
                 }
                 TerminatorKind::Apply { table, .. } => {
                     if owner.is_none_or(|id| self.reachable[index(id)]) {
@@ -49,6 +53,11 @@ impl Calls {
     /// Code calls the procedure; calls by tables do not count.
     pub(crate) fn is_called(&self, id: ProcedureId) -> bool {
         self.called.contains(&id)
+    }
+
+    /// A procedure calls it, so its function is declared before the procedures.
+    pub(crate) fn is_called_in_procedure(&self, id: ProcedureId) -> bool {
+        self.called_in_procedures.contains(&id)
     }
 
     /// The procedures of a block that can be reached.

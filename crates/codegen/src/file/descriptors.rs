@@ -13,26 +13,23 @@ use crate::function::func::Func;
 use crate::function::host_call::HostArg;
 use crate::function::metadata::{field, first_block};
 use crate::function::tables::{self, is_biased, key_layout, kind_name};
-use crate::text::arrays::{Array, array, designated, string, value_type};
+use crate::text::arrays::{Array, array, designated, is_zero, row, string, value_type};
 use crate::text::code::Code;
 use crate::text::types::{packed, size_bytes};
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
 use ir::{Constant, Program, Type};
 
-/// A `struct sd_value_type` of nothing.
-const NO_VALUE: &str = "{0, 0, 0, 0}";
-
 /// All descriptors, and the symbol that the host loads.
 pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
-    out.own("/* --- What the host has to know. --- */");
+    out.own("/* --- Descriptors for the host --- */");
     out.blank();
     let (tables, objects) = (tables(cx, out), objects(cx, out));
     let (value_sets, fields) = (value_sets(cx, out), fields(cx, out));
     let (field_lists, calls) = (field_lists(cx, out), calls(cx, out));
     let metadata = metadata(cx, out);
     offload::types(cx, out);
-    let accept = cx.program.shared_variable(ParamRole::Accept).map_or(NO_VALUE.to_string(), |var| {
+    let accept = cx.program.shared_variable(ParamRole::Accept).map_or("0".to_string(), |var| {
         value_type(&format!("offsetof(struct p4x_state, {})", cx.facts.storage.name(var)), &Type::Bool)
     });
     out.blank();
@@ -59,7 +56,7 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     ];
     // C makes members that are left out zero.
     let mut line = |name: &str, value: &str| {
-        if !matches!(value, "0" | "NULL" | NO_VALUE) {
+        if !is_zero(value) {
             out.line(format!("    .{name} = {value},"));
         }
     };
@@ -105,12 +102,12 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             .zip(&offsets)
             .map(|((_, key), at)| {
                 let biased = u32::from(is_biased(&key.ty, key.match_kind));
-                format!(
-                    "{{{}, {}, {}, {biased}}}",
-                    string(&key.name),
-                    value_type(&at.to_string(), &key.ty),
-                    kind_name(key.match_kind)
-                )
+                row(&[
+                    ("name", string(&key.name)),
+                    ("value", value_type(&at.to_string(), &key.ty)),
+                    ("match_kind", kind_name(key.match_kind).to_string()),
+                    ("is_biased", biased.to_string()),
+                ])
             })
             .collect();
         let key_types = array("struct sd_key_type", &format!("{name}__keys"), &key_items, out);
@@ -121,7 +118,12 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             let (_, bytes) = packed(&leaves);
             data_max = data_max.max(bytes);
             let params = values_array(&format!("{name}__data_{i}"), &leaves, out);
-            actions.push(format!("{{{}, {}, {params}, {bytes}}}", string(&action.name), leaves.len()));
+            actions.push(row(&[
+                ("name", string(&action.name)),
+                ("n_params", leaves.len().to_string()),
+                ("params", params),
+                ("data_bytes", bytes.to_string()),
+            ]));
         }
         let action_types = array("struct sd_action_type", &format!("{name}__actions"), &actions, out);
         let object = |id: Option<ir::ObjectId>| id.and_then(|id| get(&program.objects, id));
@@ -194,11 +196,16 @@ fn objects(cx: &Cx<'_>, out: &mut Code) -> Array {
             .map(|a| packed(&tables::data_leaves(cx, a.procedure)).1)
             .max()
             .unwrap_or(0);
-        objects.push(format!(
-            "{{{}, {kind}, {unit}, UINT64_C({size}), {cell_bytes}, {}, {leaf_types}, {data_bytes}}}",
-            string(&object.name),
-            leaves.len()
-        ));
+        objects.push(row(&[
+            ("name", string(&object.name)),
+            ("kind", kind.to_string()),
+            ("unit", unit.to_string()),
+            ("size", format!("UINT64_C({size})")),
+            ("cell_bytes", cell_bytes.to_string()),
+            ("n_leaves", leaves.len().to_string()),
+            ("leaves", leaf_types),
+            ("data_bytes", data_bytes.to_string()),
+        ]));
     }
     array("struct sd_object_type", "p4x_objects", &objects, out)
 }
@@ -217,17 +224,23 @@ fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
             .map(|(f, at)| {
                 let biased = u32::from(is_biased(&f.ty, f.match_kind));
                 let value = value_type(&at.to_string(), &f.ty);
-                format!("{{{}, {value}, {}, {biased}}}", string(&f.name), kind_name(f.match_kind))
+                row(&[
+                    ("name", string(&f.name)),
+                    ("value", value),
+                    ("match_kind", kind_name(f.match_kind).to_string()),
+                    ("is_biased", biased.to_string()),
+                ])
             })
             .collect();
         let field_types =
             array("struct sd_key_type", &format!("p4x_value_set_{}__fields", index(id)), &fields, out);
-        sets.push(format!(
-            "{{{}, {}, {field_types}, {bytes}, UINT64_C({})}}",
-            string(&set.name),
-            fields.len(),
-            set.size
-        ));
+        sets.push(row(&[
+            ("name", string(&set.name)),
+            ("n_fields", fields.len().to_string()),
+            ("fields", field_types.to_string()),
+            ("key_bytes", bytes.to_string()),
+            ("size", format!("UINT64_C({})", set.size)),
+        ]));
     }
     array("struct sd_value_set_type", "p4x_value_sets", &sets, out)
 }
@@ -242,7 +255,7 @@ fn fields(cx: &Cx<'_>, out: &mut Code) -> Array {
         {
             let member = lvalue.trim_start_matches("s->");
             let value = value_type(&format!("offsetof(struct p4x_state, {member})"), &ty);
-            fields.push(format!("{{{}, {value}}} /* {role:?} */", field_role_number(*role)));
+            fields.push(row(&[("role", field_role(*role)), ("value", value)]));
         }
     }
     array("struct sd_field_type", "p4x_fields", &fields, out)
@@ -263,13 +276,15 @@ fn field_lists(cx: &Cx<'_>, out: &mut Code) -> Array {
                 continue;
             }
             let member = access.lvalue.trim_start_matches("s->").to_string();
-            ranges.push(format!(
-                "{{offsetof(struct p4x_state, {member}), sizeof(((struct p4x_state *)0)->{member})}}"
-            ));
+            ranges.push(range_of(&member));
         }
         let range_types =
             array("struct sd_bytes_range", &format!("p4x_field_list_{}", list.index), &ranges, out);
-        lists.push(format!("{{{}, {}, {range_types}}}", list.index, ranges.len()));
+        lists.push(row(&[
+            ("index", list.index.to_string()),
+            ("n_ranges", ranges.len().to_string()),
+            ("ranges", range_types.to_string()),
+        ]));
     }
     array("struct sd_field_list_type", "p4x_field_lists", &lists, out)
 }
@@ -294,17 +309,24 @@ fn calls(cx: &Cx<'_>, out: &mut Code) -> Array {
                 HostArg::Str(text) => ("SD_ARG_STRING", string(text)),
                 HostArg::Absent => ("SD_ARG_ABSENT", "NULL".to_string()),
             };
-            args.push(format!("{{{kind}, {}, {leaves}, {text}}}", values.len()));
+            args.push(row(&[
+                ("kind", kind.to_string()),
+                ("n_leaves", values.len().to_string()),
+                ("leaves", leaves.to_string()),
+                ("string", text),
+            ]));
         }
         let arg_types = array("struct sd_arg_type", &format!("p4x_call_{i}__args"), &args, out);
         let object = call.object.map_or("UINT32_MAX".to_string(), |o| o.to_string());
-        let result = call.result.as_ref().map_or(NO_VALUE.to_string(), |ty| value_type("0", ty));
-        calls.push(format!(
-            "{{{}, {object}, {}, {arg_types}, {result}, {}}}",
-            string(&call.name),
-            args.len(),
-            at.max(1)
-        ));
+        let result = call.result.as_ref().map_or("0".to_string(), |ty| value_type("0", ty));
+        calls.push(row(&[
+            ("name", string(&call.name)),
+            ("object", object),
+            ("n_args", args.len().to_string()),
+            ("args", arg_types.to_string()),
+            ("result", result),
+            ("args_bytes", at.max(1).to_string()),
+        ]));
     }
     array("struct sd_call_type", "p4x_calls", &calls, out)
 }
@@ -316,17 +338,30 @@ fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
     for role in [ParamRole::Metadata, ParamRole::StandardMetadata, ParamRole::OutputMetadata] {
         if let Some(var) = program.shared_variable(role) {
             let name = cx.facts.storage.name(var);
-            metadata.push(format!(
-                "{{offsetof(struct p4x_state, {name}), sizeof(((struct p4x_state *)0)->{name})}}"
-            ));
+            metadata.push(range_of(name));
         }
     }
     array("struct sd_bytes_range", "p4x_metadata", &metadata, out)
 }
 
-/// The number that the host knows a role of a field by.
-fn field_role_number(role: FieldRole) -> u32 {
-    role as u32
+/// The enumerator of `enum sd_field_role`: `SD_FIELD_INGRESS_PORT`.
+fn field_role(role: FieldRole) -> String {
+    let mut name = "SD_FIELD".to_string();
+    for c in format!("{role:?}").chars() {
+        if c.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_uppercase());
+    }
+    name
+}
+
+/// A part of the state as a `struct sd_bytes_range`.
+fn range_of(member: &str) -> String {
+    row(&[
+        ("offset", format!("offsetof(struct p4x_state, {member})")),
+        ("size", format!("sizeof(((struct p4x_state *)0)->{member})")),
+    ])
 }
 
 fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
@@ -336,8 +371,7 @@ fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
     let (offsets, _) = packed(leaves);
     let all: Vec<String> =
         offsets.iter().zip(leaves).map(|(at, ty)| value_type(&at.to_string(), ty)).collect();
-    out.line(format!("static const struct sd_value_type {name}[] = {{{}}};", all.join(", ")));
-    name.to_string()
+    array("struct sd_value_type", name, &all, out).to_string()
 }
 
 fn unit_of(program: &Program, object: &ir::Object, default: &'static str) -> &'static str {

@@ -57,7 +57,6 @@ pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     out.append(types);
     out.append(structs);
     cx.types.declare_zeros(&mut out);
-    out.blank();
     if !program.tables.is_empty() {
         out.line(format!("static const struct sd_table_type p4x_tables[{}];", program.tables.len()));
         out.blank();
@@ -94,22 +93,21 @@ fn contents(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
 /// The numbers by which the host and the runtime know tables, actions, objects and errors.
 fn numbers(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
-    let mut enumerators = |what: &str, names: Vec<String>| {
-        if names.is_empty() {
-            return;
+    out.own("/* Numbers by which the host and the runtime know tables, actions, objects and errors. */");
+    let mut enumerators = |names: Vec<String>| {
+        if !names.is_empty() {
+            out.line(format!("enum {{ {} }};", names.join(", ")));
         }
-        out.own(format!("/* {} */", comment(what)));
-        out.line(format!("enum {{ {} }};", names.join(", ")));
     };
-    enumerators("Tables.", program.tables.iter().map(|(id, _)| cx.names.table_number(id)).collect());
-    for (id, table) in program.tables.iter() {
-        enumerators(&format!("Actions of {}.", table.name), cx.names.actions(id).to_vec());
+    enumerators(program.tables.iter().map(|(id, _)| cx.names.table_number(id)).collect());
+    for (id, _) in program.tables.iter() {
+        enumerators(cx.names.actions(id).to_vec());
     }
     let objects = program.objects.iter().map(|(id, _)| cx.names.object_number(id).to_string());
-    enumerators("Objects of externs.", objects.collect());
-    enumerators("Errors of parsers.", cx.names.errors().to_vec());
+    enumerators(objects.collect());
+    enumerators(cx.names.errors().to_vec());
     if let Some(port) = program.architecture.pipeline().and_then(|model| model.drop_port) {
-        enumerators("A packet for this port is dropped.", vec![format!("P4_DROP_PORT = {port}")]);
+        out.line(format!("enum {{ P4_DROP_PORT = {port} }}; /* A packet for this port is dropped. */"));
     }
     out.blank();
 }
@@ -117,7 +115,7 @@ fn numbers(cx: &Cx<'_>, out: &mut Code) {
 /// The state, locals, keys, action data, cells and arguments.
 fn data_structs(cx: &Cx<'_>, out: &mut Code) {
     let program = cx.program;
-    out.own("/* What the program remembers of a packet from block to block. */");
+    out.own("/* State of a packet that blocks share. */");
     out.open("struct p4x_state");
     for var in cx.facts.storage.with(|class| *class == StorageClass::State) {
         out.line(format!("{} {};", cx.types.c_type(&program.variables[var].ty), cx.facts.storage.name(var)));
@@ -250,7 +248,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     // Callees first where that is possible; all are declared because it is not always.
     let mut is_declared = false;
     for procedure in &procedures {
-        if cx.facts.calls.is_called(*procedure) {
+        if cx.facts.calls.is_called_in_procedure(*procedure) {
             out.own(format!("{};", procedure_head(cx, *procedure)));
             is_declared = true;
         }

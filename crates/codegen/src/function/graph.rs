@@ -294,6 +294,10 @@ impl<'p> Func<'_, 'p> {
                 self.code.append(otherwise);
                 self.code.close("");
             }
+            (false, false) if ends_elsewhere(&then) => {
+                self.code.under(text, then);
+                self.code.append(otherwise.shallower());
+            }
             (false, false) => {
                 self.code.open(format!("if ({text})"));
                 self.code.append(then);
@@ -639,9 +643,7 @@ impl<'p> Func<'_, 'p> {
         if !conditions.is_empty() && bodies.iter().all(crate::text::code::Code::is_empty) {
             if !last.is_empty() {
                 let none = conditions.iter().map(|(condition, _)| format!("!({})", strip(&condition.text)));
-                self.code.line(format!("if ({}) {{", none.collect::<Vec<_>>().join(" && ")));
-                self.code.append(last);
-                self.code.line("}");
+                self.code.under(&none.collect::<Vec<_>>().join(" && "), last);
             }
             return;
         }

@@ -4,22 +4,37 @@ use crate::text::code::{Code, escape};
 use crate::text::types::size_bytes;
 use ir::Type;
 
-/// `{offset, size, width, is_varbit}`
+/// A `struct sd_value_type`.
 pub(crate) fn value_type(offset: &str, ty: &Type) -> String {
-    let is_varbit = u32::from(matches!(ty, Type::Varbit(_)));
-    format!("{{{offset}, {}, {}, {is_varbit}}}", size_bytes(ty).max(1), ty.width_bits().unwrap_or(0))
+    row(&[
+        ("offset", offset.to_string()),
+        ("size_bytes", size_bytes(ty).max(1).to_string()),
+        ("width_bits", ty.width_bits().unwrap_or(0).to_string()),
+        ("is_varbit", u32::from(matches!(ty, Type::Varbit(_))).to_string()),
+    ])
 }
 
 pub(crate) fn string(text: &str) -> String {
     format!("\"{}\"", escape(text))
 }
 
-/// An initialiser with a line for each member; those that are zero are left out, as in C.
+/// The value of members that an initialiser leaves out.
+pub(crate) fn is_zero(value: &str) -> bool {
+    matches!(value, "0" | "NULL" | "UINT64_C(0)")
+}
+
+/// An initialiser with a line for each member that is not zero.
 pub(crate) fn designated(of: &str, members: &[(&str, String)]) -> String {
-    let is_zero = |value: &str| matches!(value, "0" | "NULL");
     let members = members.iter().filter(|(_, value)| !is_zero(value));
     let lines = members.map(|(name, value)| format!("    .{name} = {value},\n"));
     format!("{of}{{\n{}}}", lines.collect::<String>())
+}
+
+/// An initialiser in one line, of the members that are not zero; the first one stands in any case.
+pub(crate) fn row(members: &[(&str, String)]) -> String {
+    let members = members.iter().enumerate().filter(|(i, (_, value))| *i == 0 || !is_zero(value));
+    let members: Vec<String> = members.map(|(_, (name, value))| format!(".{name} = {value}")).collect();
+    format!("{{{}}}", members.join(", "))
 }
 
 /// An array in C, which may be empty.

@@ -136,7 +136,8 @@ impl Code {
 
     /// Code under a condition, with braces if it is more than a line.
     pub(crate) fn under(&mut self, condition: &str, body: Code) {
-        let has_braces = body.lines.len() > 1;
+        let is_statement = matches!(body.lines.as_slice(), [Line::Text { text, .. }] if text.ends_with(';'));
+        let has_braces = !is_statement;
         self.line(format!("if ({condition}){}", if has_braces { " {" } else { "" }));
         self.append(body);
         if has_braces {
