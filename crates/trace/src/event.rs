@@ -1,4 +1,4 @@
-//! What happens to a packet, as it happens.
+//! Events: single typed steps of a packet, reported while it runs.
 
 use crate::{ExternCall, Slot, Variables};
 use diagnostics::Span;
@@ -7,7 +7,7 @@ use target::{StopReason, TrafficEvent};
 
 /// Hears of every step of every packet.
 pub trait Observer {
-    /// When false no events are made.
+    /// Returns false if events are not wanted; then none are made.
     fn listens(&self) -> bool {
         true
     }
@@ -16,7 +16,7 @@ pub trait Observer {
     fn event(&mut self, variables: &Variables, span: Span, event: Event<'_>);
 }
 
-/// Nobody listens: costs nothing.
+/// Ignores all events, at no cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -115,7 +115,7 @@ pub enum Event<'a> {
         is_valid: bool,
         frame: &'a [Bits],
     },
-    /// What an extern has to say about its call: a message of the program, an index out of range.
+    /// Remark of an extern about its call: a message of the program, an index out of range.
     Note {
         text: &'a str,
     },
@@ -143,7 +143,7 @@ pub enum LookupOutcome<'a> {
 /// The entry of a table that was hit.
 #[derive(Clone, Debug)]
 pub struct HitEntry<'a> {
-    /// Of its handle.
+    /// Serial number in the entry's handle.
     pub serial: u64,
     pub matches: &'a [Option<ir::Match>],
     pub priority: i32,

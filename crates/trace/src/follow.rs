@@ -5,7 +5,7 @@ use ir::{Bits, BlockId, ProcedureId};
 use std::sync::Arc;
 use target::BlockEnd;
 
-/// The variables of the executor that is followed, as they are now.
+/// Current values of the variables of the backend that is followed.
 pub trait Values {
     /// `slot` is part of a variable that blocks share, or of one of the block that runs.
     fn value(&self, slot: Slot) -> Bits;
@@ -20,17 +20,17 @@ pub struct Seen<'a> {
     pub values: &'a dyn Values,
 }
 
-/// What has been done at a place of the program (`rt/worker/sd_trace.h` says the same of compiled code).
+/// Step completed at one place of the program. Traced native code reports the same steps (`rt/worker/sd_trace.h`).
 #[derive(Clone, Debug)]
 pub enum Did {
-    /// A node begins.
+    /// Execution of a node begins.
     Begin,
-    /// A statement is done.
+    /// A statement has been executed.
     Statement(StatementEnd),
-    /// A terminator has chosen: a condition, the number of a case (`u64::MAX`: none), the value that a switch is on
-    /// (of more than 64 bits the number of its case), an error code or 0.
+    /// A terminator has chosen its successor. The number is the condition, the index of the case (`u64::MAX`: none),
+    /// the value of the switch (its case's index if the value has more than 64 bits), or an error code or 0.
     Choose(u64),
-    /// A procedure begins; without a place of its own the action of the last lookup.
+    /// A procedure begins. If the place names none, it is the action of the last lookup.
     Call(ProcedureId),
 }
 
@@ -39,14 +39,14 @@ pub enum Did {
 pub enum StatementEnd {
     Next,
     Stop,
-    /// An extern that nobody supplies.
+    /// The statement calls an extern that is not supplied.
     NotSupplied,
 }
 
-/// What a table has found.
+/// Result of a table lookup.
 #[derive(Clone, Debug)]
 pub struct LookedUp<'a> {
-    /// Of the keys that are matched; selector keys are left out.
+    /// Values of the matched key elements; selector keys are left out.
     pub keys: &'a [Bits],
     pub hit: Option<HitEntry<'a>>,
     /// Index in the table's actions; `None` when nothing runs.

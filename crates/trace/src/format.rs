@@ -79,11 +79,11 @@ pub fn bits(value: &Bits, name: &str) -> String {
 pub enum Notation {
     /// In a sentence: `anything`, `7 &&& 0xff`.
     Prose,
-    /// As commands take it, without blanks: `_`, `7&&&0xff`.
+    /// The notation of `siding ctl` commands, without blanks: `_`, `7&&&0xff`.
     Compact,
 }
 
-/// What an entry wants of one element of its key; `None` matches everything. `show` writes values.
+/// Formats the pattern of one key element of an entry; `None` matches everything. `show` formats values.
 pub fn pattern(wanted: Option<&Match>, notation: Notation, show: &dyn Fn(&Bits) -> String) -> String {
     match wanted {
         None => match notation {

@@ -1,4 +1,4 @@
-//! Where the parts of a variable lie in the frame.
+//! Layout of variables in the frame: the slots of every part.
 //!
 //! A header is its validity bit and then its fields, a stack its index and then its elements; structs, unions
 //! and arrays are their parts one after the other. A part is one slot or a run of slots.
@@ -29,7 +29,7 @@ impl SlotRange {
     }
 }
 
-/// What one slot holds.
+/// Content of one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leaf<'a> {
     Value(&'a Type),
@@ -61,7 +61,7 @@ pub struct Layout {
 #[derive(Debug, Default, Clone)]
 struct StructLayout {
     n_slots: u32,
-    /// Of each field, from the beginning of the struct.
+    /// Offset of each field in slots, from the beginning of the struct.
     offsets: Vec<u32>,
     state: State,
 }
@@ -134,7 +134,7 @@ impl Layout {
         }
     }
 
-    /// Where a field begins in its struct.
+    /// Returns the offset of a field in slots, from the beginning of its struct.
     pub fn field_offset(&self, id: Idx<Struct>, field: u32) -> Option<u32> {
         self.structs[index(id)].offsets.get(field as usize).copied()
     }
@@ -194,7 +194,7 @@ impl Layout {
                         return info;
                     }
                     let offsets = &self.structs[index(*id)].offsets;
-                    // Of fields without slots the last one is meant that begins here.
+                    // Fields without slots share their offset with the field after them, which is the last one.
                     let i = offsets.partition_point(|o| *o <= offset).saturating_sub(1);
                     let Some(field) = decl.fields.get(i) else { return info };
                     info.name.push('.');

@@ -1,4 +1,4 @@
-//! What backends tell about a packet: events, and the stories made of them.
+//! Events that backends report about a packet, and the stories made of them.
 //!
 //! - [`Variables`]: every part of every variable of a program has a number, its [`Slot`]; events name values by it;
 //! - [`Event`]: one typed step of a packet; an [`Observer`] gets them while the packet runs;

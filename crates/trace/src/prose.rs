@@ -100,7 +100,7 @@ fn hit(hit: &Hit) -> String {
     text
 }
 
-/// What a step says; empty when others say it.
+/// Returns the sentence for a step; empty if the sentence of another step covers it.
 fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
     match &step.what {
         What::Pass { kind: PassKind::Normal, port, n_bytes, .. } if !before.is_empty() => {

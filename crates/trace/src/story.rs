@@ -3,7 +3,7 @@
 use crate::{ParserOp, PassKind};
 use serde::{Deserialize, Serialize};
 
-/// Of the JSON form.
+/// Version of the JSON form.
 pub const VERSION: u32 = 1;
 
 /// Everything that happened to one packet.
@@ -11,14 +11,14 @@ pub const VERSION: u32 = 1;
 pub struct Story {
     pub version: u32,
     pub steps: Vec<Step>,
-    /// How many more steps there were than a story may have.
+    /// Number of steps left out because the story had [`STEPS_MAX`] already.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_left_out: u64,
-    /// What became of the packet and its copies, in order.
+    /// Verdicts of the packet and its copies, in order.
     pub verdicts: Vec<Verdict>,
 }
 
-/// What is longer nobody reads.
+/// Maximum number of steps in a story; bounds its memory.
 pub const STEPS_MAX: usize = 50_000;
 
 impl Default for Story {
@@ -89,7 +89,7 @@ pub struct Hit {
     pub is_const: bool,
     /// This hit included.
     pub n_hits: u64,
-    /// What an action selector chose.
+    /// Member chosen by an action selector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<u32>,
 }
@@ -185,11 +185,11 @@ pub enum What {
     NotEmitted {
         header: String,
     },
-    /// What an extern said.
+    /// Remark of an extern.
     Note {
         text: String,
     },
-    /// What an asynchronous block does with the packet as a whole.
+    /// An operation of an asynchronous block on the packet as a whole.
     Marked {
         text: String,
     },
@@ -234,7 +234,7 @@ pub enum Verdict {
     },
     Dropped {
         reason: String,
-        /// Where the program decided so.
+        /// Place in the program that decided it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<At>,
     },

@@ -20,7 +20,7 @@ pub struct StoryBuilder<'s> {
     /// Depth outside of what the current state does.
     state_depth: Option<u32>,
     last_change: Span,
-    /// What may have dropped the packet.
+    /// Place of the statement that may have dropped the packet.
     cause: Option<At>,
 }
 
@@ -113,7 +113,7 @@ impl<'s> StoryBuilder<'s> {
             is_next_index: info.leaf == Leaf::NextIndex,
             name: info.name,
         };
-        // What one statement changes is one step.
+        // All changes of one statement form one step.
         if self.last_change == span
             && self.story.n_left_out == 0
             && let Some(Step { what: What::Changed { changes }, .. }) = self.story.steps.last_mut()

@@ -113,12 +113,12 @@ impl Variables {
         Some(list.places.iter().filter_map(|p| self.place(p)).collect())
     }
 
-    /// What a slot is called and holds; `None` of temporaries and constants of this form.
+    /// Returns the name and content of a slot; `None` for the slots of temporaries and constants.
     pub fn slot_info(&self, slot: Slot) -> Option<LeafInfo<'_>> {
         if slot >= self.n_variable_slots() {
             return None;
         }
-        // Of variables without slots the last one is meant that begins here.
+        // Variables without slots share their base with the variable after them, which is the last one.
         let i = self.bases[..self.bases.len() - 1].partition_point(|b| *b <= slot).checked_sub(1)?;
         let id: VarId = id_at(i);
         let variable = &self.program.variables[id];
