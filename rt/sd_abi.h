@@ -525,7 +525,7 @@ struct sd_async_type {
 
 /* --- Tables: see sd_table.h. --- */
 
-/* What an entry refers to. */
+/* Kind of object that an entry refers to. */
 enum sd_entry_kind { SD_ENTRY_ACTION, SD_ENTRY_MEMBER, SD_ENTRY_GROUP, SD_ENTRY_ONE_SHOT };
 
 struct sd_weighted {
@@ -588,8 +588,8 @@ enum sd_concurrent_op {
 };
 
 /*
- * What the control plane does with an instance. One caller at a time, and no worker within a burst or a block, except for
- * operations that the table's descriptor lists in `concurrent_ops`. What these find was true at one moment of the call.
+ * Operations of the control plane on an instance. They have one caller at a time. No worker may be within a burst or a
+ * block, except for operations that the table's descriptor lists in `concurrent_ops`, which see one moment of the call.
  */
 struct sd_control_ops {
     uint32_t (*table_insert)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,

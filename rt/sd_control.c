@@ -1,3 +1,3 @@
-/* What the control plane of every program does, compiled once for all of them: see sd_instance.h. */
+/* The control plane's operations, compiled once for all programs: see sd_instance.h. */
 #define SD_CONTROL_ALONE
 #include "sd_runtime.h"

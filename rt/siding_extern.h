@@ -37,7 +37,7 @@ extern "C" {
 struct siding_value {
     uint32_t offset;
     uint32_t size_bytes;
-    /* Of a varbit the most that there can be. */
+    /* For a varbit, the maximum width. */
     uint32_t width_bits;
     uint32_t is_varbit;
 };
@@ -64,7 +64,7 @@ struct siding_arg {
 struct siding_signature {
     /* `function` or `type.method`. */
     const char *name;
-    /* Of a method: the number of its object; UINT32_MAX of functions. */
+    /* Index of the method's object; UINT32_MAX for functions. */
     uint32_t object;
     uint32_t n_args;
     const struct siding_arg *args;
@@ -88,13 +88,13 @@ struct siding_packet {
        than 9216 bytes. The function does not have to keep them up to date. */
     uint32_t headroom_bytes;
     uint32_t tailroom_bytes;
-    /* What the parser has not extracted begins here; whoever moves it, moves this too. */
+    /* Offset in bytes of the payload, which the parser has not extracted. Code that moves the payload updates it. */
     uint32_t payload_at;
     uint32_t ingress_port;
     uint32_t reserved;
 };
 
-/* What a function gives. */
+/* Result of a function. */
 enum siding_status {
     SIDING_OK,
     /* The packet goes no further, and is counted as dropped under the extern's name. */
@@ -102,7 +102,7 @@ enum siding_status {
 };
 
 struct siding_call {
-    /* What `open` gave in this thread. */
+    /* The result of `open` in this thread. */
     void *state;
     uint8_t *args;
     /* Holds the value that the place of the result had; the program takes what it holds after the call. */
@@ -113,13 +113,13 @@ struct siding_call {
     uint64_t now_ns;
 };
 
-/* What `open` is given. */
+/* Arguments of `open`. */
 struct siding_opening {
-    /* Of the first call of the program that needs the state. */
+    /* Signature of the program's first call that needs the state. */
     const struct siding_signature *signature;
-    /* What the user wrote: --extern-option NAME=TEXT; NULL where nothing. */
+    /* TEXT of the user's --extern-option NAME=TEXT; NULL if there is none. */
     const char *option;
-    /* Where to say why nothing could be opened; with a 0 at its end. */
+    /* Buffer for the reason why `open` failed, terminated by 0. */
     char *message;
     uint32_t message_bytes;
     /* From 0; the same for all states of a thread. */
@@ -149,7 +149,7 @@ struct siding_extern {
     void (*close)(void *state);
     /* Gives enum siding_status. */
     uint32_t (*run)(struct siding_call *call);
-    /* The same for several calls at once, which may be of several packets; may be NULL. */
+    /* Does several calls at once, which may belong to several packets; may be NULL. */
     void (*run_batch)(struct siding_call *calls, uint32_t *status, uint32_t n);
 };
 
@@ -160,7 +160,7 @@ struct siding_extern_library {
     const struct siding_extern *externs;
 };
 
-/* What a library defines; visible even where others are hidden. */
+/* The symbol that a library defines; visible even if other symbols are hidden. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -33,7 +33,7 @@ struct sd_span {
 /*
  * --- Cyclic redundancy checks ---
  *
- * Of reflected polynomials, eight bytes at a time ("slicing by 8": M. Kounavis and F. Berry, "A systematic
+ * The polynomials are reflected; eight bytes are done at a time ("slicing by 8": M. Kounavis and F. Berry, "A systematic
  * approach to building high performance software-based CRC generators"). Element `b` of table `k` is the
  * remainder of the byte `b` followed by `k` bytes of zeros. A remainder is linear in the bits: eight of them
  * make a table.
@@ -135,10 +135,10 @@ SD_INLINE uint16_t sd_checksum_of_sum(uint64_t sum)
     return (uint16_t)~sd_checksum_fold(sum);
 }
 
-/* The sum of a piece that begins at an odd byte (RFC 1071, section 2 (B)). */
-SD_INLINE uint16_t sd_swap_if(uint16_t v, bool is_odd)
+/* Swaps the bytes of a sum if its data begins at an odd byte (RFC 1071, section 2 (B)). */
+SD_INLINE uint16_t sd_swap_if(uint16_t v, bool is_swapped)
 {
-    return is_odd ? __builtin_bswap16(v) : v;
+    return is_swapped ? __builtin_bswap16(v) : v;
 }
 
 /*

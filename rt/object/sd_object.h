@@ -12,7 +12,7 @@
 
 #include "worker/sd_store.h"
 
-/* As an index: all cells. */
+/* Index that stands for all cells. */
 #define SD_ALL_CELLS UINT64_MAX
 
 struct sd_counter_array {

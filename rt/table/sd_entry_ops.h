@@ -1,5 +1,5 @@
 /*
- * What the control plane does with the entries of a table, where two kinds of tables differ.
+ * Operations of the control plane on entries that depend on the kind of table.
  *
  * Owns: struct sd_entry_ops. Most tables have a record (struct sd_entry) for each entry: sd_records.h. Tables with
  * type->entries_are_inline have none: exact/sd_inline.h. sd_table_ops.h checks arguments before it calls these.

@@ -1,5 +1,5 @@
 /*
- * What lookups in all structures share: the result, the state between the steps of a staged lookup, hits and misses.
+ * Parts shared by lookups in all structures: the result, the state between the steps of a staged lookup, hits and misses.
  *
  * Owns: struct sd_found, struct sd_lookup_state, and what a hit does to an entry: last hit, direct counter, direct meter.
  */
@@ -36,7 +36,7 @@ SD_ALWAYS_INLINE uint32_t sd_key_width_bits(const struct sd_table_type *type)
 /* Whether a lookup is done at once, or in steps that prefetch memory for each other. */
 enum sd_lookup_mode { SD_LOOKUP_INLINE, SD_LOOKUP_STAGED };
 
-/* What one step of a lookup leaves for the next one. */
+/* State of a staged lookup between two stages. */
 struct sd_lookup_state {
     /*
      * Exact: the home bucket of the key, then the entry that sd_exact_candidate gives. Direct: the entry. LPM: a word of the

@@ -49,10 +49,10 @@
 /* Bytes of entries that stay in a near cache, for each table; above that a packet waits longer than a switch to another
    packet takes. */
 #define SD_CACHED_BYTES (UINT64_C(256) << 10)
-/* The same bound for one table of a program with many, whose packets take long enough to hide part of the latency. */
+/* Bound for one table of a program with many tables, whose packets take long enough to hide part of the latency. */
 #define SD_CACHED_BYTES_LARGE (UINT64_C(1) << 20)
 
-/* In programs with many tables: packets should wait for this table's memory. */
+/* True if packets should suspend at this table; for programs with many tables. */
 SD_ALWAYS_INLINE bool sd_table_exceeds_cache(const struct sd_worker *w, uint32_t table)
 {
     const struct sd_instance *instance = w->instance;

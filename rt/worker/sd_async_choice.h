@@ -1,18 +1,18 @@
 /*
  * The choice whether to offload an asynchronous block: a worker decides while it runs, between two bursts.
  *
- * A block costs a worker that runs it `here_cycles`, and one that sends the packet away `suspend_cycles`, whatever the block
- * does; when the executor cannot keep up the worker runs what is too much. So of the two ways the cheaper one for the
- * worker gives the higher rate. Waiting for the other core costs both, and never pays.
+ * A worker spends `here_cycles` on a block that it runs itself, and `suspend_cycles` on a packet that it offloads,
+ * independent of the block. Packets that exceed the offload worker's capacity are run by the worker. So the policy that
+ * costs the worker less gives the higher rate. Waiting for the other core costs both, and never pays.
  *
- * What the block costs is measured at one packet in SD_CHOICE_SAMPLES, and where packets are sent away at SD_CHOICE_PROBES in
- * a row at every look: the least of them, for the first finds nothing in the caches. What sending costs depends on where
- * the cores are: it is found by trying both ways, one after the other, when the costs are near each other.
+ * The block's cost is measured at one packet in SD_CHOICE_SAMPLES; while packets are offloaded, at SD_CHOICE_PROBES packets
+ * in a row at every look, of which the least counts, because the first one misses the caches. The cost of offloading depends
+ * on the placement of the cores: it is found by a trial of both policies when the costs are near each other.
  *
- *     look      every SD_CHOICE_BURSTS bursts: changes the way when the costs say so, by an eighth at least
- *     trial     first here, then there; of each, SD_TRIAL_WARM bursts that do not count and SD_TRIAL_BURSTS that do
+ *     look      every SD_CHOICE_BURSTS bursts: changes the policy if the other one is cheaper by an eighth at least
+ *     trial     first inline, then remote; each has SD_TRIAL_WARM bursts that do not count and SD_TRIAL_BURSTS that do
  *
- * Owns: `choice` of a way, and `trial_*` of the worker. Invariant: a worker tries one block at a time.
+ * Owns: `choice` of a policy, and `trial_*` of the worker. Invariant: a worker tries one block at a time.
  */
 #ifndef SD_ASYNC_CHOICE_H
 #define SD_ASYNC_CHOICE_H
@@ -22,11 +22,11 @@
 #define SD_CHOICE_BURSTS 64u
 #define SD_CHOICE_SAMPLES 16u
 #define SD_CHOICE_PROBES 4u
-/* Until something else is found. */
+/* Initial value, until a trial has measured it. */
 #define SD_SUSPEND_CYCLES 100u
 #define SD_SUSPEND_CYCLES_MIN 8u
 #define SD_SUSPEND_CYCLES_MAX 4096u
-/* Costs that far apart are not near each other. */
+/* Costs that differ by this factor need no trial. */
 #define SD_TRIAL_TIMES 4u
 #define SD_TRIAL_BURSTS 64u
 #define SD_TRIAL_WARM 32u

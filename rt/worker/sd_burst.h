@@ -19,8 +19,8 @@
 #define SD_BURST 64u
 
 /*
- * The same bound for programs whose state does not fit registers: their contexts have to stay in the cache, and each of
- * their stages takes longer than a cache miss.
+ * Bound for programs whose state does not fit registers: their contexts have to stay in the cache, and each of their
+ * stages takes longer than a cache miss.
  */
 #define SD_BURST_LARGE 16u
 
@@ -66,12 +66,12 @@ SD_INLINE bool sd_burst_must_wait(const struct sd_worker *w)
 SD_INLINE bool sd_burst_waits(const struct sd_worker *w, uint32_t n_points)
 {
     const struct sd_instance *instance = w->instance;
-    uint64_t n_near = n_points * SD_CACHED_BYTES;
-    return sd_burst_must_wait(w) ||
-           (instance->path == SD_PATH_AUTO && __atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_near);
+    uint64_t n_cached_bytes_max = n_points * SD_CACHED_BYTES;
+    return sd_burst_must_wait(w) || (instance->path == SD_PATH_AUTO &&
+                                     __atomic_load_n(&instance->entries_bytes, __ATOMIC_RELAXED) > n_cached_bytes_max);
 }
 
-/* As sd_burst_waits, for large programs: true if any of `tables` exceeds the cache. */
+/* Variant of sd_burst_waits for large programs: true if any of `tables` exceeds the cache. */
 SD_INLINE bool sd_burst_waits_for(const struct sd_worker *w, const uint16_t *tables, uint32_t n_tables)
 {
     if (sd_burst_must_wait(w))

@@ -1,5 +1,5 @@
 /*
- * What an instance consists of, and the memory that its parts live in.
+ * An instance's parts and their memory.
  *
  * Owns: struct sd_instance; allocation. Everything is allocated by calloc and its kin, but for arrays of
  * cells, which may have thousands of millions: those are mapped, and a page exists from the first write to

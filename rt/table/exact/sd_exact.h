@@ -227,7 +227,7 @@ SD_ALWAYS_INLINE uint64_t sd_exact_hash(const uint64_t *secrets, const uint8_t *
 
 /* --- Tags: 15 of 16 bits; then the word about the keys at home --- */
 
-/* Lanes are told by two bits each, as the comparison of bytes gives them: the lowest of 2 * lane. */
+/* A mask has two bits for each lane, like the result of a byte comparison: bits 2 * lane and 2 * lane + 1. */
 #define SD_EXACT_LANES 0x3fffffffu
 #define SD_EXACT_LANES_ONCE 0x15555555u
 
@@ -270,11 +270,11 @@ SD_ALWAYS_INLINE uint32_t sd_exact_agree(const uint8_t *bucket, uint16_t tag)
     return lanes & SD_EXACT_LANES;
 }
 
-/* The same, in the order in which it is written. */
+/* Returns sd_exact_agree; later loads are ordered after its loads. */
 SD_ALWAYS_INLINE uint32_t sd_exact_match(const uint8_t *bucket, uint16_t tag)
 {
     uint32_t lanes = sd_exact_agree(bucket, tag);
-    /* Loads are not reordered on x86; by the compiler neither. Elsewhere tags are loaded so that they are not. */
+    /* x86 does not reorder loads, and the fence stops the compiler. Other machines load tags with acquire. */
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
     return lanes;
 }

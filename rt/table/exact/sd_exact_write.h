@@ -63,7 +63,7 @@ SD_LOCAL bool sd_exact_init(struct sd_exact *t, struct sd_exact_shape shape, uin
 
 /* A slot that was found for a key. */
 struct sd_exact_room {
-    /* Where the slot is not at home. */
+    /* Segment of the slot; NULL if the slot was found in the home bucket without a search. */
     struct sd_exact_segment *segment;
     struct sd_exact_place place;
     uint32_t distance;

@@ -117,7 +117,7 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_hashed(struct sd_exact_shape shape, s
     return SD_OK;
 }
 
-/* What all inserts of a run share, in locals: otherwise compilers read it again after each byte that is written. */
+/* State shared by all inserts of a run. Kept in locals: compilers reload it from memory after each byte store otherwise. */
 struct sd_inline_run {
     const struct sd_action_type *actions;
     uint32_t n_actions, data_bytes;
@@ -183,7 +183,7 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, s
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
     uint32_t n_inserted = 0, lead = sd_exact_lead(n);
     for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
-        /* As in sd_exact_insert_batch. */
+        /* Three steps are interleaved, see sd_exact_insert_batch. */
         uint64_t near = at - lead, now = near - lead;
         for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
             hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, views[i].value);

@@ -220,8 +220,8 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_finish_at(const struct sd_lpm_root *root, const
 /* The node to read where there is none. */
 static const uint64_t sd_lpm_no_node[2] SD_UNUSED = {1, 0};
 
-/* The same of a word that stands for the root's bits. Where a prefix is short the answer is ready, which nobody can
-   predict: the first node is read in any case. */
+/* Finishes a lookup from the root's word. Short prefixes have their answer in the word, but branches on that are hard to
+   predict: so the first node is read in any case. */
 SD_ALWAYS_INLINE uint32_t sd_lpm_finish_root(const struct sd_lpm_root *root, const uint64_t *key,
                                              uint32_t n_limbs, uint32_t word)
 {
