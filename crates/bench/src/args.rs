@@ -115,7 +115,7 @@ pub struct BenchSimArgs {
     pub json: bool,
 }
 
-/// What all benchmarks of the fast path take.
+/// Arguments of all benchmarks of the fast path.
 #[derive(Clone, Debug, Args)]
 pub struct MeasureArgs {
     /// Small sizes, few runs
@@ -158,7 +158,7 @@ pub enum AddressesArg {
     Counted,
 }
 
-/// What packets are like.
+/// Arguments that describe the packets.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Packets")]
 pub struct TrafficArgs {
@@ -201,16 +201,16 @@ pub enum AsyncFigureArg {
     /// Packets a second over the cost of the extern, for shares of packets and ways of calling it
     #[value(name = "3")]
     Three,
-    /// Packets dropped where the executor cannot keep up
+    /// Packets dropped when the offload worker cannot keep up
     #[value(name = "4")]
     Four,
-    /// Packets a second over the number of workers that share an executor, one in ten packets waiting
+    /// Packets a second over the number of workers that share an offload worker, one in ten packets waiting
     #[value(name = "5")]
     Five,
     /// The highest rate without loss over the number of workers, with 5000 cycles
     #[value(name = "6")]
     Six,
-    /// As figure 3, and how near the worker's own choice comes to the best way
+    /// Figure 3 with the worker's own choice, compared with the best fixed policy
     Auto,
 }
 
@@ -221,16 +221,16 @@ pub enum AsyncExternArg {
 
 #[derive(Debug, Args)]
 pub struct BenchAsyncArgs {
-    /// What the way there and back costs (what is measured unless a figure is wanted)
+    /// Cost of suspending and resuming a packet (the default)
     #[arg(long, conflicts_with = "figure")]
     pub breakdown: bool,
     /// A figure of the paper; takes two cores
     #[arg(long, value_enum, value_name = "N")]
     pub figure: Option<AsyncFigureArg>,
-    /// What a real extern does at an executor, beside its library alone; takes two cores
+    /// A real extern at an offload worker, compared with its library alone; takes two cores
     #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
     pub with_extern: Option<AsyncExternArg>,
-    /// Another extern of that name beside it, such as that of examples/06-crypto-device
+    /// Another extern of that name to compare, such as that of examples/06-crypto-device
     #[arg(long = "library", value_name = "FILE.so", requires = "with_extern")]
     pub other_extern: Option<PathBuf>,
     #[command(flatten)]

@@ -38,16 +38,16 @@ const RIGHT: f64 = 290.0;
 /// Points of a line that are drawn one by one.
 const DOTS_MAX: usize = 40;
 
-/// Told apart by people with any colour vision (Okabe, Ito).
+/// Distinguishable with any colour vision (Okabe, Ito).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"];
 
-/// Figures up to here; a step that people count in.
+/// Returns the top of the vertical axis and its step.
 fn top_of(chart: &Chart) -> (f64, f64) {
     round_steps(chart.series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(1.0, f64::max))
 }
 
-/// The next multiple of a step that people count in, and the step.
+/// Rounds up to a multiple of a round step; returns it and the step.
 fn round_steps(most: f64) -> (f64, f64) {
     let power = 10f64.powf(most.log10().floor());
     let step = [0.2, 0.5, 1.0, 2.0].map(|s| s * power).into_iter().find(|s| most / s <= 8.0).unwrap_or(power);

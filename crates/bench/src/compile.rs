@@ -77,24 +77,24 @@ fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Times and sizes of what happens to one program.
+/// Times and sizes of the steps that compile one program.
 #[derive(Clone, Debug, Default)]
 struct Steps {
     front_end: Duration,
     elaborate: Duration,
     passes: Duration,
     codegen: Duration,
-    /// With loading, and without what all programs share.
+    /// Time of the C compiler and of loading, without the code that all programs share.
     cc: Duration,
-    /// Time of processors that the C compiler takes for it.
+    /// Processor time of the C compiler for the program.
     cc_processor: Duration,
-    /// What all programs share: compiled once for each set of flags.
+    /// Time for the code that all programs share, which is compiled once for each set of flags.
     cc_shared: Duration,
     c_lines: usize,
     object_bytes: u64,
 }
 
-/// As far as C text.
+/// Runs the steps up to C text.
 fn to_c(source: &Source, loader: &dyn Loader) -> Option<(Steps, String)> {
     let mut steps = Steps::default();
     let start = Instant::now();
@@ -193,15 +193,15 @@ impl Steps {
     }
 }
 
-/// What only a process of its own tells: from its start to its end.
+/// Times of whole processes, from start to end.
 struct Process {
     /// With one packet, run by the interpreter.
     first_interpreted: Duration,
-    /// Nothing was ever compiled.
+    /// Native, with an empty cache.
     first_ever: Duration,
-    /// What all programs share was compiled before.
+    /// Native, with only the shared code in the cache.
     first_native: Duration,
-    /// Compiled before.
+    /// Native, with the program in the cache.
     first_cached: Duration,
     /// Largest resident set of the C compiler's processes.
     cc_peak_bytes: Option<u64>,
@@ -219,7 +219,7 @@ impl Process {
         std::fs::write(&script, SCRIPT).map_err(environment)?;
         let siding = std::env::current_exe().map_err(environment)?;
         let flags = cc_flags(&args.cc);
-        // The same program under another name is another one for the cache.
+        // Another file name makes it another program for the cache.
         let program = |n: usize| original.with_file_name(format!("{n}_{}", example.name));
         let run = |backend: &str, n: usize| -> Result<Duration, Exit> {
             std::fs::write(program(n), example.text).map_err(environment)?;

@@ -102,7 +102,7 @@ fn ratio_to_ceiling(lines: &[Line], n_packets: u64) -> Vec<(u64, f64)> {
     lines.iter().filter(is_ours).filter_map(ratio).collect()
 }
 
-/// Of each size the larger one.
+/// Returns the larger value for each size.
 fn worse(a: &[(u64, f64)], b: &[(u64, f64)]) -> Vec<(u64, f64)> {
     a.iter().zip(b).map(|(a, b)| (a.0, a.1.max(b.1))).collect()
 }

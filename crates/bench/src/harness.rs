@@ -1,4 +1,4 @@
-//! What benchmarks of the fast path share: executables of our own, peers, and how a report is made.
+//! Parts shared by benchmarks of the fast path: executables of our own, peers, and how a report is made.
 
 use crate::args::MeasureArgs;
 use crate::chart::{self, Chart, Series};
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 /// Where peers are, when the variable `SIDING_PEERS` does not say it.
 const PEERS: &str = "target/peers";
 
-/// What every executable may include: path and text.
+/// Files that every executable may include: path and text.
 pub const SHARED: [(&str, &str); 2] = [
     ("crates/bench/peers/workload.h", include_str!("../peers/workload.h")),
     ("crates/bench/c/ceiling/ceiling.h", include_str!("../c/ceiling/ceiling.h")),
 ];
 
-/// Where they are searched for.
+/// Include paths of these files.
 const INCLUDES: [&str; 2] = ["-Icrates/bench/peers", "-Icrates/bench/c/ceiling"];
 
 impl MeasureArgs {
@@ -49,7 +49,7 @@ pub fn run(program: &std::path::Path, args: &[String]) -> Result<Vec<Line>, Exit
     })
 }
 
-/// What a peer has measured, or why there is nothing.
+/// Runs a peer and returns its lines, or the reason why it could not be measured.
 pub fn run_peer(name: &str, args: &[String]) -> Result<Vec<Line>, String> {
     let dir = std::env::var_os("SIDING_PEERS").filter(|dir| !dir.is_empty());
     let path = dir.map_or_else(|| PathBuf::from(PEERS), PathBuf::from).join(format!("peer-{name}"));
@@ -59,7 +59,7 @@ pub fn run_peer(name: &str, args: &[String]) -> Result<Vec<Line>, String> {
             path.display()
         ));
     }
-    // Of what it says the end: there is the reason.
+    // The last line of its output has the reason.
     let reason = |error: executable::RunError| {
         let text = error.to_string();
         format!("{name} is not measured: {}", text.lines().last().unwrap_or_default())
@@ -116,11 +116,11 @@ impl Judged {
     }
 }
 
-/// What a benchmark has to say.
+/// Results of a benchmark.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub title: String,
-    /// What a size counts: entries, routes, rules.
+    /// Unit of sizes: entries, routes, rules.
     pub size_is: &'static str,
     pub lines: Vec<Line>,
     /// Ratios as lists over sizes, by name.
@@ -131,7 +131,7 @@ pub struct Report {
     pub upwards: Upwards,
 }
 
-/// What a chart shows.
+/// Vertical axis of a chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Upwards {
     #[default]

@@ -17,10 +17,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What most processors of the last ten years have, so that figures do not depend on the machine.
+/// Instruction sets of most processors of the last ten years; fixed, so that figures do not depend on the machine.
 const MACHINE: [&str; 2] = ["-march=x86-64-v3", "-maes"];
 
-/// Of recorded figures: more than this above is too much, more than this below is worth recording.
+/// Relative tolerance of recorded figures: more above is a failure, more below is worth recording.
 const TOLERANCE: f64 = 0.04;
 
 /// Whole programs that are counted.
@@ -99,7 +99,7 @@ fn scratch() -> Result<ScratchDir, Exit> {
     })
 }
 
-/// What takes more instructions than was recorded, and what was recorded but is not there.
+/// Lists figures that exceed their record, and records without a figure.
 fn exceeding(recorded: &Record, found: &Record) -> Vec<String> {
     let judge = |(name, limit): (&String, &f64)| match found.per_packet.get(name) {
         None => Some(format!("{name}: recorded, but not counted")),
@@ -160,11 +160,11 @@ impl Record {
         output::out("Instructions per packet\n");
         for (name, figure) in &self.per_packet {
             let before = recorded.and_then(|recorded| recorded.per_packet.get(name));
-            let beside = before.map_or(String::new(), |before| {
+            let comparison = before.map_or(String::new(), |before| {
                 let hint = if *figure < before * (1.0 - TOLERANCE) { ": worth recording" } else { "" };
                 format!("   recorded {before:.1}{hint}")
             });
-            output::out(&format!("{name:14} {figure:9.1}{beside}\n"));
+            output::out(&format!("{name:14} {figure:9.1}{comparison}\n"));
         }
     }
 }
@@ -176,7 +176,8 @@ struct Counter {
 }
 
 impl Counter {
-    /// What a program prints, and the profile of the functions that a pattern names, with all that they call.
+    /// Runs a program under Callgrind. Returns its output, and the profile of the functions that the pattern names and
+    /// their callees.
     fn count(&self, program: &Path, args: &[String], functions: &str) -> Result<(String, String), Exit> {
         let profile = self.scratch.path.join("profile");
         let output = Command::new(&self.valgrind)
@@ -205,7 +206,7 @@ impl Counter {
         figure(&printed, cost(&profile, &|_| true))
     }
 
-    /// Of a whole program, the way that a switch would choose.
+    /// Instructions per packet of a whole program, on the path that a switch would choose.
     fn program(&self, name: &str, cc: &CcArgs) -> Result<f64, Exit> {
         let own = std::env::current_exe().map_err(|error| {
             output::error_line(&format!("cannot find this program: {error}"));
@@ -236,7 +237,7 @@ fn figure(printed: &str, n_instructions: u64) -> Result<f64, Exit> {
     })
 }
 
-/// What the functions of some objects have cost themselves (Callgrind's format of profiles, version 1).
+/// Sums the own cost of the functions in the wanted objects (Callgrind's profile format, version 1).
 fn cost(profile: &str, is_wanted: &dyn Fn(&str) -> bool) -> u64 {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     let (mut counts, mut is_call, mut sum) = (false, false, 0);

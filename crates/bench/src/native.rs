@@ -106,7 +106,7 @@ fn measure(args: &BenchNativeArgs) -> Result<(), Exit> {
                 "packets_per_second": { "median": slow, "all": interpreted_rates },
             },
             "ratio": fast / slow,
-            // What there is to compare with needs p4c's compiler for it as well, and interfaces.
+            // Always null: BMv2 needs p4c's compiler as well, and network interfaces.
             "bmv2": serde_json::Value::Null,
             "bmv2_is_installed": has_bmv2,
         });
@@ -234,7 +234,7 @@ fn insert(
     target.write(&update).map_err(fault)
 }
 
-/// As the system says; cores may run faster for a while.
+/// Clock rate that the system reports, in MHz; cores may run faster for a while.
 pub fn processor_mhz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;

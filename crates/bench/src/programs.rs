@@ -52,12 +52,12 @@ const PROGRAMS: [Benchmark; 5] = [
     program!("sai", scenes::sai, Some(2.0)),
 ];
 
-/// Finds what the programs include.
-struct Beside;
+/// Loads the files that the programs include.
+struct Includes;
 
 const HEADERS: &str = "headers.p4";
 
-impl Loader for Beside {
+impl Loader for Includes {
     fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile> {
         if name == HEADERS {
             let text = include_str!("../programs/headers.p4").into();
@@ -70,7 +70,7 @@ impl Loader for Beside {
 impl Benchmark {
     fn load(&self) -> Result<Loaded, Exit> {
         let source = Source { name: format!("{}.p4", self.name), text: self.text.into() };
-        let mut checked = driver::check(&source, &Beside, &Options::default());
+        let mut checked = driver::check(&source, &Includes, &Options::default());
         let runnable = driver::runnable(&mut checked, None)
             .ok_or_else(|| bug(&format!("{}.p4 cannot be compiled", self.name)))?;
         Ok(Loaded {

@@ -55,7 +55,7 @@ fn measure(args: &BenchRegistersArgs) -> Result<(), Exit> {
 }
 
 fn report(mut lines: Vec<Line>) -> Report {
-    // What is between a read and a write takes as long as it does where nothing is read.
+    // The steps between a read and a write are taken to cost as much as without register accesses.
     let alone = |steps: u64| {
         let is_it = |line: &&Line| {
             line.size == steps && line.number("workers") == Some(1.0) && line.word("path") == "none"
@@ -81,7 +81,7 @@ fn report(mut lines: Vec<Line>) -> Report {
     };
     for way in ["plain", "lock", "locks", "atomic"] {
         let of_way = lines.iter().filter(|line| line.word("path") == way);
-        // As it is compiled, only where no two workers have a cell in common.
+        // Plain accesses are compiled only if no two workers share a cell.
         let of_way = of_way.filter(|line| {
             way != "plain" || line.number("workers") == Some(1.0) || line.all["sharded"] == json!(true)
         });

@@ -1,4 +1,4 @@
-//! What benchmarks print, a JSON object per line, and what follows from it: ratios.
+//! Output of benchmarks, one JSON object per line, and the ratios computed from it.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ pub struct Line {
     pub peer: String,
     pub work: String,
     pub size: u64,
-    /// Per unit, the median over the runs.
+    /// Cycles per unit, median over the runs.
     pub cycles: f64,
-    /// Of the quickest run.
+    /// Cycles per unit of the quickest run.
     pub cycles_min: f64,
     /// Further keys.
     pub all: Value,
@@ -22,7 +22,7 @@ impl Line {
         let all: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
         let string =
             |key: &str| all[key].as_str().map(str::to_owned).ok_or_else(|| wrong(&format!("no `{key}`")));
-        // What is left of two measurements may be lost between them.
+        // The difference of two measurements may be zero or negative, because of noise.
         let is_difference = all["difference"] == true;
         let number = |key: &str| {
             let is_possible = |n: &f64| n.is_finite() && (is_difference || *n > 0.0);

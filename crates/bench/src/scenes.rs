@@ -1,6 +1,6 @@
-//! What the measured programs have in their tables, and the packets that hit it: the same on every run.
+//! Table entries of the measured programs, and the packets that hit them: equal on every run.
 
-/// What a program is measured with.
+/// Entries and packets for the measurement of a program.
 pub struct Scene {
     /// Entries, as a script of STF.
     pub entries: String,

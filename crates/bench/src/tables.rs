@@ -61,7 +61,7 @@ struct Pair {
     work: &'static str,
     peer: &'static str,
     peer_work: &'static str,
-    /// Of our lines only those with this word (key, word); empty: all.
+    /// Selects our lines by one word (key, word); empty selects all.
     only: (&'static str, &'static str),
 }
 

@@ -1,19 +1,19 @@
-//! Figures of `siding bench async`: what was measured with a worker and an executor, and what a simulation that is
-//! calibrated by it says of more of them.
+//! Figures of `siding bench async`: measurements with one worker and one offload worker, and simulations of more of
+//! them, calibrated by the measurements.
 
 use crate::harness::{Goal, Report, Upwards};
 use crate::report::Line;
 use model::asynchronous::{Outcome, Scene, Way, lossless_cycles, predict, simulate};
 use serde_json::json;
 
-/// As `CAPACITY` in `crates/bench/c/async/stations.h`.
+/// Maximum number of packets in flight; equal to `CAPACITY` in `crates/bench/c/async/stations.h`.
 const CAPACITY: u32 = 1000;
 const N_PACKETS: u64 = 200_000;
 const SEED: u64 = 1;
 const WORKERS: [u32; 7] = [1, 2, 3, 4, 6, 8, 16];
-/// A change of the block's cost is to be followed by then.
+/// Maximum time in milliseconds until a worker reacts to a change of the block's cost.
 const STEP_MS_MAX: f64 = 100.0;
-/// Of its time an executor works that is not saturated.
+/// Maximum share of its time that an unsaturated offload worker is busy.
 const LOAD_MAX: f64 = 0.9;
 
 /// Lines of one share, in percent.
@@ -39,7 +39,7 @@ impl Share<'_> {
         self.lines.iter().filter(|l| l.word("path") == way).map(|l| (l.size, l.cycles)).collect()
     }
 
-    /// Of each size how often `b` goes into `a`.
+    /// Returns the ratio of `a` to `b` in cycles, for each size.
     fn over(&self, a: &str, b: &str) -> Vec<(u64, f64)> {
         let of = self.way(b);
         let other = |size| of.iter().find(|(n, _)| *n == size).map(|(_, cycles)| *cycles);
@@ -69,7 +69,7 @@ impl Share<'_> {
         })
     }
 
-    /// Whether the executor has time for a block of so many cycles.
+    /// Returns whether the offload worker has time for a block of `cost` cycles.
     fn is_free(&self, cost: u64) -> bool {
         self.scene().is_some_and(|scene| {
             let scene = Scene { block_cycles: cost as f64, ..scene };
@@ -82,7 +82,7 @@ fn ghz(lines: &[Line]) -> f64 {
     lines.first().and_then(|line| line.number("tsc_ghz")).unwrap_or(1.0)
 }
 
-/// A line as the harness prints them, of what nobody has measured.
+/// Makes a line in the harness's format from a simulation.
 fn simulated(work: &str, size: u64, way: Way, cycles: f64, ghz: f64, outcome: Option<&Outcome>) -> Line {
     let mut all = json!({
         "peer": "simulated", "version": env!("CARGO_PKG_VERSION"), "work": work, "size": size, "path": way.name(),
@@ -110,7 +110,7 @@ pub(super) fn rates(lines: Vec<Line>) -> Report {
         report.judge(&share.name("wait_over_suspend"), share.over("wait", "suspend"), Goal::AtLeast(1.0));
         let inline = share.over("inline", "suspend");
         if share.percent >= 50 {
-            // From 250 cycles on, until the executor has no more time.
+            // From 250 cycles on, until the offload worker has no more time.
             let is_judged = |(cost, _): &(u64, f64)| *cost >= 250 && share.is_free(*cost);
             let judged = inline.iter().copied().filter(is_judged).collect();
             report.judge(&share.name("inline_over_suspend_free"), judged, Goal::AtLeast(1.0));
@@ -321,7 +321,7 @@ mod tests {
             }
         }
         assert_eq!(ratio(&report, "wait_over_suspend_100_percent")[0], (50, 450.0 / 140.0));
-        // At 5000 cycles the executor has no more time, at 250 either where all packets wait.
+        // At 5000 cycles the offload worker has no more time; nor at 250 if all packets wait.
         assert_eq!(ratio(&report, "none_over_suspend_free_100_percent"), [(50, 100.0 / 140.0)]);
         let missed: Vec<&str> =
             report.goals.iter().filter(|g| !g.is_met()).map(|g| g.name.as_str()).collect();
@@ -354,7 +354,7 @@ mod tests {
                 .cycles
         };
         assert!((rate("250 cycles", 1) / rate("250 cycles", 3) - 3.0).abs() < 0.1);
-        // 0.1 times 5000 cycles for each packet, whoever sends it.
+        // 0.1 times 5000 cycles for each packet, independent of its worker.
         assert!((rate("5000 cycles", 16) / 500.0 - 1.0).abs() < 0.05);
     }
 

@@ -20,7 +20,7 @@ const PARTS: [(&str, &str); 3] = [
     ("crates/bench/c/async/cores.h", include_str!("../../c/async/cores.h")),
 ];
 
-/// What a figure measures, and at which points: percentages of packets that come to the block, cycles of the extern.
+/// Arguments of a figure's measurement, and its points: percentages of packets that reach the block, cycles of the extern.
 struct Figure {
     what: &'static str,
     shares: &'static str,
@@ -67,18 +67,18 @@ impl Figure {
     }
 }
 
-/// Cycles for the way there and back, with so many packets under way.
+/// Maximum cycles to suspend and resume a packet, by the number of packets in flight.
 const CYCLES_MAX: [(u64, f64); 2] = [(64, 12.0), (1000, 30.0)];
-/// After so long nobody waits for a change of the way any more.
+/// Milliseconds after which a measurement stops waiting for a change of policy.
 const STEP_MS: &str = "2000";
-/// How much cheaper it is to be than a context of the C library.
+/// Minimum ratio of the cost of the C library's `ucontext` to that of a suspended packet.
 const UCONTEXT_LEAST: f64 = 70.0;
 
-/// Its block, and the same with the packet put together before it and parsed after it.
+/// The program's block; `PARSED_BLOCK` also deparses the packet before the block and parses it after.
 const BLOCK: &str = "@async {";
 const PARSED_BLOCK: &str = "@async(deparser = \"AsyncDeparser\", parser = \"AsyncParser\") {";
 
-/// Of what is measured with `PARSED_BLOCK` the way there and back.
+/// Picks the lines for suspending and resuming from a measurement with `PARSED_BLOCK`, and renames their work.
 fn parsed(lines: Vec<Line>) -> impl Iterator<Item = Line> {
     lines.into_iter().filter(|line| line.peer == "siding" && line.work == "suspend").map(|mut line| {
         line.work = "suspend, deparse, parse".to_string();
