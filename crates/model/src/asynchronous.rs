@@ -88,12 +88,12 @@ pub struct Prediction {
 /// Predicts throughput, drops and load for one way of running the block.
 pub fn predict(scene: &Scene, way: Way) -> Prediction {
     let scene = scene.in_range();
-    let (workers, executors) = (f64::from(scene.n_workers), f64::from(scene.n_offload_workers));
+    let (workers, offload_workers) = (f64::from(scene.n_workers), f64::from(scene.n_offload_workers));
     let q = scene.share;
     // Per packet of one worker, as if the offload worker had time for all.
     let alone = |block: f64| scene.base_cycles + q * block;
     // The least time between two packets, for what offload workers have to do.
-    let served = q * scene.block_cycles * workers / executors;
+    let served = q * scene.block_cycles * workers / offload_workers;
     let (cycles, dropped) = match way {
         Way::Inline => (alone(scene.block_cycles), 0.0),
         Way::Wait => {
@@ -108,7 +108,7 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
                 (all, 0.0)
             } else {
                 // Offload workers take the share x of these packets: base + q x suspend = q x block per offload worker.
-                let per_sent = q * (scene.block_cycles * workers / executors - scene.suspend_cycles);
+                let per_sent = q * (scene.block_cycles * workers / offload_workers - scene.suspend_cycles);
                 let x = (scene.base_cycles / per_sent).min(1.0);
                 let taken = scene.base_cycles + q * x * scene.suspend_cycles;
                 (taken / (1.0 - q * (1.0 - x)), 1.0 - x)
@@ -120,8 +120,8 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
                 (all, 0.0)
             } else {
                 // base + q (x suspend + (1 - x) block) = q x block per offload worker
-                let per_sent =
-                    scene.block_cycles * workers / executors + scene.block_cycles - scene.suspend_cycles;
+                let per_sent = scene.block_cycles * workers / offload_workers + scene.block_cycles
+                    - scene.suspend_cycles;
                 let x = ((scene.base_cycles + q * scene.block_cycles) / (q * per_sent)).min(1.0);
                 (alone(x * scene.suspend_cycles + (1.0 - x) * scene.block_cycles), 0.0)
             }
@@ -129,10 +129,10 @@ pub fn predict(scene: &Scene, way: Way) -> Prediction {
     };
     let offload_load = match way {
         Way::Inline => 0.0,
-        Way::Drop => {
-            (q * (1.0 - dropped) * scene.block_cycles * workers / executors / (cycles * (1.0 - q * dropped)))
-                .min(1.0)
-        }
+        Way::Drop => (q * (1.0 - dropped) * scene.block_cycles * workers
+            / offload_workers
+            / (cycles * (1.0 - q * dropped)))
+            .min(1.0),
         Way::Wait | Way::Suspend | Way::Spill => (served / cycles).min(1.0),
     };
     Prediction { way, cycles: cycles / workers, dropped, offload_load }

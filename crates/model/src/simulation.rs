@@ -57,12 +57,12 @@ struct Sums {
 }
 
 /// The times at which offload workers become free, and the work done so far.
-struct Executors {
+struct OffloadWorkers {
     free: Vec<f64>,
     worked: f64,
 }
 
-impl Executors {
+impl OffloadWorkers {
     /// Serves a request that arrives at `at`; returns the time at which it is done.
     fn serve(&mut self, at: f64, cycles: f64) -> f64 {
         let Some(first) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at };
@@ -78,15 +78,15 @@ struct Bench<'a> {
     way: Way,
     gap: f64,
     n_packets: u64,
-    executors: Executors,
+    offload_workers: OffloadWorkers,
     random: Random,
     sums: Sums,
 }
 
 pub(crate) fn run(scene: &Scene, way: Way, gap: f64, n_packets: u64, seed: u64) -> Outcome {
-    let executors = Executors { free: vec![0.0; scene.n_offload_workers as usize], worked: 0.0 };
+    let offload_workers = OffloadWorkers { free: vec![0.0; scene.n_offload_workers as usize], worked: 0.0 };
     let mut bench =
-        Bench { scene, way, gap, n_packets, executors, random: Random(seed), sums: Sums::default() };
+        Bench { scene, way, gap, n_packets, offload_workers, random: Random(seed), sums: Sums::default() };
     let mut workers: Vec<Worker> = (0..scene.n_workers).map(|_| Worker::default()).collect();
     // Times are positive, so that their bits are in the same order.
     let mut order: BinaryHeap<Reverse<(u64, usize)>> =
@@ -158,7 +158,7 @@ impl Bench<'_> {
                     worker.n_through += 1;
                 }
                 Way::Wait => {
-                    let end = self.executors.serve(worker.now, scene.block_cycles);
+                    let end = self.offload_workers.serve(worker.now, scene.block_cycles);
                     self.sums.waited += end + scene.round_trip_cycles - worker.now;
                     self.sums.n_sent += 1;
                     worker.now = end + scene.round_trip_cycles;
@@ -177,7 +177,7 @@ impl Bench<'_> {
         }
         // The requests of a burst are sent together at its end.
         for _ in 0..n_sent {
-            let end = self.executors.serve(worker.now, scene.block_cycles);
+            let end = self.offload_workers.serve(worker.now, scene.block_cycles);
             self.sums.waited += end - worker.now;
             worker.back.push_back(end);
         }
@@ -195,8 +195,8 @@ impl Bench<'_> {
         let rate = |w: &Worker| (w.n_through - w.half.n_through) as f64 / (w.now - w.half.now).max(1.0);
         let rate: f64 = workers.iter().map(rate).sum();
         // Subtract the work that offload workers would do after the end.
-        let worked =
-            self.executors.worked - self.executors.free.iter().map(|free| (free - end).max(0.0)).sum::<f64>();
+        let worked = self.offload_workers.worked
+            - self.offload_workers.free.iter().map(|free| (free - end).max(0.0)).sum::<f64>();
         Outcome {
             cycles: if rate > 0.0 { 1.0 / rate } else { end },
             dropped: over(later(|m| m.n_dropped) as f64, later(|m| m.n_blocks)),
