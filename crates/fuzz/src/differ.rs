@@ -1,4 +1,4 @@
-//! `fuzz differential`: random programs, entries and packets for several executors at once.
+//! `fuzz differential`: random programs, entries and packets for several backends at once.
 //!
 //! The parent process starts workers, which report their progress on standard output, so that a crash or hang of a
 //! worker is a finding, too.
@@ -120,7 +120,7 @@ pub fn main(words: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::from(u8::from(!done.is_ok_and(|thread| thread.join().is_ok())))
 }
 
-/// The pairs of executors that a program is run on.
+/// The pairs of backends that a program is run on.
 fn pairs(index: u64, native: WithNative) -> Vec<[SubjectKind; 2]> {
     let compiled = match native {
         WithNative::None => &[],
@@ -280,7 +280,7 @@ fn write(
 
 /// Counts and findings reported by workers.
 #[derive(Default)]
-struct Told {
+struct Summary {
     counts: BTreeMap<String, u64>,
     findings: BTreeMap<String, u64>,
 }
@@ -288,14 +288,14 @@ struct Told {
 fn parent(args: &Args, source: &Source) -> ExitCode {
     println!("{} programs, seed {}, {} packets each", source.len(), args.seed, args.packets);
     let start = Instant::now();
-    let mut told = Told::default();
-    if let Err(error) = watch(args, source, &mut told) {
+    let mut summary = Summary::default();
+    if let Err(error) = watch(args, source, &mut summary) {
         eprintln!("cannot run a worker: {error}");
         return ExitCode::from(4);
     }
     let mut constructs: BTreeMap<&str, u64> =
         runnable::coverage::CONSTRUCTS.iter().map(|c| (c.name, 0)).collect();
-    for (what, n) in &told.counts {
+    for (what, n) in &summary.counts {
         match what.strip_prefix("construct: ") {
             Some(construct) => *constructs.entry(construct).or_default() += n,
             None => println!("{n:9} {what}"),
@@ -305,11 +305,11 @@ fn parent(args: &Args, source: &Source) -> ExitCode {
         println!("generated programs with each construct:");
         constructs.iter().for_each(|(name, n)| println!("{n:9} {name}"));
     }
-    println!("{:.1} s, {} findings", start.elapsed().as_secs_f64(), told.findings.len());
-    for (key, n) in &told.findings {
+    println!("{:.1} s, {} findings", start.elapsed().as_secs_f64(), summary.findings.len());
+    for (key, n) in &summary.findings {
         println!("finding ({n} times): {key}\n         {}", artifact(args, key).display());
     }
-    ExitCode::from(u8::from(!told.findings.is_empty()))
+    ExitCode::from(u8::from(!summary.findings.is_empty()))
 }
 
 struct Worker {
@@ -345,7 +345,7 @@ enum Heard {
     End(u64),
 }
 
-fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
+fn watch(args: &Args, source: &Source, summary: &mut Summary) -> std::io::Result<()> {
     let (send, receive) = channel();
     let mut workers: BTreeMap<u64, Worker> = BTreeMap::new();
     for job in 0..args.jobs.min(source.len()) {
@@ -366,11 +366,11 @@ fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
                     if reported.insert(key.to_string()) {
                         println!("{}: {key}", source.name(worker.index));
                     }
-                    *told.findings.entry(key.to_string()).or_default() += 1;
+                    *summary.findings.entry(key.to_string()).or_default() += 1;
                 }
                 Some(("n", rest)) => {
                     if let Some((n, what)) = rest.split_once(' ') {
-                        *told.counts.entry(what.to_string()).or_default() += n.parse().unwrap_or(0);
+                        *summary.counts.entry(what.to_string()).or_default() += n.parse().unwrap_or(0);
                     }
                 }
                 _ => {}
@@ -396,7 +396,7 @@ fn watch(args: &Args, source: &Source, told: &mut Told) -> std::io::Result<()> {
             let key = format!("{how} of {}", source.name(worker.index));
             write(args, source, worker.index, &key, &source.text(worker.index), None, "the whole process");
             println!("{key}");
-            *told.findings.entry(key).or_default() += 1;
+            *summary.findings.entry(key).or_default() += 1;
             n_crashes += 1;
             let next = worker.index + args.jobs;
             if n_crashes < N_CRASHES_MAX && next < source.len() {

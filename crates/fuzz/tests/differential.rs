@@ -1,4 +1,4 @@
-//! Random programs on several executors in each test run; the generator writes what it should.
+//! Random programs on several backends in each test run; the generator writes what it should.
 
 use fuzz::differential::cases::{Sample, Source, generated};
 use fuzz::differential::transcript::{Observed, Transcript};
@@ -123,7 +123,7 @@ fn differences_are_found() {
     assert!(transcript::compare(&good, &other).unwrap().key.contains("panic"));
 }
 
-/// An executor that takes bursts tells digests and totals at the end of each.
+/// A backend that takes bursts tells digests and totals at the end of each.
 #[test]
 fn digests_and_totals_of_bursts_are_compared_at_their_end() {
     let digest = |n: u32| (control::DigestId(n), control::Data::Struct(Vec::new()));

@@ -1,16 +1,16 @@
-//! Differential testing: two executors of one program get equal packets and writes, and must show equal behaviour.
+//! Differential testing: two backends of one program get equal packets and writes, and must show equal behaviour.
 //!
-//! - [`Subject`]: the observable interface of an executor; [`SubjectKind`] makes one from a [`Compiled`] program;
+//! - [`Subject`]: the observable interface of a backend; [`SubjectKind`] makes one from a [`Compiled`] program;
 //! - [`events`]: random entries, packets and other events for any program, from its schema and its parser;
 //! - [`transcript`]: what was observed, and where two transcripts first differ;
 //! - [`reduce`]: a case that differs made smaller; [`script`] writes it down as a test script;
-//! - [`on_device`]: any executor of crate `target` as a subject; [`interpreted`]: the interpreter on a
+//! - [`on_device`]: any backend of crate `target` as a subject; [`interpreted`]: the interpreter on a
 //!   program as it is, and on what passes and oracles make of it; [`native`]: generated C.
 //!
 //! Invariants: a [`Case`] determines a run completely, so two runs give equal results. Every write in it is valid for
-//! the schema of its program, but may be refused by an executor; both must then refuse it.
+//! the schema of its program, but may be refused by a backend; both must then refuse it.
 //!
-//! Non-goals: deciding which of two different executors is right.
+//! Non-goals: deciding which of two different backends is right.
 //!
 //! Start reading at [`run`].
 
@@ -51,7 +51,7 @@ pub struct Arriving<'a> {
     pub bytes: &'a [u8],
 }
 
-/// An executor with one program.
+/// A backend with one program.
 pub trait Subject {
     /// The update is valid for the schema.
     fn write(&mut self, update: &Update) -> Result<(), Fault>;
@@ -60,7 +60,7 @@ pub trait Subject {
     fn burst_max(&self) -> usize {
         1
     }
-    /// Runs a burst. Returns, for each packet, the packets that leave before the executor is idle again, in order.
+    /// Runs a burst. Returns, for each packet, the packets that leave before the backend is idle again, in order.
     fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>>;
     fn advance_clock(&mut self, ns: u64) -> Vec<Sent>;
     /// Takes the digests since the last call.
@@ -91,7 +91,7 @@ pub struct Compiled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Write(Update),
-    /// Comes in one burst with the packets next to it, if the executor takes bursts.
+    /// Comes in one burst with the packets next to it, if the backend takes bursts.
     Packet {
         port: u32,
         bytes: Vec<u8>,
@@ -153,12 +153,12 @@ fn errors(diagnostics: &Diagnostics, sources: &diagnostics::SourceMap) -> String
     crate::oracle::first_errors(diagnostics, sources)
 }
 
-/// The result of running a case on two executors.
+/// The result of running a case on two backends.
 #[derive(Debug)]
 pub enum Outcome {
     Same(Transcript),
     Differs(Difference),
-    /// One of the executors cannot run the program, or the program exceeded the step budget, which executors count
+    /// One of the backends cannot run the program, or the program exceeded the step budget, which backends count
     /// differently.
     Undecided(String),
 }

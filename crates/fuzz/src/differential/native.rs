@@ -213,7 +213,7 @@ fn subject(
             let burst_max = if keeps_state(&compiled.program) { 1 } else { BURST_MAX };
             let capacity = burst_max as u32;
             let awaited = InlineOffload::new(&mut on.device.switch, executor, &config, capacity);
-            Box::new(OnExecutor { awaited: awaited.map_err(|e| e.to_string())?, on, burst_max })
+            Box::new(OnOffloadWorker { awaited: awaited.map_err(|e| e.to_string())?, on, burst_max })
         }
         (Way::OffloadWorker, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => Box::new(on),
@@ -310,13 +310,13 @@ fn keeps_state(program: &ir::Program) -> bool {
 }
 
 /// A native device whose packets suspend for an offload worker: a whole burst together, or each until it has ended.
-struct OnExecutor {
+struct OnOffloadWorker {
     on: OnDevice<Native>,
     awaited: InlineOffload,
     burst_max: usize,
 }
 
-impl Subject for OnExecutor {
+impl Subject for OnOffloadWorker {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
         self.on.write(update)
     }

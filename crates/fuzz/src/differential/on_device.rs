@@ -1,17 +1,17 @@
-//! Any executor that a device drives as a subject.
+//! Any backend that a device drives as a subject.
 
 use super::{Arriving, Sent, Subject, Totals};
 use control::{Data, DigestId, Entity, Fault, Query, Target, Update};
 use target::traffic::{Destination, Output};
 use target::{BlockRunner, Device, Store};
 
-/// An executor that can run without an observer.
+/// A backend that can run without an observer.
 pub trait Quiet: BlockRunner {
     /// Calls `f` with an observer that does nothing.
     fn quietly<R>(f: impl FnOnce(&mut Self::Observer<'_>) -> R) -> R;
 }
 
-/// A device with its executor.
+/// A device with its backend.
 pub struct OnDevice<E: BlockRunner> {
     pub device: Device<E>,
 }

@@ -1,4 +1,4 @@
-//! A case as a test script: entries, packets, and what the first executor sent.
+//! A case as a test script: entries, packets, and what the first backend sent.
 //!
 //! Events that the script language cannot express become comments; [`Written::is_complete`] is false if there are any.
 

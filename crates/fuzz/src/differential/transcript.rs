@@ -1,4 +1,4 @@
-//! Transcripts of an executor's observable behaviour, and the first difference between two of them.
+//! Transcripts of a backend's observable behaviour, and the first difference between two of them.
 
 use super::{Arriving, Compiled, Event, Sent, Subject, SubjectKind, Totals};
 use crate::oracle;
@@ -18,15 +18,15 @@ pub struct Observed {
     pub is_within_burst: bool,
 }
 
-/// All observations of an executor.
+/// All observations of a backend.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     pub subject: &'static str,
-    /// One for each event; fewer when the executor panicked.
+    /// One for each event; fewer when the backend panicked.
     pub observed: Vec<Observed>,
     /// Entities at the end of the run, by kind and in any order.
     pub state: Vec<(&'static str, Vec<String>)>,
-    /// Place and message of the executor's panic.
+    /// Place and message of the backend's panic.
     pub panic: Option<(String, String)>,
 }
 
@@ -49,7 +49,7 @@ pub struct Difference {
     /// The event; `None` if only the state at the end differs.
     pub event_idx: Option<usize>,
     pub details: String,
-    /// The transcript of the first executor.
+    /// The transcript of the first backend.
     pub expected: Transcript,
 }
 
