@@ -56,10 +56,10 @@ pub struct ObjectLayout {
     pub kind: ObjectKind,
     /// Cells, or members (0: any number).
     pub size: u64,
-    /// Of registers.
+    /// Size of a register cell; 0 for other objects.
     pub cell_bytes: usize,
     pub leaves: Vec<ValueLayout>,
-    /// Of profiles: room for the data of any action.
+    /// Bytes for the data of any action of a profile; 0 for other objects.
     pub data_bytes: usize,
 }
 
@@ -83,9 +83,9 @@ pub enum ArgLayout {
 /// A call whose values the host sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLayout {
-    /// Of the function, or `type.method`.
+    /// Name of the function, or `type.method`.
     pub name: SmolStr,
-    /// Of a method: the number of its object.
+    /// Index of a method's object; `None` for functions.
     pub object: Option<u32>,
     pub args: Vec<ArgLayout>,
     /// Bytes that the arguments take together.
@@ -94,7 +94,7 @@ pub struct CallLayout {
 }
 
 impl CallLayout {
-    /// The same as externs see it.
+    /// Returns the call's signature in the form that externs get.
     pub fn signature(&self) -> Signature {
         let value = |value: &ValueLayout| Value {
             offset: value.offset as u32,
@@ -129,13 +129,13 @@ pub struct FieldListLayout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub program_name: String,
-    /// Of the memory that holds a packet's variables; `state_align` is a power of two.
+    /// Size in bytes of the memory for a packet's variables. Its alignment `state_align` is a power of two.
     pub state_bytes: usize,
     pub state_align: usize,
     pub tables: Vec<TableLayout>,
     pub objects: Vec<ObjectLayout>,
     pub value_sets: Vec<ValueSetLayout>,
-    /// By the number of the role.
+    /// Intrinsic fields, by the number of the role.
     pub fields: Vec<Option<ValueLayout>>,
     pub field_lists: Vec<FieldListLayout>,
     pub calls: Vec<CallLayout>,
@@ -143,17 +143,17 @@ pub struct Layout {
     pub metadata: Vec<Range<usize>>,
     /// A filter's verdict.
     pub accept: Option<ValueLayout>,
-    /// Packets can go straight through.
+    /// The program has a fast path.
     pub has_straight_path: bool,
-    /// Bursts can go from segment to segment.
+    /// Bursts can be run segment by segment.
     pub has_segments: bool,
     pub asyncs: Vec<AsyncLayout>,
-    /// Of code that is compiled to tell every step.
+    /// Layout for traces; present in code compiled with `-DSD_TRACE`.
     pub trace: Option<TraceLayout>,
 }
 
 impl Layout {
-    /// Whether packets may wait for executors.
+    /// Returns whether the program has asynchronous blocks.
     pub fn has_async(&self) -> bool {
         !self.asyncs.is_empty()
     }
@@ -163,16 +163,16 @@ impl Layout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsyncLayout {
     pub name: SmolStr,
-    /// As the program has written them: `mode=wait capacity=100`.
+    /// The annotation's settings as written in the program: `mode=wait capacity=100`.
     pub settings: String,
-    /// What a packet keeps of the program while it waits, and what is in front of that in its headroom.
+    /// Bytes of a suspended packet's context, and of the header before it in the headroom.
     pub context_bytes: u32,
     pub head_bytes: u32,
-    /// The call that executors can make for several packets together: its number among `calls`.
+    /// Index in `calls` of the call that offload workers can batch.
     pub batched_call: Option<usize>,
 }
 
-/// Where the variables of the program lie, part by part.
+/// Memory layout of the program's variables, part by part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceLayout {
     /// Nodes, statements and terminators of the program.

@@ -1,4 +1,4 @@
-//! What a compiled program exports and is given, as `rt/sd_abi.h` says it.
+//! The interface between a compiled program and its host, defined by `rt/sd_abi.h`.
 //!
 //! `structs` mirrors the C side value by value; [`layout`] reads the descriptors of one program; `ops` calls the
 //! functions by which the control plane changes tables and objects.

@@ -1,7 +1,8 @@
 //! Calls of a program's control operations: lengths and indices checked, answers copied.
 //!
-//! Every method wants that nobody else writes; who has an [`Ops`] has the control plane's turn
-//! ([`ControlGuard`](crate::instance::ControlGuard)). Methods that do not say otherwise want that no worker is within a burst, too.
+//! Every method needs exclusive control access, which an [`Ops`] proves
+//! ([`ControlGuard`](crate::instance::ControlGuard)). Methods also need that no worker is within a burst, unless they say
+//! otherwise.
 
 use crate::abi::layout::Layout;
 use crate::abi::{self, status};
@@ -10,7 +11,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
-/// What an operation says when it does not do it: a number of `enum sd_status`.
+/// Reason why an operation failed: a value of `enum sd_status` other than `SD_OK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) u32);
 
@@ -20,27 +21,27 @@ fn done(status: u32) -> Done<()> {
     if status == status::OK { Ok(()) } else { Err(Status(status)) }
 }
 
-/// As many as C's number of entries in a batch surely holds.
+/// Maximum number of entries passed in one call; fits C's `uint32_t`.
 const N_IN_BATCH: usize = 1 << 20;
 
 const NOT_FOUND: Status = Status(status::NOT_FOUND);
 
-/// An entry as C has it.
+/// An entry in the encoding of the compiled program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RawEntry {
     pub(crate) handle: u64,
-    /// Of the table's key size both.
+    /// Key bytes; `value` and `mask` have the table's key size.
     pub(crate) value: Vec<u8>,
     pub(crate) mask: Vec<u8>,
     pub(crate) priority: i32,
     /// `SD_ENTRY_*`
     pub(crate) kind: u32,
-    /// Action, member or group.
+    /// Index of the action, or number of the member or group.
     pub(crate) what: u32,
     pub(crate) is_const: bool,
-    /// Of the table's data size; of actions only.
+    /// Action data, of the table's data size; only for entries with an action.
     pub(crate) data: Vec<u8>,
-    /// Of one-shots, as they are written; they are not read.
+    /// Choices of a one-shot, for writes; empty in entries that were read.
     pub(crate) one_shot: Vec<RawChoice>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
@@ -52,19 +53,19 @@ pub(crate) struct RawChoice {
     pub(crate) member_or_action: u32,
     pub(crate) weight: u32,
     pub(crate) watch_port: u32,
-    /// Of one-shots.
+    /// Action data of a one-shot's choice; empty for members.
     pub(crate) data: Vec<u8>,
 }
 
-/// Words of a worker: what the runtime sees it by, see `rt/worker/sd_epoch.h`.
+/// Epoch words that a worker shares with the runtime, see `rt/worker/sd_epoch.h`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochWords {
     pub(crate) seen: NonNull<AtomicU64>,
-    /// Of all workers the same.
+    /// The instance's epoch, shared by all workers.
     pub(crate) epoch: NonNull<AtomicU64>,
 }
 
-/// An instance that nobody else writes meanwhile.
+/// Exclusive control access to an instance.
 pub(crate) struct Ops<'a> {
     raw: *mut abi::Instance,
     control: &'a abi::ControlOps,
@@ -74,8 +75,8 @@ pub(crate) struct Ops<'a> {
 }
 
 impl<'a> Ops<'a> {
-    /// `raw` was created by these functions and lives for `'a`. During `'a` nobody else uses it, except that workers may run
-    /// packets while only operations are called that `concurrent_ops` of their table's layout lists.
+    /// `raw` was created by these functions and lives for `'a`. During `'a` it is not used otherwise, except that workers may
+    /// run packets while only operations are called that `concurrent_ops` of their table's layout lists.
     #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
     pub(crate) unsafe fn new(
         raw: *mut abi::Instance,
@@ -153,7 +154,7 @@ impl Ops<'_> {
         }
     }
 
-    /// Of a worker; `None` where there is none, or it has no such words.
+    /// Returns the epoch words of a worker; `None` if the worker or its words do not exist.
     pub(crate) fn epoch_words(&self, worker: u32) -> Option<EpochWords> {
         // SAFETY: see above; a worker that there is not is null. Both words are aligned, and accessed by atomic operations
         // only (`rt/sd_abi.h`).
@@ -173,7 +174,7 @@ impl Ops<'_> {
         Ok(handle)
     }
 
-    /// As [`table_insert`](Self::table_insert) for each, one after the other.
+    /// Inserts entries one after the other, see [`table_insert`](Self::table_insert).
     pub(crate) fn table_insert_batch(
         &mut self,
         table: u32,
@@ -218,7 +219,8 @@ impl Ops<'_> {
         Ok(handle)
     }
 
-    /// Of `entry` the key and the priority count, here and in [`table_find`](Self::table_find).
+    /// Removes the entry with the key and priority of `entry`. Other fields are ignored, also in
+    /// [`table_find`](Self::table_find).
     pub(crate) fn table_remove(&mut self, table: u32, entry: &RawEntry) -> Done<()> {
         let view = self.view(table, entry, &[])?;
         // SAFETY: see above.
@@ -269,7 +271,7 @@ impl Ops<'_> {
         self.check_table(table).map_or(0, |()| unsafe { (self.control.table_n_entries)(self.raw, table) })
     }
 
-    /// What a worker has counted of a table.
+    /// Returns the lookup counts of one worker for a table.
     pub(crate) fn table_count(&self, worker: u32, table: u32) -> abi::TableCount {
         if self.check_table(table).is_err() {
             return abi::TableCount::default();
@@ -388,7 +390,7 @@ impl Ops<'_> {
         done(unsafe { (self.control.member_remove)(self.raw, object, member) })
     }
 
-    /// Whether it was there or not.
+    /// Sets the choices of a group; creates the group if it does not exist.
     pub(crate) fn group_set(&mut self, object: u32, group: u32, choices: &[RawChoice]) -> Done<()> {
         self.check_object(object)?;
         let weighted = weighted(choices);
@@ -489,7 +491,7 @@ impl Ops<'_> {
 ///
 /// # Safety
 ///
-/// As many bytes are there, unless the address is null.
+/// `bytes` is null or points to `n` readable bytes.
 #[expect(unsafe_code, reason = "memory of the compiled program")]
 unsafe fn to_vec(bytes: *const u8, n: usize) -> Vec<u8> {
     if bytes.is_null() || n == 0 {

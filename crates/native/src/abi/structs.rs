@@ -1,5 +1,5 @@
-//! What a compiled program exports and is given: mirrors of `rt/sd_abi.h` and `rt/worker/sd_trace.h`, where the meaning of
-//! every field is written. A test compares [`LAYOUTS`] with what C compilers say.
+//! Mirrors of the structs in `rt/sd_abi.h` and `rt/worker/sd_trace.h`, which document every field.
+//! A test compares [`LAYOUTS`] with the layouts of C compilers.
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
@@ -8,10 +8,10 @@ use std::ptr;
 /// Twin of `SD_ABI_VERSION`.
 pub const VERSION: u32 = 7;
 
-/// What a shared object exports.
+/// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
 
-/// What code that tells every step exports, too.
+/// The symbol that traced code exports in addition.
 pub const TRACE_SYMBOL: &[u8] = b"sd_trace\0";
 
 /// `SD_REQUEST_*`
@@ -66,7 +66,7 @@ pub mod trace {
     pub const TERMINATOR: u32 = 2;
     pub const LOOKUP: u32 = 3;
     pub const CALL: u32 = 4;
-    /// Of a slot that is part of the state.
+    /// Marks a slot that is part of the state.
     pub const IN_STATE: u32 = u32::MAX;
 }
 
@@ -157,7 +157,7 @@ pub struct Instance {
     opaque: [u8; 0],
 }
 
-/// A channel between a worker and an executor, known to C only.
+/// A channel between a worker and an offload worker; opaque, defined in C.
 #[repr(C)]
 pub struct Channel {
     opaque: [u8; 0],
@@ -212,7 +212,7 @@ macro_rules! mirrors {
             const _: () = assert!(size_of::<$name>() == $size);
         )*
 
-        /// Of every mirror.
+        /// Layouts of all mirrors.
         pub const LAYOUTS: &[Layout] = &[
             $( Layout {
                 c_name: $c_name,

@@ -1,4 +1,4 @@
-//! What a compiled program keeps, as the control plane writes and reads it.
+//! The control plane's access to the tables and objects of a compiled program.
 
 use crate::abi::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
 use crate::abi::ops::{Ops, RawEntry, Status};
@@ -17,16 +17,16 @@ use target::store::{
 };
 use target::{EntryHandle, EntryRef, PortState, Store, TableError};
 
-/// The control plane's side of an instance, for as many as want it: one operation at a time.
+/// The control plane's side of an instance. Clones share it; operations run one at a time.
 #[derive(Clone, Debug)]
 pub struct Control {
     instance: Arc<Instance>,
 }
 
-/// Room for fewer entries is not made ahead.
+/// Minimum number of new entries for which room is reserved.
 const N_RESERVED_MIN: u64 = 4096;
 
-/// How a table has been used, by all workers together.
+/// Use of a table, summed over all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableUse {
     pub n_entries: u64,
@@ -34,7 +34,7 @@ pub struct TableUse {
     pub n_hits: u64,
 }
 
-/// What one operation on a table needs.
+/// Access to one table for one operation.
 struct TableAccess<'a> {
     state: &'a mut ControlState,
     ops: Ops<'a>,
@@ -230,13 +230,13 @@ impl TableAccess<'_> {
             status::EXISTS => TableError::Exists,
             status::NOT_FOUND => TableError::NotFound,
             status::IN_USE => TableError::InUse,
-            // Memory that is full is a table that is full, at what it has.
+            // Out of memory is reported as a full table, whose size is its number of entries.
             status::NO_MEMORY => TableError::Full { size: self.ops.table_n_entries(self.id) },
             _ => TableError::Full { size: self.shape.size },
         }
     }
 
-    /// What may be inserted, if C has room for it and not its key; with its action.
+    /// Checks an entry and encodes it for C, which may still refuse it: table full, key exists. Returns its action, too.
     fn prepare(&self, entry: NewEntry) -> Result<(RawEntry, EntryAction), TableError> {
         self.check_action(&entry.action)?;
         let matches = self.shape.check_insert(&entry.matches, entry.priority)?;
@@ -251,17 +251,17 @@ impl TableAccess<'_> {
         Ok(handle_of(handle))
     }
 
-    /// Makes room where that is worth its while: copying what is there costs less than growing on the way.
+    /// Reserves room if there are many new entries: one copy of the old ones costs less than growing step by step.
     fn reserve(&mut self, n_more: u64) {
         let n_entries = self.ops.table_n_entries(self.id);
         if n_more >= N_RESERVED_MIN && n_more >= n_entries {
             let n = n_entries.saturating_add(n_more).min(self.shape.size);
-            // Without memory for all of them some may still find room.
+            // Failure is ignored: some of the entries may still find room.
             let _ = self.ops.table_reserve(self.id, n);
         }
     }
 
-    /// As [`insert`](Self::insert) for each.
+    /// Inserts entries one after the other, see [`insert`](Self::insert).
     fn insert_many(&mut self, entries: Vec<NewEntry>, now_ns: u64) -> Vec<Result<EntryHandle, TableError>> {
         let (mut raw, mut actions) = (Vec::new(), Vec::new());
         let checked: Vec<Result<(), TableError>> = (entries.into_iter())

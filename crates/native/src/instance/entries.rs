@@ -74,7 +74,7 @@ pub(crate) fn decode_leaves(layout: &[ValueLayout], bytes: &[u8]) -> Vec<Bits> {
     layout.iter().map(|layout| decode(layout, bytes)).collect()
 }
 
-/// What an entry does; one-shots are not read.
+/// Decodes the action of an entry; one-shots have no action here.
 pub(crate) fn decode_stored_action(table: &TableLayout, raw: &RawEntry) -> StoredAction {
     match raw.kind {
         entry::MEMBER => StoredAction::Member(raw.what),

@@ -22,11 +22,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use target::store::Profile;
 use target::store::shape::{TableShape, TableShapes, ValueSetShape};
 
-/// What exists once for all workers.
+/// A pipeline's tables and objects, which all workers share.
 ///
-/// Workers enter its gate for each burst or block. The control plane has its turn for each operation: one operation at a
-/// time. Many change tables while workers go on, see [`ConcurrentOp`]; for the others the gate is closed, which takes no longer
-/// than one burst, and no worker is within a burst until they are over.
+/// Workers enter its gate for each burst or block. The control plane's operations run one at a time. Many of them change
+/// tables while workers run packets, see [`ConcurrentOp`]. The others close the gate, which takes no longer than one burst;
+/// no worker is within a burst until they are over.
 #[derive(Debug)]
 pub struct Instance {
     raw: NonNull<abi::Instance>,
@@ -35,15 +35,15 @@ pub struct Instance {
     table_shapes: TableShapes,
     state: Mutex<ControlState>,
     gate: QuiesceGate,
-    /// The gate of executors, of which one may hang. A worker that waits for one is within its own gate; so theirs is another
-    /// one, closed after it.
+    /// Gate of the offload workers, any of which may hang. A worker that waits for one of them is within `gate`; so this is a
+    /// second gate, closed after it.
     are_executors_closed: AtomicBool,
     executors: Mutex<Vec<(u32, Arc<OffloadWatchdog>)>>,
-    /// Workers that somebody has.
+    /// By worker: it is owned by a [`PipelineWorker`].
     taken: Vec<AtomicBool>,
 }
 
-/// What is done with a table, where that can be while workers run packets.
+/// A table operation that some tables support while workers run packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ConcurrentOp {
@@ -55,7 +55,7 @@ pub(crate) enum ConcurrentOp {
 }
 
 // SAFETY: what `raw` points to is used by control operations, one at a time under the lock of `state`, and by workers, each
-// of which somebody has alone, within the gate; the gate is closed unless `concurrent_ops` of the table lists the
+// exclusively owned, within the gate; the gate is closed unless `concurrent_ops` of the table lists the
 // operation. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
 unsafe impl Send for Instance {}
@@ -122,19 +122,19 @@ impl BurstPath {
     }
 }
 
-/// What an instance is made with.
+/// Options for the creation of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceOptions {
     pub n_workers: u32,
-    /// Of random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     pub path: BurstPath,
-    /// Size of tables that do not say theirs: that with which the C text was made.
+    /// Size of tables that declare none; equal to the option with which the C text was generated.
     pub table_size: u64,
 }
 
 impl Instance {
-    /// With the entries that the program declares.
+    /// Creates an instance with the entries that the program declares.
     pub fn new(
         pipeline: Arc<Pipeline>,
         program: Arc<Program>,
@@ -149,12 +149,12 @@ impl Instance {
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (pipeline.functions().create)(&config) };
         let raw = NonNull::new(raw).ok_or(InstanceError::NoMemory)?;
-        // SAFETY: it has just been made by these functions, and nobody else knows it.
+        // SAFETY: it has just been made by these functions, and no other reference to it exists.
         #[expect(unsafe_code, reason = "what the operations want is proved here")]
         let ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
         let words: Option<Vec<_>> = (0..options.n_workers).map(|number| ops.epoch_words(number)).collect();
         let Some(words) = words.filter(|words| !words.is_empty()) else {
-            // SAFETY: made by `create`, and nobody else has it.
+            // SAFETY: made by `create`, and no other reference to it exists.
             #[expect(unsafe_code, reason = "a function of the compiled program")]
             unsafe {
                 (pipeline.functions().destroy)(raw.as_ptr());
@@ -195,7 +195,7 @@ impl Instance {
         self.taken.len() as u32
     }
 
-    /// A worker that nobody has; it is given back when it is dropped.
+    /// Takes a free worker, which is given back when it is dropped; `None` if all are taken.
     pub fn take_worker(self: &Arc<Instance>) -> Option<PipelineWorker> {
         let is_free = |taken: &AtomicBool| !taken.swap(true, Ordering::AcqRel);
         let number = self.taken.iter().position(is_free)? as u32;
@@ -214,20 +214,20 @@ impl Instance {
         }
     }
 
-    /// Until the guard is dropped the worker runs compiled code: what it finds in tables stays, and what cannot be changed
-    /// beside it does not change.
+    /// Enters compiled code until the guard is dropped: memory that the worker finds in tables is not reclaimed, and only
+    /// concurrent operations change tables.
     pub(crate) fn enter(&self, worker: u32) -> Inside<'_> {
         self.gate.enter(worker)
     }
 
-    /// The control plane's turn, while workers go on: for what they have nothing to do with.
+    /// Takes the exclusive control guard while workers keep running: for state that they do not access.
     pub(crate) fn write(&self) -> ControlGuard<'_> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.forget_stuck_executors();
         ControlGuard { closed: None, state, instance: self }
     }
 
-    /// The control plane's turn; no worker is within a burst while the guard lives.
+    /// Takes the exclusive control guard and closes the gate; no worker is within a burst while the guard lives.
     pub(crate) fn close(&self) -> ControlGuard<'_> {
         let mut turn = self.write();
         let closed = AllClosed { _workers: self.gate.close(), instance: self };
@@ -238,12 +238,12 @@ impl Instance {
         turn
     }
 
-    /// The control plane's turn for this with a table; workers go on if they can.
+    /// Takes the exclusive control guard for a table operation; closes the gate unless the operation is concurrent.
     pub(crate) fn turn_with(&self, table: usize, operation: ConcurrentOp) -> ControlGuard<'_> {
         if self.is_concurrent(table, operation) { self.write() } else { self.close() }
     }
 
-    /// The operation may run while workers run packets.
+    /// Returns whether the operation may run while workers run packets.
     pub(crate) fn is_concurrent(&self, table: usize, operation: ConcurrentOp) -> bool {
         let layout = self.pipeline.layout().tables.get(table);
         layout.is_some_and(|layout| layout.concurrent_ops & operation as u32 != 0)
@@ -253,7 +253,7 @@ impl Instance {
         self.executors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on nothing that cannot be changed beside it changes while this executor is within a block.
+    /// Registers an offload worker: from now on only concurrent operations run while it is within a block.
     pub(crate) fn add_executor(&self, worker: u32, watchdog: Arc<OffloadWatchdog>) {
         self.forget_stuck_executors();
         let mut executors = self.executors();
@@ -262,7 +262,7 @@ impl Instance {
         self.gate.set_executor(worker, true);
     }
 
-    /// What executors have found that come back no more need not be kept. Nobody else gets their workers.
+    /// Lets memory that hung offload workers hold be reclaimed, since they never return. Their workers stay taken.
     fn forget_stuck_executors(&self) {
         for (worker, watchdog) in &*self.executors() {
             if watchdog.take_hung() {
@@ -271,7 +271,7 @@ impl Instance {
         }
     }
 
-    /// The same as [`enter`](Self::enter) for an executor; `None` when it is lost.
+    /// Enters compiled code as an offload worker, see [`enter`](Self::enter); `None` if it was abandoned.
     pub(crate) fn enter_as_executor<'a>(
         &'a self,
         worker: u32,
@@ -292,15 +292,15 @@ impl Drop for Instance {
     }
 }
 
-/// An executor within its blocks.
+/// An offload worker within its blocks.
 #[derive(Debug)]
 pub(crate) struct ExecutorInside<'a> {
-    // It holds nothing any more before it is said to be outside.
+    // Dropped first: the worker must hold nothing when the watchdog reports it outside.
     _inner: Inside<'a>,
     _outer: watchdog::Inside<'a>,
 }
 
-/// Neither workers nor executors are within compiled code.
+/// Proof that neither workers nor offload workers are within compiled code.
 struct AllClosed<'a> {
     _workers: Closed<'a>,
     instance: &'a Instance,
@@ -314,7 +314,7 @@ impl Drop for AllClosed<'_> {
 
 /// The instance for one operation of the control plane.
 pub(crate) struct ControlGuard<'a> {
-    // Workers go on before the next one has its turn.
+    // Dropped first: workers continue before the next control operation begins.
     closed: Option<AllClosed<'a>>,
     state: MutexGuard<'a, ControlState>,
     instance: &'a Instance,
@@ -373,7 +373,7 @@ fn check(pipeline: &Pipeline, program: &Program, shapes: &TableShapes) -> Result
         if !keys || !actions || !profile || table.size != shape.size {
             return Err("a table has other keys, actions or another size");
         }
-        // What members do is written in the table's layout.
+        // Members store action data in the table's layout.
         let room = |object: u32| layout.objects.get(object as usize).map_or(0, |object| object.data_bytes);
         if table.profile.is_some_and(|object| room(object) < table.data_bytes) {
             return Err("an action profile has no room for the data of a table's actions");

@@ -1,14 +1,13 @@
-//! Who is within compiled code, and how the control plane waits for them.
+//! The quiesce gate: tracks workers within compiled code, and lets the control plane wait for them.
 //!
 //! Each worker has a word (`seen` of `struct sd_worker`): the epoch in which it began the burst or block that it is in,
-//! or [`IDLE`]. Two things follow from it. The runtime uses what a writer has taken out of a table again when no worker is
-//! left that began before (`rt/worker/sd_epoch.h`). And who changes what workers cannot read meanwhile closes the gate: that
-//! ends when all words are idle.
+//! or [`IDLE`]. The word has two uses. The runtime reclaims memory that a writer took out of a table when every worker
+//! began its burst later (`rt/worker/sd_epoch.h`). And an operation that is not concurrent closes the gate and waits until
+//! all words are idle.
 //!
-//! Invariants: a word is its worker's, but for that of an executor which is lost and comes back no more. Whoever closes
-//! says so first and looks at the words afterwards; a worker writes its word first and looks whether it is closed
-//! afterwards; all of that in the one order of sequentially consistent operations, so that one of the two sees the
-//! other. What was done while the gate was closed is seen by all who enter later.
+//! Invariants: only its worker writes a word, except that of an abandoned offload worker. The closer sets `is_closed` and
+//! then reads the words; a worker writes its word and then reads `is_closed`. All four are sequentially consistent, so at
+//! least one of the two sees the other. Writes made while the gate is closed are visible to every worker that enters later.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +17,8 @@ use std::time::Duration;
 /// Twin of `SD_EPOCH_IDLE`.
 const IDLE: u64 = u64::MAX;
 
-/// How often who waits looks before it lets others run, and how long it sleeps then. A burst takes some microseconds.
+/// Number of polls before a waiting thread yields its core, and the time that it sleeps then. A burst takes some
+/// microseconds.
 const N_LOOKS: u32 = 1000;
 const NAP: Duration = Duration::from_micros(20);
 
@@ -27,16 +27,15 @@ pub(crate) struct QuiesceGate {
     epoch: NonNull<AtomicU64>,
     seats: Vec<Seat>,
     is_closed: AtomicBool,
-    /// Held while it is closed: where workers wait.
+    /// Locked while the gate is closed; workers wait for it.
     closing: Mutex<()>,
 }
 
-/// A worker's.
+/// One worker's part of the gate.
 #[derive(Debug)]
 struct Seat {
     seen: NonNull<AtomicU64>,
-    /// Executors know on their own when they must not run, see [`OffloadWatchdog`](crate::OffloadWatchdog): one that hangs is not
-    /// waited for here.
+    /// `close` does not wait for offload workers, which may hang: [`OffloadWatchdog`](crate::OffloadWatchdog) stops them.
     is_executor: AtomicBool,
 }
 
@@ -50,7 +49,7 @@ unsafe impl Sync for QuiesceGate {}
 impl QuiesceGate {
     /// # Safety
     ///
-    /// `epoch` and `seen`, of each worker, are words that nobody accesses but by atomic operations, and that live until the
+    /// `epoch` and `seen`, of each worker, are words that are accessed by atomic operations only, and that live until the
     /// last call of a method.
     #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
     pub(crate) unsafe fn new(
@@ -74,14 +73,14 @@ impl QuiesceGate {
         }
     }
 
-    /// Whether a worker that nobody has had is to run blocks for others.
+    /// Sets whether a worker that has not run yet is an offload worker.
     pub(crate) fn set_executor(&self, number: u32, is_executor: bool) {
         if let Some(seat) = self.seats.get(number as usize) {
             seat.is_executor.store(is_executor, Ordering::SeqCst);
         }
     }
 
-    /// The worker runs compiled code until the result is dropped; waits while the gate is closed.
+    /// Enters compiled code until the result is dropped; waits while the gate is closed.
     pub(crate) fn enter(&self, number: u32) -> Inside<'_> {
         loop {
             let inside = self.begin(number);
@@ -93,16 +92,16 @@ impl QuiesceGate {
         }
     }
 
-    /// The same for an executor, which has seen to it that it may.
+    /// Enters compiled code without a look at this gate: the offload worker has entered by its watchdog.
     pub(crate) fn enter_as_executor(&self, number: u32) -> Inside<'_> {
         self.begin(number)
     }
 
-    /// A boundary: see `sd_epoch_quiesce`.
+    /// Publishes the epoch in which the worker begins, see `sd_epoch_quiesce`.
     fn begin(&self, number: u32) -> Inside<'_> {
         let seen = self.seats[number as usize].seen();
         seen.swap(self.epoch().load(Ordering::Acquire), Ordering::SeqCst);
-        // What a writer took out who still saw the word idle, is seen to be out.
+        // Orders later loads after the swap: entries that a writer removed while it saw the word idle are not found.
         self.epoch().load(Ordering::SeqCst);
         Inside(seen)
     }
@@ -118,7 +117,8 @@ impl QuiesceGate {
         drop(self.closing.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// No worker but executors is within a burst or a block while the result lives. One caller at a time gets further.
+    /// Closes the gate while the result lives: then no worker, other than offload workers, is within a burst or a block.
+    /// Further callers block.
     pub(crate) fn close(&self) -> Closed<'_> {
         let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::SeqCst);
@@ -137,7 +137,7 @@ impl QuiesceGate {
         closed
     }
 
-    /// The worker is an executor that will never again run compiled code: what it had is nobody's.
+    /// Forgets an offload worker that will never again run compiled code: memory that it held may be reclaimed.
     pub(crate) fn forget(&self, number: u32) {
         if let Some(seat) = self.seats.get(number as usize) {
             seat.seen().store(IDLE, Ordering::Release);

@@ -9,12 +9,12 @@ use externs::{BindError, ExternSet};
 use ir::Program;
 use std::sync::Arc;
 
-/// How a program becomes a pipeline.
+/// Options of a build, from the program to the pipeline.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
     pub generate: codegen::Options,
     pub compile: CompileOptions,
-    /// Who supplies extern functions and methods that are not the architecture's.
+    /// Implementations of extern functions and methods that are not the architecture's.
     pub externs: ExternSet,
 }
 
@@ -38,7 +38,7 @@ pub fn build(
     build_text_with(&text, &options.compile, &options.externs, program.architecture)
 }
 
-/// The same for C text that was generated for a program of this architecture.
+/// Builds C text that was generated for a program of this architecture.
 pub fn build_text_with(
     text: &str,
     compile: &CompileOptions,
@@ -53,15 +53,15 @@ pub fn build_text_with(
     Ok(Arc::new(pipeline))
 }
 
-/// The same for C text, with the built-in externs.
+/// Builds C text, with the built-in externs only.
 pub fn build_text(text: &str, options: &CompileOptions) -> Result<Arc<Pipeline>, BuildError> {
     let mut pipeline = load_text(text, options)?;
     pipeline.set_externs(ExternSet::new().bind(&pipeline.signatures())?);
     Ok(Arc::new(pipeline))
 }
 
-/// Compiles and loads. An object of the cache that cannot be loaded is removed and compiled once more: somebody may have
-/// emptied the cache meanwhile, or a compiler may have written a bad file.
+/// Compiles and loads. An object of the cache that cannot be loaded is removed and compiled once more: the cache may
+/// have been emptied meanwhile, or the compiler may have written a bad file.
 fn load_text(text: &str, options: &CompileOptions) -> Result<Pipeline, BuildError> {
     let load = || -> Result<Pipeline, BuildError> {
         let cached = compile(text, options)?;

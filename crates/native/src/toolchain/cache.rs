@@ -1,8 +1,8 @@
-//! Compiled programs by the content that they were made from.
+//! The cache of compiled programs, by the content that they were made from.
 //!
 //! A directory per program, named by its key: `pipeline.so`, its checksum, the C text, the compiler's messages, the
-//! headers. It is written under another name and then renamed, so that nobody sees a half of it; who comes second
-//! uses what is there. A file whose checksum does not match is not used.
+//! headers. It is written under another name and then renamed, so that a partial directory is never visible. A process that
+//! finds the name taken uses the existing directory. A file whose checksum does not match is not used.
 
 use super::private_dir::{Symlinks, open_private_dir, user_id};
 use sha2::{Digest, Sha256};
@@ -14,20 +14,20 @@ use std::time::{Duration, SystemTime};
 use std::{env, io, process};
 
 pub(crate) const OBJECT: &str = "pipeline.so";
-/// What the control planes of all programs share, compiled with one set of flags.
+/// Code that the control planes of all programs share, compiled with one set of flags.
 pub(crate) const CONTROL: &str = "control.o";
 pub(crate) const SOURCE: &str = "pipeline.c";
 pub(crate) const HEADERS: &str = "rt";
 const CHECKSUM: &str = "sha256";
 const MESSAGES: &str = "messages.txt";
 
-/// What is younger is not removed: somebody may be about to load it.
+/// Minimum age of a program before it is removed: another process may be about to load a younger one.
 const AGE_MIN: Duration = Duration::from_secs(600);
 
-/// What was left unfinished is removed when it is older.
+/// Age at which unfinished directories are removed.
 const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// Where compiled programs are kept.
+/// Location and size of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
     /// `None`: `siding` in `$XDG_CACHE_HOME`, in `~/.cache`, or in the directory for temporary files.
@@ -165,8 +165,8 @@ impl Cache {
         fs::write(work.path.join(CHECKSUM), hex(&Sha256::digest(&bytes)))?;
         fs::write(work.path.join(MESSAGES), messages)?;
         let entry = self.entry(key);
-        // Each time that the name is taken, what is there is either good, and used, or bad, and moved away. Only
-        // somebody who goes on damaging it could make this fail.
+        // While the name is taken, the existing directory is either good and used, or bad and moved away. The loop ends
+        // without success only if the directory is damaged again and again.
         for _ in 0..8 {
             if fs::rename(&work.path, &entry).is_ok() {
                 work.is_ours = false;
@@ -300,7 +300,7 @@ fn temporary_dir() -> PathBuf {
     env::temp_dir().join(format!("siding-cache-{}", user_id().unwrap_or(0)))
 }
 
-/// Nobody else may write to the directory, because what is in it will be run.
+/// Makes the directory writable by its user only, because its contents will be executed.
 fn make_private(dir: &Path) -> io::Result<()> {
     open_private_dir(dir, Symlinks::Follow).map(drop)
 }

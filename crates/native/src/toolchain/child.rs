@@ -99,7 +99,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
             let read = stream.by_ref().take(limits.output_bytes).read_to_end(&mut bytes);
             // The rest is dropped, so that the command does not block on a full pipe.
             let _ = read.and_then(|_| io::copy(&mut stream, &mut io::sink()));
-            // Nobody receives it after the time is over.
+            // The receiver is gone if the time limit has passed.
             let _ = sender.send(bytes);
         });
     }

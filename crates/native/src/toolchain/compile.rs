@@ -88,7 +88,7 @@ pub enum Machine {
     Any,
 }
 
-/// Whether code tells its host every step.
+/// Selects code that reports every step to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trace {
     Off,
@@ -105,15 +105,15 @@ pub enum CompileError {
     Cache(#[from] CacheError),
 }
 
-/// The compiler does not take the C text: a fault of whoever generated it.
+/// The C compiler refuses the C text, which is a bug of the code generator.
 #[derive(Debug, thiserror::Error)]
 #[error("the C compiler `{}` refuses {}{}:\n{messages}", compiler.display(), source_file.display(), at(p4_line))]
 pub struct Refused {
     pub compiler: PathBuf,
-    /// Kept for inspection, with the runtime's headers beside it.
+    /// The C text, left for inspection in one directory with the runtime's headers.
     pub source_file: PathBuf,
     pub messages: String,
-    /// Where the first error is, when that is P4.
+    /// Place of the first error, if that is a line of P4.
     pub p4_line: Option<P4Line>,
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn run(
 }
 
 impl CompileOptions {
-    /// Of programs and of what they share.
+    /// Returns the flags for programs and for their shared code.
     pub fn flags(&self) -> Vec<String> {
         let optimise = match self.optimise {
             Optimise::Nothing => "-O0",
@@ -215,7 +215,7 @@ impl CompileOptions {
         }
         flags.extend(self.sanitizers.iter().map(|name| format!("-fsanitize={name}")));
         flags.extend(self.extra_flags.iter().cloned());
-        // What the user wants for all programs, as with `make`.
+        // The user's flags for all programs, like `CFLAGS` of `make`.
         let wanted = std::env::var(FLAGS_VARIABLE).unwrap_or_default();
         flags.extend(wanted.split_whitespace().map(str::to_owned));
         flags
@@ -240,7 +240,7 @@ pub(crate) fn key_of(c_text: &str, compiler: &Compiler, flags: &[String], machin
     key.finish()
 }
 
-/// What the processor is and can.
+/// Returns the processor's model and instruction sets.
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let first = text.split("\n\n").next().unwrap_or("");
@@ -249,7 +249,7 @@ fn processor() -> String {
     first.lines().filter(tells).collect::<Vec<_>>().join("\n")
 }
 
-/// Where the first error is, unless that is in C.
+/// Returns the place of the first error, unless that is in C.
 fn p4_line(messages: &str) -> Option<P4Line> {
     let place_of = |line: &str| {
         let place = line.split_once(": error: ").or_else(|| line.split_once(": fatal error: "));

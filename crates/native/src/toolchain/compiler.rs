@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use std::{env, io};
 
-/// Names under which a compiler is looked for, when nobody names one.
+/// Names under which a compiler is looked for unless one is configured.
 const USUAL_NAMES: [&str; 3] = ["cc", "gcc", "clang"];
 
 /// Messages of a compiler are cut after this many bytes.
@@ -51,7 +51,7 @@ pub enum CompilerError {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub status: ExitStatus,
-    /// What it wrote to its standard error, cut at a megabyte.
+    /// The compiler's standard error, cut at a megabyte.
     pub messages: String,
 }
 

@@ -1,6 +1,6 @@
-//! From a shared object to a program that can be instantiated.
+//! Loads a shared object as a program that can be instantiated.
 //!
-//! What the object exports is read once, here, and checked: pointers and numbers become the safe data of
+//! The object's exports are read once, here, and checked: pointers and numbers become the safe data of
 //! [`Layout`]. A shared object of our ABI version that lies about its arrays cannot be detected; it is code, and
 //! could do worse.
 
@@ -49,11 +49,11 @@ pub struct Pipeline {
     messages: String,
     /// Functions for the calls of externs.
     externs: Arc<Bound>,
-    /// After all that points into it.
+    /// The last field: dropped after everything that points into it.
     _library: libloading::Library,
 }
 
-/// Entry points, all of them there.
+/// Entry points of a shared object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
     pub(crate) create: unsafe extern "C" fn(*const abi::Config) -> *mut abi::Instance,
@@ -62,12 +62,12 @@ pub(crate) struct Functions {
     pub(crate) run_block:
         unsafe extern "C" fn(u32, *mut abi::PipelineWorker, *mut abi::Packet, *mut std::ffi::c_void) -> u32,
     pub(crate) process: Option<unsafe extern "C" fn(*mut abi::PipelineWorker, *mut abi::Packet, u32) -> u32>,
-    /// Of programs with asynchronous blocks.
+    /// Entry points of programs with asynchronous blocks.
     pub(crate) asynchronous: Option<AsyncFunctions>,
     pub(crate) control: abi::ControlOps,
 }
 
-/// What packets that wait for other cores need.
+/// Entry points for packets that suspend at asynchronous blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AsyncFunctions {
     pub(crate) channel_create: unsafe extern "C" fn(u32) -> *mut abi::Channel,
@@ -114,7 +114,7 @@ impl Pipeline {
         self.layout.calls.iter().map(CallLayout::signature).collect()
     }
 
-    /// Who is called for them.
+    /// Returns the functions that are called for them.
     pub fn externs(&self) -> &Arc<Bound> {
         &self.externs
     }
@@ -160,7 +160,7 @@ fn read(raw: *const abi::Pipeline, object: &Path) -> Result<(Layout, Functions),
     Ok((layout, functions))
 }
 
-/// What code that tells every step exports, too. `raw` is the symbol that has been [`read`].
+/// Reads the trace layout that traced code exports. `raw` is the symbol that has been [`read`].
 fn trace(
     library: &libloading::Library,
     raw: *const abi::Pipeline,

@@ -19,7 +19,7 @@ pub enum Symlinks {
 /// Opens `dir`, and creates it with mode 0700 if it is missing.
 ///
 /// Fails with [`io::ErrorKind::PermissionDenied`] if the directory belongs to another user or if its group or others
-/// can write to it. Only the returned handle is known to be private: somebody who controls the parent directory can
+/// can write to it. Only the returned handle is known to be private: a user who controls the parent directory can
 /// put another directory at the path.
 pub fn open_private_dir(dir: &Path, symlinks: Symlinks) -> io::Result<File> {
     if let Some(parent) = dir.parent() {
