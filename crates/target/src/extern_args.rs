@@ -3,7 +3,7 @@
 use crate::StopReason;
 use ir::Bits;
 
-/// A function or method that the program declares and somebody else supplies.
+/// A function or method that the program declares and a user supplies.
 pub type UserExtern = Box<dyn FnMut(&mut dyn ExternArgs) -> ExternEnd + Send>;
 
 /// How an extern call ends.

@@ -1,4 +1,4 @@
-//! A switch and its control plane around any executor: what exists once, whoever runs the blocks.
+//! A switch and its control plane around any backend: everything that does not depend on how blocks are run.
 //!
 //! - [`BlockRunner`]: runs the blocks of a program on packets; the rest is here;
 //! - [`Switch`]: packets go in and come out here; [`traffic`] says how they go through the blocks;
@@ -7,7 +7,7 @@
 //! - [`Store`]: what a program keeps between packets, written and read by the control plane;
 //! - [`ExternArgs`]: what an extern function that a user supplies sees of its call.
 //!
-//! Invariants: nothing here knows how blocks are run or tables are laid out; two executors that agree on those give
+//! Invariants: nothing here knows how blocks are run or tables are laid out; two backends that agree on those give
 //! the same packets, totals and answers. Time is given. Nothing panics, whatever program, packets and entities.
 //!
 //! Non-goals: files, clocks, threads; the meaning of instructions.

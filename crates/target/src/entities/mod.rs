@@ -38,14 +38,14 @@ pub struct Entities {
     names: Names,
     digests: BTreeMap<DigestId, DigestConfig>,
     /// Controller data of entries; an entry without any is absent.
-    kept: FxHashMap<(ir::TableId, EntryHandle), Kept>,
+    controller_data: FxHashMap<(ir::TableId, EntryHandle), ControllerData>,
     /// Maximum sizes of groups, as written; 0 if the controller set none.
     max_sizes: FxHashMap<(ObjectId, u32), u32>,
 }
 
 /// Data of an entry that only the controller reads.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Kept {
+struct ControllerData {
     metadata: Vec<u8>,
     controller_metadata: u64,
     /// The one-shot action set as written; reads return it unchanged.
@@ -78,7 +78,7 @@ impl Entities {
             program,
             schema,
             digests: BTreeMap::new(),
-            kept: FxHashMap::default(),
+            controller_data: FxHashMap::default(),
             max_sizes: FxHashMap::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! Table entries and value sets.
 
-use super::{Entities, Kept, State, View, values};
+use super::{ControllerData, Entities, State, View, values};
 use crate::store::{
     Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches, MeterRates, NewEntry, OneShot,
     Store, StoredAction, StoredEntry, TableError, Weighted,
@@ -147,7 +147,7 @@ impl Entities {
         if update.kind == UpdateKind::Delete {
             let deleted = state.store.delete(id, &matches, entry.priority);
             let handle = deleted.map_err(|e| self.fault(&e, &update.entity))?;
-            self.kept.remove(&(id, handle));
+            self.controller_data.remove(&(id, handle));
             return Ok(());
         }
         let action = match &entry.action {
@@ -203,7 +203,10 @@ impl Entities {
             StoredAction::Member(member) => EntryAction::Member(member),
             StoredAction::Group(group) => EntryAction::Group(group),
             StoredAction::OneShot => {
-                let written = self.kept.get(&(id, stored.handle)).and_then(|kept| kept.one_shot.clone());
+                let written = self
+                    .controller_data
+                    .get(&(id, stored.handle))
+                    .and_then(|controller_data| controller_data.one_shot.clone());
                 let Some(written) = written else { return Err(self.not_in_program(&update.entity)) };
                 self.entry_action(entry.table, id, &TableAction::OneShot(written))?
             }
@@ -216,17 +219,19 @@ impl Entities {
         let one_shot = match &entry.action {
             Some(TableAction::OneShot(one_shot)) => Some(one_shot.clone()),
             Some(TableAction::Action(_) | TableAction::Member(_) | TableAction::Group(_)) => None,
-            None => self.kept.get(&key).and_then(|kept| kept.one_shot.clone()),
+            None => {
+                self.controller_data.get(&key).and_then(|controller_data| controller_data.one_shot.clone())
+            }
         };
-        let kept = Kept {
+        let controller_data = ControllerData {
             metadata: entry.metadata.clone(),
             controller_metadata: entry.controller_metadata,
             one_shot,
         };
-        if kept == Kept::default() {
-            self.kept.remove(&key);
+        if controller_data == ControllerData::default() {
+            self.controller_data.remove(&key);
         } else {
-            self.kept.insert(key, kept);
+            self.controller_data.insert(key, controller_data);
         }
     }
 
@@ -302,12 +307,15 @@ impl Entities {
         stored: &StoredEntry,
     ) -> TableEntry {
         let matches = values::field_matches(&known.keys, &stored.matches);
-        let kept = self.kept.get(&(id, stored.handle));
+        let controller_data = self.controller_data.get(&(id, stored.handle));
         TableEntry {
-            action: self.table_action(table, kept, &stored.action),
+            action: self.table_action(table, controller_data, &stored.action),
             is_const: stored.is_const,
-            metadata: kept.map(|kept| kept.metadata.clone()).unwrap_or_default(),
-            controller_metadata: kept.map_or(0, |kept| kept.controller_metadata),
+            metadata: controller_data
+                .map(|controller_data| controller_data.metadata.clone())
+                .unwrap_or_default(),
+            controller_metadata: controller_data
+                .map_or(0, |controller_data| controller_data.controller_metadata),
             idle_timeout_ns: i64::try_from(stored.idle_timeout_ns).unwrap_or(i64::MAX),
             ..TableEntry::new(table, matches, stored.priority)
         }
@@ -316,14 +324,14 @@ impl Entities {
     fn table_action(
         &self,
         table: TableId,
-        kept: Option<&Kept>,
+        controller_data: Option<&ControllerData>,
         action: &StoredAction,
     ) -> Option<TableAction> {
         match action {
             StoredAction::Action(action) => self.control_action(table, action).map(TableAction::Action),
             StoredAction::Member(member) => Some(TableAction::Member(MemberId(*member))),
             StoredAction::Group(group) => Some(TableAction::Group(GroupId(*group))),
-            StoredAction::OneShot => kept?.one_shot.clone().map(TableAction::OneShot),
+            StoredAction::OneShot => controller_data?.one_shot.clone().map(TableAction::OneShot),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The state of a program that outlives packets: tables, action profiles, value sets, arrays of cells.
 //!
-//! [`Store`] is what the control plane needs of whoever keeps it; values are in the program's widths, and given, not
-//! lent, so that they may lie anywhere and in any layout. What has to be checked before something is written is the
-//! same for all of them: see [`shape`] and [`Profile`].
+//! [`Store`] is the control plane's interface to this state. Values have the program's widths and are returned by value,
+//! so that an implementation may store them anywhere and in any layout. Checks before writes are shared by all
+//! implementations: see [`shape`] and [`Profile`].
 
 mod cells;
 mod entry;
@@ -28,20 +28,20 @@ pub trait Store {
     /// The shapes of entries that may be written to each table.
     fn table_shapes(&self) -> &shape::TableShapes;
 
-    /// The entry with this key; any way to write the matches will do.
+    /// Returns the entry with this key; `matches` need not be in normal form.
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
 
-    /// `None` when it has been deleted.
+    /// Returns an entry; `None` if it has been deleted.
     fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
 
-    /// In the order in which they were inserted, those that the program declares first.
+    /// Visits entries in insertion order, beginning with those that the program declares.
     fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry));
 
-    /// Says that so many more entries are about to be inserted: whoever is quicker with room for all of them makes it.
-    /// Nothing else changes.
+    /// Announces that `_n_more` entries are about to be inserted, so that the store can make room for all of them at once.
+    /// Changes nothing else.
     fn reserve(&mut self, _table: TableId, _n_more: u64) {}
 
-    /// Adds an entry; `now_ns` is when its idle time begins.
+    /// Adds an entry, whose idle time begins at `now_ns`.
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
 
     /// Adds entries of one table, one after the other: what becomes of each.

@@ -116,17 +116,17 @@ impl<E: BlockRunner> Switch<E> {
         &self.totals
     }
 
-    /// Counts packets that somebody else has taken in and sent or dropped.
+    /// Adds counts of packets that were received, sent and dropped outside this switch.
     pub fn add_totals(&mut self, others: &Totals) {
         self.totals.add(others);
     }
 
-    /// Packets that the host was not told about one by one.
+    /// Counts `n` dropped packets that were not reported one by one.
     pub fn add_dropped(&mut self, reason: &str, n: u64) {
         self.totals.drop_many(reason, n);
     }
 
-    /// Ports are up until this says otherwise.
+    /// Sets the state of a port; ports are up initially.
     pub fn set_port(&mut self, port: u32, state: PortState) {
         match state {
             PortState::Up => self.ports_down.remove(&port),
@@ -198,8 +198,8 @@ impl<E: BlockRunner> Switch<E> {
         self.take_outputs()
     }
 
-    /// A packet has arrived that somebody else has run as far as the end of ingress; `requests` are what blocks
-    /// have asked for on the way. Gives what leaves now.
+    /// Continues a packet that the backend has run to the end of ingress; `requests` are those of its blocks. Returns the
+    /// packets that leave now.
     pub fn continue_after_ingress(
         &mut self,
         packet: E::Packet,

@@ -1,8 +1,8 @@
-//! Packets that wait at asynchronous blocks of an executor that lets them.
+//! Packets suspended at asynchronous blocks, for backends that support it.
 //!
-//! A packet waits twice at a block: before it, and behind it. When and in which order packets go on is up to whoever has
-//! the switch: so all orders in which blocks of other cores may run and end can be tried, one after the other. Entries must
-//! not change while packets wait: the action of an entry may be under way.
+//! A packet is suspended twice at a block: before it and behind it. The caller decides when and in which order packets are
+//! resumed: so tests can try all orders in which offload workers may run the blocks. Entries must not change while packets
+//! are suspended, because an entry's action may be running.
 
 use super::Switch;
 use super::copy::PacketCopy;
