@@ -177,7 +177,7 @@ pub struct P4InfoArgs {
     pub entries: Option<PathBuf>,
 }
 
-/// What the switch has when packets come; shared by `run` and `trace`.
+/// Initial state of the switch; shared by `run` and `trace`.
 #[derive(Debug, Args)]
 pub struct SwitchArgs {
     /// Write these entries first: a P4Runtime WriteRequest as .txtpb, .json or .bin (repeatable)
@@ -209,7 +209,7 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub switch: SwitchArgs,
-    /// What runs the program
+    /// Backend that runs the program
     #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "interp")]
     pub backend: RunBackendArg,
     /// Compile C that tells every step, and tell the story of each packet from it; with --backend native
@@ -239,7 +239,7 @@ pub struct TraceArgs {
     /// The packet in hexadecimal digits; blanks are ignored
     #[arg(short = 'p', long, value_name = "HEX")]
     pub packet: String,
-    /// Where it arrives
+    /// Port on which it arrives
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub port: u32,
     #[command(flatten)]
@@ -264,7 +264,7 @@ pub struct StfArgs {
     /// Tell the story of the packets of failed tests
     #[arg(long)]
     pub story: bool,
-    /// What runs the programs; with `both`, the two must agree
+    /// Backend of the tests; with `both`, the two must agree
     #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "interp")]
     pub backend: BackendArg,
     /// With compiled code: send packets that follow each other in bursts, too, of every size and in every way
@@ -304,7 +304,7 @@ pub struct IrArgs {
     pub output: Option<PathBuf>,
 }
 
-/// What to show; one of them.
+/// The graph to show; exactly one.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct GraphWhat {
@@ -314,7 +314,7 @@ pub struct GraphWhat {
     /// The control flow of a control [default]
     #[arg(long)]
     pub control: bool,
-    /// What depends on what among the tables of a control
+    /// The dependencies between the tables of a control
     #[arg(long)]
     pub tables: bool,
     /// Where packets wait and what must survive that, as a table
@@ -374,7 +374,7 @@ pub struct ExplainArgs {
     pub code: Option<String>,
 }
 
-/// Who runs a program.
+/// Backend that runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
     /// The interpreter
@@ -401,7 +401,7 @@ pub enum SuiteArg {
 
 #[derive(Debug, Args)]
 pub struct ConformanceArgs {
-    /// What to judge
+    /// Suites to run
     #[arg(value_enum, value_name = "SUITE")]
     pub suites: Vec<SuiteArg>,
     /// A checkout of p4lang/p4c [default: the environment's P4C]
@@ -439,8 +439,8 @@ fn architecture() -> impl TypedValueParser<Value = Architecture> {
         .try_map(|name| Architecture::of_name(&name).ok_or("no architecture"))
 }
 
-/// Spellings that p4c's parser takes and clap does not: long options with a single dash.
-pub fn accept_habits(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+/// Rewrites spellings that p4c's parser accepts and clap does not: long options with a single dash.
+pub fn normalise_compat_flags(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     const SINGLE_DASH: [&str; 2] = ["-std", "-p4v"];
     let mut args: Vec<OsString> = args.into_iter().collect();
     if args.get(1).is_some_and(|command| command == "switch") {

@@ -35,7 +35,7 @@ mod tests {
             assert!(code.id.len() == 5 && code.id.starts_with('P'), "{}", code.id);
             let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
             assert!(code.name.bytes().all(fits), "{}", code.name);
-            // As in p4c one name may cover several codes.
+            // One name may cover several codes, as in p4c.
             assert!(find(code.name).is_some_and(|c| same_name(c.name, code.name)), "{}", code.name);
             assert!(!code.summary.is_empty() && !code.summary.ends_with('.'), "{}", code.id);
         }

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
             output::err(&format!("To check it: siding check {program}\n"));
             return Exit::Usage;
         }
-        let matches = cli::Cli::command().get_matches_from(cli::accept_habits(std::env::args_os()));
+        let matches = cli::Cli::command().get_matches_from(cli::normalise_compat_flags(std::env::args_os()));
         match cli::Cli::from_arg_matches(&matches) {
             Ok(cli) => commands::run(cli, &matches),
             Err(error) => error.exit(),

@@ -65,13 +65,13 @@ pub struct LiveArgs {
     /// The socket of `siding ctl` [default: DEVICE_ID.ctl in a directory of the user's own]
     #[arg(long, value_name = "PATH")]
     pub ctl_socket: Option<PathBuf>,
-    /// What to say of what happens
+    /// Least severe events to log
     #[arg(short = 'L', long, value_name = "LEVEL", value_enum, default_value = "info")]
     pub log_level: LogLevel,
-    /// Say it on standard output, too
+    /// Log to standard output instead of standard error
     #[arg(long)]
     pub log_console: bool,
-    /// Write it to this file
+    /// Log to this file, too
     #[arg(long, value_name = "FILE")]
     pub log_file: Option<PathBuf>,
     /// Start without a program
@@ -84,7 +84,7 @@ pub struct LiveArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub habits: Habits,
+    pub compat: CompatFlags,
     #[command(flatten)]
     pub externs: ExternArgs,
     #[command(flatten)]
@@ -93,9 +93,9 @@ pub struct LiveArgs {
     pub front_end: FrontEndArgs,
 }
 
-/// What BMv2 has and this switch does not need, or not yet.
+/// Options of BMv2 that are accepted for compatibility and have no effect.
 #[derive(Debug, Args)]
-pub struct Habits {
+pub struct CompatFlags {
     #[arg(long, hide = true, value_name = "PORT")]
     pub thrift_port: Option<u16>,
     #[arg(long, hide = true, value_name = "ADDRESS")]
@@ -120,7 +120,7 @@ pub struct Habits {
     pub load_modules: Option<String>,
 }
 
-impl Habits {
+impl CompatFlags {
     /// The flags that were given and have no effect, and why.
     pub fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
         const CTL: &str = "`siding ctl` tells a running switch things";
@@ -152,7 +152,7 @@ pub enum LogLevel {
     Off,
 }
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     At(SocketAddr),
@@ -213,7 +213,7 @@ pub enum CtlCommand {
     Do { words: Vec<String> },
     /// Write a P4Runtime WriteRequest
     Write {
-        /// As protobuf text; `-` is standard input
+        /// The request as protobuf text; `-` is standard input
         file: PathBuf,
     },
     /// Tell the stories of the next packets
@@ -286,7 +286,7 @@ pub enum PortCommand {
     },
 }
 
-/// What becomes of asynchronous blocks.
+/// Offload policy for asynchronous blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AsyncModeArg {
     /// Workers run them

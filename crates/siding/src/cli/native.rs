@@ -4,7 +4,7 @@ use super::{CcArgs, FrontEndArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Who runs packets.
+/// Backend that runs packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RunBackendArg {
     /// The interpreter
@@ -17,7 +17,7 @@ pub enum RunBackendArg {
     Auto,
 }
 
-/// What a build gives.
+/// Product of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EmitArg {
     /// All below in one file
@@ -43,7 +43,7 @@ pub struct BuildArgs {
     /// Write to this file; `-` is standard output [default: named as the program, with the suffix of what it is]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What to write
+    /// The product
     #[arg(long, value_enum, value_name = "WHAT", default_value = "sdp")]
     pub emit: EmitArg,
     /// Write P4Info to these files, too; .txtpb, .txt, .json or .bin says how

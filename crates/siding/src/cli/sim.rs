@@ -93,7 +93,7 @@ pub struct SimSwitchArgs {
     /// The share of packets that only read, and need no lock
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub read_only: f64,
-    /// What keeps packets apart [default: all three]
+    /// Synchronisation of packets that share state [default: all three]
     #[arg(long, value_enum, value_name = "POLICY", value_delimiter = ',')]
     pub policy: Vec<PolicyArg>,
     /// Which packets share state: global, 5-tuple, src-dst, or fields as dst/16,proto (repeatable) [default: of the
@@ -126,14 +126,14 @@ pub struct SimArgs {
     /// A published figure instead
     #[arg(long, value_enum, value_name = "FIGURE", conflicts_with = "program")]
     pub figure: Option<FigureArg>,
-    /// What `--figure flow` shows
+    /// Metric shown by `--figure flow`
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub metric: MetricArg,
     #[command(flatten)]
     pub traffic: SimTrafficArgs,
     #[command(flatten)]
     pub switch: SimSwitchArgs,
-    /// What operations cost, in cycles; see --print-costs
+    /// File with the costs of operations, in cycles; see --print-costs
     #[arg(long, value_name = "FILE", help_heading = "Program")]
     pub costs: Option<PathBuf>,
     /// Print the table of costs, to be edited, and end

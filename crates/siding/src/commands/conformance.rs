@@ -82,7 +82,7 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
         .collect())
 }
 
-/// The suites of test scripts for the executors that were asked for.
+/// The suites of test scripts for the selected backends.
 fn of_backend(args: &ConformanceArgs) -> Vec<Suite> {
     let (interpreted, native) = match args.rewritten {
         true => (Suite::StfRewritten, Suite::StfNativeRewritten),

@@ -10,14 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Any C that uses the runtime.
+/// A minimal C file that uses the runtime.
 const TRIVIAL: &str =
     "#include \"sd_runtime.h\"\nint siding_doctor(void);\nint siding_doctor(void) { return 0; }\n";
 
-/// What all workers' queues and buffers are locked in memory of.
+/// Minimum of memory that may be locked, for the queues and buffers of all workers.
 const MEMLOCK_BYTES_MIN: u64 = 64 << 20;
 
-/// What compiled programs need room for.
+/// Minimum of free space for compiled programs.
 const FREE_BYTES_MIN: u64 = 256 << 20;
 
 /// Bits of capability sets (linux/capability.h).
@@ -41,15 +41,15 @@ impl State {
     }
 }
 
-/// What was looked at, and found.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Check {
     what: &'static str,
-    /// Who needs it.
+    /// Commands or features that need it.
     needed_for: &'static str,
     state: State,
     found: String,
-    /// A command, or a hint where no command does it.
+    /// A command that mends it, or a hint if there is no such command.
     mend: Option<String>,
 }
 
@@ -181,7 +181,7 @@ fn cache() -> Check {
     }
 }
 
-/// Of a cache: files in directories of directories.
+/// Returns the bytes of all files below a directory.
 fn size_of(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -207,7 +207,7 @@ fn free_space() -> Check {
     }
 }
 
-/// Of what `df -Pk` prints: size, used and available are kilobytes.
+/// Parses the output of `df -Pk`, whose sizes are in kilobytes. Returns the free bytes.
 fn free_bytes(text: &str) -> Option<u64> {
     let kilobytes: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
     kilobytes.checked_mul(1024)

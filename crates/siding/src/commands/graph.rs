@@ -82,7 +82,7 @@ fn block(name: Option<&str>, role: BlockRole, program: &Program) -> Result<Block
 fn waits(tables: WaitArg, wait: &Wait) -> bool {
     match wait {
         Wait::Table(_) => tables == WaitArg::Tables,
-        // Whoever supplies it says how long it takes.
+        // Only externs that users supply can take long.
         Wait::Extern { op, .. } => *op == ExternOp::User,
     }
 }

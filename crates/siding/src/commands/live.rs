@@ -78,7 +78,7 @@ impl<'a> Log<'a> {
         Ok(Log { args, file })
     }
 
-    /// For people, and under the same name for programs.
+    /// Logs an event: `text` for people, or `fields` with the event's name as JSON.
     fn say(&mut self, level: LogLevel, event: &str, text: &str, mut fields: Json) {
         if level < self.args.log_level {
             return;
@@ -103,7 +103,7 @@ fn environment(message: String) -> Exit {
 }
 
 fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
-    for (flag, why) in args.habits.without_effect() {
+    for (flag, why) in args.compat.without_effect() {
         output::err(&format!("note: {flag} has no effect: {why}\n"));
     }
     check(args)?;

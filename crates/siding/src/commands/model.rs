@@ -1,4 +1,4 @@
-//! `siding model extern`: the model behind `--async auto`, and a simulation beside it.
+//! `siding model extern`: the model behind `--async auto`, compared with a simulation.
 
 use crate::cli::{ModelCommand, ModelExternArgs};
 use crate::output::{self, Exit};
@@ -6,7 +6,7 @@ use bench::report;
 use model::asynchronous::{Outcome, Prediction, Scene, Way, choose, predict, simulate};
 use serde_json::{Value, json};
 
-/// Of each worker.
+/// Packets that each simulated worker receives.
 const N_PACKETS: u64 = 200_000;
 const SEED: u64 = 1;
 

@@ -84,15 +84,15 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
     }
 }
 
-/// Compiles in a thread of its own; what comes of it is sent.
+/// Compiles in a thread of its own, and sends the result.
 fn compile_meanwhile(ready: &Ready, name: &str, args: &RunArgs) -> Receiver<Result<Compiled, Exit>> {
     let (sender, receiver) = channel();
     let (loaded, name, cc) = (ready.loaded.clone(), name.to_string(), args.cc.clone());
     let compile = move || {
-        // Nobody listens when the packets have ended.
+        // The receiver is gone if the packets have ended.
         let _ = sender.send(Compiled::new(&loaded, &name, &cc));
     };
-    // Without a thread, nothing is sent, and the interpreter goes on.
+    // If the thread cannot be started, nothing is sent, and the interpreter continues.
     let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(compile);
     receiver
 }
@@ -104,7 +104,7 @@ fn environment(error: impl std::fmt::Display) -> Problem {
     (error.to_string(), Exit::Environment)
 }
 
-/// What is written, by port.
+/// Capture files and counts of sent packets, by port.
 struct Outputs<'a> {
     dir: Option<&'a Path>,
     /// Link type of the captures, which is that of the packets received.
@@ -241,7 +241,7 @@ fn captures(
         match input.reader.next() {
             Some(Ok(next)) => input.next = Some(next),
             None => {}
-            // What came before the damage is worth running.
+            // Packets before the damage are still run.
             Some(Err(error)) => damage = damage.or(Some(error)),
         }
         let elapsed_ns = packet.timestamp_ns.saturating_sub(base_ns).saturating_sub(machine.now_ns());

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
 
-/// Reads, checks and elaborates a program, and shows what there is to say about it. Of an archive that
-/// `siding build` has made, the texts in it.
+/// Reads, checks and elaborates a program, and prints its diagnostics. An archive made by `siding build` is read as the
+/// program texts in it.
 pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Loaded, Exit> {
     let read = read(path, args, matches, |checked| driver::runnable(checked, args.arch))?;
     Ok(Loaded {
@@ -28,19 +28,19 @@ pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Lo
     })
 }
 
-/// A program to be looked at, and its text for messages.
+/// A program for analyses, and its sources for messages.
 pub struct Analysable {
     pub program: ir::Program,
     pub sources: Arc<SourceMap>,
 }
 
-/// The same for programs that are not to be run.
+/// Loads a program for analyses, see [`load`]; it need not be runnable.
 pub fn load_for_analysis(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Analysable, Exit> {
     let read = read(path, args, matches, driver::analysable)?;
     Ok(Analysable { program: read.made, sources: read.sources })
 }
 
-/// What was made of a program, and from what.
+/// The result for a program, and the sources it was made from.
 struct Read<T> {
     made: T,
     sources: Arc<SourceMap>,

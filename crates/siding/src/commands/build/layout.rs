@@ -43,7 +43,7 @@ fn with(mut object: Value, key: &str, value: Value) -> Value {
     object
 }
 
-/// As in the architecture's declaration.
+/// Returns the name of a field in the architecture's declaration; the role's number if there is none.
 fn field_name(role: usize, model: Option<&PipelineModel>) -> String {
     let mut fields = model.into_iter().flat_map(|model| model.fields);
     let of_number = fields.find(|(_, _, r)| *r as usize == role);
@@ -112,7 +112,7 @@ fn object(layout: &ObjectLayout) -> Value {
     })
 }
 
-/// `batched_call` is the number among the calls of the one that executors can make for several packets together.
+/// `batched_call` is the index in `calls` of the call that offload workers can batch.
 fn asynchronous(layout: &AsyncLayout) -> Value {
     json!({
         "name": layout.name.as_str(),

@@ -86,7 +86,7 @@ struct Built {
 }
 
 impl Build<'_> {
-    /// What was asked for.
+    /// Makes the product that the arguments ask for.
     fn product(&mut self) -> Result<Vec<u8>, Exit> {
         let control_plane = &self.loaded.runnable.control_plane;
         match self.args.emit {

@@ -15,7 +15,7 @@ const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 const CYCLES_MAX: u32 = 30;
 const CDF_POINTS: usize = 200;
 
-/// What a figure is made of.
+/// A figure as chart, JSON and text.
 pub struct Figure {
     pub chart: Chart,
     pub json: Value,

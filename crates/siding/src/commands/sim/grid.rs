@@ -1,4 +1,4 @@
-//! What a run of `siding sim` simulates: points of a grid.
+//! Simulated points of a run of `siding sim`, which form a grid.
 
 use super::traffic::{Problem, Survey};
 use crate::cli::{LengthList, PolicyArg, SimArgs};
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 
 pub const QUEUE_CAPACITY: u32 = 100;
 
-/// One configuration.
+/// One configuration to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub alpha: f64,
     pub utilisation: f64,
     pub mix: Vec<(Action, f64)>,
     pub policy: PolicyArg,
-    /// Of the state.
+    /// Key that packets share state by.
     pub key: Key,
-    /// Of the queue.
+    /// Key that selects a packet's queue.
     pub lookup: Key,
-    /// Of per-flow locks.
+    /// Queues and locks of the per-flow policy.
     pub queues: Queues,
 }
 
-/// What holds for all points of a run.
+/// Settings shared by all points of a run.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub switch: Switch,
@@ -44,7 +44,7 @@ impl Frame {
 }
 
 impl Point {
-    /// Everybody does the same.
+    /// A point at full load at which all packets have one action of `cycles` cycles.
     pub fn new(cycles: u32, alpha: f64, policy: PolicyArg) -> Point {
         Point {
             alpha,
@@ -89,7 +89,7 @@ impl Point {
         self.mix.iter().map(|(action, _)| action.cycles).max().unwrap_or(0)
     }
 
-    /// What tells this point from others of the run.
+    /// Returns the parameters that identify this point within the run.
     pub fn json(&self) -> Value {
         let actions: Vec<Value> = self
             .mix
@@ -105,7 +105,7 @@ impl Point {
             "cycles": self.cycles(),
             "actions": actions,
         });
-        // What a policy does not ask for is not part of the point.
+        // Parameters that the policy does not use are left out.
         if self.policy != PolicyArg::GlobalLock {
             value["key"] = json!(self.key.to_string());
         }
@@ -191,7 +191,7 @@ pub fn grid(args: &SimArgs, mixes: &[Vec<(Action, f64)>], key: &Key) -> Result<V
     let configurations = queue_configurations(args);
     let mut points: Vec<Point> = Vec::new();
     for policy in policies {
-        // What a policy does not ask for would give the same point again.
+        // Parameters that the policy does not use would repeat the same point.
         let keys = if policy == PolicyArg::GlobalLock { &keys[..1] } else { keys };
         let configurations =
             if policy == PolicyArg::PerFlowLock { &configurations[..] } else { &configurations[..1] };

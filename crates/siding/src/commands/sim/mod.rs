@@ -51,7 +51,7 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
     }
     let frame = Frame::new(args)?;
     let loaded = match &args.program {
-        // What there is to say about it has been said.
+        // The message is empty, because the diagnostics have been printed.
         Some(program) => {
             let loaded = load_for_analysis(program, &args.front_end, matches);
             Some(loaded.map_err(|exit| (String::new(), exit))?)

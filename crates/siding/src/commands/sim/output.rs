@@ -1,4 +1,4 @@
-//! What `siding sim` says: as JSON and as lines for people.
+//! Output of `siding sim`: JSON, and lines for people.
 
 use super::grid::{Frame, Point};
 use super::traffic::{Survey, Traffic};

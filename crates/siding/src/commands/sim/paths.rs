@@ -1,4 +1,4 @@
-//! How many packets go which way through an action of a program.
+//! Shares of packets on the paths through an action of a program.
 
 use super::grid::usage;
 use super::traffic::Problem;
@@ -8,9 +8,9 @@ use hazard::program::{ActionPath, Analysis, Branch, BranchKind, Codelet, paths};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Names of the program's ways, and what the command line says of them.
+/// Names of the program's branch successors, and the shares that the command line gives for them.
 pub struct Shares {
-    /// Of each branch, of each of its ways.
+    /// By branch, then by successor; `given` likewise.
     names: Vec<Vec<String>>,
     given: Vec<Vec<Option<f64>>>,
 }
@@ -75,8 +75,8 @@ impl Shares {
         }))
     }
 
-    /// Of one way: as given, or as many as the others that are not; headers that IP packets have are there when
-    /// the traffic is IP.
+    /// Returns the share of one successor of a branch: the given one, or an equal part of the rest. A test for a header
+    /// of IP packets succeeds for the share of IP traffic.
     fn of_way(&self, branch: &Branch, id: usize, way: usize, ip_share: f64) -> f64 {
         let given = self.given.get(id).map(Vec::as_slice).unwrap_or_default();
         if let Some(Some(share)) = given.get(way) {
@@ -100,11 +100,11 @@ impl Shares {
         each.product()
     }
 
-    /// What packets do, and how many; `None` where all do the same, or there are too many paths.
+    /// Returns the actions of packets with their shares; `None` if there is one path only, or too many.
     pub fn mix(&self, analysis: &Analysis, codelet: &Codelet, ip_share: f64) -> Option<Vec<(Action, f64)>> {
         let mut mix: Vec<(Action, f64)> = Vec::new();
         for path in several(analysis, codelet)? {
-            // Who leaves the state alone passes it as fast as one who reads it.
+            // A packet that does not access the state costs as much as one that reads it.
             let action = path.action.unwrap_or(Action::read_only(1));
             let share = self.of_path(analysis, &path, ip_share);
             match mix.iter_mut().find(|(known, _)| *known == action) {
@@ -116,7 +116,7 @@ impl Shares {
         Some(mix).filter(|mix| !mix.is_empty())
     }
 
-    /// Lines for people; none where all packets do the same.
+    /// Lines for people; empty if all packets take one path.
     pub fn words(&self, analysis: &Analysis, codelet: &Codelet) -> String {
         let mut text = String::new();
         for path in several(analysis, codelet).unwrap_or_default() {

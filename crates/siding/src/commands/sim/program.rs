@@ -330,7 +330,7 @@ fn key_words(codelet: &Codelet) -> String {
     text
 }
 
-/// What the simulation says of the first point of each policy.
+/// Describes the simulation's result for the first point of each policy.
 fn verdict(codelet: &Codelet, points: &[Point], results: &[Value]) -> String {
     let mut text = String::new();
     for policy in [PolicyArg::None, PolicyArg::GlobalLock, PolicyArg::PerFlowLock] {

@@ -67,7 +67,7 @@ impl Sweep<'_> {
                             break;
                         }
                         if let Err(problem) = self.run_group(points, group, keys, &sender, is_over) {
-                            // Nobody listens when another thread was first.
+                            // The receiver is gone if another thread failed first.
                             let _ = sender.send(Err(problem));
                             break;
                         }

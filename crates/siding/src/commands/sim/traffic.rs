@@ -14,19 +14,19 @@ use std::path::PathBuf;
 /// Message and exit code.
 pub type Problem = (String, Exit);
 
-/// Where packets come from.
+/// Source of packets.
 #[derive(Clone, Debug)]
 pub enum Traffic {
     Made { name: String, sizes: Box<Sizes>, flows: Box<Flows>, seed: u64, n_packets: u64 },
     Trace { path: PathBuf, n_packets_max: Option<u64> },
 }
 
-/// What a first look at all packets tells.
+/// Statistics of all packets, from a first pass.
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub sizes: SizeCounts,
     pub duration_ns: u64,
-    /// Packets that are neither IPv4 nor IPv6: their keys are what Ethernet says, if anything.
+    /// Packets that are neither IPv4 nor IPv6. Their keys come from the Ethernet header, if there is one.
     pub n_other: u64,
 }
 
