@@ -5,7 +5,7 @@
  * the most significant first; between calls what follows the last bit in its byte is zeros.
  *
  * A write that finds no memory, or exceeds the bound of its buffer, does nothing: the buffer does not change, and
- * SD_FAILED_* is set in `worker->failed`. Whoever uses the bytes asks for it, drops the packet by that reason,
+ * SD_FAILED_* is set in `worker->failed`. The user of the bytes checks the flag, drops the packet with that reason,
  * and clears the flag; sd_emit_begin clears that of the emitted bytes.
  */
 #ifndef SD_BUFFER_H

@@ -5,8 +5,8 @@
  *
  * The hash is vector multiply-shift (Dietzfelbinger 1996; Thorup, "High speed hashing for integers and
  * strings"): the sum of word times secret in 128 bits, of which the high 64 count. For secrets
- * that are chosen at random two keys collide with a chance of 2^-64, whatever the keys are, so nobody who
- * does not know the secrets can choose keys that flood a table. A bijection follows, because indexes use
+ * that are chosen at random any two keys collide with a chance of 2^-64, so an attacker who does
+ * not know the secrets cannot choose keys that flood a table. A bijection follows, because indexes use
  * the low bits, and linear probing dislikes arithmetic progressions.
  *
  * Invariants of an index: cells are 0 or (32 bits of the hash, slot + 1); between the home of a cell (low

@@ -1,6 +1,6 @@
 /*
- * Asynchronous blocks: rings between two threads, and packets that go to executors and come back, as generated code sends
- * and serves them. On threads of their own, for ThreadSanitizer and AddressSanitizer to watch.
+ * Asynchronous blocks: rings between two threads, and packets that go to offload workers and come back, as generated code
+ * sends and serves them. On threads of their own, for ThreadSanitizer and AddressSanitizer to watch.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -361,7 +361,7 @@ static void *work(void *context)
     struct worker *k = context;
     while (k->n_packets < N_PACKETS) {
         k->w.may_suspend = 1;
-        /* Mostly as who holds back whoever sends: few packets find that too many are under way. */
+        /* Mostly hold back the sender, so that few packets exceed the capacity. */
         bool is_full = false;
         for (uint32_t i = 0; i < N_POINTS; i++)
             is_full |= k->ways[i].n_in_flight >= k->ways[i].capacity;
@@ -385,7 +385,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Worker i's block j goes to executor i + j. */
+/* Worker i's block j goes to offload worker i + j. */
 static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t capacity)
 {
     struct lab *lab = sd_alloc_lines(1, sizeof *lab);
@@ -529,7 +529,7 @@ static void test_packets(uint32_t n_workers, uint32_t n_executors, uint32_t capa
     lab_free(lab);
 }
 
-/* An executor ends with packets in its rings, and another thread goes on with them. */
+/* An offload worker ends with packets in its rings, and another thread serves them. */
 static void test_successor(void)
 {
     struct lab *lab = lab_new(2, 1, 100);

@@ -31,7 +31,7 @@ static void blocks(uint32_t n, uint32_t cycles)
 
 static void test_clear_cases(void)
 {
-    /* Nobody knows anything: it stays. */
+    /* Without measurements the policy does not change. */
     begin(0);
     look();
     CHECK(way.mode == SD_ASYNC_INLINE && way.choice.suspend_cycles == SD_SUSPEND_CYCLES);

@@ -1,6 +1,6 @@
 /*
  * Tables that are written while workers look things up: what is found was written for that key as a whole, it stays as it
- * is until the worker's next boundary, and what nobody touches is always there.
+ * is until the worker's next boundary, and an entry that is not changed is always found.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -269,7 +269,7 @@ static void run(uint32_t n_rounds)
         n_counted += count.n_packets;
     }
     CHECK(mix != COUNTED || n_counted == n_stay_hits);
-    /* What was taken out can be used again as soon as nobody runs packets. */
+    /* Removed memory can be reclaimed as soon as no worker runs packets. */
     struct sd_table *t = &instance->tables[0];
     sd_slots_collect(t);
     sd_slots_collect(t);

@@ -70,7 +70,7 @@ static void test_members(void)
     CHECK(ops->member_modify(f.instance, PLAIN, 7, 3, NULL) == SD_OUT_OF_RANGE);
     found = lookup(&f, 1, 1, 0);
     CHECK(found.action == 2 && memcmp(found.data, "012345678901234567890123", 24) == 0);
-    /* In use until nobody names it. */
+    /* In use until no entry refers to it. */
     CHECK(ops->member_remove(f.instance, PLAIN, 7) == SD_IN_USE);
     CHECK(ops->table_remove(f.instance, 0, &view) == SD_OK);
     CHECK(ops->member_remove(f.instance, PLAIN, 7) == SD_IN_USE);

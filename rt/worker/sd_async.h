@@ -1,21 +1,22 @@
 /*
- * Asynchronous blocks: a packet waits for another core, this one goes on with other packets.
+ * Asynchronous blocks: a packet is suspended while another core runs its block; the worker runs other packets meanwhile.
  *
- * A block that the program marks `@async` is a point, see sd_burst.h, whose packets wait for an executor: another
- * worker of the same instance, on a core of its own. What the program reads again is stored at the beginning of the
- * packet's own buffer, in the headroom: struct sd_suspended, and behind it a struct of generated code. Its address goes
- * through a ring to the executor, which runs the block on packet and context, and back through another ring. No
- * stack is kept, nothing is allocated, no byte of the packet is copied.
+ * A block that the program marks `@async` is a suspension point, see sd_burst.h. Its packets suspend until an offload
+ * worker has run the block: another worker of the same instance, on a core of its own. Saved state is stored at the
+ * beginning of the packet's own buffer, in the headroom: struct sd_suspended, and behind it a struct of generated code. Its
+ * address goes through a ring to the offload worker, which runs the block on packet and context, and back through another
+ * ring. No stack is kept, nothing is allocated, no byte of the packet is copied.
  *
- *     worker     p4x_process: up to the block; sd_async_send ... p4x_resume: sd_async_receive, and on from behind the block
- *     executor   p4x_serve: the blocks of the packets that have come; where each of them calls one extern, up to the call
- *                of all of them, the calls together, and on from behind the call
+ *     worker           p4x_process runs up to the block, then sd_async_send;
+ *                      p4x_resume calls sd_async_receive and continues behind the block
+ *     offload worker   p4x_serve runs the blocks of received packets; if each of them calls one extern, it runs all packets
+ *                      up to the call, makes the calls as a batch, and continues behind the call
  *
- * A worker has a channel, two rings, to an executor for each point, and decides (struct sd_offload_policy) whether packets go
- * there, wait for it or stay, and how many may be under way.
+ * For each point a worker has a channel, which is two rings, to an offload worker. struct sd_offload_policy decides whether
+ * packets are offloaded, waited for or run inline, and how many may be in flight.
  *
- * Owns: channels, ways, the context's head. Invariant: a packet is in one place at a time: at its worker, in a ring,
- * or at its executor, and only that one touches its buffer.
+ * Owns: channels, policies, the context's head. Invariant: a packet is in one place at a time (at its worker, in a ring, or
+ * at its offload worker), and only that place accesses its buffer.
  */
 #ifndef SD_ASYNC_H
 #define SD_ASYNC_H
@@ -36,20 +37,20 @@
 /* Contexts begin at a multiple of this. */
 #define SD_ASYNC_ALIGN SD_SUSPENDED_ALIGN
 
-/* A worker that has waited for so long goes on with other packets: the executor may hang. */
+/* Maximum wait in nanoseconds; then the worker continues with other packets, because the offload worker may hang. */
 #define SD_ASYNC_PATIENCE_NS UINT64_C(100000000)
 
-/* At the beginning of the buffer of a packet that waits; what the program keeps follows, and behind it what the packet has
-   asked of the host, where it has. */
+/* Head of a suspended packet's context, at the beginning of its buffer. The program's saved state follows, and behind it
+   struct sd_requests if the program uses it. */
 struct sd_suspended {
     struct sd_packet packet;
-    /* When its burst came: of the time stamp counter, or what the machine has. */
+    /* Arrival of its burst, in cycles (sd_cycles). */
     uint64_t since;
     uint32_t point;
     /* The result of the block (enum sd_end). */
     uint32_t end;
     uint32_t steps_left;
-    /* Bytes of the headroom that are the context's. */
+    /* Bytes of the headroom taken by the context. */
     uint32_t n_taken;
     /* `flags` of struct sd_requests. */
     uint32_t flags;
@@ -78,7 +79,7 @@ enum sd_save_flags { SD_SAVE_STEPS = 1, SD_SAVE_REQUESTS = 2, SD_SAVE_FAILED = 4
 
 enum { SD_OFFLOAD_INLINE, SD_OFFLOAD_REMOTE, SD_OFFLOAD_DROP };
 
-/* Packets may wait from now on: a burst has come, or some are back. */
+/* Lets packets suspend from now on: a burst has arrived, or packets have come back. */
 SD_INLINE void sd_async_enter(struct sd_worker *w)
 {
     w->may_suspend = 1;
@@ -97,7 +98,7 @@ SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p
         return SD_OFFLOAD_INLINE;
     }
     uint64_t room = p->headroom_bytes;
-    /* Digests are in a buffer that the next burst empties. */
+    /* A packet with a digest stays: digests are in a buffer that the next burst empties. */
     bool fits = room >= SD_ASYNC_HEAD_BYTES + context_bytes + SD_ASYNC_ALIGN - 1 &&
                 !((keeps & SD_SAVE_REQUESTS) && (w->requests.flags & SD_REQUEST_DIGEST));
     if (SD_UNLIKELY(!fits)) {
@@ -116,7 +117,7 @@ SD_INLINE uint32_t sd_async_where(struct sd_worker *w, const struct sd_packet *p
     return SD_OFFLOAD_REMOTE;
 }
 
-/* The packet is about to wait: takes its context out of the headroom. */
+/* Suspends the packet: allocates its context in the headroom. */
 SD_INLINE void *sd_async_suspend(struct sd_worker *w, struct sd_packet *p, uint32_t point, uint32_t keeps)
 {
     uint8_t *buffer = p->data - p->headroom_bytes;
@@ -210,7 +211,7 @@ SD_COLD uint64_t sd_monotonic_ns(void)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* The executor does it, and this worker waits. False when that takes too long: then the packet is under way. */
+/* Offloads the packet and waits for it. Returns false after a timeout: the packet is in flight then. */
 SD_LOCAL bool sd_async_wait(struct sd_offload_policy *way, struct sd_suspended *s)
 {
     void *item = s;
@@ -218,10 +219,10 @@ SD_LOCAL bool sd_async_wait(struct sd_offload_policy *way, struct sd_suspended *
     s->since = sd_cycles();
     while (!sd_ring_push(&way->channel->requests, &item, 1))
         sd_relax();
-    /* Nothing else is under way there. */
+    /* No other packet is in flight at this point, so the next completion is this packet. */
     for (uint32_t n = 1; !sd_ring_pop(&way->channel->completions, &item, 1); n++) {
         sd_relax();
-        /* The executor may want this very core. */
+        /* The offload worker may share this core. */
         if (n % SD_ASYNC_SPINS == 0) {
             sched_yield();
             uint64_t now_ns = sd_monotonic_ns();
@@ -236,15 +237,15 @@ SD_LOCAL bool sd_async_wait(struct sd_offload_policy *way, struct sd_suspended *
 }
 
 /*
- * A packet that waits is sent to its executor. True when it is back already, since this worker was to wait: then it goes
- * on at once.
+ * Sends the suspended packet to its offload worker. Returns true if it is back already, because the policy is to wait: then
+ * the caller continues it at once.
  */
 SD_INLINE bool sd_async_send(struct sd_worker *w)
 {
     struct sd_suspended *s = w->suspended;
     struct sd_offload_policy *way = &w->async_ways[s->point];
     way->n_sent++;
-    /* A worker that has just been told to wait does so when those that it sent before are back. */
+    /* After a change of the policy to `wait`, packets in flight come back first. */
     if (way->mode == SD_ASYNC_WAIT && way->n_in_flight == 0) {
         if (sd_async_wait(way, s))
             return true;
@@ -329,7 +330,7 @@ SD_LOCAL uint32_t sd_async_receive(struct sd_worker *w, void **done, uint32_t n)
     return n_back;
 }
 
-/* --- At the executor --- */
+/* --- At the offload worker --- */
 
 /* Runs a block of one packet on its context, of generated code. */
 typedef uint32_t (*sd_async_body)(struct sd_worker *, struct sd_packet *, uint32_t point, void *context);

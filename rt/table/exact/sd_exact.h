@@ -23,7 +23,7 @@
  * reader found is good until its next boundary. Replacing a value publishes a new entry and then removes the old
  * one (or stores one word: `is_word`); readers find the one or the other.
  *
- * Hashes are secret, as in sd_index.h: nobody who does not know the secrets can choose keys that meet.
+ * Hashes are secret (sd_index.h), so an attacker who does not know the secrets cannot choose keys that collide.
  *
  * Non-goals: giving memory back while the table lives (what segments had is used for later ones); several writers.
  */

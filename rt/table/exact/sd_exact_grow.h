@@ -273,7 +273,7 @@ SD_ALWAYS_INLINE void sd_exact_publish(struct sd_exact_segment *segment, const s
 
 /* --- Growth --- */
 
-/* A segment that nobody sees yet, and how many entries are in each bucket. */
+/* An unpublished segment, with the number of entries in each bucket. */
 struct sd_exact_filling {
     uint8_t *buckets;
     uint64_t n_buckets;
@@ -315,7 +315,7 @@ static SD_UNUSED __attribute__((noinline)) uint32_t sd_exact_fill_away(const str
     return UINT32_MAX;
 }
 
-/* Copies all entries of a segment to one or, by bit 64 - `depth` of the hash, two, which nobody sees yet; false when
+/* Copies all entries of a segment to one unpublished segment or, by bit 64 - `depth` of the hash, to two. Returns false if
    they do not fit. */
 SD_ALWAYS_INLINE bool sd_exact_copy_shaped(struct sd_exact_shape shape, const struct sd_exact *t,
                                            const struct sd_exact_segment *from, struct sd_exact_filling *to,

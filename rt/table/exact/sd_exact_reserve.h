@@ -86,7 +86,7 @@ SD_LOCAL void sd_exact_plan_drop(struct sd_exact *t, struct sd_exact_plan *plan)
     free(plan->cells);
 }
 
-/* Copies the entries of a segment to where the plan leads, which nobody sees yet; false when they do not fit. */
+/* Copies the entries of a segment to the plan's segments, which are not published yet. Returns false if they do not fit. */
 SD_LOCAL bool sd_exact_pour(const struct sd_exact *t, struct sd_exact_segment *from, const struct sd_exact_plan *plan)
 {
     const uint32_t entry_bytes = sd_exact_entry_bytes(t->shape);

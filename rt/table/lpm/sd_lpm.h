@@ -120,13 +120,13 @@ struct sd_lpm {
     /* A bit for each of these. */
     uint64_t *is_short;
     struct sd_lpm_blocks blocks;
-    /* To be changed before the first prefix is added: at most so many bytes of blocks; a view from so many
-       prefixes on. */
+    /* Maximum bytes of blocks, and number of prefixes from which on there is a view. May be changed before the first prefix
+       is added. */
     size_t n_blocks_bytes_max;
     uint64_t n_view_prefixes;
     /* Lines that adding one prefix takes at most. */
     uint32_t n_lines_needed;
-    /* NULL: nobody reads while there are updates. */
+    /* NULL: there are no readers during updates. */
     struct sd_epochs *epochs;
     struct sd_limbo limbo;
 };

@@ -205,7 +205,7 @@ SD_LOCAL bool sd_lpm_init(struct sd_lpm *t, uint32_t width_bits, struct sd_epoch
     return width_bits > 0 && t->n_limbs <= SD_LPM_LIMBS_MAX;
 }
 
-/* Nobody reads any more. */
+/* Frees the structure; there must be no readers any more. */
 SD_LOCAL void sd_lpm_free(struct sd_lpm *t)
 {
     sd_limbo_free(&t->limbo);

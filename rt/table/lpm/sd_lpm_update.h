@@ -454,7 +454,7 @@ SD_LOCAL uint32_t sd_lpm_remove_from_bucket(struct sd_lpm *t, const struct sd_lp
     if (!sd_lpm_blocks_end(t)) {
         if (t->epochs)
             return SD_NO_MEMORY;
-        /* Nobody reads: it can be changed where it is. */
+        /* There are no concurrent readers: the bucket can be changed in place. */
         sd_lpm_bucket_cut(sd_lpm_at(t, old), i);
         return SD_OK;
     }

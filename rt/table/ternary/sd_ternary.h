@@ -303,7 +303,7 @@ SD_ALWAYS_INLINE bool sd_ternary_rule_matches(const struct sd_ternary_layout *l,
 
 /*
  * Multilinear over 16-bit pieces into 32 bits (Dietzfelbinger 1996): of the high 17 bits any two keys share any
- * value with the chance of random ones, for factors that nobody knows.
+ * value with the chance of random ones, for secret factors.
  */
 SD_ALWAYS_INLINE uint32_t sd_ternary_hash(const struct sd_ternary_group *g, const uint8_t *key, uint32_t n_bytes)
 {
