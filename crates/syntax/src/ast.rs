@@ -13,7 +13,7 @@ pub use smol_str::SmolStr;
 /// Deepest tree that the parser builds.
 pub const DEPTH_MAX: usize = 2048;
 
-/// A name where it stands.
+/// An identifier with its span.
 #[derive(Clone, Debug)]
 pub struct Ident {
     pub name: SmolStr,
@@ -188,7 +188,7 @@ pub struct FunctionDecl {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// No direction written.
+    /// No direction is written.
     None,
     In,
     Out,
@@ -212,7 +212,7 @@ pub struct ActionDecl {
     pub body: Block,
 }
 
-/// What parser types, control types and package types share, and the head of parsers and controls.
+/// Common part of parser types, control types and package types, and the head of parsers and controls.
 #[derive(Clone, Debug)]
 pub struct BlockType {
     pub name: Ident,
@@ -355,7 +355,7 @@ pub enum TablePropertyKind {
     Key(Vec<KeyElement>),
     Actions(Vec<ActionRef>),
     Entries(Vec<Entry>),
-    /// `default_action`, `size`, `implementation` and whatever an architecture adds.
+    /// `default_action`, `size`, `implementation` and properties of architectures.
     Other(Expr),
 }
 
@@ -420,7 +420,7 @@ pub enum TypeKind {
     Tuple(Vec<Type>),
     /// `_`
     DontCare,
-    /// Could not be read; already reported.
+    /// A type that could not be parsed; already reported.
     Error,
 }
 
@@ -436,9 +436,9 @@ pub struct Expr {
 /// `10`, `8w0xFF`, `4s0b1010`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntLiteral {
-    /// As written: not yet reduced to the width.
+    /// Value in the source, not yet reduced to the width.
     pub value: BigInt,
-    /// Width in bits and signedness when a `w` or `s` prefix is there.
+    /// Width in bits and signedness, if there is a `w` or `s` prefix.
     pub width: Option<(u32, Signedness)>,
     /// 2, 8, 10 or 16.
     pub base: u8,
@@ -520,7 +520,7 @@ pub enum ExprKind {
         type_args: Vec<Type>,
         args: Vec<Arg>,
     },
-    /// Could not be read; already reported.
+    /// An expression that could not be parsed; already reported.
     Error,
 }
 

@@ -1,8 +1,8 @@
-//! The raw lexer: one file's text cut into tokens, white space, comments and line breaks.
+//! The raw lexer: cuts the text of one file into tokens, white space, comments and line breaks.
 //!
-//! It loses nothing: the raw tokens laid end to end are the text. It reports nothing either; broken tokens
-//! are kinds of their own, and [`lexical_error`] words the message once somebody wants the token.
-//! The preprocessor and the formatter both stand on it.
+//! It is lossless: the concatenated raw tokens are the text. It reports no errors; broken tokens are kinds of
+//! their own, and [`lexical_error`] makes the message when a token is used. The preprocessor and the
+//! formatter are built on it.
 
 use crate::codes;
 use crate::token::TokenKind;
@@ -10,10 +10,10 @@ use diagnostics::{Diagnostic, Span};
 use smol_str::SmolStr;
 use std::borrow::Cow;
 
-/// What a piece of text is.
+/// Kind of a raw token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RawKind {
-    /// Blanks, tabs and their kin; no line break.
+    /// Blanks, tabs and similar characters, without line breaks.
     Space,
     /// One line break.
     Newline,
@@ -21,9 +21,9 @@ pub enum RawKind {
     Splice,
     LineComment,
     BlockComment,
-    /// A token of P4. `Token(Unknown)`: a character that begins none.
+    /// A token of P4. `Token(Unknown)` is a character that begins no token.
     Token(TokenKind),
-    /// Digits and letters that are no integer of P4; see [`split_number`].
+    /// Digits and letters that are not an integer of P4; see [`split_number`].
     Number,
     /// `#`: a directive at the start of a line, an operator in a macro body.
     Hash,
@@ -31,7 +31,7 @@ pub enum RawKind {
     HashHash,
     /// A comment that runs to the end of the text.
     UnterminatedComment,
-    /// A string that runs to the end of the text, or of the line, as [`Quotes`] has it.
+    /// A string that runs to the end of the text, or of the line, depending on [`Quotes`].
     UnterminatedString,
 }
 
@@ -41,7 +41,7 @@ pub struct RawToken {
     pub kind: RawKind,
     pub lo: u32,
     pub hi: u32,
-    /// A backslash-newline stands inside an identifier or number: [`RawToken::spelling`] removes it.
+    /// True if a backslash-newline is inside an identifier or number: [`RawToken::spelling`] removes it.
     pub spliced: bool,
 }
 
@@ -50,13 +50,13 @@ impl RawToken {
         text.get(self.lo as usize..self.hi as usize).unwrap_or("")
     }
 
-    /// The text without backslash-newlines.
+    /// Returns the text without backslash-newlines.
     pub fn spelling<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let t = self.text(text);
         if self.spliced { Cow::Owned(remove_splices(t)) } else { Cow::Borrowed(t) }
     }
 
-    /// White space, comments and line breaks.
+    /// Returns whether the token is white space, a comment or a line break.
     pub fn is_trivia(&self) -> bool {
         use RawKind::*;
         match self.kind {
@@ -66,10 +66,10 @@ impl RawToken {
     }
 }
 
-/// How quotes are read.
+/// Interpretation of quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quotes {
-    /// A string may extend over several lines, as P4 has it (section 6.4.3.3).
+    /// A string may extend over several lines, as in P4 (section 6.4.3.3).
     ManyLines,
     /// A string that is still open at the end of its line ends there. The C preprocessor reads strings this way.
     OneLine,
@@ -117,7 +117,8 @@ fn is_word(b: u8) -> bool {
 }
 
 impl<'a> Lexer<'a> {
-    /// Text beyond [`crate::limits::FILE_BYTES_MAX`] is not looked at; callers refuse such text first.
+    /// Creates a lexer for one file. It ignores text beyond [`crate::limits::FILE_BYTES_MAX`], which callers
+    /// refuse first.
     pub fn new(text: &'a str) -> Lexer<'a> {
         let mut end = text.len().min(crate::limits::FILE_BYTES_MAX);
         while !text.is_char_boundary(end) {
@@ -135,7 +136,7 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
-    /// Goes on at `pos`, which must be a position between characters.
+    /// Continues at `pos`, which must be a position between characters.
     pub fn seek(&mut self, pos: u32) {
         if self.text.is_char_boundary(pos as usize) {
             self.pos = pos as usize;
@@ -146,7 +147,7 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes().get(self.pos + offset).copied().unwrap_or(0)
     }
 
-    /// Length of a backslash-newline at `at`, 0 if none.
+    /// Returns the length of a backslash-newline at `at`, 0 if there is none.
     fn splice_len(&self, at: usize) -> usize {
         match self.text.as_bytes().get(at..) {
             Some([b'\\', b'\n', ..]) => 2,
@@ -155,8 +156,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Skips the rest of a line that conditional compilation leaves out, line break included.
-    /// Comments count (a `#endif` inside one is none), strings only within the line.
+    /// Skips the rest of a line in a false conditional group, including the line break. Comments are
+    /// recognised (an `#endif` inside one is ignored), strings only within the line.
     pub fn skip_line(&mut self) {
         let bytes = self.text.as_bytes();
         while let Some(&b) = bytes.get(self.pos) {
@@ -182,7 +183,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Offset of the end of this logical line (of its line break), without moving.
+    /// Returns the offset of the end of this logical line (of its line break), without moving.
     pub fn line_end(&self) -> u32 {
         let bytes = self.text.as_bytes();
         let mut at = self.pos;
@@ -192,7 +193,8 @@ impl<'a> Lexer<'a> {
         at as u32
     }
 
-    /// Takes letters, digits and backslash-newlines between them. True if there was one of the latter.
+    /// Consumes letters, digits and backslash-newlines between them. Returns whether there was a
+    /// backslash-newline.
     fn take_word(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         let mut spliced = false;
@@ -233,7 +235,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A string ends at the first quote that no odd number of backslashes precedes (section 6.4.3.3).
+    /// Reads a string. It ends at the first quote that an even number of backslashes precedes (section
+    /// 6.4.3.3).
     fn string(&mut self) -> RawKind {
         let bytes = self.text.as_bytes();
         self.pos += 1;
@@ -303,7 +306,7 @@ impl<'a> Lexer<'a> {
         RawKind::Number
     }
 
-    /// Characters that begin no token; a run of non-ASCII characters is one.
+    /// Reads characters that begin no token; a run of non-ASCII characters is one token.
     fn unknown(&mut self) -> RawKind {
         let mut chars = self.text[self.pos..].chars();
         let first = chars.next();
@@ -402,7 +405,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Keyword, `_` or identifier.
+/// Returns the kind of a word: keyword, `_` or identifier.
 pub fn word_kind(word: &str) -> TokenKind {
     // All keywords are lower-case and short; most identifiers fail one of the two.
     match word.as_bytes() {
@@ -422,13 +425,14 @@ fn number_kind(text: &str) -> RawKind {
     }
 }
 
-/// Length of the digits of `base` and underscores at the start, and whether a digit is among them.
+/// Returns the length of the leading digits of `base` and underscores, and whether there is a digit among
+/// them.
 fn digits(text: &str, base: u32) -> (usize, bool) {
     let n = text.bytes().take_while(|b| *b == b'_' || (*b as char).is_digit(base)).count();
     (n, text.bytes().take(n).any(|b| b != b'_'))
 }
 
-/// Length of the integer literal (section 6.4.3.2) that `text` begins with, or what is wrong with it.
+/// Returns the length of the leading integer literal (section 6.4.3.2), or the reason why it is invalid.
 fn integer_len(text: &str) -> Result<usize, String> {
     let n_width = text.bytes().take_while(u8::is_ascii_digit).count();
     let (width, value) = match text.as_bytes().get(n_width) {
@@ -457,8 +461,8 @@ fn integer_len(text: &str) -> Result<usize, String> {
     }
 }
 
-/// For [`RawKind::Number`]: the length of the integer at the start, when the rest may be a token of its own
-/// (`10ms` in an annotation), or else what is wrong with the literal.
+/// Splits a [`RawKind::Number`]: returns the length of the leading integer if the rest may be a token of its
+/// own (`10ms` in an annotation), otherwise the error in the literal.
 pub fn split_number(text: &str) -> Result<usize, String> {
     integer_len(text).map(|n| n.clamp(1, text.len().max(1)))
 }
@@ -555,7 +559,7 @@ pub fn unescape(literal: &str) -> SmolStr {
     SmolStr::new(out)
 }
 
-/// The literal, with quotes, whose content is `content`: the reverse of [`unescape`].
+/// Returns the literal, with quotes, whose content is `content`: the inverse of [`unescape`].
 pub fn escape(content: &str) -> String {
     let mut out = String::with_capacity(content.len() + 2);
     out.push('"');
@@ -573,7 +577,7 @@ pub fn escape(content: &str) -> String {
     out
 }
 
-/// The message for a raw token that is none, at `span`; `None` for sound ones.
+/// Returns the message for a broken raw token at `span`; `None` for valid ones.
 pub fn lexical_error(raw: RawKind, spelling: &str, span: Span) -> Option<Diagnostic> {
     match raw {
         RawKind::Token(TokenKind::Unknown) => Some(unknown_character(spelling, span)),

@@ -25,7 +25,7 @@ pub use preprocessor::{preprocess, print_preprocessed};
 use diagnostics::{Diagnostics, SourceMap};
 use std::sync::Arc;
 
-/// How a file is asked for.
+/// Form of an `#include`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncludeKind {
     /// `#include <name>`
@@ -40,23 +40,24 @@ pub struct LoadedFile {
     /// Name for messages and for resolving further local includes.
     pub name: String,
     pub text: Arc<str>,
-    /// From the compiler itself or a system include path: warnings inside are not shown.
+    /// True for a file of the compiler or a system include path: warnings inside are not shown.
     pub is_system: bool,
 }
 
-/// Finds included files; the only way to the outside.
+/// Finds included files; the only input besides the text.
 pub trait Loader {
-    /// `from` is the name of the including file. `None`: no such file, or none that can be read.
+    /// Loads a file for the including file `from`. Returns `None` if there is no such file, or none that can
+    /// be read.
     fn load(&self, name: &str, kind: IncludeKind, from: &str) -> Option<LoadedFile>;
 
-    /// Why the file that [`Loader::load`] did not give cannot be read: a clause such as "it is a named pipe". `None`:
-    /// there is no such file.
+    /// Reason why a file that [`Loader::load`] did not return cannot be read: a clause such as "it is a named
+    /// pipe". `None` if there is no such file.
     fn refusal(&self, _name: &str, _kind: IncludeKind, _from: &str) -> Option<String> {
         None
     }
 }
 
-/// No includes at all.
+/// A loader without any files.
 pub struct NoIncludes;
 
 impl Loader for NoIncludes {
@@ -79,7 +80,7 @@ pub enum MacroOption {
     Undefine(String),
 }
 
-/// What parsing gives.
+/// Result of parsing.
 #[derive(Debug)]
 pub struct Parsed {
     pub program: ast::Program,
@@ -87,7 +88,7 @@ pub struct Parsed {
     pub diagnostics: Diagnostics,
 }
 
-/// Preprocesses and parses a program. `name` is shown in messages and is what local includes start from.
+/// Preprocesses and parses a program. `name` appears in messages, and local includes are relative to it.
 pub fn parse(name: &str, text: impl Into<Arc<str>>, loader: &dyn Loader, options: &Options) -> Parsed {
     let mut sources = SourceMap::new();
     let mut diagnostics = Diagnostics::new();

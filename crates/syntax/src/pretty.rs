@@ -1,14 +1,13 @@
-//! The syntax tree as P4 text, with as few parentheses as precedence allows.
+//! Prints the syntax tree as P4 text, with as few parentheses as precedence allows.
 //!
-//! Printing a tree and parsing the text gives the same tree again (see [`crate::same_tree`]), as long as
-//! the tree holds no `Error` nodes. Comments and layout are not in the tree: formatting source text is
-//! another module's work.
+//! Printing a tree and parsing the text gives an equal tree (see [`crate::same_tree`]), if the tree has no
+//! `Error` nodes. Comments and layout are not in the tree; [`crate::fmt`] formats source text.
 
 use crate::ast::*;
 use crate::parser::precedence;
 use std::fmt::Write as _;
 
-/// A whole program.
+/// Prints a whole program.
 pub fn program(program: &Program) -> String {
     let mut p = Printer::default();
     for (i, d) in program.decls.iter().enumerate() {
@@ -21,21 +20,21 @@ pub fn program(program: &Program) -> String {
     p.out
 }
 
-/// One expression on one line.
+/// Prints one expression on one line.
 pub fn expr(e: &Expr) -> String {
     let mut p = Printer::default();
     p.expr(e, Level::Any);
     p.out
 }
 
-/// One type on one line.
+/// Prints one type on one line.
 pub fn ty(t: &Type) -> String {
     let mut p = Printer::default();
     p.ty(t);
     p.out
 }
 
-/// How tightly an expression must bind to stand without parentheses.
+/// Binding strength that an expression needs to stand without parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Any,
@@ -43,9 +42,9 @@ enum Level {
     Binary(u8),
     /// Operands of prefix operators and casts.
     Prefix,
-    /// What `.`, `[`, `(` and type arguments may follow.
+    /// Operands of `.`, `[`, `(` and type arguments.
     Postfix,
-    /// Nothing stands without parentheses.
+    /// Always in parentheses.
     Closed,
 }
 
@@ -53,7 +52,7 @@ enum Level {
 struct Printer {
     out: String,
     indent: usize,
-    /// Within `bit<...>`, where `>` must stand in parentheses.
+    /// True within `bit<...>`, where `>` needs parentheses.
     no_gt: bool,
 }
 
@@ -854,7 +853,7 @@ impl Printer {
     }
 }
 
-/// After `(T)`, with `T` a name that was never declared: would this operand be read as a continuation of `(T)`?
+/// Returns whether the operand would be parsed as a continuation of `(T)`, with `T` an undeclared name.
 fn reads_on(mut e: &Expr) -> bool {
     loop {
         e = match &e.kind {
@@ -877,7 +876,7 @@ fn reads_on(mut e: &Expr) -> bool {
     }
 }
 
-/// Does an `else` after this statement belong to an `if` at its end?
+/// Returns whether an `else` after this statement would belong to an `if` at its end.
 fn ends_in_open_if(mut s: &Stmt) -> bool {
     loop {
         s = match &s.kind {

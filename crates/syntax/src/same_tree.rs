@@ -1,12 +1,12 @@
-//! Equality of syntax trees, places aside.
+//! Equality of syntax trees, apart from spans.
 //!
-//! A tree is reduced to a stream of [`Part`]s which determines it; two trees are the same when their
-//! streams are. Every field of every node is named below, so a new one cannot be forgotten.
+//! A tree is reduced to a stream of [`Part`]s which determines it; two trees are equal if their streams are.
+//! Every field of every node is named below, so a new one cannot be forgotten.
 
 use crate::ast::*;
 use num_bigint::BigInt;
 
-/// The same program, wherever it was written?
+/// Returns whether the programs are equal, apart from spans.
 pub fn same(a: &Program, b: &Program) -> bool {
     a.parts() == b.parts()
 }
@@ -87,7 +87,7 @@ macro_rules! plain {
 
 plain!(Signedness Direction StructKind UnaryOp BinaryOp);
 
-/// Structs: the fields that count, then the places, which do not.
+/// Structs: the fields to compare, then the spans, which are ignored.
 macro_rules! nodes {
     ($($ty:ident { $($field:ident)* $(; $place:ident)? })*) => { $(
         impl Shape for $ty {
@@ -157,7 +157,7 @@ impl Shape for AnnotationToken {
     }
 }
 
-/// Enums: each variant with a number and its fields, places left out after `;`.
+/// Enums: each variant with a number and its fields, with ignored spans after `;`.
 macro_rules! variants {
     ($($ty:ident { $($n:literal $variant:ident $(($($tuple:ident)*))? $({ $($field:ident)* $(; $place:ident)? })?,)* })*) => { $(
         impl Shape for $ty {
@@ -204,7 +204,7 @@ variants! {
     }
 }
 
-/// The place of `...`: that it is there counts, where it is does not.
+/// The span of `...`: two programs differ if only one has it, but not if its position differs.
 impl Shape for diagnostics::Span {
     fn write(&self, _out: &mut Vec<Part>) {}
 }

@@ -1,4 +1,4 @@
-//! Tokens as the parser sees them: after preprocessing, without white space and comments.
+//! Tokens for the parser: after preprocessing, without white space and comments.
 
 use diagnostics::Span;
 use smol_str::SmolStr;
@@ -11,7 +11,7 @@ pub struct Token {
     /// Spelling of identifiers, integers (as written) and unknown characters; content of strings (without
     /// quotes, escapes resolved). Empty for keywords and punctuation: see [`TokenKind::as_str`].
     pub text: SmolStr,
-    /// True when no white space stands between the previous token and this one (needed to split `>>`).
+    /// True if no white space separates this token from the previous one (needed to split `>>`).
     pub joined: bool,
 }
 
@@ -33,7 +33,8 @@ macro_rules! tokens {
         }
 
         impl TokenKind {
-            /// The spelling of keywords and punctuation, a description in angle brackets of the rest.
+            /// Returns the spelling of keywords and punctuation, and a description in angle brackets for
+            /// other kinds.
             pub fn as_str(self) -> &'static str {
                 match self {
                     TokenKind::Ident => "<identifier>",

@@ -1,6 +1,6 @@
-//! A document with optional line breaks, and how it is printed within a width.
+//! Documents with optional line breaks, and their printing within a width.
 //!
-//! The model is Wadler's: a group is printed on one line if it fits, else all its line breaks are taken.
+//! The model is Wadler's: a group is printed on one line if it fits, otherwise all its line breaks are taken.
 
 /// A piece of a logical line.
 #[derive(Debug)]
@@ -22,13 +22,13 @@ pub(super) struct Comment<'a> {
     pub text: &'a str,
     /// Column of the comment in the source.
     pub column: usize,
-    /// It had its line to itself.
+    /// True if the comment is alone on its line.
     pub own_line: bool,
-    /// Nothing may follow on the line.
+    /// True if nothing may follow on the line.
     pub ends_line: bool,
 }
 
-/// Whether a group contains something that cannot stay on one line.
+/// Line-break mode of a group: forced if an element cannot stay on one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Forced {
     No,
@@ -60,9 +60,9 @@ struct Printer {
     out: String,
     width: usize,
     column: usize,
-    /// Only blanks so far on this line.
+    /// True while the line has only blanks.
     at_start: bool,
-    /// A comment or directive ended: the next text begins a line.
+    /// True after a comment or directive: the next text begins a line.
     pending: bool,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn print(docs: &[Doc], indent: usize, step: usize, width: usize) -> S
 }
 
 impl Printer {
-    /// Removes blanks at the end, but for one that guards a backslash.
+    /// Removes trailing blanks, except a blank that guards a backslash.
     fn trim(&mut self) {
         let end = self.out.trim_end_matches([' ', '\t']).len();
         let guard = self.out[..end].ends_with('\\') && end < self.out.len();
@@ -158,7 +158,7 @@ impl Printer {
     }
 }
 
-/// True when the documents, and what follows up to the next line break, take at most `room` columns.
+/// Returns whether the documents, and the text up to the next line break, take at most `room` columns.
 fn fits(docs: &[Doc], rest: &[(usize, Mode, &Doc)], room: usize) -> bool {
     let mut room = room as isize;
     let mut stack: Vec<(Mode, &Doc)> = docs.iter().rev().map(|d| (Mode::Flat, d)).collect();
@@ -193,12 +193,12 @@ fn fits(docs: &[Doc], rest: &[(usize, Mode, &Doc)], room: usize) -> bool {
     }
 }
 
-/// Comments do not carry their lines further to the right than this.
+/// Rightmost column to which a comment moves its further lines.
 const COLUMN_MAX: usize = 120;
 
-/// The text of a comment that moves from column `from` to column `to`: its further lines move with it.
+/// Returns a comment moved from column `from` to column `to`, with its further lines.
 pub(super) fn shifted(text: &str, from: usize, to: usize) -> String {
-    // Not `lines`: an empty line at the end may be what a backslash continues to.
+    // Not `lines`, which drops an empty last line: a backslash may continue to it.
     let mut lines = text.split('\n');
     let mut out = String::new();
     push_line(&mut out, lines.next().unwrap_or(""));

@@ -1,4 +1,4 @@
-//! The pieces that formatting moves about: tokens, comments, and lines that must stay whole.
+//! Items of formatting: tokens, comments, and lines that must stay whole.
 
 use crate::codes;
 use crate::lexer::{Lexer, Quotes, RawKind, RawToken, lexical_error};
@@ -9,11 +9,11 @@ use diagnostics::{Diagnostic, Span};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ItemKind {
-    /// Numbers that are no integers count as `Int`.
+    /// A token; an invalid number has the kind `Int`.
     Token(TokenKind),
     LineComment,
     BlockComment,
-    /// A directive with its continuation lines; `#if 0` with all that it leaves out.
+    /// A directive with its continuation lines; for `#if 0`, with all skipped lines.
     Directive,
     /// `@pragma` to the end of its line.
     Pragma,
@@ -28,9 +28,9 @@ pub(super) struct Item<'a> {
     pub text: &'a str,
     /// Byte offset in the file.
     pub lo: usize,
-    /// Line breaks between the item before and this one.
+    /// Number of line breaks between the previous item and this one.
     pub newlines: u32,
-    /// White space or a comment stands before it.
+    /// True if white space or a comment precedes the item.
     pub space: bool,
 }
 
@@ -54,24 +54,24 @@ impl Item<'_> {
     }
 }
 
-/// Whether annotation bodies become one item.
+/// Representation of annotation bodies: one item, or their tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bodies {
     Whole,
     Tokens,
 }
 
-/// Items for which memory is set aside beforehand: text may be mostly white space.
+/// Number of items to allocate in advance at most, since text may be mostly white space.
 const ITEMS_EXPECTED_MAX: usize = 1 << 20;
 
-/// Cuts the text, or says which lexical errors it has.
+/// Cuts the text into items, or returns its lexical errors.
 pub(super) fn items(text: &str, bodies: Bodies) -> Result<Vec<Item<'_>>, Vec<Diagnostic>> {
     let mut lexer = Lexer::new(text);
     let mut items: Vec<Item> = Vec::with_capacity((text.len() / 5).min(ITEMS_EXPECTED_MAX));
     let mut errors = Vec::new();
     let (mut newlines, mut space, mut at_line_start) = (0, false, true);
     let mut annotation = Annotation::None;
-    // Where the body of the annotation that is being read begins.
+    // Index of the first item in the body of the present annotation.
     let mut body = 0;
     // Characters that are errors unless the body can be kept whole.
     let mut in_body = Vec::new();
@@ -155,7 +155,7 @@ fn has_no_directive(items: &[Item]) -> bool {
     !items.iter().any(|i| matches!(i.kind, ItemKind::Directive | ItemKind::Pragma))
 }
 
-/// Makes one item of the items from `body` on, if they stand on one line.
+/// Merges the items from `body` on into one, if they are on one line.
 fn collapse_body<'a>(text: &'a str, items: &mut Vec<Item<'a>>, body: usize) {
     let (Some(first), Some(last)) = (items.get(body).copied(), items.last()) else { return };
     let whole = text.get(first.lo..last.hi()).unwrap_or("");
@@ -172,7 +172,7 @@ fn report(kind: RawKind, spelling: &str, lo: u32, hi: u32, errors: &mut Vec<Diag
     }
 }
 
-/// Reads to the end of a directive and gives the offset behind its last character.
+/// Reads to the end of a directive and returns the offset behind its last character.
 fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic>) -> usize {
     let text = lexer.text();
     lexer.quotes = Quotes::OneLine;
@@ -207,8 +207,8 @@ fn directive_end(lexer: &mut Lexer, hash: &RawToken, errors: &mut Vec<Diagnostic
     with_guard(text, hi.max(hash.hi as usize))
 }
 
-/// Reads past the lines that `#if 0` leaves out; the lexer then stands at the end of the last of them.
-/// `None` when there is no `#endif`.
+/// Skips the lines of a false `#if 0`; the lexer then is at the end of the last one. Returns `None` if there
+/// is no `#endif`.
 fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
     let text = lexer.text();
     let mut nested = 0usize;
@@ -238,7 +238,7 @@ fn skipped_end(lexer: &mut Lexer) -> Option<usize> {
             return None;
         }
         if ends {
-            // A comment in front of the directive is left out too.
+            // A comment in front of the directive is skipped too.
             let prefix = text.get(line as usize..hash?.lo as usize)?.trim_end();
             if !prefix.is_empty() {
                 let end = line as usize + prefix.len();
@@ -268,7 +268,7 @@ fn pragma_end(lexer: &mut Lexer, pragma: &RawToken, errors: &mut Vec<Diagnostic>
                 break;
             }
             RawKind::Space | RawKind::Splice => continue,
-            // A comment over several lines ends the pragma, and the comment is then no part of it.
+            // A comment over several lines ends the pragma and is not part of it.
             RawKind::BlockComment if raw.text(text).contains('\n') => {
                 lexer.seek(before);
                 break;
@@ -283,14 +283,14 @@ fn pragma_end(lexer: &mut Lexer, pragma: &RawToken, errors: &mut Vec<Diagnostic>
     with_guard(text, hi as usize)
 }
 
-/// A blank after a backslash keeps it from removing the line break: it belongs to the line that ends at `hi`.
+/// Includes a blank that guards a backslash from removing the line break in the line that ends at `hi`.
 fn with_guard(text: &str, hi: usize) -> usize {
     let guarded = text.get(..hi).is_some_and(|t| t.ends_with('\\'))
         && text.get(hi..).is_some_and(|t| t.starts_with([' ', '\t']));
     hi + usize::from(guarded)
 }
 
-/// What a `#` line means to nesting.
+/// Effect of a `#` line on nesting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conditional {
     If,

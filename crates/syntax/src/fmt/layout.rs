@@ -1,4 +1,4 @@
-//! From a logical line to a document with the places where it may be broken.
+//! Layout of a logical line: a document with its possible line breaks.
 
 use super::FormatOptions;
 use super::doc::{Comment, Doc, columns, group, print, push_line};
@@ -6,11 +6,11 @@ use super::items::{Item, ItemKind};
 use super::spacing::{Role, Shape, shape};
 use crate::token::TokenKind;
 
-/// Whether the parts of an operator chain after the first are indented.
+/// Indentation of the parts of an operator chain after the first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chain {
     Indented,
-    /// The bracket around it did that already.
+    /// No indentation, because the enclosing bracket is indented.
     Flush,
 }
 
@@ -20,7 +20,7 @@ struct Layout<'a, 'i> {
     shape: Shape,
 }
 
-/// The text of a logical line at `indent` columns; further lines carry their own indentation.
+/// Returns the text of a logical line at `indent` columns; further lines include their own indentation.
 pub(super) fn line_text(file: &str, items: &[Item], indent: usize, options: &FormatOptions) -> String {
     let Some(shape) = shape(items) else { return verbatim(file, items) };
     let l = Layout { file, items, shape };
@@ -29,19 +29,19 @@ pub(super) fn line_text(file: &str, items: &[Item], indent: usize, options: &For
     print(&docs, indent, options.indent, options.width)
 }
 
-/// Columns of the line when it is not broken.
+/// Returns the width of the unbroken line in columns.
 pub(super) fn flat_width(items: &[Item]) -> usize {
     let Some(shape) = shape(items) else { return 0 };
-    // Of text over several lines the first one counts.
+    // Only the first line of a text over several lines counts.
     let text = |t: &Item| t.text.lines().next().unwrap_or("").trim_end().chars().count();
     items.iter().zip(&shape.space).map(|(t, s)| text(t) + usize::from(*s)).sum()
 }
 
-/// The source text as it is: for lines whose brackets do not match.
+/// Returns the source text unchanged, for lines whose brackets do not match.
 fn verbatim(file: &str, items: &[Item]) -> String {
     let (Some(first), Some(last)) = (items.first(), items.last()) else { return String::new() };
     let text = file.get(first.lo..last.hi()).unwrap_or("");
-    // The line breaks of strings are not white space; everything else may lose it at line ends.
+    // Line breaks in strings are significant; elsewhere trailing white space can be removed.
     if items.iter().any(|i| i.is(TokenKind::Str) && i.text.contains('\n')) {
         return text.to_string();
     }
@@ -55,9 +55,9 @@ fn verbatim(file: &str, items: &[Item]) -> String {
     out
 }
 
-/// Column of an item in its source line.
+/// Returns the column of an item in its source line.
 pub(super) fn column(file: &str, item: &Item) -> usize {
-    // Only the further lines of a comment need to know; the search stays short for those.
+    // Only comments over several lines need the column, so the search is limited to them.
     if !item.text.contains('\n') {
         return 0;
     }
@@ -86,7 +86,7 @@ impl<'a> Layout<'a, '_> {
     }
 
     fn blank(&self, k: usize, out: &mut Vec<Doc<'a>>) {
-        // Comments and directives see to their own blanks.
+        // Comments and directives place their own blanks.
         if self.shape.space[k] && !matches!(self.shape.role[k], Role::Comment | Role::Directive) {
             out.push(Doc::Text(" "));
         }
@@ -102,7 +102,7 @@ impl<'a> Layout<'a, '_> {
         }
     }
 
-    /// How weakly an item binds its surroundings; `None`: not at all.
+    /// Returns the precedence level of an operator, weakest lowest; `None` for other items.
     fn level(&self, k: usize) -> Option<u8> {
         match self.shape.role[k] {
             Role::Label => Some(0),
@@ -123,9 +123,9 @@ impl<'a> Layout<'a, '_> {
         weakest
     }
 
-    /// The items `lo..hi`: an element of a list, an operand, or the whole line.
+    /// Lays out the items `lo..hi`: an element of a list, an operand, or the whole line.
     fn range(&self, mut lo: usize, mut hi: usize, chain: Chain, out: &mut Vec<Doc<'a>>) {
-        // What ends or begins the line is no part of its operators.
+        // Items that end or begin the line do not belong to its operators.
         let end = hi;
         while hi > lo && matches!(self.shape.role[hi - 1], Role::Semicolon | Role::Comment)
             || hi > lo && hi == self.items.len() && self.unmatched_brace(hi - 1)
@@ -158,7 +158,7 @@ impl<'a> Layout<'a, '_> {
         self.items[k].is(TokenKind::LBrace) && self.shape.close[k] == usize::MAX
     }
 
-    /// Items without operators among them.
+    /// Lays out items without operators among them.
     fn plain(&self, lo: usize, hi: usize, out: &mut Vec<Doc<'a>>) {
         self.each(lo, hi, |k| {
             if k > lo {
@@ -171,7 +171,7 @@ impl<'a> Layout<'a, '_> {
         });
     }
 
-    /// The items of that level.
+    /// Returns the indexes of the items of that level.
     fn all(&self, lo: usize, hi: usize, level: u8) -> Vec<usize> {
         let mut all = Vec::new();
         self.each(lo, hi, |k| {

@@ -6,7 +6,7 @@ use super::items::{Conditional, Item, ItemKind, conditional};
 use super::layout::{column, flat_width, line_text};
 use crate::token::TokenKind;
 
-/// What the lines of a block are.
+/// Kind of the lines of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Content {
     /// Declarations, statements, entries: they end with `;` or a block.
@@ -29,18 +29,18 @@ struct Block {
 /// A pair of braces.
 #[derive(Clone, Copy, Default)]
 struct Brace {
-    /// Index of the closing one; 0 if there is none.
+    /// Index of the closing brace; 0 if there is none.
     close: usize,
-    /// A `;` stands in it, at whatever depth: no list of values.
+    /// True if the braces contain a `;` at any depth, which excludes a list of values.
     has_semicolon: bool,
 }
 
-/// Deeper blocks are not indented further: hostile nesting would make quadratic text.
+/// Depth up to which blocks are indented: with hostile nesting, indentation would make the text quadratic.
 const LEVELS_MAX: usize = 40;
 
-/// Items at the start of a line that are looked at to tell what it is.
+/// Number of items at the start of a line that determine its kind.
 const HEAD_MAX: usize = 500;
-/// Blocks and brackets that are remembered at an `#if`.
+/// Number of blocks and brackets saved at an `#if` at most.
 const REMEMBERED_MAX: usize = 500;
 
 struct Lines<'a, 'i, 'o> {
@@ -50,15 +50,15 @@ struct Lines<'a, 'i, 'o> {
     braces: Vec<Brace>,
     out: String,
     blocks: Vec<Block>,
-    /// First item of the current logical line.
+    /// Index of the first item of the present logical line.
     start: usize,
-    /// Brackets that are open in it.
+    /// Open brackets in the present line.
     open: Vec<TokenKind>,
     /// Columns added for the one statement after `if (...)` without braces.
     extra: usize,
-    /// The last line opened a block: no blank line follows it.
+    /// True after a line that opened a block: no blank line follows it.
     after_open: bool,
-    /// Blocks and brackets at each `#if` that is open.
+    /// Blocks and brackets at each open `#if`.
     conditionals: Vec<Option<(Vec<Block>, Vec<TokenKind>)>>,
 }
 
@@ -124,7 +124,7 @@ fn match_braces(items: &[Item]) -> Vec<Brace> {
 
 impl Lines<'_, '_, '_> {
     fn block(&self) -> Block {
-        // The outermost one is never removed.
+        // The outermost block is never removed.
         self.blocks.last().copied().unwrap_or(Block { indent: 0, outer: 0, content: Content::Statements })
     }
 
@@ -132,7 +132,7 @@ impl Lines<'_, '_, '_> {
         self.items.get(i + 1..)?.iter().find(|t| !t.is_comment())
     }
 
-    /// Looks at item `i` and gives the index of the one to look at next.
+    /// Processes item `i` and returns the index of the next item.
     fn step(&mut self, i: usize) -> usize {
         let item = &self.items[i];
         let in_line = self.start < i;
@@ -227,7 +227,8 @@ impl Lines<'_, '_, '_> {
             || self.items[self.start..].first().is_some_and(|t| t.is(TokenKind::RBrace))
     }
 
-    /// Lines also end after annotations, `if (...)`, `else` and macro uses when the author broke them there.
+    /// Ends lines also after annotations, `if (...)`, `else` and macro uses, if the author broke the line
+    /// there.
     fn after_token(&mut self, i: usize) -> usize {
         let Some(next) = self.items.get(i + 1) else { return i + 1 };
         let begins = next.is_word()
@@ -252,7 +253,8 @@ impl Lines<'_, '_, '_> {
         i + 1
     }
 
-    /// `if (...)`, `else`, `} else`, `for (...)`: a statement without braces follows.
+    /// Returns whether the line is `if (...)`, `else`, `} else` or `for (...)`, with a statement without
+    /// braces to follow.
     fn is_statement_head(&self, line: &[Item]) -> bool {
         let mut rest = line;
         while let [first, tail @ ..] = rest
@@ -272,12 +274,12 @@ impl Lines<'_, '_, '_> {
         }
     }
 
-    /// True when the brace at `i` opens a block of lines rather than a list of values.
+    /// Returns whether the brace at `i` opens a block of lines rather than a list of values.
     fn opens_block(&self, i: usize) -> bool {
         let brace = self.braces[i];
         let line = &self.items[self.start..i];
         let last = line.last().map(|t| t.kind);
-        // The beginning tells what the line is, however many braces follow.
+        // The beginning determines the kind of the line, for any number of braces.
         let line = &line[..line.len().min(HEAD_MAX)];
         let line = &line[annotations_end(line)..];
         let mut depth = 0usize;
@@ -366,7 +368,7 @@ impl Lines<'_, '_, '_> {
         }
     }
 
-    /// Ends the logical line before item `end`, writes it, and gives the index of the item to look at next.
+    /// Ends the logical line before item `end`, writes it, and returns the index of the next item.
     fn flush(&mut self, end: usize) -> usize {
         let line = &self.items[self.start..end];
         self.open.clear();
@@ -394,7 +396,7 @@ impl Lines<'_, '_, '_> {
         self.trailing_comments(end)
     }
 
-    /// Puts comments that stand behind the line just written there, and gives the index of what follows.
+    /// Appends the comments behind the line just written to it, and returns the index of the next item.
     fn trailing_comments(&mut self, mut i: usize) -> usize {
         while let Some(c) = self.items.get(i)
             && c.is_comment()
@@ -422,7 +424,7 @@ impl Lines<'_, '_, '_> {
         i
     }
 
-    /// Writes the comment `i`, which has its line to itself.
+    /// Writes comment `i`, which is alone on its line.
     fn comment(&mut self, i: usize) -> usize {
         let indent = self.block().indent + self.extra;
         let c = &self.items[i];
@@ -487,7 +489,7 @@ fn annotations_end(line: &[Item]) -> usize {
     }
 }
 
-/// True when the items are one pair of parentheses and what is in it.
+/// Returns whether the items are exactly one pair of parentheses with its contents.
 fn is_one_group(items: &[Item]) -> bool {
     let mut depth = 0usize;
     for (i, t) in items.iter().enumerate() {
@@ -503,7 +505,7 @@ fn is_one_group(items: &[Item]) -> bool {
     false
 }
 
-/// `NAME` or `NAME(...)`: perhaps a macro that stands for a whole statement.
+/// Returns whether the line is `NAME` or `NAME(...)`, possibly a macro for a whole statement.
 fn is_macro_use(line: &[Item]) -> bool {
     match line {
         [name] => name.is(TokenKind::Ident),

@@ -1,11 +1,11 @@
-//! The formatter: lays one source file out anew without changing a token of it.
+//! The formatter: lays out one source file without changing a token.
 //!
 //! It works on the raw tokens of the unpreprocessed file, so directives, macro uses and comments survive. The
-//! text is cut into logical lines ([`lines`]: statements, declaration heads, closing braces), which are nested
-//! by their braces; each is then spaced ([`spacing`]) and broken where it is too long ([`layout`]).
+//! text is cut into logical lines ([`lines`]: statements, declaration heads, closing braces), which are
+//! nested by their braces; each line is then spaced ([`spacing`]) and broken if it is too long ([`layout`]).
 //!
 //! Invariants: the result has the same tokens, comments and directives in the same order
-//! ([`check_same_tokens`] is asked before anything is returned), and formatting it again changes nothing.
+//! ([`check_same_tokens`] verifies it before anything is returned), and formatting it again changes nothing.
 //!
 //! Non-goals: aligning columns, reordering, wrapping comments.
 //!
@@ -22,12 +22,12 @@ use crate::token::TokenKind;
 use diagnostics::{Diagnostic, Span};
 use items::{Bodies, Item, ItemKind};
 
-/// How to lay out.
+/// Options of the layout.
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
     /// Blanks per level.
     pub indent: usize,
-    /// Columns after which lines are broken where that is possible.
+    /// Column limit, kept if the line can be broken.
     pub width: usize,
 }
 
@@ -46,8 +46,8 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
         return Err(vec![Diagnostic::new(&codes::SOURCE_TOO_LARGE, Span::NONE, "the file is too large")]);
     }
     let mut out = lay_out(text, options)?;
-    // What is no program may need a second look: a brace that does not open a block reads differently once
-    // it stands on another line.
+    // Text that is not a valid program may need more passes: a brace that does not open a block reads
+    // differently after its line was broken.
     for _ in 0..PASSES_MAX {
         let again = lay_out(&out, options)?;
         if again == out {
@@ -66,7 +66,7 @@ pub fn format(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnos
     }
 }
 
-/// Further passes until nothing changes any more; programs need none.
+/// Number of further passes until a fixed point; valid programs need none.
 const PASSES_MAX: usize = 4;
 
 fn lay_out(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnostic>> {
@@ -79,7 +79,7 @@ fn lay_out(text: &str, options: &FormatOptions) -> Result<String, Vec<Diagnostic
     Ok(out)
 }
 
-/// True when both texts consist of the same tokens, comments and directives, whatever the white space.
+/// Returns whether both texts consist of the same tokens, comments and directives, apart from white space.
 pub fn check_same_tokens(a: &str, b: &str) -> bool {
     let cut = |text| items::items(text, Bodies::Tokens);
     let (Ok(a), Ok(b)) = (cut(a), cut(b)) else { return false };

@@ -1,4 +1,4 @@
-//! What each token of a logical line is there for, and where blanks go.
+//! Roles of the tokens of a logical line, and the blanks between them.
 
 use super::items::{Item, ItemKind};
 use crate::lexer::Lexer;
@@ -36,19 +36,19 @@ pub(super) enum Role {
     Directive,
 }
 
-/// A logical line, understood.
+/// Roles and spacing of a logical line.
 pub(super) struct Shape {
     pub role: Vec<Role>,
     /// For each opening bracket (angle brackets too) the index of its end.
     pub close: Vec<usize>,
-    /// A blank stands before the item when the line is not broken there.
+    /// True for each item that a blank precedes if the line is not broken there.
     pub space: Vec<bool>,
 }
 
 /// Brackets nested deeper than this are not laid out.
 const DEPTH_MAX: usize = 100;
 
-/// Understands a line; `None` when its brackets do not match.
+/// Determines roles and spacing of a line; `None` if its brackets do not match.
 pub(super) fn shape(items: &[Item]) -> Option<Shape> {
     let n = items.len();
     let mut s = Shape { role: vec![Role::Word; n], close: vec![usize::MAX; n], space: vec![false; n] };
@@ -104,7 +104,7 @@ fn after(items: &[Item], i: usize) -> Option<usize> {
     (i + 1..items.len()).find(|k| matches!(items[*k].kind, ItemKind::Token(_) | ItemKind::AnnotationBody))
 }
 
-/// True when an expression may end with item `i`: what follows is then a binary operator or a call.
+/// Returns whether an expression may end with item `i`: a binary operator or a call then follows.
 fn ends_operand(items: &[Item], role: &[Role], i: usize) -> bool {
     use TokenKind::*;
     match role[i] {
@@ -179,13 +179,13 @@ fn role(items: &[Item], s: &mut Shape, i: usize) -> Role {
         Star | Slash | Percent => Role::Binary(13),
         Question => Role::Ternary,
         PlusColon => Role::Slice,
-        // Told apart below.
+        // Distinguished below.
         Colon => Role::Label,
         _ => Role::Word,
     }
 }
 
-/// `(type)` before an operand.
+/// Returns whether the parentheses are `(type)` before an operand.
 fn is_cast(items: &[Item], s: &Shape, open: usize, operand_before: bool) -> bool {
     use TokenKind::*;
     let close = s.close[open];
@@ -215,7 +215,7 @@ fn is_cast(items: &[Item], s: &Shape, open: usize, operand_before: bool) -> bool
         || (only_a_name && (begins_operand || (next == LBrace && close + 2 < items.len())))
 }
 
-/// Where the type arguments end that `<` at `i` opens; `None` when it means "less than".
+/// Returns the index of the end of the type arguments that `<` at `i` opens; `None` if it means "less than".
 fn opens_type_arguments(items: &[Item], s: &Shape, i: usize) -> Option<usize> {
     use TokenKind::*;
     let ItemKind::Token(kind) = items[before(items, i)?].kind else { return None };
@@ -227,7 +227,7 @@ fn opens_type_arguments(items: &[Item], s: &Shape, i: usize) -> Option<usize> {
     }
     let end = type_arguments_end(items, s, i, 0, false)?;
     match after(items, end).map(|a| items[a].kind) {
-        // `a<b>c`: as written, without blank before `<`, it is meant as a type.
+        // `a<b>c`: without a blank before `<`, the author means a type.
         Some(ItemKind::Token(Gt | Ge | Int | Str | Minus | Plus | Not | Tilde)) => None,
         _ => Some(end),
     }
@@ -271,7 +271,7 @@ fn mark_angles(items: &[Item], s: &mut Shape, open: usize, end: usize) {
                     s.close[o] = j;
                 }
             }
-            // What stands in parentheses is an expression and is looked at by itself.
+            // The contents of parentheses are an expression, which is marked separately.
             ItemKind::Token(TokenKind::LParen | TokenKind::LBracket) if s.close[j] <= end => j = s.close[j],
             _ => {}
         }
@@ -279,7 +279,7 @@ fn mark_angles(items: &[Item], s: &mut Shape, open: usize, end: usize) {
     }
 }
 
-/// Tells the colons of `?:`, of slices and of labels apart.
+/// Distinguishes the colons of `?:`, of slices and of labels.
 fn colons(items: &[Item], s: &mut Shape) {
     // For each open bracket: its kind and the number of `?` that wait for their `:`.
     let mut open = vec![(TokenKind::Eof, 0u32)];
@@ -305,7 +305,7 @@ fn colons(items: &[Item], s: &mut Shape) {
     }
 }
 
-/// True for keywords that stand apart from a parenthesis after them.
+/// Returns whether a blank separates the keyword from a following parenthesis.
 fn keeps_distance(kind: ItemKind) -> bool {
     use TokenKind::*;
     matches!(
@@ -369,7 +369,7 @@ fn blank(items: &[Item], s: &Shape, i: usize) -> bool {
     }
 }
 
-/// True when the two, written side by side, would be read differently.
+/// Returns whether the two items would be lexed differently without a blank between them.
 fn would_merge(a: &Item, b: &Item) -> bool {
     let (ItemKind::Token(ka), ItemKind::Token(kb)) = (a.kind, b.kind) else { return false };
     let alone = |k: TokenKind| {

@@ -52,7 +52,7 @@ impl Parser<'_> {
                     }
                     return Ok(tokens);
                 }
-                // Its end would be that of its line, which means nothing in here.
+                // It would end with its line, but lines have no meaning here.
                 TokenKind::Pragma | TokenKind::EndPragma => {
                     return self.expected("the rest of the annotation (`@pragma` cannot stand inside one)");
                 }

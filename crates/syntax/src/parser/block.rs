@@ -16,7 +16,7 @@ impl Parser<'_> {
         if self.at(TokenKind::LParen) { self.params().map(Some) } else { Ok(None) }
     }
 
-    /// After `parser`.
+    /// Parses the rest of a parser, after `parser`.
     pub(super) fn parser(&mut self) -> Parse<DeclKind> {
         let name = self.name("a parser")?;
         self.declare_type(&name);
@@ -57,7 +57,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Annotations, then `state`?
+    /// Returns whether annotations and then `state` follow.
     fn at_state(&mut self) -> bool {
         let mut n = 0;
         while self.kind_at(n) == TokenKind::At {
@@ -133,7 +133,7 @@ impl Parser<'_> {
         Ok(ParserState { annotations, name, stmts, transition, span: self.since(start) })
     }
 
-    /// `transition`, or something that resembles it before a name and `;` or before `select`.
+    /// Returns whether `transition` follows, or a similar word before a name and `;` or before `select`.
     fn at_transition(&self) -> bool {
         self.at(TokenKind::Transition)
             || (self.kind_at(1) == TokenKind::Select
@@ -207,7 +207,7 @@ impl Parser<'_> {
         self.keyset_rest(open, first)
     }
 
-    /// After `(first` of a keyset: a tuple, or a parenthesised expression that goes on.
+    /// Parses the rest of a keyset after `(first`: a tuple, or a parenthesised expression that continues.
     fn keyset_rest(&mut self, open: Span, first: Expr) -> Parse<Keyset> {
         let is_element = matches!(
             first.kind,
@@ -247,7 +247,7 @@ impl Parser<'_> {
         Ok(DeclKind::ValueSet(ValueSetDecl { ty, size, name }))
     }
 
-    /// After `control`.
+    /// Parses the rest of a control, after `control`.
     pub(super) fn control(&mut self) -> Parse<DeclKind> {
         let name = self.name("a control")?;
         self.declare_type(&name);
@@ -299,7 +299,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `apply`, or something that resembles it before `{`.
+    /// Returns whether `apply` follows, or a similar word before `{`.
     fn at_apply(&mut self) -> bool {
         if self.at(TokenKind::Apply) {
             return true;

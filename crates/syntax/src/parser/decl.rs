@@ -1,10 +1,10 @@
-//! Declarations: those of the top level, and what all levels share.
+//! Declarations of the top level, and declarations common to all levels.
 
 use super::types::Typeness;
 use super::*;
 use crate::ast::*;
 
-/// Where a declaration stands.
+/// Context of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     TopLevel,
@@ -53,7 +53,7 @@ impl Parser<'_> {
                 Ok(d) => decls.extend(d),
                 Err(Stop) => {
                     self.resynchronise(start);
-                    // What is left of a broken declaration must not be taken for a stray brace.
+                    // The rest of a broken declaration must not be reported as a stray brace.
                     if self.at(TokenKind::RBrace) {
                         self.bump();
                     }
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Program { decls }
     }
 
-    /// One declaration. `None`: something else stood there and was reported and skipped.
+    /// Parses one declaration. Returns `None` if something else was reported and skipped.
     pub(super) fn declaration(&mut self, place: Place) -> Parse<Option<Decl>> {
         let start = self.span();
         let annotations = self.annotations()?;
@@ -88,8 +88,8 @@ impl Parser<'_> {
         Ok(Some(Decl { annotations, kind, span: self.since(start) }))
     }
 
-    /// A declaration that begins with a keyword; the cursor is at it (or at its misspelling). `None`: it
-    /// begins with a type.
+    /// Parses a declaration that begins with a keyword; the cursor is at it (or at its misspelling). Returns
+    /// `None` for a declaration that begins with a type.
     fn keyword_declaration(&mut self, keyword: TokenKind, place: Place) -> Option<Parse<DeclKind>> {
         use TokenKind::*;
         let next = self.kind_at(1);
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Some(result)
     }
 
-    /// An identifier in the place and company of a keyword that it resembles.
+    /// Returns the keyword that the identifier at the cursor resembles, if its context fits too.
     fn misspelt_declaration(&self) -> Option<TokenKind> {
         use TokenKind::*;
         if !self.at(Ident) {
@@ -186,8 +186,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Where only declarations may stand: reports and skips a statement. Of a run of them only the first
-    /// is reported.
+    /// Reports and skips a statement in a context for declarations only. Only the first statement of a run is
+    /// reported.
     fn misplaced_statement(&mut self, place: Place) -> Option<Parse<()>> {
         use TokenKind::*;
         if place == Place::Block {

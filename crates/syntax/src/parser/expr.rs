@@ -7,7 +7,8 @@ use super::types::Typeness;
 use super::*;
 use crate::ast::{Arg, BinaryOp, Expr, ExprKind, NamedExpr, Path, Type, TypeKind, UnaryOp};
 
-/// Precedence of a binary operator; larger binds tighter. `None`: only in keysets and `for`.
+/// Returns the precedence of a binary operator; larger binds tighter. `None` for operators that occur only in
+/// keysets and `for`.
 pub(crate) fn precedence(op: BinaryOp) -> Option<u8> {
     use BinaryOp::*;
     Some(match op {
@@ -36,7 +37,7 @@ impl Parser<'_> {
         self.climb(0, None)
     }
 
-    /// The binary operator at the cursor and how many tokens it has.
+    /// Returns the binary operator at the cursor and its number of tokens.
     fn binary_op(&self) -> Option<(BinaryOp, usize)> {
         use BinaryOp as B;
         use TokenKind::*;
@@ -69,7 +70,8 @@ impl Parser<'_> {
         Some((op, 1))
     }
 
-    /// Operators of at least precedence `min` (0: also `? :`). `first` is an operand that was read already.
+    /// Parses operators of at least precedence `min` (0 includes `? :`). `first` is an operand that was
+    /// parsed already.
     pub(super) fn climb(&mut self, min: u8, first: Option<Expr>) -> Parse<Expr> {
         self.chain(|p| {
             let lhs = match first {
@@ -80,7 +82,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The operators after `lhs`.
+    /// Parses the operators after `lhs`.
     pub(super) fn operators(&mut self, min: u8, mut lhs: Expr) -> Parse<Expr> {
         loop {
             if let Some((op, n_tokens)) = self.binary_op() {
@@ -123,8 +125,8 @@ impl Parser<'_> {
             return self.fail(d);
         }
         self.bump();
-        // As in C, which the specification follows but for the bitwise operators, `a ? b : c ? d : e` groups
-        // to the right. The precedence table of the reference grammar groups it to the left.
+        // `a ? b : c ? d : e` groups to the right, as in C, which the specification follows except for the
+        // bitwise operators. The precedence table of the reference grammar groups it to the left.
         let otherwise = self.nest(|p| p.climb(0, None))?;
         let span = self.since(condition.span);
         let kind = ExprKind::Conditional {
@@ -135,7 +137,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span })
     }
 
-    /// Prefix operators, casts and operands with what follows them.
+    /// Parses prefix operators, casts, and operands with their postfix operators.
     pub(super) fn unary(&mut self) -> Parse<Expr> {
         self.nest(|p| p.chain(Self::unguarded_unary))
     }
@@ -157,7 +159,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Unary { op, operand }, span: self.since(start) })
     }
 
-    /// `(e)` with what follows it, or `(T) operand`.
+    /// Parses `(e)` with its postfix operators, or `(T) operand`.
     fn parenthesised(&mut self) -> Parse<Expr> {
         let open = self.bump();
         let inner = match self.typeness(0) {
@@ -178,7 +180,7 @@ impl Parser<'_> {
         self.close_paren(open, inner)
     }
 
-    /// The end of `(e` and what follows it.
+    /// Parses the end of `(e` and its postfix operators.
     pub(super) fn close_paren(&mut self, open: Span, mut inner: Expr) -> Parse<Expr> {
         self.close(TokenKind::RParen, open)?;
         inner.span = self.since(open);
@@ -193,7 +195,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(open) })
     }
 
-    /// Behind `(`, at a name never declared `n` tokens ahead: is this `(T) operand`?
+    /// Returns whether `(`, with an undeclared name `n` tokens ahead, begins a cast `(T) operand`.
     pub(super) fn looks_like_cast(&self, n: usize) -> bool {
         use TokenKind::*;
         let Some(end) = self.scan_type(n).filter(|e| self.kind_at(*e) == RParen) else { return false };
@@ -201,13 +203,13 @@ impl Parser<'_> {
             Int | Str | True | False | This | LBrace | Invalid | Tilde | Not | Dots => true,
             Error => self.kind_at(end + 2) == Dot,
             k if is_name(k) => true,
-            // `(x[1])(y)` calls nothing and casts nothing; `(x)(y)` more likely casts.
+            // `(x[1])(y)` is neither a call nor a cast; `(x)(y)` is more likely a cast.
             LParen => self.kind_at(end - 1) != RBracket,
             _ => false,
         }
     }
 
-    /// A type where a value is expected: only `T.member` and `T(args)` go on from here.
+    /// Handles a type where a value is expected: only `T.member` and `T(args)` continue from here.
     fn type_as_operand(&mut self, ty: Type) -> Expr {
         let span = ty.span;
         let named = matches!(ty.kind, TypeKind::Name(_) | TypeKind::Specialized(..));
@@ -288,7 +290,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// A type at the start of an operand. `T < 3` is a comparison gone wrong, not a specialisation.
+    /// Parses a type at the start of an operand. `T < 3` is a broken comparison, not a specialisation.
     fn type_operand(&mut self) -> Parse<Type> {
         let named = matches!(self.kind(), TokenKind::Ident | TokenKind::Dot);
         if !named {
@@ -470,7 +472,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: start })
     }
 
-    /// `&&& b` or `.. b` after `lhs`, if there.
+    /// Parses `&&& b` or `.. b` after `lhs`, if it follows.
     pub(super) fn mask_or_range(&mut self, lhs: Expr) -> Parse<Expr> {
         let op = match self.kind() {
             TokenKind::Mask => BinaryOp::Mask,

@@ -31,7 +31,7 @@ impl Parser<'_> {
     }
 }
 
-/// `None` when the width does not fit, the text is too long or no literal at all.
+/// Returns `None` if the width does not fit, or if the text is too long or not a literal.
 fn read_int(text: &str) -> Option<IntLiteral> {
     let (width, digits) = match text.find(['w', 's']) {
         Some(at) => {
@@ -52,7 +52,7 @@ fn read_int(text: &str) -> Option<IntLiteral> {
     if digits.len() > INT_DIGITS_MAX {
         return None;
     }
-    // Most literals are small: spare them the way through big numbers.
+    // Most literals are small, so a fast path avoids big numbers.
     let small = digits.len() <= 15;
     let value = if small {
         let mut value = 0u64;

@@ -1,13 +1,13 @@
-//! Tokens to syntax tree: recursive descent, with precedence climbing for expressions.
+//! Parser of tokens to the syntax tree: recursive descent, with precedence climbing for expressions.
 //!
 //! Key types: [`Parser`] holds the cursor, the scopes of declared names and the nesting depth.
 //!
-//! P4's grammar is context-sensitive: whether `(x)(y)` is a cast or a call depends on whether `x` is a
-//! type (specification, "P4 grammar"). [`names`] keeps what is needed; names that were never declared (a
-//! missing include, say) are judged by the tokens around them, so that the tree stays good.
+//! P4's grammar is context-sensitive: whether `(x)(y)` is a cast or a call depends on whether `x` is a type
+//! (specification, "P4 grammar"). [`names`] records the declared names; undeclared names (after a missing
+//! include, for example) are judged by the tokens around them, so that the tree remains useful.
 //!
-//! Invariants: every loop consumes a token or ends; one fault is reported once, at the place where
-//! reading stopped; depth is bounded by [`ast::DEPTH_MAX`].
+//! Invariants: every loop consumes a token or ends; one fault is reported once, at the place where parsing
+//! stopped; depth is bounded by [`ast::DEPTH_MAX`].
 //!
 //! Start reading at [`parse_tokens`], then `decl.rs`, `stmt.rs` and `expr.rs`.
 
@@ -30,26 +30,26 @@ use diagnostics::{Code, Diagnostic, Diagnostics, SourceMap, Span};
 pub(crate) use expr::precedence;
 use names::{NameKind, Names};
 
-/// Reading stopped here and the reason is reported; some caller must find a place to go on.
+/// Parsing failed here and the reason is reported; a caller must resynchronise.
 struct Stop;
 
 type Parse<T> = Result<T, Stop>;
 
-/// May a list end with a comma?
+/// Rule for a comma at the end of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TrailingComma {
     Allowed,
     Forbidden,
 }
 
-/// What a block holds: tells which keywords show that its `}` is missing.
+/// Kind of a block, which determines the keywords that show a missing `}`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Items {
-    /// Of a parser or control: states, tables and actions among them.
+    /// Block of a parser or control, with states, tables and actions.
     Declarations,
-    /// Of a key, list of actions or list of entries.
+    /// Block of a key, list of actions or list of entries.
     InTable,
-    /// Of a struct or extern.
+    /// Block of a struct or extern.
     Fields,
     Other,
 }
@@ -62,22 +62,22 @@ struct Parser<'a> {
     pos: usize,
     eof: Token,
     names: Names,
-    /// Nesting of the node being read.
+    /// Nesting depth of the present node.
     depth: usize,
-    /// Deepest level reached by the subtree being read: left-associative chains push what they hold down.
+    /// Deepest level of the present subtree: left-associative chains push their operands down.
     deepest: usize,
-    /// Inside `bit<...>`, where `>` closes.
+    /// True inside `bit<...>`, where `>` closes.
     gt_closes: bool,
     n_errors: usize,
-    /// Position of the latest error: nothing more is said about the same token.
+    /// Position of the latest error, to report only one error per token.
     error_pos: Option<usize>,
-    /// Where the latest run of misplaced statements ended.
+    /// End of the latest run of misplaced statements.
     misplaced_until: Option<usize>,
-    /// A limit was hit: the rest of the input is skipped in silence.
+    /// True after a limit was hit: the rest of the input is skipped without messages.
     stopped: bool,
 }
 
-/// Reads a whole program. The tokens end with `Eof`.
+/// Parses a whole program. The tokens end with `Eof`.
 pub fn parse_tokens(tokens: &[Token], sources: &SourceMap, diags: &mut Diagnostics) -> ast::Program {
     let end = tokens.last().map_or(Span::NONE, |t| t.span.shrink_to_hi());
     let eof = Token { kind: TokenKind::Eof, span: end, text: SmolStr::default(), joined: false };
@@ -125,17 +125,17 @@ impl Parser<'_> {
         self.tok().span
     }
 
-    /// The token before the current one.
+    /// Returns the span of the token before the current one.
     fn prev_span(&self) -> Span {
         self.pos.checked_sub(1).and_then(|i| self.tokens.get(i)).map_or(Span::NONE, |t| t.span)
     }
 
-    /// From `start` to the end of the token before the current one.
+    /// Returns the span from `start` to the end of the token before the current one.
     fn since(&self, start: Span) -> Span {
         start.to(self.prev_span())
     }
 
-    /// Consumes the current token and gives its place. The end of the file is never consumed.
+    /// Consumes the current token and returns its span. The end of the file is never consumed.
     fn bump(&mut self) -> Span {
         let span = self.span();
         if !self.at(TokenKind::Eof) {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         found
     }
 
-    /// True when the current token is the first of its line.
+    /// Returns whether the current token is the first of its line.
     fn at_line_start(&self) -> bool {
         !self.sources.ends_on_line_of(self.prev_span(), self.span())
     }
@@ -165,7 +165,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Runs `f` one level deeper, on a stack that suffices.
+    /// Runs `f` one level deeper, and grows the stack if necessary.
     fn nest<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= ast::DEPTH_MAX {
             return Err(self.too_deep());
@@ -185,7 +185,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Within [`Parser::chain`]: what was read so far moves down one level, and `f` reads what comes beside it.
+    /// Within [`Parser::chain`]: moves the operands read so far one level down while `f` reads the next one.
     fn wrap<T>(&mut self, f: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         let pushed = self.deepest + 1;
         if pushed > ast::DEPTH_MAX {
@@ -208,7 +208,7 @@ impl Parser<'_> {
 
 // Errors.
 impl Parser<'_> {
-    /// Reports unless this token was already complained about (here or by the lexer).
+    /// Reports an error unless one was already reported for this token (here or by the lexer).
     fn report(&mut self, d: Diagnostic) {
         if self.stopped || self.error_pos == Some(self.pos) {
             return;
@@ -226,19 +226,19 @@ impl Parser<'_> {
                 .label("reading stopped here")
                 .note(format!("after {n} syntax errors the rest of the program is not read"));
             self.diags.push(d);
-            self.give_up();
+            self.abandon();
         }
     }
 
-    /// Reports that what begins at the cursor cannot stand here. In a run of such things, which a brace too
-    /// many or too few brings about, only the first is reported; [`Parser::end_misplaced`] ends each.
+    /// Reports that the construct at the cursor is misplaced. In a run of such constructs, which a surplus or
+    /// missing brace causes, only the first is reported; [`Parser::end_misplaced`] must follow each.
     fn report_misplaced(&mut self, d: Diagnostic) {
         if self.misplaced_until != Some(self.pos) {
             self.report(d);
         }
     }
 
-    /// A run is one thing after the other at the top level, or one statement after the other.
+    /// Ends a misplaced construct; one that begins at the same position continues the run.
     fn end_misplaced(&mut self) {
         self.misplaced_until = Some(self.pos);
     }
@@ -248,13 +248,13 @@ impl Parser<'_> {
         Err(Stop)
     }
 
-    /// A complaint about the current token.
+    /// Creates an error at the current token.
     fn here(&self, code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(code, self.span(), message)
     }
 
     /// Skips the rest of the input.
-    fn give_up(&mut self) {
+    fn abandon(&mut self) {
         self.stopped = true;
         self.pos = self.tokens.len().saturating_sub(1);
         if self.tokens.last().is_some_and(|t| t.kind != TokenKind::Eof) {
@@ -272,12 +272,12 @@ impl Parser<'_> {
             .help("split the expression with variables or constants, or move blocks to actions or functions");
         if !self.stopped {
             self.diags.push(d);
-            self.give_up();
+            self.abandon();
         }
         Stop
     }
 
-    /// The current token in words.
+    /// Describes the current token for messages.
     fn found(&self) -> String {
         describe(self.tok())
     }
@@ -304,7 +304,7 @@ impl Parser<'_> {
         self.fail(d)
     }
 
-    /// Closes what `open` opened.
+    /// Parses the token that closes `open`.
     fn close(&mut self, kind: TokenKind, open: Span) -> Parse<Span> {
         if self.at(kind) {
             return Ok(self.bump());
@@ -334,7 +334,7 @@ impl Parser<'_> {
         self.fail(d)
     }
 
-    /// The `;` that ends something. A missing one before a new line is only reported.
+    /// Parses a terminating `;`. A missing one before a new line is reported without failing.
     fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.eat(TokenKind::Semicolon) {
             return Ok(());
@@ -363,7 +363,7 @@ impl Parser<'_> {
         self.fail(d)
     }
 
-    /// A name: an identifier or one of the keywords that are only reserved in their own place.
+    /// Parses a name: an identifier or a keyword that is reserved only in its own context.
     fn name(&mut self, what: &str) -> Parse<Ident> {
         if self.at_name() {
             return Ok(self.take_word());
@@ -379,13 +379,13 @@ impl Parser<'_> {
                 .label(if kind == TokenKind::Underscore { "not a name" } else { "a reserved word" })
                 .help("choose another name");
             self.report(d);
-            // The intent is clear: go on as if the word were a name.
+            // The intent is clear, so parsing continues as if the word were a name.
             return Ok(self.take_word());
         }
         self.expected(&format!("the name of {what}"))
     }
 
-    /// Would a name make sense just before the token `n` tokens ahead?
+    /// Returns whether a name is plausible just before the token `n` tokens ahead.
     fn name_ends(&self, n: usize) -> bool {
         use TokenKind::*;
         matches!(
@@ -398,7 +398,7 @@ impl Parser<'_> {
         is_name(self.kind())
     }
 
-    /// The current token as a name, whatever it is.
+    /// Consumes the current token, of any kind, as a name.
     fn take_word(&mut self) -> Ident {
         let t = self.tok();
         let name = if t.text.is_empty() { SmolStr::new_static(t.kind.as_str()) } else { t.text.clone() };
@@ -408,7 +408,7 @@ impl Parser<'_> {
 
 // Lists and recovery.
 impl Parser<'_> {
-    /// `item, item, ...` up to but without `close`. A bad item is skipped.
+    /// Parses `item, item, ...` up to but without `close`. A bad item is skipped.
     fn comma_list<T>(
         &mut self,
         close: TokenKind,
@@ -482,7 +482,7 @@ impl Parser<'_> {
                 TokenKind::RBrace if self.at_line_start() && self.indentation(self.span()) < indentation => {
                     return;
                 }
-                // A stray one within parentheses.
+                // A stray brace within parentheses.
                 TokenKind::RBrace if !open.contains(&kind) && !self.at_line_start() => {}
                 TokenKind::RBrace | TokenKind::RParen | TokenKind::RBracket => {
                     while open.last().is_some_and(|k| *k != kind && *k != TokenKind::RBrace) {
@@ -516,13 +516,13 @@ impl Parser<'_> {
         }
     }
 
-    /// After a fault in a statement or declaration that began at token `start`: on to just after its `;` or
-    /// `{...}`, or to what plainly begins another one.
+    /// Skips after an error in a statement or declaration that began at token `start`: to just after its `;`
+    /// or `{...}`, or to the clear beginning of another one.
     fn resynchronise(&mut self, start: usize) {
         if self.stopped {
             return;
         }
-        // From the start again, so that brackets that the fault left open are seen.
+        // Scans again from the start, to see the brackets that the broken construct left open.
         let fault = self.pos.max(start + 1);
         self.pos = start;
         loop {
@@ -572,20 +572,20 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `{`. When it is missing and what it should hold seems to follow, it is only reported.
+    /// Parses `{`. If it is missing but its contents seem to follow, the error is reported without failing.
     fn open_block(&mut self, after: &str) -> Parse<Span> {
         use TokenKind::*;
         if self.at(LBrace) {
             return Ok(self.bump());
         }
         let at = self.prev_span().shrink_to_hi();
-        let goes_on = match self.kind() {
+        let contents_follow = match self.kind() {
             Semicolon | Comma | Colon | Assign | Dot | Eof => false,
             LParen | RParen | LBracket | RBracket | Lt | Gt => false,
             k if starts_toplevel(k) => false,
             k => self.at_line_start() || is_name(k) || starts_statement(k) || k == Bit,
         };
-        if !goes_on || self.at(Unknown) {
+        if !contents_follow || self.at(Unknown) {
             return self.expect(LBrace, after);
         }
         let d = Diagnostic::new(&codes::UNEXPECTED_TOKEN, at, format!("expected `{{` {after}"))
@@ -595,8 +595,8 @@ impl Parser<'_> {
         Ok(self.prev_span())
     }
 
-    /// `}`, the end of the file, or a declaration that cannot stand in this block and is not indented more
-    /// than the line of `open`: then a brace is missing.
+    /// Returns whether the block ends: at `}`, at the end of the file, or at a declaration that is invalid in
+    /// this block and not indented more than the line of `open`, which shows a missing brace.
     fn at_block_end(&self, items: Items, open: Span) -> bool {
         use TokenKind::*;
         let alien = match self.kind() {
@@ -619,7 +619,7 @@ impl Parser<'_> {
             }
     }
 
-    /// White space before the first token of the line, in characters.
+    /// Returns the number of white-space characters before the first token of the line.
     fn indentation(&self, span: Span) -> Option<usize> {
         let r = self.sources.resolve(span)?;
         let file = self.sources.file(r.file);
@@ -627,7 +627,7 @@ impl Parser<'_> {
         Some(text.chars().take_while(|c| c.is_whitespace()).count())
     }
 
-    /// `}`. A missing one is only reported.
+    /// Parses `}`. A missing one is reported without failing.
     fn close_block(&mut self, open: Span) {
         if self.eat(TokenKind::RBrace) {
             return;
@@ -635,7 +635,7 @@ impl Parser<'_> {
         if self.stopped || self.error_pos == Some(self.pos) {
             return;
         }
-        // The search takes time: it is only worth it while the braces are not a complete mess.
+        // The search is slow, and useless after many errors.
         let likely = if self.n_errors < 10 { self.likely_unclosed(open) } else { None };
         let (open, close) = match likely {
             Some((open, close)) => (open, Some(close)),
@@ -655,7 +655,7 @@ impl Parser<'_> {
         self.report(d.help("add the missing `}`"));
     }
 
-    /// Of the braces since `open`, which is not closed: the first whose `}` is indented less than itself.
+    /// Returns the first brace since the unclosed `open` whose `}` is indented less than the brace itself.
     fn likely_unclosed(&self, open: Span) -> Option<(Span, Span)> {
         let start = self.tokens.get(..self.pos)?.iter().rposition(|t| t.span == open)?;
         let mut opened: Vec<Span> = Vec::new();
@@ -697,19 +697,19 @@ fn describe(t: &Token) -> String {
     }
 }
 
-/// Identifiers and the keywords that the grammar's `name` takes.
+/// Returns whether the grammar's `name` accepts the token: identifiers and some keywords.
 fn is_name(kind: TokenKind) -> bool {
     use TokenKind::*;
     matches!(kind, Ident | Actions | Apply | Entries | Key | Priority | State | Type | List)
 }
 
-/// Words that begin a declaration which only the top level takes.
+/// Returns whether the word begins a declaration that only the top level allows.
 fn starts_toplevel(kind: TokenKind) -> bool {
     use TokenKind::*;
     matches!(kind, Control | Parser | Header | HeaderUnion | Struct | Enum | Extern | Package | Typedef)
 }
 
-/// Words that begin a declaration wherever they stand.
+/// Returns whether the word begins a declaration at any level.
 fn starts_declaration(kind: TokenKind) -> bool {
     use TokenKind::*;
     starts_toplevel(kind) || matches!(kind, Action | Table | Const | ValueSet | State | Apply)

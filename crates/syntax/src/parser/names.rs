@@ -1,9 +1,9 @@
-//! Which names denote types: the feedback that P4's grammar needs to tell `(T)(x)` from `(f)(x)`.
+//! Names of types: the feedback that P4's grammar needs to distinguish `(T)(x)` from `(f)(x)`.
 
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
-/// What a name was declared as.
+/// Kind of a declared name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NameKind {
     Type,
@@ -41,12 +41,12 @@ impl Names {
         self.log.push(name.clone());
     }
 
-    /// The innermost declaration of `name`; `None` when it was never declared.
+    /// Returns the innermost declaration of `name`; `None` if it was never declared.
     pub fn lookup(&self, name: &str) -> Option<NameKind> {
         self.bindings.get(name)?.last().map(|b| b.1)
     }
 
-    /// The top-level declaration of `name`.
+    /// Returns the top-level declaration of `name`.
     pub fn lookup_root(&self, name: &str) -> Option<NameKind> {
         self.bindings.get(name)?.iter().rev().find(|b| b.0 == 0).map(|b| b.1)
     }

@@ -5,12 +5,12 @@ use super::types::Typeness;
 use super::*;
 use crate::ast::*;
 
-/// Which statements a block takes.
+/// Kind of a block, which determines its statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
-    /// Of actions, functions and `apply`.
+    /// Body of an action, a function or `apply`.
     Any,
-    /// Of parser states: no loops, `switch` or `return`.
+    /// Body of a parser state: no loops, `switch` or `return`.
     State,
 }
 
@@ -124,7 +124,7 @@ impl Parser<'_> {
         Ok(Stmt { kind, span: self.since(start) })
     }
 
-    /// `{ a, b } = ...` or `{ a } = ...`
+    /// Returns whether `{ a, b } = ...` or `{ a } = ...` follows.
     fn at_list_target(&self) -> bool {
         is_name(self.kind_at(1))
             && match self.kind_at(2) {
@@ -144,7 +144,7 @@ impl Parser<'_> {
         Err(Stop)
     }
 
-    /// Where `return` has no value.
+    /// Returns whether the statement ends here, so that a `return` has no value.
     fn at_statement_end(&self) -> bool {
         let kind = self.kind();
         matches!(kind, TokenKind::Semicolon | TokenKind::RBrace | TokenKind::Eof)
@@ -152,7 +152,7 @@ impl Parser<'_> {
             || starts_declaration(kind) && kind != TokenKind::Apply && kind != TokenKind::State
     }
 
-    /// `exit;` and its like.
+    /// Parses `exit;` and similar statements.
     fn word(&mut self, kind: StmtKind) -> Parse<StmtKind> {
         let word = self.kind().as_str();
         self.bump();
@@ -448,7 +448,7 @@ impl Parser<'_> {
         matches!(target.kind, ExprKind::Call { .. }) && self.at_line_start()
     }
 
-    /// At a known type: does an expression statement such as `T.apply();` begin here?
+    /// Returns whether an expression statement such as `T.apply();` begins at a known type.
     fn type_then_member(&self) -> bool {
         self.scan_type(0).is_some_and(|end| self.kind_at(end) == TokenKind::Dot)
     }
@@ -468,7 +468,8 @@ impl Parser<'_> {
         Ok(StmtKind::Decl(Box::new(decl)))
     }
 
-    /// `x[n] y` and `x(args) y`: what was read as an expression is the type of a declaration. `None`: it is not.
+    /// Reinterprets an expression as the type of a declaration, for `x[n] y` and `x(args) y`. Returns `None`
+    /// if it is not a declaration.
     fn reread_as_declaration(&mut self, target: &Expr, start: Span, ends: bool) -> Option<Parse<StmtKind>> {
         if !ends {
             return None;
@@ -493,7 +494,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `=` or a compound assignment: its operator and how many tokens it has.
+    /// Returns the operator of `=` or a compound assignment, and its number of tokens.
     fn assignment_op(&self) -> Option<(Option<BinaryOp>, usize)> {
         use BinaryOp as B;
         use TokenKind::*;
@@ -516,7 +517,8 @@ impl Parser<'_> {
         Some((Some(op), 1))
     }
 
-    /// Only names, members, indices and slices can be assigned to, and called.
+    /// Checks that the target is a name, member, index or slice, the only forms that can be assigned or
+    /// called.
     fn check_lvalue(&mut self, target: &Expr) {
         let mut e = target;
         loop {

@@ -4,7 +4,7 @@ use super::*;
 use crate::ast::*;
 
 impl Parser<'_> {
-    /// After `table`.
+    /// Parses the rest of a table, after `table`.
     pub(super) fn table(&mut self) -> Parse<DeclKind> {
         let name = self.name("a table")?;
         self.declare_object(&name);

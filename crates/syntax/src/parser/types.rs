@@ -1,18 +1,18 @@
-//! Types, and the look-ahead that tells type arguments from comparisons.
+//! Types, and the look-ahead that distinguishes type arguments from comparisons.
 
 use super::names::NameKind;
 use super::*;
 use crate::ast::{Expr, Path, Type, TypeKind};
 
-/// Tokens that one look-ahead may pass over.
+/// Number of tokens that one look-ahead may pass at most.
 const LOOKAHEAD_MAX: usize = 512;
 
-/// What the token at the cursor says about being a type.
+/// Judgement of a token: whether it begins a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Typeness {
     /// A base type or a name declared as a type.
     Type,
-    /// A name declared as something else, or no name at all.
+    /// A name declared as something else, or another token.
     NotType,
     /// A name that was never declared.
     Unknown,
@@ -155,7 +155,7 @@ impl Parser<'_> {
         Ok(args)
     }
 
-    /// Here a contextual keyword may be a type parameter's name as well.
+    /// Parses a type argument; a contextual keyword may name a type parameter here.
     fn type_arg(&mut self) -> Parse<Type> {
         if self.at_name() && !matches!(self.kind(), TokenKind::Ident | TokenKind::List) {
             let start = self.span();
@@ -165,15 +165,15 @@ impl Parser<'_> {
         self.any_type()
     }
 
-    /// Exactly one `>`, even of `>>`.
+    /// Consumes exactly one `>`, even of `>>`.
     pub(super) fn close_angle(&mut self, open: Span) -> Parse<Span> {
         self.close(TokenKind::Gt, open)
     }
 
-    /// At `<` after an expression: does it open type arguments rather than compare?
+    /// Returns whether `<` after an expression opens type arguments rather than a comparison.
     ///
-    /// As in the reference grammar a known type decides; a name never declared is taken for a type when
-    /// the whole looks like `<T, ...>(`.
+    /// A known type decides, as in the reference grammar; an undeclared name is taken for a type if the
+    /// tokens look like `<T, ...>(`.
     pub(super) fn at_type_args(&self) -> bool {
         use TokenKind::*;
         if self.kind_at(1) == Gt {
@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes over `<T, ...>` that begins `at` tokens ahead; gives the offset behind it.
+    /// Skips `<T, ...>` that begins `at` tokens ahead; returns the offset behind it.
     pub(super) fn scan_type_args(&self, at: usize) -> Option<usize> {
         if self.kind_at(at) != TokenKind::Lt {
             return None;
@@ -214,7 +214,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes over what may be a type that begins `at` tokens ahead.
+    /// Skips a possible type that begins `at` tokens ahead.
     pub(super) fn scan_type(&self, at: usize) -> Option<usize> {
         use TokenKind::*;
         if at > LOOKAHEAD_MAX {
@@ -243,7 +243,7 @@ impl Parser<'_> {
         Some(end)
     }
 
-    /// Passes over an expression that ends with `close`; gives the offset behind that.
+    /// Skips an expression that ends with `close`; returns the offset behind it.
     pub(super) fn scan_to(&self, at: usize, close: TokenKind) -> Option<usize> {
         use TokenKind::*;
         let mut open = 0usize;

@@ -27,20 +27,20 @@ impl Value {
     }
 }
 
-/// Place and wording of what is wrong.
+/// Place and message of an error.
 type Failure = (Span, String);
 
 struct Evaluator<'t> {
     toks: &'t [Tok],
     at: usize,
     end: Span,
-    /// Above 0: in an operand that `&&`, `||` or `?:` leaves out; nothing there can fail by its value.
+    /// Above 0 in an operand that `&&`, `||` or `?:` does not evaluate; its value causes no errors.
     dead: u32,
     is_defined: &'t dyn Fn(&str) -> bool,
 }
 
 impl Preprocessor<'_> {
-    /// The value of the condition that `toks` spell. A malformed condition counts as false.
+    /// Evaluates the condition in `toks`. A malformed condition is false.
     pub(super) fn condition(&mut self, directive: Span, toks: Vec<Tok>) -> bool {
         let written = toks.first().map(|t| t.spelling().to_string());
         let toks = self.expand_list(toks, true);
@@ -76,7 +76,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Strength of binary operators and the number of tokens they take; `>>` is two tokens.
+/// Returns a binary operator, its precedence and its number of tokens; `>>` has two.
 fn operator(toks: &[Tok]) -> Option<(TokenKind, u8, usize)> {
     use TokenKind::*;
     let RawKind::Token(kind) = toks.first()?.kind else { return None };
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
                 .ok_or_else(|| (t.span, format!("`{}` is not an integer of 64 bits", t.spelling()))),
             _ => match t.word() {
                 Some("defined") => self.defined(t.span),
-                // Names that are no macros count as 0.
+                // Names other than macros have the value 0.
                 Some(_) => Ok(Value::signed(0)),
                 None => Err((t.span, format!("unexpected `{}` in a condition", t.spelling()))),
             },

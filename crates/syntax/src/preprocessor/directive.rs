@@ -43,7 +43,7 @@ impl Line<'_, '_> {
         (None, None)
     }
 
-    /// The text up to the end of the line, without comments' being looked for.
+    /// Returns the text up to the end of the line, without recognising comments.
     fn rest(&mut self) -> (String, Span) {
         let (lo, hi) = (self.src.lexer.pos(), self.src.lexer.line_end());
         let text = self.src.lexer.text().get(lo as usize..hi as usize).unwrap_or("");
@@ -73,7 +73,7 @@ impl Preprocessor<'_> {
         all
     }
 
-    /// Goes to the end of the line; what still stands there is worth a warning.
+    /// Skips to the end of the line; warns if anything is left there.
     fn finish_line(&mut self, line: &mut Line, directive: &str) {
         let extra = self.line_tok(line);
         self.extra_tokens(extra.as_ref(), directive);
@@ -90,7 +90,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Obeys the directive that begins with `hash`, including the end of its line. `##` begins none.
+    /// Executes the directive that begins with `hash`, including the end of its line. `##` begins none.
     pub(super) fn directive(&mut self, src: &mut Source, hash: &RawToken) {
         let span = src.raw_span(hash);
         src.lexer.quotes = Quotes::OneLine;
@@ -103,7 +103,7 @@ impl Preprocessor<'_> {
         while self.line_tok(&mut line).is_some() {}
     }
 
-    /// Warns of a line that begins with `#` and `name`, which is no directive. p4c, too, lets such lines pass.
+    /// Warns of a line that begins with `#` and `name`, which is not a directive. p4c accepts such lines too.
     fn unknown_directive(&mut self, line: Span, name: &str, name_span: Span) {
         let message = format!("`#{name}` is not a preprocessor directive");
         let d = Diagnostic::new(&codes::UNKNOWN_DIRECTIVE, line, message).label("the line is ignored");
@@ -201,7 +201,7 @@ impl Preprocessor<'_> {
             .and_then(|t| t.text.parse::<u32>().ok().filter(|n| *n <= i32::MAX as u32));
         let name_ok = toks.get(1).is_none_or(|t| t.is(TokenKind::Str));
         let (Some(number), true) = (number, name_ok) else {
-            // A line such as `# 8w0 ...` that only looks like a line marker is let pass.
+            // A line such as `# 8w0 ...`, which only resembles a line marker, is ignored.
             if !is_marker {
                 let at = toks.get(usize::from(number.is_some())).map_or(span, |t| t.span);
                 self.report(
@@ -257,7 +257,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Checks `#else` and its kin; false when there is no open condition.
+    /// Checks `#else` and similar directives; returns false if there is no open condition.
     fn other_group(&mut self, line: &mut Line, span: Span, which: &str) -> bool {
         let Some(c) = line.src.conditions.last_mut() else {
             self.unbalanced(span, which);
@@ -280,7 +280,7 @@ impl Preprocessor<'_> {
     fn skip_groups(&mut self, line: &mut Line) {
         let mut nested = 0usize;
         loop {
-            // At the start of a line. What is skipped needs no message.
+            // At the start of a line. Skipped text needs no messages.
             line.src.lexer.quotes = Quotes::OneLine;
             let Some(hash) = first_of_line(line.src) else {
                 line.ended = true;
@@ -349,7 +349,7 @@ impl Preprocessor<'_> {
             return;
         }
         if line.src.depth >= limits::INCLUDE_DEPTH_MAX {
-            // Said once: from here on, every including file would say it again.
+            // Reported once, because every further including file would repeat it.
             if self.n_includes < limits::INCLUDES_MAX {
                 self.n_includes = limits::INCLUDES_MAX + 1;
                 self.report(
@@ -450,7 +450,8 @@ impl Preprocessor<'_> {
     }
 }
 
-/// True when what follows a `#` makes it a directive. `#pragma` is none inside a string: the C preprocessor leaves it.
+/// Returns whether the text after a `#` makes it a directive. `#pragma` inside a string does not: the C
+/// preprocessor ignores it there.
 pub(super) fn is_directive(after_hash: &Lexer) -> bool {
     let mut rest = after_hash.clone().skip_while(|r| r.is_trivia() && r.kind != RawKind::Newline);
     match rest.next() {
@@ -472,7 +473,7 @@ fn first_of_line(src: &mut Source) -> Option<RawToken> {
             RawKind::Space | RawKind::BlockComment | RawKind::Splice | RawKind::Newline => {}
             RawKind::Hash => return Some(raw),
             _ => {
-                // `skip_line` judges it anew.
+                // `skip_line` reads it again.
                 src.lexer.seek(before);
                 return Some(raw);
             }
@@ -480,7 +481,7 @@ fn first_of_line(src: &mut Source) -> Option<RawToken> {
     }
 }
 
-/// At most two letters differ (and not all of a short word).
+/// Returns whether at most two letters differ (and not all letters of a short word).
 fn is_close(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > 2 || b.len() > 16 {

@@ -1,5 +1,5 @@
-//! Macro expansion, as C defines it: arguments are expanded before they are put in, and a macro is not
-//! expanded again inside its own expansion.
+//! Macro expansion, as C defines it: arguments are expanded before substitution, and a macro is not expanded
+//! again inside its own expansion.
 
 use super::macros::{BodyTok, Builtin};
 use super::{Preprocessor, Source, Tok};
@@ -10,28 +10,28 @@ use diagnostics::{Diagnostic, Span};
 use smol_str::SmolStr;
 use std::collections::VecDeque;
 
-/// Long spellings that `#` and `##` make count as several tokens against the limit.
+/// Bytes per token in the limit, for long spellings that `#` and `##` make.
 pub(super) const BYTES_PER_TOKEN: usize = 16;
 
-/// Tokens that wait to be looked at again; `active` is the macro they came from.
+/// Tokens to scan again; `active` is the macro that they came from.
 struct Frame {
     toks: VecDeque<Tok>,
     active: Option<usize>,
 }
 
-/// What expansion reads: pending tokens, then (while expanding in a file) the file.
+/// Input of expansion: pending tokens, then (while expanding in a file) the file.
 struct Input<'s, 'a> {
     frames: Vec<Frame>,
     source: Option<&'s mut Source<'a>>,
-    /// A frame ended since the last token.
+    /// True if a frame ended since the last token.
     fresh: bool,
-    /// A macro that expanded to nothing since the last token had white space before it.
+    /// True if white space preceded a macro that expanded to nothing since the last token.
     space: bool,
 }
 
 impl Preprocessor<'_> {
-    /// Expands the macro that `tok`, just read from `src`, names. True if the next token of the file has white space
-    /// before it on account of a macro that expanded to nothing.
+    /// Expands the macro that `tok`, just read from `src`, names. Returns whether white space precedes the
+    /// next token of the file because of a macro that expanded to nothing.
     pub(super) fn expand_in_source(
         &mut self,
         tok: Tok,
@@ -39,7 +39,7 @@ impl Preprocessor<'_> {
         src: &mut Source,
         out: &mut Vec<Tok>,
     ) -> bool {
-        // The common case without detours: `W` in `bit<W>`, whose body is one token that names no macro.
+        // Fast path for the common case: `W` in `bit<W>`, whose body is one token that names no macro.
         let m = self.macros.at(index);
         if let (None, None, [only]) = (&m.params, m.builtin, &*m.body)
             && only.tok.word().and_then(|w| self.macros.get(w)).is_none()
@@ -99,7 +99,7 @@ impl Preprocessor<'_> {
         id
     }
 
-    /// Drops frames that are used up; their macros may be expanded again.
+    /// Drops finished frames, whose macros may be expanded again.
     fn drop_ended(&mut self, input: &mut Input) {
         while input.frames.last().is_some_and(|f| f.toks.is_empty()) {
             if let Some(m) = input.frames.pop().and_then(|f| f.active) {
@@ -109,7 +109,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The next pending token; `None` when all are used up.
+    /// Returns the next pending token; `None` if there is none.
     fn next_pending(&mut self, input: &mut Input) -> Option<Tok> {
         self.drop_ended(input);
         let mut tok = input.frames.last_mut()?.toks.pop_front()?;
@@ -129,7 +129,7 @@ impl Preprocessor<'_> {
         Some(tok)
     }
 
-    /// True when the next token is `(`. Nothing is consumed.
+    /// Returns whether the next token is `(`. Consumes nothing.
     fn paren_follows(&self, input: &Input) -> bool {
         for f in input.frames.iter().rev() {
             if let Some(t) = f.toks.front() {
@@ -142,7 +142,7 @@ impl Preprocessor<'_> {
     }
 
     fn expand(&mut self, input: &mut Input, in_condition: bool, out: &mut Vec<Tok>) {
-        // Arguments within arguments come here again.
+        // Arguments within arguments recurse here.
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expand_pending(input, in_condition, out));
         while let Some(f) = input.frames.pop() {
             if let Some(m) = f.active {
@@ -230,8 +230,8 @@ impl Preprocessor<'_> {
         Tok::new(RawKind::Token(kind), at.span, text.into())
     }
 
-    /// Reads the arguments of macro `index`, from its `(` to its `)`, and gives the latter's place.
-    /// As many arguments as parameters come back, whatever was written.
+    /// Reads the arguments of macro `index`, from its `(` to its `)`, and returns them with the span of `)`.
+    /// There is one argument per parameter, even after an error.
     fn arguments(&mut self, index: usize, name: &Tok, input: &mut Input) -> Option<(Vec<Vec<Tok>>, Span)> {
         let (n_params, variadic) = {
             let m = self.macros.at(index);
@@ -287,7 +287,7 @@ impl Preprocessor<'_> {
         };
         let none_given = args.len() == 1 && args[0].is_empty();
         let n_given = if none_given && n_params == 0 { 0 } else { args.len() };
-        // The variable arguments may be left out together with their comma.
+        // The variable arguments may be omitted together with their comma.
         let enough = n_given == n_params || (variadic && n_given + 1 == n_params);
         if !enough {
             let d = Diagnostic::new(
@@ -307,8 +307,8 @@ impl Preprocessor<'_> {
         Some((args, close))
     }
 
-    /// The body with arguments put in, `#` and `##` done; not yet looked through for further macros. Its first token
-    /// has white space before it only if that of the macro's name is not all.
+    /// Returns the body with arguments substituted and `#` and `##` applied, not yet scanned for further
+    /// macros. White space precedes its first token only in addition to that of the macro's name.
     fn substitute(&mut self, index: usize, body: &[BodyTok], args: &[Vec<Tok>], call: Span) -> Vec<Tok> {
         let name = self.macro_name_id(index);
         let mut expanded: Vec<Option<Vec<Tok>>> = vec![None; args.len()];
@@ -336,7 +336,7 @@ impl Preprocessor<'_> {
                     vec![t]
                 }
                 Some((p, arg)) => {
-                    // `, ## __VA_ARGS__`: the comma goes when there are no variable arguments.
+                    // `, ## __VA_ARGS__`: the comma is removed if there are no variable arguments.
                     let gnu_comma = before_paste
                         && self.macros.at(index).variadic
                         && p + 1 == args.len()
@@ -387,7 +387,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// `##`: the spellings side by side are read anew.
+    /// Applies `##`: lexes the concatenated spellings.
     fn paste(&mut self, left: Tok, right: Tok, out: &mut Vec<Tok>) {
         if right.kind == RawKind::Space {
             return out.push(left);
@@ -412,7 +412,7 @@ impl Preprocessor<'_> {
             out.push(right);
             return;
         }
-        // Like cpp in assembler mode: when the result is several tokens, they stand side by side.
+        // If the result is several tokens, they are adjacent, like cpp in assembler mode.
         for (i, r) in raws.iter().enumerate() {
             let span = if i == 0 { left.span } else { right.span };
             let mut t = Tok::from_raw(r, &text, span);
@@ -424,7 +424,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// `#`: the spelling of an argument as a string literal.
+/// Applies `#`: returns the spelling of an argument as a string literal.
 fn stringify(arg: &[Tok]) -> SmolStr {
     let mut text = String::from("\"");
     for (i, t) in arg.iter().enumerate() {

@@ -15,9 +15,9 @@ pub(super) struct BodyTok {
     pub tok: Tok,
     /// Index of the parameter that the token names.
     pub param: Option<usize>,
-    /// `#` stands before the parameter.
+    /// True if `#` precedes the parameter.
     pub stringify: bool,
-    /// `##` follows.
+    /// True if `##` follows.
     pub paste: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Builtin {
     Line,
     Counter,
     IncludeLevel,
-    /// No clock is read: the same input always gives the same output.
+    /// Constant, because no clock is read: equal input gives equal output.
     Date,
     Time,
     One,
@@ -37,25 +37,25 @@ pub(super) enum Builtin {
 #[derive(Debug)]
 pub(super) struct Macro {
     pub name: SmolStr,
-    /// Index for the source map, given at the first use.
+    /// Index for the source map, assigned at the first use.
     pub name_id: Option<u32>,
-    /// `None`: object-like.
+    /// Parameters; `None` for an object-like macro.
     pub params: Option<Vec<SmolStr>>,
-    /// The last parameter takes all further arguments.
+    /// True if the last parameter takes all further arguments.
     pub variadic: bool,
     pub body: Rc<[BodyTok]>,
-    /// Of the name in the definition.
+    /// Span of the name in the definition.
     pub span: Span,
     pub builtin: Option<Builtin>,
-    /// Number of expansions of it that are under way: not expanded again while above 0.
+    /// Number of its expansions in progress: not expanded again while above 0.
     pub n_active: u32,
 }
 
-/// All macros. Definitions stay at their index for ever; `#undef` only removes the name.
+/// All macros. A definition keeps its index; `#undef` only removes the name.
 pub(super) struct MacroTable {
     names: FxHashMap<SmolStr, usize>,
     all: Vec<Macro>,
-    /// First bytes of all names ever defined: spares most look-ups.
+    /// First bytes of all names ever defined, which avoids most look-ups.
     first_bytes: [bool; 256],
     pub counter: u64,
 }
@@ -124,7 +124,7 @@ impl MacroTable {
 }
 
 impl Macro {
-    /// Same parameters and same body up to the amount of white space (C17, 6.10.3).
+    /// Returns whether parameters and body are equal, apart from the amount of white space (C17, 6.10.3).
     fn same_as(&self, other: &Macro) -> bool {
         let same = |(i, (a, b)): (usize, (&BodyTok, &BodyTok))| {
             a.tok.kind == b.tok.kind
@@ -146,7 +146,7 @@ impl Preprocessor<'_> {
         self.report(if help.is_empty() { d } else { d.help(help) });
     }
 
-    /// `#define`, given the tokens after it.
+    /// Executes `#define`, given the tokens after it.
     pub(super) fn define(&mut self, directive: Span, line: Vec<Tok>) {
         let mut toks = line.into_iter().peekable();
         let Some(name_tok) = toks.next() else {
@@ -259,7 +259,8 @@ impl Preprocessor<'_> {
                         body.push(BodyTok { tok, param, stringify: true, paste: false });
                         continue;
                     }
-                    // As in assembler mode of cpp: a `#` that no parameter follows stands for itself.
+                    // A `#` without a following parameter is an ordinary token, like in assembler mode of
+                    // cpp.
                     None => body.push(BodyTok { tok: hash, param: None, stringify: false, paste: false }),
                 }
             }

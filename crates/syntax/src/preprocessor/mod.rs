@@ -1,11 +1,11 @@
-//! The preprocessor: from files to the tokens that the parser reads.
+//! The preprocessor: converts files to the tokens that the parser reads.
 //!
-//! It works on tokens throughout; no intermediate text is made. What it accepts is what `cpp -undef -nostdinc
-//! -x assembler-with-cpp` accepts, the way in which P4 programs are usually preprocessed: more than the
-//! specification asks for (section 6.2), and lenient about stray `#` lines.
+//! It works on tokens throughout; there is no intermediate text. It accepts the language of `cpp -undef
+//! -nostdinc -x assembler-with-cpp`, the usual preprocessor of P4 programs: more than the specification
+//! requires (section 6.2), and lenient about stray `#` lines.
 //!
-//! Key types: [`Preprocessor`] holds the state of a run, [`Source`] that of one file, [`Tok`] is a token that may
-//! still be expanded or pasted.
+//! Key types: [`Preprocessor`] holds the state of a run, [`Source`] that of one file, [`Tok`] is a token that
+//! may still be expanded or pasted.
 //!
 //! Start reading at [`preprocess`] and `Preprocessor::run_file`; directives are in `directive.rs`, macro
 //! definitions in `macros.rs`, expansion in `expand.rs`, `#if` expressions in `condition.rs`.
@@ -31,8 +31,8 @@ use std::sync::Arc;
 
 /// Preprocesses the main file `name` and all that it includes. The last token is always `Eof`.
 ///
-/// Files and expansions are registered in `sources`, messages go to `diags`. Whatever the input, this ends
-/// after work bounded by [`limits`].
+/// Files and expansions are registered in `sources`, messages are added to `diags`. [`limits`] bounds the
+/// work for any input.
 pub fn preprocess(
     name: &str,
     text: impl Into<Arc<str>>,
@@ -86,7 +86,7 @@ fn command_line_directive(option: &MacroOption) -> String {
     }
 }
 
-/// A token on its way through the preprocessor.
+/// A token inside the preprocessor.
 #[derive(Clone, Debug)]
 struct Tok {
     /// `Token`, `Number`, `Hash`, `HashHash`, `UnterminatedString`; `Space` for an empty operand of `##`; comments
@@ -95,11 +95,11 @@ struct Tok {
     span: Span,
     /// The spelling (strings with their quotes); empty for keywords and punctuation.
     text: SmolStr,
-    /// White space before it.
+    /// True if white space precedes the token.
     space: bool,
-    /// Stands where an expansion begins or ended: never joined to the token before.
+    /// True at the beginning or behind the end of an expansion: never joined to the token before.
     fresh: bool,
-    /// Names a macro that was being expanded when the token was produced: never expanded again.
+    /// True if the token names a macro that was being expanded when it was produced: never expanded again.
     painted: bool,
 }
 
@@ -135,7 +135,7 @@ impl Tok {
         }
     }
 
-    /// The name, when the token could name a macro.
+    /// Returns the name, if the token could name a macro.
     fn word(&self) -> Option<&str> {
         match self.kind {
             RawKind::Token(TokenKind::Ident) => Some(&self.text),
@@ -152,7 +152,7 @@ impl Tok {
 /// An open `#if` of a file.
 struct Condition {
     span: Span,
-    /// One of its groups was or is being read.
+    /// True if one of its groups was or is being read.
     taken: bool,
     seen_else: Option<Span>,
 }
@@ -164,19 +164,19 @@ struct Source<'a> {
     /// Global position of the first byte.
     start: u32,
     depth: usize,
-    /// Only white space and comments so far on this line.
+    /// True while the line has only white space and comments.
     at_line_start: bool,
-    /// The token read last is the first of its line.
+    /// True if the latest token is the first of its line.
     begins_line: bool,
     /// Offset of the first token of the line, or of an earlier one if macro arguments reach over the line.
     line_begin: u32,
-    /// Line breaks that comments behind `line_begin` have written.
+    /// Number of line breaks that comments behind `line_begin` have written.
     n_breaks_written: usize,
     /// If the token read last begins its line: the text from the beginning of the line before to this token, and how
     /// many of its line breaks are written.
     line_gap: (std::ops::Range<u32>, usize),
     conditions: Vec<Condition>,
-    /// The name that `__FILE__` gives; `#line` changes it.
+    /// Name in `__FILE__`; `#line` changes it.
     presumed: Arc<str>,
 }
 
@@ -185,7 +185,8 @@ impl Source<'_> {
         Span::new(self.start + lo, self.start + hi)
     }
 
-    /// Notes that a token was read, and whether it opens a line of the output if it opens one of the file.
+    /// Records that a token was read. The first token of a line begins a line of the output, too, if it is
+    /// outside of macro arguments.
     fn token_read(&mut self, raw: &RawToken, outside_arguments: bool) {
         self.begins_line = self.at_line_start && outside_arguments;
         self.at_line_start = false;
@@ -195,7 +196,7 @@ impl Source<'_> {
         }
     }
 
-    /// Notes that a comment writes its line breaks, save those that a backslash removes.
+    /// Records the line breaks of a comment, except those that a backslash removes.
     fn comment_written(&mut self, raw: &RawToken) {
         let text = lexer::remove_splices(raw.text(self.lexer.text()));
         self.n_breaks_written += text.bytes().filter(|b| *b == b'\n').count();
@@ -210,8 +211,8 @@ impl Source<'_> {
     }
 }
 
-/// How far the text of an unstructured annotation has been seen: any character may stand in `@name(...)`
-/// (section 20.1), which is for the parser to take as it is.
+/// Progress in an unstructured annotation: any character may occur in `@name(...)` (section 20.1), and the
+/// parser takes it literally.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Annotation {
     None,
@@ -246,9 +247,9 @@ struct Preprocessor<'a> {
     n_errors: usize,
     n_warnings: usize,
     n_includes: usize,
-    /// Tokens that expansion may still touch.
+    /// Number of tokens that expansion may still produce.
     expansion_budget: usize,
-    /// A limit was hit: no more tokens are read.
+    /// True after a limit was hit: no more tokens are read.
     stopped: bool,
     in_pragma: bool,
     annotation: Annotation,
@@ -362,7 +363,8 @@ impl Preprocessor<'_> {
         );
     }
 
-    /// The next token of the file; directives on the way are obeyed. `None` at the end of the file.
+    /// Returns the next token of the file after executing the directives before it. `None` at the end of the
+    /// file.
     fn next_from_source(&mut self, src: &mut Source) -> Option<Tok> {
         let mut space = false;
         while !self.stopped {
@@ -395,7 +397,7 @@ impl Preprocessor<'_> {
                     space = true;
                     if self.collecting.is_none() && raw.text(src.lexer.text()).contains('\n') {
                         src.comment_written(&raw);
-                        // As in p4c a comment over several lines ends the line of a pragma.
+                        // A comment over several lines ends the line of a pragma, like in p4c.
                         if self.ends_pragma() {
                             self.end_pragma(src.raw_span(&raw));
                         }
@@ -420,8 +422,8 @@ impl Preprocessor<'_> {
         None
     }
 
-    /// True when the `#` or `##` just read begins a line that is obeyed or ignored. Inside a string, a line without a
-    /// directive is text.
+    /// Returns whether the `#` or `##` just read begins a line that is executed or ignored. Inside a string,
+    /// a line without a directive is text.
     fn is_hash_line(&self, src: &Source, raw: &RawToken) -> bool {
         let is_hash = raw.kind == RawKind::Hash;
         src.at_line_start
@@ -432,7 +434,7 @@ impl Preprocessor<'_> {
             }
     }
 
-    /// Hands a finished token to the parser.
+    /// Passes a finished token to the parser.
     fn emit(&mut self, tok: Tok) {
         if self.open.is_some() {
             return self.emit_open_text(&tok);
@@ -464,7 +466,7 @@ impl Preprocessor<'_> {
         self.out.push(Token { kind, span: tok.span, text, joined });
     }
 
-    /// True when the token, written right after the last one, might be read as one with it.
+    /// Returns whether the token, written right after the last one, might be lexed as one token with it.
     fn would_merge(&self, tok: &Tok) -> bool {
         let is_word = |k: TokenKind| {
             k.is_keyword() || matches!(k, TokenKind::Ident | TokenKind::Int | TokenKind::Underscore)
@@ -477,7 +479,7 @@ impl Preprocessor<'_> {
         !brackets(last.kind) && !brackets(kind) && is_word(last.kind) == is_word(kind)
     }
 
-    /// Digits and letters that are no integer: two tokens (`10ms`), or an error (`0xZ`).
+    /// Emits digits and letters that are not an integer: two tokens (`10ms`), or an error (`0xZ`).
     fn emit_number(&mut self, tok: Tok, joined: bool) {
         match lexer::split_number(&tok.text) {
             Err(_) => {
@@ -501,7 +503,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// True when the end of a line is the end of a pragma.
+    /// Returns whether the end of a line ends a pragma.
     fn ends_pragma(&self) -> bool {
         self.in_pragma && self.collecting.is_none() && self.open.is_none()
     }
@@ -518,7 +520,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Adds a message, up to a sensible number of errors and of warnings.
+    /// Adds a message, up to a limit on errors and on warnings.
     fn report(&mut self, d: Diagnostic) {
         let n = if d.is_error() { &mut self.n_errors } else { &mut self.n_warnings };
         *n += 1;
@@ -527,7 +529,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Reports a broken token; falls silent after many (a binary file, say).
+    /// Reports a broken token, up to a limit (in a binary file, for example).
     fn report_lexical(&mut self, kind: RawKind, spelling: &str, span: Span) {
         if self.n_lexical_errors < limits::SYNTAX_ERRORS_MAX
             && let Some(d) = lexer::lexical_error(kind, spelling, span)

@@ -25,16 +25,16 @@ enum Kind {
     Comment,
 }
 
-/// A string, or a comment that began on the line where such a string ended, up to where it was read.
+/// A string, or a comment that began on the line where such a string ended, as far as it was read.
 pub(super) struct OpenText {
     kind: Kind,
-    /// The token that it begins with.
+    /// Span of its first token.
     span: Span,
-    /// No white space stands before it.
+    /// True if no white space precedes it.
     joined: bool,
-    /// What was read, from the opening quote on, without backslash-newlines.
+    /// Text read so far, from the opening quote on, without backslash-newlines.
     text: String,
-    /// Length of the part of `text` in which the end was looked for.
+    /// Length of the part of `text` that was searched for the end.
     n_searched: usize,
     /// The last token on this line, if there is one.
     last: Option<Tok>,
@@ -45,7 +45,7 @@ impl OpenText {
         self.span
     }
 
-    /// Length of `text` up to and including the end of the string or comment.
+    /// Returns the length of `text` up to and including the end of the string or comment.
     fn end(&mut self) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.n_searched;
@@ -93,13 +93,13 @@ impl Preprocessor<'_> {
             .saturating_sub(*n_written);
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
         open.text.extend(std::iter::repeat_n('\n', n_breaks));
-        // The last of them is the white space before the token, which a macro without tokens hands on.
+        // The last blank is the white space before the token; a macro that expands to nothing passes it on.
         open.text.extend(std::iter::repeat_n(' ', column.saturating_sub(1)));
         tok.space = column > 0;
         open.last = None;
     }
 
-    /// Adds a token to the open text and goes on with its rest if the text ends in it.
+    /// Adds a token to the open text; if the text ends in it, continues with the rest of the token.
     pub(super) fn emit_open_text(&mut self, tok: &Tok) {
         let Some(open) = &mut self.open else { return };
         let merges = || match &open.last {
@@ -117,7 +117,8 @@ impl Preprocessor<'_> {
             return;
         };
         let Some(open) = self.open.take() else { return };
-        // How much of the token is in the text. Its end may be behind a backslash that is a token of its own.
+        // Number of bytes of the token in the text. The end of the text may follow a backslash that is a
+        // token of its own.
         let taken = end.saturating_sub(begin);
         let exact = self.sources.text(tok.span) == spelling;
         if open.kind == Kind::String {
@@ -134,7 +135,7 @@ impl Preprocessor<'_> {
         self.lex_rest(tok.span, exact, &spelling, taken, open.kind == Kind::Comment);
     }
 
-    /// Emits what follows byte `taken` of a token's text as tokens of P4. No macros are expanded.
+    /// Emits the text behind byte `taken` of a token as tokens of P4. No macros are expanded.
     fn lex_rest(&mut self, span: Span, exact: bool, text: &str, taken: usize, mut space: bool) {
         let mut lexer = Lexer::new(text);
         lexer.seek(taken as u32);
@@ -174,13 +175,13 @@ impl Preprocessor<'_> {
     }
 }
 
-/// True for `'x'`, false for a quote whose end is missing.
+/// Returns whether the text is `'x'`, rather than a quote whose end is missing.
 fn is_character_constant(text: &str) -> bool {
     text.len() > 1 && text.starts_with('\'') && text.ends_with('\'')
 }
 
-/// True when the C preprocessor writes a blank between two tokens that an expansion has brought together, as it would
-/// otherwise read them as one.
+/// Returns whether the C preprocessor writes a blank between two tokens that an expansion has made adjacent,
+/// because it would otherwise lex them as one.
 fn would_merge(left: &Tok, right: &Tok) -> bool {
     #[derive(PartialEq)]
     enum Class {

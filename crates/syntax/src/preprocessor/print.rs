@@ -5,11 +5,11 @@ use crate::token::{Token, TokenKind};
 use diagnostics::SourceMap;
 use std::fmt::Write;
 
-/// Blank lines up to which a gap is filled before a line marker is written instead.
+/// Longest gap that is filled with blank lines; a longer one gets a line marker.
 const BLANK_LINES_MAX: u32 = 8;
 
-/// The tokens as text with line markers (`# 12 "file"`): reading it again gives the same tokens with the same
-/// presumed file names and line numbers.
+/// Returns the tokens as text with line markers (`# 12 "file"`): reading it again gives the same tokens with
+/// the same presumed file names and line numbers.
 pub fn print_preprocessed(tokens: &[Token], sources: &SourceMap) -> String {
     let mut out = String::new();
     let (mut file, mut line) = (String::new(), 0u32);
