@@ -44,19 +44,19 @@ impl Frame {
 #[derive(Clone, Debug, Default)]
 pub struct PacketState {
     pub frame: Frame,
-    /// The bytes that arrived.
+    /// Bytes of the packet as received.
     pub bytes: Vec<u8>,
     /// The parser's position, in bits.
     pub cursor_bits: u64,
     /// The output of `emit`.
     pub emitted: BitWriter,
-    /// The steps that are left of the budget. Each node of a graph takes one.
+    /// Remaining steps of the budget. Each node of a graph takes one.
     pub steps_left: u32,
-    /// Procedures that have been called and not returned.
+    /// Active procedure calls, outermost first.
     pub(crate) calls: Vec<super::Call>,
-    /// True when the packet waits where asynchronous blocks begin and end.
+    /// True if the packet suspends where asynchronous blocks begin and end.
     pub(crate) may_wait: bool,
-    /// The position at which a waiting packet goes on, with the entry whose action runs.
+    /// Position at which a suspended packet resumes, with the entry whose action runs.
     pub(crate) waits_at: Option<(Pc, Option<(TableId, EntryRef)>)>,
 }
 
@@ -67,7 +67,7 @@ impl PacketState {
         packet
     }
 
-    /// A packet arrives: what blocks share is zero and invalid, nothing is parsed or emitted.
+    /// Begins a packet: state that blocks share is zero and invalid, nothing is parsed or emitted.
     pub fn arrive(&mut self, exe: &Executable, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
@@ -88,7 +88,7 @@ impl PacketState {
         self.waits_at = None;
     }
 
-    /// The bytes that the parser has not read, from the next whole byte on.
+    /// Returns the bytes that the parser has not read, from the next whole byte on.
     pub fn payload(&self) -> &[u8] {
         self.bytes.get(self.payload_at()..).unwrap_or(&[])
     }
@@ -98,14 +98,14 @@ impl PacketState {
         usize::try_from(self.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX).min(self.bytes.len())
     }
 
-    /// The packet is now what was emitted, and then the payload, which begins where it did.
+    /// Replaces the packet's bytes by the deparser's output, followed by the payload. The cursor stays at the payload.
     pub(crate) fn rebuild(&mut self) {
         self.bytes = self.deparsed_bytes();
         self.cursor_bits = self.emitted.bytes().len() as u64 * 8;
         self.emitted.clear();
     }
 
-    /// The bytes that leave: the output of the deparser, and then the payload.
+    /// Returns the bytes to send: the deparser's output, followed by the payload.
     pub fn deparsed_bytes(&self) -> Vec<u8> {
         let mut bytes = self.emitted.bytes().to_vec();
         bytes.extend_from_slice(self.payload());
@@ -141,7 +141,7 @@ impl BitWriter {
         let bytes = value.to_bytes_be();
         let mut n_left = width;
         for (i, byte) in bytes.iter().enumerate() {
-            // The first byte may be a part of one.
+            // The first byte may be partial.
             let n = if i == 0 && !width.is_multiple_of(8) { width % 8 } else { 8 };
             let n = n.min(n_left);
             n_left -= n;
