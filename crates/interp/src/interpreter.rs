@@ -185,7 +185,7 @@ impl BlockRunner for Interpreter {
     }
 }
 
-/// For an object that has no cells.
+/// Error of an access to an object without cells.
 const fn no_cells(index: u64) -> OutOfRange {
     OutOfRange { index, size: 0 }
 }

@@ -293,7 +293,7 @@ impl<E: ExternHost> Machine<'_, E> {
             self.externs.hit(Hit { exe, tables: self.tables, table, entry, n_bytes, now_ns: self.now_ns });
         }
         packet.frame.set(code.hit, Bits::bool(is_hit));
-        // No action has the number of nothing.
+        // No action has this number, which stands for no action.
         packet.frame.set(code.action, Bits::new(32, u128::from(index.unwrap_or(u32::MAX))));
     }
 

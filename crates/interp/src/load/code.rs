@@ -252,7 +252,7 @@ pub(crate) struct ExtractCode {
     /// The size of the fields without the `varbit`.
     pub(crate) fixed_bits: u64,
     pub(crate) varbit_max: Option<u32>,
-    /// When the place is a stack whose next element is meant: its size.
+    /// Size of the stack if the place is its next element.
     pub(crate) stack_size: Option<u32>,
     pub(crate) size_bits: Option<Slot>,
     pub(crate) error: Slot,

@@ -16,7 +16,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 use trace::LayoutError;
 
-/// Why a program cannot be loaded.
+/// Reasons why a program cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// `validate` would have said it better.

@@ -13,13 +13,13 @@ pub struct StoredEntry {
     pub action: EntryAction,
     /// 0: never.
     pub idle_timeout_ns: u64,
-    /// Neither modified nor deleted.
+    /// True if the entry can be neither modified nor deleted.
     pub is_const: bool,
     pub n_hits: u64,
-    /// When it was inserted, before the first hit.
+    /// Time of the last hit, or of the insertion before the first hit.
     pub last_hit_ns: u64,
     pub direct: Direct,
-    /// When its expiry was last reported.
+    /// Time of the last report of its expiry.
     pub(super) reported_ns: Option<u64>,
 }
 
