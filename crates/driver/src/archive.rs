@@ -92,9 +92,9 @@ pub fn text_member(i: usize) -> String {
 /// The P4 texts of an archive; finds included files among them.
 pub struct Texts {
     shown: String,
-    /// The part of the manifest that [`describe_texts`] has made.
+    /// Part of the manifest that [`describe_texts`] made.
     described: Value,
-    /// By their names for messages.
+    /// Files by their names in messages.
     files: HashMap<String, LoadedFile>,
 }
 
@@ -147,7 +147,7 @@ impl Texts {
         Ok(Source { name: file.name.clone(), text: Arc::clone(&file.text) })
     }
 
-    /// Those of the command line that made the archive.
+    /// Returns the macro options of the command line that made the archive.
     pub fn macros(&self) -> Vec<MacroOption> {
         let option = |option: &Value| {
             let name = string(option, "name").to_string();

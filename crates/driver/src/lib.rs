@@ -26,7 +26,7 @@ pub use runnable::{Runnable, analysable, runnable};
 use diagnostics::{Diagnostics, SourceMap};
 use syntax::Loader;
 
-/// How to parse and check.
+/// Options of parsing and checking.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub syntax: syntax::Options,

@@ -16,7 +16,7 @@ pub struct Source {
     pub text: Arc<str>,
 }
 
-/// Why a main file could not be read.
+/// Error of reading a main file.
 #[derive(Debug)]
 pub struct ReadError {
     pub path: PathBuf,
