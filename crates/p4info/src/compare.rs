@@ -173,7 +173,7 @@ fn show_scalar(value: &Value, field: &FieldDescriptor) -> String {
     }
 }
 
-/// On one line; cut if it is long.
+/// Prints a value on one line, cut if it is long.
 fn show(value: &Value) -> String {
     const MAX_CHARS: usize = 120;
     let shown = match value {

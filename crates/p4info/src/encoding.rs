@@ -15,7 +15,7 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, text_format};
 use crate::proto::{descriptor_pool, p4::config::v1::P4Info, p4::v1::WriteRequest};
 use crate::text;
 
-/// How a message is written down.
+/// Encoding of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     Text,
@@ -23,7 +23,7 @@ pub enum Format {
     Binary,
 }
 
-/// No format goes by the file's suffix.
+/// Error: the file's suffix belongs to no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}`: unknown suffix; known are .txtpb and .txt (text), .json, and .bin (binary)")]
 pub struct UnknownSuffix {

@@ -94,7 +94,7 @@ impl SymbolTable {
         Ok(())
     }
 
-    /// Gives ids to the objects that have none: the hash of the name, or the
+    /// Assigns ids to the objects that have none: the hash of the name, or the
     /// next free number. Names are visited in byte order, after all `@id`s, so
     /// that the result does not depend on the order of [`SymbolTable::add`].
     pub fn assign(mut self) -> Result<Symbols, IdError> {
