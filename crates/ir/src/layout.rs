@@ -23,7 +23,7 @@ impl Leaf {
     }
 }
 
-/// No value may have more leaves; validation sees to it.
+/// Number of leaves of a value at most; validation enforces it.
 pub const N_LEAVES_MAX: u64 = 1 << 22;
 
 /// Structs within structs deeper than this are taken for a cycle.

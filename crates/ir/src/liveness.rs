@@ -37,9 +37,9 @@ pub struct Liveness<'p> {
     summaries: Vec<Summary>,
     /// The variables of blocks and procedures: dead when a block has ended, zeros when it begins.
     locals: Vec<VarId>,
-    /// Before each node of each block.
+    /// Live leaves before each node of each block.
     before: Vec<Vec<LeafSet>>,
-    /// After each block; what the architecture reads then is included.
+    /// Live leaves after each block, including those that the architecture reads then.
     after: Vec<LeafSet>,
     /// The leaves that an executor takes from the packet's bytes when it emits their header.
     in_packet: LeafSet,
@@ -108,7 +108,7 @@ impl<'p> Liveness<'p> {
         Liveness::of_executor(program, layout, in_packet)
     }
 
-    /// For an executor to which emitting a header needs no leaves of `in_packet`: it has them where they were parsed.
+    /// Liveness for an executor that emits the leaves of `in_packet` from the packet's bytes, where they were parsed.
     pub fn of_executor(
         program: &'p Program,
         layout: Layout,
@@ -171,7 +171,7 @@ impl<'p> Liveness<'p> {
         live
     }
 
-    /// After a block, what the architecture reads included.
+    /// Returns the live leaves after a block, including those that the architecture reads.
     pub fn after_block(&self, block: BlockId) -> LeafSet {
         self.after.get(index(block)).cloned().unwrap_or_else(|| self.none())
     }

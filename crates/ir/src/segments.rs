@@ -94,7 +94,8 @@ pub fn segments(program: &Program, waits: &dyn Fn(&Program, &Wait) -> bool) -> R
     segments_for(program, waits, &|_, layout| LeafSet::none(layout.n_leaves()))
 }
 
-/// For an executor that emits what `in_packet` says from the packet's bytes, see [`Liveness::of_executor`].
+/// Like [`segments`], for an executor that emits the leaves of `in_packet` from the packet's bytes: see
+/// [`Liveness::of_executor`].
 pub fn segments_for(
     program: &Program,
     waits: &dyn Fn(&Program, &Wait) -> bool,

@@ -278,7 +278,7 @@ impl Node {
 }
 
 impl Program {
-    /// For each procedure, true when a block may run it.
+    /// Returns a flag per procedure: a block may run it.
     pub fn reachable_procedures(&self) -> Vec<bool> {
         let mut seen = vec![false; self.procedures.len()];
         let mut graphs: Vec<&Graph> = self.blocks.iter().map(|(_, block)| &block.graph).collect();

@@ -121,7 +121,7 @@ fn quoted(lines: &[String], end: &str) -> String {
     }
 }
 
-/// At most `n` lines, and how many are missing.
+/// Cuts to `n` lines, and adds a line with the number of missing ones.
 fn shortened(mut lines: Vec<String>, n: usize) -> Vec<String> {
     if lines.len() > n {
         let missing = lines.len() - n;

@@ -26,8 +26,8 @@ fn has_zeros(program: &Program) -> bool {
     nodes.any(|(_, node)| node.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::ZeroIfInvalid(_))))
 }
 
-/// For each graph, in the order of [`Program::graphs`], which of its statements zero what nothing reads. Empty where the
-/// program is too large to find out.
+/// Returns for each graph, in the order of [`Program::graphs`], a flag per statement: it zeros leaves that are never read.
+/// Empty if the program is too large for the analysis.
 fn unneeded(program: &Program) -> Vec<Vec<bool>> {
     let Ok(liveness) = Liveness::new(program) else { return Vec::new() };
     let error = |block: BlockId| get(&program.blocks, block).and_then(|block| block.error);

@@ -34,7 +34,7 @@ mod words;
 
 pub use print_code::Printer;
 
-/// Why a text is not a program.
+/// Error in the text of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
     /// From 1.

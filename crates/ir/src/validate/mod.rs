@@ -37,7 +37,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// No more are collected.
+/// Number of violations that are collected at most.
 const N_VIOLATIONS_MAX: usize = 1000;
 
 /// Finds the violations, in the order of the text form. Their number is limited to some hundreds.
