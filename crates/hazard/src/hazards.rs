@@ -19,7 +19,7 @@ pub struct Met {
 /// hazards.
 #[derive(Clone, Debug)]
 pub struct Hazards {
-    /// When the last of all read-modify-writes so far ends.
+    /// Cycle in which the last of all read-modify-writes so far ends.
     all_end_at: u64,
     /// Ends and keys of those that may not have ended, in the order in which they entered.
     under_way: VecDeque<(u64, u64)>,

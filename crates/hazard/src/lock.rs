@@ -1,4 +1,4 @@
-//! One packet at a time: a lock around the whole pipeline, and as much room to wait as it takes.
+//! One packet at a time: a lock around the whole pipeline, with an unbounded queue.
 
 use crate::config::Action;
 use crate::hazards::ratio;
@@ -7,13 +7,13 @@ use crate::histogram::Histogram;
 /// The times of a packet at the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The cycle in which it entered the pipeline.
+    /// Cycle in which it entered the pipeline.
     pub start: u64,
     /// Cycles from arrival to the end of the pipeline.
     pub latency_cycles: u64,
 }
 
-/// One lock for all packets, in the order of their arrival, with a queue without end.
+/// One lock for all packets, in the order of their arrival, with an unbounded queue.
 ///
 /// A packet that changes state starts when the one before has unlocked, and not in the cycle in which another
 /// starts. One that only reads needs no lock, but waits for its turn.

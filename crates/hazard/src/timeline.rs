@@ -1,8 +1,8 @@
-//! When packets have been received: the input of a store-and-forward switch.
+//! Times of reception of packets: the input of a store-and-forward switch.
 
 use crate::config::{ConfigError, Switch};
 
-/// The shortest Ethernet frame; what alpha = 0 makes of every packet.
+/// Length of the shortest Ethernet frame, to which alpha = 0 reduces every packet.
 pub const LEN_BYTES_MIN: u32 = 64;
 
 /// Upper limit of times, so that their sums do not overflow.
@@ -11,7 +11,7 @@ const CYCLE_MAX: u64 = 1 << 62;
 /// Share of a packet's length beyond the minimum that is kept, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpha {
-    /// In parts of 2^16.
+    /// Share in units of 2^-16.
     parts: u32,
 }
 

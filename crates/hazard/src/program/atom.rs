@@ -1,4 +1,4 @@
-//! Which stateful operations hardware does in one cycle.
+//! Stateful operations that hardware can do in one cycle.
 
 use super::costs::Costs;
 use super::operations::{Kind, OperationId, Operations, State};

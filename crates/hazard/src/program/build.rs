@@ -39,7 +39,7 @@ impl std::error::Error for TooLarge {}
 #[derive(Clone, Debug)]
 pub struct Analysis {
     pub operations: Operations,
-    /// In the order in which a packet comes to them.
+    /// Codelets in the order in which a packet reaches them.
     pub codelets: Vec<Codelet>,
     /// True if some code repeats. The analysis visits one iteration of it.
     pub has_loops: bool,
@@ -150,7 +150,7 @@ pub(super) struct Builder<'p> {
     is_too_large: bool,
 }
 
-/// How the graph of a procedure ends.
+/// End of the graph of a procedure.
 struct Ends {
     returned: Vec<Here>,
     exited: Vec<Here>,

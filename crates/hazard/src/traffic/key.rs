@@ -94,7 +94,7 @@ impl Key {
         ])
     }
 
-    /// In any order; each counts once.
+    /// Creates a key of fields in any order; duplicates count once.
     pub fn of_fields(fields: &[Field]) -> Key {
         let mut parts: Vec<_> = fields.iter().map(|field| (*field, None)).collect();
         parts.sort_unstable();
