@@ -3,7 +3,7 @@
 use crate::Span;
 use rustc_hash::FxHashSet;
 
-/// How bad it is.
+/// Severity of a diagnostic, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
 pub enum Severity {
     Info,

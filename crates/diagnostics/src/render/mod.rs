@@ -14,7 +14,7 @@ pub use sarif::{Tool, sarif};
 
 use crate::{Diagnostic, Severity, SourceMap};
 
-/// How [`human`] draws.
+/// Options of [`human`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// ANSI escape sequences.
