@@ -1,38 +1,22 @@
 //! The warnings as documents: every case of `warnings/*.md` gives exactly the warnings that its comments name.
 //!
-//! A case is a heading and one block fenced as `p4`. A comment on a line names what is reported for that
-//! line: `// warn: [P1902] "part of what is said"`, several in a row if need be. The quoted part may stand in
-//! the message, its labels, notes, helps or fixes. Nothing else may be said, errors included.
+//! A case is a heading and one block fenced as `p4`, with comments that name the diagnostics of their lines (see crate
+//! `mdtest`). Nothing else may be reported, errors included.
 //!
 //! Words on the fence: `core` includes `core.p4`, `v1model` includes `v1model.p4`, `whole` marks a whole
-//! program; of other cases it is not said that they have no `main` and do not use their functions.
+//! program; other cases need no `main` and need not use their functions.
 //!
 //! `LITERATE=text cargo test -p check --test warnings` runs only the cases whose file or heading contains the
 //! text.
 
-use diagnostics::Diagnostic;
+use mdtest::{Case, Expectations};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use syntax::{IncludeKind, LoadedFile, Loader};
 
-/// Enough cases that no topic can have been lost by a slip of the reader.
+/// Fewer cases mean that a page was lost.
 const CASES_MIN: usize = 90;
-
-#[derive(Default)]
-struct Case {
-    file: String,
-    heading: String,
-    words: Vec<String>,
-    /// Line of the fence, from 1.
-    line: usize,
-    text: String,
-}
-
-struct Expectation {
-    code: String,
-    part: Option<String>,
-    line: usize,
-}
 
 /// The compiler's own include files.
 struct Includes(PathBuf);
@@ -44,119 +28,43 @@ impl Loader for Includes {
     }
 }
 
-fn cases_of(path: &Path) -> Vec<Case> {
-    let file = path.file_name().unwrap().to_string_lossy().into_owned();
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut cases = Vec::new();
-    let mut heading = String::new();
-    let mut open: Option<Case> = None;
-    for (i, line) in text.lines().enumerate() {
-        if let Some(info) = line.strip_prefix("```") {
-            match open.take() {
-                Some(case) => cases.push(case),
-                None => {
-                    let mut words = info.split_whitespace().map(String::from);
-                    assert_eq!(
-                        words.next().as_deref(),
-                        Some("p4"),
-                        "{file}:{}: a fence that is not p4",
-                        i + 1
-                    );
-                    assert!(!heading.is_empty(), "{file}:{}: a case needs a heading of its own", i + 1);
-                    open = Some(Case {
-                        file: file.clone(),
-                        heading: std::mem::take(&mut heading),
-                        words: words.collect(),
-                        line: i + 1,
-                        text: String::new(),
-                    });
-                }
-            }
-        } else if let Some(case) = &mut open {
-            case.text.push_str(line);
-            case.text.push('\n');
-        } else if let Some(h) = line.strip_prefix("## ") {
-            assert!(heading.is_empty(), "{file}:{}: `{heading}` has no program", i + 1);
-            heading = h.to_string();
-        }
-    }
-    assert!(open.is_none() && heading.is_empty(), "{file}: the last case is not complete");
-    cases
-}
-
-fn expectations(case: &Case) -> Vec<Expectation> {
-    let mut all = Vec::new();
-    for (i, line) in case.text.lines().enumerate() {
-        let Some((_, comment)) = line.split_once("//") else { continue };
-        for said in comment.split("warn: [").skip(1) {
-            let (code, rest) =
-                said.split_once(']').unwrap_or_else(|| panic!("{}: no `]` in {line}", case.file));
-            let quoted = rest.split_once('"').and_then(|(_, q)| q.split_once('"'));
-            all.push(Expectation {
-                code: code.to_string(),
-                part: quoted.map(|(part, _)| part.to_string()),
-                line: case.line + 1 + i,
-            });
-        }
-    }
-    all
-}
-
-fn says(d: &Diagnostic, part: &str) -> bool {
-    let labels = d.labels.iter().map(|l| &l.text);
-    let fixes = d.fixes.iter().map(|f| &f.message);
-    let mut texts =
-        [&d.message, &d.primary.text].into_iter().chain(labels).chain(&d.notes).chain(&d.helps).chain(fixes);
-    texts.any(|t| t.contains(part))
-}
-
 /// As if there were an architecture with package `Own`.
 fn table_properties(package: &str) -> Option<&'static [&'static str]> {
     (package == "Own").then_some(&["implementation", "counters"])
 }
 
 fn faults(case: &Case, includes: &Includes) -> Vec<String> {
+    let block = case.only("p4");
     let mut text = String::new();
-    let mut is_whole = false;
-    for word in &case.words {
+    for word in &block.words {
         match word.as_str() {
             "core" => text.push_str("#include <core.p4>\n"),
             "v1model" => text.push_str("#include <v1model.p4>\n"),
-            "whole" => is_whole = true,
-            _ => return vec![format!("{}:{}: unknown word `{word}`", case.file, case.line)],
+            "whole" => {}
+            _ => return vec![format!("{}:{}: unknown word `{word}`", case.file, block.line - 1)],
         }
     }
-    let _ = writeln!(text, "#line {} \"{}\"", case.line + 1, case.file);
-    text.push_str(&case.text);
+    let _ = writeln!(text, "#line {} \"{}\"", block.line, case.file);
+    text.push_str(&block.text);
     let parsed = syntax::parse(&case.file, text, includes, &syntax::Options::default());
     let options = check::Options { table_properties: Some(table_properties), ..check::Options::default() };
     let checked = check::check(parsed, &options);
-    let mut expected: Vec<Option<Expectation>> = expectations(case).into_iter().map(Some).collect();
+    let mut expected = Expectations::of(block);
     let mut faults = Vec::new();
     for d in checked.diagnostics.iter() {
         let place = checked.sources.locate(d.primary.span);
         let line = place.as_ref().map_or(0, |l| l.line as usize);
         let is_of_wholes = d.code.id == "P1911" && d.message.contains("`main`")
             || d.code.id == "P1901" && d.message.starts_with("function `");
-        if !is_whole && is_of_wholes {
+        if !block.has("whole") && is_of_wholes {
             continue;
         }
-        let met = expected.iter_mut().find(|e| {
-            e.as_ref().is_some_and(|e| {
-                e.code == d.code.id && e.line == line && e.part.as_ref().is_none_or(|p| says(d, p))
-            })
-        });
-        match met {
-            Some(e) => *e = None,
-            None => {
-                let file = place.map_or(String::new(), |l| l.file);
-                faults.push(format!(
-                    "{file}:{line}: not announced: [{}] {} ({:?})",
-                    d.code.id, d.message, d.helps
-                ));
-            }
+        if !expected.meet(d, line) {
+            let file = place.map_or(String::new(), |l| l.file);
+            faults
+                .push(format!("{file}:{line}: not announced: [{}] {} ({:?})", d.code.id, d.message, d.helps));
         }
-        // Said by the checker itself.
+        // The checker itself reports these.
         let is_ours = !matches!(d.code.id, "P1904" | "P1906" | "P1908");
         let is_complete = !is_ours
             || !d.message.is_empty() && (!d.notes.is_empty() || !d.helps.is_empty() || !d.fixes.is_empty());
@@ -164,9 +72,7 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
             faults.push(format!("{}:{line}: [{}] says neither why nor what to type", case.file, d.code.id));
         }
     }
-    for e in expected.into_iter().flatten() {
-        faults.push(format!("{}:{}: missing: [{}] {:?}", case.file, e.line, e.code, e.part));
-    }
+    faults.extend(expected.missing(&case.file));
     faults
 }
 
@@ -174,39 +80,17 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
 fn cases_warn_as_they_say() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let includes = Includes(here.join("../arch/p4include"));
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(here.join("tests/warnings")).unwrap().map(|e| e.unwrap().path()).collect();
-    files.retain(|f| f.extension().is_some_and(|e| e == "md"));
-    files.sort();
-    let wanted = std::env::var("LITERATE").ok();
-    let mut report = String::new();
-    let (mut n_cases, mut n_bad) = (0, 0);
-    let mut told: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
-    for case in files.iter().flat_map(|f| cases_of(f)) {
-        if wanted.as_ref().is_some_and(|w| !case.file.contains(w) && !case.heading.contains(w)) {
-            continue;
-        }
-        n_cases += 1;
-        told.extend(expectations(&case).into_iter().map(|e| e.code));
-        let found = faults(&case, &includes);
-        if !found.is_empty() {
-            n_bad += 1;
-            let _ = writeln!(report, "{}: {}", case.file, case.heading);
-            for f in &found {
-                let _ = writeln!(report, "    {f}");
-            }
-        }
-    }
-    assert!(n_bad == 0, "{n_bad} of {n_cases} cases differ:\n{report}");
-    if wanted.is_none() {
-        assert!(n_cases >= CASES_MIN, "only {n_cases} cases");
-        let untold: Vec<_> = check::codes::ALL
-            .iter()
-            .filter(|c| c.id.starts_with("P19") && !told.contains(c.id))
-            .map(|c| c.id)
-            .collect();
-        assert!(untold.is_empty(), "no case for {untold:?}");
-    }
+    mdtest::run(&here.join("tests/warnings"), CASES_MIN, &mut |case| faults(case, &includes));
+}
+
+#[test]
+fn every_warning_has_a_case() {
+    let cases = mdtest::read_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/warnings"));
+    let named: BTreeSet<String> =
+        cases.iter().flat_map(|case| Expectations::of(case.only("p4")).0).map(|e| e.code).collect();
+    let codes = check::codes::ALL.iter().map(|code| code.id).filter(|id| id.starts_with("P19"));
+    let missing: Vec<&str> = codes.filter(|id| !named.contains(*id)).collect();
+    assert!(missing.is_empty(), "no case for {missing:?}");
 }
 
 /// Programs built to be slow end in time and without panic; what is too large is left alone.

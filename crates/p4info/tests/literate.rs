@@ -4,23 +4,23 @@
 //! must come out, in the text format. What those blocks leave out is not compared; lists that they have must
 //! have the same length. `# none: field, field` lists fields of the whole message that must be empty.
 //!
-//! Comments in the program name what is reported for their line: `// error: [P2103] "part of it"` or
-//! `// warn: [P2152]`. All errors and all warnings of this crate must be named.
+//! Comments in the program name the diagnostics of their lines (see crate `mdtest`). All errors and all warnings of this
+//! crate must be named.
 //!
 //! Words on the fence: `v1model` and `psa` put the architecture around the program, which then declares only
 //! `control I` and what it needs; parsers and `main` of its own take the place of those.
 //!
-//! `LITERATE=text cargo test -p p4info --test literate` runs only the cases whose heading contains the text.
+//! `LITERATE=text cargo test -p p4info --test literate` runs only the cases whose file or heading
+//! contains the text.
 
-use diagnostics::{Diagnostic, Severity};
+use mdtest::{Block, Case, Expectations};
 use p4info::proto::descriptor_pool;
 use p4info::{Format, decode_p4info, decode_write_request, encode_p4info, encode_write_request};
 use prost_reflect::{DynamicMessage, Value};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use syntax::{IncludeKind, LoadedFile, Loader};
 
-/// Enough cases that no topic can have been lost by a slip of the reader.
+/// Fewer cases mean that a page was lost.
 const CASES_MIN: usize = 60;
 
 const V1MODEL_BEFORE: &str = "#include <v1model.p4>
@@ -69,25 +69,6 @@ EgressPipeline(EP(), E(), ED()) ep;
 PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
 ";
 
-struct Case {
-    file: String,
-    heading: String,
-    blocks: Vec<Block>,
-}
-
-struct Block {
-    words: Vec<String>,
-    /// Line of the first line of the text, from 1.
-    line: usize,
-    text: String,
-}
-
-impl Case {
-    fn block(&self, kind: &str) -> Option<&Block> {
-        self.blocks.iter().find(|b| b.words.first().is_some_and(|w| w == kind))
-    }
-}
-
 struct Includes(PathBuf);
 
 impl Loader for Includes {
@@ -97,75 +78,22 @@ impl Loader for Includes {
     }
 }
 
-fn cases_of(path: &Path) -> Vec<Case> {
-    let file = path.file_name().unwrap().to_string_lossy().into_owned();
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut cases: Vec<Case> = Vec::new();
-    let mut open = false;
-    for (i, line) in text.lines().enumerate() {
-        if let Some(info) = line.strip_prefix("```") {
-            open = !open;
-            if open {
-                let words: Vec<String> = info.split_whitespace().map(String::from).collect();
-                let case = cases.last_mut().unwrap_or_else(|| panic!("{file}:{}: no heading", i + 1));
-                case.blocks.push(Block { words, line: i + 2, text: String::new() });
-            }
-        } else if open {
-            let block = cases.last_mut().unwrap().blocks.last_mut().unwrap();
-            block.text.push_str(line);
-            block.text.push('\n');
-        } else if let Some(heading) = line.strip_prefix("## ") {
-            cases.push(Case { file: file.clone(), heading: heading.to_string(), blocks: Vec::new() });
-        }
-    }
-    assert!(!open, "{file}: the last block is not closed");
-    cases
-}
-
-/// The whole program: what the architecture needs stands around the case.
+/// The whole program: the case within what its architecture needs.
 fn program(case: &Case, block: &Block) -> String {
     let here = format!("#line {} \"{}\"\n", block.line, case.file);
     let text = &block.text;
-    let word = |w: &str| block.words.iter().any(|b| b == w);
     let around = |before: &str, parser: &str, main: &str| {
         let parser = if text.contains("parser P(") { "" } else { parser };
         let main = if text.contains(" main;") { "" } else { main };
         format!("{before}{here}{text}\n#line 1 \"after\"\n{parser}{main}")
     };
-    if word("v1model") {
+    if block.has("v1model") {
         around(V1MODEL_BEFORE, V1MODEL_PARSER, V1MODEL_MAIN)
-    } else if word("psa") {
+    } else if block.has("psa") {
         around(PSA_BEFORE, PSA_PARSER, PSA_MAIN)
     } else {
         format!("{here}{text}")
     }
-}
-
-/// Severity, code, part of the text and line of each message that the comments announce.
-fn expectations(case: &Case, block: &Block) -> Vec<(Severity, String, String, usize)> {
-    let mut out = Vec::new();
-    for (i, line) in block.text.lines().enumerate() {
-        for (word, severity) in [("error: [", Severity::Error), ("warn: [", Severity::Warning)] {
-            for rest in line.split(word).skip(1) {
-                let at = || format!("{}:{}", case.file, block.line + i);
-                let (code, rest) = rest.split_once(']').unwrap_or_else(|| panic!("{}: no `]`", at()));
-                let part = rest.trim_start().strip_prefix('"').and_then(|q| q.split_once('"'));
-                let part = part.map_or(String::new(), |(part, _)| part.to_string());
-                out.push((severity, code.to_string(), part, block.line + i));
-            }
-        }
-    }
-    out
-}
-
-fn says(d: &Diagnostic, part: &str) -> bool {
-    let labels = d.labels.iter().map(|l| &l.text);
-    [&d.message, &d.primary.text]
-        .into_iter()
-        .chain(labels)
-        .chain(&d.notes)
-        .chain(&d.helps)
-        .any(|t| t.contains(part))
 }
 
 fn dynamic(full_name: &str, bytes: &[u8]) -> DynamicMessage {
@@ -173,7 +101,7 @@ fn dynamic(full_name: &str, bytes: &[u8]) -> DynamicMessage {
     DynamicMessage::decode(descriptor, bytes).unwrap()
 }
 
-/// Where `made` has not what `expected` has.
+/// Collects the places where `made` lacks a value of `expected`.
 fn missing(path: &str, expected: &Value, made: &Value, out: &mut Vec<String>) {
     match (expected, made) {
         (Value::Message(e), Value::Message(m)) => {
@@ -225,7 +153,7 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
     let Some(block) = case.block("p4") else { return vec!["no program".to_string()] };
     let parsed = syntax::parse(&case.file, program(case, block), includes, &syntax::Options::default());
     let mut checked = check::check(parsed, &check::Options::default());
-    let mut expected = expectations(case, block);
+    let mut expected = Expectations::of(block);
     let mut faults = Vec::new();
     let mut built = None;
     if !checked.diagnostics.has_errors() {
@@ -238,23 +166,13 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
             .sources
             .locate(d.primary.span)
             .map_or((case.file.clone(), block.line), |l| (l.file, l.line as usize));
-        let met = expected.iter().position(|(severity, code, part, at)| {
-            *severity == d.severity && code == d.code.id && file == case.file && *at == line && says(d, part)
-        });
-        match met {
-            Some(i) => {
-                expected.remove(i);
-            }
-            None if d.is_error() || d.code.id.starts_with("P2") => faults.push(format!(
-                "{file}:{line}: not expected: [{}] {} ({})",
-                d.code.id, d.message, d.primary.text
-            )),
-            None => {}
+        let is_met = file == case.file && expected.meet(d, line);
+        if !is_met && (d.is_error() || d.code.id.starts_with("P2")) {
+            let text = &d.primary.text;
+            faults.push(format!("{file}:{line}: not expected: [{}] {} ({text})", d.code.id, d.message));
         }
     }
-    for (severity, code, part, line) in expected {
-        faults.push(format!("{}:{line}: missing: {severity:?} [{code}] \"{part}\"", case.file));
-    }
+    faults.extend(expected.missing(&case.file));
     if let Some(made) = built {
         let p4info = encode_p4info(&made.p4info, Format::Binary);
         compare(case, "p4info", "p4.config.v1.P4Info", &p4info, &mut faults);
@@ -268,26 +186,5 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
 fn cases_behave_as_they_say() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let includes = Includes(here.join("../arch/p4include"));
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(here.join("tests/cases")).unwrap().map(|e| e.unwrap().path()).collect();
-    files.sort();
-    let wanted = std::env::var("LITERATE").ok();
-    let mut report = String::new();
-    let (mut n_cases, mut n_bad) = (0, 0);
-    for case in files.iter().flat_map(|f| cases_of(f)) {
-        if wanted.as_ref().is_some_and(|w| !case.heading.contains(w)) {
-            continue;
-        }
-        n_cases += 1;
-        let found = faults(&case, &includes);
-        if !found.is_empty() {
-            n_bad += 1;
-            let _ = writeln!(report, "{}: {}", case.file, case.heading);
-            found.iter().for_each(|f| {
-                let _ = writeln!(report, "    {f}");
-            });
-        }
-    }
-    assert!(n_bad == 0, "{n_bad} of {n_cases} cases differ:\n{report}");
-    assert!(wanted.is_some() || n_cases >= CASES_MIN, "only {n_cases} cases");
+    mdtest::run(&here.join("tests/cases"), CASES_MIN, &mut |case| faults(case, &includes));
 }

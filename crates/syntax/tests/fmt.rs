@@ -10,19 +10,11 @@ struct Case {
 }
 
 fn cases(markdown: &str) -> Vec<Case> {
-    markdown
-        .split("\n## ")
-        .skip(1)
-        .map(|section| {
-            let block = |name: &str| {
-                let start = section.find(&format!("```{name}\n")).expect("the block is there");
-                let body = &section[start + name.len() + 4..];
-                body[..body.find("```").expect("the block ends")].to_string()
-            };
-            let title = section.lines().next().unwrap_or("").to_string();
-            Case { title, input: block("p4"), expected: block("formatted") }
-        })
-        .collect()
+    let read = |page: mdtest::Case| {
+        let (input, expected) = (page.text("p4").to_string(), page.text("formatted").to_string());
+        Case { title: page.heading, input, expected }
+    };
+    mdtest::read("fmt.md", markdown).into_iter().map(read).collect()
 }
 
 #[test]

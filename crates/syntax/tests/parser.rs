@@ -4,43 +4,10 @@
 //! environment the test prints what the `diagnostics` blocks should be; review before you paste.
 
 use diagnostics::{Diagnostic, SourceMap};
+use mdtest::Case;
 use std::collections::BTreeSet;
 use syntax::ast::{Arg, DeclKind, Expr, ExprKind, StmtKind};
 use syntax::{NoIncludes, Options, Parsed, pretty, same_tree};
-
-struct Case {
-    title: String,
-    text: String,
-    expected: String,
-}
-
-fn cases(markdown: &str) -> Vec<Case> {
-    let mut all: Vec<Case> = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for line in markdown.lines() {
-        match (&mut block, line.strip_prefix("```"), line.strip_prefix("## ")) {
-            (Some((_, text)), None, _) => {
-                text.push_str(line);
-                text.push('\n');
-            }
-            (None, Some(info), _) => block = Some((info.to_string(), String::new())),
-            (Some(_), Some(_), _) => {
-                let (info, text) = block.take().expect("a block is open");
-                let case = all.last_mut().expect("blocks follow a heading");
-                match info.as_str() {
-                    "p4" => case.text = text,
-                    "diagnostics" => case.expected = text,
-                    other => panic!("unknown block {other:?}"),
-                }
-            }
-            (None, None, Some(title)) => {
-                all.push(Case { title: title.into(), text: String::new(), expected: String::new() });
-            }
-            (None, None, None) => {}
-        }
-    }
-    all
-}
 
 fn parse(text: &str) -> Parsed {
     syntax::parse("t.p4", text, &NoIncludes, &Options::default())
@@ -68,15 +35,15 @@ fn show(d: &Diagnostic, sources: &SourceMap) -> String {
 }
 
 fn run(markdown: &str) -> Vec<Case> {
-    let all = cases(markdown);
+    let all = mdtest::read("page", markdown);
     let mut failures = String::new();
     for case in &all {
-        let parsed = parse(&case.text);
+        let parsed = parse(case.text("p4"));
         let found: String = parsed.diagnostics.iter().map(|d| show(d, &parsed.sources)).collect();
-        if found != case.expected {
+        if found != case.text("diagnostics") {
             let block =
                 if found.is_empty() { String::new() } else { format!("```diagnostics\n{found}```\n") };
-            failures += &format!("## {}\n\n```p4\n{}```\n{block}\n", case.title, case.text);
+            failures += &format!("## {}\n\n```p4\n{}```\n{block}\n", case.heading, case.text("p4"));
         }
     }
     if std::env::var_os("BLESS").is_some() {
@@ -89,7 +56,7 @@ fn run(markdown: &str) -> Vec<Case> {
 #[test]
 fn faults_are_reported_once_and_well() {
     let all = run(include_str!("parser_errors.md"));
-    let shown: String = all.iter().map(|c| c.expected.as_str()).collect();
+    let shown: String = all.iter().map(|c| c.text("diagnostics")).collect();
     let in_limits = BTreeSet::from(["P0190", "P0191"]);
     for code in syntax::codes::ALL.iter().filter(|c| c.id.starts_with("P01")) {
         assert!(shown.contains(code.id) || in_limits.contains(code.id), "{} is shown by no case", code.id);
@@ -99,13 +66,13 @@ fn faults_are_reported_once_and_well() {
 #[test]
 fn every_construct_is_read_and_printed() {
     for case in run(include_str!("parser_accepts.md")) {
-        let first = parse(&case.text);
+        let first = parse(case.text("p4"));
         let printed = pretty::program(&first.program);
         let second = parse(&printed);
-        assert!(!second.diagnostics.has_errors(), "{}: printed as\n{printed}", case.title);
-        assert!(same_tree::same(&first.program, &second.program), "{}: printed as\n{printed}", case.title);
-        assert_eq!(printed, pretty::program(&second.program), "{}", case.title);
-        assert!(!first.program.decls.is_empty(), "{} holds nothing", case.title);
+        assert!(!second.diagnostics.has_errors(), "{}: printed as\n{printed}", case.heading);
+        assert!(same_tree::same(&first.program, &second.program), "{}: printed as\n{printed}", case.heading);
+        assert_eq!(printed, pretty::program(&second.program), "{}", case.heading);
+        assert!(!first.program.decls.is_empty(), "{} holds nothing", case.heading);
     }
 }
 

@@ -32,31 +32,20 @@ struct Case {
 }
 
 fn cases(markdown: &str) -> Vec<Case> {
-    let mut all: Vec<Case> = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for line in markdown.lines() {
-        match (&mut block, line.strip_prefix("```"), line.strip_prefix("## ")) {
-            (Some((_, text)), None, _) => {
-                text.push_str(line);
-                text.push('\n');
+    let read = |page: mdtest::Case| {
+        let mut case = Case { title: page.heading, ..Case::default() };
+        for block in page.blocks {
+            match (block.kind.as_str(), block.words.first().map_or("main.p4", String::as_str)) {
+                ("p4", name) => drop(case.files.insert(name.to_string(), block.text)),
+                ("options", _) => case.options.macros = block.text.lines().map(option).collect(),
+                ("tokens", _) => case.tokens = block.text,
+                ("diagnostics", _) => case.diagnostics = block.text,
+                other => panic!("unknown block {other:?}"),
             }
-            (None, Some(info), _) => block = Some((info.to_string(), String::new())),
-            (Some(_), Some(_), _) => {
-                let (info, text) = block.take().expect("a block is open");
-                let case = all.last_mut().expect("blocks follow a heading");
-                match info.split_once(' ').unwrap_or((&info, "main.p4")) {
-                    ("p4", name) => drop(case.files.insert(name.to_string(), text)),
-                    ("options", _) => case.options.macros = text.lines().map(option).collect(),
-                    ("tokens", _) => case.tokens = text,
-                    ("diagnostics", _) => case.diagnostics = text,
-                    other => panic!("unknown block {other:?}"),
-                }
-            }
-            (None, None, Some(title)) => all.push(Case { title: title.to_string(), ..Case::default() }),
-            (None, None, None) => {}
         }
-    }
-    all
+        case
+    };
+    mdtest::read("preprocessor.md", markdown).into_iter().map(read).collect()
 }
 
 fn option(line: &str) -> MacroOption {
