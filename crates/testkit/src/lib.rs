@@ -3,6 +3,7 @@
 //! - [`Dut`]: a switch under test, the trait that crate `stf` runs scripts on;
 //! - [`BlockByBlock`]: the interpreter, or compiled code whose blocks are run one at a time;
 //! - [`FastPath`]: compiled code that takes bursts, as live ports do;
+//! - [`Offload`]: compiled code whose asynchronous blocks run at an offload worker, in one thread;
 //! - [`Lockstep`]: several of them that get equal packets, compared packet by packet;
 //! - [`Trial`]: a script and its transcripts; [`sweep`] runs it in bursts of every size;
 //! - [`Stories`]: one story for each packet of a script.
@@ -17,6 +18,7 @@
 mod block_by_block;
 mod fast_path;
 mod lockstep;
+mod offload;
 mod stories;
 mod sweep;
 mod transcript;
@@ -25,6 +27,7 @@ mod trial;
 pub use block_by_block::{BlockByBlock, Observed};
 pub use fast_path::{Buffers, FastPath};
 pub use lockstep::{Differs, Lockstep};
+pub use offload::Offload;
 pub use stf::{Arriving, ControlOnly, Dut};
 pub use stories::Stories;
 pub use sweep::{BURST_MAX, Failure, sweep};

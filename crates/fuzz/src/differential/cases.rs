@@ -12,7 +12,7 @@ pub const N_SIZES: u64 = 4;
 const EVENTS_BYTES: usize = 256 << 10;
 
 /// Four times what a switch takes at once: a burst becomes several of those that compiled code takes.
-pub const BURST_MAX: usize = 256;
+pub use testkit::BURST_MAX;
 /// Odd, so that all sizes come. Of the odd numbers it is the one that spreads best what any few programs have that follow
 /// each other, and any few of every fourth, eighth and sixteenth.
 const BURST_STEP: u64 = 217;

@@ -1,12 +1,10 @@
 //! The interpreter as a subject. Only this file uses its interface.
 
-use super::on_device::{OnDevice, Quiet};
 use super::{Compiled, Subject, SubjectKind};
-use interp::Interpreter;
 use ir::passes;
 use std::sync::Arc;
 use target::Config;
-use trace::{Observer, Silent};
+use testkit::BlockByBlock;
 
 /// The program as elaborated, with which all others are compared.
 pub const ELABORATED: SubjectKind = SubjectKind { name: "elaborated", make: |c| interpreter(c, &c.program) };
@@ -70,20 +68,14 @@ pub(super) fn panic_with(what: &str) -> ! {
     std::panic::panic_any(what.to_string())
 }
 
-fn interpreter(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<Box<dyn Subject>, String> {
+fn interpreter(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<Subject, String> {
     let device = new(compiled, program)?;
-    Ok(Box::new(OnDevice { device }))
+    Ok(Subject { dut: Box::new(BlockByBlock::new(device)), burst_max: 1 })
 }
 
 fn new(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<interp::InterpretedDevice, String> {
     interp::interpreter(Arc::clone(program), Arc::clone(&compiled.schema), Config::default())
         .map_err(|e| e.to_string())
-}
-
-impl Quiet for Interpreter {
-    fn quietly<R>(f: impl FnOnce(&mut (dyn Observer + '_)) -> R) -> R {
-        f(&mut Silent)
-    }
 }
 
 /// Runs a script on the interpreter; returns its faults.
@@ -96,7 +88,7 @@ pub fn replay(compiled: &Compiled, script: &str) -> Vec<String> {
     match new(compiled, &compiled.program) {
         Err(why) => faults.push(why),
         Ok(device) => {
-            let mut dut = testkit::BlockByBlock::new(device);
+            let mut dut = BlockByBlock::new(device);
             let report = stf::run(&script, &plan, &sources, &compiled.schema, &mut dut, &|_, _| None);
             faults.extend(report.faults.iter().map(shown));
         }

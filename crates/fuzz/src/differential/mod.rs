@@ -1,11 +1,11 @@
 //! Differential testing: two backends of one program get equal packets and writes, and must show equal behaviour.
 //!
-//! - [`Subject`]: the observable interface of a backend; [`SubjectKind`] makes one from a [`Compiled`] program;
+//! - [`Subject`]: a switch under test; [`SubjectKind`] makes one from a [`Compiled`] program;
 //! - [`events`]: random entries, packets and other events for any program, from its schema and its parser;
 //! - [`transcript`]: what was observed, and where two transcripts first differ;
 //! - [`reduce`]: a case that differs made smaller; [`script`] writes it down as a test script;
-//! - [`on_device`]: any backend of crate `target` as a subject; [`interpreted`]: the interpreter on a
-//!   program as it is, and on what passes and oracles make of it; [`native`]: generated C.
+//! - [`interpreted`]: the interpreter on a program as it is, and on the results of passes and oracles; [`native`]:
+//!   generated C.
 //!
 //! Invariants: a [`Case`] determines a run completely, so two runs give equal results. Every write in it is valid for
 //! the schema of its program, but may be refused by a backend; both must then refuse it.
@@ -18,7 +18,6 @@ pub mod cases;
 pub mod events;
 pub mod interpreted;
 pub mod native;
-pub mod on_device;
 mod packets;
 pub mod reduce;
 pub mod script;
@@ -26,11 +25,12 @@ pub mod transcript;
 mod values;
 
 use crate::Corpus;
-use control::{Data, DigestId, Entity, Fault, Query, Schema, Update};
+use control::{Schema, Update};
 use diagnostics::Diagnostics;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use testkit::Dut;
 use transcript::{Difference, Transcript};
 
 /// A packet that left.
@@ -44,28 +44,11 @@ pub struct Sent {
 /// Counts of verdicts, by the names of statistics: `sent`, `dropped ingress_drop`, ...
 pub type Totals = BTreeMap<String, u64>;
 
-/// A packet that arrives.
-#[derive(Clone, Copy, Debug)]
-pub struct Arriving<'a> {
-    pub port: u32,
-    pub bytes: &'a [u8],
-}
-
-/// A backend with one program.
-pub trait Subject {
-    /// The update is valid for the schema.
-    fn write(&mut self, update: &Update) -> Result<(), Fault>;
-    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
-    /// The most packets that one call of [`Subject::receive`] takes.
-    fn burst_max(&self) -> usize {
-        1
-    }
-    /// Runs a burst. Returns, for each packet, the packets that leave before the backend is idle again, in order.
-    fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>>;
-    fn advance_clock(&mut self, ns: u64) -> Vec<Sent>;
-    /// Takes the digests since the last call.
-    fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
-    fn totals(&self) -> Totals;
+/// A switch under test: a backend with one program.
+pub struct Subject {
+    pub dut: Box<dyn Dut>,
+    /// The most packets that arrive together.
+    pub burst_max: usize,
 }
 
 /// A way to execute programs.
@@ -73,7 +56,7 @@ pub trait Subject {
 pub struct SubjectKind {
     pub name: &'static str,
     /// Fails if it cannot execute this program, which is no finding.
-    pub make: fn(&Compiled) -> Result<Box<dyn Subject>, String>,
+    pub make: fn(&Compiled) -> Result<Subject, String>,
 }
 
 /// A program that can be executed.

@@ -1,24 +1,22 @@
 //! Native code as a subject: generated C, by each compiler, without and with optimisation.
 
 use super::cases::BURST_MAX;
-use super::on_device::{OnDevice, Quiet, sent};
-use super::{Arriving, Compiled, Sent, Subject, SubjectKind, Totals};
+use super::{Compiled, Subject, SubjectKind};
 use arch::ExternOp;
-use control::{Data, DigestId, Entity, Fault, Query, Update};
 use diagnostics::SourceMap;
 use ir::StmtKind;
 use native::compile::{PROGRAM_DEFINE, write_runtime};
 use native::{
-    BuildOptions, BurstPacket, BurstPath, Bursts, CompileOptions, Fate, InlineOffload, Instance,
-    InstanceOptions, Listener, Native, NativeError, OffloadWorker, Optimise, Path, Pipeline,
+    BuildOptions, BurstPath, CompileOptions, Instance, InstanceOptions, Native, NativeError, OffloadWorker,
+    Optimise, Pipeline,
 };
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use target::traffic::Destination;
 use target::{Config, Device};
+use testkit::{BlockByBlock, Buffers, Dut, FastPath, Offload};
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
 pub type Compilation = [SubjectKind; 5];
@@ -78,17 +76,11 @@ enum Way {
 /// Time limit of a compilation; generous, for busy machines.
 const COMPILES_FOR: Duration = Duration::from_secs(1800);
 
-/// Headroom of a packet; small, so that some programs need more.
-const HEADROOM_BYTES: usize = 48;
+/// Buffers of packets on the fast path: headroom so small that some programs need more, and no room behind a packet.
+const SCARCE: Buffers = Buffers { headroom_bytes: 48, packet_bytes: 0 };
 
 /// Headroom of packets that suspend; enough for most contexts.
-const HEADROOM_BYTES_TO_WAIT: usize = 1024;
-
-impl Quiet for Native {
-    fn quietly<R>(f: impl FnOnce(&mut (dyn Listener + '_)) -> R) -> R {
-        f(&mut ())
-    }
-}
+const HEADROOM_BYTES_TO_SUSPEND: usize = 1024;
 
 /// Returns the directory in which this process compiles programs.
 fn cache_dir() -> PathBuf {
@@ -169,7 +161,7 @@ fn subject(
     compiler: &'static str,
     optimise: Optimise,
     way: Way,
-) -> Result<Box<dyn Subject>, String> {
+) -> Result<Subject, String> {
     let is_it = |l: &Last| {
         Arc::ptr_eq(&l.from, &compiled.program) && l.compiler == compiler && l.optimise == optimise
     };
@@ -206,85 +198,21 @@ fn subject(
         Ok::<_, NativeError>((device, executor))
     };
     let (device, executor) = new().map_err(|e| e.to_string())?;
-    let mut on = OnDevice { device };
-    Ok(match (way, executor) {
+    let (dut, burst_max): (Box<dyn Dut>, usize) = match (way, executor) {
         (Way::OffloadWorker, Some(worker)) => {
-            let executor = OffloadWorker::new(worker).map_err(|e| e.to_string())?;
+            let worker = OffloadWorker::new(worker).map_err(|e| e.to_string())?;
             let burst_max = if keeps_state(&compiled.program) { 1 } else { BURST_MAX };
             let capacity = burst_max as u32;
-            let awaited = InlineOffload::new(&mut on.device.switch, executor, &config, capacity);
-            Box::new(OnOffloadWorker { awaited: awaited.map_err(|e| e.to_string())?, on, burst_max })
+            let offload = Offload::new(device, worker, &config, capacity, HEADROOM_BYTES_TO_SUSPEND);
+            (Box::new(offload.map_err(|e| e.to_string())?), burst_max)
         }
         (Way::OffloadWorker, None) => return Err("no worker is left".to_string()),
-        (Way::Blocks, _) => Box::new(on),
+        (Way::Blocks, _) => (Box::new(BlockByBlock::new(device)), 1),
         (Way::PacketByPacket | Way::Segments | Way::Mixed, _) => {
-            Box::new(OnStraight { bursts: Bursts::new(&config), on })
+            (Box::new(FastPath::with_buffers(device, &config, SCARCE)), BURST_MAX)
         }
-    })
-}
-
-/// Returns all packets that left because of one packet.
-fn left(packet: &BurstPacket<'_>, outputs: &mut dyn Iterator<Item = Sent>) -> Vec<Sent> {
-    let mut all = Vec::new();
-    if let Fate::Sent(destination) = packet.fate() {
-        let port = match destination {
-            Destination::Port(port) => Some(port),
-            Destination::Controller => None,
-        };
-        all.push(Sent { port, bytes: packet.bytes().to_vec() });
-    }
-    all.extend(outputs.take(packet.n_outputs()));
-    all
-}
-
-/// A native device whose packets take the fast path.
-struct OnStraight {
-    on: OnDevice<Native>,
-    bursts: Bursts,
-}
-
-impl Subject for OnStraight {
-    fn write(&mut self, update: &Update) -> Result<(), Fault> {
-        self.on.write(update)
-    }
-
-    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        self.on.read(query)
-    }
-
-    fn burst_max(&self) -> usize {
-        BURST_MAX
-    }
-
-    fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>> {
-        let mut storages: Vec<Vec<u8>> =
-            burst.iter().map(|p| [&[0; HEADROOM_BYTES], p.bytes].concat()).collect();
-        let new = |(storage, p): (_, &Arriving<'_>)| {
-            BurstPacket::new(storage, HEADROOM_BYTES, p.bytes.len(), p.port)
-        };
-        let mut packets: Vec<BurstPacket<'_>> = storages.iter_mut().zip(burst).map(new).collect();
-        let mut outputs = Vec::new();
-        let Device { switch, .. } = &mut self.on.device;
-        let now_ns = switch.now_ns();
-        self.bursts.process(switch, now_ns, &mut packets, Path::Straight, &mut (), &mut outputs);
-        let mut outputs = sent(outputs).into_iter();
-        let mut all: Vec<Vec<Sent>> = packets.iter().map(|p| left(p, &mut outputs)).collect();
-        // Outputs that belong to no packet count for the last one, so that none is lost.
-        all.last_mut().into_iter().for_each(|last| last.extend(&mut outputs));
-        all
-    }
-
-    fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {
-        self.on.advance_clock(ns)
-    }
-
-    fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
-        self.on.take_digests()
-    }
-
-    fn totals(&self) -> Totals {
-        self.on.totals()
-    }
+    };
+    Ok(Subject { dut, burst_max })
 }
 
 /// True if a packet may leave state for the next ones, or if the order of packets shows in what they leave.
@@ -307,44 +235,4 @@ fn keeps_state(program: &ir::Program) -> bool {
         StmtKind::Extern { op, .. } => keeps(*op),
         StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
     })
-}
-
-/// A native device whose packets suspend for an offload worker: a whole burst together, or each until it has ended.
-struct OnOffloadWorker {
-    on: OnDevice<Native>,
-    awaited: InlineOffload,
-    burst_max: usize,
-}
-
-impl Subject for OnOffloadWorker {
-    fn write(&mut self, update: &Update) -> Result<(), Fault> {
-        self.on.write(update)
-    }
-
-    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        self.on.read(query)
-    }
-
-    fn burst_max(&self) -> usize {
-        self.burst_max
-    }
-
-    fn receive(&mut self, burst: &[Arriving<'_>]) -> Vec<Vec<Sent>> {
-        let Device { switch, .. } = &mut self.on.device;
-        let arriving: Vec<(u32, &[u8])> = burst.iter().map(|p| (p.port, p.bytes)).collect();
-        let left = self.awaited.receive(switch, (&arriving, HEADROOM_BYTES_TO_WAIT), &mut ());
-        left.into_iter().map(sent).collect()
-    }
-
-    fn advance_clock(&mut self, ns: u64) -> Vec<Sent> {
-        self.on.advance_clock(ns)
-    }
-
-    fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
-        self.on.take_digests()
-    }
-
-    fn totals(&self) -> Totals {
-        self.on.totals()
-    }
 }

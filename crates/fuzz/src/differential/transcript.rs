@@ -1,9 +1,12 @@
 //! Transcripts of a backend's observable behaviour, and the first difference between two of them.
 
-use super::{Arriving, Compiled, Event, Sent, Subject, SubjectKind, Totals};
+use super::{Compiled, Event, Sent, Subject, SubjectKind, Totals};
 use crate::oracle;
 use control::{Code, Data, DigestId, EntryQuery, Extras, Query};
 use std::panic::AssertUnwindSafe;
+use target::traffic::{self, Output};
+use testkit::{Arriving, Dut};
+use trace::Silent;
 
 /// The observable effects of one event.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -60,11 +63,11 @@ pub fn record(compiled: &Compiled, events: &[Event], kind: SubjectKind) -> Resul
         let mut subject = (kind.make)(compiled)?;
         let mut left = events;
         while !left.is_empty() {
-            let observed = observe(&mut *subject, left);
+            let observed = observe(&mut subject, left);
             left = &left[observed.len()..];
             transcript.observed.extend(observed);
         }
-        transcript.state = state(&*subject);
+        transcript.state = state(&mut *subject.dut);
         Ok::<(), String>(())
     }));
     match result {
@@ -80,10 +83,10 @@ pub fn record(compiled: &Compiled, events: &[Event], kind: SubjectKind) -> Resul
 }
 
 /// Runs the first event, or the burst that begins with it. Returns one observation for each of its events.
-fn observe(subject: &mut dyn Subject, events: &[Event]) -> Vec<Observed> {
+fn observe(Subject { dut, burst_max }: &mut Subject, events: &[Event]) -> Vec<Observed> {
     let mut observed = match &events[0] {
         Event::Write(update) => {
-            let fault = subject.write(update).err().map(|fault| fault.code());
+            let fault = dut.target().write(update).err().map(|fault| fault.code());
             vec![Observed { fault, ..Observed::default() }]
         }
         Event::Packet { .. } => {
@@ -91,21 +94,40 @@ fn observe(subject: &mut dyn Subject, events: &[Event]) -> Vec<Observed> {
                 Event::Packet { port, bytes } => Some(Arriving { port: *port, bytes }),
                 Event::Write(_) | Event::EndOfBurst | Event::Clock { .. } => None,
             });
-            let burst: Vec<Arriving<'_>> = packets.take(subject.burst_max()).collect();
-            let sent = subject.receive(&burst);
-            assert_eq!(sent.len(), burst.len(), "an executor forgets packets of a burst");
-            let within = |sent| Observed { sent, is_within_burst: true, ..Observed::default() };
-            sent.into_iter().map(within).collect()
+            let burst: Vec<Arriving<'_>> = packets.take(*burst_max).collect();
+            let outputs = dut.receive(&burst, &mut Silent);
+            assert_eq!(outputs.len(), burst.len(), "an executor forgets packets of a burst");
+            let within =
+                |outputs| Observed { sent: sent(outputs), is_within_burst: true, ..Observed::default() };
+            outputs.into_iter().map(within).collect()
         }
         Event::EndOfBurst => vec![Observed::default()],
-        Event::Clock { ns } => vec![Observed { sent: subject.advance_clock(*ns), ..Observed::default() }],
+        Event::Clock { ns } => {
+            let sent = sent(dut.advance_clock(*ns, &mut Silent));
+            vec![Observed { sent, ..Observed::default() }]
+        }
     };
     if let Some(last) = observed.last_mut() {
-        last.digests = subject.take_digests();
-        last.totals = subject.totals();
+        last.digests = dut.take_digests();
+        last.totals = totals(&dut.totals());
         last.is_within_burst = false;
     }
     observed
+}
+
+fn sent(outputs: Vec<Output>) -> Vec<Sent> {
+    outputs.into_iter().map(|output| Sent { port: output.port(), bytes: output.bytes }).collect()
+}
+
+fn totals(totals: &traffic::Totals) -> Totals {
+    let mut out = Totals::from([
+        ("received".to_string(), totals.n_received),
+        ("copied".to_string(), totals.n_copied),
+        ("sent".to_string(), totals.n_sent),
+        ("to controller".to_string(), totals.n_to_controller),
+    ]);
+    out.extend(totals.n_dropped.iter().map(|(reason, n)| (format!("dropped {reason}"), *n)));
+    out
 }
 
 /// The queries that read the state of a switch.
@@ -131,8 +153,9 @@ fn queries() -> Vec<(&'static str, Query)> {
     ]
 }
 
-fn state(subject: &dyn Subject) -> Vec<(&'static str, Vec<String>)> {
-    let answer = |query: &Query| match subject.read(query) {
+fn state(dut: &mut dyn Dut) -> Vec<(&'static str, Vec<String>)> {
+    let target = dut.target();
+    let answer = |query: &Query| match target.read(query) {
         Ok(entities) => {
             let mut shown: Vec<String> = entities.iter().map(|e| format!("{e:?}")).collect();
             shown.sort_unstable();
