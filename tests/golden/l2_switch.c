@@ -6,7 +6,7 @@
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
  * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
- * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
+ * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, p4x_egress, p4x_after_egress
  * Stages        p4x_process_bursts: packets of a burst suspend at tables that exceed the cache
  * Descriptors   p4x_tables, p4x_objects, ... and sd_pipeline, by which the host knows the program
  */
@@ -74,7 +74,10 @@ struct p4_Learn__dmac__key {
     uint64_t destination; /* destination: exact */
 } __attribute__((packed));
 
-/* What a packet keeps while it waits for Learn.smac. */
+/* The part of a path that a function runs: all without suspending, or from arrival or a point to the next point. */
+enum p4x_stage { P4X_WHOLE, P4X_START, P4X_AFTER_0 };
+
+/* State saved while a packet is suspended at Learn.smac. */
 struct p4x_at_0 {
     struct p4_Learn__smac__key key;
     struct sd_lookup_state asked;
@@ -86,19 +89,19 @@ struct p4x_at_0 {
     uint8_t headers_ethernet_sd_valid;
 };
 
-/* A packet that waits is at one point at a time. */
+/* A packet is suspended at one point at a time. */
 struct p4x_context {
     union {
         struct p4x_at_0 at_0;
     };
     struct sd_lookup_state asked_1; /* Learn.dmac */
-    struct sd_saved kept;
+    struct sd_saved saved;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
 struct p4x_burst {
     struct p4x_context contexts[SD_BURST];
-    /* Of packets that go on at the host. */
-    struct sd_saved left[SD_BURST];
+    /* Worker state of punted packets. */
+    struct sd_saved punted[SD_BURST];
     struct p4x_state states[SD_BURST];
 };
 
@@ -154,7 +157,7 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetParser(struct sd_worker *w, struct sd_packe
 }
 
 /* control NoVerify */
-#line 158 "l2_switch.c"
+#line 161 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -240,10 +243,12 @@ SD_ALWAYS_INLINE void p4_Learn__dmac__run(struct sd_worker *w, struct sd_packet 
 }
 
 /* control Learn */
-#line 244 "l2_switch.c"
-SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
+#line 247 "l2_switch.c"
+SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c, const enum p4x_stage stage)
 {
     uint64_t dmac_key_0 = 0;
+    if (stage == P4X_AFTER_0)
+        goto after_0;
 #line 86 "l2_switch.p4"
     if (s->standard.parser_error != 0u) {
         s->standard.egress_spec = 0x1ff;
@@ -251,83 +256,58 @@ SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, str
     } else {
         dmac_key_0 = s->headers.ethernet.destination;
 #line 89 "l2_switch.p4"
-        const struct sd_found t1 = p4_Learn__smac__apply(w, p, s->headers.ethernet.source, s->standard.ingress_port);
+        struct sd_found t1;
+        if (stage == P4X_WHOLE) {
+            t1 = p4_Learn__smac__apply(w, p, s->headers.ethernet.source, s->standard.ingress_port);
+        } else {
+            /* Learn.smac.apply(): suspend until its memory is prefetched. */
+            c->at_0.key.source = s->headers.ethernet.source;
+            c->at_0.key.port = s->standard.ingress_port;
+            sd_table_lookup_hash(w, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
+            /* Learn.dmac.apply() comes later */
+            {
+                struct p4_Learn__dmac__key key;
+                key.destination = dmac_key_0;
+                sd_table_lookup_hash(w, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, SD_LOOKUP_STAGED, &c->asked_1);
+            }
+            c->at_0.dmac_key_0 = dmac_key_0;
+            c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
+            c->at_0.standard_ingress_port = s->standard.ingress_port;
+            c->at_0.standard_egress_spec = s->standard.egress_spec;
+            c->at_0.standard_mcast_grp = s->standard.mcast_grp;
+            c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
+            sd_save(w, &c->saved);
+            return SD_END_SUSPENDED + 0;
+after_0:;
+            dmac_key_0 = c->at_0.dmac_key_0;
+            s->headers.ethernet.sd_at = c->at_0.headers_ethernet_sd_at;
+            s->standard.ingress_port = c->at_0.standard_ingress_port;
+            s->standard.egress_spec = c->at_0.standard_egress_spec;
+            s->standard.mcast_grp = c->at_0.standard_mcast_grp;
+            s->headers.ethernet.sd_valid = c->at_0.headers_ethernet_sd_valid;
+            if (s->headers.ethernet.sd_at) {
+                const uint8_t *at = p->data + s->headers.ethernet.sd_at - 1;
+                s->headers.ethernet.source = sd_load_be64(at + 6) >> 16;
+            }
+            t1 = sd_table_lookup_finish(w, p, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
+        }
         p4_Learn__smac__run(w, p, s, &t1);
 #line 90 "l2_switch.p4"
-        const struct sd_found t2 = p4_Learn__dmac__apply(w, p, dmac_key_0);
+        struct sd_found t2;
+        if (stage == P4X_WHOLE) {
+            t2 = p4_Learn__dmac__apply(w, p, dmac_key_0);
+        } else {
+            struct p4_Learn__dmac__key key;
+            key.destination = dmac_key_0;
+            t2 = sd_table_lookup_finish(w, p, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, &c->asked_1, 0);
+        }
         p4_Learn__dmac__run(w, p, s, &t2);
     }
     return SD_END_DONE;
 }
 
-/* p4_Learn up to where packets wait */
-#line 265 "l2_switch.c"
-SD_ALWAYS_INLINE uint32_t p4_Learn__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint64_t dmac_key_0 = 0;
-#line 86 "l2_switch.p4"
-    if (s->standard.parser_error != 0u) {
-        s->standard.egress_spec = 0x1ff;
-        s->standard.mcast_grp = 0;
-        return SD_END_DONE;
-    }
-#line 90 "l2_switch.p4"
-    dmac_key_0 = s->headers.ethernet.destination;
-#line 89 "l2_switch.p4"
-    /* Learn.smac.apply(): waits for memory */
-    {
-        c->at_0.key.source = s->headers.ethernet.source;
-        c->at_0.key.port = s->standard.ingress_port;
-        sd_table_lookup_hash(w, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
-        /* Learn.dmac.apply() comes later */
-        {
-            struct p4_Learn__dmac__key key;
-            key.destination = dmac_key_0;
-            sd_table_lookup_hash(w, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, SD_LOOKUP_STAGED, &c->asked_1);
-        }
-        c->at_0.dmac_key_0 = dmac_key_0;
-        c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
-        c->at_0.standard_ingress_port = s->standard.ingress_port;
-        c->at_0.standard_egress_spec = s->standard.egress_spec;
-        c->at_0.standard_mcast_grp = s->standard.mcast_grp;
-        c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
-        sd_save(w, &c->kept);
-        return SD_END_SUSPENDED + 0;
-    }
-}
-
-/* p4_Learn after the wait for Learn.smac */
-#line 301 "l2_switch.c"
-SD_ALWAYS_INLINE uint32_t p4_Learn__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint64_t dmac_key_0 = 0;
-    dmac_key_0 = c->at_0.dmac_key_0;
-    s->headers.ethernet.sd_at = c->at_0.headers_ethernet_sd_at;
-    s->standard.ingress_port = c->at_0.standard_ingress_port;
-    s->standard.egress_spec = c->at_0.standard_egress_spec;
-    s->standard.mcast_grp = c->at_0.standard_mcast_grp;
-    s->headers.ethernet.sd_valid = c->at_0.headers_ethernet_sd_valid;
-    if (s->headers.ethernet.sd_at) {
-        const uint8_t *at = p->data + s->headers.ethernet.sd_at - 1;
-        s->headers.ethernet.source = sd_load_be64(at + 6) >> 16;
-    }
-#line 89 "l2_switch.p4"
-    /* Learn.smac.apply() goes on */
-    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_Learn__smac, &p4x_tables[P4_TABLE_Learn__smac], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
-    p4_Learn__smac__run(w, p, s, &t1);
-#line 90 "l2_switch.p4"
-    /* Learn.dmac.apply() */
-    {
-        struct p4_Learn__dmac__key key;
-        key.destination = dmac_key_0;
-        const struct sd_found found = sd_table_lookup_finish(w, p, P4_TABLE_Learn__dmac, &p4x_tables[P4_TABLE_Learn__dmac], &key, sizeof key, &c->asked_1, 0);
-        p4_Learn__dmac__run(w, p, s, &found);
-    }
-    return SD_END_DONE;
-}
-
 /* control NeverBack */
-#line 331 "l2_switch.c"
+#line 311 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 98 "l2_switch.p4"
@@ -339,7 +319,7 @@ SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p,
 }
 
 /* control NoCompute */
-#line 343 "l2_switch.c"
+#line 323 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoCompute(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -354,7 +334,7 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetDeparser(struct sd_worker *w, struct sd_pac
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 358 "l2_switch.c"
+#line 338 "l2_switch.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -407,42 +387,7 @@ SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, st
     return SD_NEXT_CONTINUE;
 }
 
-/* Ingress has ended so. */
-SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
-{
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    /* Copies, digests, a queue of its own, or another round: not straight. */
-    if (SD_UNLIKELY(w->requests.flags || s->standard.mcast_grp)) {
-        if (SD_UNLIKELY(w->failed)) {
-            w->failed = 0;
-            return p4x_drop(p, SD_DROP_TOO_LONG);
-        }
-        p->verdict = SD_VERDICT_AFTER_INGRESS;
-        return SD_NEXT_PUNT;
-    }
-    if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
-    p->egress_port = s->standard.egress_spec;
-    return SD_NEXT_CONTINUE;
-}
-
-/* The queue was empty. */
-SD_ALWAYS_INLINE void p4x_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
-{
-    s->standard.instance_type = 0;
-    s->standard.egress_rid = 0;
-    s->standard.enq_timestamp = (uint32_t)(w->now_ns / 1000);
-    s->standard.enq_qdepth = 0;
-    s->standard.egress_global_timestamp = (uint64_t)((w->now_ns / 1000) & UINT64_C(0xffffffffffff));
-    s->standard.deq_timedelta = 0;
-    s->standard.deq_qdepth = 0;
-    s->standard.egress_port = (uint16_t)(p->egress_port & 0x1ff);
-    /* BMv2: nothing is chosen again in egress. */
-    s->standard.egress_spec = 0;
-}
-
-/* Egress has ended so: the packet departs. */
+/* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
     if (SD_UNLIKELY(end))
@@ -483,131 +428,124 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
     return SD_NEXT_PUNT;
 }
 
-/* The way of a packet that is not as most are, straight through from its arrival on. */
+/* Egress: set intrinsic metadata as after an empty queue, and run it. */
+SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const bool is_exception)
+{
+    s->standard.instance_type = 0;
+    s->standard.egress_rid = 0;
+    s->standard.enq_timestamp = (uint32_t)(w->now_ns / 1000);
+    s->standard.enq_qdepth = 0;
+    s->standard.egress_global_timestamp = (uint64_t)((w->now_ns / 1000) & UINT64_C(0xffffffffffff));
+    s->standard.deq_timedelta = 0;
+    s->standard.deq_qdepth = 0;
+    s->standard.egress_port = (uint16_t)(p->egress_port & 0x1ff);
+    /* BMv2: nothing is chosen again in egress. */
+    s->standard.egress_spec = 0;
+    const uint32_t end = p4_NeverBack(w, p, s);
+    return p4x_after_egress(w, p, s, end, is_exception);
+}
+
+/* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
+SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
+{
+    if (SD_UNLIKELY(end))
+        return p4x_stopped(p, end);
+    /* The host makes copies, sends digests, chooses queues, and begins another pass. */
+    if (SD_UNLIKELY(w->requests.flags || s->standard.mcast_grp)) {
+        if (SD_UNLIKELY(w->failed)) {
+            w->failed = 0;
+            return p4x_drop(p, SD_DROP_TOO_LONG);
+        }
+        p->verdict = SD_VERDICT_AFTER_INGRESS;
+        return SD_NEXT_PUNT;
+    }
+    if (s->standard.egress_spec == P4_DROP_PORT)
+        return p4x_drop(p, SD_DROP_INGRESS);
+    p->egress_port = s->standard.egress_spec;
+    return p4x_egress(w, p, s, is_exception);
+}
+
+/* Exception path: from arrival to the verdict, without stages. */
 SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)
 {
     /* The host may go on with it. */
     struct p4x_state *s = w->state;
     memset(s, 0, sizeof *s);
-    uint32_t next = p4x_enter(w, p, s, true), end;
+    const uint32_t next = p4x_enter(w, p, s, true);
     if (next != SD_NEXT_CONTINUE)
         return next;
-    end = p4_Learn(w, p, s);
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_NeverBack(w, p, s);
-    return p4x_after_egress(w, p, s, end, true);
+    const uint32_t end = p4_Learn(w, p, s, NULL, P4X_WHOLE);
+    return p4x_after_ingress(w, p, s, end, true);
 }
 
-/* The way of one packet, straight through. */
+/* Common path: from arrival to the verdict, without stages. */
 SD_ALWAYS_INLINE uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)
 {
     /* The host may go on with it. */
     struct p4x_state *s = w->state;
     memset(s, 0, sizeof *s);
-    uint32_t next = p4x_enter(w, p, s, false), end;
+    const uint32_t next = p4x_enter(w, p, s, false);
     if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
         return next == SD_NEXT_EXCEPTION ? p4x_exception(w, p) : next;
-    end = p4_Learn(w, p, s);
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_NeverBack(w, p, s);
-    return p4x_after_egress(w, p, s, end, false);
+    const uint32_t end = p4_Learn(w, p, s, NULL, P4X_WHOLE);
+    return p4x_after_ingress(w, p, s, end, false);
 }
 
-/* A packet's way from its arrival up to its first wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
+/* One stage of a packet: up to the next point where it suspends, or to its verdict. */
+SD_ALWAYS_INLINE uint32_t p4x_stage(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i, const enum p4x_stage stage)
 {
     struct p4x_context *c = &b->contexts[i];
     struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    next = p4x_enter(w, p, s, false);
-    if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
-        return next;
-    end = p4_Learn__start(w, p, s, c);
+    uint32_t next;
+    if (stage == P4X_START) {
+        next = p4x_enter(w, p, s, false);
+        if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
+            return next;
+    } else {
+        sd_restore(w, &c->saved);
+    }
+    const uint32_t end = p4_Learn(w, p, s, c, stage);
     if (end >= SD_END_SUSPENDED)
         return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end, false);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
         const struct p4x_state copy = state;
-        return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_NeverBack(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        const struct p4x_state copy = state;
-        return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);
+        return sd_punt(w, p, &b->punted[i], &b->states[i], &copy, sizeof copy);
     }
     return next;
 }
 
-/* From the answer of Learn.smac up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
-{
-    struct p4x_context *c = &b->contexts[i];
-    struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    sd_restore(w, &c->kept);
-    end = p4_Learn__after_0(w, p, s, c);
-    if (end >= SD_END_SUSPENDED)
-        return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        const struct p4x_state copy = state;
-        return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_NeverBack(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        const struct p4x_state copy = state;
-        return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);
-    }
-    return next;
-}
-
-/* Bursts of packets, each stage for all that have come to it. */
+/* Runs bursts in stages: each stage for all packets that have come to it. */
 static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
     struct p4x_burst *b = w->burst;
     uint32_t n_done = 0;
     if (w->n_burst_left) {
-        if (sd_burst_hand_over(w, packets, n, b->left, b->states, sizeof b->states[0], &n_done))
+        if (sd_burst_hand_over(w, packets, n, b->punted, b->states, sizeof b->states[0], &n_done))
             return n_done;
     }
     while (n_done < n) {
         struct sd_packet *burst = packets + n_done;
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
-        /* Who waits where, and who goes on at the host: a bit for each packet. */
-        uint64_t leaving = 0;
+        /* Sets of packets, a bit for each: punted, suspended at each point, and those of the exception path. */
+        uint64_t punted = 0;
         uint64_t at_0 = UINT64_MAX >> (SD_BURST - n_burst);
-        uint64_t odd = 0;
+        uint64_t exceptions = 0;
         w->kept.length = 0;
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            const uint32_t next = p4x_stage_arrival(w, &burst[i], b, i);
-            odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_START);
+            exceptions |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
             if (SD_UNLIKELY(next != SD_NEXT_SUSPENDED + 0))
                 at_0 &= ~(UINT64_C(1) << i);
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        for (; SD_UNLIKELY(odd); odd &= odd - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(odd);
+        for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);
             if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT) {
-                sd_punt(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);
-                leaving |= UINT64_C(1) << i;
+                sd_punt(w, &burst[i], &b->punted[i], &b->states[i], w->state, sizeof b->states[i]);
+                punted |= UINT64_C(1) << i;
             }
         }
         w->table_counts[P4_TABLE_Learn__smac].n_lookups += (uint64_t)__builtin_popcountll(at_0);
@@ -619,15 +557,15 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
-            const uint32_t next = p4x_stage_0(w, &burst[i], b, i);
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_0);
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        if (SD_UNLIKELY(leaving)) {
+        if (SD_UNLIKELY(punted)) {
             uint32_t n_handed;
-            w->leaving = leaving;
+            w->leaving = punted;
             w->burst_at = 0;
             w->n_burst_left = n_burst;
-            sd_burst_hand_over(w, burst, n_burst, b->left, b->states, sizeof b->states[0], &n_handed);
+            sd_burst_hand_over(w, burst, n_burst, b->punted, b->states, sizeof b->states[0], &n_handed);
             return n_done + n_handed;
         }
         n_done += n_burst;
@@ -751,18 +689,19 @@ static const struct sd_bytes_range p4x_metadata[] = {
     {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 
-/* One block of one packet, where the host does what lies between blocks. */
+/* Runs one block of a packet for which the host does the steps between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
+    struct p4x_state *s = state;
     switch (role) {
-    case SD_BLOCK_PARSER: return sd_block_end(w, p4_EthernetParser(w, p, state));
-    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, state));
-    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Learn(w, p, state));
-    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_NeverBack(w, p, state));
-    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, state));
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_EthernetParser(w, p, s));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, s));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Learn(w, p, s, NULL, P4X_WHOLE));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_NeverBack(w, p, s));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, s));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        return sd_block_end(w, p4_EthernetDeparser(w, p, state));
+        return sd_block_end(w, p4_EthernetDeparser(w, p, s));
     default: return sd_block_end(w, SD_END_DONE);
     }
 }

@@ -6,7 +6,7 @@
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
  * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
- * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
+ * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, p4x_egress, p4x_after_egress
  * Stages        p4x_process_bursts: packets of a burst suspend at tables that exceed the cache
  * Descriptors   p4x_tables, p4x_objects, ... and sd_pipeline, by which the host knows the program
  */
@@ -76,7 +76,10 @@ struct p4_TestIngress__spread__key {
     uint32_t headers__probe__a; /* headers.probe.a: exact */
 } __attribute__((packed));
 
-/* What a packet keeps while it waits for TestIngress.spread. */
+/* The part of a path that a function runs: all without suspending, or from arrival or a point to the next point. */
+enum p4x_stage { P4X_WHOLE, P4X_START, P4X_AFTER_0, P4X_AFTER_1 };
+
+/* State saved while a packet is suspended at TestIngress.spread. */
 struct p4x_at_0 {
     struct p4_TestIngress__spread__key key;
     struct sd_lookup_state asked;
@@ -88,7 +91,7 @@ struct p4x_at_0 {
     uint8_t headers_probe_flags;
 };
 
-/* What a packet keeps while it waits for TestIngress.shared. */
+/* State saved while a packet is suspended at TestIngress.shared. */
 struct p4x_at_1 {
     struct p4_TestIngress__shared__key key;
     struct sd_lookup_state asked;
@@ -100,19 +103,19 @@ struct p4x_at_1 {
     uint8_t headers_probe_flags;
 };
 
-/* A packet that waits is at one point at a time. */
+/* A packet is suspended at one point at a time. */
 struct p4x_context {
     union {
         struct p4x_at_0 at_0;
         struct p4x_at_1 at_1;
     };
-    struct sd_saved kept;
+    struct sd_saved saved;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
 struct p4x_burst {
     struct p4x_context contexts[SD_BURST];
-    /* Of packets that go on at the host. */
-    struct sd_saved left[SD_BURST];
+    /* Worker state of punted packets. */
+    struct sd_saved punted[SD_BURST];
 };
 
 static const struct sd_table_type p4x_tables[2];
@@ -173,7 +176,7 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeParser(struct sd_worker *w, struct sd_packet *
 }
 
 /* control NoVerify */
-#line 177 "program.c"
+#line 180 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -234,47 +237,22 @@ SD_ALWAYS_INLINE void p4_TestIngress__spread__run(struct sd_worker *w, struct sd
 }
 
 /* control TestIngress */
-#line 238 "program.c"
-SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
+#line 241 "program.c"
+SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c, const enum p4x_stage stage)
 {
     uint8_t tmp_0 = 0;
+    if (stage == P4X_AFTER_0)
+        goto after_0;
+    if (stage == P4X_AFTER_1)
+        goto after_1;
 #line 46 "program.p4"
     s->standard.egress_spec = 1;
     if (s->headers.probe.kind == 1) {
-        const struct sd_found t1 = p4_TestIngress__shared__apply(w, p, s->headers.probe.a);
-        p4_TestIngress__shared__run(w, p, s, &t1);
-    } else {
-#line 49 "program.p4"
-        /* TestIngress.spread.apply() */
-        {
-            sd_pack_begin(w);
-            sd_pack_bits(w, 32, s->headers.probe.b);
-            sd_pack_bits(w, 16, s->headers.probe.c);
-            const uint64_t t2 = sd_hash_packed(w, SD_HASH_CRC16, NULL, 0);
-            struct p4_TestIngress__spread__key key;
-            key.headers__probe__a = s->headers.probe.a;
-            const struct sd_found found = sd_table_lookup(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &key, sizeof key, t2);
-            tmp_0 = found.hit;
-            p4_TestIngress__spread__run(w, p, s, &found);
-        }
-        if (tmp_0) {
-#line 50 "program.p4"
-            s->headers.probe.flags = 1;
-        }
-    }
-    return SD_END_DONE;
-}
-
-/* p4_TestIngress up to where packets wait */
-#line 270 "program.c"
-SD_ALWAYS_INLINE uint32_t p4_TestIngress__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint8_t tmp_0 = 0;
-#line 46 "program.p4"
-    s->standard.egress_spec = 1;
-    if (s->headers.probe.kind == 1) {
-        /* TestIngress.shared.apply(): waits for memory */
-        {
+        struct sd_found t1;
+        if (stage == P4X_WHOLE) {
+            t1 = p4_TestIngress__shared__apply(w, p, s->headers.probe.a);
+        } else {
+            /* TestIngress.shared.apply(): suspend until its memory is prefetched. */
             c->at_1.key.headers__probe__a = s->headers.probe.a;
             sd_table_lookup_hash(w, P4_TABLE_TestIngress__shared, &p4x_tables[P4_TABLE_TestIngress__shared], &c->at_1.key, sizeof c->at_1.key, SD_LOOKUP_STAGED, &c->at_1.asked);
             c->at_1.selector = 0;
@@ -283,72 +261,64 @@ SD_ALWAYS_INLINE uint32_t p4_TestIngress__start(struct sd_worker *w, struct sd_p
             c->at_1.standard_egress_spec = s->standard.egress_spec;
             c->at_1.headers_probe_sd_valid = s->headers.probe.sd_valid;
             c->at_1.headers_probe_flags = s->headers.probe.flags;
-            sd_save(w, &c->kept);
+            sd_save(w, &c->saved);
             return SD_END_SUSPENDED + 1;
+after_1:;
+            s->headers.probe.sd_at = c->at_1.headers_probe_sd_at;
+            s->headers.probe.result = c->at_1.headers_probe_result;
+            s->standard.egress_spec = c->at_1.standard_egress_spec;
+            s->headers.probe.sd_valid = c->at_1.headers_probe_sd_valid;
+            s->headers.probe.flags = c->at_1.headers_probe_flags;
+            t1 = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__shared, &p4x_tables[P4_TABLE_TestIngress__shared], &c->at_1.key, sizeof c->at_1.key, &c->at_1.asked, c->at_1.selector);
         }
+        p4_TestIngress__shared__run(w, p, s, &t1);
     } else {
 #line 49 "program.p4"
-        /* TestIngress.spread.apply(): waits for memory */
-        {
+        struct sd_found t2;
+        if (stage == P4X_WHOLE) {
             sd_pack_begin(w);
             sd_pack_bits(w, 32, s->headers.probe.b);
             sd_pack_bits(w, 16, s->headers.probe.c);
-            const uint64_t t1 = sd_hash_packed(w, SD_HASH_CRC16, NULL, 0);
+            const uint64_t t3 = sd_hash_packed(w, SD_HASH_CRC16, NULL, 0);
+            struct p4_TestIngress__spread__key key;
+            key.headers__probe__a = s->headers.probe.a;
+            t2 = sd_table_lookup(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &key, sizeof key, t3);
+        } else {
+            /* TestIngress.spread.apply(): suspend until its memory is prefetched. */
+            sd_pack_begin(w);
+            sd_pack_bits(w, 32, s->headers.probe.b);
+            sd_pack_bits(w, 16, s->headers.probe.c);
+            const uint64_t t4 = sd_hash_packed(w, SD_HASH_CRC16, NULL, 0);
             c->at_0.key.headers__probe__a = s->headers.probe.a;
             sd_table_lookup_hash(w, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
-            c->at_0.selector = t1;
+            c->at_0.selector = t4;
             c->at_0.headers_probe_sd_at = s->headers.probe.sd_at;
             c->at_0.headers_probe_result = s->headers.probe.result;
             c->at_0.standard_egress_spec = s->standard.egress_spec;
             c->at_0.headers_probe_sd_valid = s->headers.probe.sd_valid;
             c->at_0.headers_probe_flags = s->headers.probe.flags;
-            sd_save(w, &c->kept);
+            sd_save(w, &c->saved);
             return SD_END_SUSPENDED + 0;
+after_0:;
+            s->headers.probe.sd_at = c->at_0.headers_probe_sd_at;
+            s->headers.probe.result = c->at_0.headers_probe_result;
+            s->standard.egress_spec = c->at_0.standard_egress_spec;
+            s->headers.probe.sd_valid = c->at_0.headers_probe_sd_valid;
+            s->headers.probe.flags = c->at_0.headers_probe_flags;
+            t2 = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, c->at_0.selector);
+        }
+        tmp_0 = t2.hit;
+        p4_TestIngress__spread__run(w, p, s, &t2);
+        if (tmp_0) {
+#line 50 "program.p4"
+            s->headers.probe.flags = 1;
         }
     }
-}
-
-/* p4_TestIngress after the wait for TestIngress.spread */
-#line 313 "program.c"
-SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint8_t tmp_0 = 0;
-    s->headers.probe.sd_at = c->at_0.headers_probe_sd_at;
-    s->headers.probe.result = c->at_0.headers_probe_result;
-    s->standard.egress_spec = c->at_0.standard_egress_spec;
-    s->headers.probe.sd_valid = c->at_0.headers_probe_sd_valid;
-    s->headers.probe.flags = c->at_0.headers_probe_flags;
-#line 49 "program.p4"
-    /* TestIngress.spread.apply() goes on */
-    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__spread, &p4x_tables[P4_TABLE_TestIngress__spread], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, c->at_0.selector);
-    tmp_0 = t1.hit;
-    p4_TestIngress__spread__run(w, p, s, &t1);
-    if (tmp_0) {
-#line 50 "program.p4"
-        s->headers.probe.flags = 1;
-    }
-    return SD_END_DONE;
-}
-
-/* p4_TestIngress after the wait for TestIngress.shared */
-#line 335 "program.c"
-SD_ALWAYS_INLINE uint32_t p4_TestIngress__after_1(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint8_t tmp_0 = 0;
-    s->headers.probe.sd_at = c->at_1.headers_probe_sd_at;
-    s->headers.probe.result = c->at_1.headers_probe_result;
-    s->standard.egress_spec = c->at_1.standard_egress_spec;
-    s->headers.probe.sd_valid = c->at_1.headers_probe_sd_valid;
-    s->headers.probe.flags = c->at_1.headers_probe_flags;
-#line 48 "program.p4"
-    /* TestIngress.shared.apply() goes on */
-    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_TestIngress__shared, &p4x_tables[P4_TABLE_TestIngress__shared], &c->at_1.key, sizeof c->at_1.key, &c->at_1.asked, c->at_1.selector);
-    p4_TestIngress__shared__run(w, p, s, &t1);
     return SD_END_DONE;
 }
 
 /* control TestEgress */
-#line 352 "program.c"
+#line 322 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestEgress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -369,7 +339,7 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeDeparser(struct sd_worker *w, struct sd_packet
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 373 "program.c"
+#line 343 "program.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -419,25 +389,7 @@ SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, st
     return SD_NEXT_CONTINUE;
 }
 
-/* Ingress has ended so. */
-SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
-{
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
-    p->egress_port = s->standard.egress_spec;
-    return SD_NEXT_CONTINUE;
-}
-
-/* The queue was empty. */
-SD_ALWAYS_INLINE void p4x_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
-{
-    /* BMv2: nothing is chosen again in egress. */
-    s->standard.egress_spec = 0;
-}
-
-/* Egress has ended so: the packet departs. */
+/* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
     if (SD_UNLIKELY(end))
@@ -470,150 +422,103 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
     return SD_NEXT_PUNT;
 }
 
-/* The way of a packet that is not as most are, straight through from its arrival on. */
+/* Egress: set intrinsic metadata as after an empty queue, and run it. */
+SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const bool is_exception)
+{
+    /* BMv2: nothing is chosen again in egress. */
+    s->standard.egress_spec = 0;
+    const uint32_t end = p4_TestEgress(w, p, s);
+    return p4x_after_egress(w, p, s, end, is_exception);
+}
+
+/* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
+SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
+{
+    if (SD_UNLIKELY(end))
+        return p4x_stopped(p, end);
+    if (s->standard.egress_spec == P4_DROP_PORT)
+        return p4x_drop(p, SD_DROP_INGRESS);
+    p->egress_port = s->standard.egress_spec;
+    return p4x_egress(w, p, s, is_exception);
+}
+
+/* Exception path: from arrival to the verdict, without stages. */
 SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4x_state state = {}, *s = &state;
-    uint32_t next = p4x_enter(w, p, s, true), end;
+    const uint32_t next = p4x_enter(w, p, s, true);
     if (next != SD_NEXT_CONTINUE)
         return next;
-    end = p4_TestIngress(w, p, s);
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_TestEgress(w, p, s);
-    return p4x_after_egress(w, p, s, end, true);
+    const uint32_t end = p4_TestIngress(w, p, s, NULL, P4X_WHOLE);
+    return p4x_after_ingress(w, p, s, end, true);
 }
 
-/* The way of one packet, straight through. */
+/* Common path: from arrival to the verdict, without stages. */
 SD_ALWAYS_INLINE uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4x_state state = {}, *s = &state;
-    uint32_t next = p4x_enter(w, p, s, false), end;
+    const uint32_t next = p4x_enter(w, p, s, false);
     if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
         return next == SD_NEXT_EXCEPTION ? p4x_exception(w, p) : next;
-    end = p4_TestIngress(w, p, s);
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_TestEgress(w, p, s);
-    return p4x_after_egress(w, p, s, end, false);
+    const uint32_t end = p4_TestIngress(w, p, s, NULL, P4X_WHOLE);
+    return p4x_after_ingress(w, p, s, end, false);
 }
 
-/* A packet's way from its arrival up to its first wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
+/* One stage of a packet: up to the next point where it suspends, or to its verdict. */
+SD_ALWAYS_INLINE uint32_t p4x_stage(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i, const enum p4x_stage stage)
 {
     struct p4x_context *c = &b->contexts[i];
     struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    next = p4x_enter(w, p, s, false);
-    if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
-        return next;
-    end = p4_TestIngress__start(w, p, s, c);
+    uint32_t next;
+    if (stage == P4X_START) {
+        next = p4x_enter(w, p, s, false);
+        if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
+            return next;
+    } else {
+        sd_restore(w, &c->saved);
+    }
+    const uint32_t end = p4_TestIngress(w, p, s, c, stage);
     if (end >= SD_END_SUSPENDED)
         return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end, false);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_TestEgress(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
+        return sd_punt(w, p, &b->punted[i], NULL, NULL, 0);
     }
     return next;
 }
 
-/* From the answer of TestIngress.spread up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
-{
-    struct p4x_context *c = &b->contexts[i];
-    struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    sd_restore(w, &c->kept);
-    end = p4_TestIngress__after_0(w, p, s, c);
-    if (end >= SD_END_SUSPENDED)
-        return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_TestEgress(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    return next;
-}
-
-/* From the answer of TestIngress.shared up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_1(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
-{
-    struct p4x_context *c = &b->contexts[i];
-    struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    sd_restore(w, &c->kept);
-    end = p4_TestIngress__after_1(w, p, s, c);
-    if (end >= SD_END_SUSPENDED)
-        return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_TestEgress(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    return next;
-}
-
-/* Bursts of packets, each stage for all that have come to it. */
+/* Runs bursts in stages: each stage for all packets that have come to it. */
 static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
     struct p4x_burst *b = w->burst;
     uint32_t n_done = 0;
     if (w->n_burst_left) {
-        if (sd_burst_hand_over(w, packets, n, b->left, NULL, 0, &n_done))
+        if (sd_burst_hand_over(w, packets, n, b->punted, NULL, 0, &n_done))
             return n_done;
     }
     while (n_done < n) {
         struct sd_packet *burst = packets + n_done;
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
-        /* Who waits where, and who goes on at the host: a bit for each packet. */
-        uint64_t leaving = 0;
+        /* Sets of packets, a bit for each: punted, suspended at each point, and those of the exception path. */
+        uint64_t punted = 0;
         uint64_t at_0 = 0;
         uint64_t at_1 = 0;
-        uint64_t odd = 0;
+        uint64_t exceptions = 0;
         w->kept.length = 0;
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            const uint32_t next = p4x_stage_arrival(w, &burst[i], b, i);
-            odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_START);
+            exceptions |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
             at_0 |= (uint64_t)(next == SD_NEXT_SUSPENDED + 0) << i;
             at_1 |= (uint64_t)(next == SD_NEXT_SUSPENDED + 1) << i;
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        for (; SD_UNLIKELY(odd); odd &= odd - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(odd);
+        for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);
             if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT) {
-                sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);
-                leaving |= UINT64_C(1) << i;
+                sd_punt(w, &burst[i], &b->punted[i], NULL, NULL, 0);
+                punted |= UINT64_C(1) << i;
             }
         }
         w->table_counts[P4_TABLE_TestIngress__spread].n_lookups += (uint64_t)__builtin_popcountll(at_0);
@@ -627,8 +532,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
-            const uint32_t next = p4x_stage_0(w, &burst[i], b, i);
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_0);
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
         w->table_counts[P4_TABLE_TestIngress__shared].n_lookups += (uint64_t)__builtin_popcountll(at_1);
         for (uint64_t set = at_1; set; set &= set - 1) {
@@ -641,15 +546,15 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
         }
         for (; at_1; at_1 &= at_1 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_1);
-            const uint32_t next = p4x_stage_1(w, &burst[i], b, i);
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_1);
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        if (SD_UNLIKELY(leaving)) {
+        if (SD_UNLIKELY(punted)) {
             uint32_t n_handed;
-            w->leaving = leaving;
+            w->leaving = punted;
             w->burst_at = 0;
             w->n_burst_left = n_burst;
-            sd_burst_hand_over(w, burst, n_burst, b->left, NULL, 0, &n_handed);
+            sd_burst_hand_over(w, burst, n_burst, b->punted, NULL, 0, &n_handed);
             return n_done + n_handed;
         }
         n_done += n_burst;
@@ -764,18 +669,19 @@ static const struct sd_bytes_range p4x_metadata[] = {
     {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 
-/* One block of one packet, where the host does what lies between blocks. */
+/* Runs one block of a packet for which the host does the steps between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
+    struct p4x_state *s = state;
     switch (role) {
-    case SD_BLOCK_PARSER: return sd_block_end(w, p4_ProbeParser(w, p, state));
-    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, state));
-    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_TestIngress(w, p, state));
-    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_TestEgress(w, p, state));
-    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, state));
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_ProbeParser(w, p, s));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, s));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_TestIngress(w, p, s, NULL, P4X_WHOLE));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_TestEgress(w, p, s));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, s));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        return sd_block_end(w, p4_ProbeDeparser(w, p, state));
+        return sd_block_end(w, p4_ProbeDeparser(w, p, s));
     default: return sd_block_end(w, SD_END_DONE);
     }
 }

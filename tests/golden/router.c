@@ -6,7 +6,7 @@
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
  * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
- * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
+ * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, p4x_egress, p4x_after_egress
  * Stages        p4x_process_bursts: packets of a burst suspend at tables that exceed the cache
  * Descriptors   p4x_tables, p4x_objects, ... and sd_pipeline, by which the host knows the program
  */
@@ -120,7 +120,10 @@ struct p4_Router__next_hops__key {
     uint16_t meta__next_hop; /* meta.next_hop: exact */
 } __attribute__((packed));
 
-/* What a packet keeps while it waits for Router.routes. */
+/* The part of a path that a function runs: all without suspending, or from arrival or a point to the next point. */
+enum p4x_stage { P4X_WHOLE, P4X_START, P4X_AFTER_0 };
+
+/* State saved while a packet is suspended at Router.routes. */
 struct p4x_at_0 {
     struct p4_Router__routes__key key;
     struct sd_lookup_state asked;
@@ -136,18 +139,18 @@ struct p4x_at_0 {
     uint8_t headers_ipv4_ttl;
 };
 
-/* A packet that waits is at one point at a time. */
+/* A packet is suspended at one point at a time. */
 struct p4x_context {
     union {
         struct p4x_at_0 at_0;
     };
-    struct sd_saved kept;
+    struct sd_saved saved;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
 struct p4x_burst {
     struct p4x_context contexts[SD_BURST];
-    /* Of packets that go on at the host. */
-    struct sd_saved left[SD_BURST];
+    /* Worker state of punted packets. */
+    struct sd_saved punted[SD_BURST];
 };
 
 static const struct sd_table_type p4x_tables[3];
@@ -299,7 +302,7 @@ SD_ALWAYS_INLINE uint32_t p4_RouterParser(struct sd_worker *w, struct sd_packet 
 }
 
 /* control VerifyIpv4 */
-#line 303 "router.c"
+#line 306 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_VerifyIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 69 "router.p4"
@@ -424,11 +427,13 @@ SD_ALWAYS_INLINE void p4_Router__next_hops__run(struct sd_worker *w, struct sd_p
 }
 
 /* control Router */
-#line 428 "router.c"
-SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
+#line 431 "router.c"
+SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c, const enum p4x_stage stage)
 {
     uint32_t tmp_0 = 0;
     uint8_t tmp_1 = 0;
+    if (stage == P4X_AFTER_0)
+        goto after_0;
 #line 158 "router.p4"
     sd_counter_count(w, P4_OBJECT_Router__received, s->standard.ingress_port, 1, p->length_bytes);
     if ((s->standard.parser_error != 0u) || (s->standard.checksum_error == 1)) {
@@ -444,7 +449,52 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
         switch (tmp_0) {
         case P4_ACTION_Router__access_list__permit: {
 #line 166 "router.p4"
-            const struct sd_found t2 = p4_Router__routes__apply(w, p, s->headers.ipv4.destination);
+            struct sd_found t2;
+            if (stage == P4X_WHOLE) {
+                t2 = p4_Router__routes__apply(w, p, s->headers.ipv4.destination);
+            } else {
+                /* Router.routes.apply(): suspend until its memory is prefetched. */
+                c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
+                sd_table_lookup_hash(w, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
+                c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
+                c->at_0.headers_ethernet_source = s->headers.ethernet.source;
+                c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
+                c->at_0.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
+                c->at_0.headers_ipv4_checksum = s->headers.ipv4.checksum;
+                c->at_0.meta_next_hop = s->meta.next_hop;
+                c->at_0.standard_egress_spec = s->standard.egress_spec;
+                c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
+                c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
+                c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
+                sd_save(w, &c->saved);
+                return SD_END_SUSPENDED + 0;
+after_0:;
+                s->headers.ethernet.destination = c->at_0.headers_ethernet_destination;
+                s->headers.ethernet.source = c->at_0.headers_ethernet_source;
+                s->headers.ethernet.sd_at = c->at_0.headers_ethernet_sd_at;
+                s->headers.ipv4.sd_at = c->at_0.headers_ipv4_sd_at;
+                s->headers.ipv4.checksum = c->at_0.headers_ipv4_checksum;
+                s->meta.next_hop = c->at_0.meta_next_hop;
+                s->standard.egress_spec = c->at_0.standard_egress_spec;
+                s->headers.ethernet.sd_valid = c->at_0.headers_ethernet_sd_valid;
+                s->headers.ipv4.sd_valid = c->at_0.headers_ipv4_sd_valid;
+                s->headers.ipv4.ttl = c->at_0.headers_ipv4_ttl;
+                if (s->headers.ipv4.sd_at) {
+                    const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
+                    s->headers.ipv4.version = at[0] >> 4;
+                    s->headers.ipv4.header_words = at[0] & 0xf;
+                    s->headers.ipv4.dscp = at[1] >> 2;
+                    s->headers.ipv4.ecn = at[1] & 0x3;
+                    s->headers.ipv4.total_bytes = sd_load_be16(at + 2);
+                    s->headers.ipv4.identification = sd_load_be16(at + 4);
+                    s->headers.ipv4.flags = at[6] >> 5;
+                    s->headers.ipv4.fragment_offset = sd_load_be16(at + 6) & 0x1fff;
+                    s->headers.ipv4.protocol = at[9];
+                    s->headers.ipv4.source = sd_load_be32(at + 12);
+                    s->headers.ipv4.destination = sd_load_be32(at + 16);
+                }
+                t2 = sd_table_lookup_finish(w, p, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
+            }
             tmp_1 = t2.hit;
             p4_Router__routes__run(w, p, s, &t2);
             if (tmp_1) {
@@ -459,96 +509,8 @@ SD_ALWAYS_INLINE uint32_t p4_Router(struct sd_worker *w, struct sd_packet *p, st
     return SD_END_DONE;
 }
 
-/* p4_Router up to where packets wait */
-#line 464 "router.c"
-SD_ALWAYS_INLINE uint32_t p4_Router__start(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint32_t tmp_0 = 0;
-    uint8_t tmp_1 = 0;
-#line 158 "router.p4"
-    sd_counter_count(w, P4_OBJECT_Router__received, s->standard.ingress_port, 1, p->length_bytes);
-    if ((s->standard.parser_error != 0u) || (s->standard.checksum_error == 1)) {
-        p4_Router__drop(w, p, s);
-    } else if ((!s->headers.ipv4.sd_valid) || (s->headers.ipv4.ttl <= 1)) {
-#line 102 "router.p4"
-        s->standard.egress_spec = 0x3f;
-    } else {
-#line 164 "router.p4"
-        const struct sd_found t1 = p4_Router__access_list__apply(w, p, s->headers.ipv4.source, s->headers.ipv4.destination, s->headers.ipv4.protocol, s->meta.destination_port);
-        tmp_0 = t1.action;
-        p4_Router__access_list__run(w, p, s, &t1);
-        switch (tmp_0) {
-        case P4_ACTION_Router__access_list__permit: {
-#line 166 "router.p4"
-            /* Router.routes.apply(): waits for memory */
-            {
-                c->at_0.key.headers__ipv4__destination = s->headers.ipv4.destination;
-                sd_table_lookup_hash(w, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, SD_LOOKUP_STAGED, &c->at_0.asked);
-                c->at_0.headers_ethernet_destination = s->headers.ethernet.destination;
-                c->at_0.headers_ethernet_source = s->headers.ethernet.source;
-                c->at_0.headers_ethernet_sd_at = s->headers.ethernet.sd_at;
-                c->at_0.headers_ipv4_sd_at = s->headers.ipv4.sd_at;
-                c->at_0.headers_ipv4_checksum = s->headers.ipv4.checksum;
-                c->at_0.meta_next_hop = s->meta.next_hop;
-                c->at_0.standard_egress_spec = s->standard.egress_spec;
-                c->at_0.headers_ethernet_sd_valid = s->headers.ethernet.sd_valid;
-                c->at_0.headers_ipv4_sd_valid = s->headers.ipv4.sd_valid;
-                c->at_0.headers_ipv4_ttl = s->headers.ipv4.ttl;
-                sd_save(w, &c->kept);
-                return SD_END_SUSPENDED + 0;
-            }
-            break;
-        }
-        }
-    }
-    return SD_END_DONE;
-}
-
-/* p4_Router after the wait for Router.routes */
-#line 509 "router.c"
-SD_ALWAYS_INLINE uint32_t p4_Router__after_0(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)
-{
-    uint32_t tmp_0 = 0;
-    uint8_t tmp_1 = 0;
-    s->headers.ethernet.destination = c->at_0.headers_ethernet_destination;
-    s->headers.ethernet.source = c->at_0.headers_ethernet_source;
-    s->headers.ethernet.sd_at = c->at_0.headers_ethernet_sd_at;
-    s->headers.ipv4.sd_at = c->at_0.headers_ipv4_sd_at;
-    s->headers.ipv4.checksum = c->at_0.headers_ipv4_checksum;
-    s->meta.next_hop = c->at_0.meta_next_hop;
-    s->standard.egress_spec = c->at_0.standard_egress_spec;
-    s->headers.ethernet.sd_valid = c->at_0.headers_ethernet_sd_valid;
-    s->headers.ipv4.sd_valid = c->at_0.headers_ipv4_sd_valid;
-    s->headers.ipv4.ttl = c->at_0.headers_ipv4_ttl;
-    if (s->headers.ipv4.sd_at) {
-        const uint8_t *at = p->data + s->headers.ipv4.sd_at - 1;
-        s->headers.ipv4.version = at[0] >> 4;
-        s->headers.ipv4.header_words = at[0] & 0xf;
-        s->headers.ipv4.dscp = at[1] >> 2;
-        s->headers.ipv4.ecn = at[1] & 0x3;
-        s->headers.ipv4.total_bytes = sd_load_be16(at + 2);
-        s->headers.ipv4.identification = sd_load_be16(at + 4);
-        s->headers.ipv4.flags = at[6] >> 5;
-        s->headers.ipv4.fragment_offset = sd_load_be16(at + 6) & 0x1fff;
-        s->headers.ipv4.protocol = at[9];
-        s->headers.ipv4.source = sd_load_be32(at + 12);
-        s->headers.ipv4.destination = sd_load_be32(at + 16);
-    }
-#line 166 "router.p4"
-    /* Router.routes.apply() goes on */
-    const struct sd_found t1 = sd_table_lookup_finish(w, p, P4_TABLE_Router__routes, &p4x_tables[P4_TABLE_Router__routes], &c->at_0.key, sizeof c->at_0.key, &c->at_0.asked, 0);
-    tmp_1 = t1.hit;
-    p4_Router__routes__run(w, p, s, &t1);
-    if (tmp_1) {
-#line 167 "router.p4"
-        const struct sd_found t2 = p4_Router__next_hops__apply(w, p, s->meta.next_hop);
-        p4_Router__next_hops__run(w, p, s, &t2);
-    }
-    return SD_END_DONE;
-}
-
 /* control Sender */
-#line 552 "router.c"
+#line 514 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 179 "router.p4"
@@ -557,7 +519,7 @@ SD_ALWAYS_INLINE uint32_t p4_Sender(struct sd_worker *w, struct sd_packet *p, st
 }
 
 /* control UpdateIpv4 */
-#line 561 "router.c"
+#line 523 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 185 "router.p4"
@@ -576,7 +538,7 @@ SD_ALWAYS_INLINE uint32_t p4_UpdateIpv4(struct sd_worker *w, struct sd_packet *p
 }
 
 /* deparser RouterDeparser */
-#line 580 "router.c"
+#line 542 "router.c"
 SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 209 "router.p4"
@@ -587,7 +549,7 @@ SD_ALWAYS_INLINE uint32_t p4_RouterDeparser(struct sd_worker *w, struct sd_packe
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 591 "router.c"
+#line 553 "router.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -642,26 +604,7 @@ SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, st
     return SD_NEXT_CONTINUE;
 }
 
-/* Ingress has ended so. */
-SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
-{
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
-    p->egress_port = s->standard.egress_spec;
-    return SD_NEXT_CONTINUE;
-}
-
-/* The queue was empty. */
-SD_ALWAYS_INLINE void p4x_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
-{
-    s->standard.egress_port = (uint16_t)(p->egress_port & 0x1ff);
-    /* BMv2: nothing is chosen again in egress. */
-    s->standard.egress_spec = 0;
-}
-
-/* Egress has ended so: the packet departs. */
+/* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
     if (SD_UNLIKELY(end))
@@ -694,123 +637,103 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
     return SD_NEXT_PUNT;
 }
 
-/* The way of a packet that is not as most are, straight through from its arrival on. */
+/* Egress: set intrinsic metadata as after an empty queue, and run it. */
+SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const bool is_exception)
+{
+    s->standard.egress_port = (uint16_t)(p->egress_port & 0x1ff);
+    /* BMv2: nothing is chosen again in egress. */
+    s->standard.egress_spec = 0;
+    const uint32_t end = p4_Sender(w, p, s);
+    return p4x_after_egress(w, p, s, end, is_exception);
+}
+
+/* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
+SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
+{
+    if (SD_UNLIKELY(end))
+        return p4x_stopped(p, end);
+    if (s->standard.egress_spec == P4_DROP_PORT)
+        return p4x_drop(p, SD_DROP_INGRESS);
+    p->egress_port = s->standard.egress_spec;
+    return p4x_egress(w, p, s, is_exception);
+}
+
+/* Exception path: from arrival to the verdict, without stages. */
 SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4x_state state = {}, *s = &state;
-    uint32_t next = p4x_enter(w, p, s, true), end;
+    const uint32_t next = p4x_enter(w, p, s, true);
     if (next != SD_NEXT_CONTINUE)
         return next;
-    end = p4_Router(w, p, s);
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_Sender(w, p, s);
-    return p4x_after_egress(w, p, s, end, true);
+    const uint32_t end = p4_Router(w, p, s, NULL, P4X_WHOLE);
+    return p4x_after_ingress(w, p, s, end, true);
 }
 
-/* The way of one packet, straight through. */
+/* Common path: from arrival to the verdict, without stages. */
 SD_ALWAYS_INLINE uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4x_state state = {}, *s = &state;
-    uint32_t next = p4x_enter(w, p, s, false), end;
+    const uint32_t next = p4x_enter(w, p, s, false);
     if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
         return next == SD_NEXT_EXCEPTION ? p4x_exception(w, p) : next;
-    end = p4_Router(w, p, s);
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_Sender(w, p, s);
-    return p4x_after_egress(w, p, s, end, false);
+    const uint32_t end = p4_Router(w, p, s, NULL, P4X_WHOLE);
+    return p4x_after_ingress(w, p, s, end, false);
 }
 
-/* A packet's way from its arrival up to its first wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_arrival(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
+/* One stage of a packet: up to the next point where it suspends, or to its verdict. */
+SD_ALWAYS_INLINE uint32_t p4x_stage(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i, const enum p4x_stage stage)
 {
     struct p4x_context *c = &b->contexts[i];
     struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    next = p4x_enter(w, p, s, false);
-    if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
-        return next;
-    end = p4_Router__start(w, p, s, c);
+    uint32_t next;
+    if (stage == P4X_START) {
+        next = p4x_enter(w, p, s, false);
+        if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
+            return next;
+    } else {
+        sd_restore(w, &c->saved);
+    }
+    const uint32_t end = p4_Router(w, p, s, c, stage);
     if (end >= SD_END_SUSPENDED)
         return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
+    next = p4x_after_ingress(w, p, s, end, false);
     if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_Sender(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
+        return sd_punt(w, p, &b->punted[i], NULL, NULL, 0);
     }
     return next;
 }
 
-/* From the answer of Router.routes up to the next wait. */
-SD_ALWAYS_INLINE uint32_t p4x_stage_0(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)
-{
-    struct p4x_context *c = &b->contexts[i];
-    struct p4x_state state = {}, *s = &state;
-    uint32_t end, next;
-    (void)c;
-    sd_restore(w, &c->kept);
-    end = p4_Router__after_0(w, p, s, c);
-    if (end >= SD_END_SUSPENDED)
-        return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
-    next = p4x_after_ingress(w, p, s, end);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_Sender(w, p, s);
-    next = p4x_after_egress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
-        return sd_punt(w, p, &b->left[i], NULL, NULL, 0);
-    }
-    return next;
-}
-
-/* Bursts of packets, each stage for all that have come to it. */
+/* Runs bursts in stages: each stage for all packets that have come to it. */
 static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
     struct p4x_burst *b = w->burst;
     uint32_t n_done = 0;
     if (w->n_burst_left) {
-        if (sd_burst_hand_over(w, packets, n, b->left, NULL, 0, &n_done))
+        if (sd_burst_hand_over(w, packets, n, b->punted, NULL, 0, &n_done))
             return n_done;
     }
     while (n_done < n) {
         struct sd_packet *burst = packets + n_done;
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
-        /* Who waits where, and who goes on at the host: a bit for each packet. */
-        uint64_t leaving = 0;
+        /* Sets of packets, a bit for each: punted, suspended at each point, and those of the exception path. */
+        uint64_t punted = 0;
         uint64_t at_0 = UINT64_MAX >> (SD_BURST - n_burst);
-        uint64_t odd = 0;
+        uint64_t exceptions = 0;
         w->kept.length = 0;
         for (uint32_t i = 0; i < n_burst; i++) {
             if (i + SD_PREFETCH_PACKETS < n_burst)
                 __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);
-            const uint32_t next = p4x_stage_arrival(w, &burst[i], b, i);
-            odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_START);
+            exceptions |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;
             if (SD_UNLIKELY(next != SD_NEXT_SUSPENDED + 0))
                 at_0 &= ~(UINT64_C(1) << i);
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        for (; SD_UNLIKELY(odd); odd &= odd - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(odd);
+        for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1) {
+            const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);
             if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT) {
-                sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);
-                leaving |= UINT64_C(1) << i;
+                sd_punt(w, &burst[i], &b->punted[i], NULL, NULL, 0);
+                punted |= UINT64_C(1) << i;
             }
         }
         w->table_counts[P4_TABLE_Router__routes].n_lookups += (uint64_t)__builtin_popcountll(at_0);
@@ -824,15 +747,15 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
         }
         for (; at_0; at_0 &= at_0 - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(at_0);
-            const uint32_t next = p4x_stage_0(w, &burst[i], b, i);
-            leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;
+            const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_0);
+            punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        if (SD_UNLIKELY(leaving)) {
+        if (SD_UNLIKELY(punted)) {
             uint32_t n_handed;
-            w->leaving = leaving;
+            w->leaving = punted;
             w->burst_at = 0;
             w->n_burst_left = n_burst;
-            sd_burst_hand_over(w, burst, n_burst, b->left, NULL, 0, &n_handed);
+            sd_burst_hand_over(w, burst, n_burst, b->punted, NULL, 0, &n_handed);
             return n_done + n_handed;
         }
         n_done += n_burst;
@@ -975,18 +898,19 @@ static const struct sd_bytes_range p4x_metadata[] = {
     {.offset = offsetof(struct p4x_state, standard), .size = sizeof(((struct p4x_state *)0)->standard)},
 };
 
-/* One block of one packet, where the host does what lies between blocks. */
+/* Runs one block of a packet for which the host does the steps between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
+    struct p4x_state *s = state;
     switch (role) {
-    case SD_BLOCK_PARSER: return sd_block_end(w, p4_RouterParser(w, p, state));
-    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_VerifyIpv4(w, p, state));
-    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Router(w, p, state));
-    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_Sender(w, p, state));
-    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_UpdateIpv4(w, p, state));
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_RouterParser(w, p, s));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_VerifyIpv4(w, p, s));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Router(w, p, s, NULL, P4X_WHOLE));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_Sender(w, p, s));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_UpdateIpv4(w, p, s));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        return sd_block_end(w, p4_RouterDeparser(w, p, state));
+        return sd_block_end(w, p4_RouterDeparser(w, p, s));
     default: return sd_block_end(w, SD_END_DONE);
     }
 }

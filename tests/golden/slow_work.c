@@ -6,7 +6,7 @@
  * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_
  * Headers       __extract parses a header, __store and __emit deparse it
  * Blocks        parsers and controls; of a table __apply looks up and __run runs the action
- * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress
+ * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, p4x_egress, p4x_after_egress
  * Descriptors   p4x_tables, p4x_objects, ... and sd_pipeline, by which the host knows the program
  */
 #include "sd_runtime.h"
@@ -388,25 +388,7 @@ SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, st
     return SD_NEXT_CONTINUE;
 }
 
-/* Ingress has ended so. */
-SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
-{
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
-    p->egress_port = s->standard.egress_spec;
-    return SD_NEXT_CONTINUE;
-}
-
-/* The queue was empty. */
-SD_ALWAYS_INLINE void p4x_before_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
-{
-    /* BMv2: nothing is chosen again in egress. */
-    s->standard.egress_spec = 0;
-}
-
-/* Egress has ended so: the packet departs. */
+/* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
@@ -435,22 +417,37 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
     return SD_NEXT_PUNT;
 }
 
-/* The way of one packet, straight through. */
+/* Egress: set intrinsic metadata as after an empty queue, and run it. */
+SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
+{
+    /* BMv2: nothing is chosen again in egress. */
+    s->standard.egress_spec = 0;
+    const uint32_t end = p4_WorkEgress(w, p, s);
+    return p4x_after_egress(w, p, s, end);
+}
+
+/* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
+SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
+{
+    if (SD_UNLIKELY(end))
+        return p4x_stopped(p, end);
+    if (s->standard.egress_spec == P4_DROP_PORT)
+        return p4x_drop(p, SD_DROP_INGRESS);
+    p->egress_port = s->standard.egress_spec;
+    return p4x_egress(w, p, s);
+}
+
+/* Common path: from arrival to the verdict, without stages. */
 SD_ALWAYS_INLINE uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)
 {
     struct p4x_state state = {}, *s = &state;
-    uint32_t next = p4x_enter(w, p, s), end;
+    const uint32_t next = p4x_enter(w, p, s);
     if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))
         return next;
-    end = p4_WorkIngress(w, p, s);
+    const uint32_t end = p4_WorkIngress(w, p, s);
     if (SD_UNLIKELY(end >= SD_END_SUSPENDED))
         return SD_NEXT_SUSPENDED;
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_WorkEgress(w, p, s);
-    return p4x_after_egress(w, p, s, end);
+    return p4x_after_ingress(w, p, s, end);
 }
 
 /* The way of a packet from behind WorkIngress.async1. */
@@ -458,17 +455,12 @@ SD_INLINE uint32_t p4x_async_0__rest(struct sd_worker *w, struct sd_packet *p, s
 {
     void *c = sd_async_back(w, p, suspended, P4X_SAVE_FLAGS);
     struct p4x_state state = {}, *s = &state;
-    uint32_t end = suspended->end, next;
+    uint32_t end = suspended->end;
     if (SD_LIKELY(end == SD_END_DONE))
         end = p4x_async_0__after(w, p, s, c);
     if (SD_UNLIKELY(end >= SD_END_SUSPENDED))
         return SD_NEXT_SUSPENDED;
-    next = p4x_after_ingress(w, p, s, end);
-    if (next != SD_NEXT_CONTINUE)
-        return next;
-    p4x_before_egress(w, p, s);
-    end = p4_WorkEgress(w, p, s);
-    return p4x_after_egress(w, p, s, end);
+    return p4x_after_ingress(w, p, s, end);
 }
 
 /* What comes behind a block. */
@@ -636,18 +628,19 @@ static const struct sd_async_type p4x_asyncs[] = {
     {"WorkIngress.async1", "capacity=500", sizeof(struct p4x_async_0), SD_ASYNC_HEAD_BYTES, UINT32_MAX, 0},
 };
 
-/* One block of one packet, where the host does what lies between blocks. */
+/* Runs one block of a packet for which the host does the steps between blocks. */
 static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
 {
+    struct p4x_state *s = state;
     switch (role) {
-    case SD_BLOCK_PARSER: return sd_block_end(w, p4_WorkParser(w, p, state));
-    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_WorkVerify(w, p, state));
-    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_WorkIngress(w, p, state));
-    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_WorkEgress(w, p, state));
-    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_WorkCompute(w, p, state));
+    case SD_BLOCK_PARSER: return sd_block_end(w, p4_WorkParser(w, p, s));
+    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_WorkVerify(w, p, s));
+    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_WorkIngress(w, p, s));
+    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_WorkEgress(w, p, s));
+    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_WorkCompute(w, p, s));
     case SD_BLOCK_DEPARSER:
         sd_emit_begin(w);
-        return sd_block_end(w, p4_WorkDeparser(w, p, state));
+        return sd_block_end(w, p4_WorkDeparser(w, p, s));
     default: return sd_block_end(w, SD_END_DONE);
     }
 }

@@ -4,25 +4,27 @@
 //! `rt/worker/sd_burst.h` says how packets suspend.
 
 use crate::facts::storage::Owner;
-use crate::file::steps::common_path;
+use crate::file::steps::{
+    PARAMETERS, STAGE_PARAMETERS, StageArgument, common_path, run_block, stage_arguments,
+};
 use crate::file::variables::variables_of_block;
 use crate::function::cx::Cx;
 use crate::function::func::Func;
-use crate::function::saved_state::{load, members, named, restore_worker, save_worker, store};
+use crate::function::saved_state::{load, members, named, restore_worker};
 use crate::suspend::plan::BurstPlan;
 use crate::text::code::{Code, comment};
 use arch::BlockRole;
+use ir::BlockId;
 use ir::lookup::index;
-use ir::{BlockId, NodeId};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// The state saved at each point.
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
+    stage_enum(cx, plan, out);
     for (i, point) in plan.points.iter().enumerate() {
         let table = &cx.program.tables[point.table];
-        out.line(format!("/* What a packet keeps while it waits for {}. */", comment(&table.name)));
+        out.line(format!("/* State saved while a packet is suspended at {}. */", comment(&table.name)));
         out.open(format!("struct p4x_at_{i}"));
         out.line(format!("struct {}__key key;", cx.table_name(point.table)));
         out.line("struct sd_lookup_state asked;");
@@ -34,7 +36,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.blank();
     }
     if let Some(saved) = &plan.queue {
-        out.line("/* What a packet keeps between ingress and egress. */");
+        out.line("/* State saved between ingress and egress. */");
         out.open("struct p4x_at_queue");
         members(cx, saved, false, out);
         if named(cx, saved, false).is_empty() {
@@ -43,7 +45,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.close(";");
         out.blank();
     }
-    out.line("/* A packet that waits is at one point at a time. */");
+    out.line("/* A packet is suspended at one point at a time. */");
     out.open("struct p4x_context");
     out.open("union");
     for i in 0..plan.points.len() {
@@ -58,7 +60,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
         out.line(format!("struct sd_lookup_state asked_{}; /* {name} */", index(member.table)));
     }
     if cx.facts.saves_worker_state() {
-        out.line("struct sd_saved kept;");
+        out.line("struct sd_saved saved;");
     }
     if cx.facts.has_loops {
         out.line("uint32_t steps_left;");
@@ -67,8 +69,8 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
     out.open("struct p4x_burst");
     out.line("struct p4x_context contexts[SD_BURST];");
-    out.line("/* Of packets that go on at the host. */");
-    out.line("struct sd_saved left[SD_BURST];");
+    out.line("/* Worker state of punted packets. */");
+    out.line("struct sd_saved punted[SD_BURST];");
     if cx.facts.may_punt || !cx.has_small_stages {
         out.line("struct p4x_state states[SD_BURST];");
     }
@@ -76,41 +78,45 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
 }
 
-/// The functions of a block's segments.
+/// The stages, in the order in which packets come to them.
+fn stage_enum(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
+    let first_egress = cx.first_egress_point().unwrap_or(plan.points.len());
+    let mut names: Vec<String> = (0..plan.points.len()).map(|i| format!("P4X_AFTER_{i}")).collect();
+    if plan.queue.is_some() {
+        names.insert(first_egress, "P4X_AFTER_QUEUE".to_string());
+    }
+    out.line("/* The part of a path that a function runs: all without suspending, or from arrival or a point to the next point. */");
+    out.line(format!("enum p4x_stage {{ P4X_WHOLE, P4X_START, {} }};", names.join(", ")));
+    out.blank();
+}
+
+/// The functions of a block's segments, and the one that chooses among them; small programs have one function instead.
 pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
     let Some(plan) = cx.plan else { return };
-    let points: FxHashMap<NodeId, usize> = plan
-        .points
-        .iter()
-        .enumerate()
-        .filter(|(_, point)| point.block == block)
-        .map(|(i, point)| (point.node, i))
-        .collect();
-    if points.is_empty() {
+    let points = cx.points_of(block);
+    if points.is_empty() || cx.has_small_stages {
         return;
     }
     let mut from: Vec<Option<usize>> = vec![None];
     from.extend(points.values().copied().map(Some));
     from.sort();
     let name = cx.block_name(block);
-    if !cx.has_small_stages {
-        for point in from.iter().flatten() {
-            out.line(format!("{};", segment_head(cx, &cx.segment_name(block, Some(*point)))));
-        }
-        out.blank();
+    for point in from.iter().flatten() {
+        out.line(format!("{};", segment_head(&cx.segment_name(block, Some(*point)))));
     }
-    for start in from {
-        let (what, head) = match start {
-            None => (format!("{name} up to where packets wait"), cx.segment_name(block, None)),
+    out.blank();
+    for start in &from {
+        let (what, head) = match *start {
+            None => (format!("{name} up to its suspension points"), cx.segment_name(block, None)),
             Some(i) => {
                 let table = &cx.program.tables[plan.points[i].table].name;
-                (format!("{name} after the wait for {}", comment(table)), cx.segment_name(block, Some(i)))
+                (format!("{name} from {} on", comment(table)), cx.segment_name(block, Some(i)))
             }
         };
         out.own(format!("/* {what} */"));
-        out.function(segment_head(cx, &head));
+        out.function(segment_head(&head));
         variables_of_block(cx, block, out);
-        if let Some(i) = start {
+        if let Some(i) = *start {
             load(cx, &plan.points[i].saved, &format!("c->at_{i}"), false, out);
         }
         let mut func = Func::new(cx, Owner::Block(block));
@@ -124,32 +130,24 @@ pub(crate) fn segments(cx: &Cx<'_>, block: BlockId, out: &mut Code) {
         out.close("");
         out.blank();
     }
-}
-
-fn segment_head(cx: &Cx<'_>, name: &str) -> String {
-    let linkage = if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "static" };
-    format!(
-        "{linkage} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c)"
-    )
-}
-
-fn has_points(plan: &BurstPlan, block: BlockId) -> bool {
-    plan.points.iter().any(|point| point.block == block)
-}
-
-/// Runs a block, or the rest of it from a point on; a packet that suspends ends the stage.
-fn run_from(cx: &Cx<'_>, plan: &BurstPlan, role: BlockRole, from: Option<usize>, out: &mut Code) {
-    let Some(block) = cx.program.block(role) else {
-        out.line("end = SD_END_DONE;");
-        return;
-    };
-    if !has_points(plan, block) {
-        out.line(format!("end = {}(w, p, s);", cx.block_name(block)));
-        return;
+    out.own(format!("/* {name} in one stage */"));
+    out.function(format!("SD_ALWAYS_INLINE uint32_t {name}__stage({PARAMETERS}{STAGE_PARAMETERS})"));
+    out.open("switch (stage)");
+    out.line("case P4X_WHOLE:");
+    out.line(format!("    return {name}(w, p, s);"));
+    for point in from.iter().flatten() {
+        out.line(format!("case P4X_AFTER_{point}:"));
+        out.line(format!("    return {}(w, p, s, c);", cx.segment_name(block, Some(*point))));
     }
-    out.line(format!("end = {}(w, p, s, c);", cx.segment_name(block, from)));
-    out.line("if (end >= SD_END_SUSPENDED)");
-    out.line("    return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);");
+    out.line("default:");
+    out.line(format!("    return {}(w, p, s, c);", cx.segment_name(block, None)));
+    out.close("");
+    out.close("");
+    out.blank();
+}
+
+fn segment_head(name: &str) -> String {
+    format!("static uint32_t {name}({PARAMETERS}, struct p4x_context *c)")
 }
 
 /// Punts a packet with its state.
@@ -158,9 +156,9 @@ fn punt(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.may_punt && cx.has_small_stages {
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4x_state copy = state;");
-        out.line("return sd_punt(w, p, &b->left[i], &b->states[i], &copy, sizeof copy);");
+        out.line("return sd_punt(w, p, &b->punted[i], &b->states[i], &copy, sizeof copy);");
     } else {
-        out.line("return sd_punt(w, p, &b->left[i], NULL, NULL, 0);");
+        out.line("return sd_punt(w, p, &b->punted[i], NULL, NULL, 0);");
     }
     out.close("");
 }
@@ -170,114 +168,86 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     if !cx.facts.common_case.has_exceptions {
         return;
     }
-    out.open("for (; SD_UNLIKELY(odd); odd &= odd - 1)");
-    out.line("const uint32_t i = (uint32_t)__builtin_ctzll(odd);");
+    out.open("for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1)");
+    out.line("const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);");
     out.open("if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT)");
     out.line(match cx.facts.may_punt {
-        true => "sd_punt(w, &burst[i], &b->left[i], &b->states[i], w->state, sizeof b->states[i]);",
-        false => "sd_punt(w, &burst[i], &b->left[i], NULL, NULL, 0);",
+        true => "sd_punt(w, &burst[i], &b->punted[i], &b->states[i], w->state, sizeof b->states[i]);",
+        false => "sd_punt(w, &burst[i], &b->punted[i], NULL, NULL, 0);",
     });
-    out.line("leaving |= UINT64_C(1) << i;");
+    out.line("punted |= UINT64_C(1) << i;");
     out.close("");
     out.close("");
 }
 
-/// From the end of ingress on.
-fn after_ingress(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
-    out.line("next = p4x_after_ingress(w, p, s, end);");
-    punt(cx, out);
-    out.line("if (next != SD_NEXT_CONTINUE)");
-    out.line("    return next;");
-    match &plan.queue {
-        Some(saved) => {
-            store(cx, saved, "c->at_queue", false, out);
-            save_worker(cx, out);
-            out.line(format!("return SD_NEXT_SUSPENDED + {};", plan.points.len()));
-        }
-        None => {
-            out.line("p4x_before_egress(w, p, s);");
-            run_from(cx, plan, BlockRole::Egress, None, out);
-            after_egress(cx, out);
-        }
-    }
-}
-
-fn after_egress(cx: &Cx<'_>, out: &mut Code) {
-    out.line(format!("next = p4x_after_egress(w, p, s, end{});", common_path(cx)));
-    punt(cx, out);
-    out.line("return next;");
+/// The stages, and `p4x_process_bursts`.
+pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
+    let Some(plan) = cx.plan else { return };
+    stage_function(cx, plan, out);
+    bursts(cx, plan, out);
 }
 
 /// A resumed packet has only the state that it saved, since nothing else is read.
-fn stage_head(cx: &Cx<'_>, name: &str, out: &mut Code) {
-    out.function(format!(
-        "{} uint32_t {name}(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i)",
-        if cx.has_small_stages { "SD_ALWAYS_INLINE" } else { "SD_INLINE" }
-    ));
+fn stage_function(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
+    out.own("/* One stage of a packet: up to the next point where it suspends, or to its verdict. */");
+    out.function(
+        "SD_ALWAYS_INLINE uint32_t p4x_stage(struct sd_worker *w, struct sd_packet *p, struct p4x_burst *b, uint32_t i, \
+         const enum p4x_stage stage)",
+    );
     out.line("struct p4x_context *c = &b->contexts[i];");
     out.line(if cx.has_small_stages {
         "struct p4x_state state = {}, *s = &state;"
     } else {
         "struct p4x_state *s = &b->states[i];"
     });
-    out.line("uint32_t end, next;");
-    out.line("(void)c;");
-}
-
-/// The stages, and `p4x_process_bursts`.
-pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
-    let Some(plan) = cx.plan else { return };
-    out.own("/* A packet's way from its arrival up to its first wait. */");
-    stage_head(cx, "p4x_stage_arrival", out);
+    out.line("uint32_t next;");
+    out.open("if (stage == P4X_START)");
     if !cx.has_small_stages {
         out.line("memset(s, 0, sizeof *s);");
     }
     out.line(format!("next = p4x_enter(w, p, s{});", common_path(cx)));
     out.line("if (SD_UNLIKELY(next != SD_NEXT_CONTINUE))");
     out.line("    return next;");
-    run_from(cx, plan, BlockRole::Ingress, None, out);
-    after_ingress(cx, plan, out);
+    let mut resumed = Code::new();
+    restore_worker(cx, &mut resumed);
+    if !resumed.is_empty() {
+        out.close(" else {");
+        out.indent();
+        restore_worker(cx, out);
+    }
+    out.close("");
+    let first_egress = match &plan.queue {
+        Some(_) => Some("P4X_AFTER_QUEUE".to_string()),
+        None => cx.first_egress_point().map(|point| format!("P4X_AFTER_{point}")),
+    };
+    if let Some(first) = &first_egress {
+        out.open(format!("if (stage >= {first})"));
+        out.line(format!("next = p4x_egress(w, p, s{}{});", stage_arguments(cx), common_path(cx)));
+        out.close(" else {");
+        out.indent();
+    }
+    run_block(cx, BlockRole::Ingress, StageArgument::Stage, out);
+    out.line(format!("next = p4x_after_ingress(w, p, s{}, end{});", stage_arguments(cx), common_path(cx)));
+    if first_egress.is_some() {
+        out.close("");
+    }
+    punt(cx, out);
+    out.line("return next;");
     out.close("");
     out.blank();
-    for (i, point) in plan.points.iter().enumerate() {
-        let table = &cx.program.tables[point.table].name;
-        out.own(format!("/* From the answer of {} up to the next wait. */", comment(table)));
-        stage_head(cx, &format!("p4x_stage_{i}"), out);
-        restore_worker(cx, out);
-        let role = cx.program.blocks[point.block].role;
-        run_from(cx, plan, role, Some(i), out);
-        match role {
-            BlockRole::Egress => after_egress(cx, out),
-            _ => after_ingress(cx, plan, out),
-        }
-        out.close("");
-        out.blank();
-    }
-    if let Some(saved) = &plan.queue {
-        out.own("/* From the queue on. */");
-        stage_head(cx, "p4x_stage_queue", out);
-        restore_worker(cx, out);
-        load(cx, saved, "c->at_queue", false, out);
-        out.line("p4x_before_egress(w, p, s);");
-        run_from(cx, plan, BlockRole::Egress, None, out);
-        after_egress(cx, out);
-        out.close("");
-        out.blank();
-    }
-    bursts(cx, plan, out);
 }
 
 fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     let (states, state_bytes) =
         if cx.facts.may_punt { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
-    out.own("/* Bursts of packets, each stage for all that have come to it. */");
+    out.own("/* Runs bursts in stages: each stage for all packets that have come to it. */");
     out.function(
         "static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
     );
     out.line("struct p4x_burst *b = w->burst;");
     out.line("uint32_t n_done = 0;");
     out.open("if (w->n_burst_left)");
-    out.line(format!("if (sd_burst_hand_over(w, packets, n, b->left, {states}, {state_bytes}, &n_done))"));
+    out.line(format!("if (sd_burst_hand_over(w, packets, n, b->punted, {states}, {state_bytes}, &n_done))"));
     out.line("    return n_done;");
     out.close("");
     if cx.facts.has_loops {
@@ -287,8 +257,8 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.line("struct sd_packet *burst = packets + n_done;");
     let most = if cx.has_small_stages { "SD_BURST" } else { "SD_BURST_LARGE" };
     out.line(format!("const uint32_t n_burst = n - n_done < {most} ? n - n_done : {most};"));
-    out.line("/* Who waits where, and who goes on at the host: a bit for each packet. */");
-    out.line("uint64_t leaving = 0;");
+    out.line("/* Sets of packets, a bit for each: punted, suspended at each point, and those of the exception path. */");
+    out.line("uint64_t punted = 0;");
     // Where packets come to one point only from their arrival, most of them do: the others are taken out.
     let from_arrival = next_points(cx, plan, 0);
     let certain = from_arrival.first().copied().filter(|_| from_arrival.len() == 1);
@@ -297,7 +267,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
         out.line(format!("uint64_t {} = {first};", set_name(plan, number)));
     }
     if cx.facts.common_case.has_exceptions {
-        out.line("uint64_t odd = 0;");
+        out.line("uint64_t exceptions = 0;");
     }
     if cx.facts.saves_worker_state() {
         out.line("w->kept.length = 0;");
@@ -308,15 +278,15 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     if cx.facts.has_loops {
         out.line("w->steps_left = steps;");
     }
-    out.line("const uint32_t next = p4x_stage_arrival(w, &burst[i], b, i);");
+    out.line("const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_START);");
     if cx.facts.common_case.has_exceptions {
-        out.line("odd |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;");
+        out.line("exceptions |= (uint64_t)(next == SD_NEXT_EXCEPTION) << i;");
     }
     match certain {
         Some(to) => {
             out.line(format!("if (SD_UNLIKELY(next != SD_NEXT_SUSPENDED + {to}))"));
             out.line(format!("    {} &= ~(UINT64_C(1) << i);", set_name(plan, to)));
-            out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
+            out.line("punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
         }
         None => sort_by_next(cx, plan, 0, out),
     }
@@ -339,12 +309,14 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     if plan.queue.is_some() && !last_is_egress {
         stage(cx, plan, plan.points.len(), out);
     }
-    out.open("if (SD_UNLIKELY(leaving))");
+    out.open("if (SD_UNLIKELY(punted))");
     out.line("uint32_t n_handed;");
-    out.line("w->leaving = leaving;");
+    out.line("w->leaving = punted;");
     out.line("w->burst_at = 0;");
     out.line("w->n_burst_left = n_burst;");
-    out.line(format!("sd_burst_hand_over(w, burst, n_burst, b->left, {states}, {state_bytes}, &n_handed);"));
+    out.line(format!(
+        "sd_burst_hand_over(w, burst, n_burst, b->punted, {states}, {state_bytes}, &n_handed);"
+    ));
     out.line("return n_done + n_handed;");
     out.close("");
     out.line("n_done += n_burst;");
@@ -407,10 +379,10 @@ fn next_points(cx: &Cx<'_>, plan: &BurstPlan, from: usize) -> BTreeSet<usize> {
 /// Resumes all packets of a point.
 fn stage(cx: &Cx<'_>, plan: &BurstPlan, number: usize, out: &mut Code) {
     let set = set_name(plan, number);
-    let name = set.trim_start_matches("at_");
+    let name = set.trim_start_matches("at_").to_uppercase();
     out.open(format!("for (; {set}; {set} &= {set} - 1)"));
     out.line(format!("const uint32_t i = (uint32_t)__builtin_ctzll({set});"));
-    out.line(format!("const uint32_t next = p4x_stage_{name}(w, &burst[i], b, i);"));
+    out.line(format!("const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_{name});"));
     sort_by_next(cx, plan, number + 1, out);
     out.close("");
 }
@@ -420,5 +392,5 @@ fn sort_by_next(cx: &Cx<'_>, plan: &BurstPlan, from: usize, out: &mut Code) {
     for to in next_points(cx, plan, from) {
         out.line(format!("{} |= (uint64_t)(next == SD_NEXT_SUSPENDED + {to}) << i;", set_name(plan, to)));
     }
-    out.line("leaving |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
+    out.line("punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;");
 }

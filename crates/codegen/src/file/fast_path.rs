@@ -6,8 +6,8 @@ use crate::facts::deparser::plain_emits;
 use crate::file::burst;
 use crate::file::offload;
 use crate::file::steps::{
-    after_egress, after_ingress, before_egress, check_suspended, common_path, count_lookups, declare_state,
-    enter, rest, run_block_of,
+    StageArgument, after_egress, after_ingress, common_path, count_lookups, declare_state, egress, enter,
+    rest, run_block, whole_arguments,
 };
 use crate::function::cx::Cx;
 use crate::function::emit;
@@ -41,9 +41,9 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     out.close("");
     out.blank();
     enter(cx, model, out);
-    after_ingress(cx, &spec, out);
-    before_egress(cx, model, out);
     after_egress(cx, &spec, in_place, out);
+    egress(cx, model, out);
+    after_ingress(cx, &spec, out);
     if cx.facts.common_case.has_exceptions {
         exceptions(cx, out);
     }
@@ -54,33 +54,28 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     true
 }
 
-/// A packet that is not as most are.
+/// The exception path.
 fn exceptions(cx: &Cx<'_>, out: &mut Code) {
-    out.own("/* The way of a packet that is not as most are, straight through from its arrival on. */");
+    out.own("/* Exception path: from arrival to the verdict, without stages. */");
     out.function("SD_COLD uint32_t p4x_exception(struct sd_worker *w, struct sd_packet *p)");
     declare_state(cx, out);
-    out.line("uint32_t next = p4x_enter(w, p, s, true), end;");
+    out.line("const uint32_t next = p4x_enter(w, p, s, true);");
     out.line("if (next != SD_NEXT_CONTINUE)");
     out.line("    return next;");
     count_lookups(cx, "+= 1", out);
-    run_block_of(cx, BlockRole::Ingress, out);
-    out.line("next = p4x_after_ingress(w, p, s, end);");
-    out.line("if (next != SD_NEXT_CONTINUE)");
-    out.line("    return next;");
-    out.line("p4x_before_egress(w, p, s);");
-    run_block_of(cx, BlockRole::Egress, out);
-    out.line("return p4x_after_egress(w, p, s, end, true);");
+    run_block(cx, BlockRole::Ingress, StageArgument::Whole, out);
+    out.line(format!("return p4x_after_ingress(w, p, s{}, end, true);", whole_arguments(cx)));
     out.close("");
     out.blank();
 }
 
-/// One packet, without a wait.
+/// One packet that does not suspend at tables.
 fn packet(cx: &Cx<'_>, out: &mut Code) {
-    out.own("/* The way of one packet, straight through. */");
+    out.own("/* Common path: from arrival to the verdict, without stages. */");
     let linkage = if cx.facts.is_small { "SD_ALWAYS_INLINE" } else { "SD_INLINE" };
     out.function(format!("{linkage} uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)"));
     declare_state(cx, out);
-    out.line(format!("uint32_t next = p4x_enter(w, p, s{}), end;", common_path(cx)));
+    out.line(format!("const uint32_t next = p4x_enter(w, p, s{});", common_path(cx)));
     let mut otherwise = out.nested();
     count_lookups(cx, "-= 1", &mut otherwise);
     otherwise.line(if cx.facts.common_case.has_exceptions {
@@ -89,8 +84,7 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
         "return next;"
     });
     out.under("SD_UNLIKELY(next != SD_NEXT_CONTINUE)", otherwise);
-    run_block_of(cx, BlockRole::Ingress, out);
-    check_suspended(cx, BlockRole::Ingress, out);
+    run_block(cx, BlockRole::Ingress, StageArgument::Whole, out);
     rest(cx, BlockRole::Ingress, out);
     out.close("");
     out.blank();

@@ -132,7 +132,7 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
         ));
         out.line("void *c = sd_async_back(w, p, suspended, P4X_SAVE_FLAGS);");
         declare_state(cx, out);
-        out.line("uint32_t end = suspended->end, next;");
+        out.line("uint32_t end = suspended->end;");
         out.line("if (SD_LIKELY(end == SD_END_DONE))");
         out.line(format!("    end = p4x_async_{i}__after(w, p, s, c);"));
         let role = cx.program.blocks[block.block].role;

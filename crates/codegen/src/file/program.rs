@@ -7,6 +7,7 @@ use crate::file::burst;
 use crate::file::descriptors;
 use crate::file::fast_path;
 use crate::file::offload;
+use crate::file::steps::{PARAMETERS, STAGE_PARAMETERS};
 use crate::file::variables::{own_variables, variables_of_block};
 use crate::function::cx::Cx;
 use crate::function::emit;
@@ -19,7 +20,8 @@ use arch::BlockRole;
 use diagnostics::SourceMap;
 use indexmap::{IndexMap, IndexSet};
 use ir::lookup::{get, index};
-use ir::{BlockId, ProcedureId, ProcedureKind, StmtKind, StructId, StructKind, TerminatorKind, Type};
+use ir::{BlockId, NodeId, ProcedureId, ProcedureKind, StmtKind, StructId, StructKind, TerminatorKind, Type};
+use rustc_hash::FxHashMap;
 
 pub(crate) fn write(cx: &Cx<'_>, sources: &SourceMap) -> Code {
     let mut functions = Code::new();
@@ -77,7 +79,7 @@ fn contents(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.line(" * Headers       __extract parses a header, __store and __emit deparse it");
     out.line(" * Blocks        parsers and controls; of a table __apply looks up and __run runs the action");
     if has_fast_path {
-        out.line(" * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, egress, p4x_after_egress");
+        out.line(" * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, p4x_egress, p4x_after_egress");
     }
     if has_fast_path && cx.plan.is_some() {
         out.line(
@@ -279,7 +281,7 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
         out.at(decl.span);
         out.function(procedure_head(cx, procedure));
         own_variables(cx, Owner::Procedure(procedure), out);
-        body(cx, Owner::Procedure(procedure), &decl.graph, out);
+        body(cx, Owner::Procedure(procedure), &decl.graph, FxHashMap::default(), out);
         out.close("");
         out.blank();
     }
@@ -288,13 +290,17 @@ fn block(cx: &Cx<'_>, id: BlockId, sources: &SourceMap, out: &mut Code) {
     }
     let decl = &program.blocks[id];
     out.own(format!("/* {} {} */", role_name(decl.role), comment(&decl.name)));
-    out.function(format!(
-        "{} uint32_t {}(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)",
-        cx.linkage(),
-        cx.block_name(id)
-    ));
+    let points = if cx.has_small_stages { cx.points_of(id) } else { FxHashMap::default() };
+    let stage = if points.is_empty() { "" } else { STAGE_PARAMETERS };
+    out.function(format!("{} uint32_t {}({PARAMETERS}{stage})", cx.linkage(), cx.block_name(id)));
     variables_of_block(cx, id, out);
-    body(cx, Owner::Block(id), &decl.graph, out);
+    let mut numbers: Vec<usize> = points.values().copied().collect();
+    numbers.sort();
+    for point in numbers {
+        out.line(format!("if (stage == P4X_AFTER_{point})"));
+        out.line(format!("    goto after_{point};"));
+    }
+    body(cx, Owner::Block(id), &decl.graph, points, out);
     out.close("");
     out.blank();
     burst::segments(cx, id, out);
@@ -312,10 +318,10 @@ fn role_name(role: BlockRole) -> &'static str {
 }
 
 /// The code of a function.
-fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, out: &mut Code) {
+fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, points: FxHashMap<NodeId, usize>, out: &mut Code) {
     let mut func = Func::new(cx, owner);
     func.code.indent();
-    func.graph(graph);
+    func.segment(graph, points, None);
     let jumps = std::mem::take(&mut func.jumps);
     func.code.keep_labels(&jumps);
     func.code.join_else_if();

@@ -1,6 +1,6 @@
 //! `p4x_run_block`: one block of one packet, for packets whose other steps the host does.
 
-use crate::file::steps::count_lookups;
+use crate::file::steps::{StageArgument, block_call, count_lookups};
 use crate::function::cx::Cx;
 use crate::text::code::Code;
 use arch::BlockRole;
@@ -16,14 +16,15 @@ const ROLES: [(BlockRole, &str); 6] = [
 
 /// One block of one packet.
 pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
-    out.own("/* One block of one packet, where the host does what lies between blocks. */");
+    out.own("/* Runs one block of a packet for which the host does the steps between blocks. */");
     out.function(
         "static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)",
     );
+    out.line("struct p4x_state *s = state;");
     out.line("switch (role) {");
     for (role, name) in ROLES {
         if let Some(id) = cx.program.block(role) {
-            let call = format!("return sd_block_end(w, {}(w, p, state));", cx.block_name(id));
+            let call = format!("return sd_block_end(w, {});", block_call(cx, id, StageArgument::Whole));
             let mut before = out.nested();
             if role == BlockRole::Deparser {
                 before.line("sd_emit_begin(w);");

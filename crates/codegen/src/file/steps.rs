@@ -4,21 +4,59 @@
 
 use crate::function::cx::Cx;
 use crate::function::metadata::{field, set_field, set_if_read};
+use crate::function::saved_state::{load, save_worker, store};
 use crate::text::code::Code;
 use arch::{BlockRole, ExternOp, FieldRole, IntrinsicValue, PipelineModel};
+use ir::BlockId;
 
 pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
 pub(crate) const PARAMETERS: &str = "struct sd_worker *w, struct sd_packet *p, struct p4x_state *s";
+
+/// The parameters of functions that run in stages.
+pub(crate) const STAGE_PARAMETERS: &str = ", struct p4x_context *c, const enum p4x_stage stage";
 
 /// Where some packets take the exception path: a constant that tells which path a function is inlined into.
 fn path_parameter(cx: &Cx<'_>) -> &'static str {
     if cx.facts.common_case.has_exceptions { ", const bool is_exception" } else { "" }
 }
 
+/// The argument that passes [`path_parameter`] on.
+fn path_argument(cx: &Cx<'_>) -> &'static str {
+    if cx.facts.common_case.has_exceptions { ", is_exception" } else { "" }
+}
+
 /// The argument for [`path_parameter`] on the common path.
 pub(crate) fn common_path(cx: &Cx<'_>) -> &'static str {
     if cx.facts.common_case.has_exceptions { ", false" } else { "" }
+}
+
+/// The parameters of functions behind ingress, where packets suspend behind it.
+fn stage_parameters(cx: &Cx<'_>) -> &'static str {
+    if suspends_after_ingress(cx) { STAGE_PARAMETERS } else { "" }
+}
+
+/// The arguments for [`stage_parameters`] in a function that runs in stages.
+pub(crate) fn stage_arguments(cx: &Cx<'_>) -> &'static str {
+    if suspends_after_ingress(cx) { ", c, stage" } else { "" }
+}
+
+/// The arguments for [`stage_parameters`] of a packet that does not suspend.
+pub(crate) fn whole_arguments(cx: &Cx<'_>) -> &'static str {
+    if suspends_after_ingress(cx) { ", NULL, P4X_WHOLE" } else { "" }
+}
+
+fn suspends_after_ingress(cx: &Cx<'_>) -> bool {
+    cx.plan.is_some_and(|plan| plan.queue.is_some()) || cx.first_egress_point().is_some()
+}
+
+/// Where a block begins, and if it suspends at tables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StageArgument {
+    /// The block runs from its beginning to its end.
+    Whole,
+    /// The function has a parameter `stage`.
+    Stage,
 }
 
 /// The C text of a value of the architecture on the fast path: a packet from a port, to one port, whose queue is empty.
@@ -101,9 +139,13 @@ pub(crate) fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     check(cx, role, out);
 }
 
+/// From the end of ingress to the verdict, or to the queue if packets suspend there.
 pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, out: &mut Code) {
-    out.own("/* Ingress has ended so. */");
-    out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_after_ingress({PARAMETERS}, uint32_t end)"));
+    out.own("/* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */");
+    let (stage, path) = (stage_parameters(cx), path_parameter(cx));
+    out.function(format!(
+        "SD_ALWAYS_INLINE uint32_t p4x_after_ingress({PARAMETERS}{stage}, uint32_t end{path})"
+    ));
     check(cx, BlockRole::Ingress, out);
     let mut slow: Vec<String> = Vec::new();
     if cx.facts.ingress_makes_requests {
@@ -111,7 +153,7 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, out: &mut Code) {
     }
     slow.extend(cx.facts.request_fields.iter().filter_map(|role| field(cx, *role)).map(|(lvalue, _)| lvalue));
     if !slow.is_empty() {
-        out.line("/* Copies, digests, a queue of its own, or another round: not straight. */");
+        out.line("/* The host makes copies, sends digests, chooses queues, and begins another pass. */");
         out.open(format!("if (SD_UNLIKELY({}))", slow.join(" || ")));
         check_length(cx, out);
         out.line("p->verdict = SD_VERDICT_AFTER_INGRESS;");
@@ -121,14 +163,46 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, out: &mut Code) {
     out.line(format!("if ({spec} == P4_DROP_PORT)"));
     out.line("    return p4x_drop(p, SD_DROP_INGRESS);");
     out.line(format!("p->egress_port = {spec};"));
-    out.line("return SD_NEXT_CONTINUE;");
+    if let Some(plan) = cx.plan
+        && let Some(saved) = &plan.queue
+    {
+        out.open("if (stage != P4X_WHOLE)");
+        store(cx, saved, "c->at_queue", false, out);
+        save_worker(cx, out);
+        out.line(format!("return SD_NEXT_SUSPENDED + {};", plan.points.len()));
+        out.close("");
+    }
+    out.line(format!("return p4x_egress(w, p, s{}{});", stage_arguments(cx), path_argument(cx)));
     out.close("");
     out.blank();
 }
 
-pub(crate) fn before_egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
-    out.own("/* The queue was empty. */");
-    out.function(format!("SD_ALWAYS_INLINE void p4x_before_egress({PARAMETERS})"));
+/// From the queue to the verdict.
+pub(crate) fn egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
+    out.own("/* Egress: set intrinsic metadata as after an empty queue, and run it. */");
+    let (stage, path) = (stage_parameters(cx), path_parameter(cx));
+    out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_egress({PARAMETERS}{stage}{path})"));
+    if let Some(saved) = cx.plan.and_then(|plan| plan.queue.as_ref()) {
+        out.open("if (stage == P4X_AFTER_QUEUE)");
+        load(cx, saved, "c->at_queue", false, out);
+        out.close("");
+    }
+    let first_point = cx.first_egress_point();
+    if let Some(point) = first_point {
+        out.open(format!("if (stage < P4X_AFTER_{point})"));
+    }
+    before_egress(cx, model, out);
+    if first_point.is_some() {
+        out.close("");
+    }
+    let argument = if first_point.is_some() { StageArgument::Stage } else { StageArgument::Whole };
+    run_block(cx, BlockRole::Egress, argument, out);
+    out.line(format!("return p4x_after_egress(w, p, s, end{});", path_argument(cx)));
+    out.close("");
+    out.blank();
+}
+
+fn before_egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
     for (field, value) in model.at_enqueue.iter().chain(model.at_dequeue) {
         if *field == FieldRole::EgressSpec {
             out.line("/* BMv2: nothing is chosen again in egress. */");
@@ -141,13 +215,11 @@ pub(crate) fn before_egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) 
     if cx.facts.has_direct_meters {
         out.line("sd_direct_colours_reset(w);");
     }
-    out.close("");
-    out.blank();
 }
 
 /// From the end of egress to the packet's departure. `in_place` says whether headers may stay where they lie.
 pub(crate) fn after_egress(cx: &Cx<'_>, spec: &str, in_place: bool, out: &mut Code) {
-    out.own("/* Egress has ended so: the packet departs. */");
+    out.own("/* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */");
     let path = path_parameter(cx);
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_after_egress({PARAMETERS}, uint32_t end{path})"));
     check(cx, BlockRole::Egress, out);
@@ -192,10 +264,26 @@ pub(crate) fn after_egress(cx: &Cx<'_>, spec: &str, in_place: bool, out: &mut Co
     out.blank();
 }
 
-pub(crate) fn run_block_of(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
-    match cx.program.block(role) {
-        Some(id) => out.line(format!("end = {}(w, p, s);", cx.block_name(id))),
-        None => out.line("end = SD_END_DONE;"),
+/// Runs ingress or egress; a packet that is suspended returns.
+pub(crate) fn run_block(cx: &Cx<'_>, role: BlockRole, argument: StageArgument, out: &mut Code) {
+    let call = cx.program.block(role).map_or("SD_END_DONE".to_string(), |id| block_call(cx, id, argument));
+    out.line(format!("const uint32_t end = {call};"));
+    let has_points = cx.program.block(role).is_some_and(|id| !cx.points_of(id).is_empty());
+    if has_points && argument == StageArgument::Stage {
+        out.line("if (end >= SD_END_SUSPENDED)");
+        out.line("    return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);");
+    }
+    check_suspended(cx, role, out);
+}
+
+/// The call of a block.
+pub(crate) fn block_call(cx: &Cx<'_>, id: BlockId, argument: StageArgument) -> String {
+    let name = cx.block_name(id);
+    match (cx.points_of(id).is_empty(), cx.has_small_stages, argument) {
+        (true, ..) | (false, false, StageArgument::Whole) => format!("{name}(w, p, s)"),
+        (false, true, StageArgument::Whole) => format!("{name}(w, p, s, NULL, P4X_WHOLE)"),
+        (false, true, StageArgument::Stage) => format!("{name}(w, p, s, c, stage)"),
+        (false, false, StageArgument::Stage) => format!("{name}__stage(w, p, s, c, stage)"),
     }
 }
 
@@ -220,17 +308,17 @@ pub(crate) fn declare_state(cx: &Cx<'_>, out: &mut Code) {
 
 /// The steps after ingress or egress, which has ended in `end`.
 pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
-    if role != BlockRole::Egress {
-        out.line("next = p4x_after_ingress(w, p, s, end);");
-        out.line("if (next != SD_NEXT_CONTINUE)");
-        out.line("    return next;");
-        out.line("p4x_before_egress(w, p, s);");
-        run_block_of(cx, BlockRole::Egress, out);
-        check_suspended(cx, BlockRole::Egress, out);
-    } else {
-        out.line("(void)next;");
+    let path = common_path(cx);
+    match role {
+        BlockRole::Egress => out.line(format!("return p4x_after_egress(w, p, s, end{path});")),
+        BlockRole::Parser
+        | BlockRole::VerifyChecksum
+        | BlockRole::Ingress
+        | BlockRole::ComputeChecksum
+        | BlockRole::Deparser => {
+            out.line(format!("return p4x_after_ingress(w, p, s{}, end{path});", whole_arguments(cx)));
+        }
     }
-    out.line(format!("return p4x_after_egress(w, p, s, end{});", common_path(cx)));
 }
 
 /// Drops a packet for which a buffer of the worker was too small.

@@ -10,9 +10,11 @@ use crate::suspend::plan::{BurstPlan, SMALL_POINTS_MAX};
 use crate::text::names::Names;
 use crate::text::options::Options;
 use crate::text::types::Types;
+use arch::BlockRole;
 use ir::layout::Leaf;
 use ir::lookup::index;
-use ir::{BlockId, ProcedureId, Program, Step, TableId, Type};
+use ir::{BlockId, NodeId, ProcedureId, Program, Step, TableId, Type};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -121,6 +123,19 @@ impl<'p> Cx<'p> {
     /// The variables of a block, as an argument of trace points.
     pub(crate) fn locals(&self, block: BlockId) -> &'static str {
         if self.facts.storage.has_locals(block) { "l" } else { "NULL" }
+    }
+
+    /// The suspension points of a block, by node.
+    pub(crate) fn points_of(&self, block: BlockId) -> FxHashMap<NodeId, usize> {
+        let points = self.plan.map(|plan| plan.points.as_slice()).unwrap_or_default();
+        let of_block = points.iter().enumerate().filter(|(_, point)| point.block == block);
+        of_block.map(|(i, point)| (point.node, i)).collect()
+    }
+
+    /// The first point in egress, if packets suspend there.
+    pub(crate) fn first_egress_point(&self) -> Option<usize> {
+        let is_egress = |block: BlockId| self.program.blocks[block].role == BlockRole::Egress;
+        self.plan?.points.iter().position(|point| is_egress(point.block))
     }
 
     /// The function of a block's segment: from its beginning, or from a point on.

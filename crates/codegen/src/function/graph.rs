@@ -8,7 +8,7 @@ use crate::facts::ends::Ends;
 use crate::facts::storage::Owner;
 use crate::function::func::Func;
 use crate::function::scalar::{Class, Scalar, constant, container, is_simple};
-use crate::function::tables::Lookup;
+use crate::function::tables::{Lookup, StagedSite};
 use crate::suspend::offload::number;
 use crate::text::code::strip;
 use crate::text::types::width_of;
@@ -97,12 +97,8 @@ struct Writing<'g> {
 }
 
 impl<'p> Func<'_, 'p> {
-    /// The whole graph, up to what ends it.
-    pub(crate) fn graph(&mut self, graph: &'p Graph) {
-        self.write(graph, FxHashMap::default(), None);
-    }
-
-    /// A segment: the nodes of a block from its beginning, or from a suspension point, up to the next points.
+    /// A block with suspension points. In small programs it is the whole block, which begins where `stage` says; in
+    /// large ones a segment: the nodes from the beginning, or from a suspension point, up to the next points.
     pub(crate) fn segment(
         &mut self,
         graph: &'p Graph,
@@ -149,7 +145,9 @@ impl<'p> Func<'_, 'p> {
             let kind = &graph.node(node).terminator.kind;
             match kind {
                 _ if self.ends_body(graph, node) => Vec::new(),
-                _ if points.contains_key(&node) && resumed != Some(node) => Vec::new(),
+                _ if !cx.has_small_stages && points.contains_key(&node) && resumed != Some(node) => {
+                    Vec::new()
+                }
                 // A procedure that never exits has no such successor.
                 TerminatorKind::Call { procedure, then, .. } if !cx.ends(*procedure).exits => vec![*then],
                 TerminatorKind::Apply { table, then, .. } if !cx.table_ends(*table).exits => vec![*then],
@@ -366,6 +364,14 @@ impl<'p> Func<'_, 'p> {
                 let ok = self.lookahead(place);
                 self.succeeds(writing, from, ok, [*then, *fail], follow, point);
             }
+            TerminatorKind::Apply { table, keys, hit, action, then, exit }
+                if self.staged_site(writing, from, *table).is_some() =>
+            {
+                let ends = self.cx.table_ends(*table);
+                let Some(site) = self.staged_site(writing, from, *table) else { return };
+                let end = self.apply_in_stages(*table, keys, hit.as_ref(), action.as_ref(), site);
+                self.after_call(writing, from, ends, end, [*then, *exit], follow);
+            }
             TerminatorKind::Apply { table, keys, .. }
                 if writing.resumed != Some(from) && writing.points.contains_key(&from) =>
             {
@@ -378,12 +384,9 @@ impl<'p> Func<'_, 'p> {
             }
             TerminatorKind::Apply { table, keys, hit, action, then, exit } => {
                 let ends = self.cx.table_ends(*table);
-                let plan = self.cx.plan.filter(|_| !writing.points.is_empty());
-                let member =
-                    plan.and_then(|plan| plan.prefetched.iter().find(|member| member.table == *table));
-                let applied = member.map_or(Lookup::AtOnce { point }, |member| Lookup::Asked {
-                    is_counted: member.is_certain,
-                });
+                let applied = self
+                    .prefetched(writing, *table)
+                    .map_or(Lookup::AtOnce { point }, |is_counted| Lookup::Asked { is_counted });
                 let end = self.apply(*table, keys, hit.as_ref(), action.as_ref(), applied);
                 self.after_call(writing, from, ends, end, [*then, *exit], follow);
             }
@@ -400,6 +403,26 @@ impl<'p> Func<'_, 'p> {
                 let error = self.cx.program.blocks[block].error.map(|var| self.cx.facts.storage.path(var));
                 let end = error.map_or("SD_END_REJECTED".to_string(), |e| format!("SD_END_REJECTED + {e}"));
                 self.end(&end, point);
+            }
+        }
+    }
+
+    /// Says if the point of another table prefetches this one, and then if it counts the lookup.
+    fn prefetched(&self, writing: &Writing<'p>, table: TableId) -> Option<bool> {
+        let plan = self.cx.plan.filter(|_| !writing.points.is_empty())?;
+        plan.prefetched.iter().find(|member| member.table == table).map(|member| member.is_certain)
+    }
+
+    /// Says how a table of a small program is applied in a block that runs in stages.
+    fn staged_site(&self, writing: &Writing<'p>, from: NodeId, table: TableId) -> Option<StagedSite> {
+        if !self.cx.has_small_stages {
+            return None;
+        }
+        match writing.points.get(&from) {
+            Some(point) => Some(StagedSite::Point(*point)),
+            None => {
+                let is_counted = self.prefetched(writing, table)?;
+                Some(StagedSite::Prefetched { is_counted })
             }
         }
     }

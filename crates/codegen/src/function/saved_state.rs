@@ -67,7 +67,7 @@ pub(crate) fn store(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: b
 
 pub(crate) fn save_worker(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.saves_worker_state() {
-        out.line("sd_save(w, &c->kept);");
+        out.line("sd_save(w, &c->saved);");
     }
     if cx.facts.has_loops {
         out.line("c->steps_left = w->steps_left;");
@@ -100,7 +100,7 @@ pub(crate) fn load(cx: &Cx<'_>, saved: &SavedState, context: &str, keeps_all: bo
 
 pub(crate) fn restore_worker(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.saves_worker_state() {
-        out.line("sd_restore(w, &c->kept);");
+        out.line("sd_restore(w, &c->saved);");
     }
     if cx.facts.has_loops {
         out.line("w->steps_left = c->steps_left;");

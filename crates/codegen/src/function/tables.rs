@@ -5,7 +5,7 @@ use crate::facts::storage::StorageClass;
 use crate::function::cx::Cx;
 use crate::function::externs::{packed_member, selector_algorithm};
 use crate::function::func::Func;
-use crate::function::saved_state::save_at_point;
+use crate::function::saved_state::{load, save_at_point};
 use crate::function::scalar::{Class, Scalar};
 use crate::suspend::plan::BurstPlan;
 use crate::text::code::{Code, comment};
@@ -105,6 +105,15 @@ pub(crate) enum Lookup {
     AtOnce { point: Option<u32> },
 }
 
+/// The place of a table in a block that runs in stages.
+#[derive(Clone, Copy)]
+pub(crate) enum StagedSite {
+    /// Packets suspend here; the number of the point.
+    Point(usize),
+    /// The point of another table prefetches it, and may have counted the lookup.
+    Prefetched { is_counted: bool },
+}
+
 impl Func<'_, '_> {
     /// Looks a table up and runs the action; gives how that ended where it is not known.
     pub(crate) fn apply(
@@ -122,46 +131,19 @@ impl Func<'_, '_> {
         };
         let table = &cx.program.tables[id];
         let end = self.end_of_table(id);
-        let is_shared = matches!(applied, Lookup::AtOnce { point: None }) && has_apply_function(cx, id);
-        if is_shared {
-            let mut arguments = "w, p".to_string();
-            for (position, _) in matched(&table.keys) {
-                let Some(value) = keys.get(position) else { continue };
-                arguments.push_str(&format!(", {}", self.value_text(value)));
-            }
+        if is_shared(cx, id, applied) {
+            let (call, _) = self.lookup_call(id, keys, applied);
             let found = self.temp();
-            let name = cx.table_name(id);
-            self.code.line(format!("const struct sd_found {found} = {name}__apply({arguments});"));
+            self.code.line(format!("const struct sd_found {found} = {call};"));
             self.found(id, &found, hit, action, end.as_deref(), None);
             return end;
         }
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
         let body = self.nested(|f| {
-            let hash = f.selector_hash(table, keys);
-            let key = match matched(&table.keys).is_empty() {
-                true => "NULL, 0",
-                false => {
-                    f.code.line(format!("struct {}__key key;", cx.table_name(id)));
-                    f.fill_keys(table, keys, "key.");
-                    "&key, sizeof key"
-                }
-            };
-            let (n, this) = (index(id), cx.table_arguments(id));
-            if matches!(applied, Lookup::Asked { is_counted: false }) {
-                f.code.line(format!("w->table_counts[{}].n_lookups++;", cx.names.table_number(id)));
-            }
-            // Lookups that all packets of the block make are counted once per burst, by its caller.
-            let look = lookup_function(cx, id);
-            f.code.line(match applied {
-                Lookup::AtOnce { .. } => format!(
-                    "const struct sd_found found = {look}(w, p, {this}, {key}, {hash});"
-                ),
-                Lookup::Asked { .. } => format!(
-                    "const struct sd_found found = sd_table_lookup_finish(w, p, {this}, {key}, &c->asked_{n}, {hash});"
-                ),
-            });
+            let (call, key) = f.lookup_call(id, keys, applied);
+            f.code.line(format!("const struct sd_found found = {call};"));
             if let Some(point) = point {
-                let (locals, key) = (cx.locals(table.block), key.split(',').next().unwrap_or("NULL"));
+                let locals = cx.locals(table.block);
                 f.code.line(format!("SD_TRACE_LOOKUP_POINT(w, p, s, {locals}, {point}, {key}, found);"));
             }
             f.found(id, "found", hit, action, end.as_deref(), point);
@@ -170,6 +152,100 @@ impl Func<'_, '_> {
         self.code.append(body);
         self.code.line("}");
         end
+    }
+
+    /// The call that looks a table up, and the address of its key. Writes the statements that build the key.
+    fn lookup_call(&mut self, id: TableId, keys: &[Expr], applied: Lookup) -> (String, &'static str) {
+        let cx = self.cx;
+        let table = &cx.program.tables[id];
+        if is_shared(cx, id, applied) {
+            let mut arguments = "w, p".to_string();
+            for (position, _) in matched(&table.keys) {
+                let Some(value) = keys.get(position) else { continue };
+                arguments.push_str(&format!(", {}", self.value_text(value)));
+            }
+            return (format!("{}__apply({arguments})", cx.table_name(id)), "NULL");
+        }
+        let hash = self.selector_hash(table, keys);
+        let (key, size) = match matched(&table.keys).is_empty() {
+            true => ("NULL", "0"),
+            false => {
+                self.code.line(format!("struct {}__key key;", cx.table_name(id)));
+                self.fill_keys(table, keys, "key.");
+                ("&key", "sizeof key")
+            }
+        };
+        let (n, this) = (index(id), cx.table_arguments(id));
+        if matches!(applied, Lookup::Asked { is_counted: false }) {
+            self.code.line(format!("w->table_counts[{}].n_lookups++;", cx.names.table_number(id)));
+        }
+        // Lookups that all packets of the block make are counted once per burst, by its caller.
+        let look = lookup_function(cx, id);
+        let call = match applied {
+            Lookup::AtOnce { .. } => format!("{look}(w, p, {this}, {key}, {size}, {hash})"),
+            Lookup::Asked { .. } => {
+                format!("sd_table_lookup_finish(w, p, {this}, {key}, {size}, &c->asked_{n}, {hash})")
+            }
+        };
+        (call, key)
+    }
+
+    /// Applies a table in a block that runs in stages: at once when the block runs as a whole, else with memory that
+    /// was prefetched.
+    pub(crate) fn apply_in_stages(
+        &mut self,
+        id: TableId,
+        keys: &[Expr],
+        hit: Option<&Place>,
+        action: Option<&Place>,
+        site: StagedSite,
+    ) -> Option<String> {
+        let name = comment(&self.cx.program.tables[id].name).to_string();
+        let end = self.end_of_table(id);
+        let found = self.temp();
+        self.code.line(format!("struct sd_found {found};"));
+        self.code.open("if (stage == P4X_WHOLE)");
+        let (call, _) = self.lookup_call(id, keys, Lookup::AtOnce { point: None });
+        self.code.line(format!("{found} = {call};"));
+        self.code.close(" else {");
+        self.code.indent();
+        let call = match site {
+            StagedSite::Point(point) => {
+                self.code.line(format!("/* {name}.apply(): suspend until its memory is prefetched. */"));
+                self.suspend(id, keys, point);
+                let label = format!("after_{point}");
+                self.jumps.insert(label.clone());
+                self.code.label(label);
+                self.restore_at(point);
+                self.finish_call_at(id, point)
+            }
+            StagedSite::Prefetched { is_counted } => {
+                self.lookup_call(id, keys, Lookup::Asked { is_counted }).0
+            }
+        };
+        self.code.line(format!("{found} = {call};"));
+        self.code.close("");
+        self.found(id, &found, hit, action, end.as_deref(), None);
+        end
+    }
+
+    fn restore_at(&mut self, point: usize) {
+        let cx = self.cx;
+        if let Some(plan) = cx.plan {
+            load(cx, &plan.points[point].saved, &format!("c->at_{point}"), false, &mut self.code);
+        }
+    }
+
+    /// The call that completes a lookup behind its suspension point.
+    fn finish_call_at(&self, id: TableId, point: usize) -> String {
+        let hash = match self.cx.program.tables[id].implementation {
+            Some(_) => format!("c->at_{point}.selector"),
+            None => "0".to_string(),
+        };
+        format!(
+            "sd_table_lookup_finish(w, p, {this}, &c->at_{point}.key, sizeof c->at_{point}.key, &c->at_{point}.asked, {hash})",
+            this = self.cx.table_arguments(id)
+        )
     }
 
     /// Where how the actions of a table end is put, if they may end in several ways.
@@ -216,43 +292,48 @@ impl Func<'_, '_> {
         self.code.line(format!("{assigned}{}__run({arguments}, &{found});", cx.table_name(id)));
     }
 
-    /// Stage 1 of a lookup: hashes the key, prefetches, saves state, and suspends the packet.
+    /// Suspends a packet of a large program.
     pub(crate) fn suspend_at(&mut self, id: TableId, keys: &[Expr], point: usize) {
-        let cx = self.cx;
-        let Some(plan) = cx.plan else { return };
-        let table = &cx.program.tables[id];
-        self.code.line(format!("/* {}.apply(): waits for memory */", comment(&table.name)));
-        // Bursts of small programs go in stages where tables are far; large ones ask each table.
-        let distance = if cx.has_small_stages { "SD_LOOKUP_STAGED" } else { "here" };
-        let body = self.nested(|f| {
-            if !cx.has_small_stages {
-                let tables = std::iter::once(id).chain(plan.members_of(id));
-                let far: Vec<String> =
-                    tables.map(|id| format!("sd_table_exceeds_cache(w, {})", index(id))).collect();
-                f.code.line(format!(
-                    "const enum sd_lookup_mode here = {} ? SD_LOOKUP_STAGED : SD_LOOKUP_INLINE;",
-                    far.join(" || ")
-                ));
-            }
-            let hash = f.selector_hash(table, keys);
-            f.fill_keys(table, keys, &format!("c->at_{point}.key."));
-            f.code.line(format!(
-                "sd_table_lookup_hash(w, {this}, &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
-                 &c->at_{point}.asked);",
-                this = cx.table_arguments(id)
-            ));
-            if table.implementation.is_some() {
-                f.code.line(format!("c->at_{point}.selector = {hash};"));
-            }
-            for member in plan.members_of(id) {
-                f.prefetch_member(plan, member, distance);
-            }
-            save_at_point(cx, plan, point, &mut f.code);
-            f.code.line(format!("return SD_END_SUSPENDED + {point};"));
-        });
+        let table = &self.cx.program.tables[id];
+        self.code
+            .line(format!("/* {}.apply(): suspend until its memory is prefetched. */", comment(&table.name)));
+        let body = self.nested(|f| f.suspend(id, keys, point));
         self.code.line("{");
         self.code.append(body);
         self.code.line("}");
+    }
+
+    /// Stage 1 of a lookup: hashes the key, prefetches, saves state, and suspends the packet.
+    fn suspend(&mut self, id: TableId, keys: &[Expr], point: usize) {
+        let cx = self.cx;
+        let Some(plan) = cx.plan else { return };
+        let table = &cx.program.tables[id];
+        // Bursts of small programs run in stages when tables exceed the cache; large programs ask each table.
+        let distance = if cx.has_small_stages { "SD_LOOKUP_STAGED" } else { "here" };
+        if !cx.has_small_stages {
+            let tables = std::iter::once(id).chain(plan.members_of(id));
+            let far: Vec<String> =
+                tables.map(|id| format!("sd_table_exceeds_cache(w, {})", index(id))).collect();
+            self.code.line(format!(
+                "const enum sd_lookup_mode here = {} ? SD_LOOKUP_STAGED : SD_LOOKUP_INLINE;",
+                far.join(" || ")
+            ));
+        }
+        let hash = self.selector_hash(table, keys);
+        self.fill_keys(table, keys, &format!("c->at_{point}.key."));
+        self.code.line(format!(
+            "sd_table_lookup_hash(w, {this}, &c->at_{point}.key, sizeof c->at_{point}.key, {distance}, \
+             &c->at_{point}.asked);",
+            this = cx.table_arguments(id)
+        ));
+        if table.implementation.is_some() {
+            self.code.line(format!("c->at_{point}.selector = {hash};"));
+        }
+        for member in plan.members_of(id) {
+            self.prefetch_member(plan, member, distance);
+        }
+        save_at_point(cx, plan, point, &mut self.code);
+        self.code.line(format!("return SD_END_SUSPENDED + {point};"));
     }
 
     /// Prefetches for a table to which the packet will come.
@@ -274,7 +355,7 @@ impl Func<'_, '_> {
         self.code.line("}");
     }
 
-    /// Completes a lookup behind its suspension point.
+    /// Completes a lookup of a large program behind its suspension point.
     pub(crate) fn resume_lookup(
         &mut self,
         id: TableId,
@@ -284,15 +365,9 @@ impl Func<'_, '_> {
     ) -> Option<String> {
         let table = &self.cx.program.tables[id];
         let end = self.end_of_table(id);
-        self.code.line(format!("/* {}.apply() goes on */", comment(&table.name)));
-        let hash =
-            if table.implementation.is_some() { format!("c->at_{point}.selector") } else { "0".to_string() };
-        let found = self.temp();
-        self.code.line(format!(
-            "const struct sd_found {found} = sd_table_lookup_finish(w, p, {this}, &c->at_{point}.key, \
-             sizeof c->at_{point}.key, &c->at_{point}.asked, {hash});",
-            this = self.cx.table_arguments(id)
-        ));
+        self.code.line(format!("/* {}.apply(): the memory is prefetched. */", comment(&table.name)));
+        let (call, found) = (self.finish_call_at(id, point), self.temp());
+        self.code.line(format!("const struct sd_found {found} = {call};"));
         self.found(id, &found, hit, action, end.as_deref(), None);
         end
     }
@@ -339,6 +414,11 @@ fn lookup_function(cx: &Cx<'_>, id: TableId) -> &'static str {
         true => "sd_table_lookup_uncounted",
         false => "sd_table_lookup",
     }
+}
+
+/// Says if a lookup calls the table's own function, which builds the key.
+fn is_shared(cx: &Cx<'_>, id: TableId, applied: Lookup) -> bool {
+    matches!(applied, Lookup::AtOnce { point: None }) && has_apply_function(cx, id)
 }
 
 /// Says if a table has a function that builds its key and looks it up. A selector's hash is built where the table is

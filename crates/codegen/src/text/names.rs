@@ -185,7 +185,7 @@ impl Kind {
     /// a number behind them.
     fn derived(self) -> &'static [&'static str] {
         match self {
-            Kind::Block => &["start", "after_", "locals"],
+            Kind::Block => &["start", "stage", "after_", "locals"],
             Kind::Procedure => &["data"],
             Kind::Table => &["key", "apply", "run", "keys", "actions", "data_"],
             Kind::Struct => &["check", "load", "store", "emit", "stack_", "array_"],
