@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 7u
+#define SD_ABI_VERSION 8u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -153,6 +153,8 @@ struct sd_table_type {
     uint32_t is_staged;
     /* enum sd_concurrent_op: what the control plane may do while workers run. */
     uint32_t concurrent_ops;
+    /* 1 + the action that runs on a miss in a new instance, if it has no data; 0: the program sets it in `create`. */
+    uint32_t default_action;
 };
 
 struct sd_object_type {

@@ -46,6 +46,45 @@ enum sd_next {
 /* A block that suspends its packet returns this plus the number of the point. Beyond all values of enum sd_end. */
 #define SD_END_SUSPENDED 0x20000u
 
+/* Ends a packet on the fast path: enum sd_drop. */
+SD_INLINE uint32_t sd_drop(struct sd_packet *p, uint32_t reason)
+{
+    p->verdict = SD_VERDICT_DROP;
+    p->drop = reason;
+    return SD_NEXT_DONE;
+}
+
+/* Drops a packet whose block has ended with `end`, an error of enum sd_end. */
+SD_COLD uint32_t sd_drop_stopped(struct sd_packet *p, uint32_t end)
+{
+    return sd_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
+}
+
+/* Drops a packet for which a buffer of the worker was too small. */
+SD_COLD uint32_t sd_drop_too_long(struct sd_worker *w, struct sd_packet *p)
+{
+    w->failed = 0;
+    return sd_drop(p, SD_DROP_TOO_LONG);
+}
+
+/*
+ * Runs packets one after the other, up to the first that is punted. Returns the number of packets that are done. `run` is a
+ * constant, so the compiler makes it part of the loop.
+ */
+SD_ALWAYS_INLINE uint32_t sd_process_packets(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
+                                             uint32_t (*run)(struct sd_worker *, struct sd_packet *))
+{
+    struct sd_packet *const last = packets + n;
+    const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;
+    for (struct sd_packet *p = packets; p < last; p++) {
+        __builtin_prefetch(ahead->data);
+        ahead = ahead + 1 < last ? ahead + 1 : ahead;
+        if (SD_UNLIKELY(run(w, p) == SD_NEXT_PUNT))
+            return (uint32_t)(p - packets) + 1;
+    }
+    return n;
+}
+
 /* Worker state saved with a suspended packet. */
 struct sd_saved {
     struct sd_requests requests;
@@ -147,8 +186,28 @@ SD_COLD uint32_t sd_punt(struct sd_worker *w, const struct sd_packet *p, struct 
 }
 
 /*
- * Gives the host the next packet that goes on there; false when none is left. `n_done` is how many packets of the
- * burst are done by then.
+ * Runs the packets of the set `exceptions`, each from its arrival to its verdict. Returns the set of those that are punted. The
+ * host gets their state from `states`; without states `state_bytes` is 0.
+ */
+SD_COLD uint64_t sd_burst_run_exceptions(struct sd_worker *w, struct sd_packet *burst, uint64_t exceptions,
+                                         uint32_t (*run)(struct sd_worker *, struct sd_packet *),
+                                         struct sd_saved *kept, void *states, size_t state_bytes)
+{
+    uint64_t punted = 0;
+    for (; exceptions; exceptions &= exceptions - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);
+        if (run(w, &burst[i]) == SD_NEXT_PUNT) {
+            void *to = state_bytes ? (uint8_t *)states + i * state_bytes : NULL;
+            sd_punt(w, &burst[i], &kept[i], to, w->state, state_bytes);
+            punted |= UINT64_C(1) << i;
+        }
+    }
+    return punted;
+}
+
+/*
+ * Gives the host the next punted packet; false when none is left. `n_done` is how many packets of the burst are done
+ * by then.
  */
 SD_LOCAL bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets, uint32_t n,
                                          const struct sd_saved *kept, const void *states, size_t state_bytes,
@@ -178,6 +237,18 @@ SD_LOCAL bool sd_burst_hand_over(struct sd_worker *w, struct sd_packet *packets,
         p->drop = SD_DROP_TOO_LONG;
     }
     return true;
+}
+
+/* Begins to hand the set `punted` of a burst to the host. Returns how many packets are done up to the first of them. */
+SD_LOCAL uint32_t sd_burst_punt(struct sd_worker *w, struct sd_packet *burst, uint32_t n_burst, uint64_t punted,
+                                const struct sd_saved *kept, const void *states, size_t state_bytes)
+{
+    uint32_t n_handed;
+    w->leaving = punted;
+    w->burst_at = 0;
+    w->n_burst_left = n_burst;
+    sd_burst_hand_over(w, burst, n_burst, kept, states, state_bytes, &n_handed);
+    return n_handed;
 }
 
 #endif

@@ -161,6 +161,8 @@ SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
         const struct sd_table_type *type = &pipeline->tables[i];
         if (!sd_table_init(&instance->tables[i], type, instance->epochs, seed + i))
             return false;
+        if (type->default_action)
+            sd_table_set_default(instance, i, type->default_action - 1, NULL);
         struct sd_profile *profile = sd_profile_of(instance, type->profile);
         if (profile && profile->n_actions == 0)
             sd_profile_set_actions(profile, type);
@@ -175,7 +177,7 @@ SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
     return true;
 }
 
-/* Without entries and default actions: generated code adds them. NULL when memory is short, or for no workers. */
+/* Without entries and default actions with data: generated code adds them. NULL when memory is short, or for no workers. */
 SD_CONTROL struct sd_instance *sd_instance_create(const struct sd_pipeline *pipeline,
                                                   const struct sd_config *config)
 {

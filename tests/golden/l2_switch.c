@@ -91,17 +91,14 @@ struct p4x_at_0 {
 
 /* A packet is suspended at one point at a time. */
 struct p4x_context {
-    union {
-        struct p4x_at_0 at_0;
-    };
+    struct p4x_at_0 at_0;
     struct sd_lookup_state asked_1; /* Learn.dmac */
     struct sd_saved saved;
 } __attribute__((aligned(SD_LINE_BYTES)));
 
 struct p4x_burst {
     struct p4x_context contexts[SD_BURST];
-    /* Worker state of punted packets. */
-    struct sd_saved punted[SD_BURST];
+    struct sd_saved punted[SD_BURST]; /* worker state of punted packets */
     struct p4x_state states[SD_BURST];
 };
 
@@ -157,7 +154,7 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetParser(struct sd_worker *w, struct sd_packe
 }
 
 /* control NoVerify */
-#line 161 "l2_switch.c"
+#line 158 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -243,7 +240,7 @@ SD_ALWAYS_INLINE void p4_Learn__dmac__run(struct sd_worker *w, struct sd_packet 
 }
 
 /* control Learn */
-#line 247 "l2_switch.c"
+#line 244 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_Learn(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c, const enum p4x_stage stage)
 {
     uint64_t dmac_key_0 = 0;
@@ -307,7 +304,7 @@ after_0:;
 }
 
 /* control NeverBack */
-#line 311 "l2_switch.c"
+#line 308 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
 #line 98 "l2_switch.p4"
@@ -319,7 +316,7 @@ SD_ALWAYS_INLINE uint32_t p4_NeverBack(struct sd_worker *w, struct sd_packet *p,
 }
 
 /* control NoCompute */
-#line 323 "l2_switch.c"
+#line 320 "l2_switch.c"
 SD_ALWAYS_INLINE uint32_t p4_NoCompute(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -334,7 +331,7 @@ SD_ALWAYS_INLINE uint32_t p4_EthernetDeparser(struct sd_worker *w, struct sd_pac
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 338 "l2_switch.c"
+#line 335 "l2_switch.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -347,23 +344,9 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
 {
 }
 
-/* Ends of a packet's way. */
-SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)
-{
-    p->verdict = SD_VERDICT_DROP;
-    p->drop = reason;
-    return SD_NEXT_DONE;
-}
-
-SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)
-{
-    return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
-}
-
 /* A packet arrives: its headers are invalid, its metadata zeros. */
 SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const bool is_exception)
 {
-    uint32_t end;
     p->cursor_bits = 0;
     w->requests.flags = 0;
     w->failed = 0;
@@ -371,57 +354,41 @@ SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, st
     s->standard.ingress_port = (uint16_t)(p->ingress_port & 0x1ff);
     s->standard.packet_length = (uint32_t)(p->length_bytes);
     s->standard.ingress_global_timestamp = (uint64_t)((w->now_ns / 1000) & UINT64_C(0xffffffffffff));
-    end = p4_EthernetParser(w, p, s);
+    uint32_t end = p4_EthernetParser(w, p, s);
     if (SD_UNLIKELY(end)) {
-        if (end < SD_END_REJECTED)
-            return p4x_stopped(p, end);
         if (!is_exception)
             return SD_NEXT_EXCEPTION;
         s->standard.parser_error = end - SD_END_REJECTED;
     }
     if (!is_exception && SD_UNLIKELY(!p4x_headers_stay(p, s)))
         return SD_NEXT_EXCEPTION;
-    end = p4_NoVerify(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
+    p4_NoVerify(w, p, s);
     return SD_NEXT_CONTINUE;
 }
 
 /* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     if (SD_UNLIKELY(w->requests.flags)) {
-        if (SD_UNLIKELY(w->failed)) {
-            w->failed = 0;
-            return p4x_drop(p, SD_DROP_TOO_LONG);
-        }
+        if (SD_UNLIKELY(w->failed))
+            return sd_drop_too_long(w, p);
         p->verdict = SD_VERDICT_AFTER_EGRESS;
         return SD_NEXT_PUNT;
     }
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_EGRESS);
-    end = p4_NoCompute(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+        return sd_drop(p, SD_DROP_EGRESS);
+    p4_NoCompute(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     p->verdict = SD_VERDICT_SEND;
     if (!is_exception || SD_LIKELY(p4x_headers_stay(p, s))) {
         p4x_store_headers(p, s);
         return SD_NEXT_DONE;
     }
     sd_emit_begin(w);
-    end = p4_EthernetDeparser(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+    p4_EthernetDeparser(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     if (SD_LIKELY(sd_packet_rebuild(p, w)))
         return SD_NEXT_DONE;
     p->verdict = SD_VERDICT_NO_HEADROOM;
@@ -439,7 +406,6 @@ SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, s
     s->standard.deq_timedelta = 0;
     s->standard.deq_qdepth = 0;
     s->standard.egress_port = (uint16_t)(p->egress_port & 0x1ff);
-    /* BMv2: nothing is chosen again in egress. */
     s->standard.egress_spec = 0;
     const uint32_t end = p4_NeverBack(w, p, s);
     return p4x_after_egress(w, p, s, end, is_exception);
@@ -448,19 +414,15 @@ SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, s
 /* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
 SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     /* The host makes copies, sends digests, chooses queues, and begins another pass. */
     if (SD_UNLIKELY(w->requests.flags || s->standard.mcast_grp)) {
-        if (SD_UNLIKELY(w->failed)) {
-            w->failed = 0;
-            return p4x_drop(p, SD_DROP_TOO_LONG);
-        }
+        if (SD_UNLIKELY(w->failed))
+            return sd_drop_too_long(w, p);
         p->verdict = SD_VERDICT_AFTER_INGRESS;
         return SD_NEXT_PUNT;
     }
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
+        return sd_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
     return p4x_egress(w, p, s, is_exception);
 }
@@ -520,10 +482,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
 {
     struct p4x_burst *b = w->burst;
     uint32_t n_done = 0;
-    if (w->n_burst_left) {
-        if (sd_burst_hand_over(w, packets, n, b->punted, b->states, sizeof b->states[0], &n_done))
-            return n_done;
-    }
+    if (w->n_burst_left && sd_burst_hand_over(w, packets, n, b->punted, b->states, sizeof b->states[0], &n_done))
+        return n_done;
     while (n_done < n) {
         struct sd_packet *burst = packets + n_done;
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
@@ -541,13 +501,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
                 at_0 &= ~(UINT64_C(1) << i);
             punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);
-            if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT) {
-                sd_punt(w, &burst[i], &b->punted[i], &b->states[i], w->state, sizeof b->states[i]);
-                punted |= UINT64_C(1) << i;
-            }
-        }
+        if (SD_UNLIKELY(exceptions))
+            punted |= sd_burst_run_exceptions(w, burst, exceptions, p4x_exception, b->punted, b->states, sizeof b->states[0]);
         w->table_counts[P4_TABLE_Learn__smac].n_lookups += (uint64_t)__builtin_popcountll(at_0);
         w->table_counts[P4_TABLE_Learn__dmac].n_lookups += (uint64_t)__builtin_popcountll(at_0);
         for (uint64_t set = at_0; set; set &= set - 1) {
@@ -560,14 +515,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
             const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_0);
             punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        if (SD_UNLIKELY(punted)) {
-            uint32_t n_handed;
-            w->leaving = punted;
-            w->burst_at = 0;
-            w->n_burst_left = n_burst;
-            sd_burst_hand_over(w, burst, n_burst, b->punted, b->states, sizeof b->states[0], &n_handed);
-            return n_done + n_handed;
-        }
+        if (SD_UNLIKELY(punted))
+            return n_done + sd_burst_punt(w, burst, n_burst, punted, b->punted, b->states, sizeof b->states[0]);
         n_done += n_burst;
     }
     return n_done;
@@ -577,24 +526,7 @@ static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint
 {
     if (sd_burst_waits(w, 1))
         return p4x_process_bursts(w, packets, n);
-    struct sd_packet *const last = packets + n;
-    const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;
-    for (struct sd_packet *p = packets; p < last; p++) {
-        __builtin_prefetch(ahead->data);
-        ahead = ahead + 1 < last ? ahead + 1 : ahead;
-        if (SD_UNLIKELY(p4x_packet(w, p) == SD_NEXT_PUNT))
-            return (uint32_t)(p - packets) + 1;
-    }
-    return n;
-}
-
-/* The entries and default actions of the program. */
-static uint32_t p4x_fill(struct sd_instance *instance)
-{
-    uint32_t status = SD_OK;
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_Learn__smac, P4_ACTION_Learn__smac__unknown, NULL);
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_Learn__dmac, P4_ACTION_Learn__dmac__flood, NULL);
-    return status;
+    return sd_process_packets(w, packets, n, p4x_packet);
 }
 
 /* --- Descriptors for the host --- */
@@ -619,36 +551,19 @@ static const struct sd_action_type p4_Learn__dmac__actions[] = {
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_Learn__smac] = {
-        .name = "Learn.smac",
-        .n_keys = 2,
-        .keys = p4_Learn__smac__keys,
-        .key_bytes = 10,
-        .n_actions = 2,
-        .actions = p4_Learn__smac__actions,
-        .size = 4096,
-        .profile = UINT32_MAX,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
-        .structure = SD_STRUCTURE_EXACT,
-        .entries_are_inline = 1,
-        .is_staged = 1,
+        .name = "Learn.smac", .size = 4096, .profile = UINT32_MAX,
+        .n_keys = 2, .keys = p4_Learn__smac__keys, .key_bytes = 10,
+        .n_actions = 2, .actions = p4_Learn__smac__actions, .default_action = 1 + P4_ACTION_Learn__smac__unknown,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
+        .structure = SD_STRUCTURE_EXACT, .entries_are_inline = 1, .is_staged = 1,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
     [P4_TABLE_Learn__dmac] = {
-        .name = "Learn.dmac",
-        .n_keys = 1,
-        .keys = p4_Learn__dmac__keys,
-        .key_bytes = 8,
-        .n_actions = 2,
-        .actions = p4_Learn__dmac__actions,
-        .data_bytes = 2,
-        .size = 4096,
-        .profile = UINT32_MAX,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
-        .structure = SD_STRUCTURE_EXACT,
-        .entries_are_inline = 1,
-        .is_staged = 1,
+        .name = "Learn.dmac", .size = 4096, .profile = UINT32_MAX,
+        .n_keys = 1, .keys = p4_Learn__dmac__keys, .key_bytes = 8,
+        .n_actions = 2, .actions = p4_Learn__dmac__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_Learn__dmac__flood,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
+        .structure = SD_STRUCTURE_EXACT, .entries_are_inline = 1, .is_staged = 1,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
 };
@@ -710,28 +625,18 @@ __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeli
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
+    return sd_instance_create(&sd_pipeline, config);
 }
 
 const struct sd_pipeline sd_pipeline = {
-    .abi_version = SD_ABI_VERSION,
-    .abi_size = sizeof(struct sd_pipeline),
+    .abi_version = SD_ABI_VERSION, .abi_size = sizeof(struct sd_pipeline),
     .program_name = "l2_switch.p4",
-    .state_bytes = sizeof(struct p4x_state),
-    .state_align = _Alignof(struct p4x_state),
-    .burst_bytes = sizeof(struct p4x_burst),
-    .n_tables = 2,
-    .tables = p4x_tables,
-    .n_fields = 16,
-    .fields = p4x_fields,
-    .n_calls = 1,
-    .calls = p4x_calls,
-    .n_metadata = 2,
-    .metadata = p4x_metadata,
+    .state_bytes = sizeof(struct p4x_state), .state_align = _Alignof(struct p4x_state), .burst_bytes = sizeof(struct p4x_burst),
+    .n_tables = 2, .tables = p4x_tables,
+    .n_fields = 16, .fields = p4x_fields,
+    .n_calls = 1, .calls = p4x_calls,
+    .n_metadata = 2, .metadata = p4x_metadata,
     .control = &sd_control_ops,
-    .create = p4x_create,
-    .destroy = sd_instance_destroy,
-    .worker = sd_instance_worker,
-    .run_block = p4x_run_block,
-    .process = p4x_process,
+    .create = p4x_create, .destroy = sd_instance_destroy, .worker = sd_instance_worker,
+    .run_block = p4x_run_block, .process = p4x_process,
 };

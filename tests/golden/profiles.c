@@ -114,8 +114,7 @@ struct p4x_context {
 
 struct p4x_burst {
     struct p4x_context contexts[SD_BURST];
-    /* Worker state of punted packets. */
-    struct sd_saved punted[SD_BURST];
+    struct sd_saved punted[SD_BURST]; /* worker state of punted packets */
 };
 
 static const struct sd_table_type p4x_tables[2];
@@ -176,7 +175,7 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeParser(struct sd_worker *w, struct sd_packet *
 }
 
 /* control NoVerify */
-#line 180 "program.c"
+#line 179 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_NoVerify(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -237,7 +236,7 @@ SD_ALWAYS_INLINE void p4_TestIngress__spread__run(struct sd_worker *w, struct sd
 }
 
 /* control TestIngress */
-#line 241 "program.c"
+#line 240 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestIngress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, struct p4x_context *c, const enum p4x_stage stage)
 {
     uint8_t tmp_0 = 0;
@@ -318,7 +317,7 @@ after_0:;
 }
 
 /* control TestEgress */
-#line 322 "program.c"
+#line 321 "program.c"
 SD_ALWAYS_INLINE uint32_t p4_TestEgress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
     return SD_END_DONE;
@@ -339,7 +338,7 @@ SD_ALWAYS_INLINE uint32_t p4_ProbeDeparser(struct sd_worker *w, struct sd_packet
 }
 
 /* The headers are those that were parsed, as far as the packet was: nothing moves. */
-#line 343 "program.c"
+#line 342 "program.c"
 SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)
 {
     uint32_t at = 1;
@@ -354,68 +353,40 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
         p4_Probe__store(p->data + s->headers.probe.sd_at - 1, &s->headers.probe);
 }
 
-/* Ends of a packet's way. */
-SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)
-{
-    p->verdict = SD_VERDICT_DROP;
-    p->drop = reason;
-    return SD_NEXT_DONE;
-}
-
-SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)
-{
-    return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
-}
-
 /* A packet arrives: its headers are invalid, its metadata zeros. */
 SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const bool is_exception)
 {
-    uint32_t end;
     p->cursor_bits = 0;
     w->failed = 0;
-    end = p4_ProbeParser(w, p, s);
+    uint32_t end = p4_ProbeParser(w, p, s);
     if (SD_UNLIKELY(end)) {
-        if (end < SD_END_REJECTED)
-            return p4x_stopped(p, end);
         if (!is_exception)
             return SD_NEXT_EXCEPTION;
         s->standard.parser_error = end - SD_END_REJECTED;
     }
     if (!is_exception && SD_UNLIKELY(!p4x_headers_stay(p, s)))
         return SD_NEXT_EXCEPTION;
-    end = p4_NoVerify(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
+    p4_NoVerify(w, p, s);
     return SD_NEXT_CONTINUE;
 }
 
 /* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_EGRESS);
-    end = p4_NoCompute(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+        return sd_drop(p, SD_DROP_EGRESS);
+    p4_NoCompute(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     p->verdict = SD_VERDICT_SEND;
     if (!is_exception || SD_LIKELY(p4x_headers_stay(p, s))) {
         p4x_store_headers(p, s);
         return SD_NEXT_DONE;
     }
     sd_emit_begin(w);
-    end = p4_ProbeDeparser(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+    p4_ProbeDeparser(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     if (SD_LIKELY(sd_packet_rebuild(p, w)))
         return SD_NEXT_DONE;
     p->verdict = SD_VERDICT_NO_HEADROOM;
@@ -425,7 +396,6 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
 /* Egress: set intrinsic metadata as after an empty queue, and run it. */
 SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, const bool is_exception)
 {
-    /* BMv2: nothing is chosen again in egress. */
     s->standard.egress_spec = 0;
     const uint32_t end = p4_TestEgress(w, p, s);
     return p4x_after_egress(w, p, s, end, is_exception);
@@ -434,10 +404,8 @@ SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, s
 /* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
 SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end, const bool is_exception)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
+        return sd_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
     return p4x_egress(w, p, s, is_exception);
 }
@@ -481,9 +449,8 @@ SD_ALWAYS_INLINE uint32_t p4x_stage(struct sd_worker *w, struct sd_packet *p, st
     if (end >= SD_END_SUSPENDED)
         return SD_NEXT_SUSPENDED + (end - SD_END_SUSPENDED);
     next = p4x_after_ingress(w, p, s, end, false);
-    if (SD_UNLIKELY(next == SD_NEXT_PUNT)) {
+    if (SD_UNLIKELY(next == SD_NEXT_PUNT))
         return sd_punt(w, p, &b->punted[i], NULL, NULL, 0);
-    }
     return next;
 }
 
@@ -492,10 +459,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
 {
     struct p4x_burst *b = w->burst;
     uint32_t n_done = 0;
-    if (w->n_burst_left) {
-        if (sd_burst_hand_over(w, packets, n, b->punted, NULL, 0, &n_done))
-            return n_done;
-    }
+    if (w->n_burst_left && sd_burst_hand_over(w, packets, n, b->punted, NULL, 0, &n_done))
+        return n_done;
     while (n_done < n) {
         struct sd_packet *burst = packets + n_done;
         const uint32_t n_burst = n - n_done < SD_BURST ? n - n_done : SD_BURST;
@@ -514,13 +479,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
             at_1 |= (uint64_t)(next == SD_NEXT_SUSPENDED + 1) << i;
             punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1) {
-            const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);
-            if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT) {
-                sd_punt(w, &burst[i], &b->punted[i], NULL, NULL, 0);
-                punted |= UINT64_C(1) << i;
-            }
-        }
+        if (SD_UNLIKELY(exceptions))
+            punted |= sd_burst_run_exceptions(w, burst, exceptions, p4x_exception, b->punted, NULL, 0);
         w->table_counts[P4_TABLE_TestIngress__spread].n_lookups += (uint64_t)__builtin_popcountll(at_0);
         for (uint64_t set = at_0; set; set &= set - 1) {
             struct p4x_context *c = &b->contexts[__builtin_ctzll(set)];
@@ -549,14 +509,8 @@ static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packet
             const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_AFTER_1);
             punted |= (uint64_t)(next == SD_NEXT_PUNT) << i;
         }
-        if (SD_UNLIKELY(punted)) {
-            uint32_t n_handed;
-            w->leaving = punted;
-            w->burst_at = 0;
-            w->n_burst_left = n_burst;
-            sd_burst_hand_over(w, burst, n_burst, b->punted, NULL, 0, &n_handed);
-            return n_done + n_handed;
-        }
+        if (SD_UNLIKELY(punted))
+            return n_done + sd_burst_punt(w, burst, n_burst, punted, b->punted, NULL, 0);
         n_done += n_burst;
     }
     return n_done;
@@ -566,24 +520,7 @@ static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint
 {
     if (sd_burst_waits(w, 2))
         return p4x_process_bursts(w, packets, n);
-    struct sd_packet *const last = packets + n;
-    const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;
-    for (struct sd_packet *p = packets; p < last; p++) {
-        __builtin_prefetch(ahead->data);
-        ahead = ahead + 1 < last ? ahead + 1 : ahead;
-        if (SD_UNLIKELY(p4x_packet(w, p) == SD_NEXT_PUNT))
-            return (uint32_t)(p - packets) + 1;
-    }
-    return n;
-}
-
-/* The entries and default actions of the program. */
-static uint32_t p4x_fill(struct sd_instance *instance)
-{
-    uint32_t status = SD_OK;
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_TestIngress__shared, P4_ACTION_TestIngress__shared__none, NULL);
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_TestIngress__spread, P4_ACTION_TestIngress__spread__none, NULL);
-    return status;
+    return sd_process_packets(w, packets, n, p4x_packet);
 }
 
 /* --- Descriptors for the host --- */
@@ -610,35 +547,19 @@ static const struct sd_action_type p4_TestIngress__spread__actions[] = {
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_TestIngress__shared] = {
-        .name = "TestIngress.shared",
-        .n_keys = 1,
-        .keys = p4_TestIngress__shared__keys,
-        .key_bytes = 4,
-        .n_actions = 2,
-        .actions = p4_TestIngress__shared__actions,
-        .data_bytes = 2,
-        .size = 1024,
-        .profile = P4_OBJECT_TestIngress__next_hops,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
-        .structure = SD_STRUCTURE_EXACT,
-        .is_staged = 1,
+        .name = "TestIngress.shared", .size = 1024, .profile = P4_OBJECT_TestIngress__next_hops,
+        .n_keys = 1, .keys = p4_TestIngress__shared__keys, .key_bytes = 4,
+        .n_actions = 2, .actions = p4_TestIngress__shared__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_TestIngress__shared__none,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
+        .structure = SD_STRUCTURE_EXACT, .is_staged = 1,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
     [P4_TABLE_TestIngress__spread] = {
-        .name = "TestIngress.spread",
-        .n_keys = 1,
-        .keys = p4_TestIngress__spread__keys,
-        .key_bytes = 4,
-        .n_actions = 2,
-        .actions = p4_TestIngress__spread__actions,
-        .data_bytes = 2,
-        .size = 1024,
-        .profile = P4_OBJECT_TestIngress__paths,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
-        .structure = SD_STRUCTURE_EXACT,
-        .is_staged = 1,
+        .name = "TestIngress.spread", .size = 1024, .profile = P4_OBJECT_TestIngress__paths,
+        .n_keys = 1, .keys = p4_TestIngress__spread__keys, .key_bytes = 4,
+        .n_actions = 2, .actions = p4_TestIngress__spread__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_TestIngress__spread__none,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
+        .structure = SD_STRUCTURE_EXACT, .is_staged = 1,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
 };
@@ -690,28 +611,18 @@ __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeli
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
+    return sd_instance_create(&sd_pipeline, config);
 }
 
 const struct sd_pipeline sd_pipeline = {
-    .abi_version = SD_ABI_VERSION,
-    .abi_size = sizeof(struct sd_pipeline),
+    .abi_version = SD_ABI_VERSION, .abi_size = sizeof(struct sd_pipeline),
     .program_name = "program.p4",
-    .state_bytes = sizeof(struct p4x_state),
-    .state_align = _Alignof(struct p4x_state),
-    .burst_bytes = sizeof(struct p4x_burst),
-    .n_tables = 2,
-    .tables = p4x_tables,
-    .n_objects = 2,
-    .objects = p4x_objects,
-    .n_fields = 16,
-    .fields = p4x_fields,
-    .n_metadata = 2,
-    .metadata = p4x_metadata,
+    .state_bytes = sizeof(struct p4x_state), .state_align = _Alignof(struct p4x_state), .burst_bytes = sizeof(struct p4x_burst),
+    .n_tables = 2, .tables = p4x_tables,
+    .n_objects = 2, .objects = p4x_objects,
+    .n_fields = 16, .fields = p4x_fields,
+    .n_metadata = 2, .metadata = p4x_metadata,
     .control = &sd_control_ops,
-    .create = p4x_create,
-    .destroy = sd_instance_destroy,
-    .worker = sd_instance_worker,
-    .run_block = p4x_run_block,
-    .process = p4x_process,
+    .create = p4x_create, .destroy = sd_instance_destroy, .worker = sd_instance_worker,
+    .run_block = p4x_run_block, .process = p4x_process,
 };

@@ -358,59 +358,33 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
         p4_ethernet_t__store(p->data + s->headers.ethernet.sd_at - 1, &s->headers.ethernet);
 }
 
-/* Ends of a packet's way. */
-SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)
-{
-    p->verdict = SD_VERDICT_DROP;
-    p->drop = reason;
-    return SD_NEXT_DONE;
-}
-
-SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)
-{
-    return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
-}
-
 /* A packet arrives: its headers are invalid, its metadata zeros. */
 SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
-    uint32_t end;
     p->cursor_bits = 0;
-    end = p4_WorkParser(w, p, s);
+    uint32_t end = p4_WorkParser(w, p, s);
     if (SD_UNLIKELY(end)) {
-        if (end < SD_END_REJECTED)
-            return p4x_stopped(p, end);
         s->standard.parser_error = end - SD_END_REJECTED;
     }
-    end = p4_WorkVerify(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
+    p4_WorkVerify(w, p, s);
     return SD_NEXT_CONTINUE;
 }
 
 /* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_EGRESS);
-    end = p4_WorkCompute(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
+        return sd_drop(p, SD_DROP_EGRESS);
+    p4_WorkCompute(w, p, s);
     p->verdict = SD_VERDICT_SEND;
     if (SD_LIKELY(p4x_headers_stay(p, s))) {
         p4x_store_headers(p, s);
         return SD_NEXT_DONE;
     }
     sd_emit_begin(w);
-    end = p4_WorkDeparser(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+    p4_WorkDeparser(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     if (SD_LIKELY(sd_packet_rebuild(p, w)))
         return SD_NEXT_DONE;
     p->verdict = SD_VERDICT_NO_HEADROOM;
@@ -420,7 +394,6 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
 /* Egress: set intrinsic metadata as after an empty queue, and run it. */
 SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
-    /* BMv2: nothing is chosen again in egress. */
     s->standard.egress_spec = 0;
     const uint32_t end = p4_WorkEgress(w, p, s);
     return p4x_after_egress(w, p, s, end);
@@ -430,9 +403,9 @@ SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, s
 SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
     if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
+        return sd_drop_stopped(p, end);
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
+        return sd_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
     return p4x_egress(w, p, s);
 }
@@ -558,14 +531,6 @@ static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint
     return n;
 }
 
-/* The entries and default actions of the program. */
-static uint32_t p4x_fill(struct sd_instance *instance)
-{
-    uint32_t status = SD_OK;
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_WorkIngress__stations, P4_ACTION_WorkIngress__stations__drop, NULL);
-    return status;
-}
-
 /* --- Descriptors for the host --- */
 
 static const struct sd_key_type p4_WorkIngress__stations__keys[] = {
@@ -585,20 +550,11 @@ static const struct sd_action_type p4_WorkIngress__stations__actions[] = {
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_WorkIngress__stations] = {
-        .name = "WorkIngress.stations",
-        .n_keys = 1,
-        .keys = p4_WorkIngress__stations__keys,
-        .key_bytes = 8,
-        .n_actions = 3,
-        .actions = p4_WorkIngress__stations__actions,
-        .data_bytes = 6,
-        .size = 1024,
-        .profile = UINT32_MAX,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
-        .structure = SD_STRUCTURE_EXACT,
-        .entries_are_inline = 1,
-        .is_staged = 1,
+        .name = "WorkIngress.stations", .size = 1024, .profile = UINT32_MAX,
+        .n_keys = 1, .keys = p4_WorkIngress__stations__keys, .key_bytes = 8,
+        .n_actions = 3, .actions = p4_WorkIngress__stations__actions, .data_bytes = 6, .default_action = 1 + P4_ACTION_WorkIngress__stations__drop,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
+        .structure = SD_STRUCTURE_EXACT, .entries_are_inline = 1, .is_staged = 1,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
 };
@@ -649,31 +605,20 @@ __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeli
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
+    return sd_instance_create(&sd_pipeline, config);
 }
 
 const struct sd_pipeline sd_pipeline = {
-    .abi_version = SD_ABI_VERSION,
-    .abi_size = sizeof(struct sd_pipeline),
+    .abi_version = SD_ABI_VERSION, .abi_size = sizeof(struct sd_pipeline),
     .program_name = "slow_work.p4",
-    .state_bytes = sizeof(struct p4x_state),
-    .state_align = _Alignof(struct p4x_state),
-    .n_tables = 1,
-    .tables = p4x_tables,
-    .n_fields = 16,
-    .fields = p4x_fields,
-    .n_metadata = 2,
-    .metadata = p4x_metadata,
+    .state_bytes = sizeof(struct p4x_state), .state_align = _Alignof(struct p4x_state),
+    .n_tables = 1, .tables = p4x_tables,
+    .n_fields = 16, .fields = p4x_fields,
+    .n_metadata = 2, .metadata = p4x_metadata,
     .control = &sd_control_ops,
-    .create = p4x_create,
-    .destroy = sd_instance_destroy,
-    .worker = sd_instance_worker,
-    .run_block = p4x_run_block,
-    .process = p4x_process,
-    .n_async = 1,
-    .asyncs = p4x_asyncs,
-    .channel_create = sd_channel_create,
-    .channel_destroy = sd_channel_destroy,
-    .resume = p4x_resume,
-    .serve = p4x_serve,
+    .create = p4x_create, .destroy = sd_instance_destroy, .worker = sd_instance_worker,
+    .run_block = p4x_run_block, .process = p4x_process,
+    .n_async = 1, .asyncs = p4x_asyncs,
+    .channel_create = sd_channel_create, .channel_destroy = sd_channel_destroy,
+    .resume = p4x_resume, .serve = p4x_serve,
 };

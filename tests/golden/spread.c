@@ -311,64 +311,36 @@ SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)
         p4_Probe__store(p->data + s->headers.probe.sd_at - 1, &s->headers.probe);
 }
 
-/* Ends of a packet's way. */
-SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)
-{
-    p->verdict = SD_VERDICT_DROP;
-    p->drop = reason;
-    return SD_NEXT_DONE;
-}
-
-SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)
-{
-    return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));
-}
-
 /* A packet arrives: its headers are invalid, its metadata zeros. */
 SD_ALWAYS_INLINE uint32_t p4x_enter(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
-    uint32_t end;
     p->cursor_bits = 0;
     w->failed = 0;
-    end = p4_ProbeParser(w, p, s);
+    uint32_t end = p4_ProbeParser(w, p, s);
     if (SD_UNLIKELY(end)) {
-        if (end < SD_END_REJECTED)
-            return p4x_stopped(p, end);
         s->standard.parser_error = end - SD_END_REJECTED;
     }
-    end = p4_NoVerify(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
+    p4_NoVerify(w, p, s);
     return SD_NEXT_CONTINUE;
 }
 
 /* After egress, which has ended with `end`: drop or punt the packet, or deparse it. */
 SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_EGRESS);
-    end = p4_NoCompute(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+        return sd_drop(p, SD_DROP_EGRESS);
+    p4_NoCompute(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     p->verdict = SD_VERDICT_SEND;
     if (SD_LIKELY(p4x_headers_stay(p, s))) {
         p4x_store_headers(p, s);
         return SD_NEXT_DONE;
     }
     sd_emit_begin(w);
-    end = p4_ProbeDeparser(w, p, s);
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
-    if (SD_UNLIKELY(w->failed)) {
-        w->failed = 0;
-        return p4x_drop(p, SD_DROP_TOO_LONG);
-    }
+    p4_ProbeDeparser(w, p, s);
+    if (SD_UNLIKELY(w->failed))
+        return sd_drop_too_long(w, p);
     if (SD_LIKELY(sd_packet_rebuild(p, w)))
         return SD_NEXT_DONE;
     p->verdict = SD_VERDICT_NO_HEADROOM;
@@ -378,7 +350,6 @@ SD_ALWAYS_INLINE uint32_t p4x_after_egress(struct sd_worker *w, struct sd_packet
 /* Egress: set intrinsic metadata as after an empty queue, and run it. */
 SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s)
 {
-    /* BMv2: nothing is chosen again in egress. */
     s->standard.egress_spec = 0;
     const uint32_t end = p4_TestEgress(w, p, s);
     return p4x_after_egress(w, p, s, end);
@@ -387,10 +358,8 @@ SD_ALWAYS_INLINE uint32_t p4x_egress(struct sd_worker *w, struct sd_packet *p, s
 /* After ingress, which has ended with `end`: drop or punt the packet, or run egress. */
 SD_ALWAYS_INLINE uint32_t p4x_after_ingress(struct sd_worker *w, struct sd_packet *p, struct p4x_state *s, uint32_t end)
 {
-    if (SD_UNLIKELY(end))
-        return p4x_stopped(p, end);
     if (s->standard.egress_spec == P4_DROP_PORT)
-        return p4x_drop(p, SD_DROP_INGRESS);
+        return sd_drop(p, SD_DROP_INGRESS);
     p->egress_port = s->standard.egress_spec;
     return p4x_egress(w, p, s);
 }
@@ -408,25 +377,7 @@ SD_ALWAYS_INLINE uint32_t p4x_packet(struct sd_worker *w, struct sd_packet *p)
 
 static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)
 {
-    struct sd_packet *const last = packets + n;
-    const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;
-    for (struct sd_packet *p = packets; p < last; p++) {
-        __builtin_prefetch(ahead->data);
-        ahead = ahead + 1 < last ? ahead + 1 : ahead;
-        if (SD_UNLIKELY(p4x_packet(w, p) == SD_NEXT_PUNT))
-            return (uint32_t)(p - packets) + 1;
-    }
-    return n;
-}
-
-/* The entries and default actions of the program. */
-static uint32_t p4x_fill(struct sd_instance *instance)
-{
-    uint32_t status = SD_OK;
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_TestIngress__balance, P4_ACTION_TestIngress__balance__NoAction, NULL);
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_TestIngress__balance_too, P4_ACTION_TestIngress__balance_too__NoAction, NULL);
-    status |= sd_control_ops.table_set_default(instance, P4_TABLE_TestIngress__one_shots, P4_ACTION_TestIngress__one_shots__NoAction, NULL);
-    return status;
+    return sd_process_packets(w, packets, n, p4x_packet);
 }
 
 /* --- Descriptors for the host --- */
@@ -463,47 +414,26 @@ static const struct sd_action_type p4_TestIngress__one_shots__actions[] = {
 };
 static const struct sd_table_type p4x_tables[] = {
     [P4_TABLE_TestIngress__balance] = {
-        .name = "TestIngress.balance",
-        .n_keys = 1,
-        .keys = p4_TestIngress__balance__keys,
-        .key_bytes = 1,
-        .n_actions = 2,
-        .actions = p4_TestIngress__balance__actions,
-        .data_bytes = 2,
-        .size = 1024,
-        .profile = P4_OBJECT_TestIngress__paths,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
+        .name = "TestIngress.balance", .size = 1024, .profile = P4_OBJECT_TestIngress__paths,
+        .n_keys = 1, .keys = p4_TestIngress__balance__keys, .key_bytes = 1,
+        .n_actions = 2, .actions = p4_TestIngress__balance__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_TestIngress__balance__NoAction,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
         .structure = SD_STRUCTURE_DIRECT,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
     [P4_TABLE_TestIngress__balance_too] = {
-        .name = "TestIngress.balance_too",
-        .n_keys = 1,
-        .keys = p4_TestIngress__balance_too__keys,
-        .key_bytes = 1,
-        .n_actions = 2,
-        .actions = p4_TestIngress__balance_too__actions,
-        .data_bytes = 2,
-        .size = 1024,
-        .profile = P4_OBJECT_TestIngress__paths,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
+        .name = "TestIngress.balance_too", .size = 1024, .profile = P4_OBJECT_TestIngress__paths,
+        .n_keys = 1, .keys = p4_TestIngress__balance_too__keys, .key_bytes = 1,
+        .n_actions = 2, .actions = p4_TestIngress__balance_too__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_TestIngress__balance_too__NoAction,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
         .structure = SD_STRUCTURE_DIRECT,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
     [P4_TABLE_TestIngress__one_shots] = {
-        .name = "TestIngress.one_shots",
-        .n_keys = 1,
-        .keys = p4_TestIngress__one_shots__keys,
-        .key_bytes = 1,
-        .n_actions = 2,
-        .actions = p4_TestIngress__one_shots__actions,
-        .data_bytes = 2,
-        .size = 1024,
-        .profile = P4_OBJECT_TestIngress__narrow_paths,
-        .direct_counter_unit = SD_UNIT_NONE,
-        .direct_meter_unit = SD_UNIT_NONE,
+        .name = "TestIngress.one_shots", .size = 1024, .profile = P4_OBJECT_TestIngress__narrow_paths,
+        .n_keys = 1, .keys = p4_TestIngress__one_shots__keys, .key_bytes = 1,
+        .n_actions = 2, .actions = p4_TestIngress__one_shots__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_TestIngress__one_shots__NoAction,
+        .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
         .structure = SD_STRUCTURE_TERNARY,
         .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
@@ -562,27 +492,18 @@ __attribute__((visibility("default"))) extern const struct sd_pipeline sd_pipeli
 
 static struct sd_instance *p4x_create(const struct sd_config *config)
 {
-    return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);
+    return sd_instance_create(&sd_pipeline, config);
 }
 
 const struct sd_pipeline sd_pipeline = {
-    .abi_version = SD_ABI_VERSION,
-    .abi_size = sizeof(struct sd_pipeline),
+    .abi_version = SD_ABI_VERSION, .abi_size = sizeof(struct sd_pipeline),
     .program_name = "program.p4",
-    .state_bytes = sizeof(struct p4x_state),
-    .state_align = _Alignof(struct p4x_state),
-    .n_tables = 3,
-    .tables = p4x_tables,
-    .n_objects = 5,
-    .objects = p4x_objects,
-    .n_fields = 16,
-    .fields = p4x_fields,
-    .n_metadata = 2,
-    .metadata = p4x_metadata,
+    .state_bytes = sizeof(struct p4x_state), .state_align = _Alignof(struct p4x_state),
+    .n_tables = 3, .tables = p4x_tables,
+    .n_objects = 5, .objects = p4x_objects,
+    .n_fields = 16, .fields = p4x_fields,
+    .n_metadata = 2, .metadata = p4x_metadata,
     .control = &sd_control_ops,
-    .create = p4x_create,
-    .destroy = sd_instance_destroy,
-    .worker = sd_instance_worker,
-    .run_block = p4x_run_block,
-    .process = p4x_process,
+    .create = p4x_create, .destroy = sd_instance_destroy, .worker = sd_instance_worker,
+    .run_block = p4x_run_block, .process = p4x_process,
 };

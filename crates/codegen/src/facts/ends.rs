@@ -44,6 +44,11 @@ pub(crate) fn ends(program: &Program) -> Vec<Ends> {
     }
 }
 
+/// True for blocks in which the packet may end, by the number of the block.
+pub(crate) fn block_stops(program: &Program, ends: &[Ends]) -> Vec<bool> {
+    program.blocks.iter().map(|(_, block)| of_graph(program, &block.graph, ends).stops).collect()
+}
+
 fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
     let mut found = Ends { exits: false, stops: has_loop(graph) };
     for (_, node) in graph.nodes.iter() {

@@ -51,6 +51,8 @@ pub(crate) struct Facts {
     pub(crate) tables: Vec<TableKind>,
     /// By the number of the procedure.
     pub(crate) ends: Vec<Ends>,
+    /// By the number of the block: the packet may end in it, other than by a parser's reject.
+    pub(crate) block_stops: Vec<bool>,
     /// Statements and nodes of the program.
     pub(crate) weight: usize,
     /// All functions of the program are inlined into the fast path.
@@ -83,6 +85,7 @@ impl Facts {
             Mode::Offload | Mode::Traced => CommonCase::default(),
         };
         let calls = Calls::new(program);
+        let ends = ends::ends(program);
         let weight = weight::weight(program);
         let roles = program.fields.iter().map(|(role, _)| *role);
         Facts {
@@ -92,7 +95,8 @@ impl Facts {
             calls,
             trace_points: if is_traced { TracePoints::new(program) } else { TracePoints::default() },
             tables: program.tables.iter().map(|(_, table)| TableKind::of(table)).collect(),
-            ends: ends::ends(program),
+            block_stops: ends::block_stops(program, &ends),
+            ends,
             weight,
             is_small: !is_traced && weight <= weight::SMALL_WEIGHT_MAX,
             has_fast_path: !is_traced && has_fast_path(program),

@@ -47,14 +47,19 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     }
     out.line("/* A packet is suspended at one point at a time. */");
     out.open("struct p4x_context");
-    out.open("union");
+    let is_union = plan.n_points() > 1;
+    if is_union {
+        out.open("union");
+    }
     for i in 0..plan.points.len() {
         out.line(format!("struct p4x_at_{i} at_{i};"));
     }
     if plan.queue.is_some() {
         out.line("struct p4x_at_queue at_queue;");
     }
-    out.close(";");
+    if is_union {
+        out.close(";");
+    }
     for member in &plan.prefetched {
         let name = comment(&cx.program.tables[member.table].name).to_string();
         out.line(format!("struct sd_lookup_state asked_{}; /* {name} */", index(member.table)));
@@ -69,8 +74,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
     out.open("struct p4x_burst");
     out.line("struct p4x_context contexts[SD_BURST];");
-    out.line("/* Worker state of punted packets. */");
-    out.line("struct sd_saved punted[SD_BURST];");
+    out.line("struct sd_saved punted[SD_BURST]; /* worker state of punted packets */");
     if cx.facts.may_punt || !cx.has_small_stages {
         out.line("struct p4x_state states[SD_BURST];");
     }
@@ -152,15 +156,16 @@ fn segment_head(name: &str) -> String {
 
 /// Punts a packet with its state.
 fn punt(cx: &Cx<'_>, out: &mut Code) {
-    out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
     if cx.facts.may_punt && cx.has_small_stages {
+        out.open("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
         // A copy, so that the state itself can stay in registers.
         out.line("const struct p4x_state copy = state;");
         out.line("return sd_punt(w, p, &b->punted[i], &b->states[i], &copy, sizeof copy);");
+        out.close("");
     } else {
-        out.line("return sd_punt(w, p, &b->punted[i], NULL, NULL, 0);");
+        out.line("if (SD_UNLIKELY(next == SD_NEXT_PUNT))");
+        out.line("    return sd_punt(w, p, &b->punted[i], NULL, NULL, 0);");
     }
-    out.close("");
 }
 
 /// Packets of the exception path, each from its arrival to its end.
@@ -168,16 +173,11 @@ fn exceptions(cx: &Cx<'_>, out: &mut Code) {
     if !cx.facts.common_case.has_exceptions {
         return;
     }
-    out.open("for (; SD_UNLIKELY(exceptions); exceptions &= exceptions - 1)");
-    out.line("const uint32_t i = (uint32_t)__builtin_ctzll(exceptions);");
-    out.open("if (p4x_exception(w, &burst[i]) == SD_NEXT_PUNT)");
-    out.line(match cx.facts.may_punt {
-        true => "sd_punt(w, &burst[i], &b->punted[i], &b->states[i], w->state, sizeof b->states[i]);",
-        false => "sd_punt(w, &burst[i], &b->punted[i], NULL, NULL, 0);",
-    });
-    out.line("punted |= UINT64_C(1) << i;");
-    out.close("");
-    out.close("");
+    let (states, state_bytes) = punted_states(cx);
+    out.line("if (SD_UNLIKELY(exceptions))");
+    out.line(format!(
+        "    punted |= sd_burst_run_exceptions(w, burst, exceptions, p4x_exception, b->punted, {states}, {state_bytes});"
+    ));
 }
 
 /// The stages, and `p4x_process_bursts`.
@@ -237,19 +237,23 @@ fn stage_function(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.blank();
 }
 
+/// The array of the states of punted packets, and the size of one.
+fn punted_states(cx: &Cx<'_>) -> (&'static str, &'static str) {
+    if cx.facts.may_punt { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") }
+}
+
 fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
-    let (states, state_bytes) =
-        if cx.facts.may_punt { ("b->states", "sizeof b->states[0]") } else { ("NULL", "0") };
+    let (states, state_bytes) = punted_states(cx);
     out.own("/* Runs bursts in stages: each stage for all packets that have come to it. */");
     out.function(
         "static uint32_t p4x_process_bursts(struct sd_worker *w, struct sd_packet *packets, uint32_t n)",
     );
     out.line("struct p4x_burst *b = w->burst;");
     out.line("uint32_t n_done = 0;");
-    out.open("if (w->n_burst_left)");
-    out.line(format!("if (sd_burst_hand_over(w, packets, n, b->punted, {states}, {state_bytes}, &n_done))"));
+    out.line(format!(
+        "if (w->n_burst_left && sd_burst_hand_over(w, packets, n, b->punted, {states}, {state_bytes}, &n_done))"
+    ));
     out.line("    return n_done;");
-    out.close("");
     if cx.facts.has_loops {
         out.line("const uint32_t steps = w->steps_left;");
     }
@@ -309,16 +313,10 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     if plan.queue.is_some() && !last_is_egress {
         stage(cx, plan, plan.points.len(), out);
     }
-    out.open("if (SD_UNLIKELY(punted))");
-    out.line("uint32_t n_handed;");
-    out.line("w->leaving = punted;");
-    out.line("w->burst_at = 0;");
-    out.line("w->n_burst_left = n_burst;");
+    out.line("if (SD_UNLIKELY(punted))");
     out.line(format!(
-        "sd_burst_hand_over(w, burst, n_burst, b->punted, {states}, {state_bytes}, &n_handed);"
+        "    return n_done + sd_burst_punt(w, burst, n_burst, punted, b->punted, {states}, {state_bytes});"
     ));
-    out.line("return n_done + n_handed;");
-    out.close("");
     out.line("n_done += n_burst;");
     out.close("");
     out.line("return n_done;");

@@ -13,7 +13,7 @@ use crate::function::func::Func;
 use crate::function::host_call::HostArg;
 use crate::function::metadata::{field, first_block};
 use crate::function::tables::{self, is_biased, key_layout, kind_name};
-use crate::text::arrays::{Array, array, designated, is_zero, row, string, value_type};
+use crate::text::arrays::{Array, array, designated, row, string, value_type};
 use crate::text::code::Code;
 use crate::text::types::{packed, size_bytes};
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
@@ -40,53 +40,54 @@ pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.own("__attribute__((visibility(\"default\"))) extern const struct sd_pipeline sd_pipeline;");
     out.blank();
     out.function("static struct sd_instance *p4x_create(const struct sd_config *config)");
-    out.line("return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);");
+    out.line(if tables::has_initial(cx) {
+        "return sd_instance_create_filled(&sd_pipeline, config, p4x_fill);"
+    } else {
+        "return sd_instance_create(&sd_pipeline, config);"
+    });
     out.close("");
     out.blank();
-    out.line("const struct sd_pipeline sd_pipeline = {");
-    let process = if has_fast_path { "p4x_process" } else { "NULL" };
-    let arrays = [
-        ("tables", tables),
-        ("objects", objects),
-        ("value_sets", value_sets),
-        ("fields", fields),
-        ("field_lists", field_lists),
-        ("calls", calls),
-        ("metadata", metadata),
+    let is_set = |is_set: bool, value: &str| if is_set { value } else { "0" }.to_string();
+    let text = str::to_string;
+    // One line for each subject.
+    let mut lines: Vec<Vec<(&str, String)>> = vec![
+        vec![("abi_version", text("SD_ABI_VERSION")), ("abi_size", text("sizeof(struct sd_pipeline)"))],
+        vec![("program_name", string(&cx.options.program_name))],
+        vec![
+            ("state_bytes", text("sizeof(struct p4x_state)")),
+            ("state_align", text("_Alignof(struct p4x_state)")),
+            ("burst_bytes", is_set(cx.plan.is_some(), "sizeof(struct p4x_burst)")),
+        ],
     ];
-    // C makes members that are left out zero.
-    let mut line = |name: &str, value: &str| {
-        if !is_zero(value) {
-            out.line(format!("    .{name} = {value},"));
-        }
-    };
-    line("abi_version", "SD_ABI_VERSION");
-    line("abi_size", "sizeof(struct sd_pipeline)");
-    line("program_name", &string(&cx.options.program_name));
-    line("state_bytes", "sizeof(struct p4x_state)");
-    line("state_align", "_Alignof(struct p4x_state)");
-    line("burst_bytes", if cx.plan.is_some() { "sizeof(struct p4x_burst)" } else { "0" });
-    for (name, array) in &arrays {
-        line(&format!("n_{name}"), &array.n.to_string());
-        line(name, &array.to_string());
+    for (count, name, array) in [
+        ("n_tables", "tables", tables),
+        ("n_objects", "objects", objects),
+        ("n_value_sets", "value_sets", value_sets),
+        ("n_fields", "fields", fields),
+        ("n_field_lists", "field_lists", field_lists),
+        ("n_calls", "calls", calls),
+        ("n_metadata", "metadata", metadata),
+    ] {
+        lines.push(vec![(count, array.n.to_string()), (name, array.to_string())]);
     }
-    line("has_trace", if cx.options.trace { "SD_HAS_TRACE" } else { "0" });
-    line("control", "&sd_control_ops");
-    line("accept", &accept);
-    line("create", "p4x_create");
-    line("destroy", "sd_instance_destroy");
-    line("worker", "sd_instance_worker");
-    line("run_block", "p4x_run_block");
-    line("process", process);
+    lines.push(vec![("has_trace", is_set(cx.options.trace, "SD_HAS_TRACE"))]);
+    lines.push(vec![("control", text("&sd_control_ops"))]);
+    lines.push(vec![("accept", accept)]);
+    lines.push(vec![
+        ("create", text("p4x_create")),
+        ("destroy", text("sd_instance_destroy")),
+        ("worker", text("sd_instance_worker")),
+    ]);
+    lines.push(vec![("run_block", text("p4x_run_block")), ("process", is_set(has_fast_path, "p4x_process"))]);
     if let Some(plan) = cx.offload.filter(|_| has_fast_path) {
-        line("n_async", &plan.blocks.len().to_string());
-        line("asyncs", "p4x_asyncs");
-        line("channel_create", "sd_channel_create");
-        line("channel_destroy", "sd_channel_destroy");
-        line("resume", "p4x_resume");
-        line("serve", "p4x_serve");
+        lines.push(vec![("n_async", plan.blocks.len().to_string()), ("asyncs", text("p4x_asyncs"))]);
+        lines.push(vec![
+            ("channel_create", text("sd_channel_create")),
+            ("channel_destroy", text("sd_channel_destroy")),
+        ]);
+        lines.push(vec![("resume", text("p4x_resume")), ("serve", text("p4x_serve"))]);
     }
-    out.line("};");
+    out.line(format!("const struct sd_pipeline sd_pipeline = {};", designated("", &lines)));
 }
 
 /// Actions and tables.
@@ -137,27 +138,38 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
         let kind = &cx.facts.tables[n];
         let size = table.size.filter(|s| *s > 0).unwrap_or(cx.options.table_size);
         let flag = |is_set: bool| u32::from(is_set).to_string();
-        let members = [
-            ("name", string(&table.name)),
-            ("n_keys", keys.len().to_string()),
-            ("keys", key_types.to_string()),
-            ("key_bytes", key_bytes.to_string()),
-            ("n_actions", table.actions.len().to_string()),
-            ("actions", action_types.to_string()),
-            ("data_bytes", data_max.to_string()),
-            ("size", size.to_string()),
-            ("profile", profile),
-            ("has_direct_counter", flag(table.direct_counter.is_some())),
-            ("direct_counter_unit", counter.to_string()),
-            ("has_direct_meter", flag(table.direct_meter.is_some())),
-            ("direct_meter_unit", meter.to_string()),
-            ("has_idle_timeout", flag(table.has_idle_timeout)),
-            ("structure", kind.structure.c_name().to_string()),
-            ("entries_are_inline", flag(kind.entries_are_inline)),
-            ("is_staged", flag(kind.is_staged)),
-            ("concurrent_ops", kind.concurrent_ops().to_string()),
+        // One line for each subject.
+        let lines = [
+            vec![("name", string(&table.name)), ("size", size.to_string()), ("profile", profile)],
+            vec![
+                ("n_keys", keys.len().to_string()),
+                ("keys", key_types.to_string()),
+                ("key_bytes", key_bytes.to_string()),
+            ],
+            vec![
+                ("n_actions", table.actions.len().to_string()),
+                ("actions", action_types.to_string()),
+                ("data_bytes", data_max.to_string()),
+                (
+                    "default_action",
+                    tables::plain_default(cx, id).map_or("0".to_string(), |number| format!("1 + {number}")),
+                ),
+            ],
+            vec![
+                ("has_direct_counter", flag(table.direct_counter.is_some())),
+                ("direct_counter_unit", counter.to_string()),
+                ("has_direct_meter", flag(table.direct_meter.is_some())),
+                ("direct_meter_unit", meter.to_string()),
+            ],
+            vec![("has_idle_timeout", flag(table.has_idle_timeout))],
+            vec![
+                ("structure", kind.structure.c_name().to_string()),
+                ("entries_are_inline", flag(kind.entries_are_inline)),
+                ("is_staged", flag(kind.is_staged)),
+            ],
+            vec![("concurrent_ops", kind.concurrent_ops().to_string())],
         ];
-        tables.push(designated(&format!("[{}] = ", cx.names.table_number(id)), &members));
+        tables.push(designated(&format!("[{}] = ", cx.names.table_number(id)), &lines));
     }
     array("struct sd_table_type", "p4x_tables", &tables, out)
 }

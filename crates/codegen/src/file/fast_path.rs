@@ -29,17 +29,6 @@ pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     let in_place = program.block(BlockRole::Deparser).is_some_and(|id| {
         plain_emits(&program.blocks[id].graph).is_some_and(|places| emit::in_place_function(cx, &places, out))
     });
-    out.own("/* Ends of a packet's way. */");
-    out.function("SD_INLINE uint32_t p4x_drop(struct sd_packet *p, uint32_t reason)");
-    out.line("p->verdict = SD_VERDICT_DROP;");
-    out.line("p->drop = reason;");
-    out.line("return SD_NEXT_DONE;");
-    out.close("");
-    out.blank();
-    out.function("SD_COLD uint32_t p4x_stopped(struct sd_packet *p, uint32_t end)");
-    out.line("return p4x_drop(p, SD_DROP_STEP_BUDGET + (end - SD_END_STEP_BUDGET));");
-    out.close("");
-    out.blank();
     enter(cx, model, out);
     after_egress(cx, &spec, in_place, out);
     egress(cx, model, out);
@@ -113,6 +102,13 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         out.line("sd_async_enter(w);");
     }
     count_lookups(cx, "+= n", out);
+    let counts_lookups = cx.plan.is_some_and(|plan| !plan.first_tables.is_empty());
+    if !(cx.facts.has_loops || cx.facts.has_direct_meters || cx.offload.is_some() || counts_lookups) {
+        out.line("return sd_process_packets(w, packets, n, p4x_packet);");
+        out.close("");
+        out.blank();
+        return;
+    }
     out.line("struct sd_packet *const last = packets + n;");
     out.line(
         "const struct sd_packet *ahead = n > SD_PREFETCH_PACKETS ? packets + SD_PREFETCH_PACKETS : packets;",

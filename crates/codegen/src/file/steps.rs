@@ -8,6 +8,7 @@ use crate::function::saved_state::{load, save_worker, store};
 use crate::text::code::Code;
 use arch::{BlockRole, ExternOp, FieldRole, IntrinsicValue, PipelineModel};
 use ir::BlockId;
+use ir::lookup::index;
 
 pub(crate) const HEAD: &str = "struct sd_worker *w, struct sd_packet *p";
 
@@ -78,7 +79,6 @@ fn intrinsic_value(model: &PipelineModel, value: IntrinsicValue) -> String {
 pub(crate) fn enter(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
     out.own("/* A packet arrives: its headers are invalid, its metadata zeros. */");
     out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_enter({PARAMETERS}{})", path_parameter(cx)));
-    out.line("uint32_t end;");
     out.line("p->cursor_bits = 0;");
     if cx.facts.may_punt {
         out.line("w->requests.flags = 0;");
@@ -111,10 +111,13 @@ pub(crate) fn enter(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
 
 /// `if (end) { verdict }` after a block.
 pub(crate) fn check(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
+    let stops = cx.program.block(role).is_some_and(|id| cx.facts.block_stops[index(id)]);
     if role == BlockRole::Parser {
         out.open("if (SD_UNLIKELY(end))");
-        out.line("if (end < SD_END_REJECTED)");
-        out.line("    return p4x_stopped(p, end);");
+        if stops {
+            out.line("if (end < SD_END_REJECTED)");
+            out.line("    return sd_drop_stopped(p, end);");
+        }
         match field(cx, FieldRole::ParserError) {
             Some((lvalue, _)) => {
                 if cx.facts.common_case.has_exceptions {
@@ -123,19 +126,23 @@ pub(crate) fn check(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
                 }
                 out.line(format!("{lvalue} = end - SD_END_REJECTED;"));
             }
-            None => out.line("return p4x_drop(p, SD_DROP_PARSER_REJECTED);"),
+            None => out.line("return sd_drop(p, SD_DROP_PARSER_REJECTED);"),
         }
         out.close("");
-    } else {
+    } else if stops {
         out.line("if (SD_UNLIKELY(end))");
-        out.line("    return p4x_stopped(p, end);");
+        out.line("    return sd_drop_stopped(p, end);");
     }
 }
 
 pub(crate) fn run(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
     let Some(id) = cx.program.block(role) else { return };
-    let name = cx.block_name(id);
-    out.line(format!("end = {name}(w, p, s);"));
+    let end = match role {
+        BlockRole::Parser => "uint32_t end = ",
+        _ if cx.facts.block_stops[index(id)] => "end = ",
+        _ => "",
+    };
+    out.line(format!("{end}{}(w, p, s);", cx.block_name(id)));
     check(cx, role, out);
 }
 
@@ -161,7 +168,7 @@ pub(crate) fn after_ingress(cx: &Cx<'_>, spec: &str, out: &mut Code) {
         out.close("");
     }
     out.line(format!("if ({spec} == P4_DROP_PORT)"));
-    out.line("    return p4x_drop(p, SD_DROP_INGRESS);");
+    out.line("    return sd_drop(p, SD_DROP_INGRESS);");
     out.line(format!("p->egress_port = {spec};"));
     if let Some(plan) = cx.plan
         && let Some(saved) = &plan.queue
@@ -205,8 +212,7 @@ pub(crate) fn egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
 fn before_egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
     for (field, value) in model.at_enqueue.iter().chain(model.at_dequeue) {
         if *field == FieldRole::EgressSpec {
-            out.line("/* BMv2: nothing is chosen again in egress. */");
-            // It is read behind egress.
+            // It is read behind egress. As in BMv2, the choice of ingress does not reach egress.
             set_field(cx, *field, &intrinsic_value(model, *value), out);
         } else {
             set_if_read(cx, *field, &intrinsic_value(model, *value), out);
@@ -231,7 +237,7 @@ pub(crate) fn after_egress(cx: &Cx<'_>, spec: &str, in_place: bool, out: &mut Co
         out.close("");
     }
     out.line(format!("if ({spec} == P4_DROP_PORT)"));
-    out.line("    return p4x_drop(p, SD_DROP_EGRESS);");
+    out.line("    return sd_drop(p, SD_DROP_EGRESS);");
     run(cx, BlockRole::ComputeChecksum, out);
     check_length(cx, out);
     out.line("p->verdict = SD_VERDICT_SEND;");
@@ -252,10 +258,8 @@ pub(crate) fn after_egress(cx: &Cx<'_>, spec: &str, in_place: bool, out: &mut Co
     }
     out.line("sd_emit_begin(w);");
     run(cx, BlockRole::Deparser, out);
-    out.open("if (SD_UNLIKELY(w->failed))");
-    out.line("w->failed = 0;");
-    out.line("return p4x_drop(p, SD_DROP_TOO_LONG);");
-    out.close("");
+    out.line("if (SD_UNLIKELY(w->failed))");
+    out.line("    return sd_drop_too_long(w, p);");
     out.line("if (SD_LIKELY(sd_packet_rebuild(p, w)))");
     out.line("    return SD_NEXT_DONE;");
     out.line("p->verdict = SD_VERDICT_NO_HEADROOM;");
@@ -326,10 +330,8 @@ pub(crate) fn check_length(cx: &Cx<'_>, out: &mut Code) {
     if !cx.facts.uses_buffers {
         return;
     }
-    out.open("if (SD_UNLIKELY(w->failed))");
-    out.line("w->failed = 0;");
-    out.line("return p4x_drop(p, SD_DROP_TOO_LONG);");
-    out.close("");
+    out.line("if (SD_UNLIKELY(w->failed))");
+    out.line("    return sd_drop_too_long(w, p);");
 }
 
 /// Returns to the host when a block has ended because its packet is suspended.

@@ -598,23 +598,35 @@ fn action_number(cx: &Cx<'_>, id: TableId, i: u32) -> String {
     cx.names.actions(id).get(i as usize).cloned().unwrap_or_else(|| i.to_string())
 }
 
+/// The default action of a table for its descriptor, if it has no data.
+pub(crate) fn plain_default(cx: &Cx<'_>, id: TableId) -> Option<String> {
+    let table = &cx.program.tables[id];
+    let has_data = !action_bytes(cx, table, &table.default_action).is_empty();
+    (!has_data).then(|| action_number(cx, id, table.default_action.index))
+}
+
+/// True if a new instance gets entries, or default actions with data.
+pub(crate) fn has_initial(cx: &Cx<'_>) -> bool {
+    cx.program.tables.iter().any(|(id, table)| !table.entries.is_empty() || plain_default(cx, id).is_none())
+}
+
 /// The function that puts the program's entries into a new instance.
 pub(crate) fn initial_function(cx: &Cx<'_>, out: &mut Code) {
-    out.own("/* The entries and default actions of the program. */");
+    if !has_initial(cx) {
+        return;
+    }
+    out.own("/* The entries of the program, and default actions with data. */");
     out.function("static uint32_t p4x_fill(struct sd_instance *instance)");
     out.line("uint32_t status = SD_OK;");
     for (id, table) in cx.program.tables.iter() {
-        let number = cx.names.table_number(id);
-        let data = action_bytes(cx, table, &table.default_action);
-        let data_text = if data.is_empty() {
-            "NULL".to_string()
-        } else {
-            format!("(const uint8_t[]){{{}}}", bytes_text(&data))
-        };
-        out.line(format!(
-            "status |= sd_control_ops.table_set_default(instance, {number}, {}, {data_text});",
-            action_number(cx, id, table.default_action.index)
-        ));
+        if plain_default(cx, id).is_none() {
+            out.line(format!(
+                "status |= sd_control_ops.table_set_default(instance, {}, {}, (const uint8_t[]){{{}}});",
+                cx.names.table_number(id),
+                action_number(cx, id, table.default_action.index),
+                bytes_text(&action_bytes(cx, table, &table.default_action))
+            ));
+        }
         initial_entries(cx, id, out);
     }
     out.line("return status;");

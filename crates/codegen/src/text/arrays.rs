@@ -23,11 +23,17 @@ pub(crate) fn is_zero(value: &str) -> bool {
     matches!(value, "0" | "NULL" | "UINT64_C(0)")
 }
 
-/// An initialiser with a line for each member that is not zero.
-pub(crate) fn designated(of: &str, members: &[(&str, String)]) -> String {
-    let members = members.iter().filter(|(_, value)| !is_zero(value));
-    let lines = members.map(|(name, value)| format!("    .{name} = {value},\n"));
-    format!("{of}{{\n{}}}", lines.collect::<String>())
+/// An initialiser with the members that are not zero, some in each line.
+pub(crate) fn designated(of: &str, lines: &[Vec<(&str, String)>]) -> String {
+    let mut text = format!("{of}{{\n");
+    for line in lines {
+        let members = line.iter().filter(|(_, value)| !is_zero(value));
+        let members: Vec<String> = members.map(|(name, value)| format!(".{name} = {value},")).collect();
+        if !members.is_empty() {
+            text.push_str(&format!("    {}\n", members.join(" ")));
+        }
+    }
+    text + "}"
 }
 
 /// An initialiser in one line, of the members that are not zero; the first one stands in any case.

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -252,7 +252,7 @@ mirrors! {
         data_bytes: u32,
     }
 
-    struct TableType = "sd_table_type", 96 bytes {
+    struct TableType = "sd_table_type", 104 bytes {
         name: *const c_char,
         n_keys: u32,
         keys: *const KeyType,
@@ -271,6 +271,7 @@ mirrors! {
         entries_are_inline: u32,
         is_staged: u32,
         concurrent_ops: u32,
+        default_action: u32,
     }
 
     struct ObjectType = "sd_object_type", 48 bytes {
