@@ -31,6 +31,7 @@ mod order;
 mod plane;
 mod ports;
 mod report;
+mod start_fault;
 mod switch;
 mod trace;
 mod worker;

@@ -3,7 +3,7 @@
 use crate::affinity;
 use crate::clock::Clock;
 use crate::options::Options;
-use crate::plane::StartFault;
+use crate::start_fault::StartFault;
 use native::{
     AsyncMode, BATCH_MAX, CAPACITY_DEFAULT, Instance, Native, OffloadPolicy, OffloadWatchdog, OffloadWorker,
     Times, WhenFull,

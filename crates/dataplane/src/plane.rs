@@ -2,6 +2,7 @@
 
 use crate::offload_threads::{self, OffloadThreads, Wanted};
 use crate::options::{Compiled, Options};
+use crate::start_fault::StartFault;
 use control::Schema;
 use native::{Control, Instance, InstanceOptions, Native, NativeError};
 use std::collections::BTreeSet;
@@ -20,23 +21,6 @@ pub(crate) struct RunningProgram {
     pub(crate) config: Config,
     instance: Arc<Instance>,
     pub(crate) executors: OffloadThreads,
-}
-
-/// Why a program cannot begin.
-#[derive(Debug, thiserror::Error)]
-pub enum StartFault {
-    #[error(transparent)]
-    Native(#[from] NativeError),
-    #[error(transparent)]
-    Instance(#[from] native::InstanceError),
-    #[error("the instance has no worker left for asynchronous blocks")]
-    NoWorker,
-    #[error(transparent)]
-    Extern(#[from] native::OpenError),
-    #[error(transparent)]
-    Async(#[from] native::AsyncError),
-    #[error("cannot start a thread for asynchronous blocks: {0}")]
-    Thread(std::io::Error),
 }
 
 impl RunningProgram {

@@ -28,15 +28,13 @@ pub(super) fn circles(house: &House, problems: &mut Vec<Problem>) {
     let mut is_needed = vec![false; listed.len()];
     for (name, files) in of_crates {
         for circle in Modules::new(&files).circles() {
-            let known = listed.iter().position(|l| {
-                l.of_crate == name
-                    && (l.modules == ["*"] || circle.names.iter().all(|m| l.modules.contains(m)))
-            });
+            let known = listed
+                .iter()
+                .position(|l| l.of_crate == name && (circle.names.iter().all(|m| l.modules.contains(m))));
             match known {
                 Some(i) => {
                     is_needed[i] = true;
-                    let is_smaller =
-                        listed[i].modules != ["*"] && listed[i].modules.len() > circle.names.len();
+                    let is_smaller = listed[i].modules.len() > circle.names.len();
                     if is_smaller {
                         let message = format!(
                             "a circle of `{name}` is smaller than listed: {}",
