@@ -321,7 +321,7 @@ control Gateway(inout Headers headers, inout Metadata meta, inout standard_metad
         if (headers.esp.isValid() && associations_in.apply().hit) {
             bit<32> association = (bit<32>)meta.association;
             if (!is_opened) {
-                @async(deparser = "ToBeOpened", recirculate = true, executor = "crypto") {
+                @async(deparser = "ToBeOpened", recirculate = true, offload_worker = "crypto") {
                     bit<96> nonce = meta.salt ++ 32w0 ++ headers.esp.sequence;
                     if (!aes_gcm_decrypt(ESP_BYTES, meta.key, nonce)) {
                         dropped_not_authentic.count((bit<32>)meta.association);
@@ -384,7 +384,7 @@ control Gateway(inout Headers headers, inout Metadata meta, inout standard_metad
             sequence = sequence + 1;
             sequence_sent.write(association, sequence);
             headers.sealed.sequence = sequence;
-            @async(deparser = "ToBeSealed", parser = "SealedParser", executor = "crypto") {
+            @async(deparser = "ToBeSealed", parser = "SealedParser", offload_worker = "crypto") {
                 bit<96> nonce = meta.salt ++ 32w0 ++ headers.sealed.sequence;
                 meta.is_done = aes_gcm_encrypt(ESP_BYTES, meta.key, nonce);
             }

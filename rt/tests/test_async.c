@@ -104,7 +104,7 @@ static void test_ring_bounds(void)
 enum {
     N_POINTS = 2,
     N_WORKERS_MAX = 2,
-    N_EXECUTORS_MAX = 2,
+    N_OFFLOAD_WORKERS_MAX = 2,
     N_CHANNELS_MAX = N_POINTS * N_WORKERS_MAX,
     N_BUFFERS = 300,
     N_PACKETS = 6000,
@@ -150,7 +150,7 @@ struct worker {
     bool is_left_alone;
 };
 
-struct executor {
+struct offload_worker {
     struct sd_worker w;
     struct sd_offload_policy ways[N_POINTS];
     struct sd_channel *channels[N_CHANNELS_MAX];
@@ -168,9 +168,9 @@ struct lab {
     struct sd_pipeline pipeline;
     struct sd_instance instance;
     struct worker workers[N_WORKERS_MAX];
-    struct executor executors[N_EXECUTORS_MAX];
+    struct offload_worker offload_workers[N_OFFLOAD_WORKERS_MAX];
     uint32_t n_workers;
-    uint32_t n_executors;
+    uint32_t n_offload_workers;
 };
 
 static uint64_t mix(uint64_t value, uint32_t point)
@@ -245,7 +245,7 @@ static void blocks(struct sd_worker *w, uint32_t point, void *const *burst, uint
 
 static void *execute(void *context)
 {
-    struct executor *e = context;
+    struct offload_worker *e = context;
     uint32_t n_idle = 0;
     while (!__atomic_load_n(&e->stop, __ATOMIC_ACQUIRE) && e->n_served < e->n_wanted) {
         uint32_t n = sd_async_serve(&e->w, block, blocks, e->channels, e->n_channels, KEEPS);
@@ -386,12 +386,12 @@ static void *work(void *context)
 }
 
 /* Worker i's block j goes to offload worker i + j. */
-static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t capacity)
+static struct lab *lab_new(uint32_t n_workers, uint32_t n_offload_workers, uint32_t capacity)
 {
     struct lab *lab = sd_alloc_lines(1, sizeof *lab);
     CHECK(lab);
     lab->n_workers = n_workers;
-    lab->n_executors = n_executors;
+    lab->n_offload_workers = n_offload_workers;
     static const struct sd_async_type types[N_POINTS] = {
         {"first", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES, UINT32_MAX, 0},
         {"second", "", sizeof(struct context), SD_ASYNC_HEAD_BYTES, 1, 0},
@@ -399,8 +399,8 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
     lab->pipeline.n_async = N_POINTS;
     lab->pipeline.asyncs = types;
     lab->instance.pipeline = &lab->pipeline;
-    for (uint32_t i = 0; i < n_executors; i++) {
-        struct executor *e = &lab->executors[i];
+    for (uint32_t i = 0; i < n_offload_workers; i++) {
+        struct offload_worker *e = &lab->offload_workers[i];
         e->w.instance = &lab->instance;
         e->w.async_ways = e->ways;
         e->ways[1].batch = 7;
@@ -418,7 +418,7 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
         for (k->n_free = 0; k->n_free < N_BUFFERS; k->n_free++)
             k->free[k->n_free] = k->n_free;
         for (uint32_t j = 0; j < N_POINTS; j++) {
-            struct executor *e = &lab->executors[(i + j) % n_executors];
+            struct offload_worker *e = &lab->offload_workers[(i + j) % n_offload_workers];
             struct sd_channel *channel = sd_channel_create(capacity);
             CHECK(channel);
             e->channels[e->n_channels++] = channel;
@@ -433,13 +433,13 @@ static struct lab *lab_new(uint32_t n_workers, uint32_t n_executors, uint32_t ca
     return lab;
 }
 
-static void start_executor(struct executor *e)
+static void start_offload_worker(struct offload_worker *e)
 {
     __atomic_store_n(&e->stop, false, __ATOMIC_RELAXED);
     CHECK(pthread_create(&e->thread, NULL, execute, e) == 0);
 }
 
-static void stop_executor(struct executor *e)
+static void stop_offload_worker(struct offload_worker *e)
 {
     __atomic_store_n(&e->stop, true, __ATOMIC_RELEASE);
     pthread_join(e->thread, NULL);
@@ -483,8 +483,8 @@ static void check_counts(const struct lab *lab)
         CHECK(k->n_packets == n_here + n_sent + n_dropped);
         CHECK(k->changes_modes || n_waited == 0);
     }
-    for (uint32_t i = 0; i < lab->n_executors; i++) {
-        const struct executor *e = &lab->executors[i];
+    for (uint32_t i = 0; i < lab->n_offload_workers; i++) {
+        const struct offload_worker *e = &lab->offload_workers[i];
         uint64_t n = 0, n_timed = 0;
         for (uint32_t j = 0; j < N_POINTS; j++) {
             n += e->ways[j].n_served;
@@ -503,26 +503,26 @@ static void check_counts(const struct lab *lab)
 
 static void lab_free(struct lab *lab)
 {
-    for (uint32_t i = 0; i < lab->n_executors; i++)
-        for (uint32_t j = 0; j < lab->executors[i].n_channels; j++)
-            sd_channel_destroy(lab->executors[i].channels[j]);
+    for (uint32_t i = 0; i < lab->n_offload_workers; i++)
+        for (uint32_t j = 0; j < lab->offload_workers[i].n_channels; j++)
+            sd_channel_destroy(lab->offload_workers[i].channels[j]);
     for (uint32_t i = 0; i < lab->n_workers; i++)
         free(lab->workers[i].buffers);
     free(lab);
 }
 
 /* All packets come back as they should, to whom they belong. */
-static void test_packets(uint32_t n_workers, uint32_t n_executors, uint32_t capacity, bool changes_modes)
+static void test_packets(uint32_t n_workers, uint32_t n_offload_workers, uint32_t capacity, bool changes_modes)
 {
-    struct lab *lab = lab_new(n_workers, n_executors, capacity);
+    struct lab *lab = lab_new(n_workers, n_offload_workers, capacity);
     for (uint32_t i = 0; i < n_workers; i++)
         lab->workers[i].changes_modes = changes_modes;
-    for (uint32_t i = 0; i < n_executors; i++)
-        start_executor(&lab->executors[i]);
+    for (uint32_t i = 0; i < n_offload_workers; i++)
+        start_offload_worker(&lab->offload_workers[i]);
     start_workers(lab);
     join_workers(lab);
-    for (uint32_t i = 0; i < n_executors; i++)
-        stop_executor(&lab->executors[i]);
+    for (uint32_t i = 0; i < n_offload_workers; i++)
+        stop_offload_worker(&lab->offload_workers[i]);
     check_counts(lab);
     for (uint32_t i = 0; i < n_workers; i++)
         CHECK(lab->workers[i].n_ended == lab->workers[i].n_packets && n_in_flight(&lab->workers[i]) == 0);
@@ -533,16 +533,16 @@ static void test_packets(uint32_t n_workers, uint32_t n_executors, uint32_t capa
 static void test_successor(void)
 {
     struct lab *lab = lab_new(2, 1, 100);
-    struct executor *e = &lab->executors[0];
+    struct offload_worker *e = &lab->offload_workers[0];
     start_workers(lab);
     for (int i = 0; i < 20; i++) {
-        start_executor(e);
+        start_offload_worker(e);
         usleep(100);
-        stop_executor(e);
+        stop_offload_worker(e);
     }
-    start_executor(e);
+    start_offload_worker(e);
     join_workers(lab);
-    stop_executor(e);
+    stop_offload_worker(e);
     check_counts(lab);
     lab_free(lab);
 }
@@ -553,13 +553,13 @@ static void test_end(void)
     struct lab *lab = lab_new(2, 2, 64);
     for (uint32_t i = 0; i < 2; i++) {
         lab->workers[i].is_left_alone = true;
-        lab->executors[i].n_wanted = 300;
-        start_executor(&lab->executors[i]);
+        lab->offload_workers[i].n_wanted = 300;
+        start_offload_worker(&lab->offload_workers[i]);
     }
     start_workers(lab);
     join_workers(lab);
     for (uint32_t i = 0; i < 2; i++)
-        stop_executor(&lab->executors[i]);
+        stop_offload_worker(&lab->offload_workers[i]);
     check_counts(lab);
     for (uint32_t i = 0; i < 2; i++) {
         struct worker *k = &lab->workers[i];

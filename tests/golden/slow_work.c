@@ -265,7 +265,7 @@ n3:;
     return SD_END_DONE;
 }
 
-/* WorkIngress.async1, at an executor. */
+/* WorkIngress.async1, at an offload worker. */
 #line 270 "slow_work.c"
 SD_INLINE uint32_t p4x_async_0__body(struct sd_worker *w, struct sd_packet *p, void *context)
 {
@@ -504,9 +504,9 @@ static uint32_t p4x_resume(struct sd_worker *w, struct sd_packet *packets, uint3
     return n_ended;
 }
 
-static uint32_t p4x_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)
+static uint32_t p4x_serve(struct sd_worker *offload_worker, struct sd_channel *const *channels, uint32_t n_channels)
 {
-    return sd_async_serve(executor, p4x_body, NULL, channels, n_channels, P4X_SAVE_FLAGS);
+    return sd_async_serve(offload_worker, p4x_body, NULL, channels, n_channels, P4X_SAVE_FLAGS);
 }
 
 static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)

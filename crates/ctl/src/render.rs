@@ -73,7 +73,7 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("done", "done"),
                 ("dropped", "dropped"),
                 ("lost", "lost"),
-                ("executor", "executor"),
+                ("offload worker", "offload_worker"),
                 ("cycles waiting", "wait_cycles"),
                 ("cycles running", "run_cycles"),
                 ("called together", "batched"),

@@ -46,7 +46,7 @@ pub(crate) fn asyncs(report: &Report) -> Json {
             "done": block.n_done,
             "dropped": block.n_dropped,
             "lost": block.n_lost,
-            "executor": if block.is_hung { "lost" } else { "works" },
+            "offload_worker": if block.is_hung { "hung" } else { "works" },
             "wait_cycles": mean(&block.waited),
             "run_cycles": mean(&block.served),
             "batches": block.n_batches,

@@ -98,26 +98,28 @@ fn asyncs(text: &mut Text, report: &Report) {
         return;
     }
     type Of = fn(&crate::AsyncReport) -> u64;
-    text.family("siding_async_in_flight_packets", "gauge", "Packets that wait for an executor.");
+    text.family("siding_async_in_flight_packets", "gauge", "Packets that wait for an offload worker.");
     for block in &report.asyncs {
         text.sample("siding_async_in_flight_packets", &[("block", &block.name)], block.n_in_flight);
     }
-    text.family("siding_async_worker_hung", "gauge", "Whether the block's executor is lost.");
+    text.family("siding_async_worker_hung", "gauge", "Whether the block's offload worker is lost.");
     for block in &report.asyncs {
         text.sample("siding_async_worker_hung", &[("block", &block.name)], u64::from(block.is_hung));
     }
     let families: [(&str, &str, Of); 9] = [
-        ("siding_async_sent_packets", "Packets sent to an executor.", |b| b.n_sent),
+        ("siding_async_sent_packets", "Packets sent to an offload worker.", |b| b.n_sent),
         ("siding_async_done_packets", "Packets that have come back.", |b| b.n_done + b.n_waited),
         ("siding_async_dropped_packets", "Packets dropped because too many were under way.", |b| b.n_dropped),
-        ("siding_async_abandoned_packets", "Packets that an executor has not given back in time.", |b| {
-            b.n_lost
-        }),
+        (
+            "siding_async_abandoned_packets",
+            "Packets that an offload worker has not given back in time.",
+            |b| b.n_lost,
+        ),
         ("siding_async_inline_packets", "Packets whose block the worker ran.", |b| {
             b.n_inline + b.n_no_room + b.n_full
         }),
         ("siding_async_wait_cycles", "Cycles from being sent to going on.", |b| b.waited.cycles),
-        ("siding_async_run_cycles", "Cycles that executors ran the block.", |b| b.served.cycles),
+        ("siding_async_run_cycles", "Cycles that offload workers ran the block.", |b| b.served.cycles),
         ("siding_async_batches", "Calls of several packets, made together.", |b| b.n_batches),
         ("siding_async_batched_packets", "Packets whose calls were made together.", |b| b.n_batched),
     ];

@@ -29,20 +29,20 @@ pub(crate) struct Wanted {
     pub(crate) capacity: u32,
     /// Packets whose calls are made together.
     pub(crate) batch: u32,
-    pub(crate) executor: Option<String>,
+    pub(crate) offload_worker: Option<String>,
     /// Packets of a flow leave as they came.
     pub(crate) keeps_order: bool,
 }
 
 impl Wanted {
-    /// From `mode=wait full=drop capacity=10 executor=crypto`; what is not understood says nothing.
+    /// From `mode=wait full=drop capacity=10 offload_worker=crypto`; what is not understood says nothing.
     pub(crate) fn parse(settings: &str) -> Wanted {
         let mut wanted = Wanted {
             mode: None,
             full: WhenFull::default(),
             capacity: CAPACITY_DEFAULT,
             batch: BATCH_MAX,
-            executor: None,
+            offload_worker: None,
             keeps_order: false,
         };
         for (name, value) in settings.split(' ').filter_map(|one| one.split_once('=')) {
@@ -57,7 +57,7 @@ impl Wanted {
                 ("capacity", n) => wanted.capacity = n.parse().unwrap_or(CAPACITY_DEFAULT),
                 ("batch", n) => wanted.batch = n.parse().unwrap_or(BATCH_MAX),
                 ("order", order) => wanted.keeps_order = order == "flow",
-                ("executor", name) => wanted.executor = Some(name.to_owned()),
+                ("offload_worker", name) => wanted.offload_worker = Some(name.to_owned()),
                 _ => {}
             }
         }
@@ -82,12 +82,12 @@ pub(crate) struct OffloadThreads {
     /// By block: what all of them have counted.
     served: Arc<Mutex<Vec<Vec<Served>>>>,
     blocks: Vec<Wanted>,
-    /// The executor of each block.
+    /// The offload worker of each block.
     owners: Vec<usize>,
     mode: Option<AsyncMode>,
     keeps_order: Option<bool>,
     step_budget: u32,
-    /// An executor that does not end by then is left alone.
+    /// An offload worker that does not end by then is left alone.
     hang_timeout: Duration,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn n_wanted(settings: &[Wanted], options: &Options) -> usize {
     if !settings.iter().any(leaves) {
         return 0;
     }
-    let mut names: Vec<&Option<String>> = settings.iter().map(|wanted| &wanted.executor).collect();
+    let mut names: Vec<&Option<String>> = settings.iter().map(|wanted| &wanted.offload_worker).collect();
     names.sort();
     names.dedup();
     options.n_offload_workers.unwrap_or(names.len()).max(1)
@@ -117,18 +117,18 @@ impl OffloadThreads {
         let mut waiting = Vec::new();
         for _ in 0..n {
             let worker = instance.take_worker().ok_or(StartFault::NoWorker)?;
-            let mut executor = OffloadWorker::new(worker)?;
-            executor.set_hang_timeout(options.hang_timeout);
+            let mut offload_worker = OffloadWorker::new(worker)?;
+            offload_worker.set_hang_timeout(options.hang_timeout);
             for (block, wanted) in blocks.iter().enumerate() {
-                executor.set_batch(block, options.offload_batch.unwrap_or(wanted.batch));
+                offload_worker.set_batch(block, options.offload_batch.unwrap_or(wanted.batch));
             }
-            waiting.push(executor);
+            waiting.push(offload_worker);
         }
         let mut names: Vec<Option<String>> = Vec::new();
         let owners = blocks.iter().map(|wanted| {
-            let known = names.iter().position(|name| *name == wanted.executor);
+            let known = names.iter().position(|name| *name == wanted.offload_worker);
             let at = known.unwrap_or_else(|| {
-                names.push(wanted.executor.clone());
+                names.push(wanted.offload_worker.clone());
                 names.len() - 1
             });
             at % n.max(1)
@@ -151,9 +151,9 @@ impl OffloadThreads {
     /// Before the threads begin: lets a worker send packets.
     pub(crate) fn connect(&mut self, native: &mut Native) -> Result<(), StartFault> {
         for (block, (wanted, owner)) in self.blocks.iter().zip(&self.owners).enumerate() {
-            let Some(executor) = self.waiting.get_mut(*owner) else { return Ok(()) };
+            let Some(offload_worker) = self.waiting.get_mut(*owner) else { return Ok(()) };
             let worker = native.worker_mut();
-            executor.connect(worker, block, wanted.capacity)?;
+            offload_worker.connect(worker, block, wanted.capacity)?;
             let mode = self.mode.or(wanted.mode).unwrap_or(AsyncMode::Suspend);
             worker.set_offload_policy(block, OffloadPolicy { mode, full: wanted.full });
         }
@@ -162,32 +162,32 @@ impl OffloadThreads {
 
     /// On cores of their own, as far as there are some.
     pub(crate) fn start(&mut self, cores: &[usize], clock: Clock) -> std::io::Result<()> {
-        for (number, mut executor) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
+        for (number, mut offload_worker) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
             let (stop, served) = (Arc::clone(&self.stop), Arc::clone(&self.served));
             let core = cores.get(number % cores.len().max(1)).copied();
             let (n_blocks, step_budget) = (self.blocks.len(), self.step_budget);
-            let watchdog = Arc::clone(executor.watchdog());
+            let watchdog = Arc::clone(offload_worker.watchdog());
             let run = move || {
                 if let Some(core) = core {
                     // Elsewhere it works, too.
                     let _ = affinity::pin(core);
                 }
-                let publish = |executor: &OffloadWorker| {
+                let publish = |offload_worker: &OffloadWorker| {
                     let of_block = |block| {
-                        let (n_batches, n_batched) = executor.batches(block);
-                        Served { times: executor.served(block), n_batches, n_batched }
+                        let (n_batches, n_batched) = offload_worker.batches(block);
+                        Served { times: offload_worker.served(block), n_batches, n_batched }
                     };
                     let mut served = served.lock().unwrap_or_else(PoisonError::into_inner);
                     served[number].clear();
                     served[number].extend((0..n_blocks).map(of_block));
                 };
                 let (mut n_idle, mut n_turns) = (0u32, 0u32);
-                while !stop.load(Ordering::Acquire) && !executor.watchdog().is_hung() {
+                while !stop.load(Ordering::Acquire) && !offload_worker.watchdog().is_hung() {
                     n_turns = n_turns.wrapping_add(1);
                     if n_turns.is_multiple_of(N_TURNS_PUBLISHED) {
-                        publish(&executor);
+                        publish(&offload_worker);
                     }
-                    if executor.serve(step_budget, clock.now_ns()) > 0 {
+                    if offload_worker.serve(step_budget, clock.now_ns()) > 0 {
                         n_idle = 0;
                         continue;
                     }
@@ -197,16 +197,16 @@ impl OffloadThreads {
                         N_SPINS..N_YIELDS => std::thread::yield_now(),
                         _ => {
                             if n_idle == N_YIELDS {
-                                publish(&executor);
+                                publish(&offload_worker);
                             }
                             std::thread::sleep(SLEEP);
                         }
                     }
                 }
                 // Packets in its rings are run, so that they come back.
-                while executor.serve(step_budget, clock.now_ns()) > 0 {}
+                while offload_worker.serve(step_budget, clock.now_ns()) > 0 {}
             };
-            let builder = std::thread::Builder::new().name(format!("executor {number}"));
+            let builder = std::thread::Builder::new().name(format!("offload {number}"));
             self.threads.push((builder.spawn(run)?, watchdog));
         }
         Ok(())
@@ -253,13 +253,13 @@ mod tests {
 
     #[test]
     fn settings_are_those_of_the_annotation() {
-        let wanted = Wanted::parse("mode=wait full=drop capacity=7 batch=4 executor=crypto order=flow");
+        let wanted = Wanted::parse("mode=wait full=drop capacity=7 batch=4 offload_worker=crypto order=flow");
         let expected = Wanted {
             mode: Some(AsyncMode::Wait),
             full: WhenFull::Drop,
             capacity: 7,
             batch: 4,
-            executor: Some("crypto".to_owned()),
+            offload_worker: Some("crypto".to_owned()),
             keeps_order: true,
         };
         assert_eq!(wanted, expected);
@@ -269,8 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn executors_are_as_many_as_names() {
-        let blocks = ["", "executor=a", "executor=b", "executor=a mode=inline"].map(Wanted::parse);
+    fn offload_workers_are_as_many_as_names() {
+        let blocks =
+            ["", "offload_worker=a", "offload_worker=b", "offload_worker=a mode=inline"].map(Wanted::parse);
         let options = Options::default();
         assert_eq!(n_wanted(&blocks, &options), 3);
         assert_eq!(n_wanted(&[], &options), 0);

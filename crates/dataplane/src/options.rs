@@ -44,9 +44,9 @@ pub struct Options {
     pub n_offload_workers: Option<usize>,
     /// Where they run, in turn; empty leaves it to the system.
     pub offload_cores: Vec<usize>,
-    /// Packets whose calls of an extern executors make together, at most, whatever the program says.
+    /// Packets whose calls of an extern offload workers make together, at most, whatever the program says.
     pub offload_batch: Option<u32>,
-    /// An executor that does nothing for so long, though packets wait for it, is lost.
+    /// An offload worker that does nothing for so long, though packets wait for it, is lost.
     pub hang_timeout: Duration,
     /// Packets that one worker holds for others to send, at most.
     pub n_ring_max: usize,

@@ -20,7 +20,7 @@ pub(crate) struct RunningProgram {
     pub(crate) entities: Entities,
     pub(crate) config: Config,
     instance: Arc<Instance>,
-    pub(crate) executors: OffloadThreads,
+    pub(crate) offload_workers: OffloadThreads,
 }
 
 impl RunningProgram {
@@ -50,8 +50,16 @@ impl RunningProgram {
             let shapes = Arc::clone(instance.table_shapes());
             Entities::new(Arc::clone(&compiled.program), Arc::clone(&compiled.schema), shapes)
         };
-        let executors = OffloadThreads::new(&instance, blocks, options, config.load.step_budget)?;
-        Ok(RunningProgram { compiled, control, pre: Arc::default(), entities, config, instance, executors })
+        let offload_workers = OffloadThreads::new(&instance, blocks, options, config.load.step_budget)?;
+        Ok(RunningProgram {
+            compiled,
+            control,
+            pre: Arc::default(),
+            entities,
+            config,
+            instance,
+            offload_workers,
+        })
     }
 
     /// A worker's part of it.
@@ -60,7 +68,7 @@ impl RunningProgram {
         ports_down: &BTreeSet<u32>,
     ) -> Result<target::Switch<Native>, StartFault> {
         let mut native = Native::new(&self.instance, self.config.load.step_budget)?;
-        self.executors.connect(&mut native)?;
+        self.offload_workers.connect(&mut native)?;
         let mut switch = target::Switch::new(native, self.config.clone()).map_err(NativeError::from)?;
         switch.share_pre(Arc::clone(&self.pre));
         ports_down.iter().for_each(|port| switch.set_port(*port, PortState::Down));

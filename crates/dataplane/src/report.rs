@@ -19,7 +19,7 @@ pub mod reason {
     pub const TX_RING_FULL: &str = "tx_ring_full";
     /// The worker has no buffer for a packet that the program has made.
     pub const NO_BUFFER: &str = "no_buffer";
-    /// An executor has not given it back.
+    /// An offload worker has not given it back.
     pub const OFFLOAD_TIMEOUT: &str = "offload_timeout";
     /// The list of packets for the controller is full.
     pub const PACKET_IN_FULL: &str = "packet_in_full";
@@ -56,7 +56,7 @@ pub struct Report {
     pub asyncs: Vec<AsyncReport>,
 }
 
-/// An asynchronous block, at a moment: all workers and executors together.
+/// An asynchronous block, at a moment: all workers and offload workers together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AsyncReport {
     pub name: String,
@@ -65,20 +65,20 @@ pub struct AsyncReport {
     pub n_inline: u64,
     pub n_no_room: u64,
     pub n_full: u64,
-    /// Sent to executors; those among them that workers waited for.
+    /// Sent to offload workers; those among them that workers waited for.
     pub n_sent: u64,
     pub n_waited: u64,
     pub n_done: u64,
     pub n_dropped: u64,
-    /// Sent, and given up with their executor.
+    /// Sent, and given up with their offload worker.
     pub n_lost: u64,
-    /// Nothing is sent any more: the executor hangs, or has ended.
+    /// Nothing is sent any more: the offload worker hangs, or has ended.
     pub is_hung: bool,
-    /// From being sent to going on, and how long the block ran, in cycles of the time stamp counter. What executors say
+    /// From being sent to going on, and how long the block ran, in cycles of the time stamp counter. What offload workers say
     /// is a little late.
     pub waited: Times,
     pub served: Times,
-    /// How often executors have made the calls of several packets together, and how many they were.
+    /// How often offload workers have made the calls of several packets together, and how many they were.
     pub n_batches: u64,
     pub n_batched: u64,
     /// Of each worker that chooses.

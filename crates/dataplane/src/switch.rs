@@ -573,10 +573,10 @@ impl Shared {
         let mut parts = Vec::new();
         for _ in 0..self.mailboxes.len() {
             let part = next.worker_share(&plane.ports_down)?;
-            parts.push(Running::new(part, &next.config, next.executors.keep_order()));
+            parts.push(Running::new(part, &next.config, next.offload_workers.keep_order()));
         }
         let cores = &self.options.offload_cores;
-        next.executors.start(cores, self.clock).map_err(StartFault::Thread)?;
+        next.offload_workers.start(cores, self.clock).map_err(StartFault::Thread)?;
         let mut before = Vec::new();
         for (worker, part) in parts.into_iter().enumerate() {
             let (old, digests) = self.on_lane(worker, move |worker| worker.replace(Some(part)))?;
@@ -659,7 +659,7 @@ fn sum(workers: Vec<LaneReport>, running: Option<&RunningProgram>) -> Report {
     let names = running.compiled.pipeline.layout().asyncs.iter().map(|block| &block.name);
     for (i, (block, name)) in report.asyncs.iter_mut().zip(names).enumerate() {
         block.name = name.to_string();
-        let served = running.executors.served(i);
+        let served = running.offload_workers.served(i);
         (block.served, block.n_batches, block.n_batched) = (served.times, served.n_batches, served.n_batched);
     }
     report

@@ -1,4 +1,4 @@
-//! While packets wait for executors and come back nobody asks for memory: neither workers nor executors, neither Rust nor C.
+//! No thread allocates memory while packets suspend and resume, neither in Rust nor in C.
 //!
 //! The test has the allocator's functions, in front of those of the C library, so that every call comes here.
 #![cfg(target_env = "gnu")]
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Of workers and executors.
+/// Of workers and offload workers.
 static N_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 #[expect(unsafe_code, reason = "standard library functions for names may ask for memory")]
@@ -22,7 +22,7 @@ fn count() {
     let mut name = [0u8; 16];
     // SAFETY: it writes 16 bytes at most.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    if name.starts_with(b"worker") || name.starts_with(b"executor") {
+    if name.starts_with(b"worker") || name.starts_with(b"offload") {
         N_ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -145,7 +145,7 @@ fn wait_for(n_sent: &AtomicU64, n: u64) {
 #[test]
 fn packets_that_wait_need_no_memory() {
     let program = compile("crates/bench/programs/async_gcm.p4");
-    // On a busy machine a worker and an executor that wait for each other take a slice of time for each packet.
+    // On a busy machine a worker and an offload worker that wait for each other take a slice of time for each packet.
     for (mode, n_window) in
         [(AsyncMode::Suspend, 20_000), (AsyncMode::Wait, 300), (AsyncMode::Inline, 20_000)]
     {

@@ -1,4 +1,4 @@
-//! More packets than executors can work on: whatever becomes of those that are too many, each is accounted for at any
+//! More packets than offload workers can work on: whatever becomes of those that are too many, each is accounted for at any
 //! moment.
 
 mod common;
@@ -112,7 +112,7 @@ fn flood(policy: &str, n_seconds: u64) {
     assert_eq!((end.n_queued, end.n_sent), (0, n_left as u64), "{end:#?}");
     let block = &report.asyncs[0];
     println!(
-        "{policy}, {n_seconds} s: {} received, {} sent, {} dropped, {} by executors, {} by workers, at most {most_under_way} under way",
+        "{policy}, {n_seconds} s: {} received, {} sent, {} dropped, {} by offload workers, {} by workers, at most {most_under_way} under way",
         end.n_received, end.n_sent, block.n_dropped, block.n_done, block.n_full
     );
     // It was a flood: what the policy is for has happened.

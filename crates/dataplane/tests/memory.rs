@@ -236,7 +236,7 @@ fn entries_that_nobody_hits_are_told_of_and_stay() {
     assert_eq!(switch.n_untold(), 0);
 }
 
-/// Blocks that executors run, in every mode: nothing is lost, and what was done is counted.
+/// Blocks that offload workers run, in every mode: nothing is lost, and what was done is counted.
 #[test]
 fn asynchronous_blocks_are_run_elsewhere() {
     use native::AsyncMode;
@@ -271,7 +271,7 @@ fn asynchronous_blocks_are_run_elsewhere() {
             taken.sort();
             worked.sort();
         }
-        assert_eq!(taken, worked, "in order of one executor");
+        assert_eq!(taken, worked, "in order of one offload worker");
         let [block] = &report.asyncs[..] else { panic!("{:?}", report.asyncs) };
         assert_eq!(block.name, "WorkIngress.async1");
         let n_inline = block.n_inline + block.n_full + block.n_no_room;
@@ -302,7 +302,7 @@ fn names_of_ports() {
     assert!(PortSpec::parse("1@").unwrap_err().contains("missing"));
 }
 
-/// Of one flow some packets wait for an executor, and others do not: they leave as they came if that is wanted.
+/// Of one flow some packets wait for an offload worker, and others do not: they leave as they came if that is wanted.
 #[test]
 fn packets_of_a_flow_stay_in_order() {
     use native::AsyncMode;

@@ -1,4 +1,4 @@
-//! Conversion of a checked program to one that executors run.
+//! Conversion of a checked program to one that backends run.
 
 use crate::{Checked, ControlPlane};
 use arch::Architecture;
@@ -43,7 +43,7 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
     }
 }
 
-/// Elaborates a program for analysis, with markers that executors do not need. Returns `None` after errors;
+/// Elaborates a program for analysis, with markers that backends do not need. Returns `None` after errors;
 /// adds its findings to the diagnostics.
 pub fn analysable(checked: &mut Checked) -> Option<ir::Program> {
     if checked.diagnostics.has_errors() {

@@ -26,7 +26,7 @@ use syntax::ast::{AnnotationToken, AnnotationTokenKind};
 /// Names of the settings for the run time, and the words that they accept; an empty list accepts any word.
 const SETTINGS: &[(&str, &[&str])] = &[
     ("mode", &["inline", "wait", "suspend", "auto"]),
-    ("executor", &[]),
+    ("offload_worker", &[]),
     ("full", &["drop", "backpressure", "inline"]),
     ("order", &["flow", "none"]),
 ];
@@ -34,7 +34,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
 /// Packets that may wait at one block, at most.
 const CAPACITY_MAX: u64 = 1 << 20;
 
-/// Packets whose calls an executor makes together, at most: as many as it takes at once.
+/// Largest number of packets whose calls an offload worker makes in one batch.
 const BATCH_MAX: u64 = 32;
 
 /// The settings of an `@async` annotation.
@@ -300,6 +300,8 @@ impl<'p> Body<'_, 'p> {
                 return None;
             }
             (_, value) => {
+                // The name that the argument had before.
+                let name = if name == "executor" { "offload_worker" } else { name };
                 let Some((_, words)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
                     let known: Vec<&str> = ["deparser", "parser", "recirculate", "capacity", "batch"]
                         .into_iter()

@@ -1,7 +1,7 @@
 //! Blocks marked `@atomic`: to all other packets their code is one step (P4-16, "Concurrency model").
 //!
-//! Programs for analysis have two markers around each block. Programs for executors have none, because the
-//! executor itself decides which packets run at the same time.
+//! Programs for analysis have two markers around each block. Programs for backends have none, because the
+//! backend itself decides which packets run at the same time.
 
 use crate::body::Body;
 use crate::elaborator::Purpose;

@@ -62,8 +62,8 @@ pub struct Elaborator<'p> {
 pub enum Purpose {
     /// Running the program.
     Execution,
-    /// Analysing the program: the IR has markers that do not matter to executors, and the architecture may be one that has
-    /// no executor.
+    /// Analysing the program: the IR has markers that do not matter to backends, and the architecture may be one that has
+    /// no backend.
     Analysis,
 }
 

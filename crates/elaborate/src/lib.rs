@@ -57,7 +57,7 @@ pub fn elaborate(program: &Program) -> Result<ir::Program, Vec<Diagnostic>> {
 }
 
 /// Elaborates a program for a purpose. For [`Purpose::Analysis`], blocks marked `@atomic` are enclosed in markers, and
-/// architectures without an executor are accepted. Faults are those of [`elaborate()`].
+/// architectures without a backend are accepted. Faults are those of [`elaborate()`].
 pub fn elaborate_for(program: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diagnostic>> {
     let ir = pipeline::run(program, purpose)?;
     let faults = too_large(&ir);
@@ -68,7 +68,7 @@ pub fn elaborate_for(program: &Program, purpose: Purpose) -> Result<ir::Program,
     Ok(ir)
 }
 
-/// Variables of more values than an executor can lay out.
+/// Variables of more values than a backend can lay out.
 fn too_large(ir: &ir::Program) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for (_, var) in ir.variables.iter() {

@@ -48,7 +48,7 @@ fn blocks_stand_between_markers() {
         }",
     );
     let found = markers(&elaborate(&text));
-    let settings = "mode=wait capacity=7 batch=4 executor=crypto";
+    let settings = "mode=wait capacity=7 batch=4 offload_worker=crypto";
     let expected = [
         (ExternOp::AsyncBegin, "I.one", settings),
         (ExternOp::AsyncEnd, "I.one", ""),
@@ -103,7 +103,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("apply { @async(speed = 1) { } }", "`@async` has no argument `speed`"),
     ("apply { @async(mode = \"later\") { } }", "no such `mode`"),
     ("apply { @async(mode = 1) { } }", "no such `mode`"),
-    ("apply { @async(executor = \"a b\") { } }", "no such `executor`"),
+    ("apply { @async(offload_worker = \"a b\") { } }", "no such `offload_worker`"),
     ("apply { @async(capacity = 0) { } }", "no capacity"),
     ("apply { @async(capacity = \"many\") { } }", "no capacity"),
     ("apply { @async(batch = 0) { } }", "no size of a batch"),

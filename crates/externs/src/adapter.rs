@@ -1,4 +1,4 @@
-//! Adapter for executors that call externs by value.
+//! Adapter for backends that call externs by value.
 
 use crate::calls::calls_of;
 use crate::packet::{PACKET_BYTES_MAX, PacketView};
@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use target::{ExternArgs, ExternEnd, StopReason, UserExtern};
 
-/// Headroom before packets, equal to that of the other executors.
+/// Headroom before packets, equal to that of the other backends.
 const HEADROOM_BYTES: usize = 256;
 
 /// Errors of [`supply`].

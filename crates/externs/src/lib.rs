@@ -6,7 +6,7 @@
 //! - [`Declaration`]: the P4 declaration of an extern, compared with the calls of a program;
 //! - [`ExternSet`]: libraries with their options; [`ExternSet::bind`] finds the functions for a program's calls;
 //! - [`Session`]: one thread's states of bound externs; [`Session::call`] calls;
-//! - [`supply`]: an adapter for executors that call by value;
+//! - [`supply`]: an adapter for backends that call by value;
 //! - `dummy`, `aes`, `lz4`, `tree`: one module for each kind of built-in extern; [`values`]: values in memory, and those of the IR.
 //!
 //! Invariants: a call allocates nothing. The bounds that a function leaves are checked before any use. Headers

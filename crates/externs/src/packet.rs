@@ -2,7 +2,7 @@
 
 use crate::abi;
 
-/// Longest packet that an extern can make, independent of the room: the limit is equal in every executor.
+/// Longest packet that an extern can make, independent of the room: the limit is equal in every backend.
 pub const PACKET_BYTES_MAX: usize = 9216;
 
 /// A packet within its buffer.

@@ -1,4 +1,4 @@
-//! The executor that follows the IR: a program with its tables and extern objects.
+//! The backend that follows the IR: a program with its tables and extern objects.
 
 use crate::exec::{BlockEnd, Machine, PacketState};
 use crate::externs::objects::{Count, OutOfRange};

@@ -1,4 +1,4 @@
-//! What another executor does is told as it did it, also where the program would have done something else.
+//! What another backend does is told as it did it, also where the program would have done something else.
 
 use diagnostics::Span;
 use interp::{BlockEnd, Executable, Follower};

@@ -1,4 +1,4 @@
-//! The values of operators: one definition for constant folding and for executors.
+//! The values of operators: one definition for constant folding and for backends.
 
 use crate::{BinaryOp, Bits, Type, UnaryOp};
 

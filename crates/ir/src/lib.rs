@@ -18,7 +18,7 @@
 //! fields, elements and bit ranges into it. What blocks share holds zeros (invalid headers, empty stacks) when a
 //! packet arrives; the variables of a block and of its procedures hold zeros each time that the block begins; and
 //! then they hold what was last written. So reads of what the language leaves undefined have a defined outcome,
-//! the same in every executor: an uninitialised variable holds zero or what it held last in this run of its block,
+//! the same in every backend: an uninitialised variable holds zero or what it held last in this run of its block,
 //! the fields of an invalid header hold what they were last given. An element beyond the end of a stack or array
 //! reads as zeros, and writing to it has no effect (P4-16, "Operations on header stacks").
 //!

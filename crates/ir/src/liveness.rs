@@ -41,7 +41,7 @@ pub struct Liveness<'p> {
     before: Vec<Vec<LeafSet>>,
     /// Live leaves after each block, including those that the architecture reads then.
     after: Vec<LeafSet>,
-    /// The leaves that an executor takes from the packet's bytes when it emits their header.
+    /// The leaves that a backend takes from the packet's bytes when it emits their header.
     in_packet: LeafSet,
 }
 
@@ -105,11 +105,11 @@ impl<'p> Liveness<'p> {
     pub fn new(program: &'p Program) -> Result<Liveness<'p>, TooLarge> {
         let layout = Layout::new(program);
         let in_packet = LeafSet::none(layout.n_leaves());
-        Liveness::of_executor(program, layout, in_packet)
+        Liveness::of_backend(program, layout, in_packet)
     }
 
-    /// Liveness for an executor that emits the leaves of `in_packet` from the packet's bytes, where they were parsed.
-    pub fn of_executor(
+    /// Liveness for a backend that emits the leaves of `in_packet` from the packet's bytes, where they were parsed.
+    pub fn of_backend(
         program: &'p Program,
         layout: Layout,
         in_packet: LeafSet,
@@ -439,7 +439,7 @@ impl<'p> Liveness<'p> {
     }
 
     /// True when a place is the validity of a header whose fields stay in the packet's bytes. Assigning the validity does not
-    /// end its liveness then: the executor still needs the header's position when the header becomes valid again.
+    /// end its liveness then: the backend still needs the header's position when the header becomes valid again.
     fn stays_in_packet(&self, place: &Place) -> bool {
         let Some((crate::Step::Valid, path)) = place.path.split_last() else { return false };
         if self.in_packet.is_empty() {

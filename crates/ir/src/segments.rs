@@ -94,8 +94,8 @@ pub fn segments(program: &Program, waits: &dyn Fn(&Program, &Wait) -> bool) -> R
     segments_for(program, waits, &|_, layout| LeafSet::none(layout.n_leaves()))
 }
 
-/// Like [`segments`], for an executor that emits the leaves of `in_packet` from the packet's bytes: see
-/// [`Liveness::of_executor`].
+/// Like [`segments`], for a backend that emits the leaves of `in_packet` from the packet's bytes: see
+/// [`Liveness::of_backend`].
 pub fn segments_for(
     program: &Program,
     waits: &dyn Fn(&Program, &Wait) -> bool,
@@ -106,7 +106,7 @@ pub fn segments_for(
     let mut segments = Vec::new();
     let layout = Layout::new(&program);
     let in_packet = in_packet(&program, &layout);
-    let liveness = Liveness::of_executor(&program, layout, in_packet)?;
+    let liveness = Liveness::of_backend(&program, layout, in_packet)?;
     let printer = Printer::new(&program);
     for (_, block) in &program.pipeline {
         let first = points.len();

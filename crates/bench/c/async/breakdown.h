@@ -1,5 +1,5 @@
 /*
- * The way there and back on one thread that is worker and executor, beside the published method.
+ * The way there and back on one thread that is worker and offload worker, beside the published method.
  */
 #ifndef BREAKDOWN_H
 #define BREAKDOWN_H
@@ -65,7 +65,7 @@ static double alone_suspend(struct source *s, uint32_t n_flight, double *pieces)
             n_sent += n_burst;
         }
         took[SERVE] -= now_if(pieces);
-        while (sd_pipeline.serve(executor, channels, 1) > 0)
+        while (sd_pipeline.serve(offload_worker, channels, 1) > 0)
             ;
         took[SERVE] += now_if(pieces);
         do {

@@ -1,5 +1,5 @@
 /*
- * A worker on one core and an executor on the other.
+ * A worker on one core and an offload worker on the other.
  */
 #ifndef CORES_H
 #define CORES_H
@@ -28,7 +28,7 @@ static void *serve(void *argument)
     struct sd_channel *const channels[1] = {channel};
     pin(1);
     while (!stop_serving)
-        if (sd_pipeline.serve(executor, channels, 1) == 0)
+        if (sd_pipeline.serve(offload_worker, channels, 1) == 0)
             sd_relax();
     return NULL;
 }
@@ -146,11 +146,11 @@ static bool rates(const struct grid *grid)
     return true;
 }
 
-/* What is dropped when the worker takes all that it can, and what should be: what the executor has no time for. */
+/* What is dropped when the worker takes all that it can, and what should be: what the offload worker has no time for. */
 static bool drops(const struct grid *grid)
 {
     static struct source s;
-    struct sd_offload_policy *way = &executor->async_ways[0];
+    struct sd_offload_policy *way = &offload_worker->async_ways[0];
     for (size_t i = 0; i < grid->n_shares; i++)
         for (size_t k = 0; k < grid->n_costs; k++) {
             double runs[RUNS_MAX], dropped[RUNS_MAX], expected[RUNS_MAX];

@@ -5,7 +5,7 @@
  *     run --rates|--drops|--lossless|--steps [--shares N,...] [--costs N,...] [--runs N] [--ms N]
  *
  * `siding bench async` puts program.c (generated) and workload.h (crates/bench/peers) beside these files. The extern burns
- * cycles of the time stamp counter; the same function runs at the worker and at the executor.
+ * cycles of the time stamp counter; the same function runs at the worker and at the offload worker.
  *
  * --breakdown: one thread is both, with an extern that takes nothing, so that what is left is the way there and back:
  * `suspend` is the program's own, `ucontext` the published method (Laki et al.: a context of the C library with a stack
@@ -14,7 +14,7 @@
  * sink: the program up to the block, with context and ring; the block between two rings; the rest of the program. `ring`
  * is a pointer put into a ring and taken out.
  *
- * The others: a worker on one core, an executor on the other; `size` is the extern's cost, sources and sinks are memory, a
+ * The others: a worker on one core, an offload worker on the other; `size` is the extern's cost, sources and sinks are memory, a
  * run takes so many milliseconds. --rates: `none` calls no extern, `inline` has the worker run it, `wait` sends it and
  * waits, `suspend` sends it and goes on, taking no more packets than may wait, `auto` chooses between these. --drops: what
  * is too much is dropped; `dropped` and `expected` are shares of the packets that come to the block. --lossless: the
@@ -67,9 +67,9 @@ int main(int argc, char **argv)
         return 1;
     }
     worker = sd_pipeline.worker(instance, 0);
-    executor = sd_pipeline.worker(instance, 1);
-    worker->host = executor->host = &plain_host;
-    worker->steps_left = executor->steps_left = 10000;
+    offload_worker = sd_pipeline.worker(instance, 1);
+    worker->host = offload_worker->host = &plain_host;
+    worker->steps_left = offload_worker->steps_left = 10000;
     worker->async_ways[0].channel = channel;
     const struct grid grid = {shares, costs, n_shares, n_costs, n_runs, (uint64_t)(peer_tsc_ghz() * 1e6 * (double)ms)};
     bool done;

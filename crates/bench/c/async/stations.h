@@ -19,7 +19,7 @@
 #define RUNS_MAX 101
 
 static struct sd_instance *instance;
-static struct sd_worker *worker, *executor;
+static struct sd_worker *worker, *offload_worker;
 static struct sd_channel *channel;
 static uint8_t *memory;
 static uint32_t cost_now;

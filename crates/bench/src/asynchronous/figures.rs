@@ -189,7 +189,8 @@ pub(super) fn drops(lines: Vec<Line>) -> Report {
 /// Figure 5: one worker is measured, more are simulated.
 pub(super) fn workers(lines: Vec<Line>) -> Report {
     let mut report = Report {
-        title: "Packets a second of workers that share an executor, one in ten packets waiting".to_string(),
+        title: "Packets a second of workers that share an offload worker, one in ten packets waiting"
+            .to_string(),
         size_is: "workers",
         upwards: Upwards::Rate,
         ..Report::default()
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_compared_with_what_the_executor_cannot_do() {
+    fn drops_are_compared_with_what_the_offload_worker_cannot_do() {
         let report = drops(vec![line(50, 5000, "drop", 100.0)]);
         let off = ratio(&report, "percent_off_expected_50_percent");
         assert!((off[0].1 - 1.0).abs() < 1e-9);
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_as_quick_as_the_executor_lets_them() {
+    fn workers_are_as_quick_as_the_offload_worker_lets_them() {
         let report = workers(measured().into_iter().filter(|l| l.all["share"] == json!(10)).collect());
         let rate = |work: &str, n: u64| {
             report
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rate_without_loss_is_above_the_executor() {
+    fn no_rate_without_loss_is_above_the_offload_worker() {
         let mut lines = measured();
         lines.retain(|l| l.word("path") != "none" && l.size != 250);
         let report = lossless(lines);

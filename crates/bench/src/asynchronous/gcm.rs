@@ -198,7 +198,7 @@ pub fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
         report.lines.extend(ours);
         report.lines.push(theirs);
     }
-    report.judge("executor_over_library", ratios, Goal::AtMost(OFFLOAD_OVER_LIBRARY_MAX));
+    report.judge("offload_over_library", ratios, Goal::AtMost(OFFLOAD_OVER_LIBRARY_MAX));
     report.show("async", "path", &args.measure)
 }
 

@@ -104,7 +104,7 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
     if (args.figure.is_some() || args.with_extern.is_some())
         && std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2
     {
-        output::error_line("worker and executor need a core each, and there is one");
+        output::error_line("worker and offload worker need a core each, and there is one");
         return Err(Exit::Environment);
     }
     if let Some(AsyncExternArg::AesGcm) = args.with_extern {

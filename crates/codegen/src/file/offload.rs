@@ -53,7 +53,7 @@ pub(crate) fn functions(cx: &Cx<'_>, id: BlockId, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
     for (i, block) in plan.blocks.iter().enumerate().filter(|(_, block)| block.block == id) {
         let name = comment(&block.name);
-        out.own(format!("/* {name}, at an executor. */"));
+        out.own(format!("/* {name}, at an offload worker. */"));
         out.function(format!("SD_INLINE uint32_t p4x_async_{i}__body({HEAD}, void *context)"));
         out.line(format!("struct p4x_async_{i} *c = context;"));
         out.line("struct p4x_state state = {}, *s = &state;");
@@ -195,10 +195,10 @@ pub(crate) fn resume_functions(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
     let serve_batch = offload_batch::dispatch(&cx.batched.borrow(), out);
     out.function(
-        "static uint32_t p4x_serve(struct sd_worker *executor, struct sd_channel *const *channels, uint32_t n_channels)",
+        "static uint32_t p4x_serve(struct sd_worker *offload_worker, struct sd_channel *const *channels, uint32_t n_channels)",
     );
     out.line(format!(
-        "return sd_async_serve(executor, p4x_body, {serve_batch}, channels, n_channels, P4X_SAVE_FLAGS);"
+        "return sd_async_serve(offload_worker, p4x_body, {serve_batch}, channels, n_channels, P4X_SAVE_FLAGS);"
     ));
     out.close("");
     out.blank();

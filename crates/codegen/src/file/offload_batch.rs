@@ -32,7 +32,7 @@ pub(crate) fn functions(cx: &Cx<'_>, i: usize, block: &OffloadBlock, out: &mut C
     let head = format!("{HEAD}, void *context, struct p4x_async_{i}__call *call");
 
     let mut before = Code::new();
-    before.own(format!("/* {name} up to its call, at an executor. */"));
+    before.own(format!("/* {name} up to its call, at an offload worker. */"));
     before.function(format!("SD_INLINE uint32_t p4x_async_{i}__before({head})"));
     before.line(&*context);
     before.line("struct p4x_state state = {}, *s = &state;");

@@ -184,7 +184,7 @@ pub(crate) fn cut(
     let program = &segments.program;
     let layout = Layout::new(program);
     let emitted = in_packet(program, &layout);
-    let liveness = Liveness::of_executor(program, layout, emitted);
+    let liveness = Liveness::of_backend(program, layout, emitted);
     let batched = sites.into_iter().map(|site| {
         let (block, node, after) = site?;
         let liveness = liveness.as_ref().map_err(|_| NotBatched::TooMuch)?;

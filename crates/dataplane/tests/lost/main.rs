@@ -1,4 +1,4 @@
-//! An executor that hangs: what it has is given up, and the switch lives.
+//! An offload worker that hangs: what it has is given up, and the switch lives.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -30,7 +30,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// Two workers and their executor; wires 0 and 2 are at the first worker, wire 1 at the second.
+    /// Two workers and their offload worker; wires 0 and 2 are at the first worker, wire 1 at the second.
     fn new(full: &str, mode: AsyncMode, calls: Calls) -> Lab {
         let dir = tempfile::tempdir().unwrap();
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -84,7 +84,7 @@ fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
     lab.send(0, 0, 10);
     lab.send(1, 0, 10);
     lab.expect(20);
-    // Those behind the one that hangs wait for the same executor, and those of the other worker do.
+    // Those behind the one that hangs wait for the same offload worker, and those of the other worker do.
     lab.send(0, 1, 1);
     lab.send(0, 0, 20);
     until("a packet that hangs", || switch.report().unwrap().asyncs[0].n_in_flight > 0);
@@ -127,7 +127,7 @@ fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
     std::thread::sleep(Duration::from_millis(100));
     let after = settled(switch);
     assert_eq!((after.n_sent, &after.n_dropped), (before.n_sent, &before.n_dropped));
-    // With the program comes another executor.
+    // With the program comes another offload worker.
     switch.replace(lab.compiled.clone()).unwrap();
     lab.send(0, 0, 10);
     lab.expect(10);
@@ -136,17 +136,17 @@ fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
 }
 
 #[test]
-fn packets_of_an_executor_that_hangs_are_dropped() {
+fn packets_of_an_offload_worker_that_hangs_are_dropped() {
     a_hang("backpressure", AsyncMode::Suspend, Calls::OneByOne);
 }
 
 #[test]
-fn workers_take_over_from_an_executor_that_hangs() {
+fn workers_take_over_from_an_offload_worker_that_hangs() {
     a_hang("inline", AsyncMode::Suspend, Calls::OneByOne);
 }
 
 #[test]
-fn who_waits_for_an_executor_that_hangs_waits_no_more() {
+fn who_waits_for_an_offload_worker_that_hangs_waits_no_more() {
     a_hang("drop", AsyncMode::Wait, Calls::OneByOne);
 }
 
@@ -198,9 +198,9 @@ fn n_timeouts(switch: &Switch) -> u64 {
     switch.report().unwrap().n_dropped_for(reason::OFFLOAD_TIMEOUT)
 }
 
-/// The control plane does not wait for ever, though executors must be outside of blocks while it writes.
+/// The control plane does not wait for ever, though offload workers must be outside of blocks while it writes.
 #[test]
-fn the_control_plane_writes_while_an_executor_hangs() {
+fn the_control_plane_writes_while_an_offload_worker_hangs() {
     let lab = Lab::new("backpressure", AsyncMode::Suspend, Calls::OneByOne);
     lab.send(0, 1, 1);
     until("a packet that hangs", || lab.switch.report().unwrap().asyncs[0].n_in_flight > 0);

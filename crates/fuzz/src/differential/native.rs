@@ -38,7 +38,7 @@ macro_rules! compilation {
                 make: |c| subject(c, $compiler, $optimise, Way::Blocks),
             },
             SubjectKind {
-                name: concat!($name, "-executor"),
+                name: concat!($name, "-backend"),
                 make: |c| subject(c, $compiler, $optimise, Way::OffloadWorker),
             },
         ]
@@ -188,17 +188,17 @@ fn subject(
         table_size: config.load.table_size,
     };
     if way == Way::OffloadWorker && !built.layout().has_async() {
-        return Err("no packet waits for an executor".to_string());
+        return Err("no packet waits for a backend".to_string());
     }
     let new = || {
         let instance = Instance::new(built, program, options)?;
         let native = Native::new(&instance, config.load.step_budget)?;
-        let executor = instance.take_worker();
+        let worker = instance.take_worker();
         let device = Device::new(native, Arc::clone(&compiled.schema), config.clone())?;
-        Ok::<_, NativeError>((device, executor))
+        Ok::<_, NativeError>((device, worker))
     };
-    let (device, executor) = new().map_err(|e| e.to_string())?;
-    let (dut, burst_max): (Box<dyn Dut>, usize) = match (way, executor) {
+    let (device, worker) = new().map_err(|e| e.to_string())?;
+    let (dut, burst_max): (Box<dyn Dut>, usize) = match (way, worker) {
         (Way::OffloadWorker, Some(worker)) => {
             let worker = OffloadWorker::new(worker).map_err(|e| e.to_string())?;
             let burst_max = if keeps_state(&compiled.program) { 1 } else { BURST_MAX };

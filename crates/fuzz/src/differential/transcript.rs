@@ -96,7 +96,7 @@ fn observe(Subject { dut, burst_max }: &mut Subject, events: &[Event]) -> Vec<Ob
             });
             let burst: Vec<Arriving<'_>> = packets.take(*burst_max).collect();
             let outputs = dut.receive(&burst, &mut Silent);
-            assert_eq!(outputs.len(), burst.len(), "an executor forgets packets of a burst");
+            assert_eq!(outputs.len(), burst.len(), "a backend forgets packets of a burst");
             let within =
                 |outputs| Observed { sent: sent(outputs), is_within_burst: true, ..Observed::default() };
             outputs.into_iter().map(within).collect()

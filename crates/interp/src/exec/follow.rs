@@ -1,6 +1,6 @@
-//! Follows another executor of the same program, and tells what it does as the interpreter would.
+//! Follows another backend of the same program, and tells what it does as the interpreter would.
 //!
-//! The other executor says which places of the program it passes, in which order, what its branches, tables and
+//! The other backend says which places of the program it passes, in which order, what its branches, tables and
 //! parser operations chose, and what its variables hold; all of that is told as it says. Only what is in no
 //! variable (the keys of a `select`, the arguments of externs) is computed here, from its variables.
 
@@ -18,10 +18,10 @@ use trace::{
     Did, Event, Follow, LookedUp, LookupOutcome, Observer, ParserOp, Seen, StatementEnd, Values, Variables,
 };
 
-/// Makes [events](Event) of what another executor does.
+/// Makes [events](Event) of what another backend does.
 pub struct Follower {
     exe: Arc<Executable>,
-    /// The variables with the values that the other executor wrote last, and values computed from them.
+    /// The variables with the values that the other backend wrote last, and values computed from them.
     frame: Frame,
     calls: Vec<ProcedureId>,
     /// The instruction after the last lookup: its answers are assigned when its terminator chooses.
@@ -34,7 +34,7 @@ pub struct Follower {
     externs: Externs,
 }
 
-/// One step of the other executor, taken apart.
+/// One step of the other backend, taken apart.
 struct Now<'a, 'o> {
     exe: &'a Executable,
     seen: Seen<'a>,
@@ -157,7 +157,7 @@ impl Follower {
         range.map_or(0..0, |range| range.start as usize..range.end as usize)
     }
 
-    /// Takes the values of slots from the other executor.
+    /// Takes the values of slots from the other backend.
     fn take(&mut self, slots: impl Iterator<Item = Slot>, now: &Now<'_, '_>) {
         slots.for_each(|slot| self.frame.set(slot, now.seen.values.value(slot)));
     }
@@ -242,7 +242,7 @@ impl Follower {
 
     /// Makes the copies that a call of the interpreter would have written. When a call writes to an element or to a part of a
     /// value, the interpreter gives it a copy and stores the copy afterwards. Here the copy is made from the values that the
-    /// other executor has stored.
+    /// other backend has stored.
     fn take_copies(&mut self, call: &ExternCall, pc: usize, instrs: Range<usize>, now: &Now<'_, '_>) {
         let refs = call.args.iter().filter_map(|arg| match arg {
             ExternArg::Ref { range, .. } => Some(*range),

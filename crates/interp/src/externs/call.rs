@@ -255,7 +255,7 @@ mod note {
 }
 
 impl Externs {
-    /// The notes of a call that another executor has made. `args` are the values of its arguments before the call, `payload`
+    /// The notes of a call that another backend has made. `args` are the values of its arguments before the call, `payload`
     /// the bytes that the parser has not read.
     pub(crate) fn notes_of(
         &mut self,

@@ -1,7 +1,7 @@
 //! Random numbers that are the same in every run with the same seed.
 //!
 //! xoshiro256++ (https://prng.di.unimi.it), seeded by SplitMix64; numbers of a range come by masking and
-//! rejection. Any executor can do the same.
+//! rejection. Any backend can do the same.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};

@@ -26,10 +26,10 @@ fn run(switch: &mut Switch, role: BlockRole, packet: &mut PacketState) -> BlockE
 /// What a switch does before ingress has ended.
 fn parser_to_ingress(switch: &mut Switch, bytes: &[u8]) -> PacketState {
     let mut packet = switch.runner.arrive(bytes);
-    let executor = &mut switch.runner;
-    executor.set_field(&mut packet, FieldRole::IngressPort, INGRESS_PORT.into());
-    executor.set_field(&mut packet, FieldRole::PacketLength, bytes.len() as u64);
-    executor.begin_pass();
+    let runner = &mut switch.runner;
+    runner.set_field(&mut packet, FieldRole::IngressPort, INGRESS_PORT.into());
+    runner.set_field(&mut packet, FieldRole::PacketLength, bytes.len() as u64);
+    runner.begin_pass();
     if let BlockEnd::Rejected(error) = run(switch, BlockRole::Parser, &mut packet) {
         switch.runner.set_field(&mut packet, FieldRole::ParserError, error.into());
     }

@@ -34,7 +34,7 @@ pub(crate) struct HostContext {
     pub(crate) messages: Vec<String>,
     /// Of code that tells every step.
     pub(crate) tracing: Option<Tracing>,
-    /// Of executors: externs may hang.
+    /// Of offload workers: externs may hang.
     pub(crate) watchdog: Option<Arc<OffloadWatchdog>>,
 }
 

@@ -1,4 +1,4 @@
-//! The native executor keeps what its instance keeps: everything is passed on to the control plane's side of it.
+//! The native offload worker keeps what its instance keeps: everything is passed on to the control plane's side of it.
 
 use crate::exec::native::Native;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};

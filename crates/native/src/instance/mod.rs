@@ -37,8 +37,8 @@ pub struct Instance {
     gate: QuiesceGate,
     /// Gate of the offload workers, any of which may hang. A worker that waits for one of them is within `gate`; so this is a
     /// second gate, closed after it.
-    are_executors_closed: AtomicBool,
-    executors: Mutex<Vec<(u32, Arc<OffloadWatchdog>)>>,
+    is_offload_closed: AtomicBool,
+    offload_workers: Mutex<Vec<(u32, Arc<OffloadWatchdog>)>>,
     /// By worker: it is owned by a [`PipelineWorker`].
     taken: Vec<AtomicBool>,
 }
@@ -172,8 +172,8 @@ impl Instance {
             table_shapes,
             state: Mutex::new(state),
             gate,
-            are_executors_closed: AtomicBool::new(false),
-            executors: Mutex::default(),
+            is_offload_closed: AtomicBool::new(false),
+            offload_workers: Mutex::default(),
             taken,
         }))
     }
@@ -199,7 +199,7 @@ impl Instance {
     pub fn take_worker(self: &Arc<Instance>) -> Option<PipelineWorker> {
         let is_free = |taken: &AtomicBool| !taken.swap(true, Ordering::AcqRel);
         let number = self.taken.iter().position(is_free)? as u32;
-        self.gate.set_executor(number, false);
+        self.gate.set_offload_worker(number, false);
         // SAFETY: the instance lives, and has been made with more workers than this number.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
         let raw = unsafe { (self.pipeline.functions().worker)(self.raw.as_ptr(), number) };
@@ -223,7 +223,7 @@ impl Instance {
     /// Takes the exclusive control guard while workers keep running: for state that they do not access.
     pub(crate) fn write(&self) -> ControlGuard<'_> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.forget_stuck_executors();
+        self.forget_stuck_offload_workers();
         ControlGuard { closed: None, state, instance: self }
     }
 
@@ -231,10 +231,11 @@ impl Instance {
     pub(crate) fn close(&self) -> ControlGuard<'_> {
         let mut turn = self.write();
         let closed = AllClosed { _workers: self.gate.close(), instance: self };
-        self.are_executors_closed.store(true, Ordering::SeqCst);
+        self.is_offload_closed.store(true, Ordering::SeqCst);
         turn.closed = Some(closed);
-        let executors: Vec<_> = self.executors().iter().map(|(_, watchdog)| Arc::clone(watchdog)).collect();
-        executors.iter().for_each(|watchdog| watchdog.wait_outside());
+        let offload_workers: Vec<_> =
+            self.offload_workers().iter().map(|(_, watchdog)| Arc::clone(watchdog)).collect();
+        offload_workers.iter().for_each(|watchdog| watchdog.wait_outside());
         turn
     }
 
@@ -249,22 +250,22 @@ impl Instance {
         layout.is_some_and(|layout| layout.concurrent_ops & operation as u32 != 0)
     }
 
-    fn executors(&self) -> MutexGuard<'_, Vec<(u32, Arc<OffloadWatchdog>)>> {
-        self.executors.lock().unwrap_or_else(PoisonError::into_inner)
+    fn offload_workers(&self) -> MutexGuard<'_, Vec<(u32, Arc<OffloadWatchdog>)>> {
+        self.offload_workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers an offload worker: from now on only concurrent operations run while it is within a block.
-    pub(crate) fn add_executor(&self, worker: u32, watchdog: Arc<OffloadWatchdog>) {
-        self.forget_stuck_executors();
-        let mut executors = self.executors();
-        executors.retain(|(_, watchdog)| !watchdog.is_retired());
-        executors.push((worker, watchdog));
-        self.gate.set_executor(worker, true);
+    pub(crate) fn add_offload_worker(&self, worker: u32, watchdog: Arc<OffloadWatchdog>) {
+        self.forget_stuck_offload_workers();
+        let mut offload_workers = self.offload_workers();
+        offload_workers.retain(|(_, watchdog)| !watchdog.is_retired());
+        offload_workers.push((worker, watchdog));
+        self.gate.set_offload_worker(worker, true);
     }
 
     /// Lets memory that hung offload workers hold be reclaimed, since they never return. Their workers stay taken.
-    fn forget_stuck_executors(&self) {
-        for (worker, watchdog) in &*self.executors() {
+    fn forget_stuck_offload_workers(&self) {
+        for (worker, watchdog) in &*self.offload_workers() {
             if watchdog.take_hung() {
                 self.gate.forget(*worker);
             }
@@ -272,13 +273,13 @@ impl Instance {
     }
 
     /// Enters compiled code as an offload worker, see [`enter`](Self::enter); `None` if it was abandoned.
-    pub(crate) fn enter_as_executor<'a>(
+    pub(crate) fn enter_as_offload_worker<'a>(
         &'a self,
         worker: u32,
         watchdog: &'a OffloadWatchdog,
-    ) -> Option<ExecutorInside<'a>> {
-        let outer = watchdog.enter(&self.are_executors_closed)?;
-        Some(ExecutorInside { _inner: self.gate.enter_as_executor(worker), _outer: outer })
+    ) -> Option<OffloadWorkerInside<'a>> {
+        let outer = watchdog.enter(&self.is_offload_closed)?;
+        Some(OffloadWorkerInside { _inner: self.gate.enter_as_offload_worker(worker), _outer: outer })
     }
 }
 
@@ -294,7 +295,7 @@ impl Drop for Instance {
 
 /// An offload worker within its blocks.
 #[derive(Debug)]
-pub(crate) struct ExecutorInside<'a> {
+pub(crate) struct OffloadWorkerInside<'a> {
     // Dropped first: the worker must hold nothing when the watchdog reports it outside.
     _inner: Inside<'a>,
     _outer: watchdog::Inside<'a>,
@@ -308,7 +309,7 @@ struct AllClosed<'a> {
 
 impl Drop for AllClosed<'_> {
     fn drop(&mut self) {
-        self.instance.are_executors_closed.store(false, Ordering::Release);
+        self.instance.is_offload_closed.store(false, Ordering::Release);
     }
 }
 

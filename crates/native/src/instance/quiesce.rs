@@ -36,7 +36,7 @@ pub(crate) struct QuiesceGate {
 struct Seat {
     seen: NonNull<AtomicU64>,
     /// `close` does not wait for offload workers, which may hang: [`OffloadWatchdog`](crate::OffloadWatchdog) stops them.
-    is_executor: AtomicBool,
+    is_offload_worker: AtomicBool,
 }
 
 // SAFETY: the pointers lead to atomics that live as long as the gate is used (`QuiesceGate::new`).
@@ -56,7 +56,7 @@ impl QuiesceGate {
         epoch: NonNull<AtomicU64>,
         seen: impl IntoIterator<Item = NonNull<AtomicU64>>,
     ) -> QuiesceGate {
-        let seat = |seen| Seat { seen, is_executor: AtomicBool::new(false) };
+        let seat = |seen| Seat { seen, is_offload_worker: AtomicBool::new(false) };
         QuiesceGate {
             epoch,
             seats: seen.into_iter().map(seat).collect(),
@@ -74,9 +74,9 @@ impl QuiesceGate {
     }
 
     /// Sets whether a worker that has not run yet is an offload worker.
-    pub(crate) fn set_executor(&self, number: u32, is_executor: bool) {
+    pub(crate) fn set_offload_worker(&self, number: u32, is_offload_worker: bool) {
         if let Some(seat) = self.seats.get(number as usize) {
-            seat.is_executor.store(is_executor, Ordering::SeqCst);
+            seat.is_offload_worker.store(is_offload_worker, Ordering::SeqCst);
         }
     }
 
@@ -93,7 +93,7 @@ impl QuiesceGate {
     }
 
     /// Enters compiled code without a look at this gate: the offload worker has entered by its watchdog.
-    pub(crate) fn enter_as_executor(&self, number: u32) -> Inside<'_> {
+    pub(crate) fn enter_as_offload_worker(&self, number: u32) -> Inside<'_> {
         self.begin(number)
     }
 
@@ -125,7 +125,8 @@ impl QuiesceGate {
         let closed = Closed { gate: self, _closing: closing };
         for seat in &self.seats {
             let mut n_looks = 0;
-            while !seat.is_executor.load(Ordering::SeqCst) && seat.seen().load(Ordering::SeqCst) != IDLE {
+            while !seat.is_offload_worker.load(Ordering::SeqCst) && seat.seen().load(Ordering::SeqCst) != IDLE
+            {
                 n_looks += 1;
                 if n_looks < N_LOOKS {
                     std::hint::spin_loop();
@@ -251,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn executors_are_not_waited_for() {
+    fn offload_workers_are_not_waited_for() {
         let (gate, words) = gate(1);
-        gate.set_executor(0, true);
-        std::mem::forget(gate.enter_as_executor(0));
+        gate.set_offload_worker(0, true);
+        std::mem::forget(gate.enter_as_offload_worker(0));
         drop(gate.close());
         assert_eq!(words[1].load(Ordering::Relaxed), 1);
         gate.forget(0);

@@ -187,7 +187,7 @@ impl OffloadWorker {
         worker.open_externs()?;
         let functions = worker.instance().pipeline().functions().asynchronous;
         let watchdog = Arc::new(OffloadWatchdog::new(HANG_TIMEOUT_DEFAULT));
-        worker.instance().add_executor(worker.number(), Arc::clone(&watchdog));
+        worker.instance().add_offload_worker(worker.number(), Arc::clone(&watchdog));
         worker.context_mut().watchdog = Some(Arc::clone(&watchdog));
         let mut offload_worker =
             OffloadWorker { worker, functions, channels: Vec::new(), raw: Vec::new(), watchdog };
@@ -280,7 +280,7 @@ impl OffloadWorker {
         self.worker.prepare(step_budget, now_ns);
         // Nothing here changes a count that workers share.
         let (worker, instance) = (self.worker.raw_ptr(), self.worker.instance());
-        let Some(entered) = instance.enter_as_executor(self.worker.number(), &self.watchdog) else {
+        let Some(entered) = instance.enter_as_offload_worker(self.worker.number(), &self.watchdog) else {
             return 0;
         };
         // SAFETY: worker and channels are ours, the channels at this end; buffers of suspended packets are not freed

@@ -176,7 +176,7 @@ mod tests {
         let watchdog = Arc::new(OffloadWatchdog::new(Duration::from_secs(60)));
         let (closed, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let is_inside = Arc::new(AtomicBool::new(false));
-        let executor = std::thread::spawn({
+        let offload_worker = std::thread::spawn({
             let (watchdog, closed) = (Arc::clone(&watchdog), Arc::clone(&closed));
             let (is_inside, is_over) = (Arc::clone(&is_inside), Arc::clone(&is_over));
             move || {
@@ -204,7 +204,7 @@ mod tests {
             closed.store(false, Ordering::Release);
         }
         is_over.store(true, Ordering::Relaxed);
-        assert!(executor.join().unwrap() > 0);
+        assert!(offload_worker.join().unwrap() > 0);
         assert!(!watchdog.is_hung());
     }
 

@@ -168,7 +168,7 @@ impl Runner {
     }
 }
 
-/// Without executors, in one way or another.
+/// Without offload workers, in one way or another.
 fn alone(built: &Built, all: &[Vec<u8>], path: Path) -> (Sent, usize) {
     let mut runner = Runner::new(built.device(&built.instance(1)));
     all.chunks(32).for_each(|chunk| runner.process(chunk, path));
@@ -188,19 +188,19 @@ fn packets_that_wait_end_as_those_that_do_not() {
     for mode in [AsyncMode::Wait, AsyncMode::Suspend, AsyncMode::Auto] {
         let instance = built.instance(3);
         let mut device = built.device(&instance);
-        let mut executors: Vec<OffloadWorker> =
+        let mut offload_workers: Vec<OffloadWorker> =
             (0..2).map(|_| OffloadWorker::new(instance.take_worker().unwrap()).unwrap()).collect();
         for (i, block) in built.pipeline.layout().asyncs.iter().enumerate() {
             let worker = device.switch.runner.worker_mut();
             let capacity = if block.settings == "capacity=100" { 100 } else { native::CAPACITY_DEFAULT };
-            executors[i % 2].connect(worker, i, capacity).unwrap();
+            offload_workers[i % 2].connect(worker, i, capacity).unwrap();
             worker.set_offload_policy(i, OffloadPolicy { mode, full: WhenFull::Inline });
         }
         let is_over = AtomicBool::new(false);
         let mut runner = Runner::new(device);
         std::thread::scope(|scope| {
-            for (i, mut executor) in executors.into_iter().enumerate() {
-                executor.worker_mut().supply("mix", mix());
+            for (i, mut offload_worker) in offload_workers.into_iter().enumerate() {
+                offload_worker.worker_mut().supply("mix", mix());
                 let is_over = &is_over;
                 scope.spawn(move || {
                     let mut n_turns = 0u32;
@@ -210,7 +210,7 @@ fn packets_that_wait_end_as_those_that_do_not() {
                         if i == 0 && n_turns.is_multiple_of(64) {
                             std::thread::sleep(Duration::from_micros(200));
                         }
-                        if executor.serve(100_000, 1000) == 0 {
+                        if offload_worker.serve(100_000, 1000) == 0 {
                             std::thread::yield_now();
                         }
                     }
@@ -254,13 +254,13 @@ fn no_more_packets_wait_than_may() {
     for full in [WhenFull::Drop, WhenFull::Inline, WhenFull::Backpressure] {
         let instance = built.instance(2);
         let mut device = built.device(&instance);
-        let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
-        executor.worker_mut().supply("mix", mix());
+        let mut offload_worker = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
+        offload_worker.worker_mut().supply("mix", mix());
         let worker = device.switch.runner.worker_mut();
         assert_eq!(worker.async_room(), usize::MAX);
         for i in 0..5 {
-            executor.connect(worker, i, 8).unwrap();
-            assert_eq!(executor.connect(worker, i, 8), Err(AsyncError::Connected));
+            offload_worker.connect(worker, i, 8).unwrap();
+            assert_eq!(offload_worker.connect(worker, i, 8), Err(AsyncError::Connected));
             worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full });
         }
         let mut runner = Runner::new(device);
@@ -283,10 +283,10 @@ fn no_more_packets_wait_than_may() {
                 assert_eq!((counts.n_full, runner.sent.len(), runner.n_dropped), (192, 192, 0));
             }
         }
-        assert_eq!(executor.serve(100_000, 1000), 8);
+        assert_eq!(offload_worker.serve(100_000, 1000), 8);
         runner.resume();
         assert!(runner.waiting.is_empty());
-        assert_eq!(executor.served(block).n, 8);
+        assert_eq!(offload_worker.served(block).n, 8);
         assert_eq!(runner.sent.len() + runner.n_dropped, 200);
     }
 }
@@ -309,10 +309,10 @@ fn a_packet_without_headroom_stays() {
     let built = built_of("work.p4");
     let instance = built.instance(2);
     let mut device = built.device(&instance);
-    let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
+    let mut offload_worker = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
     let worker = device.switch.runner.worker_mut();
     for i in 0..5 {
-        executor.connect(worker, i, 8).unwrap();
+        offload_worker.connect(worker, i, 8).unwrap();
         worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Drop });
     }
     let mut bursts = Bursts::new(&config());

@@ -26,11 +26,11 @@ type Left = Vec<Vec<u8>>;
 fn native(built: &Built, steps: &[Step]) -> Left {
     let instance = built.instance(4);
     let mut device = built.device(&instance);
-    let mut executors: Vec<OffloadWorker> =
+    let mut offload_workers: Vec<OffloadWorker> =
         KINDS.iter().map(|_| OffloadWorker::new(instance.take_worker().unwrap()).unwrap()).collect();
     let worker = device.switch.runner.worker_mut();
-    for (block, executor) in executors.iter_mut().enumerate() {
-        executor.connect(worker, block, 8).unwrap();
+    for (block, offload_worker) in offload_workers.iter_mut().enumerate() {
+        offload_worker.connect(worker, block, 8).unwrap();
         worker.set_offload_policy(block, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline });
     }
     let mut runner = Runner::new(device);
@@ -38,7 +38,7 @@ fn native(built: &Built, steps: &[Step]) -> Left {
     assert_eq!(runner.waiting.len(), KINDS.len());
     for step in steps {
         match step {
-            Step::Serve(block) => assert_eq!(executors[*block].serve(100_000, 1000), 1),
+            Step::Serve(block) => assert_eq!(offload_workers[*block].serve(100_000, 1000), 1),
             Step::Resume => runner.resume(),
         }
     }

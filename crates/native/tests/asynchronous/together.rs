@@ -1,4 +1,4 @@
-//! Executors that make the calls of several packets together: what comes of each is what comes of it alone.
+//! Offload workers that make the calls of several packets together: what comes of each is what comes of it alone.
 
 use super::common::TestDir;
 use super::{Built, Runner, alone, built_with, config};
@@ -90,19 +90,19 @@ struct Outcome {
 fn served(built: &Built, all: &[Vec<u8>], batch: u32) -> Outcome {
     let instance = built.instance(2);
     let mut device = built.device(&instance);
-    let mut executor = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
+    let mut offload_worker = OffloadWorker::new(instance.take_worker().unwrap()).unwrap();
     let blocks = &built.pipeline.layout().asyncs;
     for i in 0..blocks.len() {
         let worker = device.switch.runner.worker_mut();
-        executor.connect(worker, i, 64).unwrap();
+        offload_worker.connect(worker, i, 64).unwrap();
         worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline });
-        executor.set_batch(i, batch);
+        offload_worker.set_batch(i, batch);
     }
     let mut runner = Runner::new(device);
     for chunk in all.chunks(32) {
         runner.process(chunk, Path::Straight);
         while !runner.waiting.is_empty() {
-            assert!(executor.serve(100_000, 1000) > 0);
+            assert!(offload_worker.serve(100_000, 1000) > 0);
             runner.resume();
         }
     }
@@ -111,10 +111,10 @@ fn served(built: &Built, all: &[Vec<u8>], batch: u32) -> Outcome {
     assert!(totals.is_balanced(0), "{totals:?}");
     let name = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     for (i, block) in blocks.iter().enumerate() {
-        let served = executor.served(i);
+        let served = offload_worker.served(i);
         assert_eq!(served.buckets.iter().sum::<u64>(), served.n, "{}", block.name);
     }
-    let batches = blocks.iter().enumerate().map(|(i, block)| (name(&block.name), executor.batches(i)));
+    let batches = blocks.iter().enumerate().map(|(i, block)| (name(&block.name), offload_worker.batches(i)));
     Outcome { batches: batches.collect(), sent: runner.sent, n_dropped: runner.n_dropped }
 }
 

@@ -95,8 +95,8 @@ fn text(args: &ModelExternArgs, rows: &[Row]) -> String {
         ]);
     }
     format!(
-        "Packets of {} cycles, {} % of them with a block; {} workers, {} executors, {} GHz\n\n{}\n\
-         `spill` is what `--async auto` does when it sends packets: the worker runs what is too much for the executors.\n",
+        "Packets of {} cycles, {} % of them with a block; {} workers, {} offload_workers, {} GHz\n\n{}\n\
+         `spill` is what `--async auto` does when it sends packets: the worker runs what is too much for the offload_workers.\n",
         args.base,
         args.share,
         args.workers,

@@ -52,17 +52,17 @@ control OrderIngress(
         meta.mixed = headers.steps.id;
         take(headers.steps.before);
         if (headers.steps.kind == 0) {
-            @async(executor = "a") {
+            @async(offload_worker = "a") {
                 take(headers.steps.within);
                 meta.mixed = meta.mixed + headers.steps.before;
             }
         } else if (headers.steps.kind == 1) {
-            @async(executor = "b") {
+            @async(offload_worker = "b") {
                 take(headers.steps.within);
                 meta.mixed = meta.mixed + headers.steps.before;
             }
         } else if (headers.steps.kind == 2) {
-            @async(executor = "c") {
+            @async(offload_worker = "c") {
                 take(headers.steps.within);
                 meta.mixed = meta.mixed + headers.steps.before;
             }
