@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
-/// What a worker does between two bursts.
+/// Work that a worker does between two bursts.
 pub(crate) type Task = Box<dyn FnOnce(&mut Worker) + Send>;
 
 pub(crate) struct Mailbox {

@@ -30,7 +30,7 @@ fn escaped(text: &str) -> String {
 }
 
 impl Switch {
-    /// What `/metrics` says; `None` while workers do not answer.
+    /// Returns the text of `/metrics`; `None` while workers do not answer.
     pub fn metrics(&self) -> Option<String> {
         let report = self.report().ok()?;
         let mut text = Text::default();

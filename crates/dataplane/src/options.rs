@@ -1,4 +1,4 @@
-//! What a switch is started with.
+//! Options with which a switch starts.
 
 use control::Schema;
 use diagnostics::SourceMap;
@@ -32,7 +32,7 @@ pub struct Options {
     pub cpu_port: Option<u32>,
     /// Packets to this port are dropped, beside those that the architecture drops.
     pub drop_port: Option<u32>,
-    /// Of random numbers.
+    /// Seed of random numbers.
     pub seed: u64,
     /// The path of bursts through the compiled program.
     pub burst_path: BurstPath,

@@ -1,4 +1,4 @@
-//! What became of everything.
+//! Reports: counts of packets, drops, ports and asynchronous blocks.
 
 use native::{AsyncCounts, Choice, Times};
 use packet_io::{LinkState, PortStats};
@@ -39,7 +39,7 @@ pub struct Report {
     pub n_received: u64,
     /// Made by cloning and multicast, beyond the packet itself.
     pub n_copied: u64,
-    /// As the ports say.
+    /// Packets that the ports have accepted for sending.
     pub n_sent: u64,
     pub n_to_controller: u64,
     /// By reason.
@@ -81,7 +81,7 @@ pub struct AsyncReport {
     /// How often offload workers have made the calls of several packets together, and how many they were.
     pub n_batches: u64,
     pub n_batched: u64,
-    /// Of each worker that chooses.
+    /// Choices of `auto`, one for each worker that makes any.
     pub choices: Vec<Choice>,
 }
 
@@ -113,8 +113,8 @@ impl Report {
         self.n_dropped.get(reason).copied().unwrap_or(0)
     }
 
-    pub(crate) fn add(&mut self, worker: LaneReport) {
-        let LaneReport { totals, drops, n_queued, gone, ports, worker, asyncs } = worker;
+    pub(crate) fn add(&mut self, worker: WorkerStatus) {
+        let WorkerStatus { totals, drops, n_queued, gone, ports, worker, asyncs } = worker;
         self.asyncs.resize_with(self.asyncs.len().max(asyncs.len()), AsyncReport::default);
         self.asyncs.iter_mut().zip(&asyncs).for_each(|(all, one)| all.add(one));
         self.n_received += totals.n_received;
@@ -184,15 +184,15 @@ pub struct WorkerReport {
     pub n_exhausted: u64,
 }
 
-/// What one worker says.
+/// The report of one worker.
 #[derive(Clone, Debug)]
-pub(crate) struct LaneReport {
-    /// As the programs say, those of the past included.
+pub(crate) struct WorkerStatus {
+    /// Totals of all programs that the worker has run.
     pub(crate) totals: Totals,
-    /// Of packets that the programs have sent.
+    /// Drops of packets that programs have sent, by reason.
     pub(crate) drops: BTreeMap<&'static str, u64>,
     pub(crate) n_queued: u64,
-    /// Of ports that were removed.
+    /// Counts of removed ports.
     pub(crate) gone: PortStats,
     pub(crate) ports: Vec<PortReport>,
     pub(crate) worker: WorkerReport,

@@ -1,4 +1,4 @@
-//! What runs: workers and their control plane.
+//! The switch: workers and their control plane.
 
 use crate::affinity;
 use crate::ageing::take_expired;
@@ -8,7 +8,7 @@ use crate::migration::copy_entities;
 use crate::options::{Compiled, Options};
 use crate::plane::RunningProgram;
 use crate::ports::{PortKind, PortSpec};
-use crate::report::{LaneReport, Report};
+use crate::report::{Report, WorkerStatus};
 use crate::start_fault::StartFault;
 use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
@@ -118,7 +118,7 @@ pub(crate) struct Shared {
     expired: Mutex<VecDeque<Entity>>,
     /// Digests and expired entries that found no room.
     n_untold: AtomicU64,
-    /// What the operator has to know; few, since each port can add one.
+    /// Warnings for the operator; few, since each port can add one.
     warnings: Mutex<Vec<Warning>>,
     /// Nobody asks workers any more.
     is_ended: AtomicBool,
@@ -126,7 +126,7 @@ pub(crate) struct Shared {
     stop: Arc<AtomicBool>,
 }
 
-/// What only one at a time changes.
+/// State of the control plane, changed under one lock.
 #[derive(Default)]
 pub(crate) struct Plane {
     pub(crate) generation: Option<RunningProgram>,
@@ -144,7 +144,7 @@ struct PortEntry {
 }
 
 impl Plane {
-    /// Whether such a port can be added now.
+    /// Fails if such a port cannot be added now.
     fn check_port(&self, number: u32, kind: &PortKind, options: &Options) -> Result<(), SwitchError> {
         if self.ports.contains_key(&number) {
             return Err(SwitchError::PortExists(number));
@@ -320,7 +320,7 @@ impl Switch {
         // First nobody sends to it any more.
         self.shared.tell_others(owner, move |worker, _| worker.set_place(number, None))?;
         let port = self.shared.on_lane(owner, move |worker| {
-            // What others have sent before is sent.
+            // First send the packets that other workers have handed over.
             worker.poll();
             worker.remove_port(number)
         })?;
@@ -366,7 +366,7 @@ impl Switch {
         if is_taken { Ok(()) } else { Err(SwitchError::NoRoom) }
     }
 
-    /// What programs have told the controller since it was asked last.
+    /// Takes the digests since the last call.
     pub fn take_digests(&self) -> Result<Vec<DigestMessage>, SwitchError> {
         self.shared.collect_digests()?;
         Ok(lock(&self.shared.digests).drain(..).collect())
@@ -397,7 +397,7 @@ impl Switch {
         self.shared.run(&mut plane, next)
     }
 
-    /// As [`replace`](Self::replace), and copies the entities that the control plane has written, as far as the other
+    /// Does the work of [`replace`](Self::replace), and copies the entities that the control plane has written, as far as the other
     /// program accepts them. What packets write while the program is replaced may be lost.
     pub fn replace_keeping(&self, compiled: Compiled) -> Result<Migration, SwitchError> {
         let mut plane = lock(&self.shared.plane);
@@ -536,7 +536,7 @@ impl Shared {
         all
     }
 
-    /// The same on all workers, at the same time.
+    /// Runs a function on all workers at the same time.
     pub(crate) fn on_all<T: Send + 'static>(
         &self,
         f: impl Fn(&mut Worker) -> T + Clone + Send + 'static,
@@ -652,7 +652,7 @@ impl Shared {
 }
 
 /// The counts of workers, with what offload workers of the program have counted.
-fn sum(workers: Vec<LaneReport>, running: Option<&RunningProgram>) -> Report {
+fn sum(workers: Vec<WorkerStatus>, running: Option<&RunningProgram>) -> Report {
     let mut report = Report::default();
     workers.into_iter().for_each(|worker| report.add(worker));
     let Some(running) = running else { return report };
@@ -677,7 +677,7 @@ fn lock_by<T>(mutex: &Mutex<T>, deadline: Instant) -> Option<MutexGuard<'_, T>> 
     }
 }
 
-/// What a panic has left is still good: all changes are made in one step.
+/// Locks a mutex. A panic of another thread leaves its value good: all changes are made in one step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(mut worker: Worker, stop: &AtomicBool) {
         // One look tells whether there is something; spinning again is for after a packet.
         n_idle = N_SPINS - 1;
     }
-    // Whoever waits for an answer gets it.
+    // Tasks that are left still run, so that each caller gets its answer.
     for task in mailbox.take_tasks() {
         task(&mut worker);
     }

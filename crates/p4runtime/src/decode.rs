@@ -350,7 +350,7 @@ fn field_match(element: Option<&KeyElement>, found: &pb::FieldMatch) -> Result<M
     })
 }
 
-/// Of what is not in the schema, the bytes as they are; validation will say that it is not.
+/// Decodes a value. Without a type in the schema the bytes stay as they are, and validation reports that.
 fn value(known: Option<(&SmolStr, &ValueType)>, bytes: &[u8]) -> Result<Value, Fault> {
     let Some((name, ty)) = known else { return Ok(Value::Bits(bits_from_bytes(bytes, 0))) };
     match ty.form {

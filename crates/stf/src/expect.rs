@@ -1,4 +1,4 @@
-//! What packets have to look like, and how to say that they do not.
+//! Expected packets, and messages about packets that differ.
 //!
 //! Start at [`compare`], which holds the packets that left the ports against what a script expects, and
 //! [`Fault::diagnostic`], which shows a difference.
@@ -29,7 +29,7 @@ pub struct Pattern {
     pub span: Span,
 }
 
-/// Where a packet first differs from a pattern.
+/// The first difference between a packet and a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     Nibble {
@@ -311,10 +311,10 @@ fn last_line(sources: &SourceMap) -> Span {
     })
 }
 
-/// How much of a packet a line shows.
+/// Nibbles of a packet that a line shows.
 const LINE_NIBBLES: usize = 32;
 
-/// How many lines are shown before and after the one of interest.
+/// Lines shown before and after the line of interest.
 const LINES_BEFORE: usize = 2;
 const LINES_AFTER: usize = 1;
 

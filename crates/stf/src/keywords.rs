@@ -1,6 +1,6 @@
 //! The words that lines begin with.
 
-/// What is to be read after the word.
+/// The command that a keyword begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyword {
     Add,

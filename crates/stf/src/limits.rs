@@ -1,4 +1,4 @@
-//! What is too much.
+//! Limits of scripts.
 
 /// Digits of a number; `bit<W>` is far from that wide.
 pub const DIGITS_MAX: usize = 4096;

@@ -1,7 +1,7 @@
 //! Counts of a worker, and what it tells the control plane.
 
 use super::{Running, Worker, WorkerPort};
-use crate::report::{LaneReport, PortReport, WorkerReport};
+use crate::report::{PortReport, WorkerReport, WorkerStatus};
 use packet_io::{LinkState, PortStats};
 use target::DigestMessage;
 
@@ -36,7 +36,7 @@ impl Worker {
         self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
     }
 
-    pub(crate) fn report(&mut self) -> LaneReport {
+    pub(crate) fn report(&mut self) -> WorkerStatus {
         let mut totals = self.past.clone();
         let n_waiting = self.n_suspended();
         // They have been received, and are counted so when the program has taken them, or when they have ended.
@@ -65,7 +65,7 @@ impl Worker {
             let n_blocks = worker.instance().pipeline().layout().asyncs.len();
             (0..n_blocks).map(|block| worker.async_counts(block)).collect()
         });
-        LaneReport {
+        WorkerStatus {
             asyncs: asyncs.unwrap_or_default(),
             totals,
             drops: self.drops.clone(),

@@ -1,4 +1,4 @@
-//! What compiled programs ask of us: calls of user externs and log messages, digests.
+//! Requests of compiled programs to their host: calls of user externs, log messages, digests.
 
 use crate::abi;
 use crate::abi::layout::{ArgLayout, CallLayout, ValueLayout};
@@ -20,7 +20,7 @@ use target::{DigestMessage, ExternArgs, ExternEnd, StopReason, UserExtern};
 /// Messages of one block that are kept for whoever listens.
 const N_MESSAGES_MAX: usize = 1024;
 
-/// What a worker's host knows.
+/// The host of one worker.
 pub(crate) struct HostContext {
     pub(crate) pipeline: Arc<Pipeline>,
     architecture: Architecture,
@@ -30,11 +30,11 @@ pub(crate) struct HostContext {
     pub(crate) now_ns: u64,
     /// Why users' externs have stopped packets, in order.
     pub(crate) stopped: VecDeque<StopReason>,
-    /// What the program has logged.
+    /// Messages that the program has logged.
     pub(crate) messages: Vec<String>,
-    /// Of code that tells every step.
+    /// Set for traced code, which reports every step.
     pub(crate) tracing: Option<Tracing>,
-    /// Of offload workers: externs may hang.
+    /// Set for offload workers, whose externs may hang.
     pub(crate) watchdog: Option<Arc<OffloadWatchdog>>,
 }
 
@@ -310,7 +310,7 @@ impl HostContext {
 
 /// # Safety
 ///
-/// As many bytes are there, unless the address is null, and nobody else uses them.
+/// Requires `n` bytes at `first`, unless it is null, that nothing else uses.
 #[expect(unsafe_code, reason = "memory of C")]
 unsafe fn bytes<'a>(first: *mut u8, n: usize) -> &'a mut [u8] {
     if first.is_null() || n == 0 {
@@ -320,7 +320,7 @@ unsafe fn bytes<'a>(first: *mut u8, n: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(first, n) }
 }
 
-/// What an extern sees of its call.
+/// A call as its extern sees it.
 struct CallAccess<'a> {
     call: &'a CallLayout,
     args: &'a mut [u8],

@@ -11,19 +11,19 @@ const HEADROOM_BYTES: usize = 256;
 pub struct Packet {
     /// Room, the bytes, and room again.
     buffer: Vec<u8>,
-    /// Where the bytes are in it.
+    /// Offset of the packet's bytes in the buffer.
     start: usize,
     length: usize,
     /// For as many bytes from `start` on.
     room: usize,
     pub(crate) state: State,
-    /// As externs see it.
+    /// The port that externs see.
     pub(crate) ingress_port: u32,
     /// How far the parser has read.
     pub(crate) cursor_bits: u64,
-    /// What the deparser wrote.
+    /// Bytes that the deparser wrote.
     pub(crate) emitted: Vec<u8>,
-    /// What is left of the budget.
+    /// Steps left of the budget.
     pub(crate) steps_left: u32,
 }
 
@@ -74,7 +74,7 @@ impl Packet {
         self.emitted.clear();
     }
 
-    /// What the parser has not read, from the next whole byte on.
+    /// Returns the bytes that the parser has not read, from the next whole byte on.
     pub(crate) fn payload(&self) -> &[u8] {
         let from = usize::try_from(self.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX);
         self.bytes().get(from..).unwrap_or_default()
@@ -84,7 +84,7 @@ impl Packet {
     pub(crate) fn view(&mut self) -> abi::Packet {
         let room = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         abi::Packet {
-            // Of the whole buffer: the program may write around the bytes.
+            // The pointer comes from the whole buffer: the program may write around the bytes.
             data: self.buffer.as_mut_ptr().wrapping_add(self.start),
             length_bytes: room(self.length),
             headroom_bytes: room(self.start),

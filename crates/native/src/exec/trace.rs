@@ -21,10 +21,10 @@ use std::sync::Arc;
 use target::BlockEnd;
 use trace::{Did, Follow, HitEntry, LookedUp, Observer, Seen, Slot, StatementEnd, Values, Variables};
 
-/// What hears the steps of one worker.
+/// Follows the steps of one worker.
 pub(crate) struct Tracing {
     follower: Box<dyn Follow>,
-    /// Of each point where a table is applied.
+    /// The table that is applied, by point.
     tables: FxHashMap<u32, u32>,
     /// How often entries were hit, by table and handle: C does not count that.
     n_hits: FxHashMap<(u32, u64), u64>,
@@ -91,7 +91,7 @@ impl Values for Memory<'_> {
         match self.layout.slots.get(slot as usize) {
             Some(slot) if slot.block.is_none() => decode(&slot.value, self.state),
             Some(slot) if slot.block == Some(self.block) => decode(&slot.value, self.locals),
-            // Of another block, which does not run.
+            // The slot belongs to another block, which does not run.
             Some(slot) => Bits::zero(slot.value.width.unwrap_or(0)),
             None => Bits::zero(0),
         }
@@ -147,7 +147,7 @@ struct Raw<'a> {
     locals: &'a [u8],
     bytes: &'a [u8],
     cursor_bits: u64,
-    /// Of the table, where one was looked up.
+    /// Key of the lookup; empty without one.
     key: &'a [u8],
     entry: Option<RawEntry>,
 }
@@ -258,7 +258,7 @@ pub(crate) unsafe extern "C" fn trace(
 
 /// # Safety
 ///
-/// As many bytes are there, unless the address is null, and nobody writes to them.
+/// Requires `n` bytes at `first`, unless it is null, that nothing writes to.
 #[expect(unsafe_code, reason = "memory of C")]
 unsafe fn bytes<'a>(first: *const c_void, n: usize) -> &'a [u8] {
     if first.is_null() || n == 0 {

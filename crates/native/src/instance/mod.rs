@@ -63,7 +63,7 @@ unsafe impl Send for Instance {}
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
 unsafe impl Sync for Instance {}
 
-/// What the control plane remembers beside what C keeps.
+/// State of the control plane that C does not keep.
 #[derive(Debug)]
 pub(crate) struct ControlState {
     /// By object: the rules of [`Profile`] decide on writes. C stores the same for packets and refuses for want of memory only.

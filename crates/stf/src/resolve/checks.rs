@@ -1,4 +1,4 @@
-//! What is read and compared while a script runs.
+//! Values that a script reads and compares while it runs.
 
 use crate::codes;
 use crate::script::Comparison;
@@ -15,7 +15,7 @@ pub struct Check {
     pub quantity: Quantity,
     pub comparison: Comparison,
     pub value: BigInt,
-    /// Where the script writes the value.
+    /// Place of the value in the script.
     pub value_span: Span,
 }
 
@@ -24,7 +24,7 @@ pub struct Check {
 pub enum Quantity {
     Packets,
     Bytes,
-    /// Of a register.
+    /// A cell of a register.
     Cell,
 }
 
@@ -90,7 +90,7 @@ pub struct DigestCheck {
     pub digest: DigestId,
     /// Which field of the message, its value, and which bits of it count.
     pub fields: Vec<(usize, Bits, Bits)>,
-    /// Of all fields of the message.
+    /// Names of all fields of the message.
     pub names: Vec<String>,
 }
 

@@ -64,7 +64,7 @@ impl Resolver<'_> {
             profile: profile.id,
             group: GroupId(small(group)),
             members: found,
-            // As large as the selector allows.
+            // The largest size that the selector allows.
             max_size: i32::try_from(max_size).unwrap_or(i32::MAX),
         });
         self.write(span, vec![Update { kind, entity }])
@@ -422,7 +422,7 @@ fn scalar(ty: &DataType, name: &str, value: &Number, span: Span) -> Result<Data>
     })
 }
 
-/// What cells hold before anything is written. Recursion follows the type, whose depth is bounded.
+/// Returns the value of cells that were never written. Recursion follows the type, whose depth is bounded.
 fn zero(ty: &DataType) -> Option<Data> {
     Some(match ty {
         DataType::Bits { width_bits }
