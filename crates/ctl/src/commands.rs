@@ -7,6 +7,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::show;
 use dataplane::{Switch, SwitchError};
 use serde_json::{Value as Json, json};
+use stf::CommandKind;
 
 /// Runs commands, one per line. The result has what commands that read have found.
 pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
@@ -14,6 +15,12 @@ pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
     let parsed = stf::parse_short("command", text);
     if parsed.diagnostics.has_errors() {
         return Err(Refusal::diagnosed(RefusalKind::Usage, parsed.diagnostics.iter(), &parsed.sources));
+    }
+    if let Some(command) = parsed.script.commands.iter().find(|command| needs_packets(&command.kind)) {
+        let text = parsed.sources.text(command.span);
+        return Err(Refusal::usage(format!(
+            "`{text}` is for test scripts: a running switch has its own packets and clock"
+        )));
     }
     let (plan, faults) = stf::resolve(&parsed.script, &schema);
     if faults.has_errors() {
@@ -27,4 +34,17 @@ pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
     }
     let shown = report.shown.iter().flat_map(|(_, entities)| entities);
     Ok(json!({ "shown": shown.map(|entity| show::entity(&schema, entity)).collect::<Vec<_>>() }))
+}
+
+/// True for commands that send packets, expect them or move the clock.
+fn needs_packets(command: &CommandKind) -> bool {
+    matches!(
+        command,
+        CommandKind::Packet { .. }
+            | CommandKind::Expect(_)
+            | CommandKind::NoPacket { .. }
+            | CommandKind::Wait
+            | CommandKind::Clock { .. }
+            | CommandKind::ExpectDigest { .. }
+    )
 }

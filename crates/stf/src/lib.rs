@@ -31,4 +31,4 @@ pub use dut::{Arriving, ControlOnly, Dut};
 pub use parse::{Parsed, parse, parse_file, parse_short};
 pub use resolve::{Plan, Step, StepKind, resolve};
 pub use run::{Report, run, run_in_bursts};
-pub use script::{Form, Script};
+pub use script::{CommandKind, Form, Script};

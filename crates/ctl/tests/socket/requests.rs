@@ -27,6 +27,9 @@ fn what_people_ask() {
         client.ask(json!({ "request": "commands", "text": "add route 10.0.0.0/8 set_next_hop(1)" }));
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("did you mean `routes`?") && message.contains("command:1:5"), "{message}");
+    let scripted = client.ask(json!({ "request": "commands", "text": "packet 0 00 00" }));
+    let message = scripted["error"]["message"].as_str().unwrap();
+    assert!(message.contains("`packet 0 00 00` is for test scripts"), "{message}");
     let entries = client.get(json!({ "request": "show", "what": "entries", "name": "Router.routes" }));
     assert_eq!(entries[0]["keys"][0]["value"], "10.0.0.0/8");
     assert_eq!(entries[0]["action"]["params"][0], json!({ "name": "next_hop", "value": "1" }));
