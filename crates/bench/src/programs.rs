@@ -18,7 +18,7 @@ use syntax::{IncludeKind, LoadedFile, Loader};
 use target::{Config, Device};
 
 /// The function around compiled code, as valgrind finds its name.
-pub const COUNTED: &str = "*bench_programs*Ring*run*";
+pub const COUNTED: &str = "*bench*programs*Ring*run*";
 
 const BURST: usize = 64;
 /// Room in front of a packet: what programs put there is less.
@@ -207,4 +207,19 @@ fn measure(args: &BenchProgramsArgs) -> Result<(), Exit> {
         report.lines.push(line);
     }
     report.show("programs", "", &args.measure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counted_function_has_the_name_that_valgrind_looks_for() {
+        let name = std::any::type_name_of_val(&Ring::run);
+        let mut rest = name;
+        for part in COUNTED.split('*') {
+            let at = rest.find(part);
+            rest = at.map_or_else(|| panic!("{name} is not {COUNTED}"), |at| &rest[at + part.len()..]);
+        }
+    }
 }

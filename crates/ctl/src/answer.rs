@@ -5,6 +5,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::{commands, show};
 use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
 use dataplane::{Filter, PortSpec, Switch, SwitchError, TraceLimits, from_hex};
+use diagnostics::render::Style;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,7 +28,9 @@ pub(crate) fn answer(
         Request::WaitReady { timeout_ms } => wait_ready(switch, timeout_ms, is_over),
         Request::Show { what, name } => show(switch, what, name.as_deref()),
         Request::Commands { text } => commands::run(switch, &text),
-        Request::Write { text } => Ok(json!({ "updates": write(switch, &text)? })),
+        Request::Write { text, name } => {
+            Ok(json!({ "updates": write(switch, &text, name.as_deref().unwrap_or("request"))? }))
+        }
         Request::Trace { n_packets, filter, timeout_ms } => {
             let filter = Filter::parse(filter.as_deref().unwrap_or_default()).map_err(Refusal::usage)?;
             let limits = TraceLimits {
@@ -94,17 +97,17 @@ pub(crate) fn answer(
     }
 }
 
-/// Applies a P4Runtime `WriteRequest` in protobuf text. Returns how many updates it has.
-fn write(switch: &Switch, text: &str) -> Result<u64, Refusal> {
-    let request = p4info::decode_write_request(text.as_bytes(), p4info::Format::Text)
-        .map_err(|error| Refusal::usage(error.to_string()))?;
-    let results = switch.with_target(|schema, target| {
-        p4runtime::write(schema, target, &request, control::Writer::Controller)
+/// Writes entries in any format of text. Returns how many updates they are.
+fn write(switch: &Switch, text: &str, name: &str) -> Result<u64, Refusal> {
+    let format = entries::detect(name, text.as_bytes()).map_err(|error| Refusal::usage(error.to_string()))?;
+    let said = |kind, messages: entries::Messages| Refusal::new(kind, messages.render(Style::default()));
+    let written = switch.with_target(|schema, target| {
+        let entries = entries::read(format, name, text.as_bytes(), schema)
+            .map_err(|messages| said(RefusalKind::Usage, messages))?;
+        entries::apply(&entries, schema, target).map_err(|messages| said(RefusalKind::Refused, messages))?;
+        Ok(entries.batch.updates.len() as u64)
     })?;
-    let n_updates = results.len() as u64;
-    let faults: Vec<String> =
-        results.into_iter().filter_map(Result::err).map(|fault| fault.to_string()).collect();
-    if faults.is_empty() { Ok(n_updates) } else { Err(Refusal::new(RefusalKind::Refused, faults.join("\n"))) }
+    written
 }
 
 fn done(result: Result<(), SwitchError>) -> Answered {

@@ -28,7 +28,6 @@ mod render;
 mod server;
 mod show;
 mod socket;
-mod words;
 
 pub use client::ask;
 pub use clients::Limits;

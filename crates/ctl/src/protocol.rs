@@ -37,9 +37,12 @@ pub enum Request {
     Commands {
         text: String,
     },
-    /// A P4Runtime `WriteRequest` as protobuf text.
+    /// Entries in any format of text that crate `entries` reads.
     Write {
         text: String,
+        /// Name of the file, for messages.
+        #[serde(default)]
+        name: Option<String>,
     },
     /// The stories of the next packets.
     Trace {

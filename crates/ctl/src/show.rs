@@ -1,8 +1,8 @@
 //! Entities and counts as JSON, with values that people can read.
 
-use crate::words;
 use control::*;
 use dataplane::{PortReport, Report, WorkerReport};
+use entries::words;
 use native::{AsyncMode, Choice, Times};
 use packet_io::LinkState;
 use serde_json::{Value as Json, json};

@@ -1,11 +1,13 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod entries;
 mod live;
 mod model;
 mod native;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
+pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
 };
@@ -38,6 +40,9 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Compile a program
     Build(Box<BuildArgs>),
+    /// Check entries, or write them in another format
+    #[command(subcommand)]
+    Entries(EntriesCommand),
     /// Make the P4Info and the initial entries of a program
     P4info(Box<P4InfoArgs>),
     /// Run a program on packets: of a test script, or of capture files
@@ -178,9 +183,10 @@ pub struct P4InfoArgs {
 }
 
 /// Initial state of the switch; shared by `run` and `trace`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct SwitchArgs {
-    /// Write these entries first: a P4Runtime WriteRequest as .txtpb, .json or .bin (repeatable)
+    /// Write these entries first (repeatable): a test script, commands for BMv2's command line, the P4 tutorials'
+    /// sX-runtime.json, or a P4Runtime WriteRequest as .txtpb, .json or .bin
     #[arg(long, value_name = "FILE")]
     pub entries: Vec<PathBuf>,
     /// Seed of random numbers
@@ -195,12 +201,15 @@ pub struct SwitchArgs {
 pub struct RunArgs {
     /// A program; `-` is standard input
     pub program: PathBuf,
-    /// A test script
-    #[arg(value_name = "TEST.stf", conflicts_with = "pcap", required_unless_present = "pcap")]
+    /// A test script; with --pcap its entries alone
+    #[arg(value_name = "TEST.stf")]
     pub script: Option<PathBuf>,
     /// Packets that arrive at a port: a pcap or pcapng file (repeatable)
     #[arg(long, value_name = "[PORT=]FILE", value_parser = parse_port_file)]
     pub pcap: Vec<(u32, PathBuf)>,
+    /// Compare what leaves a port with a capture, packet by packet (repeatable)
+    #[arg(long, value_name = "[PORT=]FILE", value_parser = parse_port_file, requires = "pcap")]
+    pub expect: Vec<(u32, PathBuf)>,
     /// Take the packets of captures as they are, whatever their link type [default: Ethernet only]
     #[arg(long, requires = "pcap")]
     pub any_link_type: bool,

@@ -148,6 +148,12 @@ pub static REFUSED: CodeInfo = CodeInfo {
     default_severity: Severity::Error,
     summary: "an update of a test script that no control plane may make",
 };
+pub static NOT_AN_ENTRY: CodeInfo = CodeInfo {
+    id: "P2530",
+    name: "not-an-entry",
+    default_severity: Severity::Warning,
+    summary: "a line in a file of entries that makes none",
+};
 
 pub static ALL: &[Code] = &[
     &UNKNOWN_COMMAND,
@@ -174,4 +180,5 @@ pub static ALL: &[Code] = &[
     &SHORT_LITERAL,
     &UNSUPPORTED,
     &REFUSED,
+    &NOT_AN_ENTRY,
 ];

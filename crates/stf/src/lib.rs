@@ -28,7 +28,7 @@ mod run;
 pub mod script;
 
 pub use dut::{Arriving, ControlOnly, Dut};
-pub use parse::{Parsed, parse, parse_file, parse_short};
+pub use parse::{Parsed, is_bmv2_command, parse, parse_bmv2, parse_file, parse_short, parse_value};
 pub use resolve::{Plan, Step, StepKind, resolve};
 pub use run::{Report, run, run_in_bursts};
 pub use script::{CommandKind, Form, Script};

@@ -8,11 +8,10 @@ use num_traits::{ToPrimitive, Zero};
 /// How commands may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A test script: keys and arguments have names, values are numbers.
+    /// A test script: keys and arguments have names.
     Script,
-    /// Typed by people: keys and arguments may be without names, in the order of the program; values may be
-    /// addresses (`10.0.0.1`, `2001:db8::1`, `02:00:00:00:00:01`); an action without arguments needs no parentheses;
-    /// `delete` is `remove`.
+    /// Typed by people: keys and arguments may be without names, in the order of the program; an action without
+    /// arguments needs no parentheses; `delete` is `remove`.
     Short,
 }
 
@@ -74,6 +73,9 @@ pub enum CommandKind {
     McNodeCreate { instance: Number, ports: Vec<Number> },
     McNodeUpdate { node: Number, ports: Vec<Number> },
     McNodeAssociate { group: Number, node: Number },
+    McNodeDissociate { group: Number, node: Number },
+    McNodeDestroy { node: Number },
+    McMgrpDestroy { group: Number },
 
     ExpectDigest { digest: Name, values: Vec<Match> },
 }

@@ -29,7 +29,8 @@ pub struct LiveArgs {
     /// Packets to this port are dropped
     #[arg(long, value_name = "PORT", default_value_t = 511)]
     pub drop_port: u32,
-    /// Write these entries first: a P4Runtime WriteRequest as .txtpb, .json or .bin (repeatable)
+    /// Write these entries first (repeatable): a test script, commands for BMv2's command line, the P4 tutorials'
+    /// sX-runtime.json, or a P4Runtime WriteRequest as .txtpb, .json or .bin
     #[arg(long, value_name = "FILE")]
     pub entries: Vec<PathBuf>,
     /// Threads that run packets; ports are theirs in turn
@@ -211,9 +212,9 @@ pub enum CtlCommand {
     },
     /// Do any command of a test script, as `register_read r 5`
     Do { words: Vec<String> },
-    /// Write a P4Runtime WriteRequest
+    /// Write the entries of a file, in any format that --entries takes
     Write {
-        /// The request as protobuf text; `-` is standard input
+        /// `-` is standard input
         file: PathBuf,
     },
     /// Tell the stories of the next packets

@@ -3,7 +3,7 @@
 use super::compiling::{Compiling, Prepared};
 use crate::cli::{BackendArg, CcArgs, SwitchArgs};
 use crate::output::{self, Exit};
-use crate::program::{Simulation, write_entries};
+use crate::program::{Simulation, read_entries, write_entries};
 use console::Loaded;
 use control::Schema;
 use diagnostics::SourceMap;
@@ -136,8 +136,9 @@ impl Backends {
             duts.extend(dut.map(|dut| (*backend, dut)));
         }
         for path in &args.entries {
+            let entries = read_entries(&schema, path, None)?;
             for (_, dut) in &mut duts {
-                write_entries(&schema, dut.target(), path)?;
+                write_entries(&schema, dut.target(), &entries)?;
             }
         }
         let in_bursts = ready.compiled.clone().filter(|_| ready.in_bursts);

@@ -68,7 +68,7 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
             );
             Request::Commands { text }
         }
-        CtlCommand::Write { file } => Request::Write { text: read(file)? },
+        CtlCommand::Write { file } => write_request(file)?,
         CtlCommand::Trace { count, filter, timeout } => Request::Trace {
             n_packets: *count,
             filter: filter.clone(),
@@ -93,17 +93,37 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
     })
 }
 
-fn read(path: &Path) -> Result<String, Exit> {
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
+/// The entries of a file; requests on the wire become text.
+fn write_request(path: &Path) -> Result<Request, Exit> {
+    let shown = path.display();
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::read_to_string(path)
+        std::fs::read(path)
     };
-    text.map_err(|error| {
-        output::error_line(&format!("cannot read {}: {error}", path.display()));
+    let bytes = bytes.map_err(|error| {
+        output::error_line(&format!("cannot read {shown}: {error}"));
         Exit::Environment
-    })
+    })?;
+    let usage = |message: String| {
+        output::error_line(&message);
+        Exit::Usage
+    };
+    let format =
+        entries::detect(&path.to_string_lossy(), &bytes).map_err(|error| usage(error.to_string()))?;
+    let mut name = path.display().to_string();
+    let bytes = match format {
+        entries::Format::P4RuntimeBinary => {
+            name.push_str(" (as text)");
+            let request = p4info::decode_write_request(&bytes, p4info::Format::Binary)
+                .map_err(|error| usage(format!("{shown}: {error}")))?;
+            p4info::encode_write_request(&request, p4info::Format::Text)
+        }
+        _ => bytes,
+    };
+    let text = String::from_utf8(bytes).map_err(|error| usage(format!("{shown}: {error}")))?;
+    Ok(Request::Write { text, name: Some(name) })
 }
 
 fn shown(what: ShowArg) -> What {

@@ -4,7 +4,7 @@ use super::compiler::Compiler;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
 use crate::output::{self, Exit};
 use crate::program::load;
-use crate::program::write_entries;
+use crate::program::{read_entries, write_entries};
 use clap::ArgMatches;
 use ctl::{Server, ServerError, claim_default_path, totals_to_json};
 use dataplane::{
@@ -152,7 +152,10 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         switch.replace(compiled).map_err(|error| refused(&error))?;
         for path in &args.entries {
             switch
-                .with_target(|schema, target| write_entries(schema, target, path))
+                .with_target(|schema, target| {
+                    let entries = read_entries(schema, path, None)?;
+                    write_entries(schema, target, &entries)
+                })
                 .map_err(|error| refused(&error))??;
         }
     }

@@ -7,6 +7,7 @@ mod compiler;
 mod conformance;
 mod ctl;
 mod doctor;
+mod entries;
 mod explain;
 mod fmt;
 mod graph;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
     match cli.command {
         Command::Check(args) => check::run(&args, matches),
         Command::Build(args) => build::run(&args, matches),
+        Command::Entries(command) => entries::run(&command, matches),
         Command::P4info(args) => p4info::run(&args, matches),
         Command::Run(args) => run::run(&args, matches),
         Command::Switch(args) => live::run(&args, matches),

@@ -40,6 +40,15 @@ pub fn load_for_analysis(path: &Path, args: &FrontEndArgs, matches: &ArgMatches)
     Ok(Analysable { program: read.made, sources: read.sources })
 }
 
+/// Loads what controllers know of a program, which need not be runnable.
+pub fn load_for_control(
+    path: &Path,
+    args: &FrontEndArgs,
+    matches: &ArgMatches,
+) -> Result<driver::ControlPlane, Exit> {
+    read(path, args, matches, |checked| driver::control_plane(checked, args.arch)).map(|read| read.made)
+}
+
 /// The result for a program, and the sources it was made from.
 struct Read<T> {
     made: T,

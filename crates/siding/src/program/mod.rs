@@ -1,9 +1,11 @@
 //! Programs that the command line names: read, checked, elaborated, and in a switch with their entries.
 
+mod entries;
 mod front_end;
 mod load;
 mod simulation;
 
+pub use entries::{read_entries, write_entries};
 pub use front_end::FrontEnd;
-pub use load::{Analysable, load, load_for_analysis};
-pub use simulation::{Simulation, check_port, write_entries};
+pub use load::{Analysable, load, load_for_analysis, load_for_control};
+pub use simulation::{Simulation, check_port};

@@ -2,10 +2,10 @@
 
 use crate::cli::{ExternArgs, FrontEndArgs, SwitchArgs};
 use crate::output::{self, Exit};
-use crate::program::load;
+use crate::program::{load, read_entries, write_entries};
 use clap::ArgMatches;
 use console::Loaded;
-use control::{Schema, Target, Writer};
+use control::Schema;
 use diagnostics::SourceMap;
 use interp::InterpretedDevice;
 use interp::traffic::Config;
@@ -33,7 +33,8 @@ impl Simulation {
         loaded.externs = console::externs::load(externs)?;
         let mut simulation = Simulation::of(loaded, args)?;
         for path in &args.entries {
-            write_entries(&simulation.schema, &mut simulation.interpreter, path)?;
+            let entries = read_entries(&simulation.schema, path, None)?;
+            write_entries(&simulation.schema, &mut simulation.interpreter, &entries)?;
         }
         Ok(simulation)
     }
@@ -70,27 +71,4 @@ pub fn check_port(program: &ir::Program, port: u32, flag: &str) -> Result<(), Ex
         output::error_line(&format!("{flag} {port}: {fault}"));
         Exit::Usage
     })
-}
-
-/// Writes the entries of a file; says which are refused.
-pub fn write_entries(schema: &Schema, target: &mut dyn Target, path: &Path) -> Result<(), Exit> {
-    let shown = path.display();
-    let bytes = std::fs::read(path).map_err(|error| {
-        output::error_line(&format!("cannot read {shown}: {error}"));
-        Exit::Environment
-    })?;
-    let usage = |message: String| {
-        output::error_line(&message);
-        Exit::Usage
-    };
-    let format = p4info::Format::from_path(path).map_err(|error| usage(error.to_string()))?;
-    let request =
-        p4info::decode_write_request(&bytes, format).map_err(|error| usage(format!("{shown}: {error}")))?;
-    let results = p4runtime::write(schema, target, &request, Writer::Controller);
-    let faults: Vec<String> =
-        results.iter().filter_map(|r| r.as_ref().err()).map(|f| f.to_string()).collect();
-    for fault in &faults {
-        output::error_line(&format!("{shown}: {fault}"));
-    }
-    if faults.is_empty() { Ok(()) } else { Err(Exit::Usage) }
 }

@@ -1,7 +1,7 @@
-//! Addresses as numbers, in the short form.
+//! Addresses as numbers.
 
 use super::line::Line;
-use crate::script::{Form, Number, Radix};
+use crate::script::{Number, Radix};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use num_bigint::BigUint;
 use num_traits::One;
@@ -30,9 +30,6 @@ impl Line<'_> {
     /// The address that is next and the length of its text. No name and no number looks like one: it has dots between
     /// four numbers, five colons, or two colons in a row.
     fn peek_address(&mut self) -> Option<(Address, usize)> {
-        if self.form() == Form::Script {
-            return None;
-        }
         let (rest, _) = self.rest();
         let len = rest.find(|c: char| !c.is_ascii_hexdigit() && c != ':' && c != '.').unwrap_or(rest.len());
         // A range of addresses has dots between them, too.
@@ -62,6 +59,7 @@ impl Line<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::Form;
 
     #[test]
     fn addresses_end_where_the_next_token_begins() {
@@ -78,11 +76,12 @@ mod tests {
             ("2001:db8::1/64", 0x2001_0db8 << 96 | 1, 32, 11),
             ("::", 0, 32, 2),
         ] {
-            assert_eq!(address(text, Form::Short), Some((value.into(), n_digits, len)), "{text}");
-            assert_eq!(address(text, Form::Script), None, "{text}");
+            for form in [Form::Script, Form::Short] {
+                assert_eq!(address(text, form), Some((value.into(), n_digits, len)), "{text}");
+            }
         }
         for text in ["10", "0x0a", "10.0.0", "80..443", "dst:10.0.0.1", "a.b", "1:2", "_", ""] {
-            assert_eq!(address(text, Form::Short), None, "{text}");
+            assert_eq!(address(text, Form::Script), None, "{text}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From text to commands.
 
 mod address;
+mod bmv2;
 mod data;
 mod line;
 mod names;
@@ -13,6 +14,9 @@ use crate::{Script, codes};
 use diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span, suggest};
 use line::{Line, Result, Token, shorten};
 use rustc_hash::FxHashMap;
+
+pub use bmv2::{is_bmv2_command, parse_bmv2};
+pub use number::parse_value;
 
 /// A script, its text for showing messages, and the messages.
 #[derive(Debug)]
@@ -33,9 +37,23 @@ pub fn parse_short(file_name: &str, text: &str) -> Parsed {
 }
 
 fn parse_form(file_name: &str, text: &str, form: Form) -> Parsed {
+    let mut handles = FxHashMap::default();
+    parse_lines(file_name, text, &mut |line, base| one_line(line, base, form, &mut handles))
+}
+
+/// Understands a script among other files.
+pub fn parse_file(sources: &SourceMap, file: FileId) -> (Script, Diagnostics) {
+    let mut handles = FxHashMap::default();
+    lines(sources, file, &mut |line, base| one_line(line, base, Form::Script, &mut handles))
+}
+
+/// Reads one line, which begins at a global position: the commands that it stands for.
+type ReadLine<'r> = dyn FnMut(&str, u32) -> Result<Vec<Command>> + 'r;
+
+fn parse_lines(file_name: &str, text: &str, read: &mut ReadLine<'_>) -> Parsed {
     let mut sources = SourceMap::new();
     let (script, diagnostics) = match sources.add_file(file_name, text, None, false) {
-        Some(file) => commands(&sources, file, form),
+        Some(file) => lines(&sources, file, read),
         None => {
             let mut diagnostics = Diagnostics::new();
             let message = format!("{file_name} is too large");
@@ -46,22 +64,13 @@ fn parse_form(file_name: &str, text: &str, form: Form) -> Parsed {
     Parsed { script, sources, diagnostics }
 }
 
-/// Understands a script among other files.
-pub fn parse_file(sources: &SourceMap, file: FileId) -> (Script, Diagnostics) {
-    commands(sources, file, Form::Script)
-}
-
-fn commands(sources: &SourceMap, file: FileId, form: Form) -> (Script, Diagnostics) {
+fn lines(sources: &SourceMap, file: FileId, read: &mut ReadLine<'_>) -> (Script, Diagnostics) {
     let file = sources.file(file);
     let (mut script, mut diagnostics) = (Script::default(), Diagnostics::new());
-    let mut handles = FxHashMap::default();
     let mut base = file.start;
     for text in file.text.split('\n') {
-        let mut line = Line::new(text, base, form);
-        let lo = line.start();
-        match command(&mut line, &mut handles) {
-            Ok(Some(kind)) => script.commands.push(Command { span: line.span_from(lo), kind }),
-            Ok(None) => {}
+        match read(text, base) {
+            Ok(commands) => script.commands.extend(commands),
             Err(diagnostic) => diagnostics.push(*diagnostic),
         }
         if diagnostics.n_errors() >= N_FAULTS_MAX {
@@ -72,6 +81,18 @@ fn commands(sources: &SourceMap, file: FileId, form: Form) -> (Script, Diagnosti
         base += text.len() as u32 + 1;
     }
     (script, diagnostics)
+}
+
+fn one_line(
+    text: &str,
+    base: u32,
+    form: Form,
+    handles: &mut FxHashMap<String, Span>,
+) -> Result<Vec<Command>> {
+    let mut line = Line::new(text, base, form);
+    let lo = line.start();
+    let kind = command(&mut line, handles)?;
+    Ok(kind.map(|kind| Command { span: line.span_from(lo), kind }).into_iter().collect())
 }
 
 /// Reads a line; `None` when there is nothing in it.
@@ -264,6 +285,14 @@ fn arguments(
             group: line.small_number("a multicast group")?,
             node: line.small_number("a node")?,
         },
+        Keyword::McNodeDissociate => CommandKind::McNodeDissociate {
+            group: line.small_number("a multicast group")?,
+            node: line.small_number("a node")?,
+        },
+        Keyword::McNodeDestroy => CommandKind::McNodeDestroy { node: line.small_number("a node")? },
+        Keyword::McMgrpDestroy => {
+            CommandKind::McMgrpDestroy { group: line.small_number("a multicast group")? }
+        }
     })
 }
 

@@ -45,7 +45,7 @@ impl Line<'_> {
         }
     }
 
-    fn match_value(&mut self) -> Result<MatchValue> {
+    pub(super) fn match_value(&mut self) -> Result<MatchValue> {
         match self.peek()? {
             Token::Word("_") => return Ok(MatchValue::Any(self.next()?.1)),
             Token::Quoted(text) => {

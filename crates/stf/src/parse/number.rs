@@ -9,7 +9,7 @@ use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
 impl Line<'_> {
-    /// A number, with `*` in binary and hexadecimal ones. In the short form it may be an address.
+    /// A number, with `*` in binary and hexadecimal ones, or an address.
     pub(super) fn number(&mut self, what: &str) -> Result<Number> {
         if let Some(address) = self.address() {
             return Ok(address);
@@ -212,4 +212,13 @@ fn malformed(
     } else {
         diagnostic
     }
+}
+
+/// The value of a number or an address: `12`, `0x1f`, `0b01`, `10.0.0.1`, `2001:db8::1`, `02:00:00:00:00:01`; `None` for
+/// anything else.
+pub fn parse_value(text: &str) -> Option<BigUint> {
+    let mut line = Line::new(text, 0, crate::Form::Short);
+    let number = line.exact_number("a value").ok()?;
+    line.expect_end().ok()?;
+    Some(number.value)
 }

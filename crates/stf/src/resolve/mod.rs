@@ -301,6 +301,9 @@ impl Resolver<'_> {
             CommandKind::McNodeCreate { instance, ports } => self.node_create(instance, ports),
             CommandKind::McNodeUpdate { node, ports } => self.node_update(span, node, ports)?,
             CommandKind::McNodeAssociate { group, node } => self.node_associate(span, group, node)?,
+            CommandKind::McNodeDissociate { group, node } => self.node_dissociate(span, group, node)?,
+            CommandKind::McNodeDestroy { node } => self.node_destroy(span, node)?,
+            CommandKind::McMgrpDestroy { group } => self.group_destroy(span, group)?,
 
             CommandKind::ExpectDigest { digest, values } => self.digest_check(span, digest, values)?,
         }

@@ -77,12 +77,21 @@ impl Replication {
     /// A group after a change, and the sessions that send to it.
     fn changed(&self, group: u32, kind: UpdateKind) -> Vec<Update> {
         let mut updates = vec![Update { kind, entity: self.group(group) }];
-        for (id, session) in &self.sessions {
-            if matches!(session, Session::Group(g) if *g == group) {
-                updates.push(Update { kind: UpdateKind::Modify, entity: self.session(*id, *session) });
-            }
-        }
+        updates.extend(self.sessions_to(group));
         updates
+    }
+
+    /// The sessions that send to a group, with its ports of now.
+    fn sessions_to(&self, group: u32) -> impl Iterator<Item = Update> {
+        let sessions = self.sessions.iter();
+        let sessions =
+            sessions.filter(move |(_, session)| matches!(session, Session::Group(g) if *g == group));
+        sessions.map(|(id, session)| Update { kind: UpdateKind::Modify, entity: self.session(*id, *session) })
+    }
+
+    fn groups_with(&self, node: usize) -> Vec<u32> {
+        let groups = self.groups.iter().filter(|(_, nodes)| nodes.contains(&node));
+        groups.map(|(group, _)| *group).collect()
     }
 }
 
@@ -102,6 +111,57 @@ impl Resolver<'_> {
         self.replication.nodes.push(node);
     }
 
+    pub(super) fn group_destroy(&mut self, span: Span, group: &Number) -> Result<()> {
+        let id = small(group);
+        self.nodes_of(group)?;
+        let mut updates = vec![Update { kind: UpdateKind::Delete, entity: self.replication.group(id) }];
+        self.replication.groups.remove(&id);
+        updates.extend(self.replication.sessions_to(id));
+        self.write(span, updates)
+    }
+
+    /// A node that is destroyed leaves all groups; the numbers of the others stay.
+    pub(super) fn node_destroy(&mut self, span: Span, node: &Number) -> Result<()> {
+        let i = self.node(node)?;
+        let groups = self.replication.groups_with(i);
+        self.replication.nodes[i].ports.clear();
+        for nodes in self.replication.groups.values_mut() {
+            nodes.retain(|found| *found != i);
+        }
+        self.groups_changed(span, &groups)
+    }
+
+    pub(super) fn node_dissociate(&mut self, span: Span, group: &Number, node: &Number) -> Result<()> {
+        let (id, i) = (small(group), self.node(node)?);
+        let nodes = self.nodes_of(group)?;
+        let Some(at) = nodes.iter().position(|found| *found == i) else {
+            let message = format!("node {i} is not in group {id}");
+            return error(&codes::UNKNOWN_HANDLE, node.span, message, "not associated before");
+        };
+        nodes.remove(at);
+        self.groups_changed(span, &[id])
+    }
+
+    /// The nodes of a group that exists.
+    fn nodes_of(&mut self, group: &Number) -> Result<&mut Vec<usize>> {
+        let id = small(group);
+        match self.replication.groups.get_mut(&id) {
+            Some(nodes) => Ok(nodes),
+            None => {
+                let message = format!("there is no multicast group {id}");
+                let label = "make it with `mc_mgrp_create` before";
+                error(&codes::UNKNOWN_HANDLE, group.span, message, label)
+            }
+        }
+    }
+
+    /// Writes groups again whose nodes have changed.
+    fn groups_changed(&mut self, span: Span, groups: &[u32]) -> Result<()> {
+        let updates = groups.iter().flat_map(|g| self.replication.changed(*g, UpdateKind::Modify));
+        let updates: Vec<Update> = updates.collect();
+        if updates.is_empty() { Ok(()) } else { self.write(span, updates) }
+    }
+
     fn node(&self, node: &Number) -> Result<usize> {
         let i = small(node) as usize;
         match self.replication.nodes.len() {
@@ -119,31 +179,19 @@ impl Resolver<'_> {
     pub(super) fn node_update(&mut self, span: Span, node: &Number, ports: &[Number]) -> Result<()> {
         let i = self.node(node)?;
         self.replication.nodes[i].ports = ports.iter().map(small).collect();
-        let groups = self.replication.groups.iter().filter(|(_, nodes)| nodes.contains(&i));
-        let groups: Vec<u32> = groups.map(|(group, _)| *group).collect();
-        let updates = groups.into_iter().flat_map(|g| self.replication.changed(g, UpdateKind::Modify));
-        let updates: Vec<Update> = updates.collect();
-        if updates.is_empty() { Ok(()) } else { self.write(span, updates) }
+        let groups = self.replication.groups_with(i);
+        self.groups_changed(span, &groups)
     }
 
     pub(super) fn node_associate(&mut self, span: Span, group: &Number, node: &Number) -> Result<()> {
         let (id, i) = (small(group), self.node(node)?);
-        let Some(nodes) = self.replication.groups.get_mut(&id) else {
-            let message = format!("there is no multicast group {id}");
-            return error(
-                &codes::UNKNOWN_HANDLE,
-                group.span,
-                message,
-                "make it with `mc_mgrp_create` before",
-            );
-        };
+        let nodes = self.nodes_of(group)?;
         if nodes.contains(&i) {
             let message = format!("node {i} is in group {id} already");
             return error(&codes::REPEATED, node.span, message, "associated again");
         }
         nodes.push(i);
-        let updates = self.replication.changed(id, UpdateKind::Modify);
-        self.write(span, updates)
+        self.groups_changed(span, &[id])
     }
 
     fn set_session(&mut self, span: Span, session: &Number, what: Session) -> Result<()> {

@@ -195,6 +195,8 @@ impl<'s> Resolver<'s> {
                     let value = bits(&number.value, width_bits, &element.name, number.span)?;
                     Ok(Some(control::Match::Optional(value.into())))
                 }
+                // BMv2 has no word for anything but an empty mask.
+                MatchValue::Mask { value, mask } if mask.is_zero() && value.is_zero() => Ok(None),
                 _ => mismatch(element, found, "a number, or `_` for any"),
             },
             MatchKind::Other(kind) => {

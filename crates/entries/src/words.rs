@@ -1,17 +1,17 @@
-//! Values as people read them.
+//! Values as people read and write them: what this prints, every format by name reads.
 
 use control::schema::DataType;
 use control::{Match, Value};
 use trace::format::{self, Notation};
 
-pub(crate) fn value(value: &Value, name: &str) -> String {
+pub fn value(value: &Value, name: &str) -> String {
     match value {
         Value::Bits(number) => format::bits(number, name),
         Value::Text(text) => format!("\"{text}\""),
     }
 }
 
-pub(crate) fn pattern(pattern: Option<&Match>, name: &str) -> String {
+pub fn pattern(pattern: Option<&Match>, name: &str) -> String {
     let wanted = match pattern {
         None => None,
         Some(Match::Exact(v) | Match::Optional(v)) => return value(v, name),
@@ -26,7 +26,7 @@ pub(crate) fn pattern(pattern: Option<&Match>, name: &str) -> String {
     format::pattern(wanted.as_ref(), Notation::Compact, &|value| format::bits(value, name))
 }
 
-pub(crate) fn data(data: &control::Data, ty: &DataType) -> serde_json::Value {
+pub fn data(data: &control::Data, ty: &DataType) -> serde_json::Value {
     use control::Data;
     match data {
         Data::Bits(number) if matches!(ty, DataType::Int { .. }) => number.to_signed().to_string().into(),

@@ -1,0 +1,105 @@
+//! `siding run`.
+
+mod captures;
+mod problem;
+mod summary;
+mod wanted;
+
+use super::backends::{Backends, Compiled, Ready};
+use super::script::{Stories, Tested, test};
+use crate::cli::{BackendArg, RunArgs, RunBackendArg};
+use crate::output::{self, Exit};
+use crate::program::{check_port, load};
+use clap::ArgMatches;
+use std::sync::mpsc::{Receiver, channel};
+
+/// Compilers recurse over what people write.
+const STACK_BYTES: usize = 256 << 20;
+
+pub fn run(args: &RunArgs, matches: &ArgMatches) -> Exit {
+    run_on_backends(args, matches).unwrap_or_else(|exit| exit)
+}
+
+fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
+    let is_native = args.backend == RunBackendArg::Native;
+    if is_native && args.stories.is_some() && !args.trace {
+        output::error_line(
+            "compiled code tells stories with --trace; --backend both runs it beside the interpreter, which tells them",
+        );
+        return Err(Exit::Usage);
+    }
+    if args.trace && !is_native {
+        output::error_line(
+            "--trace is of compiled code: --backend native; the interpreter tells stories without it",
+        );
+        return Err(Exit::Usage);
+    }
+    // With packets of captures, a script gives the entries.
+    let script = args.script.as_ref().filter(|_| args.pcap.is_empty());
+    if script.is_none() && args.pcap.is_empty() {
+        output::error_line(
+            "there are no packets to run: name a test script, or a capture with --pcap [PORT=]FILE",
+        );
+        output::err(&format!("For a single packet: siding trace {} -p HEX\n", args.program.display()));
+        return Err(Exit::Usage);
+    }
+    let mut loaded = load(&args.program, &args.front_end, matches)?;
+    loaded.externs = super::externs::load(&args.externs)?;
+    for (port, _) in &args.pcap {
+        check_port(&loaded.runnable.program, *port, "--pcap")?;
+    }
+    for (port, _) in &args.expect {
+        check_port(&loaded.runnable.program, *port, "--expect")?;
+    }
+    let backend = match (args.backend, script) {
+        (RunBackendArg::Interp, _) | (RunBackendArg::Auto, None) => BackendArg::Interp,
+        (RunBackendArg::Native, _) => BackendArg::Native,
+        // A script ends before anything is compiled.
+        (RunBackendArg::Auto, Some(_)) => BackendArg::Interp,
+        (RunBackendArg::Both, _) => BackendArg::Both,
+    };
+    let name = args.program.to_string_lossy();
+    let ready = match args.trace {
+        true => Ready::traced(loaded, &name, &args.cc)?,
+        false => Ready::new(loaded, &name, backend, &args.cc)?,
+    };
+    let mut switch_args = args.switch.clone();
+    switch_args.entries.extend(args.script.iter().filter(|_| script.is_none()).cloned());
+    let backends = Backends::new(&ready, &switch_args)?;
+    let Some(script) = script else {
+        let compiling = match args.backend {
+            RunBackendArg::Auto => Some(compile_meanwhile(&ready, &name, args)),
+            RunBackendArg::Interp | RunBackendArg::Native | RunBackendArg::Both => None,
+        };
+        return captures::captures(args, backends, compiling).map(|()| Exit::Ok).map_err(
+            |(message, exit)| {
+                output::error_line(&message);
+                exit
+            },
+        );
+    };
+    let stories = if args.quiet { Stories::None } else { Stories::First(args.stories.unwrap_or(usize::MAX)) };
+    match test(backends, script, stories, args.json, &args.front_end) {
+        Tested::Passed => {
+            if !args.json {
+                output::out(&format!("ok {}\n", script.display()));
+            }
+            Ok(Exit::Ok)
+        }
+        Tested::Failed => Err(Exit::Failed),
+        Tested::Broken(exit) => Err(exit),
+    }
+}
+
+/// Compiles in a thread of its own, and sends the result.
+fn compile_meanwhile(ready: &Ready, name: &str, args: &RunArgs) -> Receiver<Result<Compiled, Exit>> {
+    let (sender, receiver) = channel();
+    let (loaded, name, cc) = (ready.loaded.clone(), name.to_string(), args.cc.clone());
+    let compile = move || {
+        // The receiver is gone if the packets have ended.
+        let _ = sender.send(Compiled::new(&loaded, &name, &cc));
+    };
+    // If the thread cannot be started, nothing is sent, and the interpreter continues.
+    let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(compile);
+    receiver
+}
