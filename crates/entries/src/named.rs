@@ -398,12 +398,12 @@ fn string_len(text: &str, quote: char) -> usize {
     text.len()
 }
 
+/// Reads the id of a scalar, given what is around it.
+type ReadId<'r> = dyn FnMut(&Scalar<'_>, &Context) -> Result<Option<u32>, String> + 'r;
+
 impl Scanned<'_> {
     /// For each message the objects that it and those around it speak of; `id` reads a scalar.
-    fn contexts(
-        &self,
-        id: &mut dyn FnMut(&Scalar<'_>, &Context) -> Result<Option<u32>, String>,
-    ) -> Result<Vec<Context>, String> {
+    fn contexts(&self, id: &mut ReadId<'_>) -> Result<Vec<Context>, String> {
         let mut own: Vec<Vec<&Scalar<'_>>> = self.parents.iter().map(|_| Vec::new()).collect();
         for scalar in self.scalars.iter().filter(|scalar| scalar.field.is_id()) {
             own[scalar.message].push(scalar);

@@ -21,6 +21,8 @@ const SESSIONS: &str = "clone_session_entries";
 /// Members that say where other files are.
 const NOT_ENTRIES: &[&str] = &["target", "p4info", "bmv2_json"];
 
+/// Reads an element of a list.
+type ReadItem = fn(&Schema, &Json) -> Result<Update>;
 type Result<T> = std::result::Result<T, Fault>;
 
 /// A fault and its path below the item.
@@ -62,8 +64,7 @@ pub(crate) fn read(name: &str, text: &str, schema: &Schema) -> std::result::Resu
     };
     let mut entries = Entries { name: name.to_owned(), ..Entries::default() };
     let errors = &mut entries.messages.errors;
-    let lists: [(&'static str, fn(&Schema, &Json) -> Result<Update>); 3] =
-        [(TABLES, table_entry), (GROUPS, group), (SESSIONS, session)];
+    let lists: [(&'static str, ReadItem); 3] = [(TABLES, table_entry), (GROUPS, group), (SESSIONS, session)];
     for name_of in members.keys() {
         let is_known =
             NOT_ENTRIES.contains(&name_of.as_str()) || lists.iter().any(|(list, _)| list == name_of);
