@@ -101,13 +101,12 @@ pub(crate) fn answer(
 fn write(switch: &Switch, text: &str, name: &str) -> Result<u64, Refusal> {
     let format = entries::detect(name, text.as_bytes()).map_err(|error| Refusal::usage(error.to_string()))?;
     let said = |kind, messages: entries::Messages| Refusal::new(kind, messages.render(Style::default()));
-    let written = switch.with_target(|schema, target| {
+    switch.with_target(|schema, target| {
         let entries = entries::read(format, name, text.as_bytes(), schema)
             .map_err(|messages| said(RefusalKind::Usage, messages))?;
         entries::apply(&entries, schema, target).map_err(|messages| said(RefusalKind::Refused, messages))?;
         Ok(entries.batch.updates.len() as u64)
-    })?;
-    written
+    })?
 }
 
 fn done(result: Result<(), SwitchError>) -> Answered {

@@ -38,7 +38,13 @@ pub fn apply(entries: &Entries, schema: &Schema, target: &mut dyn Target) -> Res
             }
         }
     }
-    if refused.has_errors() { Err(refused) } else { Ok(()) }
+    let n_refused = refused.diagnostics.len() + refused.errors.len();
+    if n_refused == 0 {
+        return Ok(());
+    }
+    let n = entries.batch.updates.len();
+    refused.errors.push(format!("{}: {} of {n} updates were made", entries.name, n - n_refused));
+    Err(refused)
 }
 
 fn text(name: &str, bytes: &[u8]) -> Result<String, Messages> {

@@ -120,7 +120,7 @@ fn wrong_entries_are_refused_with_their_place() {
     // The same entry twice: the second is refused, with its place.
     let twice = "add routes headers.ipv4.destination:10.0.0.0/8 set_next_hop(next_hop:1)\n".repeat(2);
     let said = case("f.stf", &twice);
-    assert!(said.contains("f.stf:2:1"), "{said}");
+    assert!(said.contains("f.stf:2:1") && said.contains("f.stf: 1 of 2 updates were made"), "{said}");
 }
 
 /// Packets of a capture: `siding run -o` writes them, `--expect` compares with them.
