@@ -144,6 +144,11 @@ impl Line<'_> {
             return self.short_key();
         }
         let priority = match self.peek()? {
+            _ if self.is_address() => {
+                return self.unexpected("the name of a key").map_err(|diagnostic| {
+                    Box::new((*diagnostic).note("keys have names in scripts: `hdr.ipv4.dst:10.0.0.0/8`"))
+                });
+            }
             Token::Number(_) => Some(self.small_number("a priority")?),
             _ => None,
         };
