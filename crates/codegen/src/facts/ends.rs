@@ -1,6 +1,7 @@
 //! How the code of each procedure may end.
 
 use crate::facts::control_flow::has_loop;
+use crate::facts::steps::Steps;
 use arch::ExternOp;
 use ir::lookup::{get, index};
 use ir::{Graph, Program, StmtKind, TableId, TerminatorKind};
@@ -27,12 +28,13 @@ pub(crate) fn table_ends(program: &Program, ends: &[Ends], id: TableId) -> Ends 
     })
 }
 
-pub(crate) fn ends(program: &Program) -> Vec<Ends> {
+pub(crate) fn ends(program: &Program, steps: &Steps) -> Vec<Ends> {
     let mut ends = vec![Ends::default(); program.procedures.len()];
     loop {
         let mut changed = false;
         for (id, procedure) in program.procedures.iter() {
-            let found = of_graph(program, &procedure.graph, &ends);
+            let mut found = of_graph(program, &procedure.graph, &ends);
+            found.stops |= steps.of_call[index(id)] > 0;
             if ends[index(id)] != found {
                 ends[index(id)] = found;
                 changed = true;

@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod in_packet_fields;
 pub(crate) mod keys;
 pub(crate) mod requests;
+pub(crate) mod steps;
 pub(crate) mod storage;
 pub(crate) mod table_kind;
 pub(crate) mod trace_points;
@@ -24,6 +25,7 @@ use common_case::CommonCase;
 use ends::Ends;
 use in_packet_fields::InPacketFields;
 use ir::Program;
+use steps::Steps;
 use storage::Storage;
 use table_kind::TableKind;
 use trace_points::TracePoints;
@@ -60,7 +62,9 @@ pub(crate) struct Facts {
     /// Packets go from arrival to verdict in C.
     pub(crate) has_fast_path: bool,
     /// Packets use up steps.
-    pub(crate) has_loops: bool,
+    pub(crate) uses_steps: bool,
+    /// By the number of the procedure: steps that a call takes, if it takes any.
+    pub(crate) steps_of_call: Vec<u32>,
     /// Packets that began on the fast path may continue at the host.
     pub(crate) may_punt: bool,
     /// Something is packed or sent as a digest, which may find no room in a buffer of the worker.
@@ -85,7 +89,8 @@ impl Facts {
             Mode::Offload | Mode::Traced => CommonCase::default(),
         };
         let calls = Calls::new(program);
-        let ends = ends::ends(program);
+        let steps = Steps::new(program);
+        let ends = ends::ends(program, &steps);
         let weight = weight::weight(program);
         let roles = program.fields.iter().map(|(role, _)| *role);
         Facts {
@@ -98,9 +103,12 @@ impl Facts {
             block_stops: ends::block_stops(program, &ends),
             ends,
             weight,
-            is_small: !is_traced && weight <= weight::SMALL_WEIGHT_MAX,
+            is_small: !is_traced
+                && weight <= weight::SMALL_WEIGHT_MAX
+                && steps.expanded_weight <= weight::SMALL_EXPANDED_WEIGHT_MAX,
             has_fast_path: !is_traced && has_fast_path(program),
-            has_loops: program.graphs().any(control_flow::has_loop),
+            uses_steps: steps.any() || program.graphs().any(control_flow::has_loop),
+            steps_of_call: steps.of_call,
             may_punt: requests::may_punt(program),
             uses_buffers: requests::uses_buffers(program),
             has_direct_meters: program.tables.iter().any(|(_, table)| table.direct_meter.is_some()),

@@ -67,7 +67,7 @@ pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.saves_worker_state() {
         out.line("struct sd_saved saved;");
     }
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("uint32_t steps_left;");
     }
     out.close(" __attribute__((aligned(SD_LINE_BYTES)));");
@@ -254,7 +254,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
         "if (w->n_burst_left && sd_burst_hand_over(w, packets, n, b->punted, {states}, {state_bytes}, &n_done))"
     ));
     out.line("    return n_done;");
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("const uint32_t steps = w->steps_left;");
     }
     out.open("while (n_done < n)");
@@ -279,7 +279,7 @@ fn bursts(cx: &Cx<'_>, plan: &BurstPlan, out: &mut Code) {
     out.open("for (uint32_t i = 0; i < n_burst; i++)");
     out.line("if (i + SD_PREFETCH_PACKETS < n_burst)");
     out.line("    __builtin_prefetch(burst[i + SD_PREFETCH_PACKETS].data);");
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("w->steps_left = steps;");
     }
     out.line("const uint32_t next = p4x_stage(w, &burst[i], b, i, P4X_START);");

@@ -95,7 +95,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
         }
         out.line("    return p4x_process_bursts(w, packets, n);");
     }
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("const uint32_t steps = w->steps_left;");
     }
     if cx.offload.is_some() {
@@ -103,7 +103,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     }
     count_lookups(cx, "+= n", out);
     let counts_lookups = cx.plan.is_some_and(|plan| !plan.first_tables.is_empty());
-    if !(cx.facts.has_loops || cx.facts.has_direct_meters || cx.offload.is_some() || counts_lookups) {
+    if !(cx.facts.uses_steps || cx.facts.has_direct_meters || cx.offload.is_some() || counts_lookups) {
         out.line("return sd_process_packets(w, packets, n, p4x_packet);");
         out.close("");
         out.blank();
@@ -116,7 +116,7 @@ fn process(cx: &Cx<'_>, out: &mut Code) {
     out.open("for (struct sd_packet *p = packets; p < last; p++)");
     out.line("__builtin_prefetch(ahead->data);");
     out.line("ahead = ahead + 1 < last ? ahead + 1 : ahead;");
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("w->steps_left = steps;");
     }
     if cx.facts.has_direct_meters {

@@ -21,7 +21,7 @@ use ir::{BlockId, NodeId};
 pub(crate) fn context_structs(cx: &Cx<'_>, out: &mut Code) {
     let Some(plan) = cx.offload else { return };
     let keeps = [
-        (cx.facts.has_loops, "SD_SAVE_STEPS"),
+        (cx.facts.uses_steps, "SD_SAVE_STEPS"),
         (cx.facts.may_punt, "SD_SAVE_REQUESTS"),
         (cx.facts.uses_buffers, "SD_SAVE_FAILED"),
     ];

@@ -321,6 +321,11 @@ fn role_name(role: BlockRole) -> &'static str {
 fn body(cx: &Cx<'_>, owner: Owner, graph: &ir::Graph, points: FxHashMap<NodeId, usize>, out: &mut Code) {
     let mut func = Func::new(cx, owner);
     func.code.indent();
+    if let Owner::Procedure(id) = owner
+        && let n @ 1.. = cx.facts.steps_of_call[ir::lookup::index(id)]
+    {
+        func.take_steps(n);
+    }
     func.segment(graph, points, None);
     let jumps = std::mem::take(&mut func.jumps);
     func.code.keep_labels(&jumps);

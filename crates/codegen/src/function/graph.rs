@@ -236,12 +236,7 @@ impl<'p> Func<'_, 'p> {
         let shape = &writing.shape;
         if shape.order.get(&to).is_some_and(|to| Some(to) <= shape.order.get(&from)) {
             // Back to where it was: a packet does that a limited number of times.
-            self.code.line("if (SD_UNLIKELY(w->steps_left-- == 0)) {");
-            self.code.indent();
-            self.code.line("w->steps_left = 0;");
-            self.code.line("return SD_END_STEP_BUDGET;");
-            self.code.dedent();
-            self.code.line("}");
+            self.take_steps(1);
             self.jump(writing, to);
         } else if self.is_short_end(writing.graph, to) {
             self.code.at(Span::NONE);
@@ -251,6 +246,23 @@ impl<'p> Func<'_, 'p> {
             self.node(writing, to, follow);
         } else {
             self.jump(writing, to);
+        }
+    }
+
+    /// Ends the packet if its budget has fewer steps.
+    pub(crate) fn take_steps(&mut self, n: u32) {
+        let is_over = match n {
+            1 => "w->steps_left-- == 0".to_owned(),
+            n => format!("w->steps_left < {n}"),
+        };
+        self.code.line(format!("if (SD_UNLIKELY({is_over})) {{"));
+        self.code.indent();
+        self.code.line("w->steps_left = 0;");
+        self.code.line("return SD_END_STEP_BUDGET;");
+        self.code.dedent();
+        self.code.line("}");
+        if n > 1 {
+            self.code.line(format!("w->steps_left -= {n};"));
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) fn save_worker(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.saves_worker_state() {
         out.line("sd_save(w, &c->saved);");
     }
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("c->steps_left = w->steps_left;");
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn restore_worker(cx: &Cx<'_>, out: &mut Code) {
     if cx.facts.saves_worker_state() {
         out.line("sd_restore(w, &c->saved);");
     }
-    if cx.facts.has_loops {
+    if cx.facts.uses_steps {
         out.line("w->steps_left = c->steps_left;");
     }
 }

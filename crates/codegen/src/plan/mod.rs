@@ -29,7 +29,7 @@ pub struct Plan {
     /// All functions are inlined into the fast path.
     pub is_small: bool,
     pub blocks: Vec<BlockPlan>,
-    /// Names of blocks and procedures with loops: their packets use up steps.
+    /// Names of blocks and procedures with loops or with very many calls: their packets use up steps.
     pub loops: Vec<String>,
     /// `None`: the host runs block by block.
     pub fast_path: Option<FastPathPlan>,
@@ -189,7 +189,13 @@ impl Plan {
             role: block.role,
             weight: graph_weight(&block.graph),
         });
-        let looping = graphs(program).filter(|(_, graph)| has_loop(graph));
+        let looping = graphs(program).filter(|(owner, graph)| {
+            let takes_steps = match owner {
+                Owner::Procedure(id) => facts.steps_of_call[index(*id)] > 0,
+                Owner::Block(_) => false,
+            };
+            takes_steps || has_loop(graph)
+        });
         Plan {
             weight: facts.weight,
             is_small: facts.is_small,
