@@ -12,7 +12,6 @@ use native::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Lines shown of what a compiler says.
 const MESSAGES_SHOWN: usize = 30;
@@ -72,6 +71,8 @@ pub struct Compiling {
     pub options: CompileOptions,
     /// Instead of the cache.
     scratch: Option<ScratchDir>,
+    /// The user names neither the compiler nor flags, so whatever goes wrong is ours.
+    is_usual: bool,
 }
 
 impl Compiling {
@@ -101,7 +102,8 @@ impl Compiling {
         if let Some(note) = native::cache_note(&options.cache) {
             output::warning_line(&note);
         }
-        Ok(Compiling { options, scratch })
+        let is_usual = args.cc.is_none() && args.cflags.is_empty() && std::env::var_os("CC").is_none();
+        Ok(Compiling { options, scratch, is_usual })
     }
 
     /// Says what is wrong when C text cannot be compiled.
@@ -122,25 +124,36 @@ fn extra_flags(args: &CcArgs) -> Vec<String> {
     level.into_iter().chain(typed).collect()
 }
 
-/// A directory that goes when it is dropped.
+/// A directory for temporary files with a name that nobody can foresee; it goes when it is dropped. Directories that
+/// processes have left which were killed go when the next one is made.
 pub struct ScratchDir {
     pub path: PathBuf,
+    _dir: tempfile::TempDir,
 }
+
+/// Directories begin so; the number of the process and something random follow.
+const SCRATCH: &str = "siding-build-";
 
 impl ScratchDir {
     pub fn new() -> std::io::Result<ScratchDir> {
-        static SERIAL: AtomicU32 = AtomicU32::new(0);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("siding-build-{}-{serial}", std::process::id()));
-        std::fs::create_dir(&path)?;
-        Ok(ScratchDir { path })
+        let parent = std::env::temp_dir();
+        remove_leftovers(&parent);
+        let prefix = format!("{SCRATCH}{}-", std::process::id());
+        let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
+        Ok(ScratchDir { path: dir.path().to_owned(), _dir: dir })
     }
 }
 
-impl Drop for ScratchDir {
-    fn drop(&mut self) {
-        // Files that cannot be removed are in the directory for temporary files.
-        let _ = std::fs::remove_dir_all(&self.path);
+/// Removes scratch directories of processes that are gone. Those of other users stay: they cannot be removed.
+fn remove_leftovers(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix(SCRATCH)?.split('-').next()?.parse::<u32>().ok());
+        let is_gone = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        if is_gone && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -149,7 +162,8 @@ pub fn show(error: &BuildError, compiling: &Compiling) -> Exit {
     match error {
         BuildError::Compile(CompileError::Refused(refused)) => {
             show_refused(refused, compiling);
-            Exit::Bug
+            // Flags and compilers that the user names are the user's.
+            if compiling.is_usual { Exit::Bug } else { Exit::Environment }
         }
         BuildError::Compile(CompileError::Compiler(error)) => {
             output::error_line(&error.to_string());
@@ -176,7 +190,8 @@ const INSTALL: &str = "To install one: `apt-get install gcc` (Debian, Ubuntu), `
 fn show_refused(refused: &Refused, compiling: &Compiling) {
     let Refused { compiler, source_file, messages, p4_line } = refused;
     let flags = &compiling.options.extra_flags;
-    output::error_line(&format!("internal bug: {} does not accept the generated C", compiler.display()));
+    let whose = if compiling.is_usual { "internal bug: " } else { "" };
+    output::error_line(&format!("{whose}{} does not accept the generated C", compiler.display()));
     for line in messages.lines().take(MESSAGES_SHOWN) {
         output::err(&format!("{line}\n"));
     }
@@ -187,7 +202,7 @@ fn show_refused(refused: &Refused, compiling: &Compiling) {
     let kept = match &compiling.scratch {
         // The directory goes, so the text is kept beside it.
         Some(scratch) => {
-            let kept = scratch.path.with_extension("c");
+            let kept = PathBuf::from(format!("{}.c", scratch.path.display()));
             std::fs::copy(source_file, &kept).map_or_else(|_| source_file.clone(), |_| kept)
         }
         None => source_file.clone(),
@@ -203,10 +218,12 @@ fn show_refused(refused: &Refused, compiling: &Compiling) {
             output::err(&format!("{number:6} | {line}\n"));
         }
     }
-    if flags.is_empty() {
+    if !flags.is_empty() {
+        output::err(&format!("These flags are not Siding's: {}\n", flags.join(" ")));
+    } else if compiling.is_usual {
         output::err("Please report it together with the P4 program.\n");
     } else {
-        output::err(&format!("These flags are not Siding's: {}\n", flags.join(" ")));
+        output::err("Siding is tested with gcc and clang; --cc or the variable CC names another compiler\n");
     }
 }
 
@@ -241,6 +258,20 @@ pub fn stem(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn leftovers_of_dead_processes_go() {
+        let parent = tempfile::tempdir().unwrap();
+        // Larger than any number of a process.
+        let dead = parent.path().join("siding-build-4294967295-abc");
+        let own = parent.path().join(format!("siding-build-{}-abc", std::process::id()));
+        let other = parent.path().join("siding-build-x");
+        for dir in [&dead, &own, &other] {
+            std::fs::create_dir(dir).unwrap();
+        }
+        remove_leftovers(parent.path());
+        assert_eq!([&dead, &own, &other].map(|dir| dir.exists()), [false, true, true]);
+    }
 
     #[test]
     fn lines_of_c_are_found() {

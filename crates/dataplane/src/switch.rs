@@ -72,6 +72,8 @@ pub enum SwitchError {
     DeviceInUse { kind: PortKind, port: u32 },
     #[error("port {port} cannot be used: {fault}")]
     BadPort { port: u32, fault: PortFault },
+    #[error("port {0} leads to the controller: it cannot be an interface")]
+    CpuPort(u32),
     #[error("there is no program")]
     NoProgram,
     #[error("there is no port for the controller's packets")]
@@ -151,6 +153,9 @@ impl Plane {
         }
         if let Some((port, _)) = self.ports.iter().find(|(_, port)| port.kind.is_same_device(kind)) {
             return Err(SwitchError::DeviceInUse { kind: kind.clone(), port: *port });
+        }
+        if options.cpu_port == Some(number) {
+            return Err(SwitchError::CpuPort(number));
         }
         if options.drop_port == Some(number) {
             return Err(SwitchError::BadPort { port: number, fault: PortFault::IsDropPort });
@@ -361,7 +366,11 @@ impl Switch {
 
     /// A packet arrives as if at a port.
     pub fn inject(&self, port: u32, bytes: Vec<u8>) -> Result<(), SwitchError> {
-        let owner = lock(&self.shared.plane).ports.get(&port).map_or(0, |port| port.owner);
+        let owner = lock(&self.shared.plane).ports.get(&port).map(|port| port.owner);
+        let owner = match owner {
+            None if self.shared.options.cpu_port != Some(port) => return Err(SwitchError::NoSuchPort(port)),
+            owner => owner.unwrap_or(0),
+        };
         let is_taken = self.shared.on_lane(owner, move |worker| worker.inject(port, &bytes))?;
         if is_taken { Ok(()) } else { Err(SwitchError::NoRoom) }
     }

@@ -73,13 +73,16 @@ fn captures_that_end_are_told_once() {
 
 #[test]
 fn ports_that_cannot_be_are_refused() {
-    let (switch, wires) = with_wires(Options { drop_port: Some(400), ..Options::default() }, 1);
+    let options = Options { drop_port: Some(400), cpu_port: Some(63), ..Options::default() };
+    let (switch, wires) = with_wires(options, 1);
     let wire = |number: u32| wires[0].port(number);
+    assert!(matches!(switch.inject(77, vec![0]), Err(SwitchError::NoSuchPort(77))));
     let refused = |number| switch.add_open_port(number, format!("wire {number}"), wire(number)).unwrap_err();
     assert_eq!(
         refused(400).to_string(),
         "port 400 cannot be used: packets to this port are dropped: it is the drop port"
     );
+    assert!(matches!(refused(63), SwitchError::CpuPort(63)));
     // Without a program any number will do; a program that cannot have the port is not run.
     switch.add_open_port(600, "wire 600".to_owned(), wire(600)).unwrap();
     let error = switch.replace(compile(L2_SWITCH)).unwrap_err();

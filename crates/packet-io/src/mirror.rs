@@ -12,7 +12,7 @@ use std::path::Path;
 /// sending into `NAME_out.pcap`. BMv2's `--pcap` uses the same names.
 ///
 /// A write error ends the capture, not the traffic; [`Port::capture_error`] returns the error, and
-/// [`PortStats::capture_missed`] counts the packets missing in the file.
+/// [`PortStats::capture_missed`] counts the packets that may be missing in the file: those since the last flush, too.
 #[derive(Debug)]
 pub struct PcapMirror<P: Port + ?Sized> {
     input: Capture,

@@ -6,6 +6,7 @@ mod program;
 
 use clap::{CommandFactory, FromArgMatches};
 use console::output::{self, Exit};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Commands recurse over what people write; deep programs grow their own stack, dropping them does not.
@@ -23,7 +24,18 @@ fn main() -> ExitCode {
             output::err(&format!("To check it: siding check {program}\n"));
             return Exit::Usage;
         }
-        let matches = cli::Cli::command().get_matches_from(cli::normalise_compat_flags(std::env::args_os()));
+        let args = cli::normalise_compat_flags(std::env::args_os());
+        let matches = match cli::Cli::command().try_get_matches_from(args) {
+            Ok(matches) => matches,
+            Err(error) if error.use_stderr() => error.exit(),
+            // Help and the version: what cannot be written is no success.
+            Err(error) => {
+                let text = error.render();
+                let is_coloured = std::io::stdout().is_terminal();
+                output::out(&if is_coloured { text.ansi().to_string() } else { text.to_string() });
+                return Exit::Ok;
+            }
+        };
         match cli::Cli::from_arg_matches(&matches) {
             Ok(cli) => commands::run(cli, &matches),
             Err(error) => error.exit(),

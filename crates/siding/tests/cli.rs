@@ -321,8 +321,15 @@ fn replaced_files_keep_permissions_and_links() {
 
 #[test]
 fn lost_output_is_no_success() {
-    let d = dir(&[("main.p4", RUNNABLE), ("ugly.p4", "const   bit<8> x=1;\n")]);
+    let test = "packet 0 00\nexpect 1 00\n";
+    let d = dir(&[("main.p4", RUNNABLE), ("ugly.p4", "const   bit<8> x=1;\n"), ("t.stf", test)]);
     let commands = [
+        "--help",
+        "--version",
+        "check --help",
+        "run main.p4 t.stf",
+        "trace main.p4 -p 00",
+        "stf main.p4 t.stf",
         "p4info main.p4",
         "ir main.p4",
         "fmt ugly.p4",
@@ -403,4 +410,33 @@ fn captures_of_other_link_types_are_refused() {
     let written = std::fs::read(d.path().join("out/1.pcap")).unwrap();
     assert_eq!(written[20..24], u32::to_le_bytes(101));
     assert_eq!(siding(d.path(), &["run", "main.p4", "--pcap", "ethernet.pcap", "-q"]).code, 0);
+}
+
+#[test]
+fn packets_of_scripts_arrive_at_ports_that_there_are() {
+    for (port, told) in
+        [("512", "the largest port of this architecture is 511"), ("511", "it is the drop port")]
+    {
+        let d = dir(&[("main.p4", RUNNABLE), ("t.stf", &format!("packet {port} 00\n"))]);
+        for command in ["stf", "run"] {
+            let run = siding(d.path(), &[command, "main.p4", "t.stf"]);
+            assert_ne!(run.code, 0, "{command}: {}", run.stdout);
+            assert!(run.stderr.contains("P2531") && run.stderr.contains(told), "{command}: {}", run.stderr);
+        }
+    }
+    let d = dir(&[("main.p4", RUNNABLE), ("t.stf", "mirroring_add 1 999\npacket 0 00\n")]);
+    let run = siding(d.path(), &["run", "main.p4", "t.stf"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("the largest port of this architecture is 511"), "{}", run.stderr);
+}
+
+/// Where the cache cannot be, another directory serves, and that is said.
+#[test]
+fn a_cache_that_cannot_be_made_is_replaced() {
+    let d = dir(&[("main.p4", RUNNABLE), ("t.stf", "packet 0 00\nexpect 1 00\n"), ("file", "")]);
+    let home = d.path().join("file").display().to_string();
+    let env = [("XDG_CACHE_HOME", home.as_str()), ("HOME", home.as_str())];
+    let run = siding_with(d.path(), &["run", "--backend", "native", "-O0", "main.p4", "t.stf"], "", &env);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("warning: "), "{}", run.stderr);
 }

@@ -154,6 +154,12 @@ pub static NOT_AN_ENTRY: CodeInfo = CodeInfo {
     default_severity: Severity::Warning,
     summary: "a line in a file of entries that makes none",
 };
+pub static PORT: CodeInfo = CodeInfo {
+    id: "P2531",
+    name: "stf-port",
+    default_severity: Severity::Error,
+    summary: "a packet of a test script that arrives at a port which no switch has",
+};
 
 pub static ALL: &[Code] = &[
     &UNKNOWN_COMMAND,
@@ -181,4 +187,5 @@ pub static ALL: &[Code] = &[
     &UNSUPPORTED,
     &REFUSED,
     &NOT_AN_ENTRY,
+    &PORT,
 ];

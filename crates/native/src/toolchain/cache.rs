@@ -131,12 +131,13 @@ impl Cache {
 
     fn read(entry: &Path, object: &str) -> Option<Cached> {
         let object = entry.join(object);
-        let expected = fs::read_to_string(entry.join(CHECKSUM)).ok()?;
-        let bytes = fs::read(&object).ok().filter(|bytes| !bytes.is_empty())?;
-        if hex(&Sha256::digest(&bytes)) != expected {
+        let expected = read_regular(&entry.join(CHECKSUM))?;
+        let bytes = read_regular(&object).filter(|bytes| !bytes.is_empty())?;
+        if hex(&Sha256::digest(&bytes)).as_bytes() != expected {
             return None;
         }
-        let messages = fs::read_to_string(entry.join(MESSAGES)).unwrap_or_default();
+        let messages = read_regular(&entry.join(MESSAGES)).unwrap_or_default();
+        let messages = String::from_utf8_lossy(&messages).into_owned();
         // The oldest go first: this one has just been used.
         let touched = fs::File::open(entry).and_then(|dir| dir.set_modified(SystemTime::now()));
         drop(touched);
@@ -262,6 +263,12 @@ pub(crate) fn discard(cached: &Cached) {
     }
 }
 
+/// The contents of a file that is one: pipes and devices may never end.
+fn read_regular(path: &Path) -> Option<Vec<u8>> {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    if is_file { fs::read(path).ok() } else { None }
+}
+
 /// Names of programs are SHA-256 sums in hexadecimal.
 fn is_key(name: &OsStr) -> bool {
     name.len() == 64 && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
@@ -314,4 +321,24 @@ fn size_of_dir(dir: &Path) -> u64 {
         Err(_) => 0,
     });
     sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let dir = std::env::temp_dir().join(format!("siding-cache-test-{}", process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let (file, pipe, link) = (dir.join("file"), dir.join("pipe"), dir.join("link"));
+        fs::write(&file, "x").unwrap();
+        let made = process::Command::new("mkfifo").arg(&pipe).status();
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        assert_eq!(read_regular(&file).as_deref(), Some(&b"x"[..]));
+        assert!(made.is_err() || read_regular(&pipe).is_none());
+        assert_eq!(read_regular(&link), None);
+        assert_eq!(read_regular(&dir.join("none")), None);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

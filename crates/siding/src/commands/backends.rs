@@ -4,6 +4,7 @@ use super::compiling::{Compiling, Prepared};
 use crate::cli::{BackendArg, CcArgs, SwitchArgs};
 use crate::output::{self, Exit};
 use crate::program::{Simulation, read_entries, write_entries};
+use arch::PipelineModel;
 use console::Loaded;
 use control::Schema;
 use diagnostics::SourceMap;
@@ -116,6 +117,8 @@ pub struct Backends {
     pub schema: Arc<Schema>,
     pub sources: Arc<SourceMap>,
     pub config: Config,
+    /// The ports that packets may arrive at are its ports.
+    pub pipeline: Option<&'static PipelineModel>,
 }
 
 impl Backends {
@@ -142,6 +145,7 @@ impl Backends {
             }
         }
         let in_bursts = ready.compiled.clone().filter(|_| ready.in_bursts);
-        Ok(Backends { duts, in_bursts, schema, sources, config })
+        let pipeline = ready.loaded.runnable.program.architecture.pipeline();
+        Ok(Backends { duts, in_bursts, schema, sources, config, pipeline })
     }
 }

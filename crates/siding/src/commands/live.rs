@@ -328,6 +328,7 @@ fn refused(error: &SwitchError) -> Exit {
         SwitchError::PortExists(_)
         | SwitchError::NoSuchPort(_)
         | SwitchError::DeviceInUse { .. }
+        | SwitchError::CpuPort(_)
         | SwitchError::BadPort { .. }
         | SwitchError::NoCpuPort => Exit::Usage,
         SwitchError::Program(_) | SwitchError::NoRoom => Exit::Environment,

@@ -4,7 +4,7 @@ use super::backends::{Backends, Compiled};
 use crate::cli::FrontEndArgs;
 use crate::output::{self, ErrorFormat, Exit};
 use diagnostics::render::{self, Style};
-use diagnostics::{Diagnostic, SourceMap};
+use diagnostics::{Diagnostic, Diagnostics, SourceMap};
 use std::path::Path;
 use std::sync::Arc;
 use target::Config;
@@ -47,13 +47,14 @@ pub fn test(
     };
     let parsed = stf::parse(&script.to_string_lossy(), &text);
     let (plan, unresolved) = stf::resolve(&parsed.script, &backends.schema);
+    let ports = backends.pipeline.map(|model| stf::check_ports(&parsed.script, model)).unwrap_or_default();
     let faults: Vec<Diagnostic> =
-        parsed.diagnostics.into_vec().into_iter().chain(unresolved.into_vec()).collect();
+        [parsed.diagnostics, unresolved, ports].into_iter().flat_map(Diagnostics::into_vec).collect();
     show(&faults, &parsed.sources, front_end);
     if faults.iter().any(Diagnostic::is_error) {
         return Tested::Broken(Exit::Usage);
     }
-    let Backends { duts, in_bursts, schema, sources, config } = backends;
+    let Backends { duts, in_bursts, schema, sources, config, .. } = backends;
     let trial = Trial { script: &parsed.script, plan: &plan, sources: &parsed.sources, schema };
     let mut is_success = true;
     let mut transcripts = Vec::new();

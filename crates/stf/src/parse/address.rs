@@ -1,8 +1,10 @@
 //! Addresses as numbers.
 
 use super::line::Line;
+use crate::codes;
 use crate::script::{Number, Radix};
 use core::net::{Ipv4Addr, Ipv6Addr};
+use diagnostics::Diagnostic;
 use num_bigint::BigUint;
 use num_traits::One;
 
@@ -35,6 +37,38 @@ impl Line<'_> {
         // A range of addresses has dots between them, too.
         let text = rest[..len].split("..").next().unwrap_or_default();
         Address::parse(text).map(|address| (address, text.len()))
+    }
+
+    /// The error for something that looks like an address and is none.
+    pub(super) fn mistyped_address(&mut self) -> Option<Box<Diagnostic>> {
+        let lo = self.start();
+        let (rest, _) = self.rest();
+        let len =
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '.').unwrap_or(rest.len());
+        let text = rest[..len].split("..").next().unwrap_or_default();
+        let parts = |separator: char| text.split(separator).collect::<Vec<_>>();
+        let expected = match (parts('.').len(), parts(':').len()) {
+            (3.., 1) if parts('.').iter().all(|part| part.bytes().all(|b| b.is_ascii_digit())) => {
+                match parts('.').iter().find(|part| part.parse::<u8>().is_err()) {
+                    Some(part) if parts('.').len() == 4 => format!("`{part}` is not a number up to 255"),
+                    _ => "an IPv4 address has four numbers, as in `10.0.0.1`".to_owned(),
+                }
+            }
+            (1, 3..) => {
+                let is_byte = |part: &&str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
+                match (parts(':').len(), parts(':').iter().find(|part| !is_byte(part))) {
+                    (6, Some(part)) => format!("`{part}` is not two hexadecimal digits"),
+                    (n, None) => format!("an Ethernet address has 6 bytes, this has {n}"),
+                    (_, Some(_)) => {
+                        "expected an Ethernet address as `02:00:00:00:00:01`, or an IPv6 address".to_owned()
+                    }
+                }
+            }
+            _ => return None,
+        };
+        let span = self.span(lo, lo + text.len());
+        let message = format!("`{text}` is no address");
+        Some(Box::new(Diagnostic::new(&codes::MALFORMED_NUMBER, span, message).label(expected)))
     }
 
     pub(super) fn is_address(&mut self) -> bool {
@@ -82,6 +116,25 @@ mod tests {
         }
         for text in ["10", "0x0a", "10.0.0", "80..443", "dst:10.0.0.1", "a.b", "1:2", "_", ""] {
             assert_eq!(address(text, Form::Script), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistyped_addresses_are_told() {
+        for (text, told) in [
+            ("10.0.3.256/24", "`256` is not a number up to 255"),
+            ("10.0.3", "four numbers"),
+            ("02:00:00:00:00", "6 bytes, this has 5"),
+            ("02:00:00:00:00:0g)", "`0g` is not two hexadecimal digits"),
+            ("2001:db8:1", "IPv6 address"),
+        ] {
+            let fault =
+                Line::new(text, 0, Form::Short).mistyped_address().unwrap_or_else(|| panic!("{text}"));
+            let label = format!("{fault:?}");
+            assert!(label.contains(told), "{text}: {label}");
+        }
+        for text in ["1", "1.5", "0x1f", "80..443", "1:2", "a.b.c", ""] {
+            assert!(Line::new(text, 0, Form::Short).mistyped_address().is_none(), "{text}");
         }
     }
 }

@@ -14,6 +14,9 @@ impl Line<'_> {
         if let Some(address) = self.address() {
             return Ok(address);
         }
+        if let Some(diagnostic) = self.mistyped_address() {
+            return Err(diagnostic);
+        }
         match self.peek()? {
             Token::Number(text) => {
                 let (_, span) = self.next()?;

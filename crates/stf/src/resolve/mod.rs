@@ -21,6 +21,7 @@ pub use checks::{Check, DigestCheck, Quantity};
 
 use crate::codes;
 use crate::script::*;
+use arch::PipelineModel;
 use control::{Entity, FieldMatch, TableAction, TableEntry};
 use control::{Fault, Problem, Query, Schema, TableId, Update, UpdateKind};
 use diagnostics::{Code, Diagnostic, Diagnostics, Span};
@@ -106,6 +107,19 @@ pub fn resolve(script: &Script, schema: &Schema) -> (Plan, Diagnostics) {
         }
     }
     (resolver.plan, resolver.diagnostics)
+}
+
+/// Reports packets that arrive at ports which a switch of this architecture cannot have.
+pub fn check_ports(script: &Script, model: &PipelineModel) -> Diagnostics {
+    let mut diagnostics = Diagnostics::new();
+    for command in &script.commands {
+        let CommandKind::Packet { port, .. } = &command.kind else { continue };
+        if let Err(fault) = model.check_port(port.number) {
+            let message = format!("no packet can arrive at port {}", port.number);
+            diagnostics.push(Diagnostic::new(&codes::PORT, port.span, message).label(fault.to_string()));
+        }
+    }
+    diagnostics
 }
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;

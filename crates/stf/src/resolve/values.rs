@@ -109,7 +109,15 @@ impl<'s> Resolver<'s> {
                 let diagnostic = Diagnostic::new(&codes::REPEATED, found.name.span, message)
                     .label("given again")
                     .also(*first, "given first");
-                return Err(Box::new(diagnostic));
+                let is_like_priority = |value: &MatchValue| matches!(value, MatchValue::Number(number) if number.radix == Radix::Decimal);
+                let may_be_priority = key.in_order.first().is_some_and(is_like_priority);
+                return Err(Box::new(match may_be_priority && !schema.needs_priority() {
+                    false => diagnostic,
+                    true => diagnostic.note(format!(
+                        "a value without a name is for the next key: table `{}` takes no priority",
+                        schema.names.name
+                    )),
+                }));
             }
             given.push((element, found.name.span));
             let value = self.match_value(element, found, dialect)?;

@@ -3,22 +3,27 @@
 use super::{Entities, State, View};
 use crate::traffic::{BackupReplica as Backup, CloneSession as Session, MulticastGroup as Group};
 use crate::traffic::{PreError, Replica as Copy};
+use arch::{PipelineModel, PortFault};
 use control::*;
 
-fn port(port: &Port) -> Result<u32, Fault> {
+/// The number of a port of this switch.
+fn port(model: Option<&PipelineModel>, port: &Port) -> Result<u32, Fault> {
+    let refused = |why: String| Fault::from(Problem::Refused { what: format!("port {port}"), why });
     let number = port.to_number().and_then(|n| u32::try_from(n).ok());
-    let refused = || Problem::Refused {
-        what: format!("port {port}"),
-        why: "ports are numbers of at most 32 bits".to_string(),
-    };
-    number.ok_or_else(|| refused().into())
+    let number = number.ok_or_else(|| refused("ports are numbers of at most 32 bits".to_owned()))?;
+    match model.map(|model| model.check_port(number)) {
+        // Copies to the drop port are dropped.
+        Some(Err(fault @ PortFault::TooLarge { .. })) => Err(refused(fault.to_string())),
+        Some(Ok(()) | Err(PortFault::IsDropPort)) | None => Ok(number),
+    }
 }
 
-fn copies(replicas: &[Replica]) -> Result<Vec<Copy>, Fault> {
+fn copies(model: Option<&PipelineModel>, replicas: &[Replica]) -> Result<Vec<Copy>, Fault> {
     let one = |replica: &Replica| {
-        let backup = |b: &BackupReplica| Ok(Backup { port: port(&b.egress_port)?, instance: b.instance });
+        let backup =
+            |b: &BackupReplica| Ok(Backup { port: port(model, &b.egress_port)?, instance: b.instance });
         Ok(Copy {
-            port: port(&replica.egress_port)?,
+            port: port(model, &replica.egress_port)?,
             instance: replica.instance,
             backups: replica.backups.iter().map(backup).collect::<Result<_, Fault>>()?,
         })
@@ -58,7 +63,10 @@ impl Entities {
     ) -> Result<(), Fault> {
         let id = entity.group.0;
         let group = || {
-            Ok::<_, Fault>(Group { replicas: copies(&entity.replicas)?, metadata: entity.metadata.clone() })
+            Ok::<_, Fault>(Group {
+                replicas: copies(self.program.architecture.pipeline(), &entity.replicas)?,
+                metadata: entity.metadata.clone(),
+            })
         };
         let done = match update.kind {
             UpdateKind::Insert => {
@@ -83,7 +91,7 @@ impl Entities {
         let id = entity.session.0;
         let session = || {
             Ok::<_, Fault>(Session {
-                replicas: copies(&entity.replicas)?,
+                replicas: copies(self.program.architecture.pipeline(), &entity.replicas)?,
                 class_of_service: entity.class_of_service,
                 truncate_bytes: u32::try_from(entity.packet_length_bytes).unwrap_or(0),
                 group: None,
