@@ -24,6 +24,7 @@ pub use policy::{Action, WarningPolicy};
 pub use runnable::{Runnable, analysable, runnable};
 
 use diagnostics::{Diagnostics, SourceMap};
+use num_bigint::BigUint;
 use syntax::Loader;
 
 /// Options of parsing and checking.
@@ -50,6 +51,8 @@ fn known_table_properties(package: &str) -> Option<&'static [&'static str]> {
 pub struct ControlPlane {
     pub p4info: p4info::P4Info,
     pub entries: p4info::WriteRequest,
+    /// Constants of the program, and members of enums with values (`EtherType.Ipv4`), which entries may name.
+    pub values: Vec<(String, BigUint)>,
 }
 
 /// Builds P4Info and initial entries, for the architecture of `main` unless `arch` is given. Adds its
@@ -61,7 +64,28 @@ pub fn control_plane(checked: &mut Checked, arch: Option<Architecture>) -> Optio
     let p4info::Built { p4info, entries, diagnostics } =
         p4info::build(&checked.program, &checked.sources, arch);
     checked.diagnostics.extend(diagnostics.into_vec());
-    (!checked.diagnostics.has_errors()).then_some(ControlPlane { p4info, entries })
+    let values = named_values(&checked.program);
+    (!checked.diagnostics.has_errors()).then_some(ControlPlane { p4info, entries, values })
+}
+
+/// The numbers that have a name for the whole program; negative ones are left out.
+fn named_values(program: &check::program::Program) -> Vec<(String, BigUint)> {
+    let number = |value: Option<&check::value::Value>| match value {
+        Some(check::value::Value::Int(value)) => value.to_biguint(),
+        _ => None,
+    };
+    let constants = program.decls.iter().filter_map(|decl| match decl {
+        check::program::DeclRef::Const(id) => {
+            let constant = &program.constants[*id];
+            Some((constant.name.to_string(), number(constant.init.value.as_deref())?))
+        }
+        _ => None,
+    });
+    let members = program.enums.iter().flat_map(|(_, decl)| {
+        let name = |member: &check::program::EnumMember| format!("{}.{}", decl.name, member.name);
+        decl.members.iter().filter_map(move |m| Some((name(m), number(m.value.as_ref())?)))
+    });
+    constants.chain(members).collect()
 }
 
 /// Parses without checking.

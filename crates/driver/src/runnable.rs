@@ -35,7 +35,10 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
         return None;
     }
     match elaborate::elaborate(&checked.program) {
-        Ok(program) => Some(Runnable { program, control_plane: ControlPlane { p4info, entries } }),
+        Ok(program) => {
+            let values = crate::named_values(&checked.program);
+            Some(Runnable { program, control_plane: ControlPlane { p4info, entries, values } })
+        }
         Err(faults) => {
             checked.diagnostics.extend(faults);
             None

@@ -216,9 +216,10 @@ fn readable(schema: &Schema, field: Field, bytes: &[u8], context: &Context) -> O
     })
 }
 
-/// The shortest bytes of a number, which P4Runtime takes for any width.
-fn shortest_bytes(text: &str) -> Option<Vec<u8>> {
-    stf::parse_value(text).map(|value| value.to_bytes_be())
+/// The shortest bytes of a number, an address or a constant, which P4Runtime takes for any width.
+fn shortest_bytes(schema: &Schema, text: &str) -> Option<Vec<u8>> {
+    let value = stf::parse_value(text).or_else(|| schema.find_value(text).ok().cloned());
+    value.map(|value| value.to_bytes_be())
 }
 
 // JSON
@@ -292,9 +293,9 @@ fn id_for_name(
             Ok(bytes.map(|bytes| BASE64.encode(bytes).into()))
         }
         // No base64 has a dot or a colon.
-        (false, Json::String(text)) if text.contains(['.', ':']) => match shortest_bytes(text) {
+        (false, Json::String(text)) if text.contains(['.', ':']) => match shortest_bytes(schema, text) {
             Some(bytes) => Ok(Some(BASE64.encode(bytes).into())),
-            None => Err(format!("`{text}` is neither base64 nor an address")),
+            None => Err(format!("`{text}` is neither base64 nor an address nor a constant")),
         },
         (false, _) => Ok(None),
     }
@@ -464,9 +465,12 @@ fn ids_in_text(text: &str, schema: &Schema) -> Result<String, String> {
         if unquoted(scalar.text).is_some() || scalar.text.starts_with(['"', '\'']) {
             continue;
         }
-        let Some(bytes) = shortest_bytes(scalar.text) else {
+        let Some(bytes) = shortest_bytes(schema, scalar.text) else {
             let place = line_and_column(text, scalar.at);
-            return Err(format!("{place}: `{}` is neither a number nor an address", scalar.text));
+            return Err(format!(
+                "{place}: `{}` is neither a number nor an address nor a constant",
+                scalar.text
+            ));
         };
         let escaped: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
         found.push((scalar.at, scalar.text.len(), format!("\"{escaped}\"")));

@@ -122,15 +122,17 @@ fn string<'j>(members: &'j Map<String, Json>, name: &str) -> Result<Option<&'j s
 
 fn integer<T: TryFrom<u64>>(members: &Map<String, Json>, name: &str) -> Result<Option<T>> {
     let Some(found) = members.get(name).filter(|found| !found.is_null()) else { return Ok(None) };
-    let number = number(found, 64).and_then(|number| match u64::try_from(number).map(T::try_from) {
-        Ok(Ok(number)) => Ok(number),
-        Ok(Err(_)) | Err(_) => fault("too large"),
+    let number = number(&Schema::default(), found, 64).and_then(|number| {
+        match u64::try_from(number).map(T::try_from) {
+            Ok(Ok(number)) => Ok(number),
+            Ok(Err(_)) | Err(_) => fault("too large"),
+        }
     });
     number.map(Some).within(&format!(".{name}"))
 }
 
-/// A number, or an address or a number in a string; a negative one in two's complement.
-fn number(json: &Json, width_bits: u32) -> Result<BigUint> {
+/// A number, or an address, a number or a constant in a string; a negative one in two's complement.
+fn number(schema: &Schema, json: &Json, width_bits: u32) -> Result<BigUint> {
     match json {
         Json::Number(number) => match (number.as_u64(), number.as_i64()) {
             (Some(n), _) => Ok(n.into()),
@@ -148,24 +150,27 @@ fn number(json: &Json, width_bits: u32) -> Result<BigUint> {
         Json::Bool(truth) => Ok(u8::from(*truth).into()),
         Json::String(text) => match stf::parse_value(text) {
             Some(number) => Ok(number),
-            None => fault(format!("`{text}` is neither a number nor an address")),
+            None => match schema.find_value(text) {
+                Ok(value) => Ok(value.clone()),
+                Err(_) => fault(format!("`{text}` is neither a number nor an address nor a constant")),
+            },
         },
-        Json::Array(items) if items.len() == 1 => number(&items[0], width_bits),
+        Json::Array(items) if items.len() == 1 => number(schema, &items[0], width_bits),
         Json::Null | Json::Array(_) | Json::Object(_) => fault("expected a number or a string"),
     }
 }
 
-fn bits(json: &Json, width_bits: u32) -> Result<Bits> {
-    let value = number(json, width_bits)?;
+fn bits(schema: &Schema, json: &Json, width_bits: u32) -> Result<Bits> {
+    let value = number(schema, json, width_bits)?;
     if value.bits() > u64::from(width_bits) {
         return fault(format!("{value:#x} does not fit into {width_bits} bits"));
     }
     Ok(Bits::from_biguint(width_bits, value))
 }
 
-fn value(json: &Json, of: &schema::ValueType) -> Result<Value> {
+fn value(schema: &Schema, json: &Json, of: &schema::ValueType) -> Result<Value> {
     match (of.form, json) {
-        (ValueForm::Bits { width_bits }, _) => bits(json, width_bits).map(Value::Bits),
+        (ValueForm::Bits { width_bits }, _) => bits(schema, json, width_bits).map(Value::Bits),
         (ValueForm::Text, Json::String(text)) => Ok(Value::Text(text.as_str().into())),
         (ValueForm::Text, _) => fault("expected a string"),
         (ValueForm::None, _) => fault("has a type that no control plane can write"),
@@ -180,12 +185,12 @@ fn pair<'j>(json: &'j Json, what: &str) -> Result<[&'j Json; 2]> {
 }
 
 /// The match of one key; `None` for anything.
-fn key_match(key: &schema::KeyElement, json: &Json) -> Result<Option<Match>> {
+fn key_match(schema: &Schema, key: &schema::KeyElement, json: &Json) -> Result<Option<Match>> {
     let width_bits = key.value.width_bits();
     Ok(match &key.match_kind {
-        MatchKind::Exact => Some(Match::Exact(value(json, &key.value)?)),
+        MatchKind::Exact => Some(Match::Exact(value(schema, json, &key.value)?)),
         MatchKind::Optional if json.is_null() => None,
-        MatchKind::Optional => Some(Match::Optional(value(json, &key.value)?)),
+        MatchKind::Optional => Some(Match::Optional(value(schema, json, &key.value)?)),
         MatchKind::Lpm => {
             let [address, length] = pair(json, "a value and the length of the prefix: [\"10.0.0.0\", 8]")?;
             let Some(prefix_len) =
@@ -193,19 +198,20 @@ fn key_match(key: &schema::KeyElement, json: &Json) -> Result<Option<Match>> {
             else {
                 return fault(format!("the length of a prefix is 0 to {width_bits}")).within("[1]");
             };
-            let value = bits(address, width_bits).within("[0]")?;
+            let value = bits(schema, address, width_bits).within("[0]")?;
             let value = value.and(&Bits::prefix_mask(width_bits, prefix_len));
             (prefix_len > 0).then_some(Match::Lpm { value, prefix_len })
         }
         MatchKind::Ternary => {
             let [value, mask] = pair(json, "a value and a mask: [\"0x0800\", \"0xff00\"]")?;
-            let mask = bits(mask, width_bits).within("[1]")?;
-            let value = bits(value, width_bits).within("[0]")?.and(&mask);
+            let mask = bits(schema, mask, width_bits).within("[1]")?;
+            let value = bits(schema, value, width_bits).within("[0]")?.and(&mask);
             (!mask.is_zero()).then_some(Match::Ternary { value, mask })
         }
         MatchKind::Range => {
             let [low, high] = pair(json, "the two ends of a range: [1, 9]")?;
-            let (low, high) = (bits(low, width_bits).within("[0]")?, bits(high, width_bits).within("[1]")?);
+            let (low, high) =
+                (bits(schema, low, width_bits).within("[0]")?, bits(schema, high, width_bits).within("[1]")?);
             let is_all = low.is_zero() && high == Bits::ones(width_bits);
             (!is_all).then_some(Match::Range { low, high })
         }
@@ -227,7 +233,7 @@ fn table_entry(schema: &Schema, json: &Json) -> Result<Update> {
             for (name, wanted) in keys {
                 let step = format!(".match.{name}");
                 let key = table.find_key(name).map_err(Fault::from).within(&step)?;
-                let value = key_match(key, wanted).within(&step)?;
+                let value = key_match(schema, key, wanted).within(&step)?;
                 matches.extend(value.map(|value| FieldMatch { field: key.id, value }));
             }
         }
@@ -240,7 +246,7 @@ fn table_entry(schema: &Schema, json: &Json) -> Result<Update> {
         None => None,
         Some(name) => {
             let action = table.find_action(schema, name).map_err(Fault::from).within(".action_name")?;
-            Some(TableAction::Action(action_of(action, members.get("action_params"))?))
+            Some(TableAction::Action(action_of(schema, action, members.get("action_params"))?))
         }
     };
     let entry = TableEntry {
@@ -253,7 +259,7 @@ fn table_entry(schema: &Schema, json: &Json) -> Result<Update> {
     update(schema, kind, Entity::TableEntry(entry))
 }
 
-fn action_of(action: &schema::Action, json: Option<&Json>) -> Result<Action> {
+fn action_of(schema: &Schema, action: &schema::Action, json: Option<&Json>) -> Result<Action> {
     let mut params = Vec::new();
     match json {
         None | Some(Json::Null) => {}
@@ -261,7 +267,7 @@ fn action_of(action: &schema::Action, json: Option<&Json>) -> Result<Action> {
             for (name, given) in given {
                 let step = format!(".action_params.{name}");
                 let param = action.find_param(name).map_err(Fault::from).within(&step)?;
-                params.push(Param { id: param.id, value: value(given, &param.value).within(&step)? });
+                params.push(Param { id: param.id, value: value(schema, given, &param.value).within(&step)? });
             }
         }
         Some(_) => return fault("expected an object with the parameters by name").within(".action_params"),

@@ -297,3 +297,37 @@ fn test_scripts_give_their_entries_alone() {
     assert!(shown(&entries.messages).contains("3 lines send or check packets, and are left out"));
     assert!(refused(Format::Script, "remove all\n").contains("`remove all` is no entry"));
 }
+
+#[test]
+fn constants_of_the_program_are_values_in_every_format() {
+    let values = [("Port.UP".to_owned(), 5u32.into()), ("NET".to_owned(), 0x0a00_0000u32.into())];
+    let schema = schema().with_values(&values);
+    let wanted = read(Format::Script, "add route dst:10.0.0.0 forward(port:5, dst:1)\n");
+    let json = r#"{"table_entries": [{"table": "route", "match": {"dst": ["NET", 32]},
+        "action_name": "forward", "action_params": {"port": "Port.UP", "dst": 1}}]}"#;
+    let text = "updates { type: INSERT entity { table_entry { table_id: \"route\"
+        match { field_id: \"dst\" lpm { value: NET prefix_len: 32 } }
+        action { action { action_id: \"forward\" params { param_id: \"port\" value: Port.UP }
+        params { param_id: \"dst\" value: 1 } } } } } }";
+    for (format, text) in [
+        (Format::Script, "add route dst:NET forward(port:Port.UP, dst:1)\n"),
+        (Format::Bmv2, "table_add route forward NET => UP 1\n"),
+        (Format::RuntimeJson, json),
+        (Format::P4RuntimeText, text),
+    ] {
+        let read = entries::read(format, "test", text.as_bytes(), &schema);
+        let read = read.unwrap_or_else(|messages| panic!("{}", shown(&messages)));
+        assert_eq!(settled(read.batch.updates), wanted, "{format:?}");
+    }
+    let short = stf::parse_short("short", "add route dst:NET forward(UP, 1)");
+    let (plan, faults) = stf::resolve(&short.script, &schema);
+    assert!(!short.diagnostics.has_errors() && !faults.has_errors());
+    assert_eq!(plan.steps.len(), 1);
+    let wrong =
+        entries::read(Format::Script, "test", b"add route dst:NET forward(port:Port.UPP, dst:1)\n", &schema);
+    let said = shown(&wrong.unwrap_err());
+    assert!(
+        said.contains("there is no constant `Port.UPP` in the program; did you mean `Port.UP`?"),
+        "{said}"
+    );
+}

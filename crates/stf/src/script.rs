@@ -127,6 +127,19 @@ impl Number {
         }
     }
 
+    /// A number that is written in no digits.
+    pub fn plain(value: BigUint, span: Span) -> Number {
+        Number {
+            span,
+            radix: Radix::Decimal,
+            value,
+            mask: BigUint::ZERO,
+            n_digits: 1,
+            n_stars: 0,
+            stars_trail: true,
+        }
+    }
+
     pub fn has_wildcards(&self) -> bool {
         self.n_stars > 0
     }
@@ -169,6 +182,8 @@ pub enum MatchValue {
     },
     /// `"text"`, for types that the control plane sees as strings.
     Text(Name),
+    /// A constant of the program, or a member of an enum: `EtherType.Ipv4`.
+    Constant(Name),
     /// `_`: anything.
     Any(Span),
 }
@@ -180,7 +195,7 @@ impl MatchValue {
             MatchValue::Prefix { value, prefix_len: end }
             | MatchValue::Mask { value, mask: end }
             | MatchValue::Range { low: value, high: end } => value.span.to(end.span),
-            MatchValue::Text(text) => text.span,
+            MatchValue::Text(name) | MatchValue::Constant(name) => name.span,
             MatchValue::Any(span) => *span,
         }
     }
@@ -239,13 +254,15 @@ pub enum ArgumentValue {
     Number(Number),
     /// For types that the control plane sees as strings.
     Text(Name),
+    /// A constant of the program, or a member of an enum.
+    Constant(Name),
 }
 
 impl ArgumentValue {
     pub fn span(&self) -> Span {
         match self {
             ArgumentValue::Number(number) => number.span,
-            ArgumentValue::Text(text) => text.span,
+            ArgumentValue::Text(name) | ArgumentValue::Constant(name) => name.span,
         }
     }
 }

@@ -132,6 +132,7 @@ impl<'p> Builder<'p> {
             value_sets: self.objects(&info.value_sets, Self::value_set)?,
             controller_headers: self.objects(&info.controller_packet_metadata, Self::controller_header)?,
             externs: self.externs(&info.externs)?,
+            values: Vec::new(),
             limits: Limits {
                 n_multicast_groups: small(&package, "groups", platform.multicast_group_table_size)?,
                 n_replicas: small(&package, "replicas", platform.multicast_group_table_total_replicas)?,

@@ -6,6 +6,7 @@ mod build;
 mod objects;
 mod types;
 
+use num_bigint::BigUint;
 use smol_str::SmolStr;
 
 use crate::ids::*;
@@ -32,6 +33,8 @@ pub struct Schema {
     pub controller_headers: Objects<ControllerHeader>,
     pub externs: Objects<Extern>,
     pub limits: Limits,
+    /// Numbers with names, which people may write in entries; no part of P4Info.
+    pub values: Vec<(SmolStr, BigUint)>,
 }
 
 /// Limits of the target; 0 means unknown.

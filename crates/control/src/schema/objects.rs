@@ -157,6 +157,8 @@ pub enum Part {
     Key,
     Param,
     Field,
+    /// A constant, or a member of an enum.
+    Value,
 }
 
 impl From<ObjectKind> for Part {
@@ -172,6 +174,7 @@ impl fmt::Display for Part {
             Part::Key => f.write_str("key element"),
             Part::Param => f.write_str("parameter"),
             Part::Field => f.write_str("field"),
+            Part::Value => f.write_str("constant"),
         }
     }
 }
@@ -283,6 +286,18 @@ impl ControllerHeader {
 }
 
 impl Schema {
+    /// Adds the program's constants and members of enums.
+    pub fn with_values(self, values: &[(String, BigUint)]) -> Schema {
+        let values = values.iter().map(|(name, value)| (SmolStr::new(name), value.clone()));
+        Schema { values: values.collect(), ..self }
+    }
+
+    /// Finds a constant or a member of an enum by its name, or by a unique end of it.
+    pub fn find_value(&self, name: &str) -> Result<&BigUint, Fault> {
+        let names = self.values.iter().map(|(name, _)| name.as_str());
+        Ok(&self.values[find_suffix(Part::Value, "the program", name, names)?].1)
+    }
+
     /// Returns the kind and the name of the object with this id.
     pub fn object(&self, id: u32) -> Option<(ObjectKind, &str)> {
         fn look<T: Object>(objects: &Objects<T>, id: u32) -> Option<(ObjectKind, &str)> {

@@ -55,7 +55,8 @@ impl Compiler {
             externs: self.externs.clone(),
         };
         let schema = Schema::new(&runnable.control_plane.p4info)
-            .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?;
+            .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?
+            .with_values(&runnable.control_plane.values);
         let pipeline = prepared.pipeline(&self.compiling)?;
         Ok(Compiled {
             name: path.display().to_string(),

@@ -22,19 +22,25 @@ fn schema(program: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<S
         output::error_line(&message);
         Exit::Usage
     };
-    let p4info = match p4info::Format::from_path(program) {
+    let (p4info, values) = match p4info::Format::from_path(program) {
         Ok(format) => {
             let shown = program.display();
             let bytes = std::fs::read(program).map_err(|error| {
                 output::error_line(&format!("cannot read {shown}: {error}"));
                 Exit::Environment
             })?;
-            p4info::decode_p4info(&bytes, format).map_err(|error| usage(format!("{shown}:{error}")))?
+            let p4info =
+                p4info::decode_p4info(&bytes, format).map_err(|error| usage(format!("{shown}:{error}")))?;
+            (p4info, Vec::new())
         }
-        Err(_) => load_for_control(program, args, matches)?.p4info,
+        Err(_) => {
+            let loaded = load_for_control(program, args, matches)?;
+            (loaded.p4info, loaded.values)
+        }
     };
-    Schema::new(&p4info)
-        .map_err(|error| usage(format!("{}: the P4Info makes no sense: {error}", program.display())))
+    let schema = Schema::new(&p4info)
+        .map_err(|error| usage(format!("{}: the P4Info makes no sense: {error}", program.display())))?;
+    Ok(schema.with_values(&values))
 }
 
 fn check(args: &EntriesCheckArgs, matches: &ArgMatches) -> Result<Exit, Exit> {

@@ -46,7 +46,7 @@ impl Simulation {
             output::error_line(&format!("the program's P4Info makes no sense: {error}"));
             Exit::Bug
         })?;
-        let schema = Arc::new(schema);
+        let schema = Arc::new(schema.with_values(&runnable.control_plane.values));
         let config = Config { seed: args.seed, cpu_port: args.cpu_port, ..Config::default() };
         let mut interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), config.clone())
             .map_err(|error| {

@@ -14,7 +14,6 @@ use crate::script::*;
 use control::Schema;
 use control::schema::{ActionProfile, Object, Objects, Table};
 use diagnostics::{Diagnostic, Span, suggest};
-use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 
@@ -234,15 +233,7 @@ fn truth(value: bool, span: Span) -> Number {
 }
 
 fn decimal(value: u64, span: Span) -> Number {
-    Number {
-        span,
-        radix: Radix::Decimal,
-        value: value.into(),
-        mask: BigUint::ZERO,
-        n_digits: 1,
-        n_stars: 0,
-        stars_trail: true,
-    }
+    Number::plain(value.into(), span)
 }
 
 /// Objects of earlier lines, by the numbers that BMv2 gives.
@@ -456,7 +447,10 @@ impl State<'_> {
         while let Some((word, span)) = words.take() {
             values.push(match word {
                 "true" | "false" => ArgumentValue::Number(truth(word == "true", span)),
-                _ => ArgumentValue::Number(exact(word, span, "a value")?),
+                _ => match match_value(word, span)? {
+                    MatchValue::Constant(name) => ArgumentValue::Constant(name),
+                    _ => ArgumentValue::Number(exact(word, span, "a value")?),
+                },
             });
         }
         Ok(values)

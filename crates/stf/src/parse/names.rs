@@ -53,6 +53,12 @@ impl Line<'_> {
                 let (_, span) = self.next()?;
                 return Ok(MatchValue::Text(Name { text, span }));
             }
+            Token::Word(_) if !self.is_address() => {
+                if let Some(diagnostic) = self.mistyped_address() {
+                    return Err(diagnostic);
+                }
+                return Ok(MatchValue::Constant(self.name("a value")?));
+            }
             _ => {}
         }
         let value = self.number("a value")?;
@@ -228,7 +234,7 @@ impl Line<'_> {
         let mut in_order = Vec::new();
         if !self.eat(")")? {
             loop {
-                if self.is_unnamed()? {
+                if self.is_unnamed()? || self.is_constant()? {
                     in_order.push(self.argument_value()?);
                 } else {
                     let argument = self.argument()?;
@@ -254,6 +260,15 @@ impl Line<'_> {
         Ok(ActionCall { name, arguments, in_order, span: self.span_from(lo) })
     }
 
+    /// True before a constant as an argument of the short form.
+    fn is_constant(&mut self) -> Result<bool> {
+        if self.form() == Form::Script || !matches!(self.peek()?, Token::Word(_)) {
+            return Ok(false);
+        }
+        let mut ahead = self.clone();
+        Ok(ahead.name("a constant").is_ok() && matches!(ahead.peek()?, Token::Sign("," | ")")))
+    }
+
     fn argument(&mut self) -> Result<Argument> {
         if matches!(self.peek()?, Token::Number(_)) {
             return self.unexpected("the name of an argument").map_err(|diagnostic| {
@@ -271,6 +286,12 @@ impl Line<'_> {
                 let text = text.to_string();
                 let (_, span) = self.next()?;
                 ArgumentValue::Text(Name { text, span })
+            }
+            Token::Word(_) if !self.is_address() => {
+                if let Some(diagnostic) = self.mistyped_address() {
+                    return Err(diagnostic);
+                }
+                ArgumentValue::Constant(self.name("the value of an argument")?)
             }
             _ => ArgumentValue::Number(self.exact_number("the value of an argument")?),
         })

@@ -168,6 +168,11 @@ impl<'s> Resolver<'s> {
         found: &Match,
         dialect: Dialect,
     ) -> Result<Option<control::Match>> {
+        if let MatchValue::Constant(name) = &found.value {
+            let number = self.constant(name)?;
+            let found = Match { value: MatchValue::Number(number), ..found.clone() };
+            return self.match_value(element, &found, dialect);
+        }
         let width_bits = match (&element.value.form, &found.value) {
             (ValueForm::Bits { width_bits }, MatchValue::Text(_)) => {
                 let message = format!("`{}` is a number of {width_bits} bits, not a string", element.name);
@@ -252,7 +257,10 @@ impl<'s> Resolver<'s> {
                 }
                 (value, small(prefix_len))
             }
-            MatchValue::Mask { .. } | MatchValue::Range { .. } | MatchValue::Text(_) => {
+            MatchValue::Mask { .. }
+            | MatchValue::Range { .. }
+            | MatchValue::Text(_)
+            | MatchValue::Constant(_) => {
                 return mismatch(element, found, "a number with `/` and the length of the prefix");
             }
         };
@@ -314,7 +322,10 @@ impl<'s> Resolver<'s> {
                 let value = bits(&value.value, width_bits, name, value.span)?;
                 Masked { value, mask: Bits::prefix_mask(width_bits, n) }
             }
-            MatchValue::Prefix { .. } | MatchValue::Range { .. } | MatchValue::Text(_) => {
+            MatchValue::Prefix { .. }
+            | MatchValue::Range { .. }
+            | MatchValue::Text(_)
+            | MatchValue::Constant(_) => {
                 return mismatch(element, found, "a number with `*` for any digit, or `value&&&mask`");
             }
         };
@@ -376,6 +387,12 @@ impl<'s> Resolver<'s> {
         self.diagnostics.push(diagnostic);
     }
 
+    /// The number that a name of the program stands for.
+    fn constant(&self, name: &Name) -> Result<Number> {
+        let value = self.schema.find_value(&name.text).map_err(|f| super::fault(&f, name.span))?;
+        Ok(Number::plain(value.clone(), name.span))
+    }
+
     /// The action of an entry, or the member or group that it refers to.
     pub(super) fn target(&mut self, name: &Name, target: &Target) -> Result<TableAction> {
         let table = self.table(name)?;
@@ -432,6 +449,9 @@ impl<'s> Resolver<'s> {
             let param =
                 action.find_param(&argument.name.text).map_err(|f| super::fault(&f, argument.name.span))?;
             let value = match (&argument.value, param.value.form) {
+                (ArgumentValue::Constant(name), ValueForm::Bits { width_bits }) => {
+                    Value::Bits(bits(&self.constant(name)?.value, width_bits, &param.name, name.span)?)
+                }
                 (ArgumentValue::Number(number), ValueForm::Bits { width_bits }) => {
                     Value::Bits(bits(&number.value, width_bits, &param.name, number.span)?)
                 }
@@ -440,9 +460,10 @@ impl<'s> Resolver<'s> {
                     let message = format!("`{}` is a number of {width_bits} bits, not a string", param.name);
                     return error(&codes::MATCH_KIND, text.span, message, "expected a number");
                 }
-                (ArgumentValue::Number(number), ValueForm::Text) => {
+                (ArgumentValue::Number(_) | ArgumentValue::Constant(_), ValueForm::Text) => {
                     let message = format!("`{}` is a string", param.name);
-                    return error(&codes::MATCH_KIND, number.span, message, "expected a string in quotes");
+                    let span = argument.value.span();
+                    return error(&codes::MATCH_KIND, span, message, "expected a string in quotes");
                 }
                 (_, ValueForm::None) => {
                     let message = format!("`{}` has a type that no control plane can write", param.name);
