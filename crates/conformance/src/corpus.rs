@@ -1,5 +1,6 @@
-//! The programs of a checkout of p4lang/p4c.
+//! The programs that are judged: those of a checkout of p4lang/p4c, or programs of one's own.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -47,10 +48,27 @@ impl fmt::Display for NoCorpus {
 
 impl std::error::Error for NoCorpus {}
 
-/// A checkout of p4lang/p4c.
+/// Programs to judge.
 #[derive(Clone, Debug)]
 pub struct Corpus {
     root: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// A checkout of p4lang/p4c.
+    Checkout,
+    /// A directory with programs, and p4c's output beside them.
+    Programs(Preprocessing),
+}
+
+/// How programs of one's own find their includes.
+#[derive(Clone, Debug, Default)]
+pub struct Preprocessing {
+    pub include_dirs: Vec<PathBuf>,
+    /// In the form of the option `-D`: `NAME`, `NAME=VALUE`.
+    pub defines: Vec<String>,
 }
 
 const SAMPLES: &str = "testdata/p4_16_samples";
@@ -72,11 +90,30 @@ impl Corpus {
                 return Err(NotACheckout { missing: PathBuf::from(dir), root });
             }
         }
-        Ok(Corpus { root })
+        Ok(Corpus { root, kind: Kind::Checkout })
     }
 
-    /// The stand-alone programs that must be accepted.
+    /// The programs of a directory and those below.
+    pub fn of_programs(root: impl Into<PathBuf>, preprocessing: Preprocessing) -> std::io::Result<Corpus> {
+        let root = root.into();
+        std::fs::read_dir(&root)?;
+        Ok(Corpus { root, kind: Kind::Programs(preprocessing) })
+    }
+
+    /// How programs of one's own find their includes; `None` for a checkout.
+    pub(crate) fn preprocessing(&self) -> Option<&Preprocessing> {
+        match &self.kind {
+            Kind::Checkout => None,
+            Kind::Programs(preprocessing) => Some(preprocessing),
+        }
+    }
+
+    /// The stand-alone programs that must be accepted. In a directory of programs these are the files that
+    /// have or include a `main` and that no other file includes.
     pub fn samples(&self) -> Vec<Program> {
+        if let Some(preprocessing) = self.preprocessing() {
+            return stand_alone(self.programs("", ".p4"), preprocessing);
+        }
         let mut programs = self.programs(SAMPLES, ".p4");
         programs.retain(|p| !p.name.starts_with(FRAGMENTS));
         programs
@@ -96,6 +133,9 @@ impl Corpus {
 
     /// Golden files of the samples by the end of their names.
     pub fn sample_outputs(&self, suffix: &str) -> Vec<Program> {
+        if self.preprocessing().is_some() {
+            return self.samples().into_iter().filter_map(|sample| kept_output(&sample, suffix)).collect();
+        }
         self.programs("testdata/p4_16_samples_outputs", suffix)
     }
 
@@ -117,11 +157,17 @@ impl Corpus {
     }
 
     pub fn sample_path(&self, name: &str) -> PathBuf {
-        self.root.join(SAMPLES).join(name)
+        match self.kind {
+            Kind::Checkout => self.root.join(SAMPLES).join(name),
+            Kind::Programs(_) => self.root.join(name),
+        }
     }
 
     /// Include files of targets whose architectures are not ours to define.
     pub(crate) fn target_include(&self, name: &str) -> Option<PathBuf> {
+        if self.preprocessing().is_some() {
+            return None;
+        }
         let is_target = name.starts_with("dpdk/") || name.starts_with("tc/");
         is_target.then(|| self.root.join("p4include").join(name))
     }
@@ -145,6 +191,75 @@ impl Corpus {
     }
 }
 
+/// The files that have or include a `main` and that no other one includes.
+fn stand_alone(files: Vec<Program>, preprocessing: &Preprocessing) -> Vec<Program> {
+    let text = |file: &Program| {
+        let bytes = std::fs::read(&file.path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let texts: Vec<String> = files.iter().map(text).collect();
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let numbers: HashMap<PathBuf, usize> =
+        files.iter().enumerate().map(|(i, file)| (real(&file.path), i)).collect();
+    let includes_of = |(file, text): (&Program, &String)| {
+        let others = preprocessing.include_dirs.iter().map(PathBuf::as_path);
+        let dirs: Vec<&Path> = file.path.parent().into_iter().chain(others).collect();
+        let find = |name: &str| dirs.iter().find_map(|dir| numbers.get(&real(&dir.join(name))).copied());
+        included(text).filter_map(find).collect()
+    };
+    let includes: Vec<Vec<usize>> = files.iter().zip(&texts).map(includes_of).collect();
+    let is_included = |i: usize| includes.iter().enumerate().any(|(from, all)| from != i && all.contains(&i));
+    let reaches_main = |i: usize| {
+        let (mut seen, mut stack) = (vec![false; texts.len()], vec![i]);
+        while let Some(i) = stack.pop() {
+            if has_main(&texts[i]) {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[i], true) {
+                stack.extend(&includes[i]);
+            }
+        }
+        false
+    };
+    let wanted: Vec<bool> = (0..texts.len()).map(|i| !is_included(i) && reaches_main(i)).collect();
+    files.into_iter().zip(wanted).filter(|(_, is_wanted)| *is_wanted).map(|(file, _)| file).collect()
+}
+
+/// The names in the `#include` directives of a text.
+fn included(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
+        let end = match rest.chars().next()? {
+            '"' => '"',
+            '<' => '>',
+            _ => return None,
+        };
+        rest[1..].split(end).next()
+    })
+}
+
+/// True for a text that instantiates `main`.
+fn has_main(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.any(|line| {
+        let before =
+            line.trim_end().strip_suffix(';').map(str::trim_end).and_then(|l| l.strip_suffix("main"));
+        before.is_some_and(|before| before.is_empty() || before.ends_with([' ', ')']))
+    })
+}
+
+/// A file of p4c's output for a program: `x.p4.p4info.txtpb` or `x.p4info.txtpb`, or the same with `.txt`. It gets the name
+/// that it has among p4c's outputs. `suffix` begins with `.p4`.
+fn kept_output(sample: &Program, suffix: &str) -> Option<Program> {
+    let what = suffix.strip_prefix(".p4").unwrap_or(suffix);
+    let stem = sample.path.with_extension("");
+    let with_suffix = |path: &Path, what: &str| PathBuf::from(format!("{}{what}", path.display()));
+    let older = what.replace(".txtpb", ".txt");
+    let candidates = [what, &older].map(|what| [with_suffix(&sample.path, what), with_suffix(&stem, what)]);
+    let path = candidates.into_iter().flatten().find(|path| path.is_file())?;
+    Some(Program { name: format!("{}{what}", sample.name), path })
+}
+
 fn relative(path: &Path, base: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).to_string_lossy().into_owned()
 }
@@ -155,4 +270,49 @@ pub struct Program {
     /// Path below the directory of its suite, with forward slashes.
     pub name: String,
     pub path: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_told_from_what_they_include() {
+        for (text, is_program) in [
+            ("V1Switch(P(), C()) main;\n", true),
+            ("V1Switch(P(), C())\n main ;  // the switch\n", true),
+            ("// V1Switch(P(), C()) main;\n", false),
+            ("control domain;\n", false),
+            ("", false),
+        ] {
+            assert_eq!(has_main(text), is_program, "{text}");
+        }
+    }
+
+    #[test]
+    fn kept_output_is_found() {
+        let dir = std::env::temp_dir().join(format!("siding-corpus-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("sub")).unwrap();
+        let main = "S() main;";
+        let files = [
+            ("a.p4", main),
+            ("sub/b.p4", main),
+            ("c.p4", "x"),
+            ("d.p4", "#include <core.p4>\n  # include \"sub/e.p4\"\n"),
+            ("sub/e.p4", main),
+            ("a.p4info.txt", ""),
+            ("sub/b.p4.p4info.txtpb", ""),
+        ];
+        for (name, text) in files {
+            std::fs::write(dir.join(name), text).unwrap();
+        }
+        let corpus = Corpus::of_programs(&dir, Preprocessing::default()).unwrap();
+        let names = |programs: Vec<Program>| programs.into_iter().map(|p| p.name).collect::<Vec<_>>();
+        assert_eq!(names(corpus.samples()), ["a.p4", "d.p4", "sub/b.p4"]);
+        assert_eq!(
+            names(corpus.sample_outputs(".p4.p4info.txtpb")),
+            ["a.p4.p4info.txtpb", "sub/b.p4.p4info.txtpb"]
+        );
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 }

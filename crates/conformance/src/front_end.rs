@@ -5,7 +5,7 @@ use crate::corpus::Program;
 use diagnostics::{Diagnostic, SourceMap, render};
 use driver::{Architecture, Checked, ControlPlane, FileLoader, Options, Source};
 use std::path::Path;
-use syntax::{IncludeKind, LoadedFile, Loader};
+use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
 
 /// Siding's include files, and p4c's for targets that Siding does not define.
 struct CorpusLoader<'a> {
@@ -15,7 +15,11 @@ struct CorpusLoader<'a> {
 
 impl<'a> CorpusLoader<'a> {
     fn new(corpus: &'a Corpus) -> CorpusLoader<'a> {
-        CorpusLoader { files: FileLoader::default(), corpus }
+        let mut files = FileLoader::default();
+        if let Some(preprocessing) = corpus.preprocessing() {
+            files.include_dirs.clone_from(&preprocessing.include_dirs);
+        }
+        CorpusLoader { files, corpus }
     }
 }
 
@@ -39,11 +43,24 @@ pub(crate) fn check_source(corpus: &Corpus, source: &Source) -> Checked {
     // p4c writes these out after it has replaced `type` declarations by what they are over, while the
     // architecture's include file keeps them: only without the distinction do the two fit together.
     options.check.transparent_newtypes = source.name.ends_with("-midend.p4");
+    options.syntax.macros.extend(macros(corpus));
     driver::check(source, &CorpusLoader::new(corpus), &options)
 }
 
 pub(crate) fn parse(corpus: &Corpus, source: &Source) -> syntax::Parsed {
-    driver::parse(source, &CorpusLoader::new(corpus), &Options::default())
+    let mut options = Options::default();
+    options.syntax.macros.extend(macros(corpus));
+    driver::parse(source, &CorpusLoader::new(corpus), &options)
+}
+
+/// The macros that the user defines for programs of one's own.
+fn macros(corpus: &Corpus) -> Vec<MacroOption> {
+    let defines = corpus.preprocessing().map_or(&[][..], |preprocessing| &preprocessing.defines);
+    let define = |text: &String| match text.split_once('=') {
+        Some((name, value)) => MacroOption::Define(name.to_owned(), value.to_owned()),
+        None => MacroOption::Define(text.clone(), "1".to_owned()),
+    };
+    defines.iter().map(define).collect()
 }
 
 pub(crate) fn read(path: &Path) -> Result<Source, String> {
@@ -74,8 +91,12 @@ pub(crate) fn check_and_make_p4info(
 ) -> Result<(Checked, Option<ControlPlane>), String> {
     let source = read(&program.path)?;
     let mut checked = check_source(corpus, &source);
-    let arch = included_architecture(&source.text).unwrap_or(DEFAULT_ARCHITECTURE);
-    let made = driver::control_plane(&mut checked, Some(arch));
+    // p4c's own tests name it on the command line; elsewhere it is that of `main`.
+    let arch = match corpus.preprocessing() {
+        None => Some(included_architecture(&source.text).unwrap_or(DEFAULT_ARCHITECTURE)),
+        Some(_) => None,
+    };
+    let made = driver::control_plane(&mut checked, arch);
     Ok((checked, made))
 }
 

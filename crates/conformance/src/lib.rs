@@ -1,6 +1,6 @@
-//! Judges the front end against a checkout of p4lang/p4c.
+//! Judges Siding against p4lang/p4c: its checkout, or programs of one's own with p4c's output beside them.
 //!
-//! Key types: [`Suite`] names what is judged, [`Corpus`] lists the programs of a checkout, [`run`] judges
+//! Key types: [`Suite`] names what is judged, [`Corpus`] lists the programs, [`run`] judges
 //! them on several threads and gives a [`Report`] of [`Outcome`]s.
 //!
 //! Invariants: the checkout is only read. A program that makes the front end panic or hang is a failure of
@@ -17,7 +17,7 @@ mod front_end;
 mod runner;
 mod suites;
 
-pub use corpus::{Corpus, NoCorpus, NotACheckout};
+pub use corpus::{Corpus, NoCorpus, NotACheckout, Preprocessing};
 pub use exceptions::Exception;
 pub use runner::{Event, Outcome, Report, RunOptions, Verdict, run};
 pub use suites::Suite;

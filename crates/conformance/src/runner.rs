@@ -112,7 +112,8 @@ pub fn run(suite: Suite, corpus: &Corpus, options: &RunOptions, mut tell: impl F
     if let Some(filter) = &options.filter {
         cases.retain(|p| p.name.contains(filter.as_str()));
     }
-    let exceptions = exceptions::of(suite);
+    // Exceptions are those of p4c's programs.
+    let exceptions = if corpus.preprocessing().is_none() { exceptions::of(suite) } else { Vec::new() };
     let work =
         Arc::new(Work { corpus: corpus.clone(), cases, judge: suite.judge(), next: AtomicUsize::new(0) });
     let (sender, receiver) = mpsc::channel();

@@ -416,6 +416,16 @@ pub struct ConformanceArgs {
     /// A checkout of p4lang/p4c [default: the environment's P4C]
     #[arg(long, value_name = "DIR")]
     pub p4c: Option<PathBuf>,
+    /// Judge the programs of this directory instead: they are accepted, their P4Info and initial entries are those of
+    /// p4c in X.p4info.txtpb and X.entries.txtpb beside X.p4, and their test scripts X.stf pass
+    #[arg(long, value_name = "DIR", conflicts_with = "p4c")]
+    pub programs: Option<PathBuf>,
+    /// With --programs: search this directory for included files (repeatable)
+    #[arg(short = 'I', value_name = "DIR", requires = "programs")]
+    pub include_dirs: Vec<PathBuf>,
+    /// With --programs: define a macro (repeatable)
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", requires = "programs")]
+    pub defines: Vec<String>,
     /// With `reject`: compare the place of the first error
     #[arg(long)]
     pub lines: bool,

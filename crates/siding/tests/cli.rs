@@ -440,3 +440,32 @@ fn a_cache_that_cannot_be_made_is_replaced() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.contains("warning: "), "{}", run.stderr);
 }
+
+/// Programs of one's own, with p4c's output beside them.
+#[test]
+fn programs_of_a_directory_are_judged() {
+    let d = dir(&[
+        ("good.p4", RUNNABLE),
+        ("good.stf", "packet 0 00\nexpect 1 00\n"),
+        ("part.p4", "const bit<8> x = 1;\n"),
+    ]);
+    let p4info = siding(d.path(), &["p4info", "good.p4"]).stdout;
+    std::fs::write(d.path().join("good.p4info.txtpb"), &p4info).unwrap();
+    let run = siding(d.path(), &["conformance", "--programs", "."]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    for suite in ["accept: 1 of 1", "p4info: 1 of 1", "ir: 1 of 1", "stf: 1 of 1", "stf-native: 1 of 1"] {
+        assert!(run.stdout.contains(suite), "{suite}: {}", run.stdout);
+    }
+    // Other output than ours, and a program that is refused.
+    std::fs::write(d.path().join("good.p4info.txtpb"), "tables { preamble { id: 1 name: \"t\" } }\n")
+        .unwrap();
+    std::fs::write(d.path().join("bad.p4"), RUNNABLE.replace("egress_spec = 1", "egress_spec = nothing"))
+        .unwrap();
+    let run = siding(d.path(), &["conformance", "--programs", ".", "accept", "p4info"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("FAIL bad.p4: ") && run.stdout.contains("accept: 1 of 2"), "{}", run.stdout);
+    assert!(run.stdout.contains("p4info: 0 of 1"), "{}", run.stdout);
+    let run = siding(d.path(), &["conformance", "--programs", ".", "reject"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--programs goes with the suites"), "{}", run.stderr);
+}

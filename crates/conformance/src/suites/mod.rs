@@ -85,6 +85,10 @@ impl Suite {
         }
     }
 
+    /// The suites that judge programs of one's own.
+    pub const OF_PROGRAMS: &[Suite] =
+        &[Suite::Accept, Suite::P4Info, Suite::Entries, Suite::Fmt, Suite::Ir, Suite::Stf, Suite::StfNative];
+
     /// Returns the share of cases that must pass. It is below 1 only for the line of an error, on which compilers may
     /// differ.
     pub fn required_percent(self) -> usize {

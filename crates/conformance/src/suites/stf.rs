@@ -41,6 +41,15 @@ const OWN_PREFIX: &str = "own/";
 /// Returns the scripts of the samples and of the conversions that have a program. A case has the name of its script
 /// and the path of its program.
 pub(super) fn cases(corpus: &Corpus) -> Vec<Program> {
+    if corpus.preprocessing().is_some() {
+        let with_program = |script: Program| {
+            let path = script.path.with_extension("p4");
+            let path = if path.is_file() { path } else { script.path.with_file_name("program.p4") };
+            Some(Program { name: script.name, path })
+                .filter(|case| case.path.is_file() && is_ours(&case.path))
+        };
+        return corpus.scripts("").into_iter().filter_map(with_program).collect();
+    }
     let mut cases = Vec::new();
     for script in corpus.scripts(SAMPLES) {
         let path = script.path.with_extension("p4");
@@ -93,6 +102,10 @@ fn is_ours(program: &Path) -> bool {
 }
 
 fn text_of(corpus: &Corpus, name: &str) -> Result<String, String> {
+    if corpus.preprocessing().is_some() {
+        let bytes = std::fs::read(corpus.file(name)).map_err(|e| e.to_string())?;
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
     let name = PASSES.iter().find_map(|pass| name.strip_suffix(pass)).unwrap_or(name);
     if let Some(own) = name.strip_prefix(OWN_PREFIX) {
         let text = OWN.iter().find(|(sample, _)| own.strip_suffix(".stf") == Some(sample));
@@ -185,7 +198,17 @@ fn run_program(corpus: &Corpus, case: &Program, runnable: &Runnable) -> Result<(
     let schema = Schema::new(&runnable.control_plane.p4info).map_err(|e| e.to_string())?;
     let mut interpreter = interp::interpreter(runnable.program.clone(), schema, Config::default())
         .map_err(|e| e.to_string())?;
-    super::externs::supply(&mut |name, function| interpreter.switch.runner.externs.supply(name, function));
+    let runner = &mut interpreter.switch.runner;
+    match corpus.preprocessing() {
+        None => super::externs::supply(&mut |name, function| runner.externs.supply(name, function)),
+        Some(_) => {
+            let built_in = ::externs::ExternSet::new();
+            ::externs::supply(&built_in, &runnable.program, &mut |name, function| {
+                runner.externs.supply(name, function);
+            })
+            .map_err(|e| e.to_string())?;
+        }
+    }
     let schema = Arc::clone(&interpreter.entities.schema);
 
     let parsed = stf::parse(&case.name, &text_of(corpus, &case.name)?);

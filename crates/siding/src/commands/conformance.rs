@@ -2,14 +2,13 @@
 
 use crate::cli::{BackendArg, ConformanceArgs, SuiteArg};
 use crate::output::{self, Exit};
-use conformance::{Corpus, Event, NoCorpus, Outcome, Report, RunOptions, Suite, Verdict};
-use std::path::Path;
+use conformance::{Corpus, Event, NoCorpus, Outcome, Preprocessing, Report, RunOptions, Suite, Verdict};
 
 /// Programs named as the slowest.
 const SLOWEST: usize = 5;
 
 pub fn run(args: &ConformanceArgs) -> Exit {
-    let corpus = match open_corpus(args.p4c.as_deref()) {
+    let corpus = match open_corpus(args) {
         Ok(corpus) => corpus,
         Err(exit) => return exit,
     };
@@ -25,8 +24,15 @@ pub fn run(args: &ConformanceArgs) -> Exit {
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let options = RunOptions { jobs, filter: args.filter.clone() };
     let mut exit = Exit::Ok;
+    let mut n_judged = 0;
     for suite in suites {
         let report = conformance::run(suite, &corpus, &options, |event| tell(args, suite, event));
+        // Not every directory has something for every suite.
+        let is_left_out = report.outcomes.is_empty() && args.programs.is_some() && args.suites.len() != 1;
+        if is_left_out {
+            continue;
+        }
+        n_judged += report.outcomes.len();
         summarize(args, &report);
         if report.outcomes.is_empty() {
             output::error_line("no program was judged");
@@ -35,12 +41,23 @@ pub fn run(args: &ConformanceArgs) -> Exit {
             exit = exit.max(Exit::Failed);
         }
     }
+    if n_judged == 0 && exit == Exit::Ok {
+        output::error_line("no program was judged: a program has or includes a `main`");
+        exit = Exit::Usage;
+    }
     exit
 }
 
-/// The checkout named on the command line or by the environment; says how to get one.
-fn open_corpus(p4c: Option<&Path>) -> Result<Corpus, Exit> {
-    Corpus::find(p4c).map_err(|error| {
+/// The programs, or the checkout named on the command line or by the environment; says how to get one.
+fn open_corpus(args: &ConformanceArgs) -> Result<Corpus, Exit> {
+    if let Some(dir) = &args.programs {
+        let (include_dirs, defines) = (args.include_dirs.clone(), args.defines.clone());
+        return Corpus::of_programs(dir, Preprocessing { include_dirs, defines }).map_err(|error| {
+            output::error_line(&format!("cannot read {}: {error}", dir.display()));
+            Exit::Environment
+        });
+    }
+    Corpus::find(args.p4c.as_deref()).map_err(|error| {
         output::error_line(&error.to_string());
         match error {
             NoCorpus::NotNamed => Exit::Usage,
@@ -58,6 +75,18 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
     }
     if args.backend != BackendArg::Interp && args.suites != [SuiteArg::Stf] {
         return Err("--backend goes with the suite `stf`".to_string());
+    }
+    if args.programs.is_some() {
+        if args.suites.is_empty() || args.suites == [SuiteArg::All] {
+            return Ok(Suite::OF_PROGRAMS.to_vec());
+        }
+        if args.suites.iter().any(|suite| matches!(suite, SuiteArg::Reject | SuiteArg::Rewritten))
+            || args.rewritten
+        {
+            return Err(
+                "--programs goes with the suites accept, p4info, entries, fmt, ir and stf".to_string()
+            );
+        }
     }
     if args.suites.is_empty() {
         let names: Vec<&str> = Suite::ALL.iter().map(|s| s.name()).collect();
