@@ -3,7 +3,7 @@
 
 use arch::BlockRole;
 use ir::dot::{
-    Arrow, Box, Dependency, Picture, Shape, Style, control_flow, parser_states, table_dependencies,
+    Arrow, Box, Dependency, Picture, Shape, Source, Style, control_flow, parser_states, table_dependencies,
     table_graph,
 };
 use ir::{Program, text};
@@ -47,9 +47,18 @@ fn programs_are_drawn() {
     for (name, source) in sources {
         let program = parse(source);
         let block = |role| program.block(role).unwrap();
-        check(&format!("{name}.parser.dot"), &parser_states(&program, block(BlockRole::Parser)));
-        check(&format!("{name}.control.dot"), &control_flow(&program, block(BlockRole::Ingress)));
-        check(&format!("{name}.tables.dot"), &table_graph(&program, block(BlockRole::Ingress)).unwrap());
+        check(
+            &format!("{name}.parser.dot"),
+            &parser_states(&program, block(BlockRole::Parser), Source::default()),
+        );
+        check(
+            &format!("{name}.control.dot"),
+            &control_flow(&program, block(BlockRole::Ingress), Source::default()),
+        );
+        check(
+            &format!("{name}.tables.dot"),
+            &table_graph(&program, block(BlockRole::Ingress), Source::default()).unwrap(),
+        );
     }
 }
 
@@ -118,7 +127,7 @@ fn what_happens_between_tables_counts() {
 #[test]
 fn any_picture_is_drawn() {
     let boxes = |n: usize| -> Vec<Box> {
-        (0..n).map(|i| Box { shape: Shape::Statements, lines: vec![format!("<{i}> & \"x\"")] }).collect()
+        (0..n).map(|i| Box::new(Shape::Statements, vec![format!("<{i}> & \"x\"")])).collect()
     };
     let arrow = |from, to| Arrow { from, to, lines: vec!["a > b".to_string()], style: Style::Dashed };
     is_well_formed(&Picture::default().to_svg().unwrap());
@@ -126,16 +135,18 @@ fn any_picture_is_drawn() {
         title: "<t>".to_string(),
         boxes: boxes(3),
         arrows: vec![arrow(0, 1), arrow(1, 0), arrow(2, 2)],
+        legend: vec!["a < b".to_string()],
     };
     is_well_formed(&circle.to_svg().unwrap());
     assert!(circle.to_dot().contains("b1 -> b0 [label=\"a > b\", style=dashed];"));
-    let mut many = Picture { title: String::new(), boxes: boxes(400), arrows: Vec::new() };
+    let mut many = Picture { title: String::new(), boxes: boxes(400), ..Picture::default() };
     many.arrows = (0..800).map(|i| arrow(i * 7919 % 400, i * 104_729 % 397)).collect();
     many.to_svg().iter().for_each(|svg| is_well_formed(svg));
     let line = Picture {
         title: String::new(),
         boxes: boxes(3000),
         arrows: (1..3000).map(|i| arrow(i - 1, i)).collect(),
+        legend: Vec::new(),
     };
     is_well_formed(&line.to_svg().unwrap());
 }

@@ -354,7 +354,7 @@ pub struct GraphArgs {
     /// With --segments: one JSON object
     #[arg(long, requires = "segments")]
     pub json: bool,
-    /// Write to this file; .svg draws [default: DOT text to standard output]
+    /// Write to this file: .svg is drawn, .dot, .gv and .txt are Graphviz text [default: DOT text to standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]

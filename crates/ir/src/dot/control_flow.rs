@@ -1,40 +1,100 @@
 //! The control-flow graph of a control.
 
-use super::{Picture, Shape, shortened};
+use super::source::{in_p4, statement_in_p4};
+use super::{Picture, Shape, Source, shortened};
 use crate::lookup::{get, index};
 use crate::passes::{inline_procedures, simplify_cfg};
 use crate::text::Printer;
-use crate::{BlockId, Graph, Node, NodeId, Place, ProcedureKind, Program, Stmt, StmtKind, TerminatorKind};
+use crate::{
+    BlockId, Expr, ExprKind, Graph, Node, NodeId, Place, ProcedureId, ProcedureKind, Program, Stmt, StmtKind,
+    TableId, TerminatorKind, UnaryOp,
+};
 
 /// Tables, conditions and statements. Sub-controls are part of the control that calls them.
-pub fn control_flow(program: &Program, control: BlockId) -> Picture {
+pub fn control_flow(program: &Program, control: BlockId, source: Source<'_>) -> Picture {
     let mut program = program.clone();
     inline_procedures(&mut program, &|program, id| {
         get(&program.procedures, id).is_some_and(|p| p.block == control && p.kind == ProcedureKind::Control)
     });
     simplify_cfg(&mut program);
     let printer = Printer::new(&program);
-    let mut picture = Picture { title: printer.block(control), ..Picture::default() };
+    let mut picture = Picture { title: format!("Control {}", printer.block(control)), ..Picture::default() };
     let Some(graph) = get(&program.blocks, control).map(|block| &block.graph) else { return picture };
-    let mut flow = Flow { program: &program, graph, printer: &printer, first: vec![None; graph.nodes.len()] };
+    let results = results_of_tables(graph);
+    let first = vec![None; graph.nodes.len()];
+    let mut flow = Flow { program: &program, graph, printer: &printer, source, results, first };
     let start = picture.add(Shape::Terminal, vec!["start".to_string()]);
     // Boxes of nodes first, in order; then arrows.
-    let boxes: Vec<(usize, usize)> =
-        graph.nodes.iter().map(|(_, node)| flow.boxes(&mut picture, node)).collect();
-    flow.first = boxes.iter().map(|(first, _)| Some(*first)).collect();
+    let boxes: Vec<Option<(usize, usize)>> =
+        graph.nodes.iter().map(|(id, node)| flow.boxes(&mut picture, id, node)).collect();
+    flow.first = boxes.iter().map(|ends| ends.map(|(first, _)| first)).collect();
     if let Some(to) = flow.first_box(graph.entry) {
         picture.connect(start, to, Vec::new());
     }
-    for ((_, node), (_, last)) in graph.nodes.iter().zip(&boxes) {
-        flow.arrows(&mut picture, node, *last);
+    for ((_, node), ends) in graph.nodes.iter().zip(&boxes) {
+        if let Some((_, last)) = ends {
+            flow.arrows(&mut picture, node, *last);
+        }
     }
     picture
+}
+
+/// The nodes that do nothing but branch on the result of the table before them, by node: its arrows are those of the
+/// table.
+fn results_of_tables(graph: &Graph) -> Vec<bool> {
+    let mut n_before = vec![0usize; graph.nodes.len()];
+    for (_, node) in graph.nodes.iter() {
+        let mut successors = node.terminator.kind.successors();
+        successors.dedup();
+        for id in successors {
+            if let Some(n) = n_before.get_mut(index(id)) {
+                *n += 1;
+            }
+        }
+    }
+    let mut found = vec![false; graph.nodes.len()];
+    for (_, node) in graph.nodes.iter() {
+        let TerminatorKind::Apply { hit, action, then, .. } = &node.terminator.kind else { continue };
+        let Some(next) = get(&graph.nodes, *then) else { continue };
+        let is_result = match &next.terminator.kind {
+            TerminatorKind::Branch { condition, .. } => {
+                hit.as_ref().is_some_and(|hit| result_read(condition, hit).is_some())
+            }
+            TerminatorKind::Switch { subject, .. } => match &subject.kind {
+                ExprKind::Read(place) => action.as_ref() == Some(place),
+                _ => false,
+            },
+            _ => false,
+        };
+        if is_result && next.stmts.is_empty() && n_before.get(index(*then)) == Some(&1) {
+            found[index(*then)] = true;
+        }
+    }
+    found
+}
+
+/// True for the text of a call of a function or method.
+fn is_call(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '<' | '>');
+    text.split_once('(').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_name))
+}
+
+/// True for a condition that reads a place, false for one that negates it; otherwise `None`.
+fn result_read(condition: &Expr, place: &Place) -> Option<bool> {
+    match &condition.kind {
+        ExprKind::Read(read) => (read == place).then_some(true),
+        ExprKind::Unary(UnaryOp::Not, operand) => result_read(operand, place).map(|is_true| !is_true),
+        _ => None,
+    }
 }
 
 struct Flow<'a, 'p> {
     program: &'a Program,
     graph: &'a Graph,
     printer: &'a Printer<'p>,
+    source: Source<'a>,
+    /// The nodes that are drawn as part of the table before them.
+    results: Vec<bool>,
     /// The first box of each node.
     first: Vec<Option<usize>>,
 }
@@ -46,20 +106,106 @@ impl Flow<'_, '_> {
 
     /// A statement as the program writes it. The operation of an extern is not shown.
     fn stmt(&self, stmt: &Stmt) -> String {
-        let text = self.printer.stmt(stmt);
+        match (self.source.statement(stmt.span), &stmt.kind) {
+            (Some(text), _) if text.contains(" = ") || is_call(&text) => return text,
+            // The value alone, as of an action's argument.
+            (Some(text), StmtKind::Assign { place, .. }) if !text.contains('=') => {
+                return format!("{} = {text}", in_p4(&self.printer.place(place)));
+            }
+            _ => {}
+        }
+        let text = statement_in_p4(&self.printer.stmt(stmt));
         match &stmt.kind {
             StmtKind::Extern { op, .. } => text.replacen(&format!("extern {} ", op.name()), "", 1),
             StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => text,
         }
     }
 
+    /// A table with its keys and actions.
+    fn table(&self, id: TableId) -> Vec<String> {
+        let mut lines = vec![self.printer.table(id)];
+        if let Some(table) = get(&self.program.tables, id) {
+            lines.extend(super::tables::keys(table));
+            let default = table.actions.get(table.default_action.index as usize).map(|action| &action.name);
+            for action in &table.actions {
+                let is_default = if default == Some(&action.name) { " (default)" } else { "" };
+                lines.push(format!("action {}{is_default}", action.name));
+            }
+        }
+        lines
+    }
+
+    /// The bodies of procedures as the program has them.
+    fn bodies(&self, procedures: impl Iterator<Item = ProcedureId>) -> Vec<String> {
+        let found = procedures.filter_map(|id| get(&self.program.procedures, id));
+        found.flat_map(|procedure| self.source.body(procedure.span)).collect()
+    }
+
     /// Adds the boxes of a node: its statements, and what its terminator does. The first and the last of them.
-    fn boxes(&self, picture: &mut Picture, node: &Node) -> (usize, usize) {
-        let (shape, line) = match &node.terminator.kind {
-            TerminatorKind::Branch { condition, .. } => (Shape::Condition, self.printer.expr(condition)),
+    fn boxes(&self, picture: &mut Picture, id: NodeId, node: &Node) -> Option<(usize, usize)> {
+        if self.results.get(index(id)) == Some(&true) {
+            return None;
+        }
+        let span = node.terminator.span;
+        let mut tooltip = Vec::new();
+        let (shape, lines) = match &node.terminator.kind {
+            TerminatorKind::Apply { table, .. } => {
+                let actions = get(&self.program.tables, *table).into_iter().flat_map(|table| &table.actions);
+                tooltip = self.bodies(actions.map(|action| action.procedure));
+                (Shape::Table, self.table(*table))
+            }
+            TerminatorKind::Call { procedure, .. } => {
+                tooltip = self.bodies([*procedure].into_iter());
+                let own = self.source.statement(span);
+                (Shape::Statements, vec![own.unwrap_or_else(|| self.printer.procedure(*procedure) + "()")])
+            }
+            _ => {
+                let (shape, line) = self.line(node);
+                (shape, vec![line])
+            }
+        };
+        // A statement of the program may be several of the IR.
+        let mut stmts: Vec<String> = node.stmts.iter().map(|stmt| self.stmt(stmt)).collect();
+        stmts.dedup();
+        let is_goto = matches!(node.terminator.kind, TerminatorKind::Goto(_));
+        let first = (!stmts.is_empty() || is_goto).then(|| {
+            let first = picture.add(Shape::Statements, shortened(stmts.clone(), 6));
+            let link = node.stmts.iter().find_map(|stmt| self.source.link(stmt.span));
+            picture.explain(first, stmts, link);
+            first
+        });
+        if is_goto {
+            // Present: a goto always gives a box.
+            return first.map(|only| (only, only));
+        }
+        let last = picture.add(shape, shortened(lines.clone(), 16));
+        let link = match &node.terminator.kind {
+            TerminatorKind::Apply { table, .. } => {
+                get(&self.program.tables, *table).and_then(|table| self.source.link(table.span))
+            }
+            _ => self.source.link(span),
+        };
+        picture.explain(last, if tooltip.is_empty() { lines } else { tooltip }, link);
+        if let Some(first) = first {
+            picture.connect(first, last, Vec::new());
+        }
+        Some((first.unwrap_or(last), last))
+    }
+
+    /// The shape and the text of a terminator without a table or a call.
+    fn line(&self, node: &Node) -> (Shape, String) {
+        let span = node.terminator.span;
+        match &node.terminator.kind {
+            TerminatorKind::Branch { condition, .. } => {
+                let own = self.source.condition(span);
+                (Shape::Condition, own.unwrap_or_else(|| in_p4(&self.printer.expr(condition))))
+            }
             TerminatorKind::Switch { subject, .. } => match self.table_of_action(&subject.kind) {
                 Some(_) => (Shape::Condition, "action run".to_string()),
-                None => (Shape::Condition, self.printer.expr(subject)),
+                None => {
+                    let own = self.source.cases(span).map(|cases| cases.subject);
+                    (Shape::Condition, own.unwrap_or_else(|| in_p4(&self.printer.expr(subject))))
+                }
             },
             TerminatorKind::Apply { table, .. } => (Shape::Table, self.printer.table(*table)),
             TerminatorKind::Call { procedure, .. } => {
@@ -76,21 +222,7 @@ impl Flow<'_, '_> {
             TerminatorKind::Advance { .. } => (Shape::Statements, "advance".to_string()),
             TerminatorKind::Lookahead { .. } => (Shape::Statements, "lookahead".to_string()),
             TerminatorKind::Goto(_) => (Shape::Statements, String::new()),
-        };
-        let stmts: Vec<String> = node.stmts.iter().map(|stmt| self.stmt(stmt)).collect();
-        let is_goto = matches!(node.terminator.kind, TerminatorKind::Goto(_));
-        let first =
-            (!stmts.is_empty() || is_goto).then(|| picture.add(Shape::Statements, shortened(stmts, 6)));
-        if is_goto {
-            // Present: a goto always gives a box.
-            let only = first.unwrap_or(0);
-            return (only, only);
         }
-        let last = picture.add(shape, shortened(vec![line], 1));
-        if let Some(first) = first {
-            picture.connect(first, last, Vec::new());
-        }
-        (first.unwrap_or(last), last)
     }
 
     fn arrows(&self, picture: &mut Picture, node: &Node, last: usize) {
@@ -116,6 +248,23 @@ impl Flow<'_, '_> {
                     );
                 }
                 connect(*otherwise, Some("default".to_string()));
+            }
+            TerminatorKind::Apply { hit, then, exit, .. }
+                if self.results.get(index(*then)) == Some(&true) =>
+            {
+                if self.may_exit(&node.terminator.kind) && exit != then {
+                    connect(*exit, Some("exit".to_string()));
+                }
+                let Some(next) = get(&self.graph.nodes, *then) else { return };
+                match (&next.terminator.kind, hit) {
+                    (TerminatorKind::Branch { condition, then, otherwise }, Some(hit)) => {
+                        let is_hit = result_read(condition, hit) == Some(true);
+                        let (yes, no) = if is_hit { (then, otherwise) } else { (otherwise, then) };
+                        connect(*yes, Some("hit".to_string()));
+                        connect(*no, Some("miss".to_string()));
+                    }
+                    _ => self.arrows(picture, next, last),
+                }
             }
             TerminatorKind::Apply { then, exit, .. } | TerminatorKind::Call { then, exit, .. } => {
                 connect(*then, None);

@@ -1,6 +1,7 @@
 //! The state graph of a parser.
 
-use super::{Picture, Shape, shortened};
+use super::source::{Cases, in_p4};
+use super::{Picture, Shape, Source, shortened};
 use crate::lookup::{get, index};
 use crate::passes::inline_procedures;
 use crate::text::Printer;
@@ -9,19 +10,24 @@ use rustc_hash::FxHashMap;
 
 /// States with what they extract, and transitions with the values that they select. Sub-parsers are part of the
 /// parser that calls them. That a packet may be too short anywhere is not shown.
-pub fn parser_states(program: &Program, parser: BlockId) -> Picture {
+pub fn parser_states(program: &Program, parser: BlockId, source: Source<'_>) -> Picture {
     let mut program = program.clone();
     inline_procedures(&mut program, &|program, id| {
         get(&program.procedures, id).is_some_and(|procedure| procedure.block == parser)
     });
     let printer = Printer::new(&program);
-    let mut picture = Picture { title: printer.block(parser), ..Picture::default() };
+    let mut picture = Picture { title: format!("Parser {}", printer.block(parser)), ..Picture::default() };
     let Some(graph) = get(&program.blocks, parser).map(|block| &block.graph) else { return picture };
-    let mut states = States { graph, printer: &printer, of: FxHashMap::default(), ends: [None, None] };
-    // States in the order of the program; the entry is one even without a name.
+    let mut states =
+        States { graph, printer: &printer, source, of: FxHashMap::default(), ends: [None, None] };
+    // States in the order of the program. The entry is one even without a name, unless it only leads to one.
+    let entry_leads_to_state = match get(&graph.nodes, graph.entry).map(|node| &node.terminator.kind) {
+        Some(TerminatorKind::Goto(next)) => get(&graph.nodes, *next).is_some_and(|next| next.state.is_some()),
+        _ => false,
+    };
     let mut order: Vec<NodeId> = Vec::new();
     for (id, node) in graph.nodes.iter() {
-        if node.state.is_some() || id == graph.entry {
+        if node.state.is_some() || (id == graph.entry && !entry_leads_to_state) {
             order.push(id);
         }
     }
@@ -39,6 +45,7 @@ pub fn parser_states(program: &Program, parser: BlockId) -> Picture {
 struct States<'a, 'p> {
     graph: &'a Graph,
     printer: &'a Printer<'p>,
+    source: Source<'a>,
     /// Boxes of states by their first nodes.
     of: FxHashMap<NodeId, usize>,
     /// Boxes of accept and reject.
@@ -57,6 +64,8 @@ impl States<'_, '_> {
             if std::mem::replace(&mut seen[index(id)], true) {
                 continue;
             }
+            let link = self.source.link(node.terminator.span);
+            picture.explain(from, Vec::new(), link);
             lines.extend(self.reads(node));
             if let TerminatorKind::Accept | TerminatorKind::Reject = node.terminator.kind {
                 let to = self.end(picture, node.terminator.kind == TerminatorKind::Reject);
@@ -75,6 +84,7 @@ impl States<'_, '_> {
             }
             stack.extend(next.into_iter().rev());
         }
+        picture.explain(from, lines.clone(), None);
         picture.boxes[from].lines.extend(shortened(lines, 8));
     }
 
@@ -84,39 +94,96 @@ impl States<'_, '_> {
             .get_or_insert_with(|| picture.add(Shape::Terminal, vec![name.to_string()]))
     }
 
-    /// The text for the headers and bits that a node takes from the packet.
+    /// The text for what a node takes from the packet, and for what it selects on.
     fn reads(&self, node: &Node) -> Option<String> {
+        let own = || self.source.statement(node.terminator.span);
         match &node.terminator.kind {
             TerminatorKind::Extract { place, to_next, .. } => {
                 let next = if *to_next { "next of " } else { "" };
-                Some(format!("extract {next}{}", self.printer.place(place)))
+                let own = own()
+                    .and_then(|text| Some(text.split_once(".extract(")?.1.strip_suffix(')')?.to_string()));
+                let text = own.unwrap_or_else(|| format!("{next}{}", self.printer.place(place)));
+                Some(format!("extract {text}"))
             }
-            TerminatorKind::Advance { bits, .. } => Some(format!("advance {}", self.value(bits))),
+            TerminatorKind::Advance { bits, .. } => Some(match &bits.kind {
+                ExprKind::Const(value) => format!("skip {}", length(value.to_u64().unwrap_or(u64::MAX))),
+                _ => {
+                    let own = own().and_then(|text| {
+                        Some(text.split_once(".advance(")?.1.strip_suffix(')')?.to_string())
+                    });
+                    format!("skip {} bits", own.unwrap_or_else(|| self.value(bits)))
+                }
+            }),
             TerminatorKind::Lookahead { place, .. } => {
-                Some(format!("lookahead {}", self.printer.place(place)))
+                Some(own().unwrap_or_else(|| format!("lookahead {}", self.printer.place(place))))
             }
-            _ => None,
+            TerminatorKind::Select { keys, .. } => {
+                let own = self.source.cases(node.terminator.span).map(|cases| cases.subject);
+                let keys = || keys.iter().map(|key| self.value(key)).collect::<Vec<_>>().join(", ");
+                Some(format!("select ({})", own.unwrap_or_else(keys)))
+            }
+            TerminatorKind::Switch { subject, .. } => {
+                let own = self.source.cases(node.terminator.span).map(|cases| cases.subject);
+                Some(format!("select ({})", own.unwrap_or_else(|| self.value(subject))))
+            }
+            // `verify` is a line of its own: only its failure leads elsewhere.
+            TerminatorKind::Branch { .. } => self.verify(node),
+            TerminatorKind::Goto(_)
+            | TerminatorKind::Apply { .. }
+            | TerminatorKind::Call { .. }
+            | TerminatorKind::Return
+            | TerminatorKind::Exit
+            | TerminatorKind::Accept
+            | TerminatorKind::Reject => None,
+        }
+    }
+
+    /// The call of `verify` that a branch stands for.
+    fn verify(&self, node: &Node) -> Option<String> {
+        self.source.statement(node.terminator.span).filter(|text| text.starts_with("verify("))
+    }
+
+    /// The labels of a node's cases, then that of its other successor.
+    fn labels(&self, node: &Node, in_ir: Vec<String>) -> (Vec<String>, String) {
+        let n = in_ir.len();
+        let is_default = |label: &String| label == "default" || label == "_";
+        match self.source.cases(node.terminator.span) {
+            // The last case may be the other successor, and so may a missing one.
+            Some(Cases { mut labels, .. })
+                if labels.len() == n + 1 && labels.last().is_some_and(is_default) =>
+            {
+                labels.truncate(n);
+                (labels, "default".to_string())
+            }
+            Some(Cases { labels, .. }) if labels.len() == n => (labels, "no case matches".to_string()),
+            _ => (in_ir, "default".to_string()),
         }
     }
 
     fn transitions(&self, node: &Node) -> Vec<(NodeId, Option<String>)> {
+        let labelled = |in_ir: Vec<String>, targets: Vec<NodeId>, otherwise: NodeId| {
+            let (labels, last) = self.labels(node, in_ir);
+            let cases = targets.into_iter().zip(labels.into_iter().map(Some));
+            cases.chain([(otherwise, Some(last))]).collect()
+        };
         match &node.terminator.kind {
             TerminatorKind::Goto(next) => vec![(*next, None)],
+            TerminatorKind::Branch { then, otherwise, .. } if self.verify(node).is_some() => {
+                vec![(*then, None), (*otherwise, Some("verify fails".to_string()))]
+            }
             TerminatorKind::Branch { condition, then, otherwise } => {
-                let text = self.printer.expr(condition);
+                // A `select` of two cases may have become a branch: then the source has no condition.
+                let own = self.source.condition(node.terminator.span).filter(|text| !text.contains("select"));
+                let text = own.unwrap_or_else(|| in_p4(&self.printer.expr(condition)));
                 vec![(*then, Some(text.clone())), (*otherwise, Some(format!("not ({text})")))]
             }
             TerminatorKind::Switch { subject, cases, otherwise } => {
-                let case = |case: &crate::SwitchCase| {
-                    (case.target, Some(self.printer.constant(&case.value, &subject.ty)))
-                };
-                let cases = cases.iter().map(case);
-                cases.chain([(*otherwise, Some("default".to_string()))]).collect()
+                let in_ir = cases.iter().map(|case| self.printer.constant(&case.value, &subject.ty));
+                labelled(in_ir.collect(), cases.iter().map(|case| case.target).collect(), *otherwise)
             }
             TerminatorKind::Select { keys: _, cases, otherwise } => {
-                let case = |case: &crate::SelectCase| (case.target, Some(self.pattern(&case.pattern)));
-                let cases = cases.iter().map(case);
-                cases.chain([(*otherwise, Some("default".to_string()))]).collect()
+                let in_ir = cases.iter().map(|case| self.pattern(&case.pattern));
+                labelled(in_ir.collect(), cases.iter().map(|case| case.target).collect(), *otherwise)
             }
             TerminatorKind::Extract { then, .. }
             | TerminatorKind::Advance { then, .. }
@@ -154,7 +221,12 @@ impl States<'_, '_> {
     fn value(&self, e: &Expr) -> String {
         match &e.kind {
             ExprKind::Const(value) if matches!(e.ty, crate::Type::Bit(_)) => format!("{value:#x}"),
-            _ => self.printer.expr(e),
+            _ => in_p4(&self.printer.expr(e)),
         }
     }
+}
+
+/// A number of bits, in bytes where that is a whole number.
+fn length(n_bits: u64) -> String {
+    if n_bits.is_multiple_of(8) { format!("{} bytes", n_bits / 8) } else { format!("{n_bits} bits") }
 }

@@ -12,6 +12,7 @@ const LINE_HEIGHT: f64 = 15.0;
 const GAP: f64 = 24.0;
 const LAYER_GAP: f64 = 22.0;
 const MARGIN: f64 = 16.0;
+const TITLE_HEIGHT: f64 = 24.0;
 
 /// A box, or where an arrow passes a layer.
 struct Item {
@@ -73,7 +74,7 @@ pub(super) fn draw(picture: &Picture) -> Option<String> {
     }
     let (above, below) = neighbours(items.len(), &routes);
     order(&mut rows, &above, &below);
-    place(&mut items, &rows, &above, &below);
+    place(&mut items, picture.boxes.len(), &rows, &above, &below);
     Some(write(picture, &items, &routes))
 }
 
@@ -173,13 +174,17 @@ fn order(rows: &mut [Vec<usize>], above: &Neighbours, below: &Neighbours) {
 }
 
 /// Gives items their coordinates: near the mean of their neighbours, without overlaps.
-fn place(items: &mut [Item], rows: &[Vec<usize>], above: &Neighbours, below: &Neighbours) {
-    let mut y = MARGIN;
+fn place(items: &mut [Item], n_boxes: usize, rows: &[Vec<usize>], above: &Neighbours, below: &Neighbours) {
+    let mut y = MARGIN + TITLE_HEIGHT;
     for row in rows {
         let height = row.iter().map(|i| items[*i].height).fold(0.0, f64::max);
         let mut x = MARGIN;
         for i in row {
             items[*i].y = y + height / 2.0;
+            // Arrows pass boxes straight downwards.
+            if *i >= n_boxes {
+                items[*i].height = height;
+            }
             items[*i].x = x + items[*i].width / 2.0;
             x += items[*i].width + GAP;
         }
@@ -231,14 +236,37 @@ fn escaped(text: &str) -> String {
 fn text(out: &mut String, class: &str, x: f64, y: f64, lines: &[String]) {
     let top = y - (lines.len() as f64 - 1.0) / 2.0 * LINE_HEIGHT;
     for (i, line) in lines.iter().enumerate() {
-        let y = top + i as f64 * LINE_HEIGHT;
+        // Half the height of a letter: not every viewer knows of baselines.
+        let y = top + i as f64 * LINE_HEIGHT + 4.0;
         let _ = writeln!(out, r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{}</text>"#, escaped(line));
     }
 }
 
+/// Begins a box: a link to the source where it is known, with a tooltip.
+fn open(out: &mut String, b: &super::Box) {
+    match &b.link {
+        Some(link) => {
+            let _ = writeln!(out, r#"<a href="{}#L{}">"#, escaped(&link.file), link.line);
+        }
+        None => out.push_str("<g>\n"),
+    }
+    let mut tooltip = b.tooltip.clone();
+    tooltip.extend(b.link.as_ref().map(|link| format!("{}:{}", link.file, link.line)));
+    if !tooltip.is_empty() {
+        let _ = writeln!(out, "<title>{}</title>", escaped(&tooltip.join("\n")));
+    }
+}
+
 fn write(picture: &Picture, items: &[Item], routes: &[Route]) -> String {
+    let words = std::iter::once(&picture.title).chain(&picture.legend);
+    let caption =
+        words.map(|line| line.chars().count()).max().unwrap_or(0) as f64 * CHAR_WIDTH + 2.0 * MARGIN;
     let right = items.iter().map(|item| item.x + item.width / 2.0).fold(0.0, f64::max) + MARGIN + 40.0;
+    let right = right.max(caption);
     let bottom = items.iter().map(|item| item.y + item.height / 2.0).fold(0.0, f64::max) + MARGIN;
+    let legend = bottom + LINE_HEIGHT;
+    let bottom =
+        if picture.legend.is_empty() { bottom } else { legend + picture.legend.len() as f64 * LINE_HEIGHT };
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -246,6 +274,12 @@ fn write(picture: &Picture, items: &[Item], routes: &[Route]) -> String {
     );
     let _ = writeln!(out, "<title>{}</title>", escaped(&picture.title));
     out.push_str(STYLE);
+    let _ = writeln!(out, r#"<rect class="page" width="100%" height="100%"/>"#);
+    let title = std::slice::from_ref(&picture.title);
+    text(&mut out, "title", MARGIN, MARGIN, title);
+    for (i, line) in picture.legend.iter().enumerate() {
+        text(&mut out, "legend", MARGIN, legend + i as f64 * LINE_HEIGHT, std::slice::from_ref(line));
+    }
     for (arrow, route) in picture.arrows.iter().zip(routes) {
         let class = match arrow.style {
             Style::Solid => "arrow",
@@ -266,6 +300,7 @@ fn write(picture: &Picture, items: &[Item], routes: &[Route]) -> String {
     for (b, item) in picture.boxes.iter().zip(items) {
         let (w, h) = (item.width, item.height);
         let (x, y) = (item.x - w / 2.0, item.y - h / 2.0);
+        open(&mut out, b);
         let _ = match b.shape {
             Shape::Condition => writeln!(
                 out,
@@ -297,6 +332,7 @@ fn write(picture: &Picture, items: &[Item], routes: &[Route]) -> String {
             }
         };
         text(&mut out, "box", item.x, item.y, &b.lines);
+        out.push_str(if b.link.is_some() { "</a>\n" } else { "</g>\n" });
     }
     out.push_str("</svg>\n");
     out
@@ -304,10 +340,14 @@ fn write(picture: &Picture, items: &[Item], routes: &[Route]) -> String {
 
 /// Readable on light and on dark pages.
 const STYLE: &str = r##"<style>
-text { font: 11px ui-monospace, monospace; text-anchor: middle; dominant-baseline: central; fill: #222 }
-.loop { text-anchor: start }
+text { font: 11px ui-monospace, monospace; text-anchor: middle; fill: #222 }
+.loop, .title, .legend { text-anchor: start }
+.title { font-size: 14px; font-weight: bold }
+a:hover rect, a:hover polygon { stroke-width: 3 }
 .label, .loop { font-size: 10px; fill: #555; paint-order: stroke; stroke: #fff; stroke-width: 3px }
 rect, polygon { fill: #fff; stroke: #444 }
+.page { fill: #fff; stroke: none }
+.terminal { fill: #f2f2f2 }
 .table { fill: #eaf2fb; stroke-width: 2 }
 .condition { fill: #fdf6e3 }
 .state { fill: #eef7ee }
@@ -315,7 +355,7 @@ rect, polygon { fill: #fff; stroke: #444 }
 .dashed { stroke-dasharray: 5 4 }
 @media (prefers-color-scheme: dark) {
   text { fill: #ddd } .label, .loop { fill: #aaa; stroke: #111 }
-  rect, polygon { fill: #222; stroke: #999 }
+  rect, polygon { fill: #222; stroke: #999 } .page { fill: #111; stroke: none } .terminal { fill: #2a2a2a }
   .table { fill: #1d2b3a } .condition { fill: #332d18 } .state { fill: #1c2c1c } .arrow { stroke: #888 }
 }
 </style>

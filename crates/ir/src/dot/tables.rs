@@ -1,6 +1,6 @@
 //! Dependencies between the tables of a control.
 
-use super::{Arrow, Picture, Shape, Style};
+use super::{Arrow, Picture, Shape, Source, Style};
 use crate::layout::{Exactness, Layout};
 use crate::leaf_set::LeafSet;
 use crate::liveness::{TooLarge, postorder};
@@ -103,14 +103,17 @@ fn may_exit(program: &Program, table: TableId) -> bool {
 }
 
 /// The dependencies as a picture. Successor and reverse dependencies, which cost less, are dashed.
-pub fn table_graph(program: &Program, control: BlockId) -> Result<Picture, TooLarge> {
+pub fn table_graph(program: &Program, control: BlockId, source: Source<'_>) -> Result<Picture, TooLarge> {
     let printer = Printer::new(program);
-    let mut picture = Picture { title: printer.block(control), ..Picture::default() };
+    let mut picture =
+        Picture { title: format!("Tables of {}", printer.block(control)), ..Picture::default() };
     let mut boxes = BTreeMap::new();
     for (id, table) in program.tables.iter().filter(|(_, table)| table.block == control) {
         let mut lines = vec![printer.table(id)];
-        lines.extend(table.keys.iter().map(|key| format!("{}: {}", key.name, key.match_kind.name())));
-        boxes.insert(index(id), picture.add(Shape::Table, super::shortened(lines, 8)));
+        lines.extend(keys(table));
+        let position = picture.add(Shape::Table, super::shortened(lines.clone(), 8));
+        picture.explain(position, lines, source.link(table.span));
+        boxes.insert(index(id), position);
     }
     for dependency in table_dependencies(program, control)? {
         let ends = (boxes.get(&index(dependency.from)), boxes.get(&index(dependency.to)));
@@ -121,7 +124,23 @@ pub fn table_graph(program: &Program, control: BlockId) -> Result<Picture, TooLa
         let style = if is_strong { Style::Solid } else { Style::Dashed };
         picture.arrows.push(Arrow { from: *from, to: *to, lines: vec![names.join(", ")], style });
     }
+    if !picture.arrows.is_empty() {
+        picture.legend = LEGEND.iter().map(|line| line.to_string()).collect();
+    }
     Ok(picture)
+}
+
+const LEGEND: [&str; 5] = [
+    "Solid arrow: the lower table needs what the upper one wrote. Dashed arrow: only the order matters.",
+    "match: a key is made of what an action of the other table wrote.",
+    "action: an action reads or writes what an action of the other table wrote.",
+    "successor: the result of the other table decides whether this table is applied.",
+    "reverse: an action writes what the other table reads.",
+];
+
+/// The keys of a table with their match kinds, a line each.
+pub(super) fn keys(table: &crate::Table) -> impl Iterator<Item = String> {
+    table.keys.iter().map(|key| format!("{}: {}", key.name, key.match_kind.name()))
 }
 
 /// The origin of values: for each table, the leaves that its actions contributed to, and those that it has read.
