@@ -1,14 +1,24 @@
-//! Line charts as SVG: figures upwards, and across sizes on a logarithmic scale, or numbers on a linear one.
+//! Line charts as SVG.
+//!
+//! Series differ in colour, marker and dashes, so that they can be told apart in print and with any colour vision. A
+//! vertical axis whose figures span more than a decade is logarithmic. Charts follow the light or dark theme of the viewer.
 
+mod axis;
+
+use axis::{Axis, label};
 use std::fmt::Write;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
     pub title: String,
     pub x: String,
+    /// The quantity and its unit.
     pub y: String,
     pub series: Vec<Series>,
     pub across: Across,
+    pub upwards: Upwards,
+    /// Sentences under the legend.
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,39 +30,63 @@ pub enum Across {
     Linear,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Upwards {
+    /// Logarithmic if the largest figure is more than ten times the smallest positive one, otherwise linear. Points at zero
+    /// are not drawn on a logarithmic axis; a note says so.
+    #[default]
+    BySpan,
+    /// From 0: for shares, which are compared with the whole.
+    Linear,
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     pub name: String,
     /// Ascending; both positive.
     pub points: Vec<(f64, f64)>,
+    pub origin: Origin,
 }
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 480.0;
-const LEFT: f64 = 70.0;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    #[default]
+    Ours,
+    /// Figures that others have published: points with a thin line.
+    Published,
+}
+
+/// Width of the area of the lines.
+const PLOT: f64 = 540.0;
+const HEIGHT: f64 = 430.0;
+const LEFT: f64 = 76.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = 60.0;
-/// With the names of the series.
-const RIGHT: f64 = 290.0;
+const LEGEND_LINE: f64 = 18.0;
+const CHAR_WIDTH: f64 = 7.0;
+/// Length of the lines of notes, in characters.
+const N_NOTE_COLUMNS: usize = 36;
 
-/// Points of a line that are drawn one by one.
+/// Points of a line that are drawn one by one; longer lines have a few markers.
 const DOTS_MAX: usize = 40;
+const DOTS_OF_LONG_LINES: usize = 8;
 
-/// Distinguishable with any colour vision (Okabe, Ito).
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"];
+const N_COLOURS: usize = 8;
+const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
-/// Returns the top of the vertical axis and its step.
-fn top_of(chart: &Chart) -> (f64, f64) {
-    round_steps(chart.series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(1.0, f64::max))
+/// Colours that are distinguishable with any colour vision (Okabe, Ito); black is white on dark pages.
+const STYLE: &str = "<style>
+text { fill: #222 } .page { fill: #fff } .grid { stroke: #ddd } .axis { stroke: #777 }
+.line { fill: none; stroke: currentColor; stroke-width: 2 } .mark { fill: currentColor; stroke: currentColor }
+.published .line { stroke-width: 1 } .published .mark { fill: none; stroke-width: 2 } .note { font-size: 12px }
+.c0 { color: #0072b2 } .c1 { color: #d55e00 } .c2 { color: #009e73 } .c3 { color: #cc79a7 }
+.c4 { color: #56b4e9 } .c5 { color: #e69f00 } .c6 { color: #000 } .c7 { color: #888 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #ddd } .page { fill: #111 } .grid { stroke: #333 } .axis { stroke: #999 }
+  .c0 { color: #3aa0e0 } .c6 { color: #fff }
 }
-
-/// Rounds up to a multiple of a round step; returns it and the step.
-fn round_steps(most: f64) -> (f64, f64) {
-    let power = 10f64.powf(most.log10().floor());
-    let step = [0.2, 0.5, 1.0, 2.0].map(|s| s * power).into_iter().find(|s| most / s <= 8.0).unwrap_or(power);
-    ((most / step).ceil() * step, step)
-}
+</style>
+";
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -64,112 +98,203 @@ fn text(svg: &mut String, [x, y]: [f64; 2], anchor: &str, words: &str) {
 }
 
 pub fn svg(chart: &Chart) -> String {
-    let scaled = |x: f64| match chart.across {
-        Across::Logarithmic => x.max(1.0).log10(),
-        Across::Linear => x,
-    };
-    let xs = || chart.series.iter().flat_map(|s| &s.points).map(|p| p.0);
-    let (right, right_step) = round_steps(xs().fold(1.0, f64::max));
-    let (first, last) = match chart.across {
-        Across::Logarithmic => {
-            (xs().map(scaled).fold(f64::INFINITY, f64::min), xs().map(scaled).fold(0.0, f64::max))
-        }
-        Across::Linear => (0.0, right),
-    };
-    let first = if first.is_finite() { first } else { 0.0 };
-    let (top, step) = top_of(chart);
-    let across = |x: f64| {
-        let part = if last > first { (scaled(x) - first) / (last - first) } else { 0.5 };
-        LEFT + part * (WIDTH - LEFT - RIGHT)
-    };
-    let up = |y: f64| HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM);
+    let points = || chart.series.iter().flat_map(|s| &s.points);
+    let is_logarithmic = axis::is_logarithmic(points().map(|p| p.1), chart.upwards);
+    let has_zeros = is_logarithmic && points().any(|p| p.1 <= 0.0);
+    let notes = has_zeros.then_some("Points at 0 are not drawn: the axis is logarithmic.");
+    let notes = notes.into_iter().chain(chart.notes.iter().map(String::as_str));
+    let notes: Vec<String> = notes.flat_map(wrapped).collect();
+    let lines = chart.series.iter().map(name).chain(notes.iter().cloned());
+    let columns = lines.map(|line| line.chars().count()).max().unwrap_or(0);
+    let n_lines = chart.series.len() + if notes.is_empty() { 0 } else { notes.len() + 1 };
+    let height = HEIGHT.max(TOP + n_lines as f64 * LEGEND_LINE + 20.0);
+    let legend = LEFT + PLOT + 20.0;
+    let title = chart.title.chars().count() as f64 * (CHAR_WIDTH + 1.5) + LEFT + 10.0;
+    let width = (legend + 46.0 + columns as f64 * CHAR_WIDTH).max(title);
+
+    let across = Axis::across(points().map(|p| p.0), chart.across, [LEFT, LEFT + PLOT]);
+    let up = Axis::upwards(points().map(|p| p.1), chart.upwards, [height - BOTTOM, TOP]);
+
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" \
+         font-size=\"13\" role=\"img\">\n<title>{}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
+        escaped(&chart.title)
     );
-    text(&mut svg, [LEFT, 28.0], "start", &chart.title);
-    text(&mut svg, [(LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 16.0], "middle", &chart.x);
-    text(&mut svg, [10.0, TOP - 8.0], "start", &chart.y);
-    let mut y = 0.0;
-    while y <= top + step / 2.0 {
-        let (at, right) = (up(y), WIDTH - RIGHT);
-        let _ = writeln!(svg, "<path d=\"M{LEFT} {at:.1}H{right}\" stroke=\"#dddddd\"/>");
-        text(&mut svg, [LEFT - 8.0, at + 4.0], "end", &format!("{}", (y * 100.0).round() / 100.0));
-        y += step;
+    let _ = writeln!(
+        svg,
+        "<text x=\"{LEFT}\" y=\"28\" font-size=\"15\" font-weight=\"bold\">{}</text>",
+        escaped(&chart.title)
+    );
+    text(&mut svg, [LEFT + PLOT / 2.0, height - 16.0], "middle", &chart.x);
+    let middle = (TOP + height - BOTTOM) / 2.0;
+    let scale = if up.is_logarithmic { " (logarithmic)" } else { "" };
+    let _ = writeln!(
+        svg,
+        "<text transform=\"translate(18 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}{scale}</text>",
+        escaped(&chart.y)
+    );
+    for mark in &up.marks {
+        let (at, right) = (up.at(*mark), LEFT + PLOT);
+        let _ = writeln!(svg, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>");
+        text(&mut svg, [LEFT - 8.0, at + 4.0], "end", &label(*mark));
     }
-    let mut marks: Vec<u64> = match chart.across {
-        Across::Logarithmic => xs().map(|x| x as u64).collect(),
-        Across::Linear => {
-            (0..=(right / right_step).round() as u64).map(|i| (i as f64 * right_step) as u64).collect()
+    let bottom = height - BOTTOM;
+    let _ = writeln!(svg, "<path class=\"axis\" d=\"M{LEFT} {bottom:.1}h{PLOT}\"/>");
+    let mut free_from = f64::NEG_INFINITY;
+    for mark in &across.marks {
+        let words = crate::report::short(*mark as u64);
+        let (x, half) = (across.at(*mark), words.chars().count() as f64 * CHAR_WIDTH / 2.0 + 3.0);
+        // Labels that would touch the one before are left out.
+        if x - half >= free_from {
+            let _ = writeln!(svg, "<path class=\"axis\" d=\"M{x:.1} {bottom:.1}v5\"/>");
+            text(&mut svg, [x, bottom + 20.0], "middle", &words);
+            free_from = x + half;
         }
-    };
-    marks.sort_unstable();
-    marks.dedup();
-    for mark in marks {
-        let words = crate::report::short(mark);
-        text(&mut svg, [across(mark as f64), HEIGHT - BOTTOM + 18.0], "middle", &words);
     }
-    for (i, (series, colour)) in chart.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
-        let points: Vec<String> =
-            series.points.iter().map(|(x, y)| format!("{:.1},{:.1}", across(*x), up(*y))).collect();
-        // The colours go round: then lines are broken.
-        let dashes = if i < COLOURS.len() { "" } else { " stroke-dasharray=\"6 4\"" };
-        let joined = points.join(" ");
-        let _ = writeln!(
-            svg,
-            "<polyline points=\"{joined}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>"
-        );
-        // Lines of many points would be nothing but points.
-        let is_dotted = series.points.len() <= DOTS_MAX;
-        for (x, y) in series.points.iter().filter(|_| is_dotted) {
-            let (x, y) = (across(*x), up(*y));
-            let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
-        }
-        let (x, y) = (WIDTH - RIGHT + 16.0, TOP + 18.0 * i as f64);
-        let to = x + 20.0;
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x:.1} {y:.1}H{to:.1}\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>"
-        );
-        text(&mut svg, [x + 26.0, y + 4.0], "start", &series.name);
+    for (i, series) in chart.series.iter().enumerate() {
+        draw(&mut svg, series, i, [&across, &up]);
+        let y = TOP + LEGEND_LINE * i as f64;
+        open(&mut svg, series, i);
+        let (to, mid) = (legend + 28.0, legend + 14.0);
+        let _ = writeln!(svg, "<path class=\"line\"{} d=\"M{legend:.1} {y:.1}H{to:.1}\"/>", dashes(i));
+        let _ = writeln!(svg, "{}</g>", marker(i, mid, y, ""));
+        text(&mut svg, [legend + 36.0, y + 4.0], "start", &name(series));
+    }
+    for (i, line) in notes.iter().enumerate() {
+        let y = TOP + LEGEND_LINE * (chart.series.len() + 1 + i) as f64;
+        let _ = writeln!(svg, "<text class=\"note\" x=\"{legend:.1}\" y=\"{y:.1}\">{}</text>", escaped(line));
     }
     svg + "</svg>\n"
+}
+
+fn name(series: &Series) -> String {
+    match series.origin {
+        Origin::Ours => series.name.clone(),
+        Origin::Published => format!("{} (published)", series.name),
+    }
+}
+
+fn open(svg: &mut String, series: &Series, i: usize) {
+    let published = if series.origin == Origin::Published { " published" } else { "" };
+    let _ = writeln!(svg, "<g class=\"c{}{published}\">", i % N_COLOURS);
+}
+
+fn dashes(i: usize) -> String {
+    // The second round of colours has other dashes than the first.
+    match DASHES[(i + i / N_COLOURS) % DASHES.len()] {
+        "" => String::new(),
+        dashes => format!(" stroke-dasharray=\"{dashes}\""),
+    }
+}
+
+/// Draws the line and the markers, with the figures as tooltips.
+fn draw(svg: &mut String, series: &Series, i: usize, [across, up]: [&Axis; 2]) {
+    open(svg, series, i);
+    let is_drawn = |(_, y): &&(f64, f64)| *y > 0.0 || !up.is_logarithmic;
+    let points: Vec<(f64, f64)> = series.points.iter().filter(is_drawn).copied().collect();
+    let at: Vec<(f64, f64)> = points.iter().map(|(x, y)| (across.at(*x), up.at(*y))).collect();
+    let joined: Vec<String> = at.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    let _ = writeln!(svg, "<polyline class=\"line\"{} points=\"{}\"/>", dashes(i), joined.join(" "));
+    // Lines of many points would be nothing but points.
+    let step = if at.len() <= DOTS_MAX { 1 } else { at.len() / DOTS_OF_LONG_LINES };
+    for ((x, y), (value_x, value_y)) in at.iter().zip(&points).step_by(step) {
+        let words = format!("{}: {} at {}", name(series), label(*value_y), label(*value_x));
+        let _ = writeln!(svg, "{}", marker(i, *x, *y, &words));
+    }
+    svg.push_str("</g>\n");
+}
+
+/// The marker of the series with index `i`.
+fn marker(i: usize, x: f64, y: f64, tooltip: &str) -> String {
+    let shape = match i % 5 {
+        0 => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
+        1 => "m-3 -3h6v6h-6z",
+        2 => "m0 -4l4 7h-8z",
+        3 => "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
+        _ => "m0 4l4 -7h-8z",
+    };
+    let title =
+        if tooltip.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(tooltip)) };
+    format!("<path class=\"mark\" d=\"M{x:.1} {y:.1}{shape}\">{title}</path>")
+}
+
+/// Breaks a sentence into lines.
+fn wrapped(sentence: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in sentence.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= N_NOTE_COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines_go_up_with_the_figures() {
-        let points = vec![(10.0, 1.0), (1000.0, 4.0)];
-        let chart = Chart { series: vec![Series { name: "a<b".to_owned(), points }], ..Chart::default() };
-        let svg = svg(&chart);
-        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        // From the left to the right edge, a quarter and the whole of the height.
-        assert!(svg.contains("points=\"70.0,327.5 610.0,50.0\""), "{svg}");
-        assert!(svg.contains(">a&lt;b<") && svg.contains(">1k<"), "{svg}");
+    fn one(name: &str, points: Vec<(f64, f64)>) -> Vec<Series> {
+        vec![Series { name: name.to_owned(), points, ..Series::default() }]
     }
 
     #[test]
-    fn scales_are_round() {
-        let of = |most| {
-            let series = vec![Series { name: String::new(), points: vec![(1.0, most)] }];
-            top_of(&Chart { series, ..Chart::default() })
-        };
-        assert_eq!(of(4.0), (4.0, 0.5));
-        assert_eq!(of(37.0), (40.0, 5.0));
-        assert_eq!(of(99.0), (100.0, 20.0));
+    fn lines_go_up_with_the_figures() {
+        let series = one("a<b", vec![(10.0, 1.0), (1000.0, 4.0)]);
+        let svg = svg(&Chart { series, ..Chart::default() });
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        // From the left to the right edge, a quarter and the whole of the height.
+        assert!(svg.contains("points=\"76.0,290.0 616.0,50.0\""), "{svg}");
+        assert!(svg.contains(">a&lt;b<") && svg.contains(">1k<"), "{svg}");
+        assert!(svg.contains("<title>a&lt;b: 4 at 1000</title>"), "{svg}");
+    }
+
+    #[test]
+    fn figures_of_more_than_a_decade_are_logarithmic() {
+        let points = vec![(1.0, 1.0), (2.0, 10.0), (3.0, 100.0)];
+        let chart = Chart { series: one("", points), across: Across::Linear, ..Chart::default() };
+        // The middle of the decades is the middle of the height.
+        assert!(svg(&chart).contains(",370.0 ") && svg(&chart).contains(",210.0 "), "{}", svg(&chart));
+        assert!(svg(&chart).contains("(logarithmic)"));
+        let shares = Chart { upwards: Upwards::Linear, ..chart.clone() };
+        assert!(!svg(&shares).contains("(logarithmic)"));
+        let with_zero =
+            Chart { series: one("", vec![(1.0, 0.0), (2.0, 1.0), (3.0, 100.0)]), ..chart.clone() };
+        assert!(svg(&with_zero).contains(">Points at 0 are not drawn: the axis<"), "{}", svg(&with_zero));
+        let near = Chart { series: one("", vec![(1.0, 0.0), (2.0, 100.0)]), ..chart };
+        assert!(!svg(&near).contains("(logarithmic)") && !svg(&near).contains("not drawn"));
     }
 
     #[test]
     fn numbers_can_be_equally_far_apart() {
-        let points = vec![(5.0, 1.0), (10.0, 1.0)];
-        let series = vec![Series { name: String::new(), points }];
+        let series = one("", vec![(5.0, 1.0), (10.0, 1.0)]);
         let svg = svg(&Chart { series, across: Across::Linear, ..Chart::default() });
         // The middle and the right edge.
-        assert!(svg.contains("points=\"340.0,50.0 610.0,50.0\""), "{svg}");
+        assert!(svg.contains("points=\"346.0,50.0 616.0,50.0\""), "{svg}");
         assert!(svg.contains(">0<") && svg.contains(">2<") && svg.contains(">10<"), "{svg}");
+    }
+
+    #[test]
+    fn series_differ_in_more_than_colour() {
+        let series = |origin| Series { name: "s".to_owned(), points: vec![(1.0, 1.0)], origin };
+        let series = vec![series(Origin::Ours), series(Origin::Ours), series(Origin::Published)];
+        let svg = svg(&Chart { series, ..Chart::default() });
+        assert_eq!(svg.matches("stroke-dasharray").count(), 4, "{svg}");
+        let shapes: std::collections::BTreeSet<_> = (0..5).map(|i| marker(i, 0.0, 0.0, "")).collect();
+        assert_eq!(shapes.len(), 5);
+        assert!(svg.contains(">s (published)<") && svg.contains("prefers-color-scheme: dark"), "{svg}");
+    }
+
+    #[test]
+    fn legends_and_notes_fit() {
+        let series = (0..40).map(|i| Series { name: format!("series {i}"), ..Series::default() }).collect();
+        // 34 columns of notes, and 40 names, an empty line and three lines of notes.
+        let svg = svg(&Chart { series, notes: vec!["word ".repeat(20)], ..Chart::default() });
+        assert!(svg.contains("viewBox=\"0 0 920 862\""), "{svg}");
+        assert_eq!(wrapped(&"word ".repeat(20)).len(), 3);
     }
 
     #[test]

@@ -128,6 +128,8 @@ pub struct Report {
     pub goals: Vec<Judged>,
     /// Sentences about what was not measured.
     pub absent: Vec<String>,
+    /// Sentences that say how figures and goals are to be read.
+    pub notes: Vec<String>,
     pub upwards: Upwards,
 }
 
@@ -163,6 +165,8 @@ impl Report {
             "runs": args.n_runs(),
             "goals": self.goals.iter().map(Judged::json).collect::<Vec<_>>(),
             "absent": self.absent,
+            "notes": self.notes,
+            "isolated_cores": isolated_cores(),
             "lines": self.lines.iter().map(|line| line.all.clone()).collect::<Vec<_>>(),
         });
         for (name, values) in &self.ratios {
@@ -210,7 +214,10 @@ impl Report {
         for sentence in &self.absent {
             text += &format!("\n{sentence}");
         }
-        if !self.absent.is_empty() {
+        for sentence in &self.notes {
+            text += &format!("\n{sentence}");
+        }
+        if !self.absent.is_empty() || !self.notes.is_empty() {
             text.push('\n');
         }
         text
@@ -220,7 +227,10 @@ impl Report {
     pub fn show(&self, work: &str, key: &str, args: &MeasureArgs) -> Result<(), Exit> {
         match args.json {
             true => output::out(&format!("{}\n", self.json(work, args))),
-            false => output::out(&self.text()),
+            false => {
+                let shared = shared_cores().map(|sentence| format!("\n{sentence}\n")).unwrap_or_default();
+                output::out(&(self.text() + &shared));
+            }
         }
         let Some(path) = &args.svg else { return Ok(()) };
         output::replace_file(path, chart::svg(&self.chart(key)).as_bytes()).map_err(|error| {
@@ -252,17 +262,36 @@ impl Report {
             let point = (line.size.max(1) as f64, value);
             match series.iter_mut().find(|s| s.name == name) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series { name, points: vec![point] }),
+                None => series.push(Series { name, points: vec![point], ..Series::default() }),
             }
         }
-        let y = match self.upwards {
-            Upwards::Cycles => "TSC cycles",
-            Upwards::Rate => "million packets a second",
-            Upwards::Dropped => "percent dropped",
+        // A title that names the unit of the figures names it for the table; the axis has its own.
+        let (title, unit) = match self.title.split_once(", TSC cycles") {
+            Some((title, rest)) => (title.to_owned(), format!("TSC cycles{rest}")),
+            None => (self.title.clone(), "TSC cycles".to_owned()),
         };
-        let (title, x, y) = (self.title.clone(), self.size_is.to_string(), y.to_string());
-        Chart { title, x, y, series, ..Chart::default() }
+        let y = match self.upwards {
+            Upwards::Cycles => unit,
+            Upwards::Rate => "million packets a second".to_owned(),
+            Upwards::Dropped => "percent dropped".to_owned(),
+        };
+        let x = self.size_is.to_string();
+        let notes = shared_cores().into_iter().chain(self.notes.iter().cloned()).collect();
+        Chart { title, x, y, series, notes, ..Chart::default() }
     }
+}
+
+/// The cores that Linux keeps other processes from, as it writes them; empty when there are none.
+fn isolated_cores() -> String {
+    std::fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default().trim().to_owned()
+}
+
+/// The warning that cores are shared with other processes.
+fn shared_cores() -> Option<String> {
+    isolated_cores().is_empty().then(|| {
+        "The cores are not isolated: figures are not comparable with those of other runs, only ratios within this run."
+            .to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn pictures_of_the_page_are_drawn_anew() {
     let folder = workshop();
     let page = std::fs::read_to_string(root().join("docs/pictures/README.md")).unwrap();
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    siding ")).collect();
-    assert!(commands.len() >= 3, "{commands:?}");
+    assert!(commands.len() >= 6, "{commands:?}");
     for command in commands {
         let args: Vec<&str> = command.split_whitespace().collect();
         let output = siding(folder.path(), &args);
@@ -91,4 +91,28 @@ fn kinds_of_pictures_that_cannot_be_drawn_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(message.contains(word) && message.contains(name), "{message}");
     }
+}
+
+#[test]
+fn a_simulation_without_a_figure_has_nothing_to_draw() {
+    let folder = workshop();
+    let output = siding(folder.path(), &["sim", "--svg", "x.svg", "-n", "1000"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("--figure 1a, 1b, 1c or flow"), "{message}");
+    assert!(!folder.path().join("x.svg").exists());
+}
+
+#[test]
+fn published_points_stand_only_beside_figures_of_such_traffic() {
+    let folder = workshop();
+    let draw = |further: &[&str]| {
+        let args = ["sim", "--figure", "1b", "-n", "2000", "--alpha", "1", "--quiet", "--svg", "x.svg"];
+        let output = siding(folder.path(), &[&args, further].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(folder.path().join("x.svg")).unwrap()
+    };
+    assert!(draw(&[]).contains("alpha = 1 (published)"));
+    assert!(!draw(&["--profile", "datacenter"]).contains("published)"));
+    assert!(!draw(&["--key", "5-tuple"]).contains("published)"));
 }

@@ -115,6 +115,7 @@ pub(super) fn rates(lines: Vec<Line>) -> Report {
             let judged = inline.iter().copied().filter(is_judged).collect();
             report.judge(&share.name("inline_over_suspend_free"), judged, Goal::AtLeast(1.0));
         }
+        report.notes.extend(behind(&share.name("inline_over_suspend"), &inline));
         report.ratios.push((share.name("inline_over_suspend"), inline));
         let Some(scene) = share.scene() else { continue };
         let none = share.over("none", "suspend");
@@ -134,9 +135,24 @@ pub(super) fn rates(lines: Vec<Line>) -> Report {
         }
         report.ratios.push((share.name("simulated_over_measured"), off));
     }
+    report.notes.push(
+        "Percent is the share of packets that call the extern. Goals on wait_over_suspend compare with a worker that waits for \
+         the other core, those on inline_over_suspend_free with one that does the work itself, from 250 cycles on and while \
+         the offload worker has time. Lines of \"simulated\" are a model with the measured costs."
+            .to_string(),
+    );
     report.lines = lines;
     report.lines.extend(further);
     report
+}
+
+/// Says at which costs suspending was slower than calling the extern on the worker itself, which goals may leave out.
+fn behind(name: &str, over: &[(u64, f64)]) -> Option<String> {
+    let costs: Vec<String> =
+        over.iter().filter(|(_, ratio)| *ratio < 1.0).map(|(cost, _)| crate::report::short(*cost)).collect();
+    let costs = costs.join(", ");
+    (!costs.is_empty())
+        .then(|| format!("Suspending is slower than inline ({name} below 1) at these costs: {costs}."))
 }
 
 /// How near the choice comes to the best of the ways between which it chooses.
@@ -226,7 +242,7 @@ pub(super) fn workers(lines: Vec<Line>) -> Report {
 /// Figure 6: one worker is measured, more are simulated.
 pub(super) fn lossless(lines: Vec<Line>) -> Report {
     let mut report = Report {
-        title: "Least cycles between two packets of which none is lost, 1024 in front of each worker"
+        title: "Highest rate without loss with 1024 packets in front of each worker, TSC cycles between two packets"
             .to_string(),
         size_is: "workers",
         upwards: Upwards::Rate,
@@ -307,6 +323,29 @@ mod tests {
             }
         }
         lines
+    }
+
+    #[test]
+    fn costs_at_which_suspending_is_slower_are_told() {
+        let report = rates(measured());
+        let told = |share: u64| {
+            let name = format!("inline_over_suspend_{share}_percent");
+            report.notes.iter().find(|note| note.contains(&name)).cloned()
+        };
+        // 100 + 0.1 * 50 cycles inline, 104 suspended; 100 + 50 inline, 140 suspended.
+        let slower = |share: u64| {
+            ratio(&report, &format!("inline_over_suspend_{share}_percent"))
+                .iter()
+                .any(|(_, ratio)| *ratio < 1.0)
+        };
+        for share in [10, 100] {
+            assert_eq!(told(share).is_some(), slower(share), "{:?}", report.notes);
+        }
+        assert_eq!(
+            behind("r", &[(50, 0.9), (250, 1.0), (5000, 0.5)]).unwrap(),
+            "Suspending is slower than inline (r below 1) at these costs: 50, 5k."
+        );
+        assert!(report.notes.iter().any(|note| note.contains("compare with a worker that waits")));
     }
 
     fn ratio(report: &Report, name: &str) -> Vec<(u64, f64)> {

@@ -173,8 +173,9 @@ pub fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
     }
     let lengths: &[usize] = if args.measure.quick { &QUICK_LENGTHS } else { &LENGTHS };
     let mut report = Report {
-        title: "Packets encrypted with AES-GCM, 128 bits: nanoseconds (not cycles) for each".to_string(),
+        title: "Packets encrypted with AES-GCM, 128 bits".to_string(),
         size_is: "bytes",
+        notes: vec!["Cycles stand for nanoseconds here.".to_string()],
         upwards: Upwards::Rate,
         ..Report::default()
     };

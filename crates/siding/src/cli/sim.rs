@@ -152,7 +152,7 @@ pub struct SimArgs {
     /// Threads [default: one per core]
     #[arg(short = 'j', long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Draw to this file
+    /// With --figure: draw to this SVG file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// One JSON object

@@ -5,8 +5,8 @@ use super::output::{heading, number, points_json, run_json};
 use super::sweep::Sweep;
 use super::traffic::{Problem, Survey, Traffic};
 use crate::cli::{FigureArg, MetricArg, PolicyArg, SimArgs};
-use bench::chart::{Across, Chart, Series};
-use hazard::traffic::Key;
+use bench::chart::{Across, Chart, Origin, Series, Upwards};
+use hazard::traffic::{Key, Profile};
 use hazard::{Alpha, Queues};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -51,13 +51,18 @@ pub fn figure(
             let points = points.iter().zip(mine);
             let points =
                 points.map(|(point, r)| (f64::from(point.cycles()), number(r, value) * scale)).collect();
-            chart.series.push(Series { name, points });
+            chart.series.push(Series { name, points, origin: Origin::Ours });
         }
         json["points"] = Value::Array(points_json(&points, &results));
     }
     let (title, x, y) = words(which, args);
     (chart.title, chart.x, chart.y) = (format!("{title}: {}", traffic.name()), x.to_string(), y.to_string());
     chart.across = Across::Linear;
+    chart.upwards = match which {
+        FigureArg::Sizes | FigureArg::Lock => Upwards::Linear,
+        FigureArg::Flow if args.metric == MetricArg::Throughput => Upwards::Linear,
+        FigureArg::Hazards | FigureArg::Flow => Upwards::BySpan,
+    };
     json["figure"] = json!(figure_name(which));
     json["title"] = json!(chart.title);
     json["x"] = json!(x);
@@ -65,6 +70,8 @@ pub fn figure(
     let series = chart.series.iter().map(|s| json!({ "name": s.name, "points": s.points }));
     json["series"] = series.collect();
     let text = heading(traffic, survey, frame) + &lines(which, &chart);
+    // After the numbers, which are ours.
+    chart.series.extend(published(which, args));
     Ok(Figure { chart, json, text })
 }
 
@@ -99,6 +106,29 @@ fn words(which: FigureArg, args: &SimArgs) -> (&'static str, &'static str, &'sta
     }
 }
 
+/// The points that were published for a figure, of the page docs/how-to/stateful-actions.md. They are of traces of links, so
+/// they belong only to the figures of the profile that is like those, with the default key and metric.
+fn published(which: FigureArg, args: &SimArgs) -> Vec<Series> {
+    let (traffic, switch) = (&args.traffic, &args.switch);
+    let is_backbone = traffic.trace.is_none()
+        && traffic.sizes.is_none()
+        && matches!(traffic.profile, None | Some(Profile::Backbone))
+        && traffic.utilisation.iter().all(|utilisation| *utilisation == 1.0);
+    let has_default_switch = switch.key.is_empty() && switch.mix.is_empty();
+    let is_other_metric = which == FigureArg::Flow && args.metric != MetricArg::Throughput;
+    if !is_backbone || !has_default_switch || is_other_metric {
+        return Vec::new();
+    }
+    let known: &[(&str, &[(f64, f64)])] = match which {
+        FigureArg::Sizes => &[],
+        FigureArg::Hazards => &[("alpha = 1", &[(2.0, 2.9), (19.0, 5.5)])],
+        FigureArg::Lock => &[("alpha = 1", &[(10.0, 0.9985)]), ("alpha = 0.2", &[(3.0, 1.0)])],
+        FigureArg::Flow => &[("global lock", &[(10.0, 0.998), (11.0, 0.93), (16.0, 0.64)])],
+    };
+    let series = known.iter().map(|(name, points)| (name.to_string(), points.to_vec()));
+    series.map(|(name, points)| Series { name, points, origin: Origin::Published }).collect()
+}
+
 /// The number of a result that a figure shows, and what it is multiplied by.
 fn metric(which: FigureArg, args: &SimArgs) -> (&'static str, f64) {
     match (which, args.metric) {
@@ -117,7 +147,7 @@ fn sizes(args: &SimArgs, survey: &Survey) -> Result<Chart, Problem> {
         let scaled = Alpha::new(alpha).map_err(super::grid::usage)?;
         let points = survey.sizes.cdf(scaled, CDF_POINTS);
         let points = points.into_iter().map(|(len, share)| (f64::from(len), share)).collect();
-        chart.series.push(Series { name: format!("alpha = {alpha}"), points });
+        chart.series.push(Series { name: format!("alpha = {alpha}"), points, origin: Origin::Ours });
     }
     Ok(chart)
 }

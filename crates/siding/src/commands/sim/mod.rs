@@ -31,6 +31,9 @@ use serde_json::Value;
 const PACKETS: u64 = 1_000_000;
 const FIGURE_PACKETS: u64 = 200_000;
 
+const NOTHING_TO_DRAW: &str = "nothing to draw: --svg draws one of the figures; add --figure 1a, 1b, 1c or flow, or \
+     leave --svg out";
+
 pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
     match simulate(args, matches) {
         Ok(()) => Exit::Ok,
@@ -44,6 +47,10 @@ pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
 }
 
 fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
+    // First, because a simulation takes long and would end without the picture.
+    if args.svg.is_some() && args.figure.is_none() {
+        return Err((NOTHING_TO_DRAW.to_string(), Exit::Usage));
+    }
     let costs = costs(args)?;
     if args.print_costs {
         out(&costs.text());
