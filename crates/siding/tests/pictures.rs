@@ -72,6 +72,17 @@ fn graphs_have_the_expressions_of_the_program() {
 }
 
 #[test]
+fn temporaries_are_not_drawn() {
+    let output = siding(&root(), &["graph", "examples/05-tunnel/tunnel.p4"]);
+    let control = String::from_utf8(output.stdout).unwrap();
+    assert!(control.contains("label=\"standard.parser_error != error.NoError"), "{control}");
+    let statements = control.lines().filter(|line| line.contains("\\l\", shape=box]"));
+    let hits: Vec<&str> =
+        statements.filter(|line| line.contains("is_opened") && line.contains(".hit")).collect();
+    assert!(hits.is_empty(), "{hits:?}");
+}
+
+#[test]
 fn boxes_have_tooltips_and_links() {
     let folder = workshop();
     let args = ["graph", "examples/01-router/router.p4", "-o", "docs/control.svg"];

@@ -76,7 +76,11 @@ fn results_of_tables(graph: &Graph) -> Vec<bool> {
 /// True for the text of a call of a function or method.
 fn is_call(text: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '<' | '>');
-    text.split_once('(').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_name))
+    let is_closed =
+        |rest: &str| rest.find(')').is_some_and(|end| end + 1 == rest.len()) || !rest.contains(['&', '|']);
+    text.split_once('(').is_some_and(|(name, rest)| {
+        !name.is_empty() && name.chars().all(is_name) && rest.ends_with(')') && is_closed(rest)
+    })
 }
 
 /// True for a condition that reads a place, false for one that negates it; otherwise `None`.
@@ -118,6 +122,16 @@ impl Flow<'_, '_> {
         match &stmt.kind {
             StmtKind::Extern { op, .. } => text.replacen(&format!("extern {} ", op.name()), "", 1),
             StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => text,
+        }
+    }
+
+    /// True for an assignment to a variable that the program does not have.
+    fn is_temporary(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Assign { place, .. } => {
+                get(&self.program.variables, place.var).is_some_and(|variable| variable.name.starts_with('$'))
+            }
+            StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) | StmtKind::Extern { .. } => false,
         }
     }
 
@@ -165,7 +179,11 @@ impl Flow<'_, '_> {
             }
         };
         // A statement of the program may be several of the IR.
-        let mut stmts: Vec<String> = node.stmts.iter().map(|stmt| self.stmt(stmt)).collect();
+        let is_shown = |stmt: &&Stmt| !self.is_temporary(stmt);
+        let mut stmts: Vec<String> = node.stmts.iter().filter(is_shown).map(|stmt| self.stmt(stmt)).collect();
+        if stmts.is_empty() {
+            stmts = node.stmts.iter().map(|stmt| self.stmt(stmt)).collect();
+        }
         stmts.dedup();
         let is_goto = matches!(node.terminator.kind, TerminatorKind::Goto(_));
         let first = (!stmts.is_empty() || is_goto).then(|| {

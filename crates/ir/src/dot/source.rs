@@ -61,7 +61,9 @@ impl<'s> Source<'s> {
     pub(super) fn condition(&self, span: Span) -> Option<String> {
         let text = self.text(span)?;
         match text.strip_prefix("if").map(str::trim_start) {
-            Some(rest) if rest.starts_with('(') => parenthesised(rest).map(|(inside, _)| inside.to_string()),
+            Some(rest) if rest.starts_with('(') => {
+                parenthesised(rest).map(|(inside, _)| inside.trim().to_string())
+            }
             _ => (!text.contains(['{', ';'])).then_some(text),
         }
     }
