@@ -25,6 +25,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use target::traffic::Totals;
 use target::{DigestMessage, PortState};
 
 /// A worker that says nothing for so long is stuck.
@@ -300,6 +301,16 @@ impl Switch {
         // Opening takes time, but none of the workers'; asked twice, so that no interface is taken for nothing.
         lock(&self.shared.plane).check_port(spec.number, &spec.kind, &self.shared.options)?;
         let port = spec.open(mirror)?;
+        self.add_port_of_kind(spec.number, spec.kind.clone(), port)
+    }
+
+    /// Counts packets that something else has processed for this switch, on ports that are its own now.
+    pub fn add_past(&self, totals: Totals) -> Result<(), SwitchError> {
+        self.shared.on_lane(0, move |worker| worker.add_past(&totals))
+    }
+
+    /// A port that is open already.
+    pub fn add_opened(&self, spec: &PortSpec, port: Box<dyn Port>) -> Result<(), SwitchError> {
         self.add_port_of_kind(spec.number, spec.kind.clone(), port)
     }
 

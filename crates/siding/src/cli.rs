@@ -9,7 +9,8 @@ mod sim;
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
 pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use live::{
-    Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LogLevel, PortCommand, ShowArg,
+    Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LiveBackendArg, LogLevel,
+    PortCommand, ShowArg,
 };
 pub use model::{ModelCommand, ModelExternArgs};
 pub use sim::{FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};

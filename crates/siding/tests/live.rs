@@ -340,3 +340,49 @@ fn the_second_signal_ends_a_switch_at_once() {
     }
     assert_eq!(running.child.wait().unwrap().code(), Some(128 + 15));
 }
+
+/// Packets are forwarded while the C compiler still runs; what they counted and what entries there were goes over.
+#[test]
+fn the_interpreter_serves_while_the_program_is_compiled() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let name = |name: &str| dir.path().join(name).display().to_string();
+    capture(&path("a_in.pcap"), &[ROUTED, LOST, ROUTED]);
+    capture(&path("b_in.pcap"), &[]);
+    // A compiler that waits.
+    script(
+        &path("slow-cc"),
+        &format!("#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.02; done\nexec cc \"$@\"\n", path("go").display()),
+    );
+    let (a, b) = (format!("0@file:{}", name("a")), format!("1@file:{}", name("b")));
+    let mut child = siding()
+        .args(["switch", "--json", "--metrics-addr", "off", "-O0", "--no-cache", "--ctl-socket"])
+        .arg(path("ctl"))
+        .args(["--cc", &name("slow-cc"), "-i", &a, "-i", &b])
+        .args(["--entries", "examples/01-router/entries.txtpb", "examples/01-router/router.p4"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let mut running = Running { child, out, socket: path("ctl") };
+    // A header of 24 bytes, and two packets of 42 with 16 more each.
+    let is_written = || fs::metadata(path("b_out.pcap")).is_ok_and(|found| found.len() >= 24 + 2 * 58);
+    while !is_written() {
+        assert!(running.child.try_wait().unwrap().is_none(), "the switch has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!path("go").exists() && !path("ctl").exists());
+    fs::write(path("go"), "").unwrap();
+    let mut events = Vec::new();
+    while events.last().is_none_or(|event: &Value| event["event"] != "ready") {
+        events.push(running.event());
+    }
+    let take_over = events.iter().find(|event| event["event"] == "take_over").unwrap();
+    assert_eq!([&take_over["received"], &take_over["sent"], &take_over["dropped"]], [3, 2, 1]);
+    assert_eq!(running.json(&["show", "entries"]).as_array().unwrap().len(), 3);
+    let counts = running.json(&["show", "entries", "Router.routes"]);
+    assert_eq!(counts[0]["packets"], 2, "{counts}");
+    running.text(&["shutdown"]);
+    let (end, code) = running.end();
+    assert_eq!((end["event"].as_str(), code), (Some("end"), Some(0)));
+}

@@ -4,6 +4,7 @@ use super::{Running, Worker, WorkerPort};
 use crate::report::{PortReport, WorkerReport, WorkerStatus};
 use packet_io::{LinkState, PortStats};
 use target::DigestMessage;
+use target::traffic::Totals;
 
 impl Worker {
     pub(crate) fn take_digests(&mut self) -> Vec<DigestMessage> {
@@ -34,6 +35,10 @@ impl Worker {
 
     pub(crate) fn link_states(&self) -> Vec<(u32, LinkState, bool)> {
         self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
+    }
+
+    pub(crate) fn add_past(&mut self, totals: &Totals) {
+        self.past.add(totals);
     }
 
     pub(crate) fn report(&mut self) -> WorkerStatus {

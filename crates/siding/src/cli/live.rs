@@ -20,6 +20,9 @@ pub struct LiveArgs {
     /// Copy what passes each port into captures in this directory
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = ".")]
     pub pcap: Option<PathBuf>,
+    /// Backend that runs the program
+    #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "auto")]
+    pub backend: LiveBackendArg,
     /// Names this switch among others
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub device_id: u64,
@@ -141,6 +144,14 @@ impl CompatFlags {
         ];
         given.into_iter().filter(|(is_given, ..)| *is_given).map(|(_, flag, why)| (flag, why)).collect()
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LiveBackendArg {
+    /// Compiled C; the interpreter serves until it is there
+    Auto,
+    /// Compiled C alone: packets wait for it
+    Native,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

@@ -1,16 +1,19 @@
 //! `siding switch`.
 
+mod interim;
+
 use super::compiler::Compiler;
-use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LogLevel};
+use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LiveBackendArg, LogLevel, SwitchArgs};
 use crate::output::{self, Exit};
-use crate::program::load;
-use crate::program::{read_entries, write_entries};
+use crate::program::{Simulation, check_port, load, read_entries, write_entries};
 use clap::ArgMatches;
+use console::Loaded;
 use ctl::{Server, ServerError, claim_default_path, totals_to_json};
 use dataplane::{
-    MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch, SwitchError,
-    Warning,
+    Compiled, MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch,
+    SwitchError, Warning,
 };
+use interim::{Interim, OpenPort};
 use native::{AsyncMode, BurstPath};
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -21,9 +24,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use testkit::BlockByBlock;
 
 /// A process that a signal has ended has this exit code plus the signal's number, as in a shell.
 const SIGNAL_CODE_BASE: i32 = 128;
+/// Compilers recurse over what people write.
+const STACK_BYTES: usize = 256 << 20;
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -109,13 +115,37 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     check(args)?;
     let mut log = Log::new(args)?;
     let signals = Signals::new().map_err(|error| environment(format!("cannot wait for signals: {error}")))?;
+    let (mut opened, mut interim) = (None, None);
     let compiler = Compiler::new(args, matches)?;
     let compiled = match &args.program {
         Some(program) => {
             let loaded = load(program, &args.front_end, matches)?;
+            for spec in &args.ports {
+                check_port(&loaded.runnable.program, spec.number, "-i")?;
+            }
+            if let Some(port) = args.cpu_port {
+                check_port(&loaded.runnable.program, port, "--cpu-port")?;
+            }
+            // Interfaces that are not there, and missing permissions, are told before anything is compiled.
+            opened = match args.use_files {
+                None => Some(open_early(args)?),
+                Some(_) => None,
+            };
             let text = format!("compiling {} ...", program.display());
             log.say(LogLevel::Info, "compiling", &text, json!({ "program": program }));
-            Some(compiler.finish(&loaded.runnable, &loaded.sources, program)?)
+            let compile = || compiler.finish(&loaded.runnable, &loaded.sources, program);
+            match opened {
+                // Externs of others may take long, which the interpreter would wait for.
+                Some(ports) if args.backend == LiveBackendArg::Auto && args.externs.libraries.is_empty() => {
+                    let (made, served) = compile_and_serve(args, &mut log, &loaded, ports, &compile)?;
+                    (opened, interim) = (None, Some(served));
+                    Some(made)
+                }
+                ports => {
+                    opened = ports;
+                    Some(compile()?)
+                }
+            }
         }
         None => None,
     };
@@ -150,13 +180,26 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     })?;
     if let Some(compiled) = compiled {
         switch.replace(compiled).map_err(|error| refused(&error))?;
-        for path in &args.entries {
-            switch
-                .with_target(|schema, target| {
-                    let entries = read_entries(schema, path, None)?;
-                    write_entries(schema, target, &entries)
-                })
-                .map_err(|error| refused(&error))??;
+        match &mut interim {
+            None => {
+                for path in &args.entries {
+                    switch
+                        .with_target(|schema, target| {
+                            let entries = read_entries(schema, path, None)?;
+                            write_entries(schema, target, &entries)
+                        })
+                        .map_err(|error| refused(&error))??;
+                }
+            }
+            Some(interim) => switch
+                .with_target(|schema, target| interim.hand_over(schema, target))
+                .map_err(|error| refused(&error))?
+                .map_err(|fault| {
+                    output::error_line(&format!(
+                        "compiled code does not take over what the interpreter has: {fault}"
+                    ));
+                    Exit::Bug
+                })?,
         }
     }
     let socket_error = |error: ServerError| environment(error.to_string());
@@ -167,14 +210,23 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     let server = Server::start(&socket, &switch, Arc::new(compiler)).map_err(socket_error)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
-        Address::At(address) => Some(MetricsServer::start(address, &switch).map_err(|error| {
-            environment(format!(
-                "cannot serve metrics on {address}: {error}; --metrics-addr names another address, or `off`"
-            ))
-        })?),
+        Address::At(address) => match MetricsServer::start(address, &switch) {
+            Ok(server) => Some(server),
+            Err(error) => {
+                output::warning_line(&format!(
+                    "no metrics on {address}: {error}; --metrics-addr names another address, or `off`"
+                ));
+                None
+            }
+        },
     };
     let is_over = || signals.is_end_wanted() || server.is_shutdown_wanted();
-    if open_ports(args, &switch, &is_over)? {
+    if let Some(interim) = interim {
+        tell_take_over(&mut log, &interim);
+        switch.add_past(interim.totals()).map_err(|error| refused(&error))?;
+        opened = Some(interim.into_ports());
+    }
+    if open_ports(args, &switch, opened, &is_over)? {
         ready(args, &mut log, server.path(), metrics.as_ref());
     }
     while !is_over() {
@@ -221,8 +273,59 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
     Ok(())
 }
 
+/// Opens all ports.
+fn open_early(args: &LiveArgs) -> Result<Vec<OpenPort>, Exit> {
+    let open = |spec: &PortSpec| match spec.open(args.pcap.as_deref()) {
+        Ok(port) => Ok((spec.clone(), port)),
+        Err(error) => Err(environment(error.to_string())),
+    };
+    args.ports.iter().map(open).collect()
+}
+
+/// Compiles in a thread of its own while the interpreter serves the ports.
+fn compile_and_serve(
+    args: &LiveArgs,
+    log: &mut Log<'_>,
+    loaded: &Loaded,
+    ports: Vec<OpenPort>,
+    compile: &(dyn Fn() -> Result<Compiled, Exit> + Sync),
+) -> Result<(Compiled, Interim), Exit> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, compile);
+        let thread = thread.map_err(|error| environment(format!("cannot start a thread: {error}")))?;
+        let switch = SwitchArgs { entries: Vec::new(), seed: args.seed, cpu_port: args.cpu_port };
+        let Simulation { mut interpreter, schema, .. } = Simulation::of(loaded.clone(), &switch)?;
+        for path in &args.entries {
+            let entries = read_entries(&schema, path, None)?;
+            write_entries(&schema, &mut interpreter, &entries)?;
+        }
+        let mut interim = Interim::new(Box::new(BlockByBlock::new(interpreter)), ports);
+        let text = "the interpreter serves meanwhile";
+        log.say(LogLevel::Info, "serving", text, json!({ "backend": "interp" }));
+        interim.serve(&|| thread.is_finished()).map_err(|error| environment(error.to_string()))?;
+        let compiled = thread.join().map_err(|_| Exit::Bug)??;
+        Ok((compiled, interim))
+    })
+}
+
+fn tell_take_over(log: &mut Log<'_>, interim: &Interim) {
+    let totals = interim.totals();
+    let n_dropped: u64 = totals.n_dropped.values().sum();
+    let text = format!(
+        "compiled code takes over; the interpreter received {}, sent {}, dropped {n_dropped}",
+        totals.n_received, totals.n_sent
+    );
+    let fields = json!({ "received": totals.n_received, "sent": totals.n_sent, "dropped": n_dropped });
+    log.say(LogLevel::Info, "take_over", &text, fields);
+}
+
 /// False if the switch is to end before it is ready.
-fn open_ports(args: &LiveArgs, switch: &Switch, is_over: &dyn Fn() -> bool) -> Result<bool, Exit> {
+fn open_ports(
+    args: &LiveArgs,
+    switch: &Switch,
+    opened: Option<Vec<OpenPort>>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<bool, Exit> {
     let (begin, delay) = (Instant::now(), Duration::from_secs(args.use_files.unwrap_or(0)));
     while begin.elapsed() < delay && !is_over() {
         std::thread::sleep(LOOK);
@@ -232,6 +335,13 @@ fn open_ports(args: &LiveArgs, switch: &Switch, is_over: &dyn Fn() -> bool) -> R
     }
     // A packet may leave by a port that is not open yet.
     switch.pause().map_err(|error| refused(&error))?;
+    if let Some(ports) = opened {
+        for (spec, port) in ports {
+            switch.add_opened(&spec, port).map_err(|error| refused(&error))?;
+        }
+        switch.resume().map_err(|error| refused(&error))?;
+        return Ok(true);
+    }
     for spec in &args.ports {
         let spec = match (&spec.kind, args.use_files) {
             (PortKind::Interface(name), Some(_)) => {
