@@ -14,6 +14,11 @@ const CONNECT_RETRY: Duration = Duration::from_millis(50);
 /// Sends a request to the switch on `socket` and waits for its answer. [`Request::WaitReady`] also waits for the
 /// socket to appear. The error is a message for people.
 pub fn ask(socket: &Path, request: &Request) -> Result<Answer, String> {
+    ask_while(socket, request, &|| true)
+}
+
+/// [`ask`] that waits for the socket to appear only as long as `may_come` is true.
+pub fn ask_while(socket: &Path, request: &Request, may_come: &dyn Fn() -> bool) -> Result<Answer, String> {
     let failed = |error: &dyn std::fmt::Display| {
         format!(
             "no switch answers on {}: {error}. To start one: siding switch -i 0@INTERFACE PROGRAM.p4",
@@ -34,6 +39,9 @@ pub fn ask(socket: &Path, request: &Request) -> Result<Answer, String> {
                 return Err(format!("the socket {} cannot be used: {error}", socket.display()));
             }
             Err(error) if begin.elapsed() >= connect_timeout => return Err(failed(&error)),
+            Err(_) if !may_come() => {
+                return Err(format!("the switch has ended, and {} was never there", socket.display()));
+            }
             Err(_) => std::thread::sleep(CONNECT_RETRY),
         }
     };

@@ -29,7 +29,7 @@ mod server;
 mod show;
 mod socket;
 
-pub use client::ask;
+pub use client::{ask, ask_while};
 pub use clients::Limits;
 pub use protocol::{Answer, Compiler, LINE_BYTES_MAX, Line, N_CLIENTS_MAX, Request, VERSION, What};
 pub use refusal::{Refusal, RefusalKind};

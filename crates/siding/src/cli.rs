@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod config;
 mod entries;
 mod live;
 mod model;
@@ -7,6 +8,7 @@ mod native;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
+pub use config::expand;
 pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LiveBackendArg, LogLevel,

@@ -24,7 +24,13 @@ fn main() -> ExitCode {
             output::err(&format!("To check it: siding check {program}\n"));
             return Exit::Usage;
         }
-        let args = cli::normalise_compat_flags(std::env::args_os());
+        let args = match cli::expand(cli::normalise_compat_flags(std::env::args_os())) {
+            Ok(args) => args,
+            Err(message) => {
+                output::error_line(&message);
+                return Exit::Usage;
+            }
+        };
         let matches = match cli::Cli::command().try_get_matches_from(args) {
             Ok(matches) => matches,
             Err(error) if error.use_stderr() => error.exit(),

@@ -386,3 +386,46 @@ fn the_interpreter_serves_while_the_program_is_compiled() {
     let (end, code) = running.end();
     assert_eq!((end["event"].as_str(), code), (Some("end"), Some(0)));
 }
+
+/// A configuration file names the program, the ports and the entries; the command line wins.
+#[test]
+fn a_configuration_file_starts_a_switch() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    capture(&dir.path().join("a_in.pcap"), &[]);
+    let file = |text: &str| {
+        let path = dir.path().join("switch.toml");
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let example = root.join("examples/01-router").display().to_string();
+    let config = file(&format!(
+        "program = \"{example}/router.p4\"\nentries = [\"{example}/entries.txtpb\"]\ndevice_id = 3\n\
+         [ports]\n7 = \"file:{}/a\"\n",
+        dir.path().display()
+    ));
+    let (running, ready) = Running::start(dir.path(), &["--config", &config, "--device-id", "4"]);
+    assert_eq!([&ready["ports"], &ready["device_id"]], [1, 4]);
+    assert_eq!(running.json(&["show", "entries"]).as_array().unwrap().len(), 3);
+    assert_eq!(running.json(&["show", "ports"])[0]["port"], 7);
+    running.text(&["shutdown"]);
+    assert_eq!(running.end().1, Some(0));
+    let wrong = siding().args(["switch", "--config", &file("\nworkres = 2\n")]).output().unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(said.contains("switch.toml:2: `workres` is no option") && said.contains("`workers`?"), "{said}");
+}
+
+#[test]
+fn nobody_waits_for_a_switch_that_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ended = Command::new("true").spawn().unwrap();
+    let pid = ended.id().to_string();
+    ended.wait().unwrap();
+    let socket = dir.path().join("ctl").display().to_string();
+    let args = ["ctl", "--ctl-socket", &socket, "wait-ready", "--timeout", "3600", "--pid", &pid];
+    let output = siding().args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("the switch has ended"), "{said}");
+}

@@ -11,6 +11,12 @@ pub struct LiveArgs {
     /// A program; without one all packets are dropped until `siding ctl replace` brings one
     #[arg(conflicts_with = "no_p4")]
     pub program: Option<PathBuf>,
+    /// The program of a configuration file, unless the command line names one
+    #[arg(long = "program", hide = true, value_name = "PROGRAM")]
+    pub configured_program: Option<PathBuf>,
+    /// Options of a file (TOML): the long options of this command, `program` and `ports`; the command line wins
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// A port: an interface, `tap:NAME` or `file:NAME` (NAME_in.pcap to NAME_out.pcap) (repeatable)
     #[arg(short = 'i', long = "interface", value_name = "PORT@INTERFACE", value_parser = PortSpec::parse)]
     pub ports: Vec<PortSpec>,
@@ -276,6 +282,9 @@ pub enum CtlCommand {
     WaitReady {
         #[arg(long, default_value_t = 60, value_name = "SECONDS")]
         timeout: u64,
+        /// Give up as soon as this process has ended
+        #[arg(long, value_name = "PID")]
+        pid: Option<u32>,
     },
     /// End the switch
     Shutdown,

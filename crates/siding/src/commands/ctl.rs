@@ -12,7 +12,13 @@ pub fn run(args: &CtlArgs) -> Exit {
         Err(exit) => return exit,
     };
     let socket = args.ctl_socket.clone().unwrap_or_else(|| ctl::default_path(args.device_id));
-    let answer = match ctl::ask(&socket, &request) {
+    let pid = match &args.what {
+        CtlCommand::WaitReady { pid, .. } => *pid,
+        _ => None,
+    };
+    // A process that is gone answers no more.
+    let is_gone = || pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+    let answer = match ctl::ask_while(&socket, &request, &|| !is_gone()) {
         Ok(answer) => answer,
         Err(message) => {
             output::error_line(&message);
@@ -88,7 +94,9 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
         CtlCommand::Port(PortCommand::Up { port }) => Request::SetPort { port: *port, is_enabled: true },
         CtlCommand::Port(PortCommand::Down { port }) => Request::SetPort { port: *port, is_enabled: false },
         CtlCommand::SetRate { port, rate } => Request::SetRate { port: *port, rate_pps: *rate },
-        CtlCommand::WaitReady { timeout } => Request::WaitReady { timeout_ms: timeout.saturating_mul(1000) },
+        CtlCommand::WaitReady { timeout, pid: _ } => {
+            Request::WaitReady { timeout_ms: timeout.saturating_mul(1000) }
+        }
         CtlCommand::Shutdown => Request::Shutdown,
     })
 }

@@ -36,7 +36,10 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Entries(command) => entries::run(&command, matches),
         Command::P4info(args) => p4info::run(&args, matches),
         Command::Run(args) => run::run(&args, matches),
-        Command::Switch(args) => live::run(&args, matches),
+        Command::Switch(mut args) => {
+            args.program = args.program.take().or(args.configured_program.take());
+            live::run(&args, matches)
+        }
         Command::Ctl(args) => ctl::run(&args),
         Command::Trace(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
