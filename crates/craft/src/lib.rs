@@ -37,3 +37,12 @@ pub const LAYERS_MAX: usize = 64;
 pub fn packet(text: &str) -> Result<Vec<u8>, Fault> {
     encode::encode(&parse::parse(text)?)
 }
+
+/// The bytes of a packet written in either way: hexadecimal digits, see [`hex()`], or layers, see [`packet`].
+///
+/// # Errors
+///
+/// The first thing that is wrong with the text.
+pub fn bytes(text: &str) -> Result<Vec<u8>, Fault> {
+    if is_hex(text) { hex(text) } else { packet(text) }
+}

@@ -4,7 +4,7 @@ use crate::protocol::{Compiler, Request, What};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::{commands, show};
 use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
-use dataplane::{Filter, PortSpec, Switch, SwitchError, TraceLimits, from_hex};
+use dataplane::{Filter, PortSpec, Switch, SwitchError, TraceLimits};
 use diagnostics::render::Style;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -49,9 +49,9 @@ pub(crate) fn answer(
             let packets = packets.iter().map(|p| json!({ "hex": hex(&p.bytes), "at_ns": p.at_ns }));
             Ok(json!({ "packets": packets.collect::<Vec<_>>() }))
         }
-        Request::PacketOut { hex, port } => {
-            let bytes =
-                from_hex(&hex).ok_or_else(|| Refusal::usage(format!("`{hex}` are no hexadecimal bytes")))?;
+        Request::PacketOut { packet, port } => {
+            let bytes = craft::bytes(&packet)
+                .map_err(|fault| Refusal::usage(format!("the packet: {}", fault.render(&packet))))?;
             match port {
                 Some(port) => switch.inject(port, bytes)?,
                 None => switch.packet_out(bytes)?,

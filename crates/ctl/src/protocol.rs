@@ -58,7 +58,9 @@ pub enum Request {
     },
     /// A packet from the controller, or as if it had arrived at a port.
     PacketOut {
-        hex: String,
+        /// Hexadecimal digits, or layers with fields as crate `craft` reads them.
+        #[serde(alias = "hex")]
+        packet: String,
         #[serde(default)]
         port: Option<u32>,
     },

@@ -248,8 +248,8 @@ pub struct RunArgs {
 pub struct TraceArgs {
     /// A program; `-` is standard input
     pub program: PathBuf,
-    /// The packet in hexadecimal digits; blanks are ignored
-    #[arg(short = 'p', long, value_name = "HEX")]
+    /// In hexadecimal digits, as layers such as 'eth/ipv4(dst=10.0.2.2)/udp', or FILE.pcap:N
+    #[arg(short = 'p', long, value_name = "PACKET")]
     pub packet: String,
     /// Port on which it arrives
     #[arg(long, default_value_t = 0, value_name = "N")]

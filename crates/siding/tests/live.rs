@@ -137,7 +137,9 @@ fn a_switch_between_captures() {
     assert!(routes.contains("headers.ipv4.destination:172.16.0.0/12"), "{routes}");
     assert!(routes.contains("set_next_hop(next_hop:1)"), "{routes}");
     running.text(&["packet-out", LOST, "--port", "0"]);
-    assert_eq!(running.json(&["show", "totals"])["sent"], 3);
+    running.text(&["packet-out", "eth/ipv4(src=192.168.0.1, dst=172.16.0.1)/udp/zeros(10)", "--port", "0"]);
+    running.fails(&["packet-out", "eth/ip"], 2, "the layers are eth");
+    assert_eq!(running.json(&["show", "totals"])["sent"], 4);
     running.text(&["delete", "routes", "172.16.0.0/12"]);
     running.fails(&["delete", "routes", "172.16.0.0/12"], 1, "Router.routes");
     running.fails(&["add", "route", "1", "drop()"], 2, "did you mean `routes`");
@@ -151,9 +153,9 @@ fn a_switch_between_captures() {
     let (end, code) = running.end();
     assert_eq!(code, Some(0));
     assert_eq!(end["totals"]["balanced"], true, "{end}");
-    assert_eq!((&end["totals"]["received"], &end["totals"]["sent"]), (&json!(4), &json!(3)));
+    assert_eq!((&end["totals"]["received"], &end["totals"]["sent"]), (&json!(5), &json!(4)));
     let sent = fs::metadata(dir.path().join("b_out.pcap")).unwrap().len();
-    assert_eq!(sent, 24 + 3 * (16 + 42), "three packets");
+    assert_eq!(sent, 24 + 3 * (16 + 42) + (16 + 52), "three packets of files and of digits, one of layers");
 }
 
 #[test]

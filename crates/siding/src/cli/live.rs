@@ -253,8 +253,8 @@ pub enum CtlCommand {
     },
     /// Send a packet as the controller does, or as if it had arrived at a port
     PacketOut {
-        /// In hexadecimal digits; blanks are ignored
-        hex: String,
+        /// In hexadecimal digits, or as layers such as 'eth/ipv4(dst=10.0.2.2)/udp'
+        packet: String,
         #[arg(long, value_name = "N")]
         port: Option<u32>,
     },

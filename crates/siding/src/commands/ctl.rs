@@ -81,7 +81,7 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
             timeout_ms: timeout.saturating_mul(1000),
         },
         CtlCommand::PacketIn { count } => Request::PacketIn { n_max: *count },
-        CtlCommand::PacketOut { hex, port } => Request::PacketOut { hex: hex.clone(), port: *port },
+        CtlCommand::PacketOut { packet, port } => Request::PacketOut { packet: packet.clone(), port: *port },
         CtlCommand::Digests => Request::Digests,
         CtlCommand::Expired => Request::Expired,
         CtlCommand::Replace { program, keep_entries } => {

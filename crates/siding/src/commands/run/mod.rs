@@ -40,7 +40,7 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         output::error_line(
             "there are no packets to run: name a test script, or a capture with --pcap [PORT=]FILE",
         );
-        output::err(&format!("For a single packet: siding trace {} -p HEX\n", args.program.display()));
+        output::err(&format!("For a single packet: siding trace {} -p PACKET\n", args.program.display()));
         return Err(Exit::Usage);
     }
     let mut loaded = load(&args.program, &args.front_end, matches)?;
