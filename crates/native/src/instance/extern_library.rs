@@ -29,6 +29,9 @@ pub fn load_extern_library(path: &Path) -> Result<Library, ExternLibraryError> {
         Ok(found) => found,
         Err(source) => return Err(ExternLibraryError::CannotRead { path, source }),
     };
+    if let Err(source) = check_whole(&found) {
+        return Err(ExternLibraryError::CannotRead { path, source });
+    }
     // SAFETY: that the code in it may run is what the user says by naming it.
     #[expect(unsafe_code, reason = "loading is what this crate is for")]
     let library = unsafe { libloading::Library::new(&found) };
@@ -44,4 +47,33 @@ pub fn load_extern_library(path: &Path) -> Result<Library, ExternLibraryError> {
     #[expect(unsafe_code, reason = "memory of the shared object")]
     let table = unsafe { Library::from_raw(path.display().to_string(), raw, Arc::new(library)) };
     table.map_err(|source| ExternLibraryError::Table { path, source })
+}
+
+/// Refuses what the dynamic loader would wait for or die of: pipes, devices, and 64-bit ELF files whose end is missing (ELF,
+/// "Program Header").
+fn check_whole(path: &Path) -> io::Result<()> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let bytes = fs::read(path)?;
+    if !bytes.starts_with(b"\x7fELF\x02\x01") {
+        // The loader says what is wrong with it.
+        return Ok(());
+    }
+    let number = |at: usize, len: usize| {
+        let field = bytes.get(at..at.checked_add(len)?)?;
+        Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    let is_whole = || {
+        let (table, entry_bytes, n) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
+        for i in 0..n {
+            let header = usize::try_from(table.checked_add(i.checked_mul(entry_bytes)?)?).ok()?;
+            let (offset, len) = (number(header + 8, 8)?, number(header + 32, 8)?);
+            if offset.checked_add(len)? > bytes.len() as u64 {
+                return None;
+            }
+        }
+        Some(())
+    };
+    is_whole().ok_or_else(|| io::Error::other("its end is missing"))
 }

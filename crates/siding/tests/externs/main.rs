@@ -187,6 +187,20 @@ fn files_that_are_no_libraries_are_refused() {
         );
     }
     let library = bench.shared_object("scramble.so", Path::new(&example("scramble.c")));
+    // The loader would die of a file whose end is missing, and wait for a pipe.
+    let whole = std::fs::read(&library).unwrap();
+    let (code, err) = refusal(&bench, "interp", &bench.write("cut.so", &whole[..whole.len() / 5]));
+    assert_eq!(
+        (code, err.trim_end()),
+        (Some(4), "error: cannot read the extern library DIR/cut.so: its end is missing")
+    );
+    let pipe = bench.path("pipe.so");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (code, err) = refusal(&bench, "interp", &pipe);
+    assert_eq!(
+        (code, err.trim_end()),
+        (Some(4), "error: cannot read the extern library DIR/pipe.so: it is no regular file")
+    );
     let library = library.to_str().unwrap();
     let (program, packets) = (example("scramble.p4"), example("scramble.packets"));
     let (_, _, err) = bench.siding(&["run", &program, &packets, "--extern", library, "--extern", library]);
