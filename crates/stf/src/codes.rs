@@ -1,4 +1,4 @@
-//! Codes of the messages about test scripts. P2500 to P2509: the language. P2510 to P2519: failed tests. P2520 to P2549: what a script says
+//! Codes of the messages about test scripts. P2500 to P2509: the language. P2510 to P2519: packets and failed tests. P2520 to P2549: what a script says
 //! about a program.
 
 use diagnostics::{Code, CodeInfo, Severity};
@@ -86,6 +86,13 @@ pub static CHECK_FAILED: CodeInfo = CodeInfo {
     name: "stf-check-failed",
     default_severity: Severity::Error,
     summary: "a counter, register or digest that is not as a test script expects it",
+};
+
+pub static LAYERS: CodeInfo = CodeInfo {
+    id: "P2514",
+    name: "stf-layers",
+    default_severity: Severity::Error,
+    summary: "a packet of a test script whose layers or fields are wrong",
 };
 
 pub static UNKNOWN_NAME: CodeInfo = CodeInfo {
@@ -176,6 +183,7 @@ pub static ALL: &[Code] = &[
     &PACKET_DIFFERS,
     &PACKET_UNEXPECTED,
     &CHECK_FAILED,
+    &LAYERS,
     &UNKNOWN_NAME,
     &AMBIGUOUS_NAME,
     &MATCH_KIND,

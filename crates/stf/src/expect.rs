@@ -26,7 +26,17 @@ pub struct Pattern {
     pub nibbles: Vec<Option<u8>>,
     /// Nothing may follow (`$`).
     pub is_exact: bool,
+    pub notation: Notation,
     pub span: Span,
+}
+
+/// How a pattern is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// One character for each nibble.
+    Digits,
+    /// Layers with fields, see crate `craft`.
+    Layers,
 }
 
 /// The first difference between a packet and a pattern.
@@ -289,11 +299,16 @@ fn position(offset: usize, field: Option<String>) -> String {
     }
 }
 
-/// Where an expectation writes its `offset`th nibble; its end when there are not so many.
+/// Where an expectation writes its `offset`th nibble; its end when there are not so many. All of it when it is written as
+/// layers.
 fn nibble_span(sources: &SourceMap, expectation: &Expectation, offset: usize) -> Span {
     let Some(pattern) = &expectation.pattern else {
         return expectation.span;
     };
+    match pattern.notation {
+        Notation::Layers => return pattern.span,
+        Notation::Digits => {}
+    }
     let text = sources.text(pattern.span);
     let mut places = text.char_indices().filter(|(_, c)| !matches!(c, ' ' | '\t'));
     let at = match places.nth(offset) {

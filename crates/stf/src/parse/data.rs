@@ -1,8 +1,8 @@
-//! Packets in hexadecimal.
+//! Packets: hexadecimal digits, or layers with fields.
 
 use super::line::{Line, Result};
 use crate::codes;
-use crate::expect::{Expectation, Pattern};
+use crate::expect::{Expectation, Notation, Pattern};
 use diagnostics::{Diagnostic, Span};
 
 impl Line<'_> {
@@ -13,6 +13,11 @@ impl Line<'_> {
             return self.unexpected("the bytes of the packet in hexadecimal");
         }
         let span = self.span(lo, lo + text.len());
+        if is_layers(text) {
+            let bytes = craft::packet(text).map_err(|fault| self.wrong_layers(lo, &fault))?;
+            self.take_rest();
+            return Ok((bytes, span));
+        }
         let mut nibbles = Vec::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             match c.to_digit(16) {
@@ -42,6 +47,17 @@ impl Line<'_> {
         if text.is_empty() {
             return Ok(Expectation { port, pattern: None, span });
         }
+        if is_layers(text) {
+            let (layers, is_exact) = match text.strip_suffix('$') {
+                Some(layers) => (layers, true),
+                None => (text, false),
+            };
+            let bytes = craft::packet(layers).map_err(|fault| self.wrong_layers(lo, &fault))?;
+            let nibbles = bytes.iter().flat_map(|byte| [Some(byte >> 4), Some(byte & 15)]).collect();
+            self.take_rest();
+            let pattern = Pattern { nibbles, is_exact, notation: Notation::Layers, span: data_span };
+            return Ok(Expectation { port, pattern: Some(pattern), span });
+        }
         let mut nibbles = Vec::with_capacity(text.len());
         let mut is_exact = false;
         for (at, c) in text.char_indices() {
@@ -63,7 +79,21 @@ impl Line<'_> {
             }
         }
         self.take_rest();
-        Ok(Expectation { port, pattern: Some(Pattern { nibbles, is_exact, span: data_span }), span })
+        Ok(Expectation {
+            port,
+            pattern: Some(Pattern { nibbles, is_exact, notation: Notation::Digits, span: data_span }),
+            span,
+        })
+    }
+
+    /// The fault of layers that begin at `lo`.
+    fn wrong_layers(&self, lo: usize, fault: &craft::Fault) -> Box<Diagnostic> {
+        let place = self.span(lo + fault.at.start, lo + fault.at.end);
+        let diagnostic = Diagnostic::new(&codes::LAYERS, place, fault.message.clone());
+        Box::new(match &fault.help {
+            Some(help) => diagnostic.help(help.clone()),
+            None => diagnostic,
+        })
     }
 
     fn wrong_digit(&self, at: usize, c: char, kind: Kind) -> Diagnostic {
@@ -83,6 +113,14 @@ impl Line<'_> {
             _ => diagnostic,
         }
     }
+}
+
+/// True if the text is meant as layers: it has a sign of theirs, or begins with a word that is no digits. No layer has a
+/// name of hexadecimal digits.
+fn is_layers(text: &str) -> bool {
+    let word = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("");
+    let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic()) && !craft::is_hex(word);
+    is_name || text.contains(['/', '(', '"'])
 }
 
 #[derive(Clone, Copy)]

@@ -41,6 +41,20 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
+/// The text before its comment. A `#` in quotes begins none.
+fn without_comment(text: &str) -> &str {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '#' if !is_quoted => return &text[..at],
+            '"' if !is_escaped => is_quoted = !is_quoted,
+            _ => {}
+        }
+        is_escaped = c == '\\' && is_quoted && !is_escaped;
+    }
+    text
+}
+
 /// Longer ones first.
 const SIGNS: &[&str] =
     &["&&&", "==", "!=", "<=", ">=", "..", "<", ">", ":", ",", ".", "[", "]", "(", ")", "=", "/"];
@@ -102,8 +116,7 @@ impl<'a> Line<'a> {
     pub(super) fn rest(&mut self) -> (&'a str, usize) {
         let lo = self.start();
         let rest = &self.text[lo..];
-        let rest = rest.split('#').next().unwrap_or("").trim_end();
-        (rest, lo)
+        (without_comment(rest).trim_end(), lo)
     }
 
     /// Takes what [`Line::rest`] gave.
