@@ -140,6 +140,9 @@ fn run(page: &Page, text: &str) -> Outcome {
     let stf::Parsed { script, sources, diagnostics } = stf::parse(&format!("{}.stf", page.id), text);
     let (plan, unresolved) = stf::resolve(&script, &schema);
     let mut diagnostics = diagnostics.into_vec();
+    if page.id == stf::codes::NO_CHECK.id {
+        diagnostics.extend(script.check_missing(&sources));
+    }
     diagnostics.extend(unresolved.into_vec());
     if diagnostics.is_empty() {
         let mut dut = testkit::BlockByBlock::new(interpreter);

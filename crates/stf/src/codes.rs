@@ -95,6 +95,13 @@ pub static LAYERS: CodeInfo = CodeInfo {
     summary: "a packet of a test script whose layers or fields are wrong",
 };
 
+pub static NO_CHECK: CodeInfo = CodeInfo {
+    id: "P2515",
+    name: "stf-no-check",
+    default_severity: Severity::Warning,
+    summary: "a test script that expects nothing and compares nothing",
+};
+
 pub static UNKNOWN_NAME: CodeInfo = CodeInfo {
     id: "P2520",
     name: "stf-unknown-name",
@@ -184,6 +191,7 @@ pub static ALL: &[Code] = &[
     &PACKET_UNEXPECTED,
     &CHECK_FAILED,
     &LAYERS,
+    &NO_CHECK,
     &UNKNOWN_NAME,
     &AMBIGUOUS_NAME,
     &MATCH_KIND,

@@ -123,6 +123,30 @@ impl Script {
         attached
     }
 
+    /// True if a command expects or compares something.
+    pub fn has_check(&self) -> bool {
+        self.commands.iter().any(|command| match &command.kind {
+            CommandKind::Expect(_) | CommandKind::NoPacket { .. } | CommandKind::ExpectDigest { .. } => true,
+            CommandKind::CheckCounter { check, .. } | CommandKind::CounterRead { check, .. } => {
+                check.is_some()
+            }
+            CommandKind::RegisterRead { check, .. } => check.is_some(),
+            _ => false,
+        })
+    }
+
+    /// The warning that a script checks nothing, `None` if it does.
+    pub fn check_missing(&self, sources: &SourceMap) -> Option<Diagnostic> {
+        if self.has_check() {
+            return None;
+        }
+        let place = self.commands.last().map_or_else(|| last_line(sources), |command| command.span);
+        let diagnostic = Diagnostic::new(&codes::NO_CHECK, place, "the script checks nothing")
+            .note("no line is `expect`, `no_packet`, `expect_digest` or a comparison of a counter or register")
+            .help("after `packet`, write `expect PORT` for a packet that leaves, or `no_packet` if none may leave");
+        Some(diagnostic)
+    }
+
     /// All expectations in order.
     pub fn expectations(&self) -> Vec<&Expectation> {
         self.commands

@@ -30,13 +30,15 @@ pub enum Tested {
     Broken(Exit),
 }
 
-/// Runs a script on all backends, one after the other, and shows its faults.
+/// Runs a script on all backends, one after the other, and shows its faults. `wants_check`: warns of a script that checks
+/// nothing.
 pub fn test(
     backends: Backends,
     script: &Path,
     stories: Stories,
     json: bool,
     front_end: &FrontEndArgs,
+    wants_check: bool,
 ) -> Tested {
     let text = match std::fs::read(script) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -48,8 +50,12 @@ pub fn test(
     let parsed = stf::parse(&script.to_string_lossy(), &text);
     let (plan, unresolved) = stf::resolve(&parsed.script, &backends.schema);
     let ports = backends.pipeline.map(|model| stf::check_ports(&parsed.script, model)).unwrap_or_default();
-    let faults: Vec<Diagnostic> =
-        [parsed.diagnostics, unresolved, ports].into_iter().flat_map(Diagnostics::into_vec).collect();
+    let unchecked = if wants_check { parsed.script.check_missing(&parsed.sources) } else { None };
+    let faults: Vec<Diagnostic> = [parsed.diagnostics, unresolved, ports]
+        .into_iter()
+        .flat_map(Diagnostics::into_vec)
+        .chain(unchecked)
+        .collect();
     show(&faults, &parsed.sources, front_end);
     if faults.iter().any(Diagnostic::is_error) {
         return Tested::Broken(Exit::Usage);

@@ -41,7 +41,7 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
         });
         let backends = ready.as_ref().map_err(|exit| *exit).and_then(|r| Backends::new(r, &defaults));
         let tested = match backends {
-            Ok(backends) => test(backends, script, stories, false, &args.front_end),
+            Ok(backends) => test(backends, script, stories, false, &args.front_end, true),
             Err(e) => {
                 output::error_line(&format!("{}: the program cannot be run", script.display()));
                 exit = exit.max(e);

@@ -79,7 +79,7 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         );
     };
     let stories = if args.quiet { Stories::None } else { Stories::First(args.stories.unwrap_or(usize::MAX)) };
-    match test(backends, script, stories, args.json, &args.front_end) {
+    match test(backends, script, stories, args.json, &args.front_end, false) {
         Tested::Passed => {
             if !args.json {
                 output::out(&format!("ok {}\n", script.display()));
