@@ -72,3 +72,31 @@ fn packets_of_captures_have_numbers() {
     }
     fails("none.pcap:1", 4, "none.pcap");
 }
+
+/// `siding stf` says where a missing packet went, on both backends, and warns of scripts that check nothing.
+#[test]
+fn scripts_say_where_packets_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let stf = |script: &str, options: &[&str]| {
+        let path = dir.path().join("t.stf");
+        std::fs::write(&path, script).unwrap();
+        let run = Command::new(env!("CARGO_BIN_EXE_siding"))
+            .args(["stf", "examples/01-router/router.p4"])
+            .arg(path)
+            .args(options)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (run.status.code().unwrap_or(-1), String::from_utf8_lossy(&run.stderr).into_owned())
+    };
+    for backend in ["interp", "native"] {
+        let (code, errors) = stf(&format!("packet 0 {LAYERS}\nexpect 3\n"), &["--backend", backend]);
+        let message = "no packet left port 3; the packet of line 1 was dropped: ingress_drop";
+        assert!(code == 1 && errors.contains(message), "{backend}: {errors}");
+    }
+    let (code, errors) = stf(&format!("packet 0 {LAYERS}\n"), &[]);
+    assert!(code == 0 && errors.contains("warning[P2515]: the script checks nothing"), "{errors}");
+    let (code, errors) = stf(&format!("packet 0 {LAYERS}\nno_packet\n"), &[]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+}

@@ -20,6 +20,7 @@
 pub mod codes;
 mod dut;
 pub mod expect;
+mod fate;
 pub mod keywords;
 pub mod limits;
 mod parse;
@@ -28,6 +29,7 @@ mod run;
 pub mod script;
 
 pub use dut::{Arriving, ControlOnly, Dut};
+pub use fate::Fate;
 pub use parse::{Parsed, is_bmv2_command, parse, parse_bmv2, parse_file, parse_short, parse_value};
 pub use resolve::{Plan, Step, StepKind, check_ports, resolve};
 pub use run::{Report, run, run_in_bursts};

@@ -1,10 +1,11 @@
 //! Runs a script on a switch.
 
 use crate::expect::{self, Decode};
+use crate::fate::{self, Fate};
 use crate::resolve::{DigestCheck, Plan, Step, StepKind};
 use crate::{Arriving, Dut, Script, codes};
 use control::{Data, DigestId, Entity, EntryQuery, Query, Schema, Target, Update, UpdateKind};
-use diagnostics::{Diagnostic, SourceMap};
+use diagnostics::{Diagnostic, SourceMap, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use target::traffic::{Destination, Output};
 use trace::Silent;
@@ -19,6 +20,8 @@ pub struct Report {
     pub n_received: usize,
     /// Packets by port.
     pub sent: BTreeMap<u32, Vec<Vec<u8>>>,
+    /// One for each packet that arrived, in order.
+    pub fates: Vec<Fate>,
 }
 
 impl Report {
@@ -67,9 +70,13 @@ pub fn run_in_bursts(
         };
         match &step.kind {
             StepKind::Packet { .. } => {
-                let burst = arriving(these, &attached.ports);
+                let (spans, burst) = arriving(these, &attached.ports);
                 report.n_received += burst.len();
-                dut.receive(&burst, &mut Silent).into_iter().flatten().for_each(collect);
+                let before = dut.totals().n_dropped;
+                let outputs = dut.receive(&burst, &mut Silent);
+                let after = dut.totals().n_dropped;
+                report.fates.extend(fate::fates_of(spans.into_iter(), &outputs, &before, &after));
+                outputs.into_iter().flatten().for_each(collect);
             }
             StepKind::AdvanceClock { duration_ns } => {
                 dut.advance_clock(*duration_ns, &mut Silent).into_iter().for_each(collect);
@@ -122,7 +129,10 @@ pub fn run_in_bursts(
         }
     }
     let faults = expect::compare(script, &report.sent);
-    let faults: Vec<Diagnostic> = faults.iter().map(|f| f.diagnostic(sources, decode)).collect();
+    let shown = |fault: &expect::Fault<'_>| {
+        fate::explain(fault, fault.diagnostic(sources, decode), script, &report.fates, sources)
+    };
+    let faults: Vec<Diagnostic> = faults.iter().map(shown).collect();
     report.faults.extend(faults);
     report
 }
@@ -131,15 +141,15 @@ fn refused(step: &Step, fault: &control::Fault) -> Diagnostic {
     Diagnostic::new(&codes::REFUSED, step.span, fault.to_string()).label("the switch refuses this")
 }
 
-/// The packets of steps whose ports are attached.
-fn arriving<'p>(packets: &'p [Step], attached: &BTreeSet<u32>) -> Vec<Arriving<'p>> {
+/// The packets of steps whose ports are attached, and their commands.
+fn arriving<'p>(packets: &'p [Step], attached: &BTreeSet<u32>) -> (Vec<Span>, Vec<Arriving<'p>>) {
     let packet = |step: &'p Step| match &step.kind {
         StepKind::Packet { port, data } if attached.contains(port) => {
-            Some(Arriving { port: *port, bytes: data })
+            Some((step.span, Arriving { port: *port, bytes: data }))
         }
         _ => None,
     };
-    packets.iter().filter_map(packet).collect()
+    packets.iter().filter_map(packet).unzip()
 }
 
 fn remove_all(schema: &Schema, target: &mut dyn Target) -> Result<(), control::Fault> {
