@@ -56,6 +56,8 @@ pub enum Command {
     Ctl(CtlArgs),
     /// Tell the story of one packet
     Trace(Box<TraceArgs>),
+    /// Say what becomes of one packet and where that is decided, then tell its story
+    Why(Box<TraceArgs>),
     /// Run test scripts and say which fail
     Stf(Box<StfArgs>),
     /// Print the intermediate representation of a program
@@ -259,6 +261,12 @@ pub struct TraceArgs {
     /// The story as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print only the first line, which says what becomes of the packet
+    #[arg(long, conflicts_with_all = ["full", "json"])]
+    pub brief: bool,
+    /// Print places with the paths of their files
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     #[command(flatten)]
     pub externs: ExternArgs,
     #[command(flatten)]

@@ -136,8 +136,8 @@ pub enum LookupOutcome<'a> {
         /// The member that a selector chose.
         member: Option<u32>,
     },
-    /// The default action runs.
-    Miss { action: Option<u32> },
+    /// The default action runs. `n_entries` are those of the table.
+    Miss { action: Option<u32>, n_entries: u64 },
 }
 
 /// The entry of a table that was hit.

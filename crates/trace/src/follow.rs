@@ -52,6 +52,8 @@ pub struct LookedUp<'a> {
     /// Index in the table's actions; `None` when nothing runs.
     pub action: Option<u32>,
     pub member: Option<u32>,
+    /// Number of entries in the table.
+    pub n_entries: u64,
 }
 
 /// Makes [events](crate::Event) of what another backend does with the same program.

@@ -1,12 +1,25 @@
 //! The story as prose.
 
+use crate::places::Places;
 use crate::story::{At, Hit, Named, Step, Story, Verdict, What};
+use crate::summary::summary;
 use crate::{ParserOp, PassKind};
 use std::fmt::Write;
 
-/// For people: one step a line or a few, what belongs to another step indented under it.
+/// For people: the summary, then one step a line or a few, what belongs to another step indented under it. Places have
+/// files without folders, unless two files have the same name.
 pub fn render(story: &Story) -> String {
-    let mut out = String::new();
+    told_with(story, &Places::short(story))
+}
+
+/// Like [`render`], with the paths of files as the compiler was given them.
+pub fn render_full(story: &Story) -> String {
+    told_with(story, &Places::Full)
+}
+
+fn told_with(story: &Story, places: &Places) -> String {
+    let mut out = summary(story, places);
+    out.push('\n');
     for (i, step) in story.steps.iter().enumerate() {
         let text = told(step, &story.steps[..i], &story.steps[i + 1..]);
         if text.is_empty() {
@@ -20,7 +33,7 @@ pub fn render(story: &Story) -> String {
             What::Block { .. } | What::Accepted => None,
             _ => step.at.as_ref(),
         };
-        let place = at.map(|at| format!("  ({}:{})", at.file, at.line)).unwrap_or_default();
+        let place = at.map(|at| format!("  ({})", places.of(at))).unwrap_or_default();
         let _ = writeln!(out, "{indent}{first}{place}");
         for line in lines {
             let _ = writeln!(out, "{indent}{line}");
@@ -30,7 +43,7 @@ pub fn render(story: &Story) -> String {
         let _ = writeln!(out, "... and {} more steps.", story.n_left_out);
     }
     for verdict in &story.verdicts {
-        out.push_str(&ending(verdict));
+        out.push_str(&ending(verdict, places));
         out.push('\n');
     }
     out
@@ -157,11 +170,12 @@ fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
             Some(case) => format!("switch on {value} takes its case {case}"),
             None => format!("switch on {value} takes its default"),
         },
-        What::Table { table, keys, hit: found, action } => {
+        What::Table { table, keys, hit: found, action, n_entries } => {
             let text = with(format!("Table `{table}` is applied"), "with", &assignments(keys));
             let outcome = match found {
                 Some(found) => hit(found),
                 None if keys.is_empty() => "it has no key".to_string(),
+                None if *n_entries == Some(0) => "it misses, as it has no entries".to_string(),
                 None => "it misses".to_string(),
             };
             let then = match (action, found) {
@@ -228,7 +242,7 @@ fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
     }
 }
 
-fn ending(verdict: &Verdict) -> String {
+fn ending(verdict: &Verdict, places: &Places) -> String {
     match verdict {
         Verdict::Sent { port, n_bytes, .. } => {
             format!("Verdict: sent on port {port}, {}.", bytes(*n_bytes as u64 * 8))
@@ -236,9 +250,9 @@ fn ending(verdict: &Verdict) -> String {
         Verdict::ToController { n_bytes, .. } => {
             format!("Verdict: sent to the controller, {}.", bytes(*n_bytes as u64 * 8))
         }
-        Verdict::Dropped { reason, because } => match because {
+        Verdict::Dropped { reason, because, decided_by: _ } => match because {
             Some(at) => {
-                format!("Verdict: dropped ({reason}), as {}:{} says{}.", at.file, at.line, quoted(Some(at)))
+                format!("Verdict: dropped ({reason}), as {} says{}.", places.of(at), quoted(Some(at)))
             }
             None => format!("Verdict: dropped ({reason})."),
         },

@@ -10,6 +10,9 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Story {
     pub version: u32,
+    /// One line: what became of the packet and where it was decided. Files in it have no folders.
+    #[serde(default)]
+    pub summary: String,
     pub steps: Vec<Step>,
     /// Number of steps left out because the story had [`STEPS_MAX`] already.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -23,7 +26,13 @@ pub const STEPS_MAX: usize = 50_000;
 
 impl Default for Story {
     fn default() -> Story {
-        Story { version: VERSION, steps: Vec::new(), n_left_out: 0, verdicts: Vec::new() }
+        Story {
+            version: VERSION,
+            summary: String::new(),
+            steps: Vec::new(),
+            n_left_out: 0,
+            verdicts: Vec::new(),
+        }
     }
 }
 
@@ -159,6 +168,9 @@ pub enum What {
         keys: Vec<Named>,
         hit: Option<Hit>,
         action: Option<String>,
+        /// Number of entries that the table had when it was missed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n_entries: Option<u64>,
     },
     Called {
         kind: String,
@@ -237,5 +249,8 @@ pub enum Verdict {
         /// Place in the program that decided it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<At>,
+        /// Index in `steps` of what led to that place: a table lookup, a condition, a failure of the parser.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_by: Option<usize>,
     },
 }

@@ -1,7 +1,9 @@
 //! Writes the story down as it happens.
 
 use crate::format::Format;
+use crate::places::Places;
 use crate::story::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
+use crate::summary::summary;
 use crate::{
     Event, ExternArg, ExternCall, HitEntry, Leaf, LookupOutcome, Observer, Slot, SlotRange, TrafficEvent,
     Variables,
@@ -22,6 +24,14 @@ pub struct StoryBuilder<'s> {
     last_change: Span,
     /// Place of the statement that may have dropped the packet.
     cause: Option<At>,
+    /// Index of the step that led there.
+    decided_by: Option<usize>,
+    /// Index of the last lookup, whose action may be called next.
+    looked_up: Option<usize>,
+    /// For each call under way the index of the lookup that chose it.
+    calls: Vec<Option<usize>>,
+    /// Index of the last lookup, condition or `switch` in the block.
+    last_decision: Option<usize>,
 }
 
 impl<'s> StoryBuilder<'s> {
@@ -33,10 +43,15 @@ impl<'s> StoryBuilder<'s> {
             state_depth: None,
             last_change: Span::NONE,
             cause: None,
+            decided_by: None,
+            looked_up: None,
+            calls: Vec::new(),
+            last_decision: None,
         }
     }
 
-    pub fn finish(self) -> Story {
+    pub fn finish(mut self) -> Story {
+        self.story.summary = summary(&self.story, &Places::short(&self.story));
         self.story
     }
 
@@ -57,11 +72,23 @@ impl<'s> StoryBuilder<'s> {
         self.story.steps.push(Step { depth: self.depth, at, what });
     }
 
+    /// The index of the next step; `None` if there is no room for it.
+    fn next_step(&self) -> Option<usize> {
+        Some(self.story.steps.len()).filter(|n| *n < STEPS_MAX)
+    }
+
+    /// The statement at this place may drop the packet.
+    fn causes(&mut self, span: Span) {
+        self.cause = self.at(span);
+        self.decided_by = self.calls.iter().rev().find_map(|lookup| *lookup).or(self.last_decision);
+    }
+
     fn traffic(&mut self, variables: &Variables, event: &TrafficEvent<'_>) {
         let what = match event {
             TrafficEvent::Pass { kind, port, bytes } => {
                 self.depth = 0;
                 self.cause = None;
+                self.decided_by = None;
                 What::Pass { kind: *kind, port: *port, n_bytes: bytes.len(), hex: hex(bytes) }
             }
             TrafficEvent::Sent { port, bytes } => {
@@ -75,8 +102,9 @@ impl<'s> StoryBuilder<'s> {
                 return;
             }
             TrafficEvent::Dropped { reason } => {
-                let because = self.cause.take();
-                self.story.verdicts.push(Verdict::Dropped { reason: (*reason).to_string(), because });
+                let (because, decided_by) = (self.cause.take(), self.decided_by.take());
+                let reason = (*reason).to_string();
+                self.story.verdicts.push(Verdict::Dropped { reason, because, decided_by });
                 return;
             }
             TrafficEvent::Queued { port, instance } => What::Queued { port: *port, instance: *instance },
@@ -103,7 +131,7 @@ impl<'s> StoryBuilder<'s> {
         let roles = [FieldRole::EgressSpec, FieldRole::OutputAction];
         let is_accept = variables.shared(ParamRole::Accept).is_some_and(|r| r.contains(slot));
         if is_accept || roles.iter().any(|role| variables.field(*role) == Some(slot)) {
-            self.cause = self.at(span);
+            self.causes(span);
         }
         let format = Format::of_leaf(&variables.program, &info);
         let change = Change {
@@ -137,6 +165,7 @@ impl<'s> StoryBuilder<'s> {
         let formats = decl.keys.iter().map(|k| Format::of_type(&variables.program, &k.ty, &k.name));
         let keys_told = decl.keys.iter().zip(keys).zip(formats.clone());
         let keys = keys_told.map(|((key, value), format)| named(key.name.as_str(), value, format)).collect();
+        let mut n_entries = None;
         let (hit, action) = match outcome {
             LookupOutcome::Hit { entry, action, member } => {
                 let matched = (decl.keys.iter().zip(formats))
@@ -148,10 +177,14 @@ impl<'s> StoryBuilder<'s> {
                 });
                 (Some(told(entry, matches.collect(), *member)), action)
             }
-            LookupOutcome::Miss { action } => (None, action),
+            LookupOutcome::Miss { action, n_entries: n } => {
+                n_entries = Some(*n).filter(|_| !decl.keys.is_empty());
+                (None, action)
+            }
         };
         let action = action.and_then(|i| decl.actions.get(i as usize)).map(|a| a.name.to_string());
-        self.push(span, What::Table { table: decl.name.to_string(), keys, hit, action });
+        (self.looked_up, self.last_decision) = (self.next_step(), self.next_step());
+        self.push(span, What::Table { table: decl.name.to_string(), keys, hit, action, n_entries });
     }
 
     fn extern_call(
@@ -163,7 +196,7 @@ impl<'s> StoryBuilder<'s> {
         result: Option<&Bits>,
     ) {
         if call.op == ExternOp::MarkToDrop {
-            self.cause = self.at(span);
+            self.causes(span);
         }
         let name = &call.name;
         let marked = match call.op {
@@ -295,6 +328,8 @@ impl Observer for StoryBuilder<'_> {
                 let decl = &program.blocks[block];
                 self.depth = 0;
                 self.state_depth = None;
+                self.calls.clear();
+                (self.looked_up, self.last_decision) = (None, None);
                 let role = role_name(decl.role).to_string();
                 self.push(span, What::Block { name: decl.name.to_string(), role });
                 self.depth = 1;
@@ -317,7 +352,7 @@ impl Observer for StoryBuilder<'_> {
             }
             Event::ParserFailed { what, error, wanted_bits, left_bits } => {
                 let error = error_name(error);
-                self.cause = self.at(span);
+                (self.cause, self.decided_by) = (self.at(span), self.next_step());
                 self.push(span, What::ParserFailed { what, error, wanted_bits, left_bits });
             }
             Event::Advanced { n_bits } => self.push(span, What::Advanced { n_bits }),
@@ -334,17 +369,19 @@ impl Observer for StoryBuilder<'_> {
             }
             Event::Accepted => self.push(span, What::Accepted),
             Event::Rejected { error } => {
-                self.cause = self.at(span);
+                (self.cause, self.decided_by) = (self.at(span), self.next_step());
                 self.push(span, What::Rejected { error: error_name(error) });
             }
             Event::Branch { condition } => {
                 // Branches without a place are the compiler's.
                 if !(span.is_none() && self.sources.is_some()) {
+                    self.last_decision = self.next_step();
                     self.push(span, What::Branch { condition });
                 }
             }
             Event::Switched { value, case } => {
                 let value = Format::plain(program).value(value);
+                self.last_decision = self.next_step();
                 self.push(span, What::Switched { value, case: case.map(|i| i + 1) });
             }
             Event::Lookup { table, keys, outcome } => self.lookup(variables, span, table, keys, &outcome),
@@ -357,9 +394,11 @@ impl Observer for StoryBuilder<'_> {
                 let params = params.collect();
                 let (kind, name) = (kind_name(decl.kind).to_string(), decl.name.to_string());
                 self.push(span, What::Called { kind, name, params });
+                self.calls.push(self.looked_up.take());
                 self.depth += 1;
             }
             Event::Returned { procedure, by_exit } => {
+                self.calls.pop();
                 self.depth = self.depth.saturating_sub(1);
                 let name = program.procedures[procedure].name.to_string();
                 self.push(span, What::Returned { name, by_exit });
@@ -379,7 +418,7 @@ impl Observer for StoryBuilder<'_> {
             Event::Note { text } => self.push(span, What::Note { text: text.to_string() }),
             Event::Exit => self.push(span, What::Exit),
             Event::Stopped { reason } => {
-                self.cause = self.at(span);
+                self.causes(span);
                 self.push(span, What::Stopped { reason: reason.name().to_string() });
             }
             Event::Traffic(event) => self.traffic(variables, &event),

@@ -139,7 +139,7 @@ impl Follow for Follower {
             let (action, member) = (found.action, found.member);
             let outcome = match &found.hit {
                 Some(entry) => LookupOutcome::Hit { entry: entry.clone(), action, member },
-                None => LookupOutcome::Miss { action },
+                None => LookupOutcome::Miss { action, n_entries: found.n_entries },
             };
             let keys = self.frame.range(code.keys);
             let span = exe.spans[pc];

@@ -274,7 +274,7 @@ impl<E: ExternHost> Machine<'_, E> {
                 Some(entry) => {
                     LookupOutcome::Hit { entry: entry.into(), action: index, member: found.member }
                 }
-                None => LookupOutcome::Miss { action: index },
+                None => LookupOutcome::Miss { action: index, n_entries: found.n_entries },
             };
             let keys = packet.frame.range(code.keys);
             observer.event(exe, span, Event::Lookup { table: code.table, keys, outcome });

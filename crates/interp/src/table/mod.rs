@@ -44,6 +44,8 @@ pub struct Found<'t> {
     pub action: Option<(u32, &'t [Bits])>,
     /// The member of an action profile that contributed the action.
     pub member: Option<u32>,
+    /// Number of entries in the table; 0 on a hit, where it is not counted.
+    pub n_entries: u64,
 }
 
 impl Tables {
@@ -81,13 +83,15 @@ impl Tables {
 
     /// Counts the hit. `values` are those of all keys of the table, selector keys included.
     pub fn lookup(&mut self, id: TableId, values: &[Bits], now_ns: u64) -> Found<'_> {
-        let nothing = Found { entry: EntryRef::Default, stored: None, action: None, member: None };
+        let nothing =
+            Found { entry: EntryRef::Default, stored: None, action: None, member: None, n_entries: 0 };
         let Some(table) = self.tables.get_mut(index_of(id)) else { return nothing };
         let found = table.hit(values, now_ns);
         let table = &self.tables[index_of(id)];
         let Some(entry) = found.and_then(|slot| table.at(slot)) else {
             let default = &table.default_action;
-            return Found { action: Some((default.index, &default.data)), ..nothing };
+            let n_entries = table.n_entries() as u64;
+            return Found { action: Some((default.index, &default.data)), n_entries, ..nothing };
         };
         let found = Found { entry: EntryRef::Entry(entry.handle), stored: Some(entry), ..nothing };
         let profile = table.shape.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));

@@ -150,6 +150,8 @@ struct Raw<'a> {
     /// Key of the lookup; empty without one.
     key: &'a [u8],
     entry: Option<RawEntry>,
+    /// Entries of the table that is looked up.
+    n_entries: u64,
 }
 
 impl Tracing {
@@ -199,7 +201,7 @@ impl Tracing {
                 let keys = decode_key(&table.keys, raw.key);
                 let some = |n: u32| (n != u32::MAX).then_some(n);
                 let (action, member) = (some(event.action), some(event.member));
-                let found = LookedUp { keys: &keys, hit, action, member };
+                let found = LookedUp { keys: &keys, hit, action, member, n_entries: raw.n_entries };
                 return self.follower.lookup(event.point, &found, seen, observer);
             }
             _ => return,
@@ -247,6 +249,9 @@ pub(crate) unsafe extern "C" fn trace(
                 // The worker holds the gate, so nobody writes entries, and `table_get` only reads them.
                 let ops = Ops::new((*worker).instance, pipeline.functions(), layout);
                 ops.table_get(table, event.handle)
+            }),
+            n_entries: table.map_or(0, |table| {
+                Ops::new((*worker).instance, pipeline.functions(), layout).table_n_entries(table)
             }),
         }
     };

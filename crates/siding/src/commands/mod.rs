@@ -41,7 +41,7 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
             live::run(&args, matches)
         }
         Command::Ctl(args) => ctl::run(&args),
-        Command::Trace(args) => trace::run(&args, matches),
+        Command::Trace(args) | Command::Why(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
         Command::Sim(args) => sim::run(&args, matches),

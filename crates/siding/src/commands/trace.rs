@@ -1,10 +1,10 @@
-//! `siding trace`.
+//! `siding trace` and `siding why`.
 
 use crate::cli::TraceArgs;
 use crate::output::{self, Exit};
 use crate::program::{Simulation, check_port, read_packet};
 use clap::ArgMatches;
-use trace::{StoryBuilder, render};
+use trace::{StoryBuilder, render, render_full};
 
 pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
     let packet = match read_packet(&args.packet) {
@@ -30,6 +30,10 @@ pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
                 return Exit::Bug;
             }
         }
+    } else if args.brief {
+        output::out(&format!("{}\n", story.summary));
+    } else if args.full {
+        output::out(&render_full(&story));
     } else {
         output::out(&render(&story));
     }
