@@ -4,7 +4,7 @@
 
 use interp::traffic::Config;
 use std::path::{Path, PathBuf};
-use trace::{Story, StoryBuilder, VERSION, render};
+use trace::{Story, StoryBuilder, VERSION, Verdict, render, render_full};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories")
@@ -64,4 +64,50 @@ fn packets_are_told_as_written_down() {
             assert_eq!(*story, again);
         }
     }
+}
+
+/// Puts all places of the story into one file.
+fn moved(story: &mut Story, file: &str) {
+    for at in story.steps.iter_mut().filter_map(|step| step.at.as_mut()) {
+        at.file = file.to_string();
+    }
+    for verdict in &mut story.verdicts {
+        if let Verdict::Dropped { because: Some(at), .. } = verdict {
+            at.file = file.to_string();
+        }
+    }
+}
+
+#[test]
+fn places_have_folders_only_where_names_of_files_are_ambiguous() {
+    let mut story = stories(&folder().join("l2.p4")).swap_remove(2);
+    moved(&mut story, "a/l2.p4");
+    let short = render(&story);
+    let line = "dropped: I.macs (l2.p4:108) missed ff:ff:ff:ff:ff:ff (1 entry): drop, l2.p4:79\n";
+    assert!(short.starts_with(line) && !short.contains("a/l2.p4"), "{short}");
+    assert!(render_full(&story).contains("missed ff:ff:ff:ff:ff:ff (1 entry): drop, a/l2.p4:79\n"));
+    story.steps.iter_mut().find_map(|step| step.at.as_mut()).unwrap().file = "b/l2.p4".to_string();
+    let both = render(&story);
+    assert!(both.contains("b/l2.p4:") && both.contains("(a/l2.p4:108)"), "{both}");
+}
+
+#[test]
+fn copies_are_summed_up() {
+    let sent = |port| Verdict::Sent { port, n_bytes: 1, hex: "00".to_string() };
+    let dropped =
+        |reason: &str| Verdict::Dropped { reason: reason.to_string(), because: None, decided_by: None };
+    let line = |verdicts: Vec<Verdict>| {
+        let prose = render(&Story { verdicts, ..Story::default() });
+        prose.lines().next().unwrap().to_string()
+    };
+    assert_eq!(line(vec![]), "still waits in the switch");
+    assert_eq!(line(vec![dropped("egress_drop"), sent(2), sent(3)]), "2 copies sent to ports 2, 3; dropped");
+    assert_eq!(
+        line((1..=10).map(sent).collect()),
+        "10 copies sent to ports 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
+    );
+    let lost = vec![dropped("no_such_port"), dropped("no_such_port"), sent(1)];
+    assert_eq!(line(lost), "sent to port 1; 2 copies dropped (no_such_port)");
+    let to_controller = Verdict::ToController { n_bytes: 1, hex: "00".to_string() };
+    assert_eq!(line(vec![to_controller]), "sent to the controller");
 }
