@@ -4,7 +4,7 @@
 
 use interp::traffic::Config;
 use std::path::{Path, PathBuf};
-use trace::{Story, StoryBuilder, VERSION, Verdict, render, render_full};
+use trace::{Story, StoryBuilder, VERSION, Verdict, render};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories")
@@ -64,31 +64,6 @@ fn packets_are_told_as_written_down() {
             assert_eq!(*story, again);
         }
     }
-}
-
-/// Puts all places of the story into one file.
-fn moved(story: &mut Story, file: &str) {
-    for at in story.steps.iter_mut().filter_map(|step| step.at.as_mut()) {
-        at.file = file.to_string();
-    }
-    for verdict in &mut story.verdicts {
-        if let Verdict::Dropped { because: Some(at), .. } = verdict {
-            at.file = file.to_string();
-        }
-    }
-}
-
-#[test]
-fn places_have_folders_only_where_names_of_files_are_ambiguous() {
-    let mut story = stories(&folder().join("l2.p4")).swap_remove(2);
-    moved(&mut story, "a/l2.p4");
-    let short = render(&story);
-    let line = "dropped: I.macs (l2.p4:108) missed ff:ff:ff:ff:ff:ff (1 entry): drop, l2.p4:79\n";
-    assert!(short.starts_with(line) && !short.contains("a/l2.p4"), "{short}");
-    assert!(render_full(&story).contains("missed ff:ff:ff:ff:ff:ff (1 entry): drop, a/l2.p4:79\n"));
-    story.steps.iter_mut().find_map(|step| step.at.as_mut()).unwrap().file = "b/l2.p4".to_string();
-    let both = render(&story);
-    assert!(both.contains("b/l2.p4:") && both.contains("(a/l2.p4:108)"), "{both}");
 }
 
 #[test]
