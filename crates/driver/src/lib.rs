@@ -13,6 +13,7 @@
 //! Start reading at [`check`].
 
 pub mod archive;
+mod foreign;
 mod loader;
 mod policy;
 mod runnable;

@@ -1,5 +1,6 @@
 //! Finds main files and included files.
 
+use crate::foreign;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,11 +22,14 @@ pub struct Source {
 pub struct ReadError {
     pub path: PathBuf,
     pub reason: String,
+    /// The file was read, and is no P4-16 program.
+    pub is_foreign: bool,
 }
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot read {}: {}", self.path.display(), self.reason)
+        let verb = if self.is_foreign { "compile" } else { "read" };
+        write!(f, "cannot {verb} {}: {}", self.path.display(), self.reason)
     }
 }
 
@@ -33,13 +37,16 @@ impl std::error::Error for ReadError {}
 
 /// Reads a main file; `-` is standard input.
 pub fn read_source(path: &Path) -> Result<Source, ReadError> {
-    let error = |reason: String| ReadError { path: path.to_path_buf(), reason };
-    if path == Path::new("-") {
-        let text = read_text(std::io::stdin().lock()).map_err(|e| error(e.to_string()))?;
-        return Ok(Source { name: "<stdin>".to_string(), text });
+    let error = |reason: String, is_foreign| ReadError { path: path.to_path_buf(), reason, is_foreign };
+    let (name, text) = match path == Path::new("-") {
+        true => ("<stdin>".to_string(), read_text(std::io::stdin().lock())),
+        false => (path.to_string_lossy().into_owned(), read_file(path)),
+    };
+    let text = text.map_err(|e| error(e.to_string(), false))?;
+    match foreign::recognise(&text, &path.to_string_lossy()) {
+        Some(what) => Err(error(what, true)),
+        None => Ok(Source { name, text }),
     }
-    let text = read_file(path).map_err(|e| error(e.to_string()))?;
-    Ok(Source { name: path.to_string_lossy().into_owned(), text })
 }
 
 /// Reads a main file. It may be a pipe, such as a shell's `<(...)`.

@@ -29,7 +29,7 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
             Ok(source) => source,
             Err(error) => {
                 output::error_line(&error.to_string());
-                exit = exit.max(Exit::Environment);
+                exit = exit.max(read_exit(&error));
                 continue;
             }
         };
@@ -68,6 +68,11 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
     }
     printer.finish();
     exit
+}
+
+/// The exit code for a program that could not be read.
+pub fn read_exit(error: &siding::ReadError) -> Exit {
+    if error.is_foreign { Exit::CompileError } else { Exit::Environment }
 }
 
 /// Writes P4Info and initial entries, each in the format that the suffix says.

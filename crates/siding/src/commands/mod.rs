@@ -22,6 +22,8 @@ mod stf;
 mod trace;
 
 use crate::cli::{Cli, Command};
+pub use check::read_exit;
+
 use crate::output::{self, Exit};
 use clap::{ArgMatches, CommandFactory};
 use console::{compiling, externs, tools};

@@ -14,7 +14,7 @@ pub fn run(args: &P4InfoArgs, matches: &ArgMatches) -> Exit {
         Ok(source) => source,
         Err(error) => {
             output::error_line(&error.to_string());
-            return Exit::Environment;
+            return super::check::read_exit(&error);
         }
     };
     let mut checked = driver::check(&source, &front_end.loader, &front_end.options);

@@ -2,6 +2,7 @@
 
 use super::front_end::FrontEnd;
 use crate::cli::FrontEndArgs;
+use crate::commands::read_exit;
 use crate::output::{self, Exit};
 use clap::ArgMatches;
 use console::Loaded;
@@ -75,7 +76,10 @@ fn read<T>(
         let main = texts.main().map_err(environment)?;
         (main, Box::new(texts))
     } else {
-        let source = siding::read_source(path).map_err(|error| environment(error.to_string()))?;
+        let source = siding::read_source(path).map_err(|error| {
+            output::error_line(&error.to_string());
+            read_exit(&error)
+        })?;
         (source, Box::new(front_end.loader.clone()))
     };
     let loader = Recording { loader, includes: RefCell::default() };

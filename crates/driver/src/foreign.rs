@@ -1,0 +1,64 @@
+//! Recognises files that are no P4-16 programs, so that they get one message instead of many syntax errors.
+
+/// Says what a file is if it is surely no P4-16 program, and what to type instead. `path` is for the command lines in
+/// the message. Only signs that no P4-16 program has are taken, because a wrong guess would hide its real errors.
+pub fn recognise(text: &str, path: &str) -> Option<String> {
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    if text.contains('\0') {
+        return Some("it is not text; give the source of a P4-16 program".to_string());
+    }
+    if start.starts_with('{') {
+        if text.contains("\"header_types\"") && text.contains("\"pipelines\"") {
+            return Some(
+                "it is the BMv2 JSON that p4c writes; give the P4 program from which it was made".to_string(),
+            );
+        }
+        if text.contains("\"pkgInfo\"") || text.contains("\"pkg_info\"") {
+            return Some(P4INFO.to_string());
+        }
+    }
+    if start.starts_with("pkg_info {") || start.starts_with("pkg_info: {") {
+        return Some(P4INFO.to_string());
+    }
+    is_p4_14(text).then(|| {
+        format!(
+            "it is a P4-14 program, and Siding reads P4-16; p4c translates it: \
+             p4test --std p4-14 --pp out.p4 {path}"
+        )
+    })
+}
+
+const P4INFO: &str = "it is P4Info, which describes a program for controllers; give the P4 program itself";
+
+/// Declares a `header_type`, or a table with `reads`, and includes nothing of P4-16.
+fn is_p4_14(text: &str) -> bool {
+    if text.contains("core.p4") {
+        return false;
+    }
+    let text = without_comments(text).replace('{', " { ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let opens = |at: usize| words.get(at) == Some(&"{");
+    words.iter().enumerate().any(|(at, word)| match *word {
+        "header_type" => opens(at + 2),
+        "reads" => opens(at + 1),
+        _ => false,
+    })
+}
+
+/// The text with a space in place of each comment.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("/*").into_iter().chain(rest.find("//")).min() {
+        let (before, comment) = rest.split_at(at);
+        kept.push_str(before);
+        kept.push(' ');
+        let end = if comment.starts_with("//") {
+            comment.find('\n')
+        } else {
+            comment.get(2..).and_then(|inside| inside.find("*/")).map(|end| end + 4)
+        };
+        rest = end.and_then(|end| comment.get(end..)).unwrap_or("");
+    }
+    kept + rest
+}
