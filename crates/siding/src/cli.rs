@@ -2,6 +2,7 @@
 
 mod config;
 mod entries;
+mod habits;
 mod live;
 mod model;
 mod native;
@@ -10,6 +11,7 @@ mod sim;
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
 pub use config::expand;
 pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
+pub use habits::other_command;
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LiveBackendArg, LogLevel,
     PortCommand, ShowArg,
@@ -129,10 +131,10 @@ pub struct FrontEndArgs {
     #[arg(short = 'b', long, value_name = "NAME", hide = true)]
     pub target: Option<String>,
     /// The language; only P4-16
-    #[arg(long = "std", value_name = "STANDARD", value_parser = ["p4-16", "p4_16"])]
+    #[arg(long = "std", value_name = "STANDARD", value_parser = habits::standard)]
     pub standard: Option<String>,
     /// The language; only 16
-    #[arg(long = "p4v", value_name = "VERSION", value_parser = ["16", "1.2"])]
+    #[arg(long = "p4v", value_name = "VERSION", value_parser = habits::version)]
     pub p4v: Option<String>,
     /// No effect; accepted for the sake of habit
     #[arg(long, hide = true)]

@@ -24,6 +24,10 @@ fn main() -> ExitCode {
             output::err(&format!("To check it: siding check {program}\n"));
             return Exit::Usage;
         }
+        if let Some(answer) = std::env::args().nth(1).and_then(|word| cli::other_command(&word)) {
+            output::error_line(&answer);
+            return Exit::Usage;
+        }
         let args = match cli::expand(cli::normalise_compat_flags(std::env::args_os())) {
             Ok(args) => args,
             Err(message) => {

@@ -1,0 +1,80 @@
+//! Users of other tools type commands and files of theirs: one message says what it is and what to type.
+
+use std::path::Path;
+use std::process::Command;
+
+/// The exit code and standard error.
+fn siding(dir: &Path, args: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_siding")).args(args).current_dir(dir).output().unwrap();
+    (output.status.code().unwrap_or(-1), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn programs_of_other_worlds_get_one_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let p4info = "it is P4Info, which describes a program for controllers; give the P4 program itself";
+    let cases: [(&str, &[u8], &str); 6] = [
+        (
+            "old.p4",
+            b"/* old */ header_type h_t { fields { a : 8; } }\n",
+            "it is a P4-14 program, and Siding reads P4-16; p4c translates it: \
+             p4test --std p4-14 --pp out.p4 old.p4",
+        ),
+        (
+            "table.p4",
+            b"table t {\n  reads {\n    h.a : exact;\n  }\n}\n",
+            "it is a P4-14 program, and Siding reads P4-16; p4c translates it: \
+             p4test --std p4-14 --pp out.p4 table.p4",
+        ),
+        (
+            "x.json",
+            b"{\"header_types\": [], \"pipelines\": []}",
+            "it is the BMv2 JSON that p4c writes; give the P4 program from which it was made",
+        ),
+        ("x.txtpb", b"pkg_info {\n  arch: \"v1model\"\n}\n", p4info),
+        ("info.json", b"{\"pkgInfo\": {}}", p4info),
+        ("binary", b"\x7fELF\x02\x01\x01\0\0\0", "it is not text; give the source of a P4-16 program"),
+    ];
+    for (name, bytes, what) in cases {
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+        let wanted = format!("error: cannot compile {name}: {what}\n");
+        assert_eq!(siding(dir.path(), &["check", name]), (3, wanted.clone()));
+        assert_eq!(siding(dir.path(), &["trace", name, "-p", "00"]), (3, wanted.clone()));
+        assert_eq!(siding(dir.path(), &["p4info", name]), (3, wanted));
+    }
+}
+
+#[test]
+fn signs_of_p4_14_in_comments_are_no_signs() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "// header_type h_t {\n/* reads { */ const bit<8> x = 1;\n";
+    std::fs::write(dir.path().join("new.p4"), text).unwrap();
+    assert_eq!(siding(dir.path(), &["check", "new.p4"]).0, 0);
+}
+
+#[test]
+fn standards_other_than_p4_16_are_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [["check", "--std=p4-14", "x.p4"], ["check", "--p4v=14", "x.p4"]] {
+        let (code, stderr) = siding(dir.path(), &args);
+        assert_eq!(code, 2);
+        assert!(stderr.contains("p4test --std p4-14 --pp out.p4 in.p4"), "{stderr}");
+    }
+}
+
+#[test]
+fn commands_of_other_tools_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    for (word, wanted) in [
+        ("compile", "siding build PROGRAM"),
+        ("p4c", "siding build PROGRAM"),
+        ("test", "siding stf PROGRAM TEST.stf"),
+        ("simulate", "siding run PROGRAM --pcap FILE"),
+        ("table_add", "siding ctl add TABLE KEY... 'ACTION(ARGUMENT, ...)'"),
+    ] {
+        let (code, stderr) = siding(dir.path(), &[word, "x.p4"]);
+        assert_eq!(code, 2);
+        assert!(stderr.starts_with(&format!("error: Siding has no command `{word}`; ")), "{stderr}");
+        assert!(stderr.contains(wanted), "{stderr}");
+    }
+}
