@@ -354,6 +354,11 @@ impl SourceMap {
     pub fn is_system(&self, span: Span) -> bool {
         self.resolve(span).is_some_and(|r| self.file(r.file).is_system)
     }
+
+    /// True when the span lies in a file that another one includes.
+    pub fn is_included(&self, span: Span) -> bool {
+        self.resolve(span).is_some_and(|r| self.file(r.file).included_from.is_some())
+    }
 }
 
 #[cfg(test)]

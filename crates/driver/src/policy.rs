@@ -17,6 +17,9 @@ pub enum Action {
 pub struct WarningPolicy {
     all: Option<Action>,
     named: Vec<(String, Action)>,
+    /// Keeps warnings about unused declarations in included files. A program rarely uses all of a file that several
+    /// programs share.
+    pub keeps_unused_in_includes: bool,
 }
 
 impl WarningPolicy {
@@ -52,13 +55,17 @@ impl WarningPolicy {
         }
     }
 
-    /// Applies the options, and drops warnings about files that are not the user's.
+    /// Applies the options, and drops warnings about files that are not the user's and about unused declarations in
+    /// included files.
     pub fn apply(&self, diagnostics: &mut Diagnostics, sources: &SourceMap) {
         diagnostics.reclassify(|d| {
-            if d.severity != Severity::Error && sources.is_system(d.primary.span) {
-                return None;
+            let is_unused = d.code.id == check::codes::UNUSED.id && !self.keeps_unused_in_includes;
+            let span = d.primary.span;
+            let is_left_out = sources.is_system(span) || (is_unused && sources.is_included(span));
+            match d.severity {
+                Severity::Warning | Severity::Info if is_left_out => None,
+                Severity::Warning | Severity::Info | Severity::Error => self.severity(d),
             }
-            self.severity(d)
         });
     }
 }

@@ -121,6 +121,9 @@ pub struct FrontEndArgs {
     /// Disable all warnings, or this one
     #[arg(long = "Wdisable", value_name = "DIAGNOSTIC", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub w_disable: Vec<String>,
+    /// Which warnings to show [default: `show` with `siding check`, `count` with all other commands]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub warnings: Option<WarningsArg>,
     /// Show at most this many errors [default: 20 for people, all for programs]
     #[arg(long = "maxErrorCount", visible_alias = "max-error-count", value_name = "N")]
     pub max_error_count: Option<usize>,
@@ -142,6 +145,17 @@ pub struct FrontEndArgs {
     /// Say more about what happens
     #[arg(short = 'v', long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// Warnings that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WarningsArg {
+    /// One line with their number
+    Count,
+    /// In full, except for unused declarations in included files
+    Show,
+    /// In full
+    All,
 }
 
 #[derive(Debug, Args)]

@@ -251,6 +251,8 @@ fn p4info_names_the_architecture_that_was_asked_for() {
     let d = dir(&[("own.p4", program)]);
     let run = siding(d.path(), &["p4info", "own.p4"]);
     assert!(run.stdout.contains("arch: \"Own\"") && !run.stdout.contains("counters"), "{}", run.stdout);
+    assert_eq!(run.stderr, "1 warning; siding p4info own.p4 --warnings=show shows it\n");
+    let run = siding(d.path(), &["p4info", "own.p4", "--warnings=show"]);
     assert!(run.stderr.contains("P2157"), "{}", run.stderr);
     for args in [&["p4info", "--arch", "v1model", "own.p4"][..], &["p4info", "-a=v1model", "own.p4"]] {
         let run = siding(d.path(), args);

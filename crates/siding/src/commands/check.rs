@@ -2,7 +2,7 @@
 
 use crate::cli::CheckArgs;
 use crate::output::{self, Exit};
-use crate::program::FrontEnd;
+use crate::program::{Counted, FrontEnd};
 use clap::ArgMatches;
 use driver::ControlPlane;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,9 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
         return Exit::Usage;
     }
     let wants_p4info = files.count() > 0;
-    let front_end = FrontEnd::new(&args.front_end, matches);
+    let front_end = FrontEnd::of_check(&args.front_end, matches);
     let mut printer = front_end.printer();
+    let mut counted = Counted::default();
     let mut exit = Exit::Ok;
     for path in &args.programs {
         let source = match siding::read_source(path) {
@@ -64,9 +65,11 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
             exit =
                 exit.max(write_p4runtime_files(&args.p4runtime_files, &args.p4runtime_entries_files, &made));
         }
-        printer.show(checked.diagnostics.into_vec(), checked.sources);
+        let shown = front_end.select(checked.diagnostics.into_vec(), true, path, &mut counted);
+        printer.show(shown, checked.sources);
     }
     printer.finish();
+    counted.tell();
     exit
 }
 

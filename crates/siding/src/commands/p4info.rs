@@ -3,7 +3,7 @@
 use super::check::write_file;
 use crate::cli::{FormatArg, P4InfoArgs};
 use crate::output::{self, Exit};
-use crate::program::FrontEnd;
+use crate::program::{Counted, FrontEnd};
 use clap::ArgMatches;
 use p4info::Format;
 use std::path::Path;
@@ -18,12 +18,18 @@ pub fn run(args: &P4InfoArgs, matches: &ArgMatches) -> Exit {
         }
     };
     let mut checked = driver::check(&source, &front_end.loader, &front_end.options);
+    let n_checked = checked.diagnostics.iter().count();
     let made = driver::control_plane(&mut checked, args.front_end.arch);
+    let is_found_by_check = checked.diagnostics.iter().count() == n_checked;
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
     let has_errors = checked.diagnostics.has_errors();
     let mut printer = front_end.printer();
-    printer.show(checked.diagnostics.into_vec(), checked.sources);
+    let mut counted = Counted::default();
+    let diagnostics = checked.diagnostics.into_vec();
+    printer
+        .show(front_end.select(diagnostics, is_found_by_check, &args.program, &mut counted), checked.sources);
     printer.finish();
+    counted.tell();
     let Some(made) = made.filter(|_| !has_errors) else { return Exit::CompileError };
 
     let stdout = Path::new("-");

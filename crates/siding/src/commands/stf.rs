@@ -4,7 +4,7 @@ use super::backends::{Backends, Ready};
 use super::script::{Stories, Tested, test};
 use crate::cli::{BackendArg, StfArgs, SwitchArgs};
 use crate::output::{self, Exit};
-use crate::program::load;
+use crate::program::{Counted, load_counting};
 use clap::ArgMatches;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,11 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
     let defaults = SwitchArgs { entries: Vec::new(), seed: 0, cpu_port: None };
     // A program is read once, whatever the number of its scripts.
     let mut programs: HashMap<&Path, Result<Ready, Exit>> = HashMap::new();
+    let mut counted = Counted::default();
     for (program, script) in &tests {
         let stories = if args.story { Stories::IfFailed } else { Stories::None };
         let ready = programs.entry(program).or_insert_with(|| {
-            let mut loaded = load(program, &args.front_end, matches)?;
+            let mut loaded = load_counting(program, &args.front_end, matches, &mut counted)?;
             loaded.externs = externs.clone();
             let ready = Ready::new(loaded, &program.to_string_lossy(), args.backend, &args.cc)?;
             Ok(ready.in_bursts(args.bursts))
@@ -68,6 +69,7 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
             output::out(&format!("{word} {shown}\n"));
         }
     }
+    counted.tell();
     if args.json {
         let line = serde_json::json!({ "passed": n_passed, "total": tests.len() });
         output::out(&format!("{line}\n"));

@@ -1,10 +1,14 @@
 //! Options of the front end as the command line has them.
 
-use crate::cli::FrontEndArgs;
+use super::options::{check_command, in_order};
+use super::warnings::Counted;
+use crate::cli::{FrontEndArgs, WarningsArg};
 use crate::output::{self, ErrorFormat, Printer};
 use clap::ArgMatches;
+use diagnostics::Diagnostic;
 use diagnostics::suggest::nearest_word;
 use siding::{Action, FileLoader, Options, WarningPolicy, codes};
+use std::path::Path;
 use syntax::MacroOption;
 
 /// Errors shown to people unless they ask for more, as in p4c.
@@ -16,6 +20,9 @@ pub struct FrontEnd<'a> {
     pub loader: FileLoader,
     pub options: Options,
     pub policy: WarningPolicy,
+    warnings: WarningsArg,
+    /// `siding check` and its options, without programs.
+    check_command: String,
 }
 
 impl<'a> FrontEnd<'a> {
@@ -23,10 +30,38 @@ impl<'a> FrontEnd<'a> {
         let mut options = Options::default();
         options.syntax.macros = macros(args, matches);
         options.check.strict = args.strict;
-        let policy = policy(matches);
+        let mut policy = policy(matches);
         warn_of_unknown_names(&policy);
         let loader = FileLoader { include_dirs: args.include_dirs.clone() };
-        FrontEnd { args, loader, options, policy }
+        let for_people = matches!(args.error_format, ErrorFormat::Human | ErrorFormat::Short);
+        let usual = if for_people { WarningsArg::Count } else { WarningsArg::Show };
+        let warnings = args.warnings.unwrap_or(usual);
+        policy.keeps_unused_in_includes = warnings == WarningsArg::All;
+        let check_command = check_command(args, matches);
+        FrontEnd { args, loader, options, policy, warnings, check_command }
+    }
+
+    /// For `siding check`, which shows warnings unless it is told otherwise.
+    pub fn of_check(args: &'a FrontEndArgs, matches: &ArgMatches) -> FrontEnd<'a> {
+        let front_end = FrontEnd::new(args, matches);
+        FrontEnd { warnings: args.warnings.unwrap_or(WarningsArg::Show), ..front_end }
+    }
+
+    /// Returns the diagnostics to show in full, and counts the others. `is_found_by_check` tells
+    /// that `siding check` finds all of them.
+    pub fn select(
+        &self,
+        diagnostics: Vec<Diagnostic>,
+        is_found_by_check: bool,
+        program: &Path,
+        counted: &mut Counted,
+    ) -> Vec<Diagnostic> {
+        if self.warnings != WarningsArg::Count {
+            return diagnostics;
+        }
+        let (errors, others): (Vec<_>, Vec<_>) = diagnostics.into_iter().partition(Diagnostic::is_error);
+        counted.add(&self.check_command, program, is_found_by_check, &others);
+        errors
     }
 
     pub fn printer(&self) -> Printer {
@@ -34,19 +69,6 @@ impl<'a> FrontEnd<'a> {
         let n_errors_max = self.args.max_error_count.or(for_people.then_some(ERRORS_SHOWN));
         Printer::new(self.args.error_format, self.args.color.for_stderr(), n_errors_max)
     }
-}
-
-/// The values of options in the order in which they were typed.
-fn in_order<'m>(matches: &'m ArgMatches, ids: &[&'static str]) -> Vec<(&'static str, &'m str)> {
-    let mut found = Vec::new();
-    for id in ids {
-        let values = matches.get_many::<String>(id).into_iter().flatten();
-        found.extend(
-            matches.indices_of(id).into_iter().flatten().zip(values).map(|(i, v)| (i, *id, v.as_str())),
-        );
-    }
-    found.sort_by_key(|(i, ..)| *i);
-    found.into_iter().map(|(_, id, value)| (id, value)).collect()
 }
 
 /// `-D` and `-U` in the order of the command line: the last word on a macro wins.

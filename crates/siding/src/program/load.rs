@@ -1,6 +1,7 @@
 //! From a path on the command line to a program that can run.
 
 use super::front_end::FrontEnd;
+use super::warnings::Counted;
 use crate::cli::FrontEndArgs;
 use crate::commands::read_exit;
 use crate::output::{self, Exit};
@@ -19,7 +20,20 @@ use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
 /// Reads, checks and elaborates a program, and prints its diagnostics. An archive made by `siding build` is read as the
 /// program texts in it.
 pub fn load(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Loaded, Exit> {
-    let read = read(path, args, matches, |checked| driver::runnable(checked, args.arch))?;
+    let mut counted = Counted::default();
+    let loaded = load_counting(path, args, matches, &mut counted);
+    counted.tell();
+    loaded
+}
+
+/// Loads one of several programs, see [`load`]; warnings that are not shown are added to `counted`.
+pub fn load_counting(
+    path: &Path,
+    args: &FrontEndArgs,
+    matches: &ArgMatches,
+    counted: &mut Counted,
+) -> Result<Loaded, Exit> {
+    let read = read(path, args, matches, counted, |checked| driver::runnable(checked, args.arch))?;
     Ok(Loaded {
         runnable: read.made,
         sources: read.sources,
@@ -37,7 +51,10 @@ pub struct Analysable {
 
 /// Loads a program for analyses, see [`load`]; it need not be runnable.
 pub fn load_for_analysis(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Analysable, Exit> {
-    let read = read(path, args, matches, driver::analysable)?;
+    let mut counted = Counted::default();
+    let read = read(path, args, matches, &mut counted, driver::analysable);
+    counted.tell();
+    let read = read?;
     Ok(Analysable { program: read.made, sources: read.sources })
 }
 
@@ -47,7 +64,10 @@ pub fn load_for_control(
     args: &FrontEndArgs,
     matches: &ArgMatches,
 ) -> Result<driver::ControlPlane, Exit> {
-    read(path, args, matches, |checked| driver::control_plane(checked, args.arch)).map(|read| read.made)
+    let mut counted = Counted::default();
+    let read = read(path, args, matches, &mut counted, |checked| driver::control_plane(checked, args.arch));
+    counted.tell();
+    read.map(|read| read.made)
 }
 
 /// The result for a program, and the sources it was made from.
@@ -62,6 +82,7 @@ fn read<T>(
     path: &Path,
     args: &FrontEndArgs,
     matches: &ArgMatches,
+    counted: &mut Counted,
     make: impl FnOnce(&mut Checked) -> Option<T>,
 ) -> Result<Read<T>, Exit> {
     let mut front_end = FrontEnd::new(args, matches);
@@ -84,14 +105,17 @@ fn read<T>(
     };
     let loader = Recording { loader, includes: RefCell::default() };
     let mut checked = driver::check(&source, &loader, &front_end.options);
+    let n_checked = checked.diagnostics.iter().count();
     let made = make(&mut checked);
+    let is_found_by_check = checked.diagnostics.iter().count() == n_checked;
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
     let has_errors = checked.diagnostics.has_errors();
     let sources = Arc::new(checked.sources);
     // Warnings were shown when the archive was made.
     if !is_archive || has_errors {
         let mut printer = front_end.printer();
-        printer.show_shared(checked.diagnostics.into_vec(), &sources);
+        let diagnostics = checked.diagnostics.into_vec();
+        printer.show_shared(front_end.select(diagnostics, is_found_by_check, path, counted), &sources);
         printer.finish();
     }
     match made.filter(|_| !has_errors) {

@@ -3,11 +3,14 @@
 mod entries;
 mod front_end;
 mod load;
+mod options;
 mod packet;
 mod simulation;
+mod warnings;
 
 pub use entries::{read_entries, write_entries};
 pub use front_end::FrontEnd;
-pub use load::{Analysable, load, load_for_analysis, load_for_control};
+pub use load::{Analysable, load, load_counting, load_for_analysis, load_for_control};
 pub use packet::read_packet;
 pub use simulation::{Simulation, check_port};
+pub use warnings::Counted;
