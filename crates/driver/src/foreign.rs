@@ -30,6 +30,18 @@ pub fn recognise(text: &str, path: &str) -> Option<String> {
 
 const P4INFO: &str = "it is P4Info, which describes a program for controllers; give the P4 program itself";
 
+/// Says where an include file comes from that belongs to another compiler.
+pub fn origin_of_include(name: &str) -> Option<&'static str> {
+    match name {
+        "tna.p4" | "t2na.p4" | "tofino.p4" | "tofino2.p4" | "tofino1arch.p4" | "tofino2arch.p4" => {
+            Some("it describes Intel's Tofino and comes with the SDE and with open-p4studio")
+        }
+        "xsa.p4" => Some("it describes AMD's Vitis Networking P4 and comes with that tool"),
+        "spectrum_model.p4" => Some("it describes NVIDIA's Spectrum and comes with its SDK"),
+        _ => None,
+    }
+}
+
 /// Declares a `header_type`, or a table with `reads`, and includes nothing of P4-16.
 fn is_p4_14(text: &str) -> bool {
     if text.contains("core.p4") {

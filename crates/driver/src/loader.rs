@@ -1,14 +1,18 @@
 //! Finds main files and included files.
 
 use crate::foreign;
+use diagnostics::suggest::nearest_word;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::limits::FILE_BYTES_MAX;
-use syntax::{IncludeKind, LoadedFile, Loader};
+use syntax::{Advice, IncludeKind, LoadedFile, Loader};
 
 /// Prefix of the names under which the compiler's own include files appear in messages.
 const BUILT_IN: &str = "<p4include>/";
+
+/// Files of a directory that are looked at for a name that was probably meant.
+const NAMES_MAX: usize = 10_000;
 
 /// A main file.
 #[derive(Clone, Debug)]
@@ -150,6 +154,28 @@ impl FileLoader {
         found.or_else(|| built_in(name))
     }
 
+    /// Names that an include could have had instead of `name`: files in the directories that are searched, at
+    /// most [`NAMES_MAX`] of each, then the compiler's own.
+    fn candidates(&self, name: &str, kind: IncludeKind, from: &str) -> Vec<String> {
+        let (folder, _) = name.rsplit_once('/').unwrap_or(("", name));
+        let parent = Path::new(from).parent().unwrap_or(Path::new(""));
+        let local = (kind == IncludeKind::Local && !from.starts_with(BUILT_IN)).then_some(parent);
+        let mut names = Vec::new();
+        for dir in local.into_iter().chain(self.include_dirs.iter().map(PathBuf::as_path)) {
+            let dir = dir.join(folder);
+            let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
+            let files = std::fs::read_dir(dir).into_iter().flatten().flatten().take(NAMES_MAX);
+            names.extend(files.filter_map(|file| {
+                let file = file.file_name().into_string().ok()?;
+                let is_included = file.ends_with(".p4") || file.ends_with(".h");
+                is_included.then(|| if folder.is_empty() { file } else { format!("{folder}/{file}") })
+            }));
+        }
+        names.sort_unstable();
+        names.extend(arch::INCLUDE_FILES.iter().map(|(name, _)| name.to_string()));
+        names
+    }
+
     fn in_directory_of(name: &str, from: &str) -> Found {
         if let Some(from) = from.strip_prefix(BUILT_IN) {
             let dir = from.rsplit_once('/').map_or("", |(dir, _)| dir);
@@ -157,6 +183,11 @@ impl FileLoader {
         }
         load_path(&Path::new(from).parent().unwrap_or(Path::new("")).join(name), false)
     }
+}
+
+/// The name without its suffix, which would make short names similar.
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".p4").or_else(|| name.strip_suffix(".h")).unwrap_or(name)
 }
 
 fn load_path(path: &Path, is_system: bool) -> Found {
@@ -190,6 +221,18 @@ impl Loader for FileLoader {
         match self.find(name, kind, from) {
             Found::Unreadable(why) => Some(why),
             Found::Nowhere | Found::File(_) => None,
+        }
+    }
+
+    fn advice(&self, name: &str, kind: IncludeKind, from: &str) -> Advice {
+        if let Some(origin) = foreign::origin_of_include(name) {
+            return Advice::Origin(origin.to_string());
+        }
+        let names = self.candidates(name, kind, from);
+        let nearest = nearest_word(stem(name), names.iter().map(|name| stem(name)));
+        match names.iter().find(|name| Some(stem(name)) == nearest) {
+            Some(name) => Advice::Nearest(name.clone()),
+            None => Advice::None,
         }
     }
 }

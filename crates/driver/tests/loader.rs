@@ -2,7 +2,7 @@
 
 use driver::{FileLoader, read_source};
 use std::fs;
-use syntax::{IncludeKind, Loader};
+use syntax::{Advice, IncludeKind, Loader};
 
 #[test]
 fn include_order() {
@@ -61,4 +61,33 @@ fn only_regular_files_are_included() {
     assert_eq!(ask("file.p4"), (true, None));
     assert_eq!(ask("none.p4"), (false, None));
     assert_eq!(ask("file.p4/none.p4"), (false, None));
+}
+
+/// The advice about a missing file as text.
+fn advice(loader: &FileLoader, name: &str, kind: IncludeKind, from: &str) -> String {
+    match loader.advice(name, kind, from) {
+        Advice::None => String::new(),
+        Advice::Nearest(name) => format!("nearest {name}"),
+        Advice::Origin(origin) => origin,
+    }
+}
+
+#[test]
+fn mistyped_includes_are_recognised() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    for path in ["src/headers.p4", "inc/common/tables.p4", "inc/common/tables.txt"] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let loader = FileLoader { include_dirs: vec![root.join("inc")] };
+    let main = root.join("src/main.p4").to_string_lossy().into_owned();
+    let advice = |name, kind| advice(&loader, name, kind, &main);
+    assert_eq!(advice("v1modle.p4", IncludeKind::System), "nearest v1model.p4");
+    assert_eq!(advice("heders.p4", IncludeKind::Local), "nearest headers.p4");
+    assert_eq!(advice("heders.p4", IncludeKind::System), "", "`<>` does not look beside the file");
+    assert_eq!(advice("common/table.p4", IncludeKind::Local), "nearest common/tables.p4");
+    assert_eq!(advice("none.p4", IncludeKind::System), "");
+    assert!(advice("tna.p4", IncludeKind::System).contains("Tofino"));
 }

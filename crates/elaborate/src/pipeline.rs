@@ -41,15 +41,21 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     let Some((architecture, model)) = model else {
         let known: Vec<&str> =
             Architecture::ALL.iter().filter(|a| pipeline(**a).is_some()).map(|a| a.name()).collect();
-        return Err(vec![
-            Diagnostic::new(
-                &codes::NO_PIPELINE,
-                node.span,
-                format!("programs for the package `{package}` cannot be run"),
-            )
-            .label("how packets go through it is not known")
-            .note(format!("known are {}", known.join(", "))),
-        ]);
+        let known = known.join(", ");
+        let fault = Diagnostic::new(
+            &codes::NO_PIPELINE,
+            node.span,
+            format!("programs for the package `{package}` cannot be run"),
+        );
+        return Err(vec![match Architecture::of_package(package) {
+            Some(a) => fault
+                .label(format!("Siding does not run programs of {} yet", a.name()))
+                .note("`siding check` and `siding p4info` take them")
+                .note(format!("architectures that run: {known}")),
+            None => fault
+                .label("how packets go through it is not known")
+                .note(format!("architectures that run: {known}")),
+        }]);
     };
     if !fits(p, main, model) {
         return Err(vec![

@@ -82,7 +82,11 @@ pub enum Damage {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: byte {}: {}", self.file, self.offset_bytes, self.damage)
+        match &self.damage {
+            // A file that could not be opened has no faulty byte.
+            Damage::Io(error) if self.offset_bytes == 0 => write!(f, "{}: {error}", self.file),
+            damage => write!(f, "{}: byte {}: {damage}", self.file, self.offset_bytes),
+        }
     }
 }
 

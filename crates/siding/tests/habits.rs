@@ -78,3 +78,22 @@ fn commands_of_other_tools_are_answered() {
         assert!(stderr.contains(wanted), "{stderr}");
     }
 }
+
+#[test]
+fn mistyped_includes_get_the_name_that_was_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.p4"), "#include <v1modle.p4>\n").unwrap();
+    let (code, stderr) = siding(dir.path(), &["check", "a.p4"]);
+    assert_eq!(code, 3);
+    assert!(stderr.contains("a similar name exists: `v1model.p4`"), "{stderr}");
+    assert!(stderr.contains("#include <v1model.p4>"), "{stderr}");
+}
+
+#[test]
+fn architectures_that_do_not_run_yet_are_named() {
+    let program =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/08-psa-bridge/bridge_psa.p4");
+    let (code, stderr) = siding(Path::new("."), &["trace", program.to_str().unwrap(), "-p", "00"]);
+    assert_eq!(code, 3);
+    assert!(stderr.contains("Siding does not run programs of psa yet"), "{stderr}");
+}

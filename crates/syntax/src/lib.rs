@@ -55,6 +55,20 @@ pub trait Loader {
     fn refusal(&self, _name: &str, _kind: IncludeKind, _from: &str) -> Option<String> {
         None
     }
+
+    /// Advice about a file that does not exist.
+    fn advice(&self, _name: &str, _kind: IncludeKind, _from: &str) -> Advice {
+        Advice::None
+    }
+}
+
+/// Advice to somebody who included a file that does not exist.
+pub enum Advice {
+    None,
+    /// An existing file has nearly this name.
+    Nearest(String),
+    /// Where the file comes from: a sentence without a full stop.
+    Origin(String),
 }
 
 /// A loader without any files.

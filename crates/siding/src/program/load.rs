@@ -15,7 +15,7 @@ use externs::ExternSet;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use syntax::{IncludeKind, LoadedFile, Loader, MacroOption};
+use syntax::{Advice, IncludeKind, LoadedFile, Loader, MacroOption};
 
 /// Reads, checks and elaborates a program, and prints its diagnostics. An archive made by `siding build` is read as the
 /// program texts in it.
@@ -149,5 +149,9 @@ impl Loader for Recording {
 
     fn refusal(&self, name: &str, kind: IncludeKind, from: &str) -> Option<String> {
         self.loader.refusal(name, kind, from)
+    }
+
+    fn advice(&self, name: &str, kind: IncludeKind, from: &str) -> Advice {
+        self.loader.advice(name, kind, from)
     }
 }

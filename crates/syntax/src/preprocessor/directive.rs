@@ -3,7 +3,7 @@
 use super::{Condition, Preprocessor, Source, Tok};
 use crate::lexer::{self, Lexer, Quotes, RawKind, RawToken};
 use crate::token::TokenKind;
-use crate::{IncludeKind, codes, limits};
+use crate::{Advice, IncludeKind, codes, limits};
 use diagnostics::{Diagnostic, Span};
 
 const DIRECTIVES: [&str; 15] = [
@@ -386,13 +386,25 @@ impl Preprocessor<'_> {
                 return;
             }
             let d = Diagnostic::new(&codes::INCLUDE_NOT_FOUND, at, format!("cannot find `{name}`"));
-            self.report(match kind {
-                IncludeKind::Local => d
-                    .note("The directory of the including file and the include path were searched.")
-                    .help("name the directory that holds it with `-I`"),
-                IncludeKind::System => d
-                    .note("The include path was searched, and the files that come with the compiler.")
-                    .help("name the directory that holds it with `-I`"),
+            let d = d.note(match kind {
+                IncludeKind::Local => {
+                    "The directory of the including file and the include path were searched."
+                }
+                IncludeKind::System => {
+                    "The include path was searched, and the files that come with the compiler."
+                }
+            });
+            self.report(match (self.loader.advice(&name, kind, &from), kind) {
+                (Advice::None, _) => d.help("name the directory that holds it with `-I`"),
+                (Advice::Origin(origin), _) => {
+                    d.help(format!("{origin}; name the directory that holds it with `-I`"))
+                }
+                (Advice::Nearest(name), IncludeKind::Local) => {
+                    d.fix(format!("a similar name exists: `{name}`"), at, format!("\"{name}\""))
+                }
+                (Advice::Nearest(name), IncludeKind::System) => {
+                    d.fix(format!("a similar name exists: `{name}`"), at, format!("<{name}>"))
+                }
             });
             return;
         };
