@@ -20,7 +20,7 @@ pub enum BenchCommand {
     L2(BenchL2Args),
     /// Time lookups in exact tables, beside rte_hash
     Exact(BenchTablesArgs),
-    /// Time inserts into exact tables and their memory, beside rte_hash: growing, and with room made before, as its is
+    /// Time inserts into exact tables and their memory, beside rte_hash: growing, and with room reserved as rte_hash has it
     Table(BenchTablesArgs),
     /// Time longest prefix match, beside rte_fib
     Lpm(BenchTablesArgs),
@@ -153,6 +153,7 @@ pub enum LengthsArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AddressesArg {
+    /// Any
     Random,
     /// One after the other, as a maker gives them to its devices
     Counted,

@@ -2,7 +2,9 @@
 
 mod config;
 mod entries;
+mod examples;
 mod habits;
+mod help;
 mod live;
 mod model;
 mod native;
@@ -11,7 +13,9 @@ mod sim;
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
 pub use config::expand;
 pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
+pub use examples::of as examples_of;
 pub use habits::other_command;
+pub use help::{command, page};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LiveBackendArg, LogLevel,
     PortCommand, ShowArg,
@@ -28,11 +32,15 @@ use driver::Architecture;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Exit codes of all commands.
+pub const EXIT_CODES: &str =
+    "Exit codes: 0 ok, 1 a test failed, 2 usage, 3 compile error, 4 environment, 70 internal bug";
+
 #[derive(Debug, Parser)]
 #[command(name = "siding", version, about = "A P4-16 compiler and software switch", max_term_width = 100)]
 #[command(propagate_version = true, arg_required_else_help = true, args_override_self = true)]
 #[command(
-    after_help = "Exit codes: 0 ok, 1 a test failed, 2 usage, 3 compile error, 4 environment, 70 internal bug"
+    after_help = EXIT_CODES
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -83,9 +91,18 @@ pub enum Command {
     /// Say what of the system is missing, and how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
-    Completions { shell: clap_complete::Shell },
-    /// Print the manual page
-    Man,
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of a command, or write those of all commands
+    Man(ManArgs),
+    /// Print help on a command, or on the compiler options
+    Help {
+        /// A command, as `ctl show`, or `compiler-options`
+        #[arg(value_name = "COMMAND")]
+        words: Vec<String>,
+    },
 }
 
 /// How to read and check P4 programs; shared by all commands that do.
@@ -306,11 +323,11 @@ pub struct StfArgs {
     /// With compiled code: send packets that follow each other in bursts, too, of every size and in every way
     #[arg(long)]
     pub bursts: bool,
-    #[command(flatten)]
-    pub cc: CcArgs,
     /// One JSON object per line
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
     #[command(flatten)]
     pub externs: ExternArgs,
     #[command(flatten)]
@@ -410,6 +427,16 @@ pub struct ExplainArgs {
     pub code: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// A command, as `check` or `ctl show` [default: `siding` itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+    pub words: Vec<String>,
+    /// Write the pages of all commands to this directory, as siding-check.1
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
 /// Backend that runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
@@ -423,13 +450,21 @@ pub enum BackendArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SuiteArg {
+    /// Programs that p4c accepts are accepted
     Accept,
+    /// Programs that p4c refuses are refused
     Reject,
+    /// P4Info is that of p4c
     P4info,
+    /// Initial entries are those of p4c
     Entries,
+    /// Programs as p4c's passes print them are accepted
     Rewritten,
+    /// Formatted programs are the same programs
     Fmt,
+    /// The intermediate representation is valid, and its text can be read back
     Ir,
+    /// Test scripts pass
     Stf,
     /// Every suite
     All,

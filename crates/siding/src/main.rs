@@ -4,7 +4,7 @@ mod cli;
 mod commands;
 mod program;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use console::output::{self, Exit};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
                 return Exit::Usage;
             }
         };
-        let matches = match cli::Cli::command().try_get_matches_from(args) {
+        let matches = match cli::command().try_get_matches_from(args) {
             Ok(matches) => matches,
             Err(error) if error.use_stderr() => error.exit(),
             // Help and the version: what cannot be written is no success.

@@ -208,27 +208,45 @@ pub struct CtlArgs {
 pub enum CtlCommand {
     /// Show what the switch has
     Show {
+        /// The objects to show
         #[arg(value_enum)]
         what: ShowArg,
         /// Only of this table, counter or register
         name: Option<String>,
     },
     /// Add an entry: TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
-    Add { words: Vec<String> },
+    Add {
+        /// TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
+        words: Vec<String>,
+    },
     /// Change the action of an entry: TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
-    Modify { words: Vec<String> },
+    Modify {
+        /// TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
+        words: Vec<String>,
+    },
     /// Delete an entry: TABLE [PRIORITY] KEY...
-    Delete { words: Vec<String> },
+    Delete {
+        /// TABLE [PRIORITY] KEY...
+        words: Vec<String>,
+    },
     /// Change a default action: TABLE ACTION(ARGUMENT, ...)
-    Setdefault { words: Vec<String> },
+    Setdefault {
+        /// TABLE ACTION(ARGUMENT, ...)
+        words: Vec<String>,
+    },
     /// Make a multicast group
     McGroup {
+        /// The number of the group
         group: u32,
+        /// Ports that get a copy
         #[arg(required = true)]
         ports: Vec<u32>,
     },
     /// Do any command of a test script, as `register_read r 5`
-    Do { words: Vec<String> },
+    Do {
+        /// The command
+        words: Vec<String>,
+    },
     /// Write the entries of a file, in any format that --entries takes
     Write {
         /// `-` is standard input
@@ -248,6 +266,7 @@ pub enum CtlCommand {
     },
     /// Take packets for the controller
     PacketIn {
+        /// Packets to take at most
         #[arg(long, default_value_t = 100, value_name = "N")]
         count: usize,
     },
@@ -255,6 +274,7 @@ pub enum CtlCommand {
     PacketOut {
         /// In hexadecimal digits, or as layers such as 'eth/ipv4(dst=10.0.2.2)/udp'
         packet: String,
+        /// The port at which it arrives; without one it is the controller's
         #[arg(long, value_name = "N")]
         port: Option<u32>,
     },
@@ -264,6 +284,7 @@ pub enum CtlCommand {
     Expired,
     /// Run another program, without losing a packet
     Replace {
+        /// The other program
         program: PathBuf,
         /// Carry over entries, groups and counts that the other program has a place for
         #[arg(long)]
@@ -274,12 +295,14 @@ pub enum CtlCommand {
     Port(PortCommand),
     /// Limit the packets per second that a port takes
     SetRate {
+        /// The number of the port
         port: u32,
-        /// Without it there is no limit
+        /// Packets per second [default: no limit]
         rate: Option<u64>,
     },
     /// Wait until a program runs
     WaitReady {
+        /// Seconds to wait
         #[arg(long, default_value_t = 60, value_name = "SECONDS")]
         timeout: u64,
         /// Give up as soon as this process has ended
@@ -292,17 +315,24 @@ pub enum CtlCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum PortCommand {
-    /// PORT@INTERFACE
+    /// Add a port
     Add {
+        /// PORT@INTERFACE, in the form that `siding switch -i` takes
         port: String,
     },
+    /// Remove a port
     Remove {
+        /// The number of the port
         port: u32,
     },
+    /// Take and send packets again on a port that is down
     Up {
+        /// The number of the port
         port: u32,
     },
+    /// Drop the packets that come to or leave a port
     Down {
+        /// The number of the port
         port: u32,
     },
 }
@@ -330,16 +360,26 @@ pub enum AsyncOrderArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShowArg {
+    /// Packets and bytes in and out of each port
     Ports,
+    /// Tables: how many entries, hits and misses
     Tables,
+    /// Entries of tables
     Entries,
+    /// Dropped packets by reason
     Drops,
+    /// Threads that run packets
     Workers,
     /// Asynchronous blocks
     Async,
+    /// Multicast groups and clone sessions
     Pre,
+    /// Values of counters
     Counters,
+    /// Values of registers
     Registers,
+    /// Packets of all ports together
     Totals,
+    /// The program that runs
     Program,
 }

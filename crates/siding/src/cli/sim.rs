@@ -32,11 +32,13 @@ pub enum PolicyArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MetricArg {
+    /// Packets out, as a share of packets in
     Throughput,
     /// The 99th percentile, in cycles
     Latency,
     /// The fullest queue, in packets
     Queue,
+    /// Dropped packets, as a share of all
     Drops,
 }
 
@@ -115,6 +117,7 @@ pub struct SimSwitchArgs {
     /// Bytes that arrive in a cycle
     #[arg(long, value_name = "N", default_value_t = 80)]
     pub chunk_bytes: u32,
+    /// Cycles in a nanosecond, for times and rates
     #[arg(long, value_name = "F", default_value_t = 1.0)]
     pub clock_ghz: f64,
 }
@@ -129,6 +132,21 @@ pub struct SimArgs {
     /// Metric shown by `--figure flow`
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub metric: MetricArg,
+    /// Keep results in this file, and go on from there after an interruption
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Threads [default: one per core]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// With --figure: draw to this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
     #[command(flatten)]
     pub traffic: SimTrafficArgs,
     #[command(flatten)]
@@ -146,21 +164,6 @@ pub struct SimArgs {
     /// others as many each. Implies --mix program
     #[arg(long, value_name = "WAY=SHARE", requires = "program", conflicts_with_all = ["cycles", "lock_cycles"], value_delimiter = ',', help_heading = "Program")]
     pub path_share: Vec<String>,
-    /// Keep results in this file, and go on from there after an interruption
-    #[arg(long, value_name = "FILE")]
-    pub state: Option<PathBuf>,
-    /// Threads [default: one per core]
-    #[arg(short = 'j', long, value_name = "N")]
-    pub jobs: Option<usize>,
-    /// With --figure: draw to this SVG file
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// One JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Show no progress
-    #[arg(short = 'q', long)]
-    pub quiet: bool,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
 }

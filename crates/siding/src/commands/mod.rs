@@ -13,6 +13,7 @@ mod fmt;
 mod graph;
 mod ir;
 mod live;
+mod man;
 mod model;
 mod p4info;
 mod run;
@@ -21,18 +22,19 @@ mod sim;
 mod stf;
 mod trace;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{self, Cli, Command};
 pub use check::read_exit;
 
 use crate::output::{self, Exit};
-use clap::{ArgMatches, CommandFactory};
+use clap::ArgMatches;
 use console::{compiling, externs, tools};
+use std::io::IsTerminal;
 
 /// Runs the command that was asked for.
-pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
+pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
     // Present: clap demands a sub-command.
     let matches = matches.subcommand().map_or(matches, |(_, m)| m);
-    match cli.command {
+    match parsed.command {
         Command::Check(args) => check::run(&args, matches),
         Command::Build(args) => build::run(&args, matches),
         Command::Entries(command) => entries::run(&command, matches),
@@ -56,22 +58,25 @@ pub fn run(cli: Cli, matches: &ArgMatches) -> Exit {
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "siding", &mut script);
+            clap_complete::generate(shell, &mut cli::command(), "siding", &mut script);
             output::out(&String::from_utf8_lossy(&script));
             Exit::Ok
         }
-        Command::Man => {
-            let mut page = Vec::new();
-            match clap_mangen::Man::new(Cli::command()).render(&mut page) {
-                Ok(()) => {
-                    output::out(&String::from_utf8_lossy(&page));
-                    Exit::Ok
-                }
-                Err(error) => {
-                    output::error_line(&error.to_string());
-                    Exit::Environment
-                }
-            }
+        Command::Man(args) => man::run(&args),
+        Command::Help { words } => help(&words),
+    }
+}
+
+fn help(words: &[String]) -> Exit {
+    match cli::page(words) {
+        Ok(page) => {
+            let is_coloured = std::io::stdout().is_terminal();
+            output::out(&if is_coloured { page.ansi().to_string() } else { page.to_string() });
+            Exit::Ok
+        }
+        Err(message) => {
+            output::error_line(&message);
+            Exit::Usage
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `docs/reference/cli.md` below its mark is what `-h` prints for every command.
+//! `docs/reference/cli.md` below its mark is what `-h` prints for every command, and the page of compiler options.
 
 use super::{read, root};
 use std::fmt::Write as _;
@@ -8,9 +8,13 @@ const PAGE: &str = "docs/reference/cli.md";
 const MARK: &str = "<!-- Generated below: SIDING_BLESS=1 cargo test -p siding --test documents -->\n";
 
 fn help(command: &[String]) -> String {
+    let words: Vec<&str> = command.iter().map(String::as_str).chain(["-h"]).collect();
+    printed(&words)
+}
+
+fn printed(command: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_siding"))
         .args(command)
-        .arg("-h")
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
         .output()
@@ -20,14 +24,13 @@ fn help(command: &[String]) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// The names under `Commands:`, but for `help`.
+/// The names under `Commands:`.
 fn commands(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     lines
         .take_while(|line| !line.is_empty())
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
         .map(str::to_owned)
         .collect()
 }
@@ -52,6 +55,8 @@ fn describe(command: &[String], text: &mut String) {
 fn the_page_of_the_command_line_is_current() {
     let mut generated = String::new();
     describe(&[], &mut generated);
+    let options = printed(&["help", "compiler-options"]);
+    write!(generated, "\n## Compiler options\n\n```\n{options}\n```\n").unwrap();
     assert!(
         generated.contains("## `siding check`") && generated.contains("### `siding bench l2`"),
         "{generated}"

@@ -323,7 +323,7 @@ fn key_words(codelet: &Codelet) -> String {
     if !key.unknown.is_empty() {
         let _ = write!(
             text,
-            "\n          traffic does not say {}: more packets meet than in truth; --key names another",
+            "\n          simulated packets have no {}: more of them share state than in the program; --key names another key",
             key.unknown.join(", ")
         );
     }
