@@ -1,7 +1,5 @@
 //! Extern functions and methods by their operation, independent of their names in an architecture.
 
-use crate::Architecture;
-
 macro_rules! operations {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// The operation of an extern function or method. Arguments keep the order of the declaration.
@@ -104,75 +102,13 @@ impl ExternOp {
     pub fn from_name(name: &str) -> Option<ExternOp> {
         ExternOp::ALL.iter().copied().find(|op| op.name() == name)
     }
+}
 
-    /// By the name of the extern function in the architecture's include file.
-    pub fn of_function(architecture: Architecture, name: &str) -> ExternOp {
-        match (architecture, name) {
-            (Architecture::V1Model, "verify_checksum") => ExternOp::VerifyChecksum,
-            (Architecture::V1Model, "update_checksum") => ExternOp::UpdateChecksum,
-            (Architecture::V1Model, "verify_checksum_with_payload") => ExternOp::VerifyChecksumWithPayload,
-            (Architecture::V1Model, "update_checksum_with_payload") => ExternOp::UpdateChecksumWithPayload,
-            (Architecture::V1Model, "hash") => ExternOp::Hash,
-            (Architecture::V1Model, "random") => ExternOp::Random,
-            (Architecture::V1Model | Architecture::Ubpf, "mark_to_drop") => ExternOp::MarkToDrop,
-            (Architecture::V1Model, "clone") => ExternOp::Clone,
-            (Architecture::V1Model, "clone_preserving_field_list") => ExternOp::ClonePreservingFieldList,
-            (Architecture::V1Model, "clone3") => ExternOp::CloneWithData,
-            (Architecture::V1Model, "resubmit_preserving_field_list") => {
-                ExternOp::ResubmitPreservingFieldList
-            }
-            (Architecture::V1Model, "resubmit") => ExternOp::ResubmitWithData,
-            (Architecture::V1Model, "recirculate_preserving_field_list") => {
-                ExternOp::RecirculatePreservingFieldList
-            }
-            (Architecture::V1Model, "recirculate") => ExternOp::RecirculateWithData,
-            (Architecture::V1Model | Architecture::Ubpf, "truncate") => ExternOp::Truncate,
-            (Architecture::V1Model, "digest") => ExternOp::Digest,
-            (Architecture::V1Model, "assert") => ExternOp::Assert,
-            (Architecture::V1Model, "assume") => ExternOp::Assume,
-            (Architecture::V1Model, "log_msg") => ExternOp::LogMessage,
-            (Architecture::Ubpf, "mark_to_pass") => ExternOp::MarkToPass,
-            (Architecture::Ubpf, "ubpf_time_get_ns") => ExternOp::TimeNanoseconds,
-            (Architecture::Ubpf, "hash") => ExternOp::HashRaw,
-            (Architecture::Ubpf | Architecture::Xdp | Architecture::Ebpf, "csum_replace2") => {
-                ExternOp::ChecksumReplace2
-            }
-            (Architecture::Ubpf | Architecture::Xdp | Architecture::Ebpf, "csum_replace4") => {
-                ExternOp::ChecksumReplace4
-            }
-            (Architecture::Xdp | Architecture::Ebpf, "ebpf_ipv4_checksum") => ExternOp::Ipv4Checksum,
-            (Architecture::Xdp | Architecture::Ebpf, "BPF_PERF_EVENT_OUTPUT") => ExternOp::PerfEventOutput,
-            (Architecture::Xdp | Architecture::Ebpf, "BPF_KTIME_GET_NS") => ExternOp::TimeNanoseconds,
-            (Architecture::Pna, "add_entry") => ExternOp::AddEntry,
-            (Architecture::Pna, "SelectByDirection") => ExternOp::SelectByDirection,
-            _ => ExternOp::User,
-        }
-    }
-
-    /// By the name of the extern type and of its method.
-    pub fn of_method(architecture: Architecture, object: &str, method: &str) -> ExternOp {
-        match (architecture, object, method) {
-            (Architecture::V1Model, "counter", "count") => ExternOp::CounterCount,
-            (Architecture::V1Model, "direct_counter", "count") => ExternOp::DirectCounterCount,
-            (Architecture::V1Model, "meter", "execute_meter") => ExternOp::MeterExecute,
-            (Architecture::V1Model, "direct_meter", "read") => ExternOp::DirectMeterRead,
-            (Architecture::V1Model, "register", "read") => ExternOp::RegisterRead,
-            (Architecture::V1Model | Architecture::Ubpf, "register" | "Register", "write") => {
-                ExternOp::RegisterWrite
-            }
-            (Architecture::Ubpf | Architecture::Pna, "Register", "read") => ExternOp::RegisterGet,
-            (Architecture::Pna, "Register", "write") => ExternOp::RegisterWrite,
-            (Architecture::Pna, "Counter", "count") => ExternOp::CounterCount,
-            (Architecture::Pna, "DirectCounter", "count") => ExternOp::DirectCounterCount,
-            (Architecture::Pna, "Meter", "execute") => ExternOp::MeterExecute,
-            (Architecture::Pna, "DirectMeter", "execute") => ExternOp::DirectMeterRead,
-            (Architecture::Pna, "Hash", "get_hash") => ExternOp::HashRaw,
-            (Architecture::Pna, "Random", "read") => ExternOp::Random,
-            (Architecture::V1Model, "Checksum16", "get") => ExternOp::Checksum16Get,
-            (Architecture::Ebpf | Architecture::Xdp, "CounterArray", "increment") => ExternOp::CounterCount,
-            (Architecture::Ebpf | Architecture::Xdp, "CounterArray", "add") => ExternOp::CounterAdd,
-            _ => ExternOp::User,
-        }
+impl<'de> serde::Deserialize<'de> for ExternOp {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<ExternOp, D::Error> {
+        let name = String::deserialize(from)?;
+        ExternOp::from_name(&name)
+            .ok_or_else(|| serde::de::Error::custom(format!("`{name}` is no operation of an extern")))
     }
 }
 

@@ -1,20 +1,26 @@
-//! Definitions of the architectures: nothing outside this crate spells v1model, PSA or PNA.
+//! Descriptions of the architectures: nothing outside this crate spells v1model, PSA or PNA.
 //!
-//! Key items: [`include_file`] gives the include files that come with the compiler; [`Architecture`] says what
-//! a control plane can see.
+//! Key items: [`include_file`] gives the include files that come with the compiler; [`Description`] says what is known
+//! of an architecture: its blocks, its metadata, its externs, what a control plane can see. The built-in ones are the
+//! TOML files in `descriptions/`.
 //!
 //! Non-goals: execution.
 //!
 //! Start reading at [`Architecture`].
 
+mod architecture;
 mod control_plane;
 mod declared;
+mod description;
 mod externs;
 mod pipeline;
 
-pub use control_plane::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeout, TableProperties, Unit};
-
+pub use architecture::Architecture;
+pub use control_plane::{ControlPlaneExtern, ExternRole, Unit};
 pub use declared::include_that_declares;
+pub use description::{
+    Description, DigestFunction, Fault, IdleTimeout, IdleTimeoutProperty, TableProperties, Version, read,
+};
 pub use externs::ExternOp;
 pub use pipeline::{
     BlockModel, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PipelineModel, PortFault,

@@ -1,10 +1,11 @@
 //! The programmable blocks of an architecture in their order, and the meaning of their parameters and of the fields
 //! of its metadata.
 
-use crate::Architecture;
+use serde::Deserialize;
 
 /// The role of a programmable block in its architecture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BlockRole {
     Parser,
     VerifyChecksum,
@@ -16,7 +17,8 @@ pub enum BlockRole {
 
 /// The variable to which a parameter of a programmable block is bound. Blocks of one pipeline share one variable per
 /// role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ParamRole {
     /// `packet_in`, `packet_out`: the packet itself, no variable.
     Packet,
@@ -41,7 +43,8 @@ pub enum ParamRole {
 }
 
 /// The meaning of a field of the architecture's metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FieldRole {
     IngressPort,
     EgressSpec,
@@ -65,7 +68,8 @@ pub enum FieldRole {
 }
 
 /// A value that the architecture itself writes to a field of its metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum IntrinsicValue {
     /// The port of arrival.
     IngressPort,
@@ -90,23 +94,25 @@ pub enum IntrinsicValue {
 }
 
 /// Writes to fields of metadata, in their order.
-pub type IntrinsicWrites = &'static [(FieldRole, IntrinsicValue)];
+pub type IntrinsicWrites = Vec<(FieldRole, IntrinsicValue)>;
 
 /// A constructor parameter of the package that takes a block.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BlockModel {
     pub role: BlockRole,
     /// In the order of the block's parameters.
-    pub params: &'static [ParamRole],
+    #[serde(rename = "parameters")]
+    pub params: Vec<ParamRole>,
 }
 
 /// The pipeline of an architecture.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PipelineModel {
     /// In the order of the package's constructor parameters.
-    pub blocks: &'static [BlockModel],
+    pub blocks: Vec<BlockModel>,
     /// Fields of shared variables with a meaning.
-    pub fields: &'static [(ParamRole, &'static str, FieldRole)],
+    pub fields: Vec<(ParamRole, String, FieldRole)>,
     /// Written before the parser, also for copies that are parsed again.
     pub at_arrival: IntrinsicWrites,
     /// Written when a packet goes from ingress to its queue. Empty without queues.
@@ -159,172 +165,24 @@ impl PipelineModel {
     }
 }
 
-const fn block(role: BlockRole, params: &'static [ParamRole]) -> BlockModel {
-    BlockModel { role, params }
-}
-
-use BlockRole::{ComputeChecksum, Deparser, Egress, Ingress, Parser, VerifyChecksum};
-use ParamRole::{
-    Accept, Headers, Metadata, OutputMetadata, Packet, ParserInput, PreHeaders, PreInput, PreMetadata,
-    PreOutput, StandardMetadata,
-};
-
-const V1MODEL: PipelineModel = PipelineModel {
-    blocks: &[
-        block(Parser, &[Packet, Headers, Metadata, StandardMetadata]),
-        block(VerifyChecksum, &[Headers, Metadata]),
-        block(Ingress, &[Headers, Metadata, StandardMetadata]),
-        block(Egress, &[Headers, Metadata, StandardMetadata]),
-        block(ComputeChecksum, &[Headers, Metadata]),
-        block(Deparser, &[Packet, Headers]),
-    ],
-    fields: &[
-        (StandardMetadata, "ingress_port", FieldRole::IngressPort),
-        (StandardMetadata, "egress_spec", FieldRole::EgressSpec),
-        (StandardMetadata, "egress_port", FieldRole::EgressPort),
-        (StandardMetadata, "instance_type", FieldRole::InstanceType),
-        (StandardMetadata, "packet_length", FieldRole::PacketLength),
-        (StandardMetadata, "enq_timestamp", FieldRole::EnqueueTimestamp),
-        (StandardMetadata, "enq_qdepth", FieldRole::EnqueueDepth),
-        (StandardMetadata, "deq_timedelta", FieldRole::DequeueTimeDelta),
-        (StandardMetadata, "deq_qdepth", FieldRole::DequeueDepth),
-        (StandardMetadata, "ingress_global_timestamp", FieldRole::IngressTimestamp),
-        (StandardMetadata, "egress_global_timestamp", FieldRole::EgressTimestamp),
-        (StandardMetadata, "mcast_grp", FieldRole::MulticastGroup),
-        (StandardMetadata, "egress_rid", FieldRole::EgressInstance),
-        (StandardMetadata, "checksum_error", FieldRole::ChecksumError),
-        (StandardMetadata, "parser_error", FieldRole::ParserError),
-        (StandardMetadata, "priority", FieldRole::Priority),
-    ],
-    at_arrival: &[
-        (FieldRole::IngressPort, IntrinsicValue::IngressPort),
-        (FieldRole::PacketLength, IntrinsicValue::PacketBytes),
-        (FieldRole::IngressTimestamp, IntrinsicValue::ArrivalTime),
-        (FieldRole::InstanceType, IntrinsicValue::PassKind),
-    ],
-    at_enqueue: &[
-        (FieldRole::InstanceType, IntrinsicValue::PassKind),
-        (FieldRole::EgressInstance, IntrinsicValue::ReplicaInstance),
-        (FieldRole::EnqueueTimestamp, IntrinsicValue::Now),
-        (FieldRole::EnqueueDepth, IntrinsicValue::QueueDepth),
-    ],
-    at_dequeue: &[
-        (FieldRole::EgressTimestamp, IntrinsicValue::Now),
-        (FieldRole::DequeueTimeDelta, IntrinsicValue::QueueingTime),
-        (FieldRole::DequeueDepth, IntrinsicValue::QueueDepth),
-        (FieldRole::EgressPort, IntrinsicValue::EgressPort),
-        (FieldRole::EgressSpec, IntrinsicValue::NoPort),
-    ],
-    drop_port: Some(511),
-    port_width_bits: 9,
-};
-
-const EBPF: PipelineModel = PipelineModel {
-    blocks: &[block(Parser, &[Packet, Headers]), block(Ingress, &[Headers, Accept])],
-    fields: &[],
-    at_arrival: &[],
-    at_enqueue: &[],
-    at_dequeue: &[],
-    drop_port: None,
-    port_width_bits: 32,
-};
-
-const UBPF: PipelineModel = PipelineModel {
-    blocks: &[
-        block(Parser, &[Packet, Headers, Metadata, StandardMetadata]),
-        block(Ingress, &[Headers, Metadata, StandardMetadata]),
-        block(Deparser, &[Packet, Headers]),
-    ],
-    fields: &[
-        (StandardMetadata, "input_port", FieldRole::IngressPort),
-        (StandardMetadata, "packet_length", FieldRole::PacketLength),
-        (StandardMetadata, "output_action", FieldRole::OutputAction),
-        (StandardMetadata, "output_port", FieldRole::OutputPort),
-    ],
-    at_arrival: &[
-        (FieldRole::IngressPort, IntrinsicValue::IngressPort),
-        (FieldRole::PacketLength, IntrinsicValue::PacketBytes),
-    ],
-    at_enqueue: &[],
-    at_dequeue: &[],
-    drop_port: None,
-    port_width_bits: 32,
-};
-
-const XDP: PipelineModel = PipelineModel {
-    blocks: &[
-        block(Parser, &[Packet, Headers]),
-        block(Ingress, &[Headers, StandardMetadata, OutputMetadata]),
-        block(Deparser, &[Headers, Packet]),
-    ],
-    fields: &[
-        (StandardMetadata, "input_port", FieldRole::IngressPort),
-        (OutputMetadata, "output_action", FieldRole::OutputAction),
-        (OutputMetadata, "output_port", FieldRole::OutputPort),
-    ],
-    at_arrival: &[(FieldRole::IngressPort, IntrinsicValue::IngressPort)],
-    at_enqueue: &[],
-    at_dequeue: &[],
-    drop_port: None,
-    port_width_bits: 32,
-};
-
-/// An order of the blocks for analyses of a program's state: the control in front of the parser runs behind it here,
-/// on headers of its own.
-const PNA: PipelineModel = PipelineModel {
-    blocks: &[
-        block(Parser, &[Packet, Headers, Metadata, ParserInput]),
-        block(Ingress, &[PreHeaders, PreMetadata, PreInput, PreOutput]),
-        block(Ingress, &[Headers, Metadata, StandardMetadata, OutputMetadata]),
-        block(Deparser, &[Packet, Headers, Metadata, OutputMetadata]),
-    ],
-    fields: &[],
-    at_arrival: &[],
-    at_enqueue: &[],
-    at_dequeue: &[],
-    drop_port: None,
-    port_width_bits: 32,
-};
-
-impl Architecture {
-    /// Returns the block structure for analyses (`siding sim`, `graph`), also for architectures that cannot run yet.
-    pub fn analysis_pipeline(self) -> Option<&'static PipelineModel> {
-        match self {
-            Architecture::Pna => Some(&PNA),
-            Architecture::V1Model
-            | Architecture::Ebpf
-            | Architecture::Ubpf
-            | Architecture::Xdp
-            | Architecture::Psa => self.pipeline(),
-        }
-    }
-
-    /// Returns the block structure; `None` if programs of this architecture cannot run yet.
-    pub fn pipeline(self) -> Option<&'static PipelineModel> {
-        match self {
-            Architecture::V1Model => Some(&V1MODEL),
-            Architecture::Ebpf => Some(&EBPF),
-            Architecture::Ubpf => Some(&UBPF),
-            Architecture::Xdp => Some(&XDP),
-            Architecture::Psa | Architecture::Pna => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Architecture;
 
     #[test]
     fn ports_have_the_width_of_the_architecture() {
+        let v1model = Architecture::v1model();
+        let v1model = v1model.pipeline().unwrap();
         for (port, expected) in [
             (0, Ok(())),
             (510, Ok(())),
             (511, Err(PortFault::IsDropPort)),
             (512, Err(PortFault::TooLarge { max: 511 })),
         ] {
-            assert_eq!(V1MODEL.check_port(port), expected, "{port}");
+            assert_eq!(v1model.check_port(port), expected, "{port}");
         }
-        assert_eq!(UBPF.check_port(u32::MAX), Ok(()));
+        let ubpf = Architecture::of_name("ubpf").unwrap();
+        assert_eq!(ubpf.pipeline().unwrap().check_port(u32::MAX), Ok(()));
     }
 }

@@ -54,7 +54,7 @@ use diagnostics::{Diagnostics, SourceMap};
 use program::Program;
 
 /// Names of table properties by the name of a package.
-pub type TableProperties = fn(&str) -> Option<&'static [&'static str]>;
+pub type TableProperties = fn(&str) -> Option<&'static [String]>;
 
 /// How strictly the specification is read.
 #[derive(Clone, Debug, Default)]

@@ -13,6 +13,7 @@ use mdtest::{Case, Expectations};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use syntax::{IncludeKind, LoadedFile, Loader};
 
 /// Fewer cases mean that a page was lost.
@@ -29,8 +30,10 @@ impl Loader for Includes {
 }
 
 /// As if there were an architecture with package `Own`.
-fn table_properties(package: &str) -> Option<&'static [&'static str]> {
-    (package == "Own").then_some(&["implementation", "counters"])
+fn table_properties(package: &str) -> Option<&'static [String]> {
+    static OWN: LazyLock<Vec<String>> =
+        LazyLock::new(|| ["implementation", "counters"].map(String::from).into());
+    (package == "Own").then_some(&OWN)
 }
 
 fn faults(case: &Case, includes: &Includes) -> Vec<String> {

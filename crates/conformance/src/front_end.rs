@@ -93,28 +93,22 @@ pub(crate) fn check_and_make_p4info(
     let mut checked = check_source(corpus, &source);
     // p4c's own tests name it on the command line; elsewhere it is that of `main`.
     let arch = match corpus.preprocessing() {
-        None => Some(included_architecture(&source.text).unwrap_or(DEFAULT_ARCHITECTURE)),
+        None => Some(included_architecture(&source.text).unwrap_or_else(Architecture::v1model)),
         Some(_) => None,
     };
     let made = driver::control_plane(&mut checked, arch);
     Ok((checked, made))
 }
 
-/// The architecture that p4c assumes by default.
-const DEFAULT_ARCHITECTURE: Architecture = Architecture::V1Model;
-
-/// The architecture that p4c's tests name on the command line: that of the first include file that has one.
+/// The architecture that p4c's tests name on the command line: that of the first include file that has one. By default
+/// p4c assumes v1model.
 fn included_architecture(text: &str) -> Option<Architecture> {
     text.lines().find_map(|line| {
         let (_, after) = line.split_once("include")?;
-        let file = |name: &str| after.contains(name);
-        match () {
-            () if file("v1model.p4") => Some(Architecture::V1Model),
-            () if file("pna.p4") => Some(Architecture::Pna),
-            () if file("psa.p4") => Some(Architecture::Psa),
-            () if file("ubpf_model.p4") => Some(Architecture::Ubpf),
-            () => None,
-        }
+        let name = ["v1model", "pna", "psa", "ubpf"]
+            .into_iter()
+            .find(|name| Architecture::of_name(name).is_some_and(|a| after.contains(&a.include)));
+        name.and_then(Architecture::of_name)
     })
 }
 
@@ -126,9 +120,12 @@ mod tests {
     fn include_files_tell_the_architecture() {
         assert_eq!(
             included_architecture("#include <core.p4>\n#include <bmv2/psa.p4>"),
-            Some(Architecture::Psa)
+            Architecture::of_name("psa")
         );
-        assert_eq!(included_architecture("#include \"pna.p4\"\n#include <psa.p4>"), Some(Architecture::Pna));
+        assert_eq!(
+            included_architecture("#include \"pna.p4\"\n#include <psa.p4>"),
+            Architecture::of_name("pna")
+        );
         assert_eq!(included_architecture("#include <core.p4>\n// v1model.p4"), None);
     }
 }

@@ -145,7 +145,7 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
         }
         What::Program => {
             let program = switch.program().ok_or(SwitchError::NoProgram)?;
-            Ok(json!({ "program": program.name, "architecture": program.program.architecture.name() }))
+            Ok(json!({ "program": program.name, "architecture": program.program.architecture.name }))
         }
         What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
         What::Entries => switch.with_target(|schema, target| {

@@ -43,7 +43,7 @@ pub fn check(source: &Source, loader: &dyn Loader, options: &Options) -> Checked
     check::check(parse(source, loader, options), &check_options)
 }
 
-fn known_table_properties(package: &str) -> Option<&'static [&'static str]> {
+fn known_table_properties(package: &str) -> Option<&'static [String]> {
     Architecture::of_package(package)?.known_table_properties()
 }
 

@@ -11,7 +11,7 @@ use crate::elaborator::ProcedureKey;
 use crate::names::{Binding, Names};
 use crate::place::LValue;
 use crate::procedure::Head;
-use arch::{Architecture, BlockRole, ExternOp, FieldRole};
+use arch::{BlockRole, ExternOp, FieldRole};
 use check::program::{Annotation, AnnotationBody, Block, Direction, Local, NodeKind, VarId as CheckedVar};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
@@ -113,7 +113,7 @@ impl<'p> Body<'_, 'p> {
 
     /// A field of the architecture's metadata.
     fn metadata(&self, wanted: FieldRole) -> Option<(Place, Type)> {
-        let fields = self.e.out.architecture.pipeline()?.fields;
+        let fields = &self.e.out.architecture.pipeline()?.fields;
         fields.iter().filter(|(.., role)| *role == wanted).find_map(|(param, name, _)| {
             let var = self.e.out.shared_variable(*param)?;
             let Type::Struct(id) = self.e.out.variables[var].ty else { return None };
@@ -139,8 +139,8 @@ impl<'p> Body<'_, 'p> {
     /// Reports an asynchronous block in a place where packets cannot wait.
     fn may_be_asynchronous(&mut self, span: Span) -> bool {
         let architecture = self.e.out.architecture;
-        if architecture != Architecture::V1Model {
-            let title = format!("{} has no asynchronous blocks", architecture.name());
+        if !architecture.has_asynchronous_blocks {
+            let title = format!("{} has no asynchronous blocks", architecture.name);
             self.async_fault(span, title, "packets cannot wait here");
             return false;
         }
@@ -391,7 +391,7 @@ impl<'p> Body<'_, 'p> {
             return None;
         }
         let model = self.e.out.architecture.pipeline()?.blocks.iter().find(|b| b.role == role)?;
-        let bound = self.bind_to_shared(params, model.params);
+        let bound = self.bind_to_shared(params, &model.params);
         let Some((bound, fresh)) = bound else {
             let title = format!("the parameters of `{name}` are not those of a {what}");
             let label = format!("expected are those of `main`'s {what}");

@@ -396,7 +396,7 @@ impl<'p> Body<'_, 'p> {
             self.invoke(procedure, passed, e.span);
             return self.result_of(procedure);
         }
-        let op = ExternOp::of_method(self.e.out.architecture, &def.name, &declared.name);
+        let op = self.e.out.architecture.method(&def.name, &declared.name);
         let object = node.map(|node| self.e.extern_object(node));
         let name = format_smolstr!("{}.{}", def.name, declared.name);
         self.call_extern(op, name, object, &declared.signature.params, e, call)
@@ -510,7 +510,7 @@ impl<'p> Body<'_, 'p> {
             }
             "static_assert" => Some(Expr::bool(true)),
             name => {
-                let op = ExternOp::of_function(self.e.out.architecture, name);
+                let op = self.e.out.architecture.function(name);
                 self.call_extern(op, def.name.clone(), None, &def.signature.params, e, call)
             }
         }

@@ -39,8 +39,10 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     };
     let model = Architecture::of_package(package).and_then(|a| Some((a, pipeline(a)?)));
     let Some((architecture, model)) = model else {
-        let known: Vec<&str> =
-            Architecture::ALL.iter().filter(|a| pipeline(**a).is_some()).map(|a| a.name()).collect();
+        let known: Vec<&str> = Architecture::all()
+            .filter(|a| pipeline(*a).is_some())
+            .map(|a| a.description().name.as_str())
+            .collect();
         let known = known.join(", ");
         let fault = Diagnostic::new(
             &codes::NO_PIPELINE,
@@ -49,7 +51,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
         );
         return Err(vec![match Architecture::of_package(package) {
             Some(a) => fault
-                .label(format!("Siding does not run programs of {} yet", a.name()))
+                .label(format!("Siding does not run programs of {} yet", a.name))
                 .note("`siding check` and `siding p4info` take them")
                 .note(format!("architectures that run: {known}")),
             None => fault
@@ -62,7 +64,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
             Diagnostic::new(
                 &codes::NO_PIPELINE,
                 node.span,
-                format!("this `{package}` is not the package of {}", architecture.name()),
+                format!("this `{package}` is not the package of {}", architecture.name),
             )
             .label("its blocks are not those of the architecture")
             .help("include the file that declares the architecture"),
@@ -205,7 +207,7 @@ impl<'p> Elaborator<'p> {
         let types = self.type_arguments(object);
         let mut names = Names { object: Some(object), types, ..Names::default() };
         let mut fresh = Vec::new();
-        for (param, role) in params.iter().zip(model.params) {
+        for (param, role) in params.iter().zip(&model.params) {
             let def = &p.vars[*param];
             let var = match role {
                 ParamRole::Packet => None,
@@ -259,7 +261,7 @@ impl<'p> Elaborator<'p> {
     /// Fills in [`ir::Program::fields`]; shared variables are there.
     fn pipeline_fields(&mut self) {
         let Some(model) = self.out.architecture.pipeline() else { return };
-        for (param, name, role) in model.fields {
+        for (param, name, role) in &model.fields {
             let Some(var) = self.out.shared_variable(*param) else { continue };
             let Type::Struct(id) = self.out.variables[var].ty else { continue };
             let position = self.out.structs[id].fields.iter().position(|f| f.name == *name);

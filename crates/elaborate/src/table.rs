@@ -200,8 +200,8 @@ impl<'p> Elaborator<'p> {
     /// The properties that attach externs.
     fn table_properties(&mut self, scope: NodeId, table: CheckedId, id: TableId) {
         let p = self.p;
-        let names = self.out.architecture.table_properties();
-        if let Some(node) = self.property_object(scope, table, names.implementation) {
+        let names = &self.out.architecture.description().table_properties;
+        if let Some(node) = self.property_object(scope, table, names.implementation.as_deref()) {
             match self.extern_role(node).map(|e| e.role) {
                 Some(ExternRole::ActionProfile | ExternRole::ActionSelector) => {
                     let object = self.extern_object(node);
@@ -215,14 +215,15 @@ impl<'p> Elaborator<'p> {
                 _ => {}
             }
         }
-        let counter = self.direct_object(scope, table, names.direct_counter, ExternRole::DirectCounter);
-        let meter = self.direct_object(scope, table, names.direct_meter, ExternRole::DirectMeter);
-        let has_idle_timeout = names.idle_timeout.is_some_and(|(property, wanted)| {
-            let found = p.tables[table].properties.iter().find(|q| q.name == property);
-            match (wanted, found.and_then(|q| p.eval(&q.value, Some(scope)))) {
-                (IdleTimeout::Flag, Some(Value::Bool(asked))) => asked,
+        let counter =
+            self.direct_object(scope, table, names.direct_counter.as_deref(), ExternRole::DirectCounter);
+        let meter = self.direct_object(scope, table, names.direct_meter.as_deref(), ExternRole::DirectMeter);
+        let has_idle_timeout = names.idle_timeout.as_ref().is_some_and(|property| {
+            let found = p.tables[table].properties.iter().find(|q| q.name == property.name);
+            match (&property.value, found.and_then(|q| p.eval(&q.value, Some(scope)))) {
+                (IdleTimeout::Flag(wanted), Some(Value::Bool(asked))) => asked == *wanted,
                 (IdleTimeout::Member(name), Some(Value::EnumMember(e, m))) => {
-                    p.enums[e].members.get(m as usize).is_some_and(|m| m.name == name)
+                    p.enums[e].members.get(m as usize).is_some_and(|m| m.name == *name)
                 }
                 _ => false,
             }
@@ -237,7 +238,7 @@ impl<'p> Elaborator<'p> {
         &mut self,
         scope: NodeId,
         table: CheckedId,
-        property: &str,
+        property: Option<&str>,
         role: ExternRole,
     ) -> Option<ObjectId> {
         let node = self.property_object(scope, table, property)?;
@@ -251,7 +252,8 @@ impl<'p> Elaborator<'p> {
     }
 
     /// The object that a table property names or constructs.
-    fn property_object(&self, scope: NodeId, table: CheckedId, property: &str) -> Option<NodeId> {
+    fn property_object(&self, scope: NodeId, table: CheckedId, property: Option<&str>) -> Option<NodeId> {
+        let property = property?;
         let properties = &self.p.tables[table].properties;
         let index = properties.iter().position(|q| q.name == property)?;
         let value = &properties[index].value;

@@ -516,7 +516,7 @@ pub struct ConformanceArgs {
 
 /// The names of all architectures.
 fn architecture() -> impl TypedValueParser<Value = Architecture> {
-    PossibleValuesParser::new(Architecture::ALL.map(Architecture::name))
+    PossibleValuesParser::new(Architecture::names())
         .try_map(|name| Architecture::of_name(&name).ok_or("no architecture"))
 }
 

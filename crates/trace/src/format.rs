@@ -178,7 +178,7 @@ mod tests {
     fn values_read_as_what_they_are() {
         let program = ir::text::parse("architecture v1model\nerrors NoError, PacketTooShort\n");
         let program = program.unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(program.architecture, Architecture::V1Model);
+        assert_eq!(program.architecture, Architecture::v1model());
         let show = |ty: Type, name: &str, value: u128| {
             let width = ty.width_bits().unwrap_or(16);
             Format::of_type(&program, &ty, name).value(&Bits::new(width, value))

@@ -61,10 +61,11 @@ fn unknown_property(
     table: &TableDef,
     q: &TableProperty,
     package: &str,
-    known: &[&str],
+    known: &[String],
     out: &mut Diagnostics,
 ) {
-    if LANGUAGE_PROPERTIES.iter().chain(known).any(|name| q.name == *name) {
+    let all = || LANGUAGE_PROPERTIES.into_iter().chain(known.iter().map(String::as_str));
+    if all().any(|name| q.name == name) {
         return;
     }
     let mut d = Diagnostic::new(
@@ -73,8 +74,7 @@ fn unknown_property(
         format!("property `{}` of table `{}` has no effect", q.name, table.name),
     )
     .label(format!("not known to the architecture of `{package}`"));
-    let all = LANGUAGE_PROPERTIES.iter().chain(known).copied();
-    d = match suggest::closest(&q.name, all) {
+    d = match suggest::closest(&q.name, all()) {
         Some(s) => d.help(format!("did you mean `{s}`?")),
         None => d.note(format!("it knows `size` and `{}`", known.join("`, `"))),
     };

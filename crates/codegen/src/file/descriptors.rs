@@ -191,7 +191,7 @@ fn objects(cx: &Cx<'_>, out: &mut Code) -> Array {
                 "SD_OBJECT_OTHER"
             }
         };
-        let size = model.and_then(|m| m.size).and_then(|name| argument(object, name));
+        let size = model.and_then(|m| m.size.as_ref()).and_then(|name| argument(object, name));
         let size = match size.or_else(|| argument(object, "size")) {
             Some(Constant::Bits(bits)) => bits.to_u64().unwrap_or(0),
             _ => 0,
@@ -389,9 +389,11 @@ fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
 fn unit_of(program: &Program, object: &ir::Object, default: &'static str) -> &'static str {
     let model = program.architecture.control_plane_extern(&object.type_name);
     let unit =
-        model.and_then(|m| m.unit).and_then(|name| argument(object, name)).and_then(|value| match value {
-            Constant::Member(name) => Unit::of_member(name),
-            _ => None,
+        model.and_then(|m| m.unit.as_ref()).and_then(|name| argument(object, name)).and_then(|value| {
+            match value {
+                Constant::Member(name) => Unit::of_member(name),
+                _ => None,
+            }
         });
     match unit {
         Some(Unit::Packets) => "SD_UNIT_PACKETS",

@@ -90,7 +90,7 @@ pub(crate) fn enter(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
     if cx.calls.borrow().iter().any(|call| call.op == ExternOp::Digest) {
         out.line("w->digests.length = 0;");
     }
-    for (field, value) in model.at_arrival {
+    for (field, value) in &model.at_arrival {
         let text = intrinsic_value(model, *value);
         // The state is zeros.
         if text != "0" {
@@ -210,7 +210,7 @@ pub(crate) fn egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
 }
 
 fn before_egress(cx: &Cx<'_>, model: &PipelineModel, out: &mut Code) {
-    for (field, value) in model.at_enqueue.iter().chain(model.at_dequeue) {
+    for (field, value) in model.at_enqueue.iter().chain(&model.at_dequeue) {
         if *field == FieldRole::EgressSpec {
             // It is read behind egress. As in BMv2, the choice of ingress does not reach egress.
             set_field(cx, *field, &intrinsic_value(model, *value), out);

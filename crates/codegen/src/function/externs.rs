@@ -6,13 +6,10 @@ use crate::function::func::Func;
 use crate::function::host_call::{HostArg, HostCall};
 use crate::function::scalar::{Class, Scalar, constant, mask_text};
 use crate::text::types::{Repr, repr, width_of};
-use arch::{Architecture, ExternOp, FieldRole};
+use arch::{ExternOp, FieldRole};
 use ir::layout::{Leaf, field_leaves};
 use ir::lookup::{get, index};
 use ir::{Arg, Expr, ObjectId, Place, Program, Type};
-
-/// The cut that the shortest Ethernet frame allows (ubpf_model.p4, `truncate`).
-const TRUNCATE_MIN_BYTES: u32 = 14;
 
 /// A call that is about to be made: its number, and the variables that hold its arguments and its result.
 pub(crate) struct BegunCall {
@@ -172,9 +169,10 @@ impl<'p> Func<'_, 'p> {
                     Some(Arg::In(_)) => self.small(args, 0),
                     _ => "UINT32_MAX".to_string(),
                 };
-                if self.cx.program.architecture == Architecture::Ubpf {
+                let min = self.cx.program.architecture.truncate_min_bytes;
+                if min > 0 {
                     let bound = self.bind("uint32_t", &n);
-                    n = format!("{bound} < {TRUNCATE_MIN_BYTES} ? {TRUNCATE_MIN_BYTES} : {bound}");
+                    n = format!("{bound} < {min} ? {min} : {bound}");
                 }
                 self.request("TRUNCATE", "truncate_bytes", &n);
             }

@@ -9,9 +9,6 @@ use crate::meter::Colour;
 use arch::{ExternOp, FieldRole};
 use ir::{Bits, Step};
 
-/// The cut that the shortest Ethernet frame allows (ubpf_model.p4, `truncate`).
-const TRUNCATE_MIN_BYTES: u32 = 14;
-
 impl ExternHost for Externs {
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
         let end = self.dispatch(call, access);
@@ -97,9 +94,8 @@ impl Externs {
             }
             ExternOp::Truncate => {
                 let n = access.number(0).map_or(u32::MAX, small);
-                let has_minimum = access.exe.program.architecture == arch::Architecture::Ubpf;
-                let n = if has_minimum { n.max(TRUNCATE_MIN_BYTES) } else { n };
-                self.requests.truncate_bytes = Some(n);
+                let min = access.exe.program.architecture.truncate_min_bytes;
+                self.requests.truncate_bytes = Some(n.max(min));
             }
             ExternOp::Digest => self.requests.digests.push(DigestMessage {
                 name: call.name.clone(),

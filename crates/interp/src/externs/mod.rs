@@ -188,10 +188,11 @@ impl ObjectState {
         let Some(model) = exe.program.architecture.control_plane_extern(&object.type_name) else {
             return ObjectState::Other;
         };
-        let size = model.size.and_then(|name| argument(object, name)).and_then(|value| match value {
-            Constant::Bits(bits) => bits.to_u64(),
-            _ => None,
-        });
+        let size =
+            model.size.as_ref().and_then(|name| argument(object, name)).and_then(|value| match value {
+                Constant::Bits(bits) => bits.to_u64(),
+                _ => None,
+            });
         let size = size.unwrap_or(0);
         match model.role {
             // A counter without unit counts what the program adds.
@@ -228,7 +229,7 @@ fn argument<'o>(object: &'o Object, name: &str) -> Option<&'o Constant> {
 /// The unit of a counter or meter, if it states one.
 pub(crate) fn unit_of(exe: &Executable, object: &Object) -> Option<Unit> {
     let model = exe.program.architecture.control_plane_extern(&object.type_name)?;
-    match argument(object, model.unit?)? {
+    match argument(object, model.unit.as_ref()?)? {
         Constant::Member(name) => Unit::of_member(name),
         Constant::Bits(_)
         | Constant::Bool(_)

@@ -4,6 +4,7 @@ use super::TextError;
 use super::names::is_word_char;
 use super::words::{Word, from_word};
 use crate::Bits;
+use arch::Architecture;
 use num_bigint::BigUint;
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
@@ -142,6 +143,20 @@ impl<'t> Cursor<'t> {
             None => {
                 let known: Vec<&str> = T::ALL.iter().map(|(_, w)| *w).collect();
                 self.error(format!("expected {} ({}), found {}", T::WHAT, known.join(", "), self.found()))
+            }
+        }
+    }
+
+    pub(super) fn architecture(&mut self) -> Result<Architecture> {
+        let word = self.peek_word();
+        match Architecture::of_name(word) {
+            Some(architecture) => {
+                self.at += word.len();
+                Ok(architecture)
+            }
+            None => {
+                let known: Vec<&str> = Architecture::names().collect();
+                self.error(format!("expected an architecture ({}), found {}", known.join(", "), self.found()))
             }
         }
     }

@@ -110,7 +110,7 @@ impl<'t> Declarations<'t> {
         }
         let names = heads(text, &items)?;
         let program = Program {
-            architecture: Architecture::V1Model,
+            architecture: Architecture::v1model(),
             structs: Arena::new(),
             enums: Arena::new(),
             errors: Vec::new(),
@@ -142,7 +142,7 @@ impl<'t> Declarations<'t> {
     fn item(&mut self, item: &Item) -> Result<()> {
         self.code.cursor.at = item.start + item.keyword.len();
         match item.keyword {
-            "architecture" => self.code.program.architecture = self.code.cursor.word()?,
+            "architecture" => self.code.program.architecture = self.code.cursor.architecture()?,
             "errors" => self.errors()?,
             "enum" => self.enumeration()?,
             "struct" => self.structure(StructKind::Struct)?,

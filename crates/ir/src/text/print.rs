@@ -32,7 +32,7 @@ impl Writer<'_, '_> {
     fn program(&mut self) {
         let program = self.printer.program;
         let labels = &self.printer.labels;
-        self.line(0, &format!("architecture {}", program.architecture.word()));
+        self.line(0, &format!("architecture {}", program.architecture.name));
         if !program.errors.is_empty() {
             let position = |i| nth_name(program.errors.iter(), i, spelled_field);
             let names: Vec<String> = (0..program.errors.len()).map(position).collect();

@@ -1,7 +1,7 @@
 //! The words of the text form for what other crates enumerate.
 
 use crate::{BinaryOp, MatchKind, ProcedureKind, StructKind};
-use arch::{Architecture, BlockRole, FieldRole, ParamRole};
+use arch::{BlockRole, FieldRole, ParamRole};
 
 /// Values that have a word.
 pub(super) trait Word: Copy + 'static {
@@ -30,15 +30,6 @@ macro_rules! words {
 /// The word; a match without a rest, so that a new variant is noticed.
 pub(super) trait Spelled {
     fn word(self) -> &'static str;
-}
-
-words! { Architecture, "an architecture":
-    V1Model = "v1model",
-    Psa = "psa",
-    Pna = "pna",
-    Ubpf = "ubpf",
-    Ebpf = "ebpf",
-    Xdp = "xdp",
 }
 
 words! { BlockRole, "a role of a block":

@@ -114,7 +114,7 @@ impl HostContext {
                 Err(_) => self.stop(StopReason::Extern("extern_panicked".into())),
             };
         }
-        if ExternOp::of_function(self.architecture, &call.name) == ExternOp::LogMessage {
+        if self.architecture.function(&call.name) == ExternOp::LogMessage {
             if self.messages.len() < N_MESSAGES_MAX {
                 let text = target::format_message(access.text(0).unwrap_or(""), &access.values(1));
                 self.messages.push(text);

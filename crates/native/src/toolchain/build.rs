@@ -47,7 +47,7 @@ pub fn build_text_with(
 ) -> Result<Arc<Pipeline>, BuildError> {
     let mut pipeline = load_text(text, compile)?;
     let calls = pipeline.signatures();
-    let is_user = |name: &str| ExternOp::of_function(architecture, name) == ExternOp::User;
+    let is_user = |name: &str| architecture.function(name) == ExternOp::User;
     externs.check_complete(calls.iter().filter(|call| is_user(&call.name)))?;
     pipeline.set_externs(externs.bind(&calls)?);
     Ok(Arc::new(pipeline))

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::ids::ObjectKind;
 use crate::proto::p4::config::v1::*;
 use action_profile::{SelectorSizeSemantics, SumOfMembers, SumOfWeights};
-use arch::{ControlPlaneExtern, ExternRole, Unit};
+use arch::{ControlPlaneExtern, DigestFunction, ExternRole, Unit};
 use check::evaluate::{Scope, local_name};
 use check::program::{
     ActionId, Annotation, Annotations, Block as Code, Call, Callee, ExprKind, NodeId, NodeKind, Origin,
@@ -150,7 +150,7 @@ impl Builder<'_> {
     // -- arguments --------------------------------------------------------------------------------
 
     fn size(&mut self, node: NodeId, found: &ControlPlaneExtern) -> i64 {
-        let Some(param) = found.size else { return 0 };
+        let Some(param) = &found.size else { return 0 };
         let p = self.p;
         let size = p.extern_argument(node, param).and_then(|v| v.as_int()?.to_u32());
         if size.is_none() {
@@ -173,7 +173,7 @@ impl Builder<'_> {
 
     fn unit(&mut self, node: NodeId, found: &ControlPlaneExtern) -> Option<Unit> {
         // A counter whose increments the program chooses counts events, listed as packets.
-        let Some(param) = found.unit else { return Some(Unit::Packets) };
+        let Some(param) = &found.unit else { return Some(Unit::Packets) };
         let unit = match self.p.extern_argument(node, param) {
             Some(Value::EnumMember(id, i)) => {
                 (self.p.enums[*id].members.get(*i as usize)).and_then(|m| Unit::of_member(&m.name))
@@ -344,15 +344,18 @@ impl Builder<'_> {
         }
     }
 
+    /// The extern function of the architecture whose calls send digests.
+    fn digest_function(&self) -> Option<&'static DigestFunction> {
+        self.arch?.description().digest_function.as_ref()
+    }
+
     /// Returns name, type and place of each digest that a block sends by calling a function.
     pub fn digests_of(&mut self, block: &Block) -> Vec<(String, Ty, Span)> {
-        let Some((function, position)) = self.arch.and_then(|a| a.digest_function()) else {
-            return Vec::new();
-        };
+        let Some(digest) = self.digest_function() else { return Vec::new() };
         let found: Vec<(Ty, Scope, Span)> = (self.calls_of(block).into_iter())
             .filter_map(|(call, node)| match call.callee {
-                Callee::Function(f) if self.p.functions[f].name == function => {
-                    let data = call.args.get(position)?.as_ref()?;
+                Callee::Function(f) if self.p.functions[f].name == digest.name => {
+                    let data = call.args.get(digest.argument)?.as_ref()?;
                     let ty = call.type_args.first().copied().unwrap_or(data.ty);
                     Some((ty, Some(node), data.span))
                 }
@@ -383,7 +386,7 @@ impl Builder<'_> {
 
     /// Lists digests that are sent by calling a function, and records whether `type_info` is needed.
     pub fn digest_calls(&mut self, block: &Block) {
-        if self.arch.and_then(|a| a.digest_function()).is_none() {
+        if self.digest_function().is_none() {
             return;
         }
         let calls_extern = self.calls_of(block).iter().any(

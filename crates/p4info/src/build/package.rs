@@ -5,6 +5,7 @@ use super::annotations::documentation;
 use super::types::{Pair, pairs};
 use crate::codes;
 use crate::proto::p4::config::v1::{PkgInfo, PlatformProperties};
+use arch::Version;
 use check::program::{DeclRef, NodeKind};
 use diagnostics::{Diagnostic, Span};
 use num_traits::ToPrimitive;
@@ -34,19 +35,20 @@ impl Builder<'_> {
             );
             return;
         };
-        if let Some((constant, first, last)) = arch.version_constant() {
-            self.check_version(constant, first, last);
+        if let Some(version) = &arch.description().version {
+            self.check_version(version);
         }
     }
 
-    fn check_version(&mut self, constant: &str, first: u32, last: u32) {
+    fn check_version(&mut self, known: &Version) {
+        let Version { constant, first, last } = known;
         let found = self.p.decls.iter().find_map(|d| match d {
-            DeclRef::Const(id) if self.p.constants[*id].name == constant => Some(&self.p.constants[*id]),
+            DeclRef::Const(id) if self.p.constants[*id].name == *constant => Some(&self.p.constants[*id]),
             _ => None,
         });
         let Some(def) = found else { return };
         let Some(version) = self.p.eval(&def.init, None).and_then(|v| v.as_int()?.to_u32()) else { return };
-        let is_valid = (first..=last).contains(&version);
+        let is_valid = (*first..=*last).contains(&version);
         if !is_valid {
             let span = def.init.span;
             self.report(
@@ -73,7 +75,7 @@ impl Builder<'_> {
         let annotations = self.p.nodes[main].annotations.clone();
         let copied = self.annotations(&annotations, &["pkginfo", "platform_property"]);
         let mut info = PkgInfo {
-            arch: self.arch.map_or_else(|| self.package_name(), |a| a.name().to_string()),
+            arch: self.arch.map_or_else(|| self.package_name(), |a| a.description().name.clone()),
             doc: documentation(&annotations),
             annotations: copied.text,
             structured_annotations: copied.structured,

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::ids::ObjectKind;
 use crate::proto::p4::config::v1::match_field::{Match, MatchType};
 use crate::proto::p4::config::v1::{ActionRef, MatchField, Table, TableActionCall, action_ref, table};
-use arch::{Architecture, ControlPlaneExtern, ExternRole, IdleTimeout};
+use arch::{ControlPlaneExtern, ExternRole, IdleTimeout, IdleTimeoutProperty};
 use check::evaluate::is_hidden;
 use check::program::*;
 use check::types::TyKind;
@@ -178,12 +178,14 @@ impl Builder<'_> {
     /// The properties that attach externs.
     fn properties(&mut self, scope: NodeId, id: TableId, name: &str, out: &mut Table) {
         let p = self.p;
-        let Some(names) = self.arch.map(|a| a.table_properties()) else { return };
+        let Some(names) = self.arch.map(|a| &a.description().table_properties) else { return };
         let table_id = out.preamble.as_ref().map_or(0, |p| p.id);
-        let position = |wanted: &str| p.tables[id].properties.iter().position(|q| q.name == wanted);
-        // A filter names the kind of map behind a table, which a control plane need not know.
-        let has_profiles = !matches!(self.arch, Some(Architecture::Ebpf | Architecture::Xdp));
-        if let Some(i) = position(names.implementation).filter(|_| has_profiles)
+        let position = |wanted: &Option<String>| {
+            let wanted = wanted.as_ref()?;
+            p.tables[id].properties.iter().position(|q| q.name == *wanted)
+        };
+        // The kind of map behind a table is nothing that a control plane need know.
+        if let Some(i) = position(&names.implementation).filter(|_| !names.implementation_is_map)
             && let Some((node, _)) =
                 self.attached(scope, id, i, &[ExternRole::ActionProfile, ExternRole::ActionSelector])
         {
@@ -194,8 +196,8 @@ impl Builder<'_> {
             self.implemented.push((out.implementation_id, name.to_string(), table_id));
         }
         for (property, role, kind) in [
-            (names.direct_counter, ExternRole::DirectCounter, ObjectKind::DirectCounter),
-            (names.direct_meter, ExternRole::DirectMeter, ObjectKind::DirectMeter),
+            (&names.direct_counter, ExternRole::DirectCounter, ObjectKind::DirectCounter),
+            (&names.direct_meter, ExternRole::DirectMeter, ObjectKind::DirectMeter),
         ] {
             if let Some(i) = position(property)
                 && let Some((node, found)) = self.attached(scope, id, i, &[role])
@@ -204,18 +206,18 @@ impl Builder<'_> {
                 out.direct_resource_ids.push(self.id(kind, &self.extern_name(node)));
             }
         }
-        if let Some((property, wanted)) = names.idle_timeout
-            && let Some(i) = position(property)
+        if let Some(IdleTimeoutProperty { name: property, value: wanted }) = &names.idle_timeout
+            && let Some(i) = p.tables[id].properties.iter().position(|q| q.name == *property)
         {
             let asked = match (wanted, p.eval(&p.tables[id].properties[i].value, Some(scope))) {
-                (IdleTimeout::Flag, Some(Value::Bool(b))) => b,
+                (IdleTimeout::Flag(wanted), Some(Value::Bool(b))) => b == *wanted,
                 (IdleTimeout::Member(name), Some(Value::EnumMember(e, m))) => {
-                    p.enums[e].members.get(m as usize).is_some_and(|m| m.name == name)
+                    p.enums[e].members.get(m as usize).is_some_and(|m| m.name == *name)
                 }
                 _ => {
                     let q = &p.tables[id].properties[i];
                     let expected = match wanted {
-                        IdleTimeout::Flag => "true or false",
+                        IdleTimeout::Flag(_) => "true or false",
                         IdleTimeout::Member(_) => "a member of the enum for it",
                     };
                     self.report(

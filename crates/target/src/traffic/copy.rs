@@ -54,7 +54,7 @@ impl<E: BlockRunner> Switch<E> {
     pub(super) fn write_intrinsic(
         &self,
         copy: &mut PacketCopy<E::Packet>,
-        writes: IntrinsicWrites,
+        writes: &IntrinsicWrites,
         queue: &QueuePlace,
     ) {
         for (field, value) in writes {
@@ -76,7 +76,7 @@ impl<E: BlockRunner> Switch<E> {
 
     /// Writes the metadata of arrival.
     pub(super) fn set_arrival(&self, copy: &mut PacketCopy<E::Packet>) {
-        self.write_intrinsic(copy, self.model.at_arrival, &QueuePlace::default());
+        self.write_intrinsic(copy, &self.model.at_arrival, &QueuePlace::default());
     }
 
     /// Resets the copy for another parse of its bytes; no other state survives.

@@ -190,7 +190,7 @@ impl<E: BlockRunner> Switch<E> {
         }
         copy.queued_ns = self.now_ns;
         let queue = QueuePlace { port, instance, depth: self.queues.depth(port, priority) };
-        self.write_intrinsic(&mut copy, self.model.at_enqueue, &queue);
+        self.write_intrinsic(&mut copy, &self.model.at_enqueue, &queue);
         self.tell(observer, TrafficEvent::Queued { port, instance });
         if let Err(refused) = self.queues.push(port, priority, copy) {
             self.refuse(refused, observer);
@@ -200,7 +200,7 @@ impl<E: BlockRunner> Switch<E> {
     pub(super) fn egress(&mut self, leaving: Leaving<PacketCopy<E::Packet>>, observer: &mut E::Observer<'_>) {
         let Leaving { port, n_left, item: mut copy } = leaving;
         let queue = QueuePlace { port, instance: 0, depth: n_left };
-        self.write_intrinsic(&mut copy, self.model.at_dequeue, &queue);
+        self.write_intrinsic(&mut copy, &self.model.at_dequeue, &queue);
         if copy.kind != PassKind::Normal {
             self.tell_pass(observer, &copy, port);
         }

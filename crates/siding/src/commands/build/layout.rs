@@ -45,9 +45,9 @@ fn with(mut object: Value, key: &str, value: Value) -> Value {
 
 /// Returns the name of a field in the architecture's declaration; the role's number if there is none.
 fn field_name(role: usize, model: Option<&PipelineModel>) -> String {
-    let mut fields = model.into_iter().flat_map(|model| model.fields);
+    let mut fields = model.into_iter().flat_map(|model| &model.fields);
     let of_number = fields.find(|(_, _, r)| *r as usize == role);
-    of_number.map_or_else(|| role.to_string(), |(_, name, _)| (*name).to_string())
+    of_number.map_or_else(|| role.to_string(), |(_, name, _)| name.clone())
 }
 
 fn range(range: &std::ops::Range<usize>) -> Value {

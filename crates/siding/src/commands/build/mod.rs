@@ -187,7 +187,7 @@ impl Build<'_> {
             "siding": env!("CARGO_PKG_VERSION"),
             "abi_version": native::abi::VERSION,
             "program": self.name(),
-            "architecture": self.loaded.runnable.program.architecture.name(),
+            "architecture": self.loaded.runnable.program.architecture.name,
             "compiler": { "path": path, "version": version },
             "optimise": self.args.cc.optimise,
             "flags": self.args.cc.cflags,

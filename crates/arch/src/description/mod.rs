@@ -1,0 +1,98 @@
+//! Descriptions of architectures: everything that the compiler and the switch know of one.
+//!
+//! The built-in ones are the files in `descriptions/`; [`read`] reads any.
+
+mod read;
+
+pub use read::{Fault, read};
+
+use crate::{ControlPlaneExtern, ExternOp, PipelineModel};
+use std::collections::HashMap;
+
+/// An architecture as its description says.
+#[derive(Debug)]
+pub struct Description {
+    /// The name in P4Info.
+    pub name: String,
+    /// The type of `main`.
+    pub package: String,
+    /// The include file that declares the package.
+    pub include: String,
+    pub version: Option<Version>,
+    /// Packets can wait in the controls with the roles ingress and egress.
+    pub has_asynchronous_blocks: bool,
+    /// Packets are cut to no less than this.
+    pub truncate_min_bytes: u32,
+    /// The extern function whose calls send digests.
+    pub digest_function: Option<DigestFunction>,
+    pub table_properties: TableProperties,
+    pub(crate) pipeline: Option<PipelineModel>,
+    /// True when programs can be analysed, but not run.
+    pub(crate) only_for_analysis: bool,
+    /// By the name in the include file.
+    pub(crate) functions: HashMap<String, ExternOp>,
+    /// By the names of extern type and method.
+    pub(crate) methods: HashMap<String, HashMap<String, ExternOp>>,
+    pub(crate) externs: Vec<ControlPlaneExtern>,
+}
+
+/// The constant that holds the version of the include file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    pub constant: String,
+    pub first: u32,
+    pub last: u32,
+}
+
+/// The extern function whose calls send digests.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DigestFunction {
+    pub name: String,
+    /// The position of the argument that is sent.
+    pub argument: usize,
+}
+
+/// The value that makes a table notify the control plane of idle entries.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(untagged)]
+pub enum IdleTimeout {
+    /// `true`
+    Flag(bool),
+    /// This member of an enum.
+    Member(String),
+}
+
+/// A table property that asks for notices of idle entries.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleTimeoutProperty {
+    pub name: String,
+    pub value: IdleTimeout,
+}
+
+/// Names of table properties. Properties that an architecture does not have are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableProperties {
+    pub implementation: Option<String>,
+    /// The implementation is the kind of map behind a table, and no action profile.
+    pub implementation_is_map: bool,
+    pub direct_counter: Option<String>,
+    pub direct_meter: Option<String>,
+    pub idle_timeout: Option<IdleTimeoutProperty>,
+    /// All properties that the architecture adds to those of the language; `None` if it may have others.
+    pub known: Option<Vec<String>>,
+}
+
+impl Description {
+    /// The operation of the extern function of that name; [`ExternOp::User`] if the architecture has none.
+    pub fn function(&self, name: &str) -> ExternOp {
+        self.functions.get(name).copied().unwrap_or(ExternOp::User)
+    }
+
+    /// The operation of a method of an extern type; [`ExternOp::User`] if the architecture has none.
+    pub fn method(&self, object: &str, method: &str) -> ExternOp {
+        self.methods.get(object).and_then(|m| m.get(method)).copied().unwrap_or(ExternOp::User)
+    }
+}
