@@ -147,6 +147,7 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
             let program = switch.program().ok_or(SwitchError::NoProgram)?;
             Ok(json!({ "program": program.name, "architecture": program.program.architecture.name }))
         }
+        What::Names => switch.with_target(|schema, _| Ok(show::names(schema)))?,
         What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
         What::Entries => switch.with_target(|schema, target| {
             let table = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);

@@ -108,6 +108,8 @@ pub enum What {
     Registers,
     Totals,
     Program,
+    /// The names that requests may contain.
+    Names,
 }
 
 /// One line of the switch.

@@ -51,6 +51,7 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("default action", "default_action.name"),
             ],
         ),
+        Request::Show { what: What::Names, .. } => names(result),
         Request::Show { what: What::Workers, .. } => table(
             result,
             &[
@@ -113,6 +114,25 @@ pub fn render(request: &Request, result: &Json) -> String {
         }
         _ => anything(result),
     }
+}
+
+/// One line per table with its keys and actions, then counters and registers.
+fn names(result: &Json) -> String {
+    let all = |list: &Json| -> Vec<String> { list.as_array().into_iter().flatten().map(plain).collect() };
+    let mut text = String::new();
+    for table in result["tables"].as_array().into_iter().flatten() {
+        let action =
+            |action: &Json| format!("{}({})", plain(&action["name"]), all(&action["params"]).join(", "));
+        let actions: Vec<String> = table["actions"].as_array().into_iter().flatten().map(action).collect();
+        let (keys, actions) = (all(&table["keys"]).join(" "), actions.join(" | "));
+        text.push_str(&format!("table {} {keys} {actions}\n", plain(&table["table"])));
+    }
+    for kind in ["counter", "register"] {
+        for name in all(&result[format!("{kind}s")]) {
+            text.push_str(&format!("{kind} {name}\n"));
+        }
+    }
+    text
 }
 
 /// Ports with their losses as text: `rx_dropped_gso 86, tx_too_long 2`.

@@ -111,6 +111,30 @@ pub(crate) fn table(
     })
 }
 
+/// The names that requests may contain, in short where there is a short form.
+pub(crate) fn names(schema: &Schema) -> Json {
+    let short = |names: &control::schema::Names| match names.alias.is_empty() {
+        true => names.name.to_string(),
+        false => names.alias.to_string(),
+    };
+    let action = |id: ActionId| {
+        let action = schema.actions.get(id)?;
+        let params: Vec<&str> = action.params.iter().map(|param| param.name.as_str()).collect();
+        Some(json!({ "name": short(&action.names), "params": params }))
+    };
+    let tables = schema.tables.iter().map(|table| {
+        let keys: Vec<&str> = table.keys.iter().map(|key| key.name.as_str()).collect();
+        let actions: Vec<Json> = table.actions.iter().filter_map(|of| action(of.id)).collect();
+        json!({ "table": short(&table.names), "keys": keys, "actions": actions })
+    });
+    let counters = schema.counters.iter().map(|counter| short(&counter.names));
+    let registers = schema.registers.iter().map(|register| short(&register.names));
+    json!({
+        "tables": tables.collect::<Vec<_>>(), "counters": counters.collect::<Vec<_>>(),
+        "registers": registers.collect::<Vec<_>>(),
+    })
+}
+
 pub(crate) fn entry(schema: &Schema, entry: &TableEntry) -> Json {
     let mut shown = json!({ "table": schema.name_of(entry.table.0).as_str() });
     let mut set = |name: &str, value: Json| {

@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod complete;
 mod config;
 mod entries;
 mod examples;
@@ -11,6 +12,7 @@ mod native;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
+pub use complete::{Candidate, Wanted, complete};
 pub use config::expand;
 pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use examples::of as examples_of;
@@ -94,6 +96,13 @@ pub enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Print the words that may stand at the end of a command line; for the scripts of `siding completions`
+    #[command(hide = true)]
+    CompleteWords {
+        /// The words after `siding`; the last one may be empty
+        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+        words: Vec<String>,
     },
     /// Print the manual page of a command, or write those of all commands
     Man(ManArgs),

@@ -37,6 +37,11 @@ fn what_people_ask() {
     let routes = tables.as_array().unwrap().iter().find(|table| table["table"] == "Router.routes").unwrap();
     assert_eq!((&routes["entries"], &routes["size"]), (&json!(1), &json!(65536)));
 
+    let names = client.get(json!({ "request": "show", "what": "names" }));
+    let routes = names["tables"].as_array().unwrap().iter().find(|table| table["table"] == "routes").unwrap();
+    assert_eq!(routes["actions"][0], json!({ "name": "set_next_hop", "params": ["next_hop"] }), "{names}");
+    assert_eq!(names["counters"], json!(["received", "sent"]));
+
     // The story of a packet that comes while somebody waits for it.
     let packet = "020000000000 020000000099 0800 4500001c000000004011ae24c0a800010a010203 1388003500080000";
     let other = "020000000000 020000000099 0800 4500001c0000000040110e17c0a80001ac100001 1388003500080000";

@@ -382,4 +382,6 @@ pub enum ShowArg {
     Totals,
     /// The program that runs
     Program,
+    /// Names of tables with keys and actions, of counters and of registers
+    Names,
 }

@@ -147,5 +147,6 @@ fn shown(what: ShowArg) -> What {
         ShowArg::Registers => What::Registers,
         ShowArg::Totals => What::Totals,
         ShowArg::Program => What::Program,
+        ShowArg::Names => What::Names,
     }
 }

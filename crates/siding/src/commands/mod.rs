@@ -4,6 +4,7 @@ mod backends;
 mod build;
 mod check;
 mod compiler;
+mod complete;
 mod conformance;
 mod ctl;
 mod doctor;
@@ -56,12 +57,8 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(command) => bench::run(&command),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut cli::command(), "siding", &mut script);
-            output::out(&String::from_utf8_lossy(&script));
-            Exit::Ok
-        }
+        Command::Completions { shell } => complete::script(shell),
+        Command::CompleteWords { words } => complete::words(&words),
         Command::Man(args) => man::run(&args),
         Command::Help { words } => help(&words),
     }
