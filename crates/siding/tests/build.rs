@@ -273,8 +273,50 @@ fn the_doctor_says_what_is_missing() {
     assert!(output.status.success(), "{}", text(&output.stdout));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["usable"], true);
-    assert_eq!(value["checks"][0]["state"], "ok");
+    let checks = value["checks"].as_array().unwrap();
+    let compiler = checks.iter().find(|check| check["check"] == "C compiler").unwrap();
+    assert_eq!(compiler["state"], "ok");
     let output = workshop.siding(&["doctor", "--cc", "no-such-compiler"]);
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stdout).contains("apt-get install gcc"), "{}", text(&output.stdout));
+}
+
+/// A C compiler that notes what it is called with, and waits for a file before it compiles.
+fn noting_compiler(workshop: &Workshop) -> (String, PathBuf, PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let (script, calls, go) = (workshop.path("noting-cc"), workshop.path("calls"), workshop.path("go"));
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *' -o '*) echo \"$*\" >> '{}'; while ! test -e '{}'; do sleep 0.05; done;; esac\n\
+         exec cc \"$@\"\n",
+        calls.display(),
+        go.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    (script.display().to_string(), calls, go)
+}
+
+#[test]
+fn the_doctor_compiles_once_and_prints_as_it_goes() {
+    use std::io::{BufRead, BufReader};
+    let workshop = Workshop::new();
+    let (compiler, calls, go) = noting_compiler(&workshop);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["doctor", "--cc", &compiler])
+        .env("XDG_CACHE_HOME", workshop.path("cache"))
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    // The compiler still waits.
+    lines.find(|line| line.contains("free space for temporary files")).unwrap();
+    std::fs::write(&go, "").unwrap();
+    let last = lines.last().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(last.starts_with("ok    C compiler: "), "{last}");
+    let n_calls = || std::fs::read_to_string(&calls).unwrap().lines().count();
+    let n_first = n_calls();
+    assert!(n_first > 0);
+    assert!(workshop.siding(&["doctor", "--cc", &compiler]).status.success());
+    assert_eq!(n_calls(), n_first, "the second run compiles nothing");
 }

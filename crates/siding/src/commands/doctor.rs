@@ -4,7 +4,7 @@ use super::compiling::ScratchDir;
 use super::tools;
 use crate::cli::DoctorArgs;
 use crate::output::{self, Exit};
-use native::{CacheOptions, CompileOptions, Machine};
+use native::{CacheOptions, CompileError, CompileOptions, Machine};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,21 +69,30 @@ impl Check {
 }
 
 pub fn run(args: &DoctorArgs) -> Exit {
-    let mut checks = vec![compiler(args), cache(), free_space()];
-    checks.extend([
-        iproute2(),
-        capability("CAP_NET_RAW", CAP_NET_RAW),
-        capability("CAP_NET_ADMIN", CAP_NET_ADMIN),
-    ]);
-    checks.extend([
-        memlock(),
-        af_xdp(),
-        huge_pages(),
-        transparent_huge_pages(),
-        isolated_cores(),
-        governor(),
-    ]);
-    checks.push(dpdk());
+    let steps: [&dyn Fn() -> Check; 13] = [
+        &cache,
+        &free_space,
+        &iproute2,
+        &|| capability("CAP_NET_RAW", CAP_NET_RAW),
+        &|| capability("CAP_NET_ADMIN", CAP_NET_ADMIN),
+        &memlock,
+        &af_xdp,
+        &huge_pages,
+        &transparent_huge_pages,
+        &isolated_cores,
+        &governor,
+        &dpdk,
+        // Last, as it may take seconds.
+        &|| compiler(args),
+    ];
+    let mut checks = Vec::new();
+    for step in steps {
+        let check = step();
+        if !args.json {
+            output::out(&line(&check));
+        }
+        checks.push(check);
+    }
     let is_usable = checks.iter().all(|check| check.state != State::Fail);
     if args.json {
         let lines: Vec<_> = checks
@@ -97,8 +106,6 @@ pub fn run(args: &DoctorArgs) -> Exit {
             .collect();
         let value = serde_json::json!({ "version": 1, "usable": is_usable, "checks": lines });
         output::out(&format!("{value}\n"));
-    } else {
-        checks.iter().for_each(|check| output::out(&line(check)));
     }
     if is_usable { Exit::Ok } else { Exit::Environment }
 }
@@ -124,33 +131,35 @@ fn compiler(args: &DoctorArgs) -> Check {
     };
     let version = tools::version(&path).unwrap_or_default();
     let found = format!("{} ({version})", path.display());
-    let Ok(scratch) = ScratchDir::new() else {
-        return Check::fail(
-            WHAT,
-            BUILDS,
-            "no room for temporary files",
-            "set TMPDIR to a writable directory",
-        );
-    };
-    let options = |machine| CompileOptions {
-        compiler: Some(path.clone()),
-        machine,
-        cache: CacheOptions { dir: Some(scratch.path.clone()), ..CacheOptions::default() },
-        ..CompileOptions::default()
-    };
-    match native::compile(TRIVIAL, &options(Machine::ThisOne)) {
+    match compile_trivial(&path, Machine::ThisOne) {
         Ok(_) => Check::ok(WHAT, BUILDS, found),
-        Err(error) => match native::compile(TRIVIAL, &options(Machine::Any)) {
+        Err(error) => match compile_trivial(&path, Machine::Any) {
             Ok(_) => {
                 Check::warn(WHAT, SPEED, format!("{found} without -march=native"), "build with --portable")
             }
             Err(_) => {
-                let reason = error.to_string();
-                let reason = reason.lines().find(|line| line.contains("error")).unwrap_or(&reason);
+                let reason = error.lines().find(|line| line.contains("error")).unwrap_or(&error);
                 Check::fail(WHAT, BUILDS, format!("{found} does not work: {reason}"), MEND)
             }
         },
     }
+}
+
+/// Compiles a minimal program, or finds it in the cache. Where there is no cache, a scratch directory takes its place.
+fn compile_trivial(compiler: &Path, machine: Machine) -> Result<(), String> {
+    let compile = |dir: Option<PathBuf>| {
+        let cache = CacheOptions { dir, ..CacheOptions::default() };
+        let compiler = Some(compiler.to_owned());
+        native::compile(TRIVIAL, &CompileOptions { compiler, machine, cache, ..CompileOptions::default() })
+    };
+    let compiled = match compile(None) {
+        Err(CompileError::Cache(error)) => match ScratchDir::new() {
+            Ok(scratch) => compile(Some(scratch.path.clone())),
+            Err(_) => Err(CompileError::Cache(error)),
+        },
+        compiled => compiled,
+    };
+    compiled.map(drop).map_err(|error| error.to_string())
 }
 
 /// Where compiled programs are kept: twin of what the cache itself chooses.
