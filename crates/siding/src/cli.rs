@@ -1,5 +1,6 @@
 //! The command line as clap sees it. Flags that p4c users type by habit keep p4c's spelling.
 
+mod answers;
 mod complete;
 mod config;
 mod entries;
@@ -12,11 +13,12 @@ mod native;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
+pub use answers::answer;
 pub use complete::{Candidate, Wanted, complete};
 pub use config::expand;
 pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use examples::of as examples_of;
-pub use habits::other_command;
+pub use habits::{normalise_compat_flags, other_command};
 pub use help::{command, page};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LiveBackendArg, LogLevel,
@@ -31,7 +33,6 @@ use crate::output::{ColorChoice, ErrorFormat};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use driver::Architecture;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Exit codes of all commands.
@@ -527,22 +528,4 @@ pub struct ConformanceArgs {
 fn architecture() -> impl TypedValueParser<Value = Architecture> {
     PossibleValuesParser::new(Architecture::names())
         .try_map(|name| Architecture::of_name(&name).ok_or("no architecture"))
-}
-
-/// Rewrites spellings that p4c's parser accepts and clap does not: long options with a single dash.
-pub fn normalise_compat_flags(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    const SINGLE_DASH: [&str; 2] = ["-std", "-p4v"];
-    let mut args: Vec<OsString> = args.into_iter().collect();
-    if args.get(1).is_some_and(|command| command == "switch") {
-        // BMv2 has a `--` between two kinds of options.
-        args.retain(|arg| arg != "--");
-    }
-    args.into_iter()
-        .map(|arg| match arg.to_str() {
-            Some(text) if SINGLE_DASH.iter().any(|s| text.split('=').next() == Some(s)) => {
-                format!("-{text}").into()
-            }
-            _ => arg,
-        })
-        .collect()
 }

@@ -6,6 +6,7 @@ mod program;
 
 use clap::FromArgMatches;
 use console::output::{self, Exit};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -35,9 +36,14 @@ fn main() -> ExitCode {
                 return Exit::Usage;
             }
         };
-        let matches = match cli::command().try_get_matches_from(args) {
+        let refused = |error: clap::Error, args: &[OsString]| {
+            let is_coloured = output::ColorChoice::Auto.for_stderr();
+            output::err(&cli::answer(error, &cli::command(), args, is_coloured));
+            Exit::Usage
+        };
+        let matches = match cli::command().try_get_matches_from(&args) {
             Ok(matches) => matches,
-            Err(error) if error.use_stderr() => error.exit(),
+            Err(error) if error.use_stderr() => return refused(error, &args),
             // Help and the version: what cannot be written is no success.
             Err(error) => {
                 let text = error.render();
@@ -48,7 +54,7 @@ fn main() -> ExitCode {
         };
         match cli::Cli::from_arg_matches(&matches) {
             Ok(cli) => commands::run(cli, &matches),
-            Err(error) => error.exit(),
+            Err(error) => refused(error, &args),
         }
     };
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run);

@@ -129,6 +129,21 @@ fn habits_of_p4c_users_are_honoured() {
 }
 
 #[test]
+fn spellings_of_other_tools_are_understood() {
+    let d = dir(&[("good.p4", GOOD)]);
+    let run = siding(d.path(), &["check", "-Wall", "-Wdisable=missing", "-Wdisable=unused", "good.p4"]);
+    assert!(run.code == 0 && run.stderr.is_empty(), "{}", run.stderr);
+    let run = siding(d.path(), &["check", "-Werror", "good.p4"]);
+    assert!(run.code == 3 && run.stderr.contains("error[P1911]"), "{}", run.stderr);
+    let run = siding(d.path(), &["check", "-o", "x.json", "good.p4"]);
+    assert!(run.code == 2 && run.stderr.contains("siding build -o"), "{}", run.stderr);
+    let run = siding(d.path(), &["switch", "-i", "0@nosuchinterface", "--pcap", "out", "--workers", "-1"]);
+    assert!(run.code == 2 && run.stderr.contains("expected a whole number from 1 to 256"), "{}", run.stderr);
+    let run = siding(d.path(), &["switch", "-i", "0@nosuchinterface", "--pcap", "out"]);
+    assert!(run.stderr.contains("nosuchinterface") && d.path().join("out").is_dir(), "{}", run.stderr);
+}
+
+#[test]
 fn typing_errors_get_the_nearest_word() {
     let d = dir(&[("good.p4", GOOD)]);
     let run = siding(d.path(), &["check", "--eror-format=short", "good.p4"]);

@@ -40,6 +40,9 @@ fn helpful(command: Command, path: &str) -> Command {
     let is_folded = path != CHECK && command.get_arguments().any(is_compiler_option);
     let command = command.mut_args(|arg| {
         let is_shown = !is_folded || SHOWN.contains(&arg.get_id().as_str());
+        // A negative number is a faulty value of the option before it, not another option.
+        let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+        let arg = if takes_value { arg.allow_negative_numbers(true) } else { arg };
         match is_compiler_option(&arg) {
             true => arg.hide_short_help(!is_shown).help_heading(COMPILER_OPTIONS),
             false => arg,

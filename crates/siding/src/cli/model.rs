@@ -45,9 +45,8 @@ pub struct ModelExternArgs {
 }
 
 fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    let is_inside = (least..=most).contains(&value);
-    is_inside.then_some(value).ok_or_else(|| format!("not between {least} and {most}"))
+    let value: Option<f64> = text.parse().ok().filter(|value| (least..=most).contains(value));
+    value.ok_or_else(|| format!("expected a number from {least} to {most}"))
 }
 
 fn cycles(text: &str) -> Result<f64, String> {
