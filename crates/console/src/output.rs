@@ -122,11 +122,25 @@ pub fn err(text: &str) {
 
 /// `error: ...` without a code: about the run, not about the program.
 pub fn error_line(message: &str) {
-    err(&format!("error: {message}\n"));
+    err(&format!("error: {}\n", in_plain_words(message)));
 }
 
 pub fn warning_line(message: &str) {
-    err(&format!("warning: {message}\n"));
+    err(&format!("warning: {}\n", in_plain_words(message)));
+}
+
+/// A message without what only Rust's errors say: numbers of the system's errors, and streams.
+fn in_plain_words(message: &str) -> String {
+    const NUMBER: &str = " (os error ";
+    let mut parts = message.split(NUMBER);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|b| b.is_ascii_digit()) => text.push_str(rest),
+            _ => text.extend([NUMBER, part]),
+        }
+    }
+    text.replace("stream did not contain valid UTF-8", "it is not text in UTF-8")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -236,5 +250,24 @@ impl Printer {
                 out(&render::sarif(self.log.iter().map(|(d, s)| (d, &**s)), tool));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_in_plain_words() {
+        let missing = std::io::Error::from_raw_os_error(2);
+        assert_eq!(
+            in_plain_words(&format!("a.p4: {missing}. Why?")),
+            "a.p4: No such file or directory. Why?"
+        );
+        assert_eq!(in_plain_words("a (os error x) b"), "a (os error x) b");
+        let text = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(text.path(), [0xff]).unwrap();
+        let error = std::fs::read_to_string(text.path()).unwrap_err();
+        assert_eq!(in_plain_words(&format!("a: {error}")), "a: it is not text in UTF-8");
     }
 }

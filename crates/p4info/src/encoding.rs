@@ -121,8 +121,10 @@ fn decode<M: Message + Name + Default>(bytes: &[u8], format: Format) -> Result<M
                 .map_err(|error| json_error(&error))?
         }
         Format::Binary => {
-            return M::decode(bytes)
-                .map_err(|error| DecodeError { reason: error.to_string(), position: None });
+            return M::decode(bytes).map_err(|_| DecodeError {
+                reason: format!("not a binary {}", M::full_name()),
+                position: None,
+            });
         }
     };
     Ok(dynamic.transcode_to().expect("the types and the descriptors come from the same definitions"))

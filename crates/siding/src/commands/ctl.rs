@@ -130,7 +130,8 @@ fn write_request(path: &Path) -> Result<Request, Exit> {
         }
         _ => bytes,
     };
-    let text = String::from_utf8(bytes).map_err(|error| usage(format!("{shown}: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| usage(format!("{shown}: byte {}: not UTF-8", error.utf8_error().valid_up_to())))?;
     Ok(Request::Write { text, name: Some(name) })
 }
 
