@@ -96,7 +96,8 @@ pub enum Command {
     /// Print a completion script for a shell
     Completions {
         /// The shell
-        shell: clap_complete::Shell,
+        #[arg(value_enum)]
+        shell: ShellArg,
     },
     /// Print the words that may stand at the end of a command line; for the scripts of `siding completions`
     #[command(hide = true)]
@@ -435,6 +436,17 @@ pub struct FmtArgs {
 pub struct ExplainArgs {
     /// A code or name as shown in messages, for example P1308; without it all are listed
     pub code: Option<String>,
+}
+
+/// Shells that have a completion script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShellArg {
+    Bash,
+    Zsh,
+    Fish,
+    Elvish,
+    #[value(name = "powershell")]
+    PowerShell,
 }
 
 #[derive(Debug, Args)]

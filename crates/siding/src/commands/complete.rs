@@ -1,8 +1,9 @@
 //! `siding completions`, and the hidden command that its scripts call.
 
 use super::output::{self, Exit};
-use crate::cli::{self, Candidate, Wanted};
-use clap_complete::Shell;
+use crate::cli::{self, Candidate, ShellArg, Wanted};
+use clap_complete::Generator;
+use clap_complete::aot::{Elvish, PowerShell};
 use ctl::{Answer, Request, What};
 use serde_json::Value as Json;
 use siding::{Options, codes};
@@ -14,19 +15,23 @@ use std::time::Duration;
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Prints the script of a shell. Those of bash, zsh and fish ask `siding complete-words`.
-pub fn script(shell: Shell) -> Exit {
+pub fn script(shell: ShellArg) -> Exit {
     let text = match shell {
-        Shell::Bash => include_str!("complete/bash.sh").to_owned(),
-        Shell::Zsh => include_str!("complete/zsh.sh").to_owned(),
-        Shell::Fish => include_str!("complete/fish.sh").to_owned(),
-        shell => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut cli::command(), "siding", &mut script);
-            String::from_utf8_lossy(&script).into_owned()
-        }
+        ShellArg::Bash => include_str!("complete/bash.sh").to_owned(),
+        ShellArg::Zsh => include_str!("complete/zsh.sh").to_owned(),
+        ShellArg::Fish => include_str!("complete/fish.sh").to_owned(),
+        ShellArg::Elvish => generated(Elvish),
+        ShellArg::PowerShell => generated(PowerShell),
     };
     output::out(&text);
     Exit::Ok
+}
+
+/// A script that knows the commands and options, but no names.
+fn generated(shell: impl Generator) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut cli::command(), "siding", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// Prints the candidates for the last word, each with its description after a tab.
