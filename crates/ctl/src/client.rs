@@ -38,6 +38,9 @@ pub fn ask_while(socket: &Path, request: &Request, may_come: &dyn Fn() -> bool) 
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 return Err(format!("the socket {} cannot be used: {error}", socket.display()));
             }
+            Err(error) if begin.elapsed() >= connect_timeout && error.kind() == ErrorKind::NotFound => {
+                return Err(failed(&"there is no such socket"));
+            }
             Err(error) if begin.elapsed() >= connect_timeout => return Err(failed(&error)),
             Err(_) if !may_come() => {
                 return Err(format!("the switch has ended, and {} was never there", socket.display()));

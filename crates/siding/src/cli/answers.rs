@@ -1,5 +1,6 @@
 //! Answers to command lines that clap refuses, in words of people who do not write Rust.
 
+use super::examples;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -23,12 +24,35 @@ pub fn answer(mut error: Error, command: &Command, args: &[OsString], is_coloure
     }
     let text = error.render();
     let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
+    let text = match error.kind() {
+        ErrorKind::MissingRequiredArgument => with_example(text, command, args),
+        _ => text,
+    };
     match error.source() {
         Some(source) if error.kind() == ErrorKind::ValueValidation => {
             let source = source.to_string();
             text.replacen(&format!(": {source}"), &format!(": {}", expected(&source)), 1)
         }
         _ => text,
+    }
+}
+
+/// Adds the first example of the command whose arguments are missing.
+fn with_example(text: String, command: &Command, args: &[OsString]) -> String {
+    let mut command = command;
+    let mut path = Vec::new();
+    for word in args.iter().skip(1) {
+        let Some(sub) = command.find_subcommand(word) else { break };
+        path.push(sub.get_name());
+        command = sub;
+    }
+    match examples::of(&path.join(" ")).first() {
+        Some((line, _)) => text.replacen(
+            "\n\nFor more information",
+            &format!("\n\nExample: {line}\n\nFor more information"),
+            1,
+        ),
+        None => text,
     }
 }
 
@@ -118,6 +142,17 @@ mod tests {
             let text = said(&args);
             assert!(text.contains(wanted), "{args:?}: {text}");
         }
+    }
+
+    #[test]
+    fn missing_arguments_are_shown_in_an_example() {
+        let text = said(&["siding", "trace", "router.p4"]);
+        assert!(
+            text.contains("--packet <PACKET>") && text.contains("\nExample: siding trace router.p4 -p "),
+            "{text}"
+        );
+        let text = said(&["siding", "ctl", "mc-group", "1"]);
+        assert!(text.contains("\nExample: siding ctl mc-group 1 2 3 4\n"), "{text}");
     }
 
     /// The words of Rust's own parsers.
