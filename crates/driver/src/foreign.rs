@@ -57,20 +57,24 @@ fn is_p4_14(text: &str) -> bool {
     })
 }
 
-/// The text with a space in place of each comment.
+/// The text with a space in place of each comment. Every byte is looked at once: programs may consist of comments.
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("/*").into_iter().chain(rest.find("//")).min() {
+    while let Some(at) = rest.find('/') {
         let (before, comment) = rest.split_at(at);
         kept.push_str(before);
-        kept.push(' ');
         let end = if comment.starts_with("//") {
             comment.find('\n')
+        } else if let Some(inside) = comment.strip_prefix("/*") {
+            inside.find("*/").map(|end| end + 4)
         } else {
-            comment.get(2..).and_then(|inside| inside.find("*/")).map(|end| end + 4)
+            kept.push('/');
+            rest = &comment[1..];
+            continue;
         };
-        rest = end.and_then(|end| comment.get(end..)).unwrap_or("");
+        kept.push(' ');
+        rest = end.map_or("", |end| &comment[end..]);
     }
     kept + rest
 }
