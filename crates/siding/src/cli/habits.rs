@@ -68,6 +68,10 @@ const PROGRAMS: &[&str] = &["p4", "p4i", "sdp", "json"];
 /// Rewrites spellings that p4c, BMv2 and C compilers accept and clap does not.
 pub fn normalise_compat_flags(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(2).is_some_and(|word| word == "help") && has_commands(&args[1]) {
+        // `siding ctl help show`
+        args.swap(1, 2);
+    }
     let is_switch = args.get(1).is_some_and(|command| command == "switch");
     if is_switch {
         // BMv2 has a `--` between two kinds of options.
@@ -116,6 +120,11 @@ fn reads_programs(args: &[OsString]) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("warnings"))
 }
 
+/// True for commands that have commands of their own.
+fn has_commands(command: &OsStr) -> bool {
+    Cli::command().find_subcommand(command).is_some_and(clap::Command::has_subcommands)
+}
+
 /// True if an argument can name a directory: neither an option, nor a file, nor a program.
 fn may_be_directory(arg: &OsStr) -> bool {
     let path = Path::new(arg);
@@ -146,6 +155,8 @@ mod tests {
             ("siding switch --pcap a.p4", "siding switch --pcap a.p4"),
             ("siding switch --pcap -i 1@veth0 a.p4", "siding switch --pcap -i 1@veth0 a.p4"),
             ("siding run a.p4 --pcap out", "siding run a.p4 --pcap out"),
+            ("siding ctl help show", "siding help ctl show"),
+            ("siding check help", "siding check help"),
         ] {
             assert_eq!(rewritten(typed), meant);
         }
