@@ -14,17 +14,18 @@ mod declared;
 mod description;
 mod externs;
 mod pipeline;
+mod roles;
 
 pub use architecture::Architecture;
 pub use control_plane::{ControlPlaneExtern, ExternRole, Unit};
 pub use declared::include_that_declares;
+pub use description::flow;
 pub use description::{
     Description, DigestFunction, Fault, IdleTimeout, IdleTimeoutProperty, TableProperties, Version, read,
 };
 pub use externs::ExternOp;
-pub use pipeline::{
-    BlockModel, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PipelineModel, PortFault,
-};
+pub use pipeline::{BlockModel, IntrinsicWrites, PipelineModel, PortFault};
+pub use roles::{BlockRole, FieldRole, IntrinsicValue, ParamRole, PassKind};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

@@ -1,97 +1,9 @@
 //! The programmable blocks of an architecture in their order, and the meaning of their parameters and of the fields
 //! of its metadata.
 
+use crate::flow::{Effect, Section, Step};
+use crate::roles::{BlockRole, FieldRole, IntrinsicValue, ParamRole};
 use serde::Deserialize;
-
-/// The role of a programmable block in its architecture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BlockRole {
-    Parser,
-    VerifyChecksum,
-    Ingress,
-    Egress,
-    ComputeChecksum,
-    Deparser,
-}
-
-/// The variable to which a parameter of a programmable block is bound. Blocks of one pipeline share one variable per
-/// role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ParamRole {
-    /// `packet_in`, `packet_out`: the packet itself, no variable.
-    Packet,
-    Headers,
-    /// The user's metadata.
-    Metadata,
-    /// The architecture's metadata, in or inout.
-    StandardMetadata,
-    /// The program's output to the architecture, if that is a separate struct.
-    OutputMetadata,
-    /// The filter's verdict.
-    Accept,
-    /// Length of the packet with the headers that have become valid or invalid, in bytes: a variable of the compiler's own.
-    RunningLength,
-    /// The architecture's input to a parser, if that is a separate struct.
-    ParserInput,
-    /// Headers of a control in front of the parser (PNA's pre-control).
-    PreHeaders,
-    PreMetadata,
-    PreInput,
-    PreOutput,
-}
-
-/// The meaning of a field of the architecture's metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FieldRole {
-    IngressPort,
-    EgressSpec,
-    EgressPort,
-    InstanceType,
-    PacketLength,
-    EnqueueTimestamp,
-    EnqueueDepth,
-    DequeueTimeDelta,
-    DequeueDepth,
-    IngressTimestamp,
-    EgressTimestamp,
-    MulticastGroup,
-    EgressInstance,
-    ChecksumError,
-    ParserError,
-    Priority,
-    /// The packet's verdict: a member of an enum of actions.
-    OutputAction,
-    OutputPort,
-}
-
-/// A value that the architecture itself writes to a field of its metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IntrinsicValue {
-    /// The port of arrival.
-    IngressPort,
-    /// Length of the packet's bytes.
-    PacketBytes,
-    /// Time of arrival in microseconds.
-    ArrivalTime,
-    /// The present time in microseconds.
-    Now,
-    /// Number that says how the packet came here: from a port, cloned, recirculated.
-    PassKind,
-    /// The port of the packet's queue.
-    EgressPort,
-    /// Number of the packet's replica, 0 outside of multicast.
-    ReplicaInstance,
-    /// Number of packets in the queue.
-    QueueDepth,
-    /// Time in the queue in microseconds.
-    QueueingTime,
-    /// A number that is no port and does not drop: what ingress chose does not reach egress.
-    NoPort,
-}
 
 /// Writes to fields of metadata, in their order.
 pub type IntrinsicWrites = Vec<(FieldRole, IntrinsicValue)>;
@@ -111,6 +23,8 @@ pub struct BlockModel {
 pub struct PipelineModel {
     /// In the order of the package's constructor parameters.
     pub blocks: Vec<BlockModel>,
+    /// The way of packets, which begins with the first one. Empty if programs cannot run.
+    pub sections: Vec<Section>,
     /// Fields of shared variables with a meaning.
     pub fields: Vec<(ParamRole, String, FieldRole)>,
     /// Written before the parser, also for copies that are parsed again.
@@ -159,6 +73,21 @@ impl PipelineModel {
         Ok(())
     }
 
+    /// Returns the fields that the architecture reads behind a block, before another block runs.
+    pub fn fields_read_behind(&self, role: BlockRole) -> Vec<FieldRole> {
+        let is_run = |step: &Step| step.effect == Effect::Run(role);
+        let behind = |section: &'_ Section| section.steps.iter().position(is_run).map(|i| i + 1);
+        let steps = self
+            .sections
+            .iter()
+            .filter_map(|s| s.steps.get(behind(s)?..))
+            .flat_map(|steps| steps.iter().take_while(|step| !matches!(step.effect, Effect::Run(_))));
+        let mut fields: Vec<FieldRole> = steps.flat_map(Step::fields_read).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
     /// Returns the number that stands for no port, neither a destination nor a drop.
     pub fn no_port(&self) -> u64 {
         self.drop_port.map_or(0, |drop| u64::from(drop) + 1)
@@ -184,5 +113,19 @@ mod tests {
         }
         let ubpf = Architecture::of_name("ubpf").unwrap();
         assert_eq!(ubpf.pipeline().unwrap().check_port(u32::MAX), Ok(()));
+    }
+
+    #[test]
+    fn architectures_read_fields_behind_blocks() {
+        let read = |architecture: &str, role| {
+            Architecture::of_name(architecture).unwrap().pipeline().unwrap().fields_read_behind(role)
+        };
+        assert_eq!(read("v1model", BlockRole::Parser), []);
+        assert_eq!(
+            read("v1model", BlockRole::Ingress),
+            [FieldRole::EgressSpec, FieldRole::MulticastGroup, FieldRole::Priority]
+        );
+        assert_eq!(read("v1model", BlockRole::Egress), [FieldRole::EgressSpec]);
+        assert_eq!(read("ubpf", BlockRole::Deparser), [FieldRole::OutputAction, FieldRole::OutputPort]);
     }
 }

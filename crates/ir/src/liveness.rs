@@ -75,15 +75,6 @@ pub(crate) struct Ends<'s> {
     pub(crate) error: Option<VarId>,
 }
 
-/// Fields that the architecture reads after ingress, or after the only control.
-const READ_AFTER_INGRESS: &[FieldRole] = &[
-    FieldRole::EgressSpec,
-    FieldRole::MulticastGroup,
-    FieldRole::Priority,
-    FieldRole::OutputAction,
-    FieldRole::OutputPort,
-];
-
 /// Fields that the architecture sets before a packet is queued: they survive the queue if egress reads them.
 const SET_BEFORE_QUEUE: &[FieldRole] = &[
     FieldRole::EnqueueTimestamp,
@@ -270,6 +261,7 @@ impl<'p> Liveness<'p> {
         // The last block first; after it only the architecture reads.
         let mut live = self.none();
         let mut next: Option<BlockRole> = None;
+        let model = self.program.architecture.pipeline();
         let preserved_by = |role| {
             let mut out = self.in_field_lists(role);
             out.intersect(preserved);
@@ -290,6 +282,8 @@ impl<'p> Liveness<'p> {
                 self.kill_fields(&mut live, SET_AFTER_QUEUE);
                 self.kill_fields(&mut live, SET_BEFORE_QUEUE);
             }
+            let fields_read = model.map(|model| model.fields_read_behind(*role)).unwrap_or_default();
+            self.read_fields(&mut live, &fields_read);
             match role {
                 BlockRole::Parser => {
                     if clones_from_ingress {
@@ -303,14 +297,12 @@ impl<'p> Liveness<'p> {
                     }
                 }
                 BlockRole::Ingress => {
-                    self.read_fields(&mut live, READ_AFTER_INGRESS);
                     if let Some(accept) = self.program.shared_variable(ParamRole::Accept) {
                         live.insert(self.layout.variable(accept));
                     }
                     live.union(&by_ingress);
                 }
                 BlockRole::Egress => {
-                    self.read_fields(&mut live, &[FieldRole::EgressSpec]);
                     live.union(&by_egress);
                     if clones_from_egress {
                         live.union(cloned);

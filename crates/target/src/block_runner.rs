@@ -1,7 +1,7 @@
 //! The interface through which a switch runs the blocks of its program.
 
 use crate::{Preserve, Requests};
-use arch::{BlockRole, FieldRole};
+use arch::{BlockRole, FieldRole, PassKind};
 use ir::{Bits, Program};
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -118,19 +118,6 @@ impl StopReason {
             StopReason::Extern(name) => name,
         }
     }
-}
-
-/// Why a packet goes through (a part of) the pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PassKind {
-    Normal,
-    Resubmitted,
-    Recirculated,
-    ClonedFromIngress,
-    ClonedFromEgress,
-    Multicast,
-    FromController,
 }
 
 /// A step of the architecture with a packet.

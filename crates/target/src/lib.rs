@@ -23,7 +23,8 @@ pub mod requests;
 pub mod store;
 pub mod traffic;
 
-pub use block_runner::{BlockEnd, BlockRunner, PassKind, PortState, StopReason, TrafficEvent};
+pub use arch::PassKind;
+pub use block_runner::{BlockEnd, BlockRunner, PortState, StopReason, TrafficEvent};
 pub use device::Device;
 pub use entities::Entities;
 pub use extern_args::{ExternArgs, ExternEnd, PacketParts, UserExtern};

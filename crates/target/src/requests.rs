@@ -16,6 +16,19 @@ pub struct Requests {
     pub digests: Vec<DigestMessage>,
 }
 
+impl Requests {
+    /// Adds later requests of the same packet.
+    pub fn add(&mut self, later: Requests) {
+        let Requests { clone, resubmit, recirculate, truncate_bytes, drop, digests } = later;
+        self.clone = clone.or(self.clone.take());
+        self.resubmit = resubmit.or(self.resubmit.take());
+        self.recirculate = recirculate.or(self.recirculate.take());
+        self.truncate_bytes = truncate_bytes.or(self.truncate_bytes);
+        self.drop = drop.or(self.drop);
+        self.digests.extend(digests);
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloneRequest {
     pub kind: CloneKind,

@@ -2,9 +2,13 @@
 //!
 //! The built-in ones are the files in `descriptions/`; [`read`] reads any.
 
+mod fault;
+pub mod flow;
 mod read;
+mod read_flow;
 
-pub use read::{Fault, read};
+pub use fault::Fault;
+pub use read::read;
 
 use crate::{ControlPlaneExtern, ExternOp, PipelineModel};
 use std::collections::HashMap;

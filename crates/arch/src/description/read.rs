@@ -1,5 +1,7 @@
 //! Reads descriptions of architectures, which are TOML.
 
+use super::fault::Fault;
+use super::read_flow::{Known, SectionText, sections};
 use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
     BlockModel, ControlPlaneExtern, ExternOp, ExternRole, FieldRole, IntrinsicValue, ParamRole, PipelineModel,
@@ -7,23 +9,6 @@ use crate::{
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::ops::Range;
-
-/// An error in a description.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    pub message: String,
-    /// The bytes of the text that are wrong, where they are known.
-    pub place: Option<Range<usize>>,
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// The description as it is written.
 #[derive(Deserialize)]
@@ -47,6 +32,8 @@ struct File {
     fields: IndexMap<ParamRole, IndexMap<String, FieldRole>>,
     #[serde(default)]
     writes: Writes,
+    #[serde(default)]
+    sections: Vec<SectionText>,
     #[serde(default)]
     functions: HashMap<String, ExternOp>,
     #[serde(default)]
@@ -150,9 +137,16 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
             return fault(format!("`writes` names {role:?}, which `fields` does not"));
         }
     }
+    let roles: Vec<FieldRole> = fields.iter().map(|(.., role)| *role).collect();
+    let known = Known { blocks: &file.blocks, fields: &roles, has_drop_port: drop.is_some() };
+    let sections = sections(&file.sections, &known)?;
+    if sections.is_empty() && !file.only_for_analysis {
+        return fault("`sections` is missing: it says how packets go through the blocks".to_string());
+    }
     let writes = |map: &IndexMap<FieldRole, IntrinsicValue>| map.iter().map(|(f, v)| (*f, *v)).collect();
     Ok(Some(PipelineModel {
         blocks: file.blocks.clone(),
+        sections,
         at_arrival: writes(&file.writes.arrival),
         at_enqueue: writes(&file.writes.enqueue),
         at_dequeue: writes(&file.writes.dequeue),

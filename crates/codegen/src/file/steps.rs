@@ -71,6 +71,8 @@ fn intrinsic_value(model: &PipelineModel, value: IntrinsicValue) -> String {
         | IntrinsicValue::ReplicaInstance
         | IntrinsicValue::QueueDepth
         | IntrinsicValue::QueueingTime => "0".to_string(),
+        // Architectures of the fast path have no verdicts.
+        IntrinsicValue::PassVerdict => "0".to_string(),
         IntrinsicValue::NoPort => model.no_port().to_string(),
     }
 }

@@ -1,8 +1,25 @@
 //! One copy of a packet, with what the architecture knows about it.
 
 use super::Switch;
-use crate::{BlockRunner, PassKind};
+use crate::{BlockRunner, PassKind, Requests};
+use arch::flow::{SectionId, Verdict};
 use arch::{FieldRole, IntrinsicValue, IntrinsicWrites};
+
+/// The next step of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) section: SectionId,
+    pub(super) step: usize,
+}
+
+/// The queue of a copy, and the section that takes it from there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) section: SectionId,
+    pub(super) port: u32,
+    pub(super) instance: u32,
+    pub(super) priority: u32,
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct PacketCopy<P> {
@@ -16,6 +33,9 @@ pub(super) struct PacketCopy<P> {
     pub(super) n_rounds: u32,
     /// Length when it leaves, at most.
     pub(super) truncate_bytes: Option<u32>,
+    pub(super) position: Position,
+    /// The port of the queue that it came from.
+    pub(super) queue_port: u32,
 }
 
 impl<P> PacketCopy<P> {
@@ -28,6 +48,15 @@ impl<P> PacketCopy<P> {
             queued_ns: 0,
             n_rounds: 0,
             truncate_bytes: None,
+            position: Position::default(),
+            queue_port: 0,
+        }
+    }
+
+    /// Cuts the packet, when it leaves, as a program has asked for.
+    pub(super) fn cut(&mut self, requests: &Requests) {
+        if requests.truncate_bytes.is_some() {
+            self.truncate_bytes = requests.truncate_bytes;
         }
     }
 }
@@ -69,6 +98,7 @@ impl<E: BlockRunner> Switch<E> {
                 IntrinsicValue::QueueDepth => queue.depth as u64,
                 IntrinsicValue::QueueingTime => microseconds(self.now_ns.saturating_sub(copy.queued_ns)),
                 IntrinsicValue::NoPort => self.model.no_port(),
+                IntrinsicValue::PassVerdict => self.verdicts.value_of(Verdict::Pass).unwrap_or(0),
             };
             self.set(copy, *field, value);
         }

@@ -1,13 +1,13 @@
 //! How packets go through the blocks of an architecture, from arrival to the one end of every copy.
 //!
 //! - [`Switch`]: takes packets, gives what leaves; [`Config`] says with what;
-//! - `stages`: parser to ingress, what happens between, egress to departure, where an architecture has queues;
-//! - `single_pass`: architectures without: filters, and pipelines that name a verdict;
+//! - `steps`: what happens to a packet between blocks, as the architecture's description says; `copies`: how it comes from
+//!   one section of that description to another;
 //! - [`Pre`]: multicast groups and clone sessions; [`SharedPre`]: those that the switches of several workers read;
 //! - [`Queues`]: packets that wait for egress;
 //! - [`Totals`]: counts of packets by their end.
 //!
-//! The behaviour of an architecture follows from the roles of its blocks and fields (crate `arch`), not from its name.
+//! The behaviour of an architecture follows from its description (crate `arch`), not from its name.
 //!
 //! Invariants: every packet and every copy has exactly one end: sent, to the controller, dropped for a reason
 //! that has a name, or it waits; [`Totals::is_balanced`] says so. Time is given. Rounds and copies are bounded.
@@ -15,12 +15,12 @@
 //! Start reading at [`Switch`].
 
 mod config;
+mod copies;
 mod copy;
 mod pre;
 mod queue;
 mod shared_pre;
-mod single_pass;
-mod stages;
+mod steps;
 mod switch;
 mod totals;
 mod verdict;

@@ -210,7 +210,7 @@ impl<E: BlockRunner> Switch<E> {
         self.totals.n_received += 1;
         self.begin_packet();
         let copy = PacketCopy::new(packet, PassKind::Normal, ingress_port, self.now_ns);
-        self.after_ingress(copy, requests, observer);
+        self.go_on_behind(BlockRole::Ingress, copy, requests, observer);
         self.work(observer);
         self.take_outputs()
     }
@@ -227,8 +227,9 @@ impl<E: BlockRunner> Switch<E> {
     ) -> Vec<Output> {
         self.totals.n_received += 1;
         self.begin_packet();
-        let copy = PacketCopy::new(packet, PassKind::Normal, ports.ingress_port, self.now_ns);
-        self.after_egress(copy, ports.egress_port, requests, observer);
+        let mut copy = PacketCopy::new(packet, PassKind::Normal, ports.ingress_port, self.now_ns);
+        copy.queue_port = ports.egress_port;
+        self.go_on_behind(BlockRole::Egress, copy, requests, observer);
         self.work(observer);
         self.take_outputs()
     }
@@ -260,7 +261,6 @@ impl<E: BlockRunner> Switch<E> {
 
     /// Does all that can be done now, until no passes are left.
     pub(super) fn work(&mut self, observer: &mut E::Observer<'_>) {
-        let has_queues = self.model.blocks.iter().any(|block| block.role == BlockRole::Egress);
         self.is_paused = false;
         loop {
             if self.passes_left == 0 {
@@ -269,13 +269,11 @@ impl<E: BlockRunner> Switch<E> {
             }
             self.passes_left -= 1;
             if let Some(copy) = self.inputs.pop_front() {
-                if has_queues {
-                    self.ingress(copy, observer);
-                } else {
-                    self.single_pass(copy, observer);
-                }
+                self.tell_pass(observer, &copy, copy.ingress_port);
+                self.runner.begin_pass();
+                self.run_steps(copy, observer);
             } else if let Some(leaving) = self.queues.pop(self.now_ns) {
-                self.egress(leaving, observer);
+                self.leave_queue(leaving, observer);
             } else {
                 return;
             }
@@ -283,7 +281,7 @@ impl<E: BlockRunner> Switch<E> {
     }
 
     /// Runs the block of a role; a program without it does nothing there.
-    pub(super) fn run(
+    pub(super) fn run_block(
         &mut self,
         role: BlockRole,
         copy: &mut PacketCopy<E::Packet>,

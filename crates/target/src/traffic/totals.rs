@@ -18,6 +18,8 @@ pub mod reason {
     pub const ABORTED: &str = "aborted";
     /// No replica of the multicast group has a port that is up, or there is no such group.
     pub const NO_REPLICA: &str = "no_replica";
+    /// The architecture does not say where the packet goes.
+    pub const NO_DESTINATION: &str = "no_destination";
     pub const NO_SUCH_QUEUE: &str = "no_such_queue";
     pub const QUEUE_FULL: &str = "queue_full";
     /// Resubmitted or recirculated too often.

@@ -1,20 +1,8 @@
 //! Verdicts on a packet that the architecture's metadata fields give.
 
 use arch::FieldRole;
+use arch::flow::Verdict;
 use ir::{Program, Type};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// The program failed.
-    Abort,
-    Drop,
-    /// On its way, which for a switch of ports is the way it came.
-    Pass,
-    /// Out of the port it came from.
-    Reflect,
-    /// Out of the port that another field names.
-    Redirect,
-}
 
 /// The verdicts of an architecture, by value of the field.
 #[derive(Clone, Debug, Default)]

@@ -9,18 +9,10 @@ use super::copy::PacketCopy;
 use super::switch::Output;
 use crate::{BlockRunner, Requests};
 
-/// The block in which a packet waits.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    Ingress,
-    /// The egress block of a packet to this port.
-    Egress(u32),
-}
-
 #[derive(Debug)]
 pub(super) struct Waiting<P> {
+    /// Its position is the step that runs the block.
     copy: PacketCopy<P>,
-    place: Place,
     requests: Requests,
 }
 
@@ -35,9 +27,8 @@ impl<E: BlockRunner> Switch<E> {
         self.waiting.len()
     }
 
-    pub(super) fn wait(&mut self, copy: PacketCopy<E::Packet>, place: Place) {
-        let requests = self.runner.take_requests();
-        self.waiting.push(Waiting { copy, place, requests });
+    pub(super) fn wait(&mut self, copy: PacketCopy<E::Packet>, requests: Requests) {
+        self.waiting.push(Waiting { copy, requests });
     }
 
     /// Resumes suspended packet `which`, counted from the first. It runs until it ends or is suspended again: then it is the
@@ -46,14 +37,11 @@ impl<E: BlockRunner> Switch<E> {
         if which >= self.waiting.len() {
             return Vec::new();
         }
-        let Waiting { copy, place, requests } = self.waiting.remove(which);
+        let Waiting { copy, requests } = self.waiting.remove(which);
         self.copies_left = self.config.copies_max;
         self.runner.begin_pass();
         self.runner.put_requests_back(requests);
-        match place {
-            Place::Ingress => self.run_ingress(copy, observer),
-            Place::Egress(port) => self.run_egress(copy, port, observer),
-        }
+        self.run_steps(copy, observer);
         self.work(observer);
         self.take_outputs()
     }

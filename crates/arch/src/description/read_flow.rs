@@ -1,0 +1,294 @@
+//! Reads the sections of a description.
+
+use super::fault::Fault;
+use super::flow::{
+    Atom, Condition, Contents, Effect, Request, Section, SectionId, SendPort, Step, Term, Verdict,
+};
+use crate::{BlockModel, BlockRole, FieldRole, PassKind};
+use serde::Deserialize;
+use serde::de::value::{Error as WordError, StrDeserializer};
+use toml::Spanned;
+
+/// A section as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SectionText {
+    name: Spanned<String>,
+    steps: Vec<Spanned<StepText>>,
+}
+
+/// A step as it is written: a condition, and one of the effects.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepText {
+    when: Option<Spanned<String>>,
+    run: Option<BlockRole>,
+    digests: Option<Digests>,
+    copy: Option<Onward>,
+    again: Option<Onward>,
+    multicast: Option<Multicast>,
+    queue: Option<Queue>,
+    send: Option<Send>,
+    drop: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Digests {
+    Send,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Onward {
+    contents: Contents,
+    to: Spanned<String>,
+    pass: PassKind,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Multicast {
+    group: Spanned<FieldRole>,
+    priority: Spanned<FieldRole>,
+    to: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Queue {
+    port: Spanned<FieldRole>,
+    priority: Spanned<FieldRole>,
+    to: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Send {
+    port: Spanned<String>,
+    contents: Contents,
+}
+
+/// Names that steps may use.
+pub(super) struct Known<'a> {
+    pub(super) blocks: &'a [BlockModel],
+    pub(super) fields: &'a [FieldRole],
+    pub(super) has_drop_port: bool,
+}
+
+/// An error at a place in the text.
+fn fault<T>(place: std::ops::Range<usize>, message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault { message: message.into(), place: Some(place) })
+}
+
+/// Reads the sections, which name each other.
+pub(super) fn sections(texts: &[SectionText], known: &Known<'_>) -> Result<Vec<Section>, Fault> {
+    let reader = Reader { texts, known };
+    for (i, text) in texts.iter().enumerate() {
+        if texts.iter().take(i).any(|other| other.name.get_ref() == text.name.get_ref()) {
+            return fault(text.name.span(), format!("there are two sections `{}`", text.name.get_ref()));
+        }
+    }
+    texts.iter().map(|text| reader.section(text)).collect()
+}
+
+struct Reader<'a> {
+    texts: &'a [SectionText],
+    known: &'a Known<'a>,
+}
+
+impl Reader<'_> {
+    fn section(&self, text: &SectionText) -> Result<Section, Fault> {
+        let mut steps: Vec<Step> = Vec::new();
+        for step in &text.steps {
+            if steps.last().is_some_and(always_ends) {
+                return fault(step.span(), "no packet comes to this step: the one before it always ends");
+            }
+            steps.push(self.step(step)?);
+        }
+        if !steps.last().is_some_and(always_ends) {
+            let what =
+                "its last step must end the way of every packet: queue, again, multicast, send or drop";
+            return fault(text.name.span(), format!("section `{}`: {what}", text.name.get_ref()));
+        }
+        Ok(Section { name: text.name.get_ref().clone(), steps })
+    }
+
+    fn step(&self, text: &Spanned<StepText>) -> Result<Step, Fault> {
+        let StepText { when, run, digests, copy, again, multicast, queue, send, drop } = text.get_ref();
+        let when = when.as_ref().map_or(Ok(Condition::default()), |when| self.condition(when))?;
+        let mut effects = Vec::new();
+        if let Some(role) = run {
+            if !self.known.blocks.iter().any(|block| block.role == *role) {
+                return fault(text.span(), "`blocks` has no block of this role");
+            }
+            effects.push(Effect::Run(*role));
+        }
+        if let Some(Digests::Send) = digests {
+            effects.push(Effect::SendDigests);
+        }
+        if let Some(Onward { contents, to, pass }) = copy {
+            effects.push(Effect::Copy { contents: *contents, to: self.target(to)?, pass: *pass });
+        }
+        if let Some(Onward { contents, to, pass }) = again {
+            effects.push(Effect::Again { contents: *contents, to: self.target(to)?, pass: *pass });
+        }
+        if let Some(Multicast { group, priority, to }) = multicast {
+            let (group, priority) = (self.field(group)?, self.field(priority)?);
+            effects.push(Effect::Multicast { group, priority, to: self.target(to)? });
+        }
+        if let Some(Queue { port, priority, to }) = queue {
+            let (port, priority) = (self.field(port)?, self.field(priority)?);
+            effects.push(Effect::Queue { port, priority, to: self.target(to)? });
+        }
+        if let Some(Send { port, contents }) = send {
+            effects.push(Effect::Send { port: self.send_port(port)?, contents: *contents });
+        }
+        if let Some(reason) = drop {
+            let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if reason.get_ref().is_empty() || !reason.get_ref().chars().all(is_name) {
+                return fault(reason.span(), "a reason is a name of small letters, digits and `_`");
+            }
+            effects.push(Effect::Drop(reason.get_ref().clone()));
+        }
+        match <[Effect; 1]>::try_from(effects) {
+            Ok([effect]) => Ok(Step { when, effect }),
+            Err(effects) if effects.is_empty() => {
+                let known = "run, digests, copy, again, multicast, queue, send, drop";
+                fault(text.span(), format!("this step has no effect; known are {known}"))
+            }
+            Err(_) => fault(text.span(), "a step has one effect; write two steps"),
+        }
+    }
+
+    fn target(&self, name: &Spanned<String>) -> Result<SectionId, Fault> {
+        match self.texts.iter().position(|text| text.name.get_ref() == name.get_ref()) {
+            Some(i) => Ok(i),
+            None => fault(name.span(), format!("there is no section `{}`", name.get_ref())),
+        }
+    }
+
+    fn field(&self, role: &Spanned<FieldRole>) -> Result<FieldRole, Fault> {
+        self.known_field(*role.get_ref(), role.span())
+    }
+
+    fn known_field(&self, role: FieldRole, place: std::ops::Range<usize>) -> Result<FieldRole, Fault> {
+        match self.known.fields.contains(&role) {
+            true => Ok(role),
+            false => fault(place, "`fields` has no field with this meaning"),
+        }
+    }
+
+    fn send_port(&self, port: &Spanned<String>) -> Result<SendPort, Fault> {
+        Ok(match port.get_ref().as_str() {
+            "arrival" => SendPort::Arrival,
+            "queue" => SendPort::Queue,
+            name => SendPort::Field(self.known_field(word(name, port.span())?, port.span())?),
+        })
+    }
+
+    /// `!a && b == drop_port`.
+    fn condition(&self, text: &Spanned<String>) -> Result<Condition, Fault> {
+        let terms = text.get_ref().split("&&").map(|term| self.term(term.trim(), text.span()));
+        Ok(Condition(terms.collect::<Result<_, _>>()?))
+    }
+
+    fn term(&self, text: &str, place: std::ops::Range<usize>) -> Result<Term, Fault> {
+        let (is_negated, text) =
+            text.strip_prefix('!').map_or((false, text), |rest| (true, rest.trim_start()));
+        let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
+        let atom = match (call, text.split_once("==")) {
+            (Some(("requested", name)), _) => Atom::Requested(word::<Request>(name.trim(), place)?),
+            (Some(("verdict", name)), _) => Atom::Verdict(word::<Verdict>(name.trim(), place)?),
+            (Some((name, _)), _) => return fault(place, format!("`{name}(...)` is no condition")),
+            (None, Some((field, value))) => {
+                let role = self.known_field(word(field.trim(), place.clone())?, place.clone())?;
+                if value.trim() != "drop_port" {
+                    return fault(place, "a field can be compared with `drop_port` only");
+                }
+                if !self.known.has_drop_port {
+                    return fault(place, "`ports` names no drop port");
+                }
+                Atom::IsDropPort(role)
+            }
+            (None, None) if text == "rejected" => Atom::Rejected,
+            (None, None) if text == "accepted" => Atom::Accepted,
+            (None, None) => Atom::Field(self.known_field(word(text, place.clone())?, place)?),
+        };
+        Ok(Term { is_negated, atom })
+    }
+}
+
+fn always_ends(step: &Step) -> bool {
+    step.when.0.is_empty() && step.effect.ends()
+}
+
+/// A word of an enumeration.
+fn word<'t, T: Deserialize<'t>>(text: &'t str, place: std::ops::Range<usize>) -> Result<T, Fault> {
+    T::deserialize(StrDeserializer::<WordError>::new(text)).or_else(|error| fault(place, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+
+    const HEAD: &str = r#"
+name = "n"
+package = "P"
+include = "n.p4"
+blocks = [{ role = "parser", parameters = ["packet", "headers", "metadata"] }]
+fields.metadata = { to = "egress_port", also = "priority" }
+"#;
+
+    /// The message for a description with one section of these steps, and the text at its place.
+    fn fault(steps: &str) -> (String, String) {
+        let text = format!("{HEAD}[[sections]]\nname = \"all\"\nsteps = [{steps}]\n");
+        let fault = read(&text).unwrap_err();
+        let place = fault.place.unwrap_or_default();
+        (fault.message, text[place].to_string())
+    }
+
+    #[test]
+    fn wrong_sections_are_errors_with_their_place() {
+        for (steps, message, place) in [
+            ("{ run = \"ingress\" }", "`blocks` has no block of this role", "{ run = \"ingress\" }"),
+            ("{}", "this step has no effect", "{}"),
+            ("{ run = \"parser\", drop = \"x\" }", "a step has one effect; write two steps", "{ run"),
+            ("{ drop = \"No way\" }", "a reason is a name of small letters", "\"No way\""),
+            ("{ drop = \"x\" }, { drop = \"y\" }", "no packet comes to this step", "{ drop = \"y\" }"),
+            ("{ run = \"parser\" }", "section `all`: its last step must end", "\"all\""),
+            (
+                "{ queue = { port = \"egress_port\", priority = \"priority\", to = \"egress\" } }",
+                "there is no section `egress`",
+                "\"egress\"",
+            ),
+            (
+                "{ when = \"egress_spec\", drop = \"x\" }",
+                "`fields` has no field with this",
+                "\"egress_spec\"",
+            ),
+            ("{ when = \"colour\", drop = \"x\" }", "unknown variant `colour`", "\"colour\""),
+            ("{ when = \"asked(x)\", drop = \"x\" }", "`asked(...)` is no condition", "\"asked(x)\""),
+            ("{ when = \"priority == 3\", drop = \"x\" }", "compared with `drop_port` only", "\"priority"),
+            (
+                "{ when = \"priority == drop_port\", drop = \"x\" }",
+                "`ports` names no drop port",
+                "\"priority",
+            ),
+            ("{ send = { port = \"nowhere\", contents = \"deparsed\" } }", "unknown variant", "\"nowhere\""),
+        ] {
+            let found = fault(steps);
+            assert!(found.0.contains(message) && found.1.starts_with(place), "{steps}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn conditions_are_printed_as_they_are_written() {
+        let when = "!requested(clone) && verdict(drop) && priority && rejected && !accepted";
+        let steps = format!("{{ when = \"{when}\", drop = \"x\" }}, {{ drop = \"y\" }}");
+        let text = format!("{HEAD}[[sections]]\nname = \"all\"\nsteps = [{steps}]\n");
+        let description = read(&text).unwrap();
+        let step = &description.pipeline.unwrap().sections[0].steps[0];
+        assert_eq!(step.when.to_string(), when);
+    }
+}
