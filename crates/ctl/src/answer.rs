@@ -4,11 +4,12 @@ use crate::protocol::{Compiler, Request, What};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::{commands, show};
 use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
-use dataplane::{Filter, PortSpec, Switch, SwitchError, TraceLimits};
+use dataplane::{PortSpec, Switch, SwitchError, TraceLimits};
 use diagnostics::render::Style;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use trace::Filter;
 
 /// The longest that a request may wait for something to happen.
 const WAIT_MAX: Duration = Duration::from_secs(3600);

@@ -70,6 +70,7 @@ impl From<TraceError> for Refusal {
     fn from(error: TraceError) -> Refusal {
         match error {
             TraceError::Switch(error) => error.into(),
+            TraceError::Filter(message) => Refusal::usage(message),
             TraceError::Load(error) => Refusal::new(RefusalKind::Refused, error.to_string()),
         }
     }

@@ -84,7 +84,7 @@ pub enum Command {
     Graph(Box<GraphArgs>),
     /// Format programs
     Fmt(FmtArgs),
-    /// Explain a diagnostic code, or list all codes
+    /// Explain a diagnostic code or a drop reason, or list all
     Explain(ExplainArgs),
     /// Judge Siding against a checkout of p4lang/p4c
     Conformance(ConformanceArgs),
@@ -279,6 +279,11 @@ pub struct RunArgs {
     /// Tell the story of at most this many packets [default: all of a script, 10 of captures]
     #[arg(long, value_name = "N", conflicts_with = "quiet")]
     pub stories: Option<usize>,
+    /// Tell the stories only of packets of captures that meet conditions joined by `&&`: port==3, HEADER.FIELD==10.0.0.1,
+    /// bytes[12..14]==0800, dropped, dropped==REASON, sent, sent==PORT, controller
+    #[arg(long = "match", value_name = "FILTER", value_parser = trace::Filter::parse, requires = "pcap")]
+    #[arg(conflicts_with = "quiet")]
+    pub filter: Option<trace::Filter>,
     /// One JSON object per line
     #[arg(long)]
     pub json: bool,
@@ -434,7 +439,7 @@ pub struct FmtArgs {
 
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code or name as shown in messages, for example P1308; without it all are listed
+    /// A code, a name or a drop reason as shown in messages: P1308, ingress_drop; without it all are listed
     pub code: Option<String>,
 }
 

@@ -17,6 +17,24 @@ pub fn page(id: &str) -> Option<&'static Page> {
     PAGES.iter().find(|p| p.id.eq_ignore_ascii_case(id))
 }
 
+/// The page of all drop reasons.
+const DROP_REASONS: &str = include_str!("../../../docs/reference/drop-reasons.md");
+
+/// The names of all drop reasons that have a section.
+pub fn drop_reasons() -> impl Iterator<Item = &'static str> {
+    DROP_REASONS.lines().filter_map(|line| line.strip_prefix("### "))
+}
+
+/// The section of a drop reason, which begins with its heading.
+pub fn drop_reason(name: &str) -> Option<&'static str> {
+    let start = DROP_REASONS.match_indices("### ").map(|(at, _)| at).find(|at| {
+        DROP_REASONS[*at..].lines().next().and_then(|line| line.strip_prefix("### ")) == Some(name)
+    })?;
+    let section = &DROP_REASONS[start..];
+    let end = section[1..].find("\n## ").into_iter().chain(section[1..].find("\n### ")).min();
+    Some(section[..end.map_or(section.len(), |end| end + 1)].trim_start_matches('#').trim())
+}
+
 impl Page {
     /// The first heading.
     pub fn title(&self) -> &'static str {

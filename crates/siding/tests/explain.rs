@@ -237,3 +237,36 @@ fn messages_match_their_goldens() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+/// The names of the constants of a source file that hold drop reasons.
+fn constants(source: &str) -> Vec<&str> {
+    let text =
+        std::iter::successors(Some(source), |rest| rest.split_once("pub const ").map(|(_, rest)| rest));
+    let names = text.skip(1).filter_map(|rest| {
+        let (declaration, value) = rest.split_once(" = \"")?;
+        let is_name = declaration.ends_with(": &str") && !declaration.contains(';');
+        is_name.then(|| value.split('"').next()).flatten()
+    });
+    names.collect()
+}
+
+#[test]
+fn every_drop_reason_has_a_section() {
+    let mut wanted: Vec<&str> = native::abi::DROP_REASONS.to_vec();
+    let traffic = constants(include_str!("../../target/src/traffic/totals.rs"));
+    let switch = constants(include_str!("../../dataplane/src/report.rs"));
+    assert!(traffic.len() >= 12 && switch.len() >= 11, "{traffic:?} {switch:?}");
+    wanted.extend(traffic);
+    wanted.extend(switch);
+    wanted.push("extern_panicked");
+    let known: Vec<&str> = siding::explain::drop_reasons().collect();
+    for reason in &wanted {
+        assert!(known.contains(reason), "docs/reference/drop-reasons.md lacks {reason}");
+        let section = siding::explain::drop_reason(reason).unwrap();
+        assert!(section.starts_with(reason) && section.lines().count() > 2, "{section}");
+        assert!(!section.contains("##"), "{section}");
+    }
+    for reason in known {
+        assert!(wanted.contains(&reason), "nothing is dropped for {reason}");
+    }
+}

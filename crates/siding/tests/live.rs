@@ -145,6 +145,8 @@ fn a_switch_between_captures() {
     running.fails(&["add", "route", "1", "drop()"], 2, "did you mean `routes`");
     running.fails(&["replace", "tests/none.p4"], 4, "none.p4");
     running.fails(&["trace", "--match", "ip"], 2, "==");
+    running.fails(&["trace", "--match", "nonsense.x==3"], 2, "no header has a field `nonsense.x`");
+    running.fails(&["trace", "--match", "dropped==aborted", "--timeout", "0"], 1, "");
     running.text(&["replace", "examples/01-router/router.p4", "--keep-entries"]);
     assert_eq!(running.json(&["show", "entries"]).as_array().unwrap().len(), 3);
     running.text(&["mc-group", "1", "0", "1"]);

@@ -17,6 +17,7 @@
 
 mod calls;
 mod event;
+mod filter;
 mod follow;
 pub mod format;
 mod layout;
@@ -29,6 +30,7 @@ mod variables;
 
 pub use calls::{ExternArg, ExternCall};
 pub use event::{Event, HitEntry, LookupOutcome, Observer, ParserOp, Silent};
+pub use filter::Filter;
 pub use follow::{Did, Follow, LookedUp, Seen, StatementEnd, Values};
 pub use layout::{Layout, Leaf, LeafInfo, SLOTS_MAX, Slot, SlotRange};
 pub use prose::{render, render_full};

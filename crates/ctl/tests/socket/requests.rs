@@ -2,13 +2,14 @@
 
 use crate::{Client, Tests, start, until};
 use ctl::{LINE_BYTES_MAX, Server, ServerError};
-use dataplane::{Filter, TraceLimits};
+use dataplane::TraceLimits;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
+use trace::Filter;
 
 #[test]
 fn what_people_ask() {

@@ -257,7 +257,8 @@ pub enum CtlCommand {
         /// Stories to tell
         #[arg(long, default_value_t = 1, value_name = "N")]
         count: u64,
-        /// Only packets with `port==3`, `bytes[12..14]==0800`, `ipv4.dst==10.0.0.1`, joined by `&&`
+        /// Only packets that meet conditions joined by `&&`: port==3, bytes[12..14]==0800, HEADER.FIELD==10.0.0.1,
+        /// dropped, dropped==REASON, sent, sent==PORT, controller. Ends with 1 if none comes
         #[arg(long = "match", value_name = "FILTER")]
         filter: Option<String>,
         /// Seconds to wait for packets

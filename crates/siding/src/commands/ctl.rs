@@ -27,13 +27,14 @@ pub fn run(args: &CtlArgs) -> Exit {
     };
     match answer {
         Answer { error: Some(refusal), .. } => refused(&refusal),
-        Answer { result: Some(result), .. } if args.json => {
-            output::out(&format!("{result}\n"));
-            Exit::Ok
-        }
         Answer { result, .. } => {
-            output::out(&ctl::render(&request, &result.unwrap_or_default()));
-            Exit::Ok
+            let result = result.unwrap_or_default();
+            output::out(&match args.json {
+                true => format!("{result}\n"),
+                false => ctl::render(&request, &result),
+            });
+            let has_no_story = result["stories"].as_array().is_some_and(Vec::is_empty);
+            if has_no_story { Exit::Failed } else { Exit::Ok }
         }
     }
 }

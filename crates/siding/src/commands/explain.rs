@@ -11,8 +11,14 @@ pub fn run(args: &ExplainArgs) -> Exit {
             let severity = code.default_severity.name();
             output::out(&format!("{}  {severity:7}  {:32}  {}\n", code.id, code.name, code.summary));
         }
+        let reasons: Vec<&str> = explain::drop_reasons().collect();
+        output::out(&format!("\nReasons of dropped packets: {}\n", reasons.join(", ")));
         return Exit::Ok;
     };
+    if let Some(section) = explain::drop_reason(wanted) {
+        output::out(&format!("# {section}\n"));
+        return Exit::Ok;
+    }
     let code = codes::find(wanted);
     match (code, explain::page(code.map_or(wanted, |c| c.id))) {
         (_, Some(page)) => {
@@ -25,11 +31,11 @@ pub fn run(args: &ExplainArgs) -> Exit {
         }
         (None, None) => {
             let all = codes::all();
-            let words = all.iter().flat_map(|c| [c.id, c.name]);
+            let words = all.iter().flat_map(|c| [c.id, c.name]).chain(explain::drop_reasons());
             let nearest =
                 nearest_word(wanted, words).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             output::error_line(&format!("no code or name is `{wanted}`{nearest}"));
-            output::err("`siding explain` lists all codes\n");
+            output::err("`siding explain` lists all codes and drop reasons\n");
             Exit::Usage
         }
     }

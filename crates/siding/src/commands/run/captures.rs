@@ -137,7 +137,7 @@ pub fn captures(
     let times = inputs.iter().filter_map(|i| i.next.as_ref()).map(|p| p.timestamp_ns);
     let base_ns = times.min().unwrap_or(0);
     let (mut n_received, mut damage) = (BTreeMap::<u32, u64>::new(), None);
-    let mut n_told = 0;
+    let (mut n_told, mut n_packets) = (0, 0);
     let start = Instant::now();
     loop {
         let waiting = inputs.iter_mut().filter(|i| i.next.is_some());
@@ -155,11 +155,16 @@ pub fn captures(
         outputs.write(late, base_ns)?;
         *n_received.entry(port).or_default() += 1;
         let arriving = Arriving { port, bytes: &packet.data };
-        let sent = if n_told < n_stories {
-            n_told += 1;
+        n_packets += 1;
+        let may_be_meant = args.filter.as_ref().is_none_or(|filter| filter.takes_arrival(port, &packet.data));
+        let sent = if n_told < n_stories && may_be_meant {
             let mut story_builder = StoryBuilder::new(Some(&sources));
             let sent = machine.inject(arriving, &mut story_builder).map_err(differs)?;
-            tell_one(&story_builder.finish(), n_told, args.json);
+            let story = story_builder.finish();
+            if args.filter.as_ref().is_none_or(|filter| filter.takes_story(&story)) {
+                n_told += 1;
+                tell_one(&story, n_packets, args.json);
+            }
             sent
         } else {
             replacement.change_over(&mut machine);
@@ -172,7 +177,9 @@ pub fn captures(
         writer.flush().map_err(environment)?;
     }
     let n_left = n_received.values().sum::<u64>().saturating_sub(n_told as u64);
-    if n_left > 0 && n_told > 0 && !args.json {
+    if args.filter.is_some() && n_told == 0 && !args.json {
+        output::out("(no packet meets the conditions of --match)\n\n");
+    } else if n_left > 0 && n_told > 0 && args.filter.is_none() && !args.json {
         output::out(&format!(
             "(the stories of {n_left} more packets are not told; --stories N tells more)\n\n"
         ));

@@ -11,7 +11,9 @@ use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
 use crate::program::{check_port, load};
 use clap::ArgMatches;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use trace::Variables;
 
 /// Compilers recurse over what people write.
 const STACK_BYTES: usize = 256 << 20;
@@ -45,6 +47,14 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
     }
     let mut loaded = load(&args.program, &args.front_end, matches)?;
     loaded.externs = super::externs::load(&args.externs)?;
+    if let Some(filter) = &args.filter
+        && let Ok(variables) = Variables::new(Arc::new(loaded.runnable.program.clone()))
+    {
+        filter.check(&variables).map_err(|message| {
+            output::error_line(&format!("--match: {message}"));
+            Exit::Usage
+        })?;
+    }
     for (port, _) in &args.pcap {
         check_port(&loaded.runnable.program, *port, "--pcap")?;
     }
