@@ -70,7 +70,7 @@ fn commands_of_other_tools_are_answered() {
         ("p4c", "siding build PROGRAM"),
         ("test", "siding stf PROGRAM TEST.stf"),
         ("simulate", "siding run PROGRAM --pcap FILE"),
-        ("table_add", "siding ctl add TABLE KEY... 'ACTION(ARGUMENT, ...)'"),
+        ("table_add", "siding ctl table_add TABLE ACTION KEY... '=>' PARAMETER..."),
     ] {
         let (code, stderr) = siding(dir.path(), &[word, "x.p4"]);
         assert_eq!(code, 2);

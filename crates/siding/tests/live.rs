@@ -142,6 +142,14 @@ fn a_switch_between_captures() {
     assert_eq!(running.json(&["show", "totals"])["sent"], 4);
     running.text(&["delete", "routes", "172.16.0.0/12"]);
     running.fails(&["delete", "routes", "172.16.0.0/12"], 1, "Router.routes");
+    running.text(&["table_add", "routes", "set_next_hop", "172.16.0.0/12", "=>", "1"]);
+    let routes = running.text(&["table_dump", "Router.routes"]);
+    assert!(routes.contains("headers.ipv4.destination:172.16.0.0/12"), "{routes}");
+    running.fails(&["table_add", "routes", "set_next_hop", "172.16.0.0/12"], 2, "write it in quotes");
+    running.fails(&["table_add", "route", "drop", "1.2.3.4/32", "=>"], 2, "routes");
+    running.fails(&["table_dmp", "routes"], 2, "did you mean `table_dump`?");
+    running.text(&["mc_mgrp_create", "7"]);
+    running.text(&["delete", "routes", "172.16.0.0/12"]);
     running.fails(&["add", "route", "1", "drop()"], 2, "did you mean `routes`");
     running.fails(&["replace", "tests/none.p4"], 4, "none.p4");
     running.fails(&["trace", "--match", "ip"], 2, "==");

@@ -22,8 +22,8 @@ pub fn other_command(word: &str) -> Option<String> {
             "to run a program on live traffic: siding switch PROGRAM -i 0@INTERFACE"
         }
         "simple_switch_CLI" => "to talk to a running switch: siding ctl --help",
-        "table_add" => {
-            "to add an entry to a running switch: siding ctl add TABLE KEY... 'ACTION(ARGUMENT, ...)'\n\
+        "table_add" | "table_set_default" | "mc_mgrp_create" | "mirroring_add" | "register_write" => {
+            "siding ctl takes it for a running switch: siding ctl table_add TABLE ACTION KEY... '=>' PARAMETER...\n\
              To start with a file of such commands: siding run PROGRAM --entries FILE"
         }
         "table_delete" => "to remove an entry of a running switch: siding ctl delete TABLE KEY...",

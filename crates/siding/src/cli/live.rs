@@ -312,6 +312,9 @@ pub enum CtlCommand {
     },
     /// End the switch
     Shutdown,
+    /// A command of BMv2's command line
+    #[command(external_subcommand)]
+    Bmv2(Vec<String>),
 }
 
 #[derive(Debug, Subcommand)]

@@ -99,6 +99,10 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
             Request::WaitReady { timeout_ms: timeout.saturating_mul(1000) }
         }
         CtlCommand::Shutdown => Request::Shutdown,
+        CtlCommand::Bmv2(words) => super::bmv2::request(words).map_err(|message| {
+            output::error_line(&message);
+            Exit::Usage
+        })?,
     })
 }
 

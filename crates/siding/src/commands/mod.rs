@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod backends;
+mod bmv2;
 mod build;
 mod check;
 mod compiler;

@@ -1,0 +1,131 @@
+//! Commands of BMv2's command line as words of `siding ctl`.
+
+use crate::cli::Cli;
+use clap::CommandFactory;
+use ctl::{Request, What};
+use diagnostics::suggest::nearest_word;
+
+/// Commands that change entries. They are read as a file of them is.
+const WRITES: &[&str] = &[
+    "act_prof_add_member_to_group",
+    "act_prof_create_group",
+    "act_prof_create_member",
+    "act_prof_delete_group",
+    "act_prof_delete_member",
+    "act_prof_modify_member",
+    "act_prof_remove_member_from_group",
+    "counter_write",
+    "meter_array_set_rates",
+    "meter_set_rates",
+    "table_add",
+    "table_clear",
+    "table_indirect_add",
+    "table_indirect_add_with_group",
+    "table_reset_default",
+    "table_set_default",
+];
+
+/// Commands that test scripts have, too.
+const SCRIPTED: &[&str] = &[
+    "counter_read",
+    "mc_mgrp_create",
+    "mc_mgrp_destroy",
+    "mc_node_associate",
+    "mc_node_create",
+    "mc_node_dissociate",
+    "mirroring_add",
+    "mirroring_add_mc",
+    "register_read",
+    "register_reset",
+    "register_write",
+];
+
+/// Commands that show something, with what.
+const SHOWN: &[(&str, What)] = &[
+    ("table_dump", What::Entries),
+    ("table_dump_entry", What::Entries),
+    ("table_info", What::Tables),
+    ("table_num_entries", What::Tables),
+    ("show_tables", What::Tables),
+    ("show_actions", What::Names),
+    ("show_ports", What::Ports),
+    ("mc_dump", What::Pre),
+];
+
+/// Commands that name an entry by its number.
+const BY_NUMBER: &[(&str, &str)] = &[
+    ("table_delete", "siding ctl delete TABLE KEY..."),
+    ("table_modify", "siding ctl modify TABLE KEY... 'ACTION(ARGUMENT, ...)'"),
+    ("table_indirect_delete", "siding ctl delete TABLE KEY..."),
+];
+
+/// The request of a command, given as words. Fails with a message for people.
+pub fn request(words: &[String]) -> Result<Request, String> {
+    let Some((command, rest)) = words.split_first() else { return Err("no command is given".to_owned()) };
+    let is_one = |known: &[&str]| known.contains(&command.as_str());
+    if let Some((_, what)) = SHOWN.iter().find(|(name, _)| name == command) {
+        return Ok(Request::Show { what: *what, name: rest.first().cloned() });
+    }
+    if let Some((_, instead)) = BY_NUMBER.iter().find(|(name, _)| name == command) {
+        return Err(format!(
+            "entries of a running switch have no numbers, which {command} needs; name the entry by its key: {instead}"
+        ));
+    }
+    if matches!(command.as_str(), "table_add" | "table_indirect_add" | "table_indirect_add_with_group")
+        && !rest.iter().any(|word| word == "=>")
+    {
+        return Err(format!(
+            "{command} has no `=>`; write it in quotes, since shells redirect output at `>`: '=>'"
+        ));
+    }
+    let text = words.join(" ");
+    if is_one(WRITES) {
+        return Ok(Request::Write { text, name: Some("command".to_owned()) });
+    }
+    if is_one(SCRIPTED) {
+        return Ok(Request::Commands { text });
+    }
+    let commands = Cli::command();
+    let ours = commands.find_subcommand("ctl").into_iter().flat_map(clap::Command::get_subcommands);
+    let ours = ours.map(clap::Command::get_name);
+    let shown = SHOWN.iter().map(|(name, _)| *name);
+    let known = ours.chain(WRITES.iter().copied()).chain(SCRIPTED.iter().copied()).chain(shown);
+    let nearest = nearest_word(command, known).map(|name| format!("; did you mean `{name}`?"));
+    Err(format!("siding ctl has no command `{command}`{}", nearest.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(line: &str) -> Result<Request, String> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        request(&words)
+    }
+
+    #[test]
+    fn commands_become_requests() {
+        let line = "table_add ipv4_lpm forward 10.0.1.1/32 => 2";
+        let write = Request::Write { text: line.to_owned(), name: Some("command".to_owned()) };
+        assert_eq!(asked(line), Ok(write));
+        let shown = Request::Show { what: What::Entries, name: Some("ipv4_lpm".to_owned()) };
+        assert_eq!(asked("table_dump ipv4_lpm"), Ok(shown));
+        let line = "register_write r 3 4";
+        assert_eq!(asked(line), Ok(Request::Commands { text: line.to_owned() }));
+    }
+
+    #[test]
+    fn commands_that_cannot_work_say_what_does() {
+        for (line, message) in [
+            ("table_add t a 10.0.1.1/32", "write it in quotes"),
+            ("table_delete t 3", "siding ctl delete TABLE KEY..."),
+            ("table_modify t a 3 => 4", "siding ctl modify TABLE"),
+            ("tabel_add t", "did you mean `table_add`?"),
+            ("shwo ports", "did you mean `show`?"),
+            ("fly", "siding ctl has no command `fly`"),
+        ] {
+            let found = asked(line).unwrap_err();
+            assert!(found.contains(message), "{line}: {found}");
+        }
+    }
+}
