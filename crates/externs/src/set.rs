@@ -133,6 +133,11 @@ impl ExternSet {
         Ok(bound)
     }
 
+    /// True if the user has added libraries: then [`check_complete`](Self::check_complete) refuses calls of unknown names.
+    pub fn has_libraries(&self) -> bool {
+        !self.libraries.is_empty()
+    }
+
     /// Checks that all calls are bound if the user has added libraries. `calls` must not include externs of
     /// the architecture.
     pub fn check_complete<'c>(

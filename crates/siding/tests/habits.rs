@@ -97,3 +97,32 @@ fn architectures_that_do_not_run_yet_are_named() {
     assert_eq!(code, 3);
     assert!(stderr.contains("Siding does not run programs of psa yet"), "{stderr}");
 }
+
+#[test]
+fn externs_that_nobody_supplies_are_told_when_the_program_is_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = "#include <v1model.p4>
+extern bit<8> mystery(in bit<8> x);
+header h_t { bit<8> f; }
+struct headers_t { h_t h; }
+struct meta_t {}
+parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { p.extract(h.h); transition accept; }
+}
+control V(inout headers_t h, inout meta_t m) { apply {} }
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    apply { h.h.f = mystery(h.h.f); }
+}
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control C(inout headers_t h, inout meta_t m) { apply {} }
+control D(packet_out p, in headers_t h) { apply { p.emit(h.h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+    std::fs::write(dir.path().join("a.p4"), program).unwrap();
+    std::fs::write(dir.path().join("a.stf"), "packet 0 00\n").unwrap();
+    for args in [&["trace", "a.p4", "-p", "00"][..], &["run", "a.p4", "a.stf"]] {
+        let (code, stderr) = siding(dir.path(), args);
+        assert_eq!(code, 0, "{stderr}");
+        assert!(stderr.contains("nobody supplies the extern `mystery`"), "{stderr}");
+    }
+}

@@ -45,6 +45,7 @@ impl Compiler {
             output::error_line(&message);
             Exit::Bug
         };
+        super::externs::warn_of_missing(&runnable.program, &self.externs);
         let mut program = runnable.program.clone();
         ir::passes::run(&mut program, ir::passes::DEFAULT)
             .map_err(|error| bug(format!("internal bug: {error}")))?;

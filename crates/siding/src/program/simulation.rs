@@ -31,6 +31,7 @@ impl Simulation {
     ) -> Result<Simulation, Exit> {
         let mut loaded = load(program, front_end, matches)?;
         loaded.externs = console::externs::load(externs)?;
+        console::externs::warn_of_missing(&loaded.runnable.program, &loaded.externs);
         let mut simulation = Simulation::of(loaded, args)?;
         for path in &args.entries {
             let entries = read_entries(&simulation.schema, path, None)?;

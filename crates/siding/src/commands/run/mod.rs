@@ -47,6 +47,7 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
     }
     let mut loaded = load(&args.program, &args.front_end, matches)?;
     loaded.externs = super::externs::load(&args.externs)?;
+    super::externs::warn_of_missing(&loaded.runnable.program, &loaded.externs);
     if let Some(filter) = &args.filter
         && let Ok(variables) = Variables::new(Arc::new(loaded.runnable.program.clone()))
     {
