@@ -25,6 +25,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use target::Store;
 use target::traffic::Totals;
 use target::{DigestMessage, PortState};
 
@@ -453,7 +454,7 @@ impl Switch {
     }
 
     /// How each table of the running program has been used, by its name.
-    pub fn table_uses(&self) -> Option<Vec<(String, native::TableUse)>> {
+    pub fn table_uses(&self) -> Option<Vec<(String, target::store::TableUse)>> {
         let plane = lock(&self.shared.plane);
         let generation = plane.generation.as_ref()?;
         let names = generation.compiled.program.tables.iter().map(|(_, table)| table.name.to_string());

@@ -12,7 +12,7 @@ use diagnostics::Span;
 use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::shape::TableShapes;
-use target::store::{DirectCells, StoredEntry};
+use target::store::{DirectCells, StoredEntry, TableUse};
 use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent};
 use trace::{Event, Observer};
 
@@ -191,6 +191,10 @@ const fn no_cells(index: u64) -> OutOfRange {
 }
 
 impl Store for Interpreter {
+    fn table_uses(&self) -> Vec<TableUse> {
+        self.tables.uses()
+    }
+
     fn table_shapes(&self) -> &TableShapes {
         self.tables.shapes()
     }

@@ -31,7 +31,7 @@ pub use exec::native::{Listener, Native, NativeError, Observing, native_device, 
 pub use exec::packet::Packet;
 pub use exec::worker::PipelineWorker;
 pub use externs::OpenError;
-pub use instance::control::{Control, TableUse};
+pub use instance::control::Control;
 pub use instance::extern_library::{ExternLibraryError, load_extern_library};
 pub use instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 pub use offload::channel::{

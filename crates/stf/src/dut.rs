@@ -1,6 +1,7 @@
 //! A switch under test: what a script needs of a switch, whatever backend runs its program.
 
 use control::{Data, DigestId, Target};
+use target::store::TableUse;
 use target::traffic::{Output, Totals};
 use trace::Observer;
 
@@ -34,6 +35,11 @@ pub trait Dut {
 
     /// Counts of packets since the switch began.
     fn totals(&self) -> Totals;
+
+    /// The use of each table of the program, in its order. Empty for switches that do not count it.
+    fn table_uses(&self) -> Vec<TableUse> {
+        Vec::new()
+    }
 }
 
 /// The control plane of a switch whose packets scripts do not reach: packets and time have no effect.

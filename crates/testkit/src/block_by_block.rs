@@ -4,6 +4,7 @@ use control::{Data, DigestId};
 use interp::Interpreter;
 use native::{Native, Observing};
 use stf::{Arriving, Dut};
+use target::store::TableUse;
 use target::traffic::{Output, Totals};
 use target::{BlockRunner, Device, DigestMessage, Store};
 use trace::Observer;
@@ -74,5 +75,9 @@ impl<B: Observed + Store> Dut for BlockByBlock<B> {
 
     fn totals(&self) -> Totals {
         self.device.switch.totals().clone()
+    }
+
+    fn table_uses(&self) -> Vec<TableUse> {
+        self.device.switch.runner.table_uses()
     }
 }

@@ -4,6 +4,7 @@ use crate::BlockByBlock;
 use control::{Data, DigestId};
 use native::{BurstPacket, Bursts, Fate, Native, Path};
 use stf::{Arriving, Dut};
+use target::store::TableUse;
 use target::traffic::{Output, Totals};
 use target::{Config, Device};
 use trace::Observer;
@@ -101,5 +102,9 @@ impl Dut for FastPath {
 
     fn totals(&self) -> Totals {
         self.slow.totals()
+    }
+
+    fn table_uses(&self) -> Vec<TableUse> {
+        self.slow.table_uses()
     }
 }

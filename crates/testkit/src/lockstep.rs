@@ -3,6 +3,7 @@
 use crate::{Arriving, Backend, Dut, FastPath};
 use control::{Fault, Schema};
 use native::Native;
+use target::store::TableUse;
 use target::traffic::{Output, Totals};
 use target::{Config, Device};
 use trace::{Observer, Silent};
@@ -10,6 +11,8 @@ use trace::{Observer, Silent};
 /// Backends of one program in lock-step: outputs of the first one are those of all.
 pub struct Lockstep {
     duts: Vec<(Backend, Box<dyn Dut>)>,
+    /// The use of tables by a backend from which another one has taken over.
+    past: Vec<TableUse>,
 }
 
 /// Two backends sent different packets, in words.
@@ -19,7 +22,7 @@ pub struct Differs(pub String);
 impl Lockstep {
     /// Switches in equal states.
     pub fn new(duts: Vec<(Backend, Box<dyn Dut>)>) -> Lockstep {
-        Lockstep { duts }
+        Lockstep { duts, past: Vec::new() }
     }
 
     pub fn is_interpreted(&self) -> bool {
@@ -40,6 +43,18 @@ impl Lockstep {
 
     pub fn totals(&self) -> Totals {
         self.first().map(Dut::totals).unwrap_or_default()
+    }
+
+    /// The use of each table of the program, in its order.
+    pub fn table_uses(&self) -> Vec<TableUse> {
+        let now = self.first().map(Dut::table_uses).unwrap_or_default();
+        let past = self.past.iter().copied().chain(std::iter::repeat(TableUse::default()));
+        let add = |(now, past): (TableUse, TableUse)| TableUse {
+            n_entries: now.n_entries,
+            n_lookups: now.n_lookups + past.n_lookups,
+            n_hits: now.n_hits + past.n_hits,
+        };
+        now.into_iter().zip(past).map(add).collect()
     }
 
     pub fn n_queued(&self) -> u64 {
@@ -97,6 +112,7 @@ impl Lockstep {
             device.switch.advance_clock(from.now_ns(), &mut ());
             control::sync::mirror(schema, from.target(), &mut device)?;
             device.switch.add_totals(&from.totals());
+            self.past = from.table_uses();
         }
         self.duts = vec![(Backend::FastPath, Box::new(FastPath::new(device, config)))];
         Ok(())

@@ -19,6 +19,7 @@ use crate::load::{Config, Executable, LoadError, index_of};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use target::store::TableUse;
 use target::store::shape::{TableShape, TableShapes, Use};
 
 /// The tables of a program.
@@ -49,6 +50,16 @@ pub struct Found<'t> {
 }
 
 impl Tables {
+    /// The use of each table, in the program's order.
+    pub fn uses(&self) -> Vec<TableUse> {
+        let of_table = |table: &Table| TableUse {
+            n_entries: table.n_entries() as u64,
+            n_lookups: table.n_lookups,
+            n_hits: table.n_hits,
+        };
+        self.tables.iter().map(of_table).collect()
+    }
+
     /// The tables with the entries that the program declares.
     pub fn new(exe: &Executable, config: Config) -> Result<Tables, LoadError> {
         let mut profiles = BTreeMap::new();

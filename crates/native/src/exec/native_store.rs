@@ -3,7 +3,9 @@
 use crate::exec::native::Native;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use target::store::shape::TableShapes;
-use target::store::{Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry};
+use target::store::{
+    Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry, TableUse,
+};
 use target::{EntryHandle, EntryRef, Store, TableError};
 
 /// Methods that do what those of the control plane's side do.
@@ -25,6 +27,7 @@ macro_rules! pass_on {
 
 pass_on! {
     read {
+        fn table_uses() -> Vec<TableUse>;
         fn table_shapes() -> &TableShapes;
         fn find(table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
         fn entry(table: TableId, handle: EntryHandle) -> Option<StoredEntry>;

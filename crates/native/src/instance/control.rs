@@ -11,6 +11,7 @@ use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number
 use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::sync::Arc;
+use target::store::TableUse;
 use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
     Count, DirectCells, EntryAction, Group, Matches, MeterRates, NewEntry, OutOfRange, Profile, StoredEntry,
@@ -25,14 +26,6 @@ pub struct Control {
 
 /// Minimum number of new entries for which room is reserved.
 const N_RESERVED_MIN: u64 = 4096;
-
-/// Use of a table, summed over all workers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TableUse {
-    pub n_entries: u64,
-    pub n_lookups: u64,
-    pub n_hits: u64,
-}
 
 /// Access to one table for one operation.
 struct TableAccess<'a> {
@@ -65,24 +58,6 @@ impl Control {
             // Without memory all ports count as they did.
             let _ = ops.set_ports_down(&ports);
         }
-    }
-
-    /// Entries, lookups and hits of each table of the program, in its order.
-    pub fn table_uses(&self) -> Vec<TableUse> {
-        let n_workers = self.instance.n_workers();
-        let n_tables = self.layout().tables.len() as u32;
-        let mut closed = self.instance.close();
-        let (_, ops) = closed.parts();
-        let of_table = |table| {
-            let counts = (0..n_workers).map(|worker| ops.table_count(worker, table));
-            let none = TableUse { n_entries: ops.table_n_entries(table), n_lookups: 0, n_hits: 0 };
-            counts.fold(none, |all, count| TableUse {
-                n_lookups: all.n_lookups.wrapping_add(count.n_lookups),
-                n_hits: all.n_hits.wrapping_add(count.n_lookups.wrapping_sub(count.n_misses)),
-                ..all
-            })
-        };
-        (0..n_tables).map(of_table).collect()
     }
 
     fn layout(&self) -> &Layout {
@@ -373,6 +348,23 @@ const fn no_cells(index: u64) -> OutOfRange {
 }
 
 impl Store for Control {
+    fn table_uses(&self) -> Vec<TableUse> {
+        let n_workers = self.instance.n_workers();
+        let n_tables = self.layout().tables.len() as u32;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let of_table = |table| {
+            let counts = (0..n_workers).map(|worker| ops.table_count(worker, table));
+            let none = TableUse { n_entries: ops.table_n_entries(table), n_lookups: 0, n_hits: 0 };
+            counts.fold(none, |all, count| TableUse {
+                n_lookups: all.n_lookups.wrapping_add(count.n_lookups),
+                n_hits: all.n_hits.wrapping_add(count.n_lookups.wrapping_sub(count.n_misses)),
+                ..all
+            })
+        };
+        (0..n_tables).map(of_table).collect()
+    }
+
     fn table_shapes(&self) -> &TableShapes {
         self.instance.table_shapes()
     }

@@ -21,10 +21,21 @@ pub use profile::Profile;
 
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 
+/// Use of a table since the program began, summed over all workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableUse {
+    pub n_entries: u64,
+    pub n_lookups: u64,
+    pub n_hits: u64,
+}
+
 /// The tables and objects of a program. A call that fails changes nothing.
 ///
 /// Ids are those of the program; what the program does not have is empty and cannot be written.
 pub trait Store {
+    /// The use of each table of the program, in its order.
+    fn table_uses(&self) -> Vec<TableUse>;
+
     /// The shapes of entries that may be written to each table.
     fn table_shapes(&self) -> &shape::TableShapes;
 

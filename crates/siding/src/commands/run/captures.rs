@@ -105,9 +105,11 @@ impl Replacement {
     }
 }
 
-/// Takes packets in the order of their times, whichever port they arrive at.
+/// Takes packets in the order of their times, whichever port they arrive at. `tables` are the names and numbers of keys
+/// of the program's tables, in its order.
 pub fn captures(
     args: &RunArgs,
+    tables: &[(String, usize)],
     backends: Backends,
     compiling: Option<Receiver<Result<Compiled, Exit>>>,
 ) -> Result<(), Problem> {
@@ -184,7 +186,7 @@ pub fn captures(
             "(the stories of {n_left} more packets are not told; --stories N tells more)\n\n"
         ));
     }
-    summarize(args, &machine, &n_received, &outputs.n_sent, seconds);
+    summarize(args, &machine, tables, &n_received, &outputs.n_sent, seconds);
     if let Some(error) = damage {
         return Err(damaged(error));
     }

@@ -82,7 +82,10 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
             RunBackendArg::Auto => Some(compile_meanwhile(&ready, &name, args)),
             RunBackendArg::Interp | RunBackendArg::Native | RunBackendArg::Both => None,
         };
-        return captures::captures(args, backends, compiling).map(|()| Exit::Ok).map_err(
+        let tables = ready.loaded.runnable.program.tables.iter();
+        let tables: Vec<(String, usize)> =
+            tables.map(|(_, table)| (table.name.to_string(), table.keys.len())).collect();
+        return captures::captures(args, &tables, backends, compiling).map(|()| Exit::Ok).map_err(
             |(message, exit)| {
                 output::error_line(&message);
                 exit

@@ -3,13 +3,16 @@
 use crate::cli::RunArgs;
 use crate::output;
 use std::collections::BTreeMap;
+use target::store::TableUse;
 use target::traffic::Totals;
 use testkit::Lockstep;
 
-/// Received is sent and dropped and still waiting.
+/// Received is sent and dropped and still waiting. `tables` are the names and numbers of keys of the program's
+/// tables, in its order.
 pub fn summarize(
     args: &RunArgs,
     machine: &Lockstep,
+    tables: &[(String, usize)],
     received: &BTreeMap<u32, u64>,
     sent: &BTreeMap<u32, u64>,
     seconds: f64,
@@ -26,8 +29,15 @@ pub fn summarize(
             (false, true) => "native",
             _ => "interp",
         };
+        let uses = tables.iter().zip(machine.table_uses()).map(|((table, _), found)| {
+            serde_json::json!({
+                "table": table, "entries": found.n_entries, "hits": found.n_hits,
+                "misses": found.n_lookups.saturating_sub(found.n_hits),
+            })
+        });
         let line = serde_json::json!({
             "totals": totals,
+            "tables": uses.collect::<Vec<_>>(),
             "backend": backend,
             "packets_per_second": *n_received as f64 / seconds.max(1e-9),
         });
@@ -55,4 +65,49 @@ pub fn summarize(
         line("still waiting".to_string(), n_queued);
     }
     output::out(&text);
+    output::out(&table_lines(tables, &machine.table_uses()));
+}
+
+/// Hits and misses of the tables that packets have come to, with advice where a table is empty.
+fn table_lines(tables: &[(String, usize)], uses: &[TableUse]) -> String {
+    // A table without keys always misses.
+    let used = || tables.iter().zip(uses).filter(|((_, n_keys), found)| *n_keys > 0 && found.n_lookups > 0);
+    let width = used().map(|((table, _), _)| table.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for ((table, _), found) in used() {
+        let n_misses = found.n_lookups.saturating_sub(found.n_hits);
+        if text.is_empty() {
+            text.push_str(&format!("\n{:>12}{:>12}{:>12}  table\n", "hits", "misses", "entries"));
+        }
+        text.push_str(&format!("{:>12}{n_misses:>12}{:>12}  {table:width$}", found.n_hits, found.n_entries));
+        if found.n_entries == 0 {
+            text.push_str("  it has no entries: --entries FILE adds some");
+        }
+        let end = text.trim_end().len();
+        text.truncate(end);
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_tables_that_packets_miss_are_told() {
+        let tables = [("I.routes", 1), ("I.hosts", 2), ("I.unused", 1), ("I.keyless", 0)];
+        let tables = tables.map(|(name, n_keys)| (name.to_owned(), n_keys));
+        let uses = [(2, 5, 3), (0, 7, 0), (1, 0, 0), (0, 9, 0)]
+            .map(|(n_entries, n_lookups, n_hits)| TableUse { n_entries, n_lookups, n_hits });
+        assert_eq!(
+            table_lines(&tables, &uses),
+            "
+        hits      misses     entries  table
+           3           2           2  I.routes
+           0           7           0  I.hosts   it has no entries: --entries FILE adds some
+"
+        );
+        assert_eq!(table_lines(&tables, &[]), "");
+    }
 }
