@@ -165,13 +165,22 @@ pub enum ColorChoice {
 impl ColorChoice {
     /// Colour for people only: on a terminal, and neither `NO_COLOR` (https://no-color.org) nor a dumb terminal.
     pub fn for_stderr(self) -> bool {
+        self.on(std::io::stderr().is_terminal())
+    }
+
+    /// Like [`for_stderr`](Self::for_stderr), for standard output.
+    pub fn for_stdout(self) -> bool {
+        self.on(std::io::stdout().is_terminal())
+    }
+
+    fn on(self, is_terminal: bool) -> bool {
         match self {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => {
                 let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
                 let is_dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-                std::io::stderr().is_terminal() && !no_color && !is_dumb
+                is_terminal && !no_color && !is_dumb
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::backends::{Backends, Compiled};
 use crate::cli::FrontEndArgs;
-use crate::output::{self, ErrorFormat, Exit};
+use crate::output::{self, ColorChoice, ErrorFormat, Exit};
+use crate::program::tint;
 use diagnostics::render::{self, Style};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap};
 use std::path::Path;
@@ -68,7 +69,7 @@ pub fn test(
         let run = if backend.makes_events() {
             let (run, told) = trial.run_with_stories(&mut *dut, &sources, stories.n_max());
             if stories != Stories::IfFailed || !run.report.is_success() {
-                tell(&told, json);
+                tell(&told, json, front_end.color);
             }
             run
         } else {
@@ -134,12 +135,12 @@ fn in_every_size(
     sweep(trial, compiled.layout(), expected, &mut fresh)
 }
 
-fn tell(stories: &[Story], json: bool) {
+fn tell(stories: &[Story], json: bool, color: ColorChoice) {
     for (i, story) in stories.iter().enumerate() {
         match (json, serde_json::to_string(story)) {
             (true, Ok(line)) => output::out(&format!("{line}\n")),
             (true, Err(error)) => output::error_line(&error.to_string()),
-            (false, _) => output::out(&format!("Packet {}\n{}\n", i + 1, prose(story))),
+            (false, _) => output::out(&format!("Packet {}\n{}\n", i + 1, tint(&prose(story), color))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::TraceArgs;
 use crate::output::{self, Exit};
-use crate::program::{Simulation, check_port, read_packet};
+use crate::program::{Simulation, check_port, read_packet, tint};
 use clap::ArgMatches;
 use trace::{StoryBuilder, render, render_full};
 
@@ -31,11 +31,11 @@ pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
             }
         }
     } else if args.brief {
-        output::out(&format!("{}\n", story.summary));
+        output::out(&tint(&format!("{}\n", story.summary), args.front_end.color));
     } else if args.full {
-        output::out(&render_full(&story));
+        output::out(&tint(&render_full(&story), args.front_end.color));
     } else {
-        output::out(&render(&story));
+        output::out(&tint(&render(&story), args.front_end.color));
     }
     Exit::Ok
 }

@@ -6,6 +6,7 @@ mod load;
 mod options;
 mod packet;
 mod simulation;
+mod tint;
 mod warnings;
 
 pub use entries::{read_entries, write_entries};
@@ -13,4 +14,5 @@ pub use front_end::FrontEnd;
 pub use load::{Analysable, load, load_counting, load_for_analysis, load_for_control};
 pub use packet::read_packet;
 pub use simulation::{Simulation, check_port};
+pub use tint::tint;
 pub use warnings::Counted;

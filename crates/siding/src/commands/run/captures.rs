@@ -6,6 +6,7 @@ use super::wanted::Wanted;
 use crate::cli::RunArgs;
 use crate::commands::backends::{Backends, Compiled};
 use crate::output::{self, Exit};
+use crate::program::tint;
 use control::Schema;
 use packet_io::{CaptureWriter, Packet, PacketReader};
 use std::collections::BTreeMap;
@@ -165,7 +166,7 @@ pub fn captures(
             let story = story_builder.finish();
             if args.filter.as_ref().is_none_or(|filter| filter.takes_story(&story)) {
                 n_told += 1;
-                tell_one(&story, n_packets, args.json);
+                tell_one(&story, n_packets, args);
             }
             sent
         } else {
@@ -193,10 +194,13 @@ pub fn captures(
     outputs.wanted.verdict()
 }
 
-fn tell_one(story: &Story, number: usize, json: bool) {
-    match (json, serde_json::to_string(story)) {
+fn tell_one(story: &Story, number: usize, args: &RunArgs) {
+    match (args.json, serde_json::to_string(story)) {
         (true, Ok(line)) => output::out(&format!("{line}\n")),
         (true, Err(error)) => output::error_line(&error.to_string()),
-        (false, _) => output::out(&format!("Packet {number}\n{}\n", prose(story))),
+        (false, _) => {
+            let text = tint(&prose(story), args.front_end.color);
+            output::out(&format!("Packet {number}\n{text}\n"));
+        }
     }
 }
