@@ -77,6 +77,31 @@ pub fn migrate(
     migration
 }
 
+/// The updates that make a fresh target of the same program accept packets as `from` does: entries, groups, sessions and
+/// rates that its program does not declare. Values of counters and registers are left out. Default actions are among them for
+/// tables of which `has_other_default` is true.
+pub fn configuration(
+    schema: &Schema,
+    from: &dyn Target,
+    has_other_default: impl Fn(TableId) -> bool,
+) -> Vec<Update> {
+    let mut updates = Vec::new();
+    for query in queries(schema, has_other_default, DirectCells::WithEntries) {
+        if matches!(query, Query::Registers { .. } | Query::Counters { .. }) {
+            continue;
+        }
+        // A target that does not know this kind of entity has none.
+        let found = from.read(&query).unwrap_or_default();
+        updates.extend(found.into_iter().filter(|entity| !is_initial(entity)).map(|mut entity| {
+            if let Entity::TableEntry(entry) = &mut entity {
+                entry.counter_data = None;
+            }
+            update(entity)
+        }));
+    }
+    updates
+}
+
 /// All entities, those first that others refer to. Default actions are asked for where `wants_default` says so.
 fn queries(schema: &Schema, wants_default: impl Fn(TableId) -> bool, cells: DirectCells) -> Vec<Query> {
     let mut all = vec![

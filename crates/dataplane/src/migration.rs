@@ -2,7 +2,7 @@
 
 use crate::plane::RunningProgram;
 use control::sync::{Migration, migrate};
-use control::{Schema, TableId, Target};
+use control::{Schema, TableId, Target, Update};
 use std::collections::HashSet;
 use std::sync::Arc;
 use target::Store;
@@ -16,10 +16,19 @@ pub(crate) fn copy_entities(
     now_ns: u64,
 ) -> Migration {
     let schema = Arc::clone(from.schema());
-    let changed: HashSet<TableId> = (schema.tables.iter().map(|table| table.id))
-        .filter(|table| has_other_default(from, *table))
-        .collect();
+    let changed = tables_with_other_default(from, &schema);
     migrate(&schema, &from.at(now_ns), to_schema, to, |table| changed.contains(&table))
+}
+
+/// The updates that bring a fresh switch of the program to the configuration of this one.
+pub(crate) fn configuration(from: &mut RunningProgram, now_ns: u64) -> Vec<Update> {
+    let schema = Arc::clone(from.schema());
+    let changed = tables_with_other_default(from, &schema);
+    control::sync::configuration(&schema, &from.at(now_ns), |table| changed.contains(&table))
+}
+
+fn tables_with_other_default(running: &RunningProgram, schema: &Schema) -> HashSet<TableId> {
+    schema.tables.iter().map(|table| table.id).filter(|table| has_other_default(running, *table)).collect()
 }
 
 /// True if the default action is not the one that the program declares.

@@ -4,7 +4,7 @@ use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
 use crate::mailbox::Mailbox;
-use crate::migration::copy_entities;
+use crate::migration::{configuration, copy_entities};
 use crate::options::{Compiled, Options};
 use crate::plane::RunningProgram;
 use crate::ports::{PortKind, PortSpec};
@@ -14,7 +14,7 @@ use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
 use arch::PortFault;
 use control::sync::Migration;
-use control::{Entity, Fault, Query, Schema, Target};
+use control::{Entity, Fault, Query, Schema, Target, Update};
 use crossbeam_queue::ArrayQueue;
 use packet_io::{LinkState, Port, PortError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -451,6 +451,16 @@ impl Switch {
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let schema = Arc::clone(generation.schema());
         Ok(f(&schema, &mut generation.at(self.shared.clock.now_ns())))
+    }
+
+    /// The schema of the running program, and the updates that bring a fresh switch of it to the configuration of this one:
+    /// entries, default actions, groups, sessions and rates. Values of counters and registers are left out. `None` without a
+    /// program.
+    pub fn configuration(&self) -> Option<(Arc<Schema>, Vec<Update>)> {
+        let mut plane = lock(&self.shared.plane);
+        let generation = plane.generation.as_mut()?;
+        let schema = Arc::clone(generation.schema());
+        Some((schema, configuration(generation, self.shared.clock.now_ns())))
     }
 
     /// How each table of the running program has been used, by its name.

@@ -441,3 +441,61 @@ fn nobody_waits_for_a_switch_that_has_ended() {
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("the switch has ended"), "{said}");
 }
+
+#[test]
+fn entries_are_kept_over_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("kept.txtpb");
+    let shown = state.display().to_string();
+    let program = "examples/01-router/router.p4";
+    let args = ["--state", &shown, "--entries", "examples/01-router/entries.txtpb", program];
+    let (running, _) = Running::start(dir.path(), &args);
+    assert!(!state.exists());
+    running.text(&["add", "routes", "172.16.0.0/12", "set_next_hop(1)"]);
+    running.text(&["setdefault", "routes", "set_next_hop(1)"]);
+    running.text(&["mc-group", "7", "1", "2"]);
+    let before = (running.text(&["show", "entries"]), running.text(&["show", "pre"]));
+    running.text(&["shutdown"]);
+    assert_eq!(running.end().1, Some(0));
+    let kept = std::fs::read_to_string(&state).unwrap();
+    assert!(kept.contains("Router.routes") && kept.contains("172.16.0.0"), "{kept}");
+
+    // The entries of --entries are in the file already.
+    let (running, _) = Running::start(dir.path(), &args);
+    assert_eq!((running.text(&["show", "entries"]), running.text(&["show", "pre"])), before);
+    running.text(&["delete", "routes", "172.16.0.0/12"]);
+    running.text(&["shutdown"]);
+    assert_eq!(running.end().1, Some(0));
+    let kept = std::fs::read_to_string(&state).unwrap();
+    assert!(!kept.contains("172.16.0.0"), "{kept}");
+}
+
+#[test]
+fn a_damaged_state_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("kept.txtpb");
+    let start = |state: &Path| {
+        let run = siding()
+            .args(["switch", "--metrics-addr", "off", "-O", "0", "--ctl-socket"])
+            .arg(dir.path().join("ctl"))
+            .arg("--state")
+            .arg(state)
+            .arg("examples/01-router/router.p4")
+            .output()
+            .unwrap();
+        (run.status.code(), String::from_utf8_lossy(&run.stderr).into_owned())
+    };
+    for (text, message) in [
+        ("updates { entity { table_entry { table_id: \"Router.roads\" } } }", "Router.roads"),
+        ("updates { entity {", "kept.txtpb"),
+    ] {
+        std::fs::write(&state, text).unwrap();
+        let (code, errors) = start(&state);
+        assert!(code != Some(0) && errors.contains(message), "{text}: {code:?} {errors}");
+        assert_eq!(std::fs::read_to_string(&state).unwrap(), text);
+    }
+    let (code, errors) = start(&dir.path().join("kept.json"));
+    assert!(code == Some(2) && errors.contains("must end with .txtpb"), "{errors}");
+    let (code, errors) = start(&dir.path().join("none/kept.txtpb"));
+    assert!(code == Some(2) && errors.contains("there is no directory"), "{errors}");
+}

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Options that name files.
-const PATHS: &[&str] = &["program", "entries", "pcap", "ctl-socket", "log-file", "extern"];
+const PATHS: &[&str] = &["program", "entries", "state", "pcap", "ctl-socket", "log-file", "extern"];
 
 /// Replaces `--config FILE` of `siding switch` by the options of the file. The error is a message for people.
 pub fn expand(args: Vec<OsString>) -> Result<Vec<OsString>, String> {

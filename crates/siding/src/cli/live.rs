@@ -42,6 +42,10 @@ pub struct LiveArgs {
     /// sX-runtime.json, or a P4Runtime WriteRequest as .txtpb, .json or .bin
     #[arg(long, value_name = "FILE")]
     pub entries: Vec<PathBuf>,
+    /// Keep entries, default actions, groups, sessions and rates in this file when the switch ends, and begin with them when it
+    /// starts again; --entries is for the first start
+    #[arg(long, value_name = "FILE.txtpb")]
+    pub state: Option<PathBuf>,
     /// Threads that run packets; ports are theirs in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,

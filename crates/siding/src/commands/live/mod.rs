@@ -1,6 +1,7 @@
 //! `siding switch`.
 
 mod interim;
+mod state;
 
 use super::compiler::Compiler;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LiveBackendArg, LogLevel, SwitchArgs};
@@ -113,6 +114,8 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         output::err(&format!("note: {flag} has no effect: {why}\n"));
     }
     check(args)?;
+    state::check(args)?;
+    let entries = state::initial_entries(args);
     let mut log = Log::new(args)?;
     let signals = Signals::new().map_err(|error| environment(format!("cannot wait for signals: {error}")))?;
     let (mut opened, mut interim) = (None, None);
@@ -182,7 +185,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         switch.replace(compiled).map_err(|error| refused(&error))?;
         match &mut interim {
             None => {
-                for path in &args.entries {
+                for path in &entries {
                     switch
                         .with_target(|schema, target| {
                             let entries = read_entries(schema, path, None)?;
@@ -234,7 +237,8 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         tell_warnings(&mut log, &switch);
     }
     drop((server, metrics));
-    finish(&mut log, &switch)
+    let kept = state::keep(args, &switch);
+    finish(&mut log, &switch).and(kept)
 }
 
 /// Refuses arguments that contradict each other, before any work is done.
@@ -295,7 +299,7 @@ fn compile_and_serve(
         let thread = thread.map_err(|error| environment(format!("cannot start a thread: {error}")))?;
         let switch = SwitchArgs { entries: Vec::new(), seed: args.seed, cpu_port: args.cpu_port };
         let Simulation { mut interpreter, schema, .. } = Simulation::of(loaded.clone(), &switch)?;
-        for path in &args.entries {
+        for path in &state::initial_entries(args) {
             let entries = read_entries(&schema, path, None)?;
             write_entries(&schema, &mut interpreter, &entries)?;
         }
