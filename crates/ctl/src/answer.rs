@@ -173,6 +173,26 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
             });
             Ok(all.iter().map(|entity| show::entity(schema, entity)).collect())
         })?,
+        What::Meters => switch.with_target(|schema, target| {
+            let meter = name.map(|name| schema.meters.find(name)).transpose()?.map(|meter| meter.id);
+            let mut all = target.read(&Query::Meters { meter, index: None, with_counter_data: false })?;
+            all.retain(|entity| match entity {
+                Entity::Meter(of) => of.config.is_some(),
+                _ => true,
+            });
+            Ok(all.iter().map(|entity| show::entity(schema, entity)).collect())
+        })?,
+        What::ValueSets => switch.with_target(|schema, target| {
+            let set = name.map(|name| schema.value_sets.find(name)).transpose()?.map(|set| set.id);
+            entities(schema, target, &[Query::ValueSets(set)])
+        })?,
+        What::Profiles => switch.with_target(|schema, target| {
+            let profile = name.map(|name| schema.profiles.find(name)).transpose()?;
+            let profile = profile.map(|profile| profile.id);
+            let questions =
+                [Query::Members { profile, member: None }, Query::Groups { profile, group: None }];
+            entities(schema, target, &questions)
+        })?,
         What::Registers => switch.with_target(|schema, target| {
             let register =
                 name.map(|name| schema.registers.find(name)).transpose()?.map(|register| register.id);

@@ -6,6 +6,7 @@
 use crate::refusal::{Refusal, RefusalKind};
 use crate::show;
 use dataplane::{Switch, SwitchError};
+use diagnostics::render::{self, Style};
 use serde_json::{Value as Json, json};
 use stf::CommandKind;
 
@@ -33,7 +34,13 @@ pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
         return Err(Refusal::diagnosed(RefusalKind::Refused, &report.faults, &parsed.sources));
     }
     let shown = report.shown.iter().flat_map(|(_, entities)| entities);
-    Ok(json!({ "shown": shown.map(|entity| show::entity(&schema, entity)).collect::<Vec<_>>() }))
+    let mut done = json!({ "shown": shown.map(|entity| show::entity(&schema, entity)).collect::<Vec<_>>() });
+    let warnings: Vec<String> =
+        faults.iter().map(|fault| render::human(fault, &parsed.sources, Style::default())).collect();
+    if !warnings.is_empty() {
+        done["warnings"] = warnings.join("\n").into();
+    }
+    Ok(done)
 }
 
 /// True for commands that send packets, expect them or move the clock.

@@ -106,6 +106,10 @@ pub enum What {
     Pre,
     Counters,
     Registers,
+    Meters,
+    ValueSets,
+    /// Members and groups of action profiles and selectors.
+    Profiles,
     Totals,
     Program,
     /// The names that requests may contain.

@@ -150,6 +150,12 @@ fn a_switch_between_captures() {
     running.fails(&["table_dmp", "routes"], 2, "did you mean `table_dump`?");
     running.text(&["mc_mgrp_create", "7"]);
     running.text(&["delete", "routes", "172.16.0.0/12"]);
+    let warned = running.ctl(&["add", "routes", "172.16.0.1/12", "set_next_hop(1)"]);
+    let warning = String::from_utf8_lossy(&warned.stderr).into_owned();
+    assert!(warned.status.success() && warning.contains("bits behind the prefix of 12 bits"), "{warning}");
+    running.text(&["delete", "routes", "172.16.0.0/12"]);
+    running.fails(&["show", "meters", "nope"], 1, "nope");
+    assert_eq!(running.json(&["show", "value-sets"]), json!([]));
     running.fails(&["add", "route", "1", "drop()"], 2, "did you mean `routes`");
     running.fails(&["replace", "tests/none.p4"], 4, "none.p4");
     running.fails(&["trace", "--match", "ip"], 2, "==");

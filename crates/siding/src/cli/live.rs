@@ -381,11 +381,18 @@ pub enum ShowArg {
     /// Asynchronous blocks
     Async,
     /// Multicast groups and clone sessions
-    Pre,
+    #[value(name = "replication", alias = "pre")]
+    Replication,
     /// Values of counters
     Counters,
     /// Values of registers
     Registers,
+    /// Rates of meters that somebody has set
+    Meters,
+    /// Value sets, with the number of their members
+    ValueSets,
+    /// Members and groups of action profiles and selectors
+    Profiles,
     /// Packets of all ports together
     Totals,
     /// The program that runs

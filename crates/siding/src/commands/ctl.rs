@@ -33,6 +33,9 @@ pub fn run(args: &CtlArgs) -> Exit {
                 true => format!("{result}\n"),
                 false => ctl::render(&request, &result),
             });
+            if let Some(warnings) = result["warnings"].as_str() {
+                output::err(&format!("{warnings}\n"));
+            }
             let has_no_story = result["stories"].as_array().is_some_and(Vec::is_empty);
             if has_no_story { Exit::Failed } else { Exit::Ok }
         }
@@ -148,9 +151,12 @@ fn shown(what: ShowArg) -> What {
         ShowArg::Drops => What::Drops,
         ShowArg::Workers => What::Workers,
         ShowArg::Async => What::Async,
-        ShowArg::Pre => What::Pre,
+        ShowArg::Replication => What::Pre,
         ShowArg::Counters => What::Counters,
         ShowArg::Registers => What::Registers,
+        ShowArg::Meters => What::Meters,
+        ShowArg::ValueSets => What::ValueSets,
+        ShowArg::Profiles => What::Profiles,
         ShowArg::Totals => What::Totals,
         ShowArg::Program => What::Program,
         ShowArg::Names => What::Names,

@@ -366,6 +366,9 @@ fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&Met
     );
     let metrics = metrics.map(|metrics| format!("http://{}/metrics", metrics.address()));
     let mut text = format!("ready: {program}, {} ports", args.ports.len());
+    if args.ports.is_empty() {
+        text.push_str("; `siding ctl port add N@INTERFACE` adds one");
+    }
     text.push_str(&format!("\n  control: {}", socket.display()));
     if let Some(metrics) = &metrics {
         text.push_str(&format!("\n  metrics: {metrics}"));
