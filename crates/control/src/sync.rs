@@ -6,8 +6,8 @@
 //! Both read entities in one order: what others refer to comes first.
 
 use crate::{
-    Data, Entity, EntityKey, EntryQuery, Extras, Fault, Problem, Query, Schema, TableEntry, TableId, Target,
-    Update, UpdateKind, validate,
+    Code, Data, Entity, EntityKey, EntryQuery, Extras, Fault, Problem, Query, Schema, TableEntry, TableId,
+    Target, Update, UpdateKind, validate,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -79,19 +79,22 @@ pub fn migrate(
 
 /// The updates that make a fresh target of the same program accept packets as `from` does: entries, groups, sessions and
 /// rates that its program does not declare. Values of counters and registers are left out. Default actions are among them for
-/// tables of which `has_other_default` is true.
+/// tables of which `has_other_default` is true. Fails if something that `from` has cannot be read.
 pub fn configuration(
     schema: &Schema,
     from: &dyn Target,
     has_other_default: impl Fn(TableId) -> bool,
-) -> Vec<Update> {
+) -> Result<Vec<Update>, Fault> {
     let mut updates = Vec::new();
     for query in queries(schema, has_other_default, DirectCells::WithEntries) {
         if matches!(query, Query::Registers { .. } | Query::Counters { .. }) {
             continue;
         }
-        // A target that does not know this kind of entity has none.
-        let found = from.read(&query).unwrap_or_default();
+        let found = match from.read(&query) {
+            // A target that does not know this kind of entity has none.
+            Err(fault) if fault.code() == Code::Unimplemented => continue,
+            found => found?,
+        };
         updates.extend(found.into_iter().filter(|entity| !is_initial(entity)).map(|mut entity| {
             if let Entity::TableEntry(entry) = &mut entity {
                 entry.counter_data = None;
@@ -99,7 +102,7 @@ pub fn configuration(
             update(entity)
         }));
     }
-    updates
+    Ok(updates)
 }
 
 /// All entities, those first that others refer to. Default actions are asked for where `wants_default` says so.

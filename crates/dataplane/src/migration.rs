@@ -2,7 +2,7 @@
 
 use crate::plane::RunningProgram;
 use control::sync::{Migration, migrate};
-use control::{Schema, TableId, Target, Update};
+use control::{Fault, Schema, TableId, Target, Update};
 use std::collections::HashSet;
 use std::sync::Arc;
 use target::Store;
@@ -21,7 +21,7 @@ pub(crate) fn copy_entities(
 }
 
 /// The updates that bring a fresh switch of the program to the configuration of this one.
-pub(crate) fn configuration(from: &mut RunningProgram, now_ns: u64) -> Vec<Update> {
+pub(crate) fn configuration(from: &mut RunningProgram, now_ns: u64) -> Result<Vec<Update>, Fault> {
     let schema = Arc::clone(from.schema());
     let changed = tables_with_other_default(from, &schema);
     control::sync::configuration(&schema, &from.at(now_ns), |table| changed.contains(&table))

@@ -453,14 +453,11 @@ impl Switch {
         Ok(f(&schema, &mut generation.at(self.shared.clock.now_ns())))
     }
 
-    /// The schema of the running program, and the updates that bring a fresh switch of it to the configuration of this one:
-    /// entries, default actions, groups, sessions and rates. Values of counters and registers are left out. `None` without a
-    /// program.
-    pub fn configuration(&self) -> Option<(Arc<Schema>, Vec<Update>)> {
+    /// The updates that bring a fresh switch of the running program to the configuration of this one: entries, default actions, groups, sessions and rates. Values of counters and registers are left out.
+    pub fn configuration(&self) -> Result<Result<Vec<Update>, Fault>, SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        let generation = plane.generation.as_mut()?;
-        let schema = Arc::clone(generation.schema());
-        Some((schema, configuration(generation, self.shared.clock.now_ns())))
+        let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
+        Ok(configuration(generation, self.shared.clock.now_ns()))
     }
 
     /// How each table of the running program has been used, by its name.

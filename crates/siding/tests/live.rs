@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -474,6 +475,14 @@ fn entries_are_kept_over_restarts() {
     assert_eq!(running.end().1, Some(0));
     let kept = std::fs::read_to_string(&state).unwrap();
     assert!(!kept.contains("172.16.0.0"), "{kept}");
+    assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
+
+    // What another program has is nothing for the file.
+    let (running, _) = Running::start(dir.path(), &args);
+    running.text(&["replace", "examples/02-l2-switch/l2_switch.p4"]);
+    running.text(&["shutdown"]);
+    assert_eq!(running.end().1, Some(0));
+    assert_eq!(std::fs::read_to_string(&state).unwrap(), kept);
 }
 
 #[test]

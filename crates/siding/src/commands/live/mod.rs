@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -140,7 +140,8 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
             match opened {
                 // Externs of others may take long, which the interpreter would wait for.
                 Some(ports) if args.backend == LiveBackendArg::Auto && args.externs.libraries.is_empty() => {
-                    let (made, served) = compile_and_serve(args, &mut log, &loaded, ports, &compile)?;
+                    let (made, served) =
+                        compile_and_serve(args, &mut log, &loaded, &entries, ports, &compile)?;
                     (opened, interim) = (None, Some(served));
                     Some(made)
                 }
@@ -205,6 +206,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
                 })?,
         }
     }
+    let started_with = switch.program().map(|program| program.name);
     let socket_error = |error: ServerError| environment(error.to_string());
     let socket = match &args.ctl_socket {
         Some(path) => path.clone(),
@@ -237,7 +239,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         tell_warnings(&mut log, &switch);
     }
     drop((server, metrics));
-    let kept = state::keep(args, &switch);
+    let kept = state::keep(args, &switch, started_with.as_deref());
     finish(&mut log, &switch).and(kept)
 }
 
@@ -286,11 +288,12 @@ fn open_early(args: &LiveArgs) -> Result<Vec<OpenPort>, Exit> {
     args.ports.iter().map(open).collect()
 }
 
-/// Compiles in a thread of its own while the interpreter serves the ports.
+/// Compiles in a thread of its own while the interpreter, which begins with the entries of the files, serves the ports.
 fn compile_and_serve(
     args: &LiveArgs,
     log: &mut Log<'_>,
     loaded: &Loaded,
+    files: &[PathBuf],
     ports: Vec<OpenPort>,
     compile: &(dyn Fn() -> Result<Compiled, Exit> + Sync),
 ) -> Result<(Compiled, Interim), Exit> {
@@ -299,7 +302,7 @@ fn compile_and_serve(
         let thread = thread.map_err(|error| environment(format!("cannot start a thread: {error}")))?;
         let switch = SwitchArgs { entries: Vec::new(), seed: args.seed, cpu_port: args.cpu_port };
         let Simulation { mut interpreter, schema, .. } = Simulation::of(loaded.clone(), &switch)?;
-        for path in &state::initial_entries(args) {
+        for path in files {
             let entries = read_entries(&schema, path, None)?;
             write_entries(&schema, &mut interpreter, &entries)?;
         }
