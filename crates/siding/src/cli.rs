@@ -86,6 +86,8 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Explain a diagnostic code or a drop reason, or list all
     Explain(ExplainArgs),
+    /// Show what Siding knows of an architecture: blocks, metadata, externs, the way of packets
+    Arch(ArchArgs),
     /// Judge Siding against a checkout of p4lang/p4c
     Conformance(ConformanceArgs),
     /// Measure Siding itself
@@ -435,6 +437,13 @@ pub struct FmtArgs {
     /// Show what would change
     #[arg(long)]
     pub diff: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ArchArgs {
+    /// An architecture; without one all are listed
+    #[arg(value_name = "NAME", value_parser = architecture())]
+    pub architecture: Option<Architecture>,
 }
 
 #[derive(Debug, Args)]

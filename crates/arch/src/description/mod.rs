@@ -6,6 +6,7 @@ mod fault;
 pub mod flow;
 mod read;
 mod read_flow;
+mod show;
 
 pub use fault::Fault;
 pub use read::read;

@@ -35,6 +35,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "arch",
+        &[
+            ("siding arch", "the architectures that are known"),
+            ("siding arch v1model", "blocks, metadata and the way of packets"),
+        ],
+    ),
+    (
         "entries",
         &[
             ("siding entries check router.p4 s1-runtime.json", "find faults in entries"),

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod arch;
 mod backends;
 mod bmv2;
 mod build;
@@ -55,6 +56,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Graph(args) => graph::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Arch(args) => arch::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(command) => bench::run(&command),
         Command::Doctor(args) => doctor::run(&args),

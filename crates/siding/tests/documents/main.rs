@@ -1,5 +1,6 @@
 //! The project's pages are true: their commands run, their tables are complete, their links lead somewhere.
 
+mod architectures;
 mod cli;
 mod console;
 mod glossary;
