@@ -5,8 +5,9 @@
  *     siding run program.p4 --extern ./scramble.so        where it is
  *
  * A library exports one symbol, `siding_extern_library`: a table of functions, each with its name in P4, the
- * declaration that it was written for, and a function that does the work. Everything else may be absent. docs/how-to/externs.md
- * is a guide, examples/04-own-extern/ an example to copy.
+ * declaration that it was written for, and a function that does the work. Everything else may be absent.
+ * `siding extern new NAME` makes one with a program and a test; docs/how-to/externs.md is a guide, examples/04-own-extern/
+ * a larger example.
  *
  * Rules:
  * - A function is called by several threads, by each with a state of its own: what `open` gave in that thread. Nothing

@@ -10,6 +10,7 @@ mod help;
 mod live;
 mod model;
 mod native;
+mod own_extern;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
@@ -25,6 +26,7 @@ pub use live::{
     PortCommand, ShowArg,
 };
 pub use model::{ModelCommand, ModelExternArgs};
+pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use sim::{FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 pub use console::{CcArgs, ExternArgs};
@@ -93,6 +95,9 @@ pub enum Command {
     /// Measure Siding itself
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Begin an extern of your own in C
+    #[command(subcommand)]
+    Extern(ExternCommand),
     /// Say what of the system is missing, and how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell

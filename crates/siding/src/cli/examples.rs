@@ -63,6 +63,30 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "extern",
+        &[
+            ("siding extern new mix", "makes the folder mix: C, a program, a test, a Makefile"),
+            ("siding stf --extern mix/mix.so mix/mix.p4 mix/mix.stf", "runs its test, after make -C mix"),
+        ],
+    ),
+    (
+        "extern new",
+        &[
+            ("siding extern new mix", "a function"),
+            (
+                "siding extern new sequence --kind object --dir work/sequence",
+                "a type with a method and state",
+            ),
+        ],
+    ),
+    (
+        "extern header",
+        &[
+            ("siding extern header -o .", "writes siding_extern.h"),
+            ("siding extern header", "to read what externs get and give"),
+        ],
+    ),
+    (
         "p4info",
         &[
             ("siding p4info router.p4", "as text, to standard output"),

@@ -18,6 +18,7 @@ mod ir;
 mod live;
 mod man;
 mod model;
+mod own_extern;
 mod p4info;
 mod run;
 mod script;
@@ -59,6 +60,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Arch(args) => arch::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(command) => bench::run(&command),
+        Command::Extern(command) => own_extern::run(&command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => complete::script(shell),
         Command::CompleteWords { words } => complete::words(&words),

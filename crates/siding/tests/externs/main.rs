@@ -1,5 +1,7 @@
 //! Extern functions from libraries and built in, from the command line.
 
+mod own;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
