@@ -84,6 +84,7 @@ pub mod layout;
 pub mod leaf_set;
 pub mod liveness;
 pub mod lookup;
+pub mod notation;
 pub mod oracle;
 pub mod passes;
 pub mod program;

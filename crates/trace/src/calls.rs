@@ -24,7 +24,11 @@ pub enum ExternArg {
     /// A single value.
     In(Slot),
     /// The leaves of an aggregate without validity bits and indices.
-    Fields(SlotRange),
+    Fields {
+        range: SlotRange,
+        /// For each value the slot that it was read from, if it is the value of one.
+        read_from: Box<[Option<Slot>]>,
+    },
     /// `out` or `inout`.
     Ref {
         /// Everything.

@@ -37,6 +37,9 @@ impl Filter {
     /// `dropped==ingress_drop`, `sent`, `sent==2`, `controller`.
     pub fn parse(text: &str) -> Result<Filter, String> {
         let mut filter = Filter::default();
+        if text.contains("||") {
+            return Err("conditions are joined by `&&` only: a packet must meet all".to_owned());
+        }
         for part in text.split("&&").map(str::trim).filter(|part| !part.is_empty()) {
             match part {
                 "dropped" => filter.outcomes.push(Outcome::Dropped(None)),
@@ -116,6 +119,14 @@ impl Filter {
             }
         }
         Ok(())
+    }
+
+    /// The drop reasons that it names.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        self.outcomes.iter().filter_map(|outcome| match outcome {
+            Outcome::Dropped(reason) => reason.as_deref(),
+            Outcome::Sent(_) | Outcome::ToController => None,
+        })
     }
 
     /// True if a packet may be meant, before it is parsed.
@@ -241,7 +252,8 @@ mod tests {
 
     #[test]
     fn outcomes_are_conditions() {
-        let dropped = Verdict::Dropped { reason: "ingress_drop".into(), because: None, decided_by: None };
+        let dropped =
+            Verdict::Dropped { reason: "ingress_drop".into(), because: None, decided_by: None, port: None };
         let sent = Verdict::Sent { port: 2, n_bytes: 0, hex: String::new() };
         let story = |verdicts: Vec<Verdict>| {
             let (summary, steps) = (String::new(), Vec::new());

@@ -16,6 +16,8 @@
 //! Start reading at [`Event`], then [`StoryBuilder`].
 
 mod calls;
+mod causes;
+mod drop_places;
 mod event;
 mod filter;
 mod follow;
@@ -29,6 +31,7 @@ mod summary;
 mod variables;
 
 pub use calls::{ExternArg, ExternCall};
+pub use drop_places::{Both, DropPlaces};
 pub use event::{Event, HitEntry, LookupOutcome, Observer, ParserOp, Silent};
 pub use filter::Filter;
 pub use follow::{Did, Follow, LookedUp, Seen, StatementEnd, Values};

@@ -1,7 +1,16 @@
 //! Places in the program as text.
 
 use crate::story::{At, Story, Verdict};
+use diagnostics::{SourceMap, Span};
 use std::collections::BTreeMap;
+
+/// The place of a span, with the first line of its text.
+pub(crate) fn at(sources: &SourceMap, span: Span) -> Option<At> {
+    let location = sources.locate(span)?;
+    let text = sources.text(span).lines().next().unwrap_or("").trim().trim_end_matches('{').trim_end();
+    let text = text.to_string();
+    Some(At { file: location.file, line: location.line, column: location.column, text })
+}
 
 /// How places in the program are told.
 pub(crate) enum Places {
@@ -17,8 +26,12 @@ impl Places {
             Verdict::Dropped { because, .. } => because.as_ref(),
             Verdict::Sent { .. } | Verdict::ToController { .. } => None,
         });
+        Places::short_for(story.steps.iter().map(|step| step.at.as_ref()).chain(reasons).flatten())
+    }
+
+    pub(crate) fn short_for<'a>(places: impl Iterator<Item = &'a At>) -> Places {
         let mut paths = BTreeMap::<String, Vec<&str>>::new();
-        for at in story.steps.iter().map(|step| step.at.as_ref()).chain(reasons).flatten() {
+        for at in places {
             let name = at.file.rsplit('/').next().unwrap_or(&at.file);
             let known = paths.entry(name.to_string()).or_default();
             if !known.contains(&&*at.file) {

@@ -223,12 +223,23 @@ fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
             "assertion_failed" => "An assertion fails: the packet is given up.".to_string(),
             reason => format!("The packet is given up: {reason}."),
         },
-        What::Queued { port, instance: 0 } => format!("The packet waits for egress to port {port}."),
-        What::Queued { port, instance } => {
+        What::Queued { port, instance: 0, unset: None, .. } => {
+            format!("The packet waits for egress to port {port}.")
+        }
+        What::Queued { port, unset: Some(field), .. } => {
+            format!("The packet waits for egress to port {port}: nothing has changed `{field}`.")
+        }
+        What::Queued { port, instance, unset: None, .. } => {
             format!("The packet waits for egress to port {port} as instance {instance}.")
+        }
+        What::Multicast { group, n_replicas: 0 } => {
+            format!("Multicast group {group} makes no copy: it does not exist, or none of its ports is up.")
         }
         What::Multicast { group, n_replicas } => {
             format!("Multicast group {group} makes {n_replicas} copies of the packet.")
+        }
+        What::Cloned { session, n_replicas: 0 } => {
+            format!("Clone session {session} makes no copy: it does not exist, or none of its ports is up.")
         }
         What::Cloned { session, n_replicas } => {
             format!("Clone session {session} makes {n_replicas} copies of the packet.")
@@ -250,7 +261,7 @@ fn ending(verdict: &Verdict, places: &Places) -> String {
         Verdict::ToController { n_bytes, .. } => {
             format!("Verdict: sent to the controller, {}.", bytes(*n_bytes as u64 * 8))
         }
-        Verdict::Dropped { reason, because, decided_by: _ } => match because {
+        Verdict::Dropped { reason, because, .. } => match because {
             Some(at) => {
                 format!("Verdict: dropped ({reason}), as {} says{}.", places.of(at), quoted(Some(at)))
             }

@@ -212,6 +212,15 @@ pub enum What {
     Queued {
         port: u32,
         instance: u32,
+        /// The name of the field that names the port, if nothing has changed its initial value.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unset: Option<String>,
+        /// Place in the program that chose the port.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<At>,
+        /// Index in `steps` of what led to that place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_by: Option<usize>,
     },
     Multicast {
         group: u32,
@@ -252,5 +261,8 @@ pub enum Verdict {
         /// Index in `steps` of what led to that place: a table lookup, a condition, a failure of the parser.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<usize>,
+        /// The port that the packet was sent to, if that is the reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<u32>,
     },
 }

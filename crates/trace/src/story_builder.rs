@@ -1,7 +1,8 @@
 //! Writes the story down as it happens.
 
+use crate::causes::Causes;
 use crate::format::Format;
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::story::{At, Change, Hit, Matched, Named, STEPS_MAX, Step, Story, Verdict, What};
 use crate::summary::summary;
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use diagnostics::{SourceMap, Span};
 use ir::{Bits, MatchKind, ProcedureKind, TableId};
+use std::collections::BTreeSet;
 
 /// An observer that collects a [`Story`].
 #[derive(Debug)]
@@ -22,16 +24,14 @@ pub struct StoryBuilder<'s> {
     /// Depth outside of what the current state does.
     state_depth: Option<u32>,
     last_change: Span,
-    /// Place of the statement that may have dropped the packet.
-    cause: Option<At>,
-    /// Index of the step that led there.
-    decided_by: Option<usize>,
-    /// Index of the last lookup, whose action may be called next.
-    looked_up: Option<usize>,
-    /// For each call under way the index of the lookup that chose it.
-    calls: Vec<Option<usize>>,
-    /// Index of the last lookup, condition or `switch` in the block.
-    last_decision: Option<usize>,
+    /// Decisions are indexes of steps.
+    causes: Causes<usize>,
+    /// Something has changed the field that names the port.
+    has_port: bool,
+    /// Validity bits of headers that are valid.
+    valid: BTreeSet<Slot>,
+    /// Copies that are still to be queued, for ports of their own.
+    n_copies_left: u32,
 }
 
 impl<'s> StoryBuilder<'s> {
@@ -42,11 +42,10 @@ impl<'s> StoryBuilder<'s> {
             depth: 0,
             state_depth: None,
             last_change: Span::NONE,
-            cause: None,
-            decided_by: None,
-            looked_up: None,
-            calls: Vec::new(),
-            last_decision: None,
+            causes: Causes::default(),
+            has_port: false,
+            valid: BTreeSet::new(),
+            n_copies_left: 0,
         }
     }
 
@@ -56,11 +55,7 @@ impl<'s> StoryBuilder<'s> {
     }
 
     fn at(&self, span: Span) -> Option<At> {
-        let sources = self.sources?;
-        let location = sources.locate(span)?;
-        let text = sources.text(span).lines().next().unwrap_or("").trim().trim_end_matches('{').trim_end();
-        let text = text.to_string();
-        Some(At { file: location.file, line: location.line, column: location.column, text })
+        places::at(self.sources?, span)
     }
 
     fn push(&mut self, span: Span, what: What) {
@@ -77,18 +72,11 @@ impl<'s> StoryBuilder<'s> {
         Some(self.story.steps.len()).filter(|n| *n < STEPS_MAX)
     }
 
-    /// The statement at this place may drop the packet.
-    fn causes(&mut self, span: Span) {
-        self.cause = self.at(span);
-        self.decided_by = self.calls.iter().rev().find_map(|lookup| *lookup).or(self.last_decision);
-    }
-
     fn traffic(&mut self, variables: &Variables, event: &TrafficEvent<'_>) {
         let what = match event {
             TrafficEvent::Pass { kind, port, bytes } => {
                 self.depth = 0;
-                self.cause = None;
-                self.decided_by = None;
+                self.causes.begin();
                 What::Pass { kind: *kind, port: *port, n_bytes: bytes.len(), hex: hex(bytes) }
             }
             TrafficEvent::Sent { port, bytes } => {
@@ -102,20 +90,38 @@ impl<'s> StoryBuilder<'s> {
                 return;
             }
             TrafficEvent::Dropped { reason } => {
-                let (because, decided_by) = (self.cause.take(), self.decided_by.take());
+                let (span, decided_by) = self.causes.take().unwrap_or_default();
+                let because = self.at(span);
                 let reason = (*reason).to_string();
-                self.story.verdicts.push(Verdict::Dropped { reason, because, decided_by });
+                self.story.verdicts.push(Verdict::Dropped { reason, because, decided_by, port: None });
                 return;
             }
-            TrafficEvent::Queued { port, instance } => What::Queued { port: *port, instance: *instance },
+            TrafficEvent::Queued { port, instance } => {
+                let is_copy = self.n_copies_left > 0;
+                self.n_copies_left = self.n_copies_left.saturating_sub(1);
+                let field = variables.field(FieldRole::EgressSpec).filter(|_| !self.has_port && !is_copy);
+                let unset = field.and_then(|slot| variables.slot_info(slot)).map(|info| info.name);
+                let chosen = self.causes.peek().filter(|_| unset.is_none() && !is_copy);
+                let (span, decided_by) = chosen.unwrap_or_default();
+                let because = self.at(span);
+                What::Queued { port: *port, instance: *instance, unset, because, decided_by }
+            }
             TrafficEvent::Multicast { group, n_replicas } => {
+                self.n_copies_left = *n_replicas;
                 What::Multicast { group: *group, n_replicas: *n_replicas }
             }
             TrafficEvent::Cloned { session, n_replicas } => {
+                self.n_copies_left = *n_replicas;
                 What::Cloned { session: *session, n_replicas: *n_replicas }
             }
-            TrafficEvent::Resubmitted => What::Resubmitted,
-            TrafficEvent::Recirculated => What::Recirculated,
+            TrafficEvent::Resubmitted => {
+                self.has_port = false;
+                What::Resubmitted
+            }
+            TrafficEvent::Recirculated => {
+                self.has_port = false;
+                What::Recirculated
+            }
             TrafficEvent::Truncated { n_bytes } => What::Truncated { n_bytes: *n_bytes },
             TrafficEvent::Digest { name, values } => {
                 let format = Format::plain(&variables.program);
@@ -127,12 +133,14 @@ impl<'s> StoryBuilder<'s> {
     }
 
     fn change(&mut self, variables: &Variables, span: Span, slot: Slot, old: &Bits, new: &Bits) {
-        let Some(info) = variables.slot_info(slot).filter(|info| !info.is_temporary()) else { return };
-        let roles = [FieldRole::EgressSpec, FieldRole::OutputAction];
-        let is_accept = variables.shared(ParamRole::Accept).is_some_and(|r| r.contains(slot));
-        if is_accept || roles.iter().any(|role| variables.field(*role) == Some(slot)) {
-            self.causes(span);
+        if variables.slot_info(slot).is_some_and(|info| info.leaf == Leaf::Valid) {
+            match new.is_true() {
+                true => self.valid.insert(slot),
+                false => self.valid.remove(&slot),
+            };
         }
+        self.has_port |= variables.field(FieldRole::EgressSpec) == Some(slot);
+        let Some(info) = variables.slot_info(slot).filter(|info| !info.is_temporary()) else { return };
         let format = Format::of_leaf(&variables.program, &info);
         let change = Change {
             old: format.value(old),
@@ -164,7 +172,14 @@ impl<'s> StoryBuilder<'s> {
         let decl = &variables.program.tables[table];
         let formats = decl.keys.iter().map(|k| Format::of_type(&variables.program, &k.ty, &k.name));
         let keys_told = decl.keys.iter().zip(keys).zip(formats.clone());
-        let keys = keys_told.map(|((key, value), format)| named(key.name.as_str(), value, format)).collect();
+        let keys = keys_told.map(|((key, value), format)| {
+            let mut told = named(key.name.as_str(), value, format);
+            if let Some(header) = self.invalid_header(variables, &key.name) {
+                told.text.push_str(&format!(" ({header} is invalid)"));
+            }
+            told
+        });
+        let keys = keys.collect();
         let mut n_entries = None;
         let (hit, action) = match outcome {
             LookupOutcome::Hit { entry, action, member } => {
@@ -183,8 +198,21 @@ impl<'s> StoryBuilder<'s> {
             }
         };
         let action = action.and_then(|i| decl.actions.get(i as usize)).map(|a| a.name.to_string());
-        (self.looked_up, self.last_decision) = (self.next_step(), self.next_step());
         self.push(span, What::Table { table: decl.name.to_string(), keys, hit, action, n_entries });
+    }
+
+    /// The header of a field, if it is invalid. Blocks may call the same headers by different names.
+    fn invalid_header<'k>(&self, variables: &Variables, field: &'k str) -> Option<&'k str> {
+        let inside = |name: &str| name.split_once('.').map(|(_, rest)| rest.to_string());
+        let (header, _) = field.rsplit_once('.')?;
+        let wanted = inside(header)?;
+        let range = variables.shared(ParamRole::Headers)?;
+        let is_meant = |slot: &Slot| {
+            let info = variables.slot_info(*slot).filter(|info| info.leaf == Leaf::Valid);
+            info.is_some_and(|info| inside(&info.name).is_some_and(|name| name == wanted))
+        };
+        let slot = (range.first..range.first + range.len).find(is_meant)?;
+        (!self.valid.contains(&slot)).then_some(header)
     }
 
     fn extern_call(
@@ -195,9 +223,6 @@ impl<'s> StoryBuilder<'s> {
         args: &[Vec<Bits>],
         result: Option<&Bits>,
     ) {
-        if call.op == ExternOp::MarkToDrop {
-            self.causes(span);
-        }
         let name = &call.name;
         let marked = match call.op {
             ExternOp::AsyncBegin => Some(format!("the asynchronous block `{name}` begins")),
@@ -236,7 +261,15 @@ impl<'s> StoryBuilder<'s> {
                     Some(info) => Format::of_leaf(&variables.program, &info).value(value),
                     None => plain.value(value),
                 },
-                (ExternArg::In(_) | ExternArg::Fields(_), values) => list(values),
+                (ExternArg::Fields { read_from, .. }, values) => {
+                    let infos = read_from.iter().map(|slot| slot.and_then(|slot| variables.slot_info(slot)));
+                    let values = infos.zip(values).map(|(info, value)| match info {
+                        Some(info) => Format::of_leaf(&variables.program, &info).value(value),
+                        None => plain.value(value),
+                    });
+                    format!("{{{}}}", values.collect::<Vec<_>>().join(", "))
+                }
+                (ExternArg::In(_), values) => list(values),
             })
             .filter(|arg| !arg.is_empty())
             .collect();
@@ -323,13 +356,16 @@ impl Observer for StoryBuilder<'_> {
         let error_name = |code: u32| {
             program.errors.get(code as usize).map_or_else(|| format!("error {code}"), ToString::to_string)
         };
+        // Branches without a place are the compiler's.
+        let is_of_compiler = span.is_none() && self.sources.is_some();
+        let next_step =
+            self.next_step().filter(|_| !(is_of_compiler && matches!(event, Event::Branch { .. })));
+        self.causes.event(variables, span, &event, || next_step);
         match event {
             Event::BlockEntered { block } => {
                 let decl = &program.blocks[block];
                 self.depth = 0;
                 self.state_depth = None;
-                self.calls.clear();
-                (self.looked_up, self.last_decision) = (None, None);
                 let role = role_name(decl.role).to_string();
                 self.push(span, What::Block { name: decl.name.to_string(), role });
                 self.depth = 1;
@@ -347,12 +383,12 @@ impl Observer for StoryBuilder<'_> {
                 self.depth += 1;
             }
             Event::Extracted { header, n_slots, n_bits, frame } => {
+                self.valid.insert(header);
                 let (header, fields) = self.header(variables, header, n_slots, frame);
                 self.push(span, What::Extracted { header, n_bits, fields });
             }
             Event::ParserFailed { what, error, wanted_bits, left_bits } => {
                 let error = error_name(error);
-                (self.cause, self.decided_by) = (self.at(span), self.next_step());
                 self.push(span, What::ParserFailed { what, error, wanted_bits, left_bits });
             }
             Event::Advanced { n_bits } => self.push(span, What::Advanced { n_bits }),
@@ -369,19 +405,15 @@ impl Observer for StoryBuilder<'_> {
             }
             Event::Accepted => self.push(span, What::Accepted),
             Event::Rejected { error } => {
-                (self.cause, self.decided_by) = (self.at(span), self.next_step());
                 self.push(span, What::Rejected { error: error_name(error) });
             }
             Event::Branch { condition } => {
-                // Branches without a place are the compiler's.
-                if !(span.is_none() && self.sources.is_some()) {
-                    self.last_decision = self.next_step();
+                if !is_of_compiler {
                     self.push(span, What::Branch { condition });
                 }
             }
             Event::Switched { value, case } => {
                 let value = Format::plain(program).value(value);
-                self.last_decision = self.next_step();
                 self.push(span, What::Switched { value, case: case.map(|i| i + 1) });
             }
             Event::Lookup { table, keys, outcome } => self.lookup(variables, span, table, keys, &outcome),
@@ -394,11 +426,9 @@ impl Observer for StoryBuilder<'_> {
                 let params = params.collect();
                 let (kind, name) = (kind_name(decl.kind).to_string(), decl.name.to_string());
                 self.push(span, What::Called { kind, name, params });
-                self.calls.push(self.looked_up.take());
                 self.depth += 1;
             }
             Event::Returned { procedure, by_exit } => {
-                self.calls.pop();
                 self.depth = self.depth.saturating_sub(1);
                 let name = program.procedures[procedure].name.to_string();
                 self.push(span, What::Returned { name, by_exit });
@@ -418,7 +448,6 @@ impl Observer for StoryBuilder<'_> {
             Event::Note { text } => self.push(span, What::Note { text: text.to_string() }),
             Event::Exit => self.push(span, What::Exit),
             Event::Stopped { reason } => {
-                self.causes(span);
                 self.push(span, What::Stopped { reason: reason.name().to_string() });
             }
             Event::Traffic(event) => self.traffic(variables, &event),

@@ -69,8 +69,12 @@ fn packets_are_told_as_written_down() {
 #[test]
 fn copies_are_summed_up() {
     let sent = |port| Verdict::Sent { port, n_bytes: 1, hex: "00".to_string() };
-    let dropped =
-        |reason: &str| Verdict::Dropped { reason: reason.to_string(), because: None, decided_by: None };
+    let dropped = |reason: &str| Verdict::Dropped {
+        reason: reason.to_string(),
+        because: None,
+        decided_by: None,
+        port: None,
+    };
     let line = |verdicts: Vec<Verdict>| {
         let prose = render(&Story { verdicts, ..Story::default() });
         prose.lines().next().unwrap().to_string()

@@ -57,7 +57,7 @@ impl Frame {
     pub(super) fn values_of(&self, arg: &ExternArg) -> Vec<Bits> {
         match arg {
             ExternArg::In(slot) => vec![self.get(*slot).clone()],
-            ExternArg::Fields(range) => self.range(*range).to_vec(),
+            ExternArg::Fields { range, .. } => self.range(*range).to_vec(),
             ExternArg::Ref { values, .. } => values.iter().map(|s| self.get(*s).clone()).collect(),
             ExternArg::Str(_) | ExternArg::Absent => Vec::new(),
         }
@@ -73,7 +73,7 @@ impl Access<'_> {
     pub fn value(&self, arg: usize) -> Option<&Bits> {
         match self.arg(arg)? {
             ExternArg::In(slot) => Some(self.packet.frame.get(*slot)),
-            ExternArg::Fields(_) | ExternArg::Ref { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
+            ExternArg::Fields { .. } | ExternArg::Ref { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
         }
     }
 
@@ -90,7 +90,7 @@ impl Access<'_> {
     pub fn text(&self, arg: usize) -> Option<&str> {
         match self.arg(arg)? {
             ExternArg::Str(text) => Some(text),
-            ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Ref { .. } | ExternArg::Absent => None,
+            ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Ref { .. } | ExternArg::Absent => None,
         }
     }
 
@@ -102,7 +102,7 @@ impl Access<'_> {
     pub fn reference(&self, arg: usize) -> Option<SlotRange> {
         match self.arg(arg)? {
             ExternArg::Ref { range, .. } => Some(*range),
-            ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => None,
+            ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
         }
     }
 
@@ -111,7 +111,7 @@ impl Access<'_> {
         let frame = &self.packet.frame;
         match self.arg(arg) {
             Some(ExternArg::In(slot)) => frame.get(*slot).width(),
-            Some(ExternArg::Fields(range)) => frame.range(*range).first().map_or(0, Bits::width),
+            Some(ExternArg::Fields { range, .. }) => frame.range(*range).first().map_or(0, Bits::width),
             Some(ExternArg::Ref { values, .. }) => values.first().map_or(0, |s| frame.get(*s).width()),
             Some(ExternArg::Str(_) | ExternArg::Absent) | None => 0,
         }

@@ -378,7 +378,9 @@ impl<E: ExternHost> Machine<'_, E> {
             let args: Vec<Vec<Bits>> = (call.args.iter().zip(before))
                 .map(|(arg, before)| match arg {
                     ExternArg::Ref { values, .. } => values.iter().map(|s| frame.get(*s).clone()).collect(),
-                    ExternArg::In(_) | ExternArg::Fields(_) | ExternArg::Str(_) | ExternArg::Absent => before,
+                    ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => {
+                        before
+                    }
                 })
                 .collect();
             let result = call.result.filter(|r| r.len > 0).map(|r| frame.get(r.first));

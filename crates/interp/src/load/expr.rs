@@ -269,6 +269,20 @@ impl Compiler<'_> {
     }
 
     /// Code that computes values into neighbouring slots.
+    /// The slot that an expression does nothing but read.
+    pub(super) fn source(&mut self, e: &Expr) -> Result<Option<Slot>, LoadError> {
+        let ExprKind::Read(place) = &e.kind else { return Ok(None) };
+        // Finding an element by its index takes code.
+        if place.path.iter().any(|step| matches!(step, Step::Index(_))) {
+            return Ok(None);
+        }
+        let target = self.target(place)?;
+        Ok(match (target.at, &target.part) {
+            (PlaceRef::Static(slot), None) if target.len == 1 => Some(slot),
+            _ => None,
+        })
+    }
+
     pub(super) fn row(&mut self, values: &[Expr]) -> Result<SlotRange, LoadError> {
         let len = u32::try_from(values.len()).map_err(|_| LayoutError::TooLarge)?;
         let first = self.temporary(len)?;

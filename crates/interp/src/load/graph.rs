@@ -259,7 +259,11 @@ impl Compiler<'_> {
                     ExternArg::In(self.expr(e, Some(copy))?)
                 }
                 Arg::In(e) => ExternArg::In(self.expr(e, None)?),
-                Arg::Fields(fields) => ExternArg::Fields(self.row(fields)?),
+                Arg::Fields(fields) => {
+                    let read_from =
+                        fields.iter().map(|field| self.source(field)).collect::<Result<_, _>>()?;
+                    ExternArg::Fields { range: self.row(fields)?, read_from }
+                }
                 Arg::Ref(place) => {
                     let (range, ty) = self.reference(place, &mut stores)?;
                     let values = self.exe.value_slots(range.first, &ty).into();
