@@ -2,7 +2,7 @@
 
 use crate::protocol::{Compiler, Request, What};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::{commands, show};
+use crate::{commands, edit, show};
 use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
 use dataplane::{PortSpec, Switch, SwitchError, TraceLimits};
 use diagnostics::render::Style;
@@ -31,6 +31,22 @@ pub(crate) fn answer(
         Request::Commands { text } => commands::run(switch, &text),
         Request::Write { text, name } => {
             Ok(json!({ "updates": write(switch, &text, name.as_deref().unwrap_or("request"))? }))
+        }
+        Request::ClearTable { table } => {
+            let n = switch.with_target(|schema, target| edit::clear_table(schema, target, &table))??;
+            Ok(json!({ "updates": n }))
+        }
+        Request::SetGroup { group, ports } => {
+            switch.with_target(|schema, target| edit::set_group(schema, target, group, &ports))??;
+            Ok(json!({}))
+        }
+        Request::RemoveGroup { group } => {
+            switch.with_target(|schema, target| edit::remove_group(schema, target, group))??;
+            Ok(json!({}))
+        }
+        Request::RemoveSession { session } => {
+            switch.with_target(|schema, target| edit::remove_session(schema, target, session))??;
+            Ok(json!({}))
         }
         Request::Trace { n_packets, filter, timeout_ms } => {
             let filter = Filter::parse(filter.as_deref().unwrap_or_default()).map_err(Refusal::usage)?;

@@ -22,6 +22,7 @@ mod client;
 mod clients;
 mod commands;
 mod connection;
+mod edit;
 mod protocol;
 mod refusal;
 mod render;

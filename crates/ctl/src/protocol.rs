@@ -44,6 +44,21 @@ pub enum Request {
         #[serde(default)]
         name: Option<String>,
     },
+    /// Removes all entries of a table that a controller may remove.
+    ClearTable {
+        table: String,
+    },
+    /// Makes a multicast group, or gives it other ports.
+    SetGroup {
+        group: u32,
+        ports: Vec<u32>,
+    },
+    RemoveGroup {
+        group: u32,
+    },
+    RemoveSession {
+        session: u32,
+    },
     /// The stories of the next packets.
     Trace {
         n_packets: u64,

@@ -100,7 +100,8 @@ pub fn render(request: &Request, result: &Json) -> String {
         }
         Request::PacketIn { .. } => {
             let packets = result["packets"].as_array().into_iter().flatten();
-            packets.map(|packet| format!("{}\n", plain(&packet["hex"]))).collect()
+            let text: String = packets.map(|packet| format!("{}\n", plain(&packet["hex"]))).collect();
+            or_none(text, "no packets for the controller")
         }
         Request::Replace { .. } => {
             let mut text = format!("runs {}\n", plain(&result["program"]));
@@ -112,8 +113,47 @@ pub fn render(request: &Request, result: &Json) -> String {
             }
             text
         }
+        Request::Write { .. } | Request::ClearTable { .. } => match result["updates"].as_u64() {
+            Some(1) => "1 update\n".to_owned(),
+            Some(n) => format!("{n} updates\n"),
+            None => String::new(),
+        },
+        Request::Show { what: What::Program, .. } => {
+            format!("{}, {}\n", plain(&result["program"]), plain(&result["architecture"]))
+        }
+        Request::Show { what: What::Registers, .. } => registers(result),
+        Request::Show { what, .. } => or_none(anything(result), what_is_missing(*what)),
+        Request::Commands { .. } => anything(&result["shown"]),
+        Request::Digests => or_none(anything(result), "no digests"),
         _ => anything(result),
     }
+}
+
+fn or_none(text: String, what: &str) -> String {
+    if text.is_empty() { format!("there are {what}\n") } else { text }
+}
+
+fn what_is_missing(what: What) -> &'static str {
+    match what {
+        What::Counters => "no counters, or none has counted",
+        What::Meters => "no meters, or none has rates",
+        What::Profiles => "no members and no groups",
+        What::ValueSets => "no value sets",
+        _ => "none",
+    }
+}
+
+/// Cells that are not zero, one per line, and how many are.
+fn registers(result: &Json) -> String {
+    let cells: Vec<&Json> = result.as_array().into_iter().flatten().collect();
+    let is_zero = |cell: &Json| matches!(plain(&cell["value"]).as_str(), "0" | "0x0" | "false");
+    let kept: Json = cells.iter().filter(|cell| !is_zero(cell)).map(|cell| (*cell).clone()).collect();
+    let n_zero = cells.len() - kept.as_array().map_or(0, Vec::len);
+    let mut text = if cells.is_empty() { "there are no registers\n".to_owned() } else { anything(&kept) };
+    if n_zero > 0 {
+        text.push_str(&format!("{n_zero} cells are zero\n"));
+    }
+    text
 }
 
 /// One line per table with its keys and actions, then counters and registers.

@@ -1,7 +1,7 @@
 //! Where the control socket is, and who may be at its other end.
 //!
 //! Three rules keep other users out:
-//! - the default directory is private: [`default_dir`] refuses one that another user owns or can write to;
+//! - the default directory is private: [`claim_default_path`] refuses one that another user owns or can write to;
 //! - [`bind`] creates the socket in a temporary directory of mode 0700, sets its mode there, and only then moves it to
 //!   its path. No operation follows a path that another user can change. A socket in a shared directory, such as an
 //!   explicit `--ctl-socket /tmp/x.ctl`, is therefore as safe as one in the default directory;
@@ -34,26 +34,38 @@ const TEMPORARY_NAME: &str = "s";
 /// Temporary directories whose names are tried.
 const N_TRIES: u32 = 64;
 
-/// The directory of default sockets: `siding` in `$XDG_RUNTIME_DIR`, or `siding-UID` in the directory for temporary
-/// files.
-fn default_dir() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir).join("siding"),
-        None => std::env::temp_dir().join(format!("siding-{}", rustix::process::geteuid().as_raw())),
-    }
+/// The directories of default sockets, best first: `siding` in `$XDG_RUNTIME_DIR` or in `/run/user/UID`, `siding-UID` in the
+/// directory for temporary files or in `/tmp`. Not every session of a user has the variables.
+fn default_dirs() -> Vec<PathBuf> {
+    let uid = rustix::process::geteuid().as_raw();
+    let given = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let of_system = PathBuf::from(format!("/run/user/{uid}"));
+    let is_own =
+        |dir: &Path| fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir() && found.uid() == uid);
+    let of_system =
+        Some(of_system).filter(|dir| given.is_none() && std::env::var_os("TMPDIR").is_none() && is_own(dir));
+    let runtime = given.into_iter().chain(of_system).map(|dir| dir.join("siding"));
+    let temporary =
+        [std::env::temp_dir(), PathBuf::from("/tmp")].map(|dir| dir.join(format!("siding-{uid}")));
+    runtime.chain(temporary).collect()
 }
 
-/// The socket of the switch `device_id`, if it was given no path.
+/// The socket of the switch `device_id`, if it was given no path: the one on which a switch listens, or else the one
+/// on which it would.
 pub fn default_path(device_id: u64) -> PathBuf {
-    default_dir().join(format!("{device_id}.ctl"))
+    let name = format!("{device_id}.ctl");
+    let mut paths = default_dirs().into_iter().map(|dir| dir.join(&name));
+    let first = paths.next().unwrap_or_else(|| PathBuf::from(&name));
+    let is_served = |path: &PathBuf| UnixStream::connect(path).is_ok();
+    if is_served(&first) { first } else { paths.find(is_served).unwrap_or(first) }
 }
 
 /// [`default_path`] for a switch that is about to listen: creates the directory, or fails if it is not private.
 pub fn claim_default_path(device_id: u64) -> Result<PathBuf, ServerError> {
-    let dir = default_dir();
+    let dir = default_dirs().into_iter().next().unwrap_or_default();
     open_private_dir(&dir, Symlinks::Refuse)
         .map_err(|error| ServerError::System { path: dir.clone(), error })?;
-    Ok(default_path(device_id))
+    Ok(dir.join(format!("{device_id}.ctl")))
 }
 
 /// Connects to the switch that listens on `path`. Fails with [`io::ErrorKind::PermissionDenied`] if another user than

@@ -42,4 +42,4 @@ pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
 pub use ports::{PortKind, PortSpec};
 pub use report::{AsyncReport, PortReport, Report, WorkerReport, reason};
 pub use switch::{PacketIn, ShutdownError, StartError, Switch, SwitchError, Warning};
-pub use trace::{TraceError, TraceLimits, Traced};
+pub use trace::{Followed, TraceError, TraceLimits, Traced};

@@ -78,7 +78,9 @@ pub enum SwitchError {
     CpuPort(u32),
     #[error("there is no program")]
     NoProgram,
-    #[error("there is no port for the controller's packets")]
+    #[error(
+        "there is no port for the controller's packets: start the switch with --cpu-port, or name a port to send from with --port"
+    )]
     NoCpuPort,
     #[error("there is no room for the packet")]
     NoRoom,
@@ -138,6 +140,8 @@ pub(crate) struct Plane {
     pub(crate) ports_down: BTreeSet<u32>,
     /// The worker that gets the next port.
     next_worker: usize,
+    /// Rises whenever the program, its entries or its ports may have changed.
+    pub(crate) n_changes: u64,
 }
 
 /// A port as the control plane knows it.
@@ -148,6 +152,10 @@ struct PortEntry {
 }
 
 impl Plane {
+    pub(crate) fn port_numbers(&self) -> impl Iterator<Item = u32> {
+        self.ports.keys().copied()
+    }
+
     /// Fails if such a port cannot be added now.
     fn check_port(&self, number: u32, kind: &PortKind, options: &Options) -> Result<(), SwitchError> {
         if self.ports.contains_key(&number) {
@@ -349,6 +357,7 @@ impl Switch {
     /// A port that is switched off takes nothing and sends nothing; both are counted.
     pub fn enable_port(&self, number: u32, is_enabled: bool) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
+        plane.n_changes += 1;
         let owner = plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?.owner;
         self.shared.on_lane(owner, move |worker| worker.enable_port(number, is_enabled))?;
         self.shared.look_at_links(&mut plane)
@@ -448,9 +457,15 @@ impl Switch {
     /// Lets `f` write and read entities, with nobody else doing so meanwhile.
     pub fn with_target<T>(&self, f: impl FnOnce(&Schema, &mut dyn Target) -> T) -> Result<T, SwitchError> {
         let mut plane = lock(&self.shared.plane);
+        plane.n_changes += 1;
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let schema = Arc::clone(generation.schema());
         Ok(f(&schema, &mut generation.at(self.shared.clock.now_ns())))
+    }
+
+    /// A number that rises whenever the program, its entries or the state of its ports may have changed.
+    pub fn n_changes(&self) -> u64 {
+        lock(&self.shared.plane).n_changes
     }
 
     /// The updates that bring a fresh switch of the running program to the configuration of this one: entries, default actions, groups, sessions and rates. Values of counters and registers are left out.
@@ -598,6 +613,7 @@ impl Shared {
 
     /// Lets all workers run what is ready to run.
     fn run(&self, plane: &mut Plane, mut next: RunningProgram) -> Result<(), SwitchError> {
+        plane.n_changes += 1;
         let mut parts = Vec::new();
         for _ in 0..self.mailboxes.len() {
             let part = next.worker_share(&plane.ports_down)?;

@@ -1,16 +1,18 @@
 //! Stories of packets that arrive: copies of them go through an interpreter beside the workers.
 //!
-//! The interpreter begins with all that the control plane can read: entries, groups, registers, counters. What packets
-//! change from then on it changes for the copies only, so a program that counts or learns may tell a story that
-//! differs in such details from what the original went through.
+//! The interpreter begins with all that the control plane can read: entries, groups, registers, counters. It begins afresh
+//! when the control plane has changed something. Packets change registers of the interpreter for the copies only, so a
+//! program that counts or learns may tell a story that differs in such details from what the original went through.
 
 use crate::migration::copy_entities;
 use crate::switch::{Switch, SwitchError, lock};
 use ::trace::{Filter, Story, StoryBuilder, Variables};
+use diagnostics::SourceMap;
 use interp::{InterpretedDevice, LoadError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 use target::PortState;
 
@@ -38,6 +40,16 @@ pub struct Traced {
     pub n_missed: u64,
 }
 
+/// A packet whose copy the interpreter has run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The port of arrival.
+    pub port: u32,
+    /// Length on arrival.
+    pub n_bytes: usize,
+    pub story: Story,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     #[error(transparent)]
@@ -57,12 +69,31 @@ impl Switch {
         filter: &Filter,
         stop: &dyn Fn() -> bool,
     ) -> Result<Traced, TraceError> {
+        let begin = Instant::now();
+        let (mut stories, mut n_bytes) = (Vec::new(), 0);
+        let is_over = || begin.elapsed() >= limits.timeout || stop();
+        if limits.n_stories_max == 0 {
+            return Ok(Traced::default());
+        }
+        let n_missed = self.follow(filter, &is_over, &mut |followed| {
+            n_bytes += serde_json::to_vec(&followed.story).map_or(0, |json| json.len());
+            stories.push(followed.story);
+            n_bytes < limits.n_bytes_max && (stories.len() as u64) < limits.n_stories_max
+        })?;
+        Ok(Traced { stories, is_cut: n_bytes >= limits.n_bytes_max, n_missed })
+    }
+
+    /// Tells of each packet that is meant, until `tell` returns false or `stop` returns true. Returns the number of packets that
+    /// the interpreter was too slow for.
+    pub fn follow(
+        &self,
+        filter: &Filter,
+        stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(Followed) -> bool,
+    ) -> Result<u64, TraceError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let id = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let (mut interpreter, sources) = self.interpreter()?;
-        if let Ok(variables) = Variables::new(Arc::clone(interpreter.switch.program())) {
-            filter.check(&variables).map_err(TraceError::Filter)?;
-        }
+        let mut shadow = self.shadow(filter)?;
         let (sender, copies) = sync_channel(N_COPIES_MAX);
         let n_missed = Arc::new(AtomicU64::new(0));
         let (wanted, missed) = (filter.clone(), Arc::clone(&n_missed));
@@ -77,39 +108,48 @@ impl Switch {
             };
             worker.add_mirror(id, Box::new(tap));
         })?;
-        let begin = Instant::now();
-        let mut traced = Traced::default();
-        let mut n_bytes = 0;
-        while (traced.stories.len() as u64) < limits.n_stories_max
-            && !traced.is_cut
-            && begin.elapsed() < limits.timeout
-            && !stop()
-        {
-            let (port, packet): (u32, Vec<u8>) = match copies.recv_timeout(LOOK) {
+        let result = self.follow_copies(filter, stop, tell, &mut shadow, &copies);
+        self.shared.on_all(move |worker| worker.remove_mirror(id))?;
+        result.map(|()| n_missed.load(Ordering::Relaxed))
+    }
+
+    fn follow_copies(
+        &self,
+        filter: &Filter,
+        stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(Followed) -> bool,
+        shadow: &mut Shadow,
+        copies: &Receiver<(u32, Vec<u8>)>,
+    ) -> Result<(), TraceError> {
+        while !stop() {
+            let (port, packet) = match copies.recv_timeout(LOOK) {
                 Ok(copy) => copy,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            let passed_ns = self.now_ns().saturating_sub(interpreter.switch.now_ns());
-            interpreter.switch.advance_clock(passed_ns, &mut interp::Silent);
-            let mut story_builder = StoryBuilder::new(sources.as_deref());
-            interpreter.switch.inject(port, &packet, &mut story_builder);
-            let story = story_builder.finish();
-            if filter.takes_story(&story) {
-                n_bytes += serde_json::to_vec(&story).map_or(0, |json| json.len());
-                traced.is_cut = n_bytes >= limits.n_bytes_max;
-                traced.stories.push(story);
+            if lock(&self.shared.plane).n_changes != shadow.n_changes {
+                *shadow = self.shadow(filter)?;
+            }
+            let switch = &mut shadow.interpreter.switch;
+            let passed_ns = self.now_ns().saturating_sub(switch.now_ns());
+            switch.advance_clock(passed_ns, &mut interp::Silent);
+            let mut story_builder = StoryBuilder::new(shadow.sources.as_deref());
+            switch.inject(port, &packet, &mut story_builder);
+            let mut story = story_builder.finish();
+            story.lose_at_ports(&|port| shadow.ports.contains(&port));
+            let n_bytes = packet.len();
+            if filter.takes_story(&story) && !tell(Followed { port, n_bytes, story }) {
+                break;
             }
         }
-        self.shared.on_all(move |worker| worker.remove_mirror(id))?;
-        traced.n_missed = n_missed.load(Ordering::Relaxed);
-        Ok(traced)
+        Ok(())
     }
 
-    /// The program that runs, with what it has now.
-    fn interpreter(&self) -> Result<(InterpretedDevice, Option<Arc<diagnostics::SourceMap>>), TraceError> {
+    /// The program that runs, with what it has now. Fails if the filter does not fit it.
+    fn shadow(&self, filter: &Filter) -> Result<Shadow, TraceError> {
         let mut plane = lock(&self.shared.plane);
-        let ports_down = plane.ports_down.clone();
+        let (ports_down, n_changes) = (plane.ports_down.clone(), plane.n_changes);
+        let ports = plane.port_numbers().chain(self.shared.options.cpu_port).collect();
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let compiled = generation.compiled.clone();
         let config = generation.config.clone();
@@ -119,6 +159,19 @@ impl Switch {
         for port in ports_down {
             interpreter.switch.set_port(port, PortState::Down);
         }
-        Ok((interpreter, compiled.sources))
+        if let Ok(variables) = Variables::new(Arc::clone(interpreter.switch.program())) {
+            filter.check(&variables).map_err(TraceError::Filter)?;
+        }
+        Ok(Shadow { interpreter, sources: compiled.sources, ports, n_changes })
     }
+}
+
+/// An interpreter with what the switch had at a moment.
+struct Shadow {
+    interpreter: InterpretedDevice,
+    sources: Option<Arc<SourceMap>>,
+    /// Ports that take packets.
+    ports: BTreeSet<u32>,
+    /// The moment, as in [`Plane`](crate::switch::Plane).
+    n_changes: u64,
 }

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 fn siding() -> Command {
@@ -461,6 +462,8 @@ fn entries_are_kept_over_restarts() {
     running.text(&["add", "routes", "172.16.0.0/12", "set_next_hop(1)"]);
     running.text(&["setdefault", "routes", "set_next_hop(1)"]);
     running.text(&["mc-group", "7", "1", "2"]);
+    // The file is written while the switch runs, too.
+    wait_for_file(&state);
     let before = (running.text(&["show", "entries"]), running.text(&["show", "pre"]));
     running.text(&["shutdown"]);
     assert_eq!(running.end().1, Some(0));
@@ -483,6 +486,34 @@ fn entries_are_kept_over_restarts() {
     running.text(&["shutdown"]);
     assert_eq!(running.end().1, Some(0));
     assert_eq!(std::fs::read_to_string(&state).unwrap(), kept);
+}
+
+#[test]
+fn packets_are_in_the_log_when_it_is_asked_for_them() {
+    let dir = tempfile::tempdir().unwrap();
+    capture(&dir.path().join("a_in.pcap"), &[]);
+    let port = format!("0@file:{}", dir.path().join("a").display());
+    let program = "examples/01-router/router.p4";
+    let (mut running, _) = Running::start(dir.path(), &["-L", "debug", "-i", &port, program]);
+    let (socket, is_over) = (running.socket.clone(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let mut ctl = siding();
+                ctl.arg("ctl").arg("--ctl-socket").arg(&socket).args(["packet-out", "--port", "0", ROUTED]);
+                let sent = ctl.output().unwrap();
+                assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+            }
+        });
+        let event = running.event();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(
+            (&event["event"], &event["port"], &event["bytes"]),
+            (&json!("packet"), &json!(0), &json!(42))
+        );
+        let summary = event["summary"].as_str().unwrap();
+        assert!(summary.starts_with("dropped: Router.routes (router.p4:166) missed"), "{summary}");
+    });
 }
 
 #[test]

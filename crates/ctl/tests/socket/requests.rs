@@ -101,6 +101,23 @@ fn what_people_ask() {
     );
     let entries = client.get(json!({ "request": "show", "what": "entries" }));
     assert_eq!(entries.as_array().unwrap().len(), 2);
+    // Groups and tables as a whole.
+    let replication = |client: &mut Client| client.get(json!({ "request": "show", "what": "pre" }));
+    for ports in [vec![1, 2], vec![2]] {
+        client.get(json!({ "request": "set_group", "group": 7, "ports": ports }));
+        let found = replication(&mut client);
+        assert_eq!(found[0]["replicas"].as_array().unwrap().len(), ports.len(), "{found}");
+    }
+    client.get(json!({ "request": "commands", "text": "mirroring_add 9 1" }));
+    client.get(json!({ "request": "remove_session", "session": 9 }));
+    client.get(json!({ "request": "remove_group", "group": 7 }));
+    assert_eq!(replication(&mut client), json!([]));
+    let gone = client.ask(json!({ "request": "remove_group", "group": 7 }));
+    assert_eq!(gone["error"]["kind"], "refused", "{gone}");
+    let cleared = client.get(json!({ "request": "clear_table", "table": "routes" }));
+    assert_eq!(cleared["updates"], 1);
+    let entries = client.get(json!({ "request": "show", "what": "entries", "name": "routes" }));
+    assert_eq!(entries, json!([]));
     for what in ["drops", "workers", "pre", "registers", "program"] {
         client.get(json!({ "request": "show", "what": what }));
     }

@@ -228,9 +228,9 @@ pub enum CtlCommand {
         /// TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
         words: Vec<String>,
     },
-    /// Delete an entry: TABLE [PRIORITY] KEY...
+    /// Delete an entry: TABLE [PRIORITY] KEY..., or all of a table: TABLE all
     Delete {
-        /// TABLE [PRIORITY] KEY...
+        /// TABLE [PRIORITY] KEY..., or TABLE all
         words: Vec<String>,
     },
     /// Change a default action: TABLE ACTION(ARGUMENT, ...)
@@ -238,7 +238,7 @@ pub enum CtlCommand {
         /// TABLE ACTION(ARGUMENT, ...)
         words: Vec<String>,
     },
-    /// Make a multicast group
+    /// Make a multicast group, or give it other ports
     McGroup {
         /// The number of the group
         group: u32,

@@ -18,7 +18,6 @@ const WRITES: &[&str] = &[
     "meter_array_set_rates",
     "meter_set_rates",
     "table_add",
-    "table_clear",
     "table_indirect_add",
     "table_indirect_add_with_group",
     "table_reset_default",
@@ -29,12 +28,9 @@ const WRITES: &[&str] = &[
 const SCRIPTED: &[&str] = &[
     "counter_read",
     "mc_mgrp_create",
-    "mc_mgrp_destroy",
-    "mc_node_associate",
-    "mc_node_create",
-    "mc_node_dissociate",
     "mirroring_add",
     "mirroring_add_mc",
+    "mirroring_get",
     "register_read",
     "register_reset",
     "register_write",
@@ -59,6 +55,32 @@ const BY_NUMBER: &[(&str, &str)] = &[
     ("table_indirect_delete", "siding ctl delete TABLE KEY..."),
 ];
 
+/// Commands for which there is another way, and why they do not work as they are.
+const INSTEAD: &[(&str, &str)] = &[
+    (
+        "mc_node_create",
+        "nodes have no handles here: siding ctl mc-group GROUP PORT..., or a file: siding ctl write FILE",
+    ),
+    (
+        "mc_node_associate",
+        "nodes have no handles here: siding ctl mc-group GROUP PORT..., or a file: siding ctl write FILE",
+    ),
+    (
+        "mc_node_dissociate",
+        "nodes have no handles here: siding ctl mc-group GROUP PORT... gives a group its ports",
+    ),
+    ("port_add", "siding ctl port add PORT@INTERFACE"),
+    ("port_remove", "siding ctl port remove PORT"),
+    ("set_queue_rate", "siding ctl set-rate PORT RATE"),
+    ("set_queue_depth", "depths of queues are fixed"),
+    ("load_new_config_file", "siding ctl replace PROGRAM.p4"),
+    ("swap_configs", "siding ctl replace PROGRAM.p4"),
+    ("reset_state", "siding ctl delete TABLE all, for each table"),
+    ("switch_info", "siding ctl show program"),
+    ("help", "siding ctl --help"),
+    ("counter_reset", "counter_write COUNTER INDEX 0 0"),
+];
+
 /// The request of a command, given as words. Fails with a message for people.
 pub fn request(words: &[String]) -> Result<Request, String> {
     let Some((command, rest)) = words.split_first() else { return Err("no command is given".to_owned()) };
@@ -70,6 +92,20 @@ pub fn request(words: &[String]) -> Result<Request, String> {
         return Err(format!(
             "entries of a running switch have no numbers, which {command} needs; name the entry by its key: {instead}"
         ));
+    }
+    if let Some((_, instead)) = INSTEAD.iter().find(|(name, _)| name == command) {
+        return Err(format!("{command} is BMv2's; here: {instead}"));
+    }
+    match (command.as_str(), rest) {
+        ("table_clear", [table]) => return Ok(Request::ClearTable { table: table.clone() }),
+        ("table_clear", _) => return Err("table_clear takes the name of a table".to_owned()),
+        ("mc_mgrp_destroy", [group]) => return Ok(Request::RemoveGroup { group: number(group)? }),
+        ("mirroring_delete", [session]) => return Ok(Request::RemoveSession { session: number(session)? }),
+        ("mc_mgrp_destroy" | "mirroring_delete", _) => return Err(format!("{command} takes one number")),
+        ("register_read", [register]) => {
+            return Ok(Request::Show { what: What::Registers, name: Some(register.clone()) });
+        }
+        _ => {}
     }
     if matches!(command.as_str(), "table_add" | "table_indirect_add" | "table_indirect_add_with_group")
         && !rest.iter().any(|word| word == "=>")
@@ -89,9 +125,15 @@ pub fn request(words: &[String]) -> Result<Request, String> {
     let ours = commands.find_subcommand("ctl").into_iter().flat_map(clap::Command::get_subcommands);
     let ours = ours.map(clap::Command::get_name);
     let shown = SHOWN.iter().map(|(name, _)| *name);
-    let known = ours.chain(WRITES.iter().copied()).chain(SCRIPTED.iter().copied()).chain(shown);
+    let more = ["table_clear", "mc_mgrp_destroy", "mirroring_delete"];
+    let known = ours.chain(more).chain(WRITES.iter().copied()).chain(SCRIPTED.iter().copied()).chain(shown);
     let nearest = nearest_word(command, known).map(|name| format!("; did you mean `{name}`?"));
     Err(format!("siding ctl has no command `{command}`{}", nearest.unwrap_or_default()))
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+    digits.unwrap_or_else(|| text.parse()).map_err(|_| format!("`{text}` is no number"))
 }
 
 #[cfg(test)]
@@ -110,6 +152,9 @@ mod tests {
         assert_eq!(asked(line), Ok(write));
         let shown = Request::Show { what: What::Entries, name: Some("ipv4_lpm".to_owned()) };
         assert_eq!(asked("table_dump ipv4_lpm"), Ok(shown));
+        assert_eq!(asked("table_clear t"), Ok(Request::ClearTable { table: "t".to_owned() }));
+        assert_eq!(asked("mirroring_delete 0x10"), Ok(Request::RemoveSession { session: 16 }));
+        assert_eq!(asked("mc_mgrp_destroy 7"), Ok(Request::RemoveGroup { group: 7 }));
         let line = "register_write r 3 4";
         assert_eq!(asked(line), Ok(Request::Commands { text: line.to_owned() }));
     }
@@ -122,6 +167,9 @@ mod tests {
             ("table_modify t a 3 => 4", "siding ctl modify TABLE"),
             ("tabel_add t", "did you mean `table_add`?"),
             ("shwo ports", "did you mean `show`?"),
+            ("mc_node_create 0 1 2", "siding ctl mc-group"),
+            ("mirroring_delete x", "`x` is no number"),
+            ("port_add e 3", "siding ctl port add"),
             ("fly", "siding ctl has no command `fly`"),
         ] {
             let found = asked(line).unwrap_err();

@@ -67,23 +67,27 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
         CtlCommand::Show { what, name } => Request::Show { what: shown(*what), name: name.clone() },
         CtlCommand::Add { words } => commands("add", words),
         CtlCommand::Modify { words } => commands("modify", words),
-        CtlCommand::Delete { words } => commands("remove", words),
+        CtlCommand::Delete { words } => match words.as_slice() {
+            [table, all] if all == "all" => Request::ClearTable { table: table.clone() },
+            words => commands("delete", words),
+        },
         CtlCommand::Setdefault { words } => commands("setdefault", words),
         CtlCommand::Do { words } => commands("", words),
-        CtlCommand::McGroup { group, ports } => {
-            let ports: Vec<String> = ports.iter().map(u32::to_string).collect();
-            let text = format!(
-                "mc_mgrp_create {group}\nmc_node_create 0 {}\nmc_node_associate {group} 0",
-                ports.join(" ")
-            );
-            Request::Commands { text }
-        }
+        CtlCommand::McGroup { group, ports } => Request::SetGroup { group: *group, ports: ports.clone() },
         CtlCommand::Write { file } => write_request(file)?,
-        CtlCommand::Trace { count, filter, timeout } => Request::Trace {
-            n_packets: *count,
-            filter: filter.clone(),
-            timeout_ms: timeout.saturating_mul(1000),
-        },
+        CtlCommand::Trace { count, filter, timeout } => {
+            // Externs of users have reasons of their own, so the switch may know more of them.
+            if let Some(Ok(parsed)) = filter.as_deref().map(trace::Filter::parse)
+                && let Some(message) = parsed.reasons().find_map(siding::explain::unknown_reason)
+            {
+                output::warning_line(&format!("--match: {message}"));
+            }
+            Request::Trace {
+                n_packets: *count,
+                filter: filter.clone(),
+                timeout_ms: timeout.saturating_mul(1000),
+            }
+        }
         CtlCommand::PacketIn { count } => Request::PacketIn { n_max: *count },
         CtlCommand::PacketOut { packet, port } => Request::PacketOut { packet: packet.clone(), port: *port },
         CtlCommand::Digests => Request::Digests,

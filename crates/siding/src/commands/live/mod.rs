@@ -1,6 +1,7 @@
 //! `siding switch`.
 
 mod interim;
+mod packets;
 mod state;
 
 use super::compiler::Compiler;
@@ -16,9 +17,11 @@ use dataplane::{
 };
 use interim::{Interim, OpenPort};
 use native::{AsyncMode, BurstPath};
+use packets::PacketLog;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use state::State;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -206,7 +209,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
                 })?,
         }
     }
-    let started_with = switch.program().map(|program| program.name);
+    let mut kept = State::new(args, &switch);
     let socket_error = |error: ServerError| environment(error.to_string());
     let socket = match &args.ctl_socket {
         Some(path) => path.clone(),
@@ -234,12 +237,16 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     if open_ports(args, &switch, opened, &is_over)? {
         ready(args, &mut log, server.path(), metrics.as_ref());
     }
+    let logged = PacketLog::start(args, &switch);
     while !is_over() {
         std::thread::sleep(LOOK);
         tell_warnings(&mut log, &switch);
+        logged.iter().for_each(|logged| logged.say(&mut log));
+        kept.keep_sometimes(&switch);
     }
+    logged.into_iter().for_each(|logged| logged.end(&mut log));
     drop((server, metrics));
-    let kept = state::keep(args, &switch, started_with.as_deref());
+    let kept = kept.keep_last(&switch);
     finish(&mut log, &switch).and(kept)
 }
 

@@ -5,6 +5,12 @@ use crate::output::{self, Exit};
 use dataplane::Switch;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Least time between two times of writing.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Least time between them, in times that writing takes: nobody else changes entries meanwhile.
+const PAUSE_PER_WRITE: u32 = 50;
 
 /// Refuses a file that could not be written later.
 pub fn check(args: &LiveArgs) -> Result<(), Exit> {
@@ -39,34 +45,94 @@ fn is_there(path: &Path) -> bool {
     !matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
-/// Keeps what the switch has, unless it runs another program than `program`, with which it began. The file is replaced as a
-/// whole, or stays as it is. Only its owner can read it, since entries may have keys.
-pub fn keep(args: &LiveArgs, switch: &Switch, program: Option<&str>) -> Result<(), Exit> {
-    let Some(path) = &args.state else { return Ok(()) };
-    let running = switch.program();
-    if running.as_ref().map(|running| running.name.as_str()) != program {
-        let shown = path.display();
-        output::warning_line(&format!("another program runs than at the start: {shown} stays as it is"));
-        return Ok(());
+/// Keeps what the switch has, while it runs and at its end.
+pub struct State<'a> {
+    path: Option<&'a Path>,
+    /// The program with which the switch began.
+    program: Option<String>,
+    /// The switch's number of changes when the file was written last, and when that was.
+    written: (u64, Instant),
+    /// Time that writing took.
+    took: Duration,
+    /// Contents of the file, if this switch has written it.
+    bytes: Vec<u8>,
+}
+
+impl<'a> State<'a> {
+    pub fn new(args: &'a LiveArgs, switch: &Switch) -> State<'a> {
+        State {
+            path: args.state.as_deref(),
+            program: switch.program().map(|program| program.name),
+            written: (switch.n_changes(), Instant::now()),
+            took: Duration::ZERO,
+            bytes: Vec::new(),
+        }
     }
-    let failed = |error: &dyn std::fmt::Display| {
-        output::error_line(&format!("cannot write {}: {error}", path.display()));
-        Exit::Environment
-    };
-    let Some(schema) = switch.schema() else { return Ok(()) };
-    let updates = switch.configuration().map_err(|error| failed(&error))?.map_err(|fault| failed(&fault))?;
-    let written = entries::write(entries::Format::P4RuntimeText, &updates, &schema, true);
-    for what in &written.left_out {
-        output::warning_line(&format!("not kept in {}: {what}", path.display()));
+
+    /// Writes the file if something may have changed and it is not too early. A problem is a warning: the next attempt may
+    /// succeed.
+    pub fn keep_sometimes(&mut self, switch: &Switch) {
+        let (n_changes, at) = self.written;
+        let pause = PAUSE.max(self.took * PAUSE_PER_WRITE);
+        if self.path.is_none() || switch.n_changes() == n_changes || at.elapsed() < pause {
+            return;
+        }
+        let n_changes = switch.n_changes();
+        if let Err(message) = self.keep(switch, false) {
+            output::warning_line(&message);
+        }
+        // Another program, or a fault: not again until something changes.
+        self.written = (n_changes, Instant::now());
     }
-    let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder(path))?;
-        file.write_all(&written.bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
+
+    /// Writes the file at the end.
+    pub fn keep_last(&mut self, switch: &Switch) -> Result<(), Exit> {
+        self.keep(switch, true).map_err(|message| {
+            output::error_line(&message);
+            Exit::Environment
+        })
+    }
+
+    /// The file is replaced as a whole, or stays as it is: when the switch runs another program than at the start, too.
+    /// Only its owner can read it, since entries may have keys.
+    fn keep(&mut self, switch: &Switch, is_last: bool) -> Result<(), String> {
+        let Some(path) = self.path else { return Ok(()) };
+        let begin = Instant::now();
+        let running = switch.program();
+        if running.as_ref().map(|running| &running.name) != self.program.as_ref() {
+            if is_last {
+                let shown = path.display();
+                output::warning_line(&format!(
+                    "another program runs than at the start: {shown} stays as it is"
+                ));
+            }
+            return Ok(());
+        }
+        let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
+        let Some(schema) = switch.schema() else { return Ok(()) };
+        let updates =
+            switch.configuration().map_err(|error| failed(&error))?.map_err(|fault| failed(&fault))?;
+        let written = entries::write(entries::Format::P4RuntimeText, &updates, &schema, true);
+        if is_last {
+            for what in &written.left_out {
+                output::warning_line(&format!("not kept in {}: {what}", path.display()));
+            }
+        }
+        if is_last || written.bytes != self.bytes {
+            replace_file(path, &written.bytes).map_err(|error| failed(&error))?;
+        }
+        self.bytes = written.bytes;
+        self.took = begin.elapsed();
         Ok(())
-    };
-    write().map_err(|error| failed(&error))
+    }
+}
+
+fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder(path))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 fn folder(path: &Path) -> &Path {
