@@ -1,5 +1,6 @@
 //! Entities in words, for messages.
 
+use ir::notation;
 use std::fmt::Write as _;
 
 use crate::entity::*;
@@ -57,7 +58,7 @@ impl Schema {
             let joint = if i == 0 { " with" } else { "," };
             // Writing to a string cannot fail.
             let _ = match key {
-                Some(key) => write!(out, "{joint} `{}` = {}", key.name, field.value),
+                Some(key) => write!(out, "{joint} `{}` = {}", key.name, pattern(&field.value, &key.name)),
                 None => write!(out, "{joint} {} = {}", field.field, field.value),
             };
         }
@@ -71,6 +72,18 @@ impl Schema {
             let _ = write!(out, ", priority {priority}");
         }
         out
+    }
+}
+
+/// A match with values as they read best by the name of the key: `10.0.0.0/8`.
+fn pattern(found: &Match, name: &str) -> String {
+    let show = |value: &ir::Bits| notation::bits(value, name);
+    match found {
+        Match::Exact(Value::Bits(value)) | Match::Optional(Value::Bits(value)) => show(value),
+        Match::Lpm { value, prefix_len } => format!("{}/{prefix_len}", show(value)),
+        Match::Ternary { value, mask } => format!("{} &&& {mask:#x}", show(value)),
+        Match::Range { low, high } => format!("{}..{}", show(low), show(high)),
+        Match::Exact(value @ Value::Text(_)) | Match::Optional(value @ Value::Text(_)) => value.to_string(),
     }
 }
 

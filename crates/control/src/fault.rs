@@ -143,7 +143,14 @@ fn list(names: &[SmolStr]) -> String {
 pub enum Problem {
     // ---- names and ids
     #[error("there is no {part} `{name}`{}{}", of_owner(owner), did_you_mean(suggestion))]
-    UnknownName { part: Part, name: SmolStr, owner: SmolStr, suggestion: Option<SmolStr> },
+    UnknownName {
+        part: Part,
+        name: SmolStr,
+        owner: SmolStr,
+        suggestion: Option<SmolStr>,
+        /// The first names that there are.
+        known: Vec<SmolStr>,
+    },
     #[error("`{name}` may be any {part} of {}; write more of its name", list(candidates))]
     AmbiguousName { part: Part, name: SmolStr, candidates: Vec<SmolStr> },
     #[error("{}", unknown_id(*kind, *id, actual))]

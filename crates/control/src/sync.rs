@@ -9,7 +9,7 @@ use crate::{
     Code, Data, Entity, EntityKey, EntryQuery, Extras, Fault, Problem, Query, Schema, TableEntry, TableId,
     Target, Update, UpdateKind, validate,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Faults that [`Migration`] keeps as text.
 const N_FAULTS_MAX: usize = 100;
@@ -20,7 +20,7 @@ pub struct Migration {
     pub n_copied: u64,
     /// Entities that the other program refuses.
     pub n_refused: u64,
-    /// The first faults, one for each refused entity.
+    /// What was refused and why, with numbers: ``table `routes`: 10 entries: there is no such table``.
     pub faults: Vec<String>,
 }
 
@@ -62,19 +62,44 @@ pub fn migrate(
         // A target that does not know this kind of entity has none.
         let found = from.read(&query).unwrap_or_default();
         let updates = found.into_iter().filter(|entity| !is_initial(entity)).map(update).collect();
+        let mut problems = BTreeMap::<String, u64>::new();
         for result in write_all(to_schema, to, updates) {
             match result {
                 Ok(()) => migration.n_copied += 1,
                 Err(fault) => {
                     migration.n_refused += 1;
-                    if migration.faults.len() < N_FAULTS_MAX {
-                        migration.faults.push(fault.to_string());
+                    let problem = fault.problem().to_string();
+                    if problems.len() < N_FAULTS_MAX || problems.contains_key(&problem) {
+                        *problems.entry(problem).or_default() += 1;
                     }
                 }
             }
         }
+        let table = match &query {
+            Query::TableEntries(query) => query.table,
+            _ => None,
+        };
+        let is_gone = table.is_some_and(|table| to_schema.tables.get(table).is_none());
+        let n_all: u64 = problems.values().sum();
+        match table.map(|table| from_schema.name_of(table.0)) {
+            Some(name) if is_gone && n_all > 0 => {
+                migration
+                    .faults
+                    .push(format!("table `{name}`: {}: there is no such table", n_entries(n_all)));
+            }
+            name => migration.faults.extend(problems.into_iter().map(|(problem, n)| match &name {
+                Some(name) => format!("table `{name}`: {}: {problem}", n_entries(n)),
+                None if n > 1 => format!("{problem} ({n} times)"),
+                None => problem,
+            })),
+        }
+        migration.faults.truncate(N_FAULTS_MAX);
     }
     migration
+}
+
+fn n_entries(n: u64) -> String {
+    if n == 1 { "1 entry".to_owned() } else { format!("{n} entries") }
 }
 
 /// The updates that make a fresh target of the same program accept packets as `from` does: entries, groups, sessions and

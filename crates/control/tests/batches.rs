@@ -108,7 +108,7 @@ fn the_others_are_made_all_the_same() {
     assert_eq!(codes(&results), expected);
     assert_eq!(store.entities.len(), 2);
     let fault = results[1].as_ref().unwrap_err().to_string();
-    assert_eq!(fault, "the entry of table `I.acl` with `hdr.eth.type` = 0x1, priority 1 exists already");
+    assert_eq!(fault, "the entry of table `I.acl` with `hdr.eth.type` = 0x0001, priority 1 exists already");
 }
 
 #[test]

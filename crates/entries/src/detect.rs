@@ -95,7 +95,8 @@ pub fn detect(name: &str, bytes: &[u8]) -> Result<Format, UnknownFormat> {
         return match serde_json::from_str(text) {
             Ok(json) => of_json(&json).or_else(unknown),
             // The reader of the format says where the fault is.
-            Err(_) if by_name == Some(Format::RuntimeJson) => Ok(Format::RuntimeJson),
+            Err(_) if text.contains("\"updates\"") => Ok(Format::P4RuntimeJson),
+            Err(_) if by_name == Some(Format::RuntimeJson) || has_members(text) => Ok(Format::RuntimeJson),
             Err(_) => Ok(Format::P4RuntimeJson),
         };
     }
@@ -103,14 +104,32 @@ pub fn detect(name: &str, bytes: &[u8]) -> Result<Format, UnknownFormat> {
         (Some(format), _) => Ok(format),
         // A file without any command is an empty one of its kind.
         (None, Some(format)) => Ok(format),
-        (None, None) => unknown(format!("no line begins with a command; {KNOWN}")),
+        (None, None) => {
+            let words = text.lines().filter_map(|line| line.split_whitespace().next());
+            let nearest = words.clone().find_map(|word| Some((word, nearest_command(word)?)));
+            unknown(match nearest {
+                Some((word, nearest)) => {
+                    format!("no line begins with a command; for `{word}`, did you mean `{nearest}`?")
+                }
+                None => format!("no line begins with a command; {KNOWN}"),
+            })
+        }
     }
+}
+
+/// Members of `sX-runtime.json`.
+const RUNTIME_MEMBERS: [&str; 4] =
+    ["table_entries", "multicast_group_entries", "clone_session_entries", "bmv2_json"];
+
+/// True if a text that is no JSON has members of `sX-runtime.json`.
+fn has_members(text: &str) -> bool {
+    RUNTIME_MEMBERS.iter().any(|member| text.contains(&format!("\"{member}\"")))
 }
 
 /// By the members of the outermost object.
 fn of_json(json: &Json) -> Result<Format, String> {
     let has = |names: &[&str]| names.iter().any(|name| json.get(name).is_some());
-    if has(&["table_entries", "multicast_group_entries", "clone_session_entries", "bmv2_json"]) {
+    if has(&RUNTIME_MEMBERS) {
         return Ok(Format::RuntimeJson);
     }
     if has(&["updates", "deviceId", "device_id", "electionId", "election_id", "atomicity"]) {
@@ -126,6 +145,21 @@ fn of_json(json: &Json) -> Result<Format, String> {
         return Ok(Format::P4RuntimeJson);
     }
     Err(format!("this JSON has neither `updates` (P4Runtime) nor `table_entries` (sX-runtime.json); {KNOWN}"))
+}
+
+/// The command of a script or of BMv2 that a word may have been meant to be.
+fn nearest_command(word: &str) -> Option<&'static str> {
+    const COMMON: [&str; 8] = [
+        "add",
+        "setdefault",
+        "table_add",
+        "table_set_default",
+        "mc_mgrp_create",
+        "mc_node_create",
+        "mirroring_add",
+        "register_write",
+    ];
+    diagnostics::suggest::nearest_word(word, COMMON.into_iter())
 }
 
 /// By the first words of the lines. Commands that BMv2 and test scripts share decide nothing until one that only one of
@@ -171,6 +205,7 @@ mod tests {
             ("a.json", "{\"updates\": []}", Format::P4RuntimeJson),
             ("a.json", "{\"target\": \"bmv2\", \"table_entries\": []}", Format::RuntimeJson),
             ("s1-runtime.json", "{", Format::RuntimeJson),
+            ("a.json", "{\"table_entries\": [1,]}", Format::RuntimeJson),
             ("a.bin", "\u{8}", Format::P4RuntimeBinary),
         ] {
             assert_eq!(detect(name, text.as_bytes()), Ok(format), "{name}: {text}");
@@ -182,6 +217,7 @@ mod tests {
         let says = |name: &str, text: &[u8]| detect(name, text).unwrap_err().to_string();
         assert!(says("a", b"\xff\xfe").contains("not text"));
         assert!(says("a", b"hello world\n").contains("no line begins with a command"));
+        assert!(says("a", b"table_ad t a 1 => 2\n").contains("did you mean `table_add`?"));
         assert!(says("b.json", br#"{"pipelines": [], "actions": []}"#).contains("compiled to JSON"));
         assert!(says("b.json", br#"{"pkgInfo": {}}"#).contains("P4Info"));
         assert!(says("b.json", br#"{"tables": 1}"#).contains("neither"));

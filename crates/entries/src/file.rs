@@ -13,6 +13,8 @@ pub struct Messages {
     pub sources: Arc<SourceMap>,
     /// Errors with the path of what they are about: `s1-runtime.json: table_entries[3].match: ...`.
     pub errors: Vec<String>,
+    /// Warnings, written as errors are.
+    pub warnings: Vec<String>,
 }
 
 impl Messages {
@@ -24,7 +26,8 @@ impl Messages {
     pub fn render(&self, style: Style) -> String {
         let diagnosed = self.diagnostics.iter().map(|d| render::human(d, &self.sources, style));
         let errors = self.errors.iter().map(|error| format!("error: {error}\n"));
-        diagnosed.map(|text| format!("{text}\n")).chain(errors).collect()
+        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}\n"));
+        diagnosed.map(|text| format!("{text}\n")).chain(warnings).chain(errors).collect()
     }
 }
 

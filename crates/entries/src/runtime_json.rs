@@ -14,6 +14,7 @@ use control::{
 use ir::Bits;
 use num_bigint::BigUint;
 use serde_json::{Map, Value as Json, json};
+use trace::format;
 
 const TABLES: &str = "table_entries";
 const GROUPS: &str = "multicast_group_entries";
@@ -22,7 +23,11 @@ const SESSIONS: &str = "clone_session_entries";
 const NOT_ENTRIES: &[&str] = &["target", "p4info", "bmv2_json"];
 
 /// Reads an element of a list.
-type ReadItem = fn(&Schema, &Json) -> Result<Update>;
+type ReadItem = fn(&Schema, &Json, &mut Warnings) -> Result<Update>;
+
+/// Warnings about an item, each with its path below the item.
+type Warnings = Vec<(String, String)>;
+
 type Result<T> = std::result::Result<T, Fault>;
 
 /// A fault and its path below the item.
@@ -37,7 +42,13 @@ fn fault<T>(reason: impl Into<String>) -> Result<T> {
 
 impl From<control::Fault> for Fault {
     fn from(fault: control::Fault) -> Fault {
-        Fault { path: String::new(), reason: fault.problem().to_string() }
+        let known = match fault.problem() {
+            control::Problem::UnknownName { suggestion: None, known, .. } if !known.is_empty() => {
+                format!("; known are {}", known.join(", "))
+            }
+            _ => String::new(),
+        };
+        Fault { path: String::new(), reason: format!("{}{known}", fault.problem()) }
     }
 }
 
@@ -63,7 +74,7 @@ pub(crate) fn read(name: &str, text: &str, schema: &Schema) -> std::result::Resu
         return Err(refusal(format!("{name}: expected an object with `{TABLES}`")));
     };
     let mut entries = Entries { name: name.to_owned(), ..Entries::default() };
-    let errors = &mut entries.messages.errors;
+    let Messages { errors, warnings, .. } = &mut entries.messages;
     let lists: [(&'static str, ReadItem); 3] = [(TABLES, table_entry), (GROUPS, group), (SESSIONS, session)];
     for name_of in members.keys() {
         let is_known =
@@ -81,13 +92,17 @@ pub(crate) fn read(name: &str, text: &str, schema: &Schema) -> std::result::Resu
             continue;
         };
         for (index, item) in items.iter().enumerate() {
-            match read(schema, item) {
+            let mut said = Warnings::new();
+            let update = read(schema, item, &mut said);
+            let place = format!("{name}: {list}[{index}]");
+            warnings.extend(said.into_iter().map(|(path, text)| format!("{place}{path}: {text}")));
+            match update {
                 Ok(update) => {
                     entries.batch.updates.push(update);
                     entries.places.push(Place::Item { list, index });
                 }
                 Err(Fault { path, reason }) => {
-                    errors.push(format!("{name}: {list}[{index}]{path}: {reason}"))
+                    errors.push(format!("{place}{path}: {reason}"));
                 }
             }
         }
@@ -185,7 +200,21 @@ fn pair<'j>(json: &'j Json, what: &str) -> Result<[&'j Json; 2]> {
 }
 
 /// The match of one key; `None` for anything.
-fn key_match(schema: &Schema, key: &schema::KeyElement, json: &Json) -> Result<Option<Match>> {
+fn key_match(
+    schema: &Schema,
+    key: &schema::KeyElement,
+    json: &Json,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Match>> {
+    // The tutorials' controller leaves it to the switch to clear bits that do not count.
+    let mut cleared = |value: Bits, mask: &Bits| {
+        let compared = value.and(mask);
+        if compared != value {
+            let shown = format::bits(&compared, &key.name);
+            warnings.push(format!("bits outside of the prefix or mask are cleared: {shown} is compared"));
+        }
+        compared
+    };
     let width_bits = key.value.width_bits();
     Ok(match &key.match_kind {
         MatchKind::Exact => Some(Match::Exact(value(schema, json, &key.value)?)),
@@ -199,13 +228,13 @@ fn key_match(schema: &Schema, key: &schema::KeyElement, json: &Json) -> Result<O
                 return fault(format!("the length of a prefix is 0 to {width_bits}")).within("[1]");
             };
             let value = bits(schema, address, width_bits).within("[0]")?;
-            let value = value.and(&Bits::prefix_mask(width_bits, prefix_len));
+            let value = cleared(value, &Bits::prefix_mask(width_bits, prefix_len));
             (prefix_len > 0).then_some(Match::Lpm { value, prefix_len })
         }
         MatchKind::Ternary => {
             let [value, mask] = pair(json, "a value and a mask: [\"0x0800\", \"0xff00\"]")?;
             let mask = bits(schema, mask, width_bits).within("[1]")?;
-            let value = bits(schema, value, width_bits).within("[0]")?.and(&mask);
+            let value = cleared(bits(schema, value, width_bits).within("[0]")?, &mask);
             (!mask.is_zero()).then_some(Match::Ternary { value, mask })
         }
         MatchKind::Range => {
@@ -219,7 +248,7 @@ fn key_match(schema: &Schema, key: &schema::KeyElement, json: &Json) -> Result<O
     })
 }
 
-fn table_entry(schema: &Schema, json: &Json) -> Result<Update> {
+fn table_entry(schema: &Schema, json: &Json, warnings: &mut Warnings) -> Result<Update> {
     let known =
         ["table", "match", "priority", "default_action", "action_name", "action_params", "idle_timeout_ns"];
     let members = members(json, &known)?;
@@ -233,7 +262,9 @@ fn table_entry(schema: &Schema, json: &Json) -> Result<Update> {
             for (name, wanted) in keys {
                 let step = format!(".match.{name}");
                 let key = table.find_key(name).map_err(Fault::from).within(&step)?;
-                let value = key_match(schema, key, wanted).within(&step)?;
+                let mut said = Vec::new();
+                let value = key_match(schema, key, wanted, &mut said).within(&step)?;
+                warnings.extend(said.into_iter().map(|text| (step.clone(), text)));
                 matches.extend(value.map(|value| FieldMatch { field: key.id, value }));
             }
         }
@@ -299,7 +330,7 @@ fn replicas(members: &Map<String, Json>) -> Result<Vec<Replica>> {
     }
 }
 
-fn group(schema: &Schema, json: &Json) -> Result<Update> {
+fn group(schema: &Schema, json: &Json, _: &mut Warnings) -> Result<Update> {
     let members = members(json, &["multicast_group_id", "replicas"])?;
     let Some(id) = integer(members, "multicast_group_id")? else {
         return fault("`multicast_group_id` is missing");
@@ -309,7 +340,7 @@ fn group(schema: &Schema, json: &Json) -> Result<Update> {
     update(schema, UpdateKind::Insert, Entity::MulticastGroup(group))
 }
 
-fn session(schema: &Schema, json: &Json) -> Result<Update> {
+fn session(schema: &Schema, json: &Json, _: &mut Warnings) -> Result<Update> {
     let known = ["clone_session_id", "replicas", "packet_length_bytes", "class_of_service"];
     let members = members(json, &known)?;
     let Some(id) = integer(members, "clone_session_id")? else {

@@ -211,12 +211,14 @@ fn find_suffix<'a>(
         (None, _) => {
             // Users often type only the last part of the name, so suggestions compare with that too.
             let tails = names.clone().map(|name| name.rsplit('.').next().unwrap_or(name));
+            let known = names.clone().take(N_CANDIDATES_MAX).map(SmolStr::new).collect();
             let suggestion = diagnostics::suggest::closest(wanted, names.chain(tails));
             Err(Problem::UnknownName {
                 part,
                 name: wanted.into(),
                 owner: owner.into(),
                 suggestion: suggestion.map(SmolStr::new),
+                known,
             }
             .into())
         }

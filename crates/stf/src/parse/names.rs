@@ -220,13 +220,22 @@ impl Line<'_> {
                 }
                 // Behind keys, it may have been meant as one.
                 Token::Sign(_) => self.unexpected("`(` after the name of an action"),
-                _ => {
+                next => {
                     let end = name.span.shrink_to_hi();
                     let message = format!("expected `(` or `:` after `{}`", name.text);
                     let diagnostic = Diagnostic::new(&codes::UNEXPECTED, name.span, message)
-                        .label("an action needs `(...)`, a key needs `:value`")
-                        .fix("an action without arguments", end, "()");
-                    Err(Box::new(diagnostic))
+                        .label("an action needs `(...)`, a key needs `:value`");
+                    Err(Box::new(match next {
+                        Token::Word(_) | Token::Number(_) | Token::Quoted(_) => {
+                            let usage = format!("{}(ARGUMENT, ...)", name.text);
+                            let quotes = match self.form() {
+                                Form::Short => format!("; in a shell, in quotes: '{usage}'"),
+                                _ => String::new(),
+                            };
+                            diagnostic.help(format!("arguments stand in parentheses: {usage}{quotes}"))
+                        }
+                        _ => diagnostic.fix("an action without arguments", end, "()"),
+                    }))
                 }
             };
         }
