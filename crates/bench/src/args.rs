@@ -125,7 +125,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=101))]
     pub runs: Option<u32>,
     /// Draw the figures to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
     pub svg: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]

@@ -43,3 +43,15 @@ fn parse_option(text: &str) -> Result<(String, String), String> {
         _ => Err("write NAME=TEXT, with the name of an extern".to_string()),
     }
 }
+
+/// The name of a picture to write: SVG is the only format.
+pub fn svg_file(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase()).as_deref() {
+        Some("png" | "pdf" | "jpg" | "jpeg" | "eps") => {
+            let svg = path.with_extension("svg");
+            Err(format!("pictures are SVG; write {}, which `rsvg-convert` converts", svg.display()))
+        }
+        _ => Ok(path),
+    }
+}

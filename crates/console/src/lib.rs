@@ -18,5 +18,5 @@ mod loaded;
 pub mod output;
 pub mod tools;
 
-pub use args::{CcArgs, ExternArgs};
+pub use args::{CcArgs, ExternArgs, svg_file};
 pub use loaded::Loaded;

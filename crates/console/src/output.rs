@@ -87,6 +87,10 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         Err(error) => return Err(error),
     };
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !dir.is_dir() {
+        let message = format!("there is no directory {}", dir.display());
+        return Err(std::io::Error::new(ErrorKind::NotFound, message));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".siding-");
     // Like any new file's; the umask takes its share.
@@ -94,7 +98,13 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut temporary = match builder.tempfile_in(dir) {
         Ok(temporary) => temporary,
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return std::fs::write(&path, bytes),
-        Err(error) => return Err(error),
+        // Without the name of the temporary file.
+        Err(error) => {
+            let cause = error.get_ref().and_then(std::error::Error::source).map(ToString::to_string);
+            return Err(
+                cause.map_or_else(|| error.kind().into(), |cause| std::io::Error::new(error.kind(), cause))
+            );
+        }
     };
     if let Some(old) = old {
         // Writing in place would fail, and so does this.

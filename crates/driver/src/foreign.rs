@@ -16,6 +16,12 @@ pub fn recognise(text: &str, path: &str) -> Option<String> {
         if text.contains("\"pkgInfo\"") || text.contains("\"pkg_info\"") {
             return Some(P4INFO.to_string());
         }
+        if start[1..].trim_start().starts_with(['"', '}']) {
+            return Some(
+                "it is JSON; give the source of a P4-16 program, or the program from which p4c made it"
+                    .to_string(),
+            );
+        }
     }
     if start.starts_with("pkg_info {") || start.starts_with("pkg_info: {") {
         return Some(P4INFO.to_string());

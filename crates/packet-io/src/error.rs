@@ -97,6 +97,9 @@ impl fmt::Display for Damage {
             Damage::NotACapture { found } if found.is_empty() => {
                 write!(f, "the file is empty; expected the header of a pcap or pcapng file")
             }
+            Damage::NotACapture { found } if found.starts_with(&[0x1f, 0x8b]) => {
+                write!(f, "the file is compressed; gunzip it first")
+            }
             Damage::NotACapture { found } => {
                 write!(f, "not a capture: found{}, expected ", Hex(found))?;
                 write!(f, "the magic number of pcap (a1 b2 c3 d4, a1 b2 3c 4d or either reversed) ")?;

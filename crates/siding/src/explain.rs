@@ -1,5 +1,7 @@
 //! The pages of `docs/diagnostics`, one per code, carried in the binary.
 
+use diagnostics::suggest::nearest_word;
+
 /// One page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
@@ -25,6 +27,17 @@ pub fn drop_reasons() -> impl Iterator<Item = &'static str> {
     DROP_REASONS.lines().filter_map(|line| line.strip_prefix("### "))
 }
 
+/// What is wrong with the name of a drop reason; `None` if there is such a reason.
+pub fn unknown_reason(name: &str) -> Option<String> {
+    if drop_reasons().any(|known| known == name) {
+        return None;
+    }
+    Some(match nearest_word(name, drop_reasons()) {
+        Some(nearest) => format!("no drop reason is called `{name}`; did you mean `{nearest}`?"),
+        None => format!("no drop reason is called `{name}`; `siding explain` lists them"),
+    })
+}
+
 /// The section of a drop reason, which begins with its heading.
 pub fn drop_reason(name: &str) -> Option<&'static str> {
     let start = DROP_REASONS.match_indices("### ").map(|(at, _)| at).find(|at| {
@@ -33,6 +46,13 @@ pub fn drop_reason(name: &str) -> Option<&'static str> {
     let section = &DROP_REASONS[start..];
     let end = section[1..].find("\n## ").into_iter().chain(section[1..].find("\n### ")).min();
     Some(section[..end.map_or(section.len(), |end| end + 1)].trim_start_matches('#').trim())
+}
+
+/// The first sentence of a section up to its first colon, on one line and without a full stop.
+pub fn first_sentence(section: &str) -> String {
+    let paragraph = section.split("\n\n").nth(1).unwrap_or("").replace('\n', " ");
+    let end = [". ", ": "].iter().filter_map(|end| paragraph.find(end)).min().unwrap_or(paragraph.len());
+    paragraph[..end].trim_end_matches('.').to_string()
 }
 
 impl Page {

@@ -56,6 +56,19 @@ fn stories_are_of_packets_that_meet_the_conditions() {
 }
 
 #[test]
+fn drops_are_counted_by_their_place() {
+    let (code, text, _) = run("sent");
+    let line = "           1  dropped: Router.routes (router.p4:166) missed: drop, router.p4:96";
+    assert!(code == 0 && text.lines().any(|found| found == line), "{text}");
+}
+
+#[test]
+fn unknown_drop_reasons_are_refused() {
+    let (code, _, errors) = run("dropped==ingress_dorp");
+    assert!(code == 2 && errors.contains("did you mean `ingress_drop`?"), "{errors}");
+}
+
+#[test]
 fn conditions_name_fields_of_the_program() {
     for (filter, message) in [
         ("ipv4.dst==10.9.9.9", "no header has a field `ipv4.dst`"),

@@ -76,7 +76,11 @@ impl Uses<'_> {
                     format!("parameter `{}` of {what} `{owner}` is never used", var.name),
                 )
                 .label("unused")
-                .help(format!("remove it, or name it `_{}` to keep it", var.name)),
+                // Controllers know parameters of actions by their names.
+                .help(match what {
+                    "action" => "use it, or remove it, also from entries that name it".to_string(),
+                    _ => format!("remove it, or name it `_{}` to keep it", var.name),
+                }),
             );
         }
     }

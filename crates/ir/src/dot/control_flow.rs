@@ -185,6 +185,10 @@ impl Flow<'_, '_> {
             stmts = node.stmts.iter().map(|stmt| self.stmt(stmt)).collect();
         }
         stmts.dedup();
+        // The assignments of arguments are part of the call.
+        if matches!(node.terminator.kind, TerminatorKind::Call { .. }) {
+            stmts.retain(|stmt| lines.first() != Some(stmt));
+        }
         let is_goto = matches!(node.terminator.kind, TerminatorKind::Goto(_));
         let first = (!stmts.is_empty() || is_goto).then(|| {
             let first = picture.add(Shape::Statements, shortened(stmts.clone(), 6));

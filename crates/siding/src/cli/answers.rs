@@ -19,6 +19,7 @@ pub fn answer(mut error: Error, command: &Command, args: &[OsString], is_coloure
     // Clap takes whatever begins with a dash for a value that was meant.
     tips.retain(|tip| !tip.to_string().contains("as a value, use"));
     tips.extend(product(&error, command, args));
+    tips.extend(block(&error, args));
     if !tips.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
@@ -69,6 +70,16 @@ fn product(error: &Error, command: &Command, args: &[OsString]) -> Option<Styled
             || option.get_short().is_some_and(|short| *unknown == format!("-{short}"))
     });
     is_of_build.then(|| format!("to compile the program: siding build {unknown} ...").into())
+}
+
+/// A tip for the name of a block behind `siding graph --control`, which takes none.
+fn block(error: &Error, args: &[OsString]) -> Option<StyledStr> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_graph = args.get(1).is_some_and(|command| command == "graph");
+    let is_meant = error.kind() == ErrorKind::UnknownArgument && unknown.ends_with(".p4");
+    let kinds = ["--control", "--parser", "--tables"];
+    let name = args.windows(2).find(|pair| kinds.iter().any(|kind| pair[0] == *kind)).map(|pair| &pair[1])?;
+    (is_graph && is_meant).then(|| format!("to name a block: --block {}", name.display()).into())
 }
 
 /// The value that an option expects, by the error of Rust's parser.

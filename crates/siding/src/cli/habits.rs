@@ -26,6 +26,7 @@ pub fn other_command(word: &str) -> Option<String> {
             "siding ctl takes it for a running switch: siding ctl table_add TABLE ACTION KEY... '=>' PARAMETER...\n\
              To start with a file of such commands: siding run PROGRAM --entries FILE"
         }
+        "version" => "to see the version: siding --version",
         "table_delete" => "to remove an entry of a running switch: siding ctl delete TABLE KEY...",
         "table_dump" => "to see the entries of a running switch: siding ctl show entries",
         _ => return None,

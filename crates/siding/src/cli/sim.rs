@@ -139,7 +139,7 @@ pub struct SimArgs {
     #[arg(short = 'j', long, value_name = "N")]
     pub jobs: Option<usize>,
     /// With --figure: draw to this SVG file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
     pub svg: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]

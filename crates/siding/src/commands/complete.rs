@@ -6,7 +6,7 @@ use clap_complete::Generator;
 use clap_complete::aot::{Elvish, PowerShell};
 use ctl::{Answer, Request, What};
 use serde_json::Value as Json;
-use siding::{Options, codes};
+use siding::{Options, codes, explain};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -64,7 +64,8 @@ fn names(wanted: &Wanted<'_>) -> Vec<Candidate> {
         | ("ctl mc-group", "ports") => ports(wanted),
         ("graph", "block") => first.map_or_else(Vec::new, |program| blocks(Path::new(program), wanted)),
         ("explain", "code") => {
-            codes::all().iter().map(|code| Candidate::new(code.id, code.summary)).collect()
+            let reasons = explain::drop_reasons().map(|reason| Candidate::new(reason, "drop reason"));
+            codes::all().iter().map(|code| Candidate::new(code.id, code.summary)).chain(reasons).collect()
         }
         (_, "w_error" | "w_warn" | "w_info" | "w_disable") => {
             let is_warning =

@@ -11,8 +11,11 @@ pub fn run(args: &ExplainArgs) -> Exit {
             let severity = code.default_severity.name();
             output::out(&format!("{}  {severity:7}  {:32}  {}\n", code.id, code.name, code.summary));
         }
-        let reasons: Vec<&str> = explain::drop_reasons().collect();
-        output::out(&format!("\nReasons of dropped packets: {}\n", reasons.join(", ")));
+        output::out("\nReasons of dropped packets:\n");
+        for reason in explain::drop_reasons() {
+            let meaning = explain::drop_reason(reason).map(explain::first_sentence).unwrap_or_default();
+            output::out(&format!("{reason:32}  {meaning}\n"));
+        }
         return Exit::Ok;
     };
     if let Some(section) = explain::drop_reason(wanted) {

@@ -133,6 +133,9 @@ fn picture(args: &GraphArgs, program: &Program, source: Source<'_>) -> Result<Pi
     let role = if args.what.parser { BlockRole::Parser } else { BlockRole::Ingress };
     let block = block(args.block.as_deref(), role, program)?;
     let is_parser = program.blocks[block].role == BlockRole::Parser;
+    if args.what.parser && !is_parser {
+        return Err(format!("{} is no parser; leave --parser out", program.blocks[block].name));
+    }
     match (args.what.tables, is_parser) {
         (true, false) => table_graph(program, block, source).map_err(|e| e.to_string()),
         (true, true) => Err("parsers have no tables".to_string()),

@@ -12,6 +12,7 @@ pub fn read_packet(text: &str) -> Result<Vec<u8>, Exit> {
             Err(fault) => fault,
         },
         None => match craft::bytes(text) {
+            Ok(bytes) if bytes.is_empty() => (Exit::Usage, "the packet has no bytes".to_string()),
             Ok(bytes) => return Ok(bytes),
             Err(fault) => (Exit::Usage, format!("the packet: {}", fault.render(text))),
         },
@@ -45,6 +46,7 @@ fn capture_place(text: &str) -> Option<Result<(&str, u64), Fault>> {
 
 fn packet_of(file: &str, number: u64) -> Result<Vec<u8>, Fault> {
     let reader = PacketReader::open(file).map_err(|error| (Exit::Environment, error.to_string()))?;
+    let reader = reader.ethernet_only();
     let mut n_packets = 0;
     for packet in reader {
         let packet = packet.map_err(|error| (Exit::Environment, error.to_string()))?;

@@ -23,13 +23,45 @@ pub fn run(args: &BuildArgs, matches: &ArgMatches) -> Exit {
         output::error_line(&error.to_string());
         return Exit::Usage;
     }
-    match build(args, matches) {
+    let emit = match emit(args, matches) {
+        Ok(emit) => emit,
+        Err(message) => {
+            output::error_line(&message);
+            return Exit::Usage;
+        }
+    };
+    match build(args, emit, matches) {
         Ok(()) => Exit::Ok,
         Err(exit) => exit,
     }
 }
 
-fn build(args: &BuildArgs, matches: &ArgMatches) -> Result<(), Exit> {
+/// The product that `--emit` names, or else the suffix of the output.
+fn emit(args: &BuildArgs, matches: &ArgMatches) -> Result<EmitArg, String> {
+    let is_named = matches.value_source("emit") != Some(clap::parser::ValueSource::DefaultValue);
+    let Some(path) = args.output.as_deref().filter(|path| !is_named && path.extension().is_some()) else {
+        return Ok(args.emit);
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let shown = path.display();
+    match name.rsplit_once('.').map_or("", |(_, suffix)| suffix) {
+        "sdp" => Ok(EmitArg::Sdp),
+        "c" => Ok(EmitArg::C),
+        "so" => Ok(EmitArg::So),
+        "txtpb" if name.contains("p4info") => Ok(EmitArg::P4info),
+        "txtpb" if name.contains("entries") => Ok(EmitArg::Entries),
+        "json" => Err(format!(
+            "{shown}: siding writes no BMv2 JSON; -o {} writes a compiled program, which `siding switch` and \
+             `siding run` take, and so they take the P4 program itself",
+            path.with_extension("sdp").display()
+        )),
+        _ => Err(format!(
+            "{shown}: the suffix does not say what to make: .sdp, .c or .so, or name it with --emit"
+        )),
+    }
+}
+
+fn build(args: &BuildArgs, emit: EmitArg, matches: &ArgMatches) -> Result<(), Exit> {
     let start = Instant::now();
     let loaded = load(&args.program, &args.front_end, matches)?;
     let control_plane = &loaded.runnable.control_plane;
@@ -37,7 +69,7 @@ fn build(args: &BuildArgs, matches: &ArgMatches) -> Result<(), Exit> {
         Exit::Ok => {}
         exit => return Err(exit),
     }
-    let mut build = Build { args, loaded, c_lines: 0 };
+    let mut build = Build { args, emit, loaded, c_lines: 0 };
     let bytes = build.product()?;
     let path = args.output.clone().unwrap_or_else(|| default_output(args));
     write_file(&path, &bytes).map_err(|error| {
@@ -76,6 +108,7 @@ fn default_output(args: &BuildArgs) -> PathBuf {
 
 struct Build<'a> {
     args: &'a BuildArgs,
+    emit: EmitArg,
     loaded: Loaded,
     c_lines: usize,
 }
@@ -89,7 +122,7 @@ impl Build<'_> {
     /// Makes the product that the arguments ask for.
     fn product(&mut self) -> Result<Vec<u8>, Exit> {
         let control_plane = &self.loaded.runnable.control_plane;
-        match self.args.emit {
+        match self.emit {
             EmitArg::Sdp => self.archive(),
             EmitArg::C => Ok(self.c_text()?.into_bytes()),
             EmitArg::So => {

@@ -8,6 +8,7 @@ use crate::commands::backends::{Backends, Compiled};
 use crate::output::{self, Exit};
 use crate::program::tint;
 use control::Schema;
+use ir::Program;
 use packet_io::{CaptureWriter, Packet, PacketReader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +19,7 @@ use std::time::Instant;
 use target::Config;
 use target::traffic::{Destination, Output};
 use testkit::{Arriving, Differs, Lockstep};
-use trace::{Silent, Story, StoryBuilder, render as prose};
+use trace::{Both, DropPlaces, Observer, Silent, Story, StoryBuilder, render as prose};
 
 /// Stories that are told unless more are asked for.
 const STORIES_OF_CAPTURES: usize = 10;
@@ -106,11 +107,10 @@ impl Replacement {
     }
 }
 
-/// Takes packets in the order of their times, whichever port they arrive at. `tables` are the names and numbers of keys
-/// of the program's tables, in its order.
+/// Takes packets in the order of their times, whichever port they arrive at.
 pub fn captures(
     args: &RunArgs,
-    tables: &[(String, usize)],
+    program: &Program,
     backends: Backends,
     compiling: Option<Receiver<Result<Compiled, Exit>>>,
 ) -> Result<(), Problem> {
@@ -141,6 +141,8 @@ pub fn captures(
     let base_ns = times.min().unwrap_or(0);
     let (mut n_received, mut damage) = (BTreeMap::<u32, u64>::new(), None);
     let (mut n_told, mut n_packets) = (0, 0);
+    let mut drops = Drops::default();
+    let mut n_cut = 0_u64;
     let start = Instant::now();
     loop {
         let waiting = inputs.iter_mut().filter(|i| i.next.is_some());
@@ -157,12 +159,20 @@ pub fn captures(
         let late = machine.advance_clock(elapsed_ns).map_err(differs)?;
         outputs.write(late, base_ns)?;
         *n_received.entry(port).or_default() += 1;
+        n_cut += u64::from(packet.data.len() < packet.original_len_bytes as usize);
         let arriving = Arriving { port, bytes: &packet.data };
         n_packets += 1;
         let may_be_meant = args.filter.as_ref().is_none_or(|filter| filter.takes_arrival(port, &packet.data));
         let sent = if n_told < n_stories && may_be_meant {
             let mut story_builder = StoryBuilder::new(Some(&sources));
-            let sent = machine.inject(arriving, &mut story_builder).map_err(differs)?;
+            let sent = match machine.is_interpreted() {
+                true => {
+                    drops.n_packets += 1;
+                    machine.inject(arriving, &mut Both(&mut story_builder, &mut drops.places))
+                }
+                false => machine.inject(arriving, &mut story_builder),
+            };
+            let sent = sent.map_err(differs)?;
             let story = story_builder.finish();
             if args.filter.as_ref().is_none_or(|filter| filter.takes_story(&story)) {
                 n_told += 1;
@@ -171,7 +181,14 @@ pub fn captures(
             sent
         } else {
             replacement.change_over(&mut machine);
-            machine.inject(arriving, &mut Silent).map_err(differs)?
+            let observer: &mut dyn Observer = match machine.is_interpreted() {
+                true => {
+                    drops.n_packets += 1;
+                    &mut drops.places
+                }
+                false => &mut Silent,
+            };
+            machine.inject(arriving, observer).map_err(differs)?
         };
         outputs.write(sent, base_ns)?;
     }
@@ -180,18 +197,32 @@ pub fn captures(
         writer.flush().map_err(environment)?;
     }
     let n_left = n_received.values().sum::<u64>().saturating_sub(n_told as u64);
-    if args.filter.is_some() && n_told == 0 && !args.json {
+    if args.filter.is_some() && n_told == 0 && n_stories > 0 && !args.json {
         output::out("(no packet meets the conditions of --match)\n\n");
     } else if n_left > 0 && n_told > 0 && args.filter.is_none() && !args.json {
         output::out(&format!(
             "(the stories of {n_left} more packets are not told; --stories N tells more)\n\n"
         ));
     }
-    summarize(args, &machine, tables, &n_received, &outputs.n_sent, seconds);
+    if n_cut > 0 {
+        output::warning_line(&format!(
+            "{n_cut} packets were cut when they were captured; they were run as far as they go"
+        ));
+    }
+    let drops = (drops.places.lines(program, &sources), drops.n_packets);
+    summarize(args, &machine, program, &n_received, &outputs.n_sent, &drops, seconds);
     if let Some(error) = damage {
         return Err(damaged(error));
     }
     outputs.wanted.verdict()
+}
+
+/// Drops by place. Compiled code counts them by reason only.
+#[derive(Default)]
+struct Drops {
+    places: DropPlaces,
+    /// Packets that the interpreter has run.
+    n_packets: u64,
 }
 
 fn tell_one(story: &Story, number: usize, args: &RunArgs) {

@@ -11,6 +11,7 @@ use crate::cli::{BackendArg, RunArgs, RunBackendArg};
 use crate::output::{self, Exit};
 use crate::program::{check_port, load};
 use clap::ArgMatches;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use trace::Variables;
@@ -36,6 +37,10 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         );
         return Err(Exit::Usage);
     }
+    if args.filter.is_some() && is_native && !args.trace {
+        output::error_line("--match chooses stories, which compiled code tells with --trace");
+        return Err(Exit::Usage);
+    }
     // With packets of captures, a script gives the entries.
     let script = args.script.as_ref().filter(|_| args.pcap.is_empty());
     if script.is_none() && args.pcap.is_empty() {
@@ -44,6 +49,9 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         );
         output::err(&format!("For a single packet: siding trace {} -p PACKET\n", args.program.display()));
         return Err(Exit::Usage);
+    }
+    if let Some(script) = script {
+        refuse_other_files(&args.program, script)?;
     }
     let mut loaded = load(&args.program, &args.front_end, matches)?;
     loaded.externs = super::externs::load(&args.externs)?;
@@ -55,6 +63,13 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
             output::error_line(&format!("--match: {message}"));
             Exit::Usage
         })?;
+    }
+    // Externs of users have reasons of their own.
+    if let Some(filter) = args.filter.as_ref().filter(|_| args.externs.libraries.is_empty())
+        && let Some(message) = filter.reasons().find_map(siding::explain::unknown_reason)
+    {
+        output::error_line(&format!("--match: {message}"));
+        return Err(Exit::Usage);
     }
     for (port, _) in &args.pcap {
         check_port(&loaded.runnable.program, *port, "--pcap")?;
@@ -82,10 +97,8 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
             RunBackendArg::Auto => Some(compile_meanwhile(&ready, &name, args)),
             RunBackendArg::Interp | RunBackendArg::Native | RunBackendArg::Both => None,
         };
-        let tables = ready.loaded.runnable.program.tables.iter();
-        let tables: Vec<(String, usize)> =
-            tables.map(|(_, table)| (table.name.to_string(), table.keys.len())).collect();
-        return captures::captures(args, &tables, backends, compiling).map(|()| Exit::Ok).map_err(
+        let program = &ready.loaded.runnable.program;
+        return captures::captures(args, program, backends, compiling).map(|()| Exit::Ok).map_err(
             |(message, exit)| {
                 output::error_line(&message);
                 exit
@@ -103,6 +116,24 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
         Tested::Failed => Err(Exit::Failed),
         Tested::Broken(exit) => Err(exit),
     }
+}
+
+/// Refuses captures and files of entries in the place of a test script, and says where they go.
+fn refuse_other_files(program: &Path, script: &Path) -> Result<(), Exit> {
+    // The reader of the script says what is wrong with a file that cannot be read.
+    let Ok(bytes) = std::fs::read(script) else { return Ok(()) };
+    let (program, name) = (program.display(), script.display());
+    let is_capture = packet_io::PacketReader::new(name.to_string(), &bytes[..]).is_ok();
+    let message = match entries::detect(&name.to_string(), &bytes) {
+        _ if is_capture => format!("{name} is a capture: siding run {program} --pcap {name}"),
+        Ok(entries::Format::Script) | Err(_) => return Ok(()),
+        Ok(_) => format!(
+            "{name} has entries and no packets: siding run {program} --entries {name} --pcap FILE\n\
+             For a single packet: siding trace {program} --entries {name} -p PACKET"
+        ),
+    };
+    output::error_line(&message);
+    Err(Exit::Usage)
 }
 
 /// Compiles in a thread of its own, and sends the result.

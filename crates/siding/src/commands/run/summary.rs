@@ -2,21 +2,28 @@
 
 use crate::cli::RunArgs;
 use crate::output;
+use ir::Program;
 use std::collections::BTreeMap;
 use target::store::TableUse;
 use target::traffic::Totals;
 use testkit::Lockstep;
 
-/// Received is sent and dropped and still waiting. `tables` are the names and numbers of keys of the program's
-/// tables, in its order.
+/// Most places of drops that are listed.
+const PLACES_MAX: usize = 12;
+
+/// Received is sent and dropped and still waiting. `drops` are places in the program with their numbers of drops, and the
+/// number of packets for which places are known.
 pub fn summarize(
     args: &RunArgs,
     machine: &Lockstep,
-    tables: &[(String, usize)],
+    program: &Program,
     received: &BTreeMap<u32, u64>,
     sent: &BTreeMap<u32, u64>,
+    drops: &(Vec<(String, u64)>, u64),
     seconds: f64,
 ) {
+    let tables = program.tables.iter().map(|(_, table)| (table.name.to_string(), table.keys.len()));
+    let tables: Vec<(String, usize)> = tables.collect();
     let Totals { n_received, n_copied, n_sent, n_to_controller, n_dropped } = &machine.totals();
     let n_queued = machine.n_queued();
     if args.json {
@@ -35,8 +42,10 @@ pub fn summarize(
                 "misses": found.n_lookups.saturating_sub(found.n_hits),
             })
         });
+        let places = drops.0.iter().map(|(place, n)| serde_json::json!({ "place": place, "packets": n }));
         let line = serde_json::json!({
             "totals": totals,
+            "drops": places.collect::<Vec<_>>(),
             "tables": uses.collect::<Vec<_>>(),
             "backend": backend,
             "packets_per_second": *n_received as f64 / seconds.max(1e-9),
@@ -65,7 +74,30 @@ pub fn summarize(
         line("still waiting".to_string(), n_queued);
     }
     output::out(&text);
-    output::out(&table_lines(tables, &machine.table_uses()));
+    output::out(&drop_lines(drops, *n_received, n_dropped.values().sum()));
+    output::out(&table_lines(&tables, &machine.table_uses()));
+}
+
+/// Where in the program packets were dropped. `places` are known for the first packets.
+fn drop_lines((places, n_known): &(Vec<(String, u64)>, u64), n_received: u64, n_dropped: u64) -> String {
+    if n_dropped == 0 {
+        return String::new();
+    }
+    let mut text = String::from("\n");
+    for (place, n) in places.iter().take(PLACES_MAX) {
+        text.push_str(&format!("{n:>12}  {place}\n"));
+    }
+    if let Some(n_more) = places.len().checked_sub(PLACES_MAX).filter(|n| *n > 0) {
+        text.push_str(&format!("{:>12}  {n_more} more places\n", "..."));
+    }
+    if *n_known < n_received {
+        let which = match n_known {
+            0 => String::new(),
+            n => format!("these are drops of the first {n} packets; "),
+        };
+        text.push_str(&format!("  ({which}--backend interp tells where all packets are dropped)\n"));
+    }
+    text
 }
 
 /// Hits and misses of the tables that packets have come to, with advice where a table is empty.
@@ -93,6 +125,20 @@ fn table_lines(tables: &[(String, usize)], uses: &[TableUse]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_of_drops_are_listed() {
+        assert_eq!(drop_lines(&(Vec::new(), 5), 5, 0), "");
+        let places = vec![("dropped: I.routes (r.p4:3) missed: drop, r.p4:1".to_owned(), 2)];
+        assert_eq!(
+            drop_lines(&(places.clone(), 5), 5, 2),
+            "\n           2  dropped: I.routes (r.p4:3) missed: drop, r.p4:1\n"
+        );
+        assert!(drop_lines(&(places, 5), 9, 3).contains("of the first 5 packets"));
+        assert!(drop_lines(&(Vec::new(), 0), 9, 3).contains("--backend interp"));
+        let many: Vec<(String, u64)> = (0..20).map(|i| (format!("place {i}"), 1)).collect();
+        assert!(drop_lines(&(many, 20), 20, 20).ends_with("8 more places\n"));
+    }
 
     #[test]
     fn empty_tables_that_packets_miss_are_told() {

@@ -72,6 +72,7 @@ impl Traffic {
             }
             Traffic::Trace { path, n_packets_max } => {
                 let reader = PacketReader::open(path).map_err(|e| (e.to_string(), Exit::Environment))?;
+                let reader = reader.ethernet_only();
                 Ok(Source::Trace {
                     name: path.display().to_string(),
                     reader: Box::new(reader),
