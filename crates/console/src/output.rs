@@ -3,10 +3,11 @@
 use diagnostics::render::{self, Style, Tool};
 use diagnostics::{Diagnostic, Severity, SourceMap};
 use std::fs::{OpenOptions, Permissions};
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a command ended.
@@ -66,6 +67,51 @@ pub fn with_lost_output(exit: Exit) -> Exit {
     }
 }
 
+/// Largest file that commands read as a whole, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Reads a file, or standard input for `-`. Fails for more than 1 GiB: a device may have no end.
+pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = |input: &mut dyn Read, bytes: &mut Vec<u8>| input.take(FILE_BYTES_MAX + 1).read_to_end(bytes);
+    match path == Path::new("-") {
+        true => read(&mut std::io::stdin().lock(), &mut bytes)?,
+        false => read(&mut std::fs::File::open(path)?, &mut bytes)?,
+    };
+    match bytes.len() as u64 > FILE_BYTES_MAX {
+        true => Err(std::io::Error::new(ErrorKind::FileTooLarge, "it has more than 1 GiB")),
+        false => Ok(bytes),
+    }
+}
+
+/// Files that this command reads, by device and inode.
+static INPUTS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+/// Remembers that this command reads a file, which [`replace_file`] does not replace then.
+pub fn note_input(path: &Path) {
+    if let (Ok(found), Ok(mut inputs)) = (std::fs::metadata(path), INPUTS.lock()) {
+        inputs.push((found.dev(), found.ino()));
+    }
+}
+
+/// Remembers the files of a program, as [`note_input`] does.
+pub fn note_sources(sources: &SourceMap) {
+    sources.files().for_each(|(_, file)| note_input(Path::new(&file.name)));
+}
+
+/// Fails if a file to be written is one that this command reads.
+pub fn refuse_input(path: &Path) -> std::io::Result<()> {
+    let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
+    let is_input = INPUTS.lock().is_ok_and(|inputs| inputs.contains(&(found.dev(), found.ino())));
+    match is_input && found.is_file() {
+        true => Err(std::io::Error::new(
+            ErrorKind::InvalidInput,
+            "this command reads that file; name another one to write to",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Replaces the file at `path`, or makes it. The new text goes to a temporary file in the same directory, which is then
 /// renamed, so that the old file stays as it is when the disk is full. Pipes, devices, files with several names and
 /// files in directories where no file can be made are written in place.
@@ -74,6 +120,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if path.starts_with("/dev") || path.starts_with("/proc") {
         return std::fs::write(path, bytes);
     }
+    refuse_input(path)?;
     // A symbolic link stays one: the file that it leads to is replaced, or made.
     let path = match std::fs::canonicalize(path) {
         Ok(target) => target,

@@ -20,7 +20,7 @@ pub struct Migration {
     pub n_copied: u64,
     /// Entities that the other program refuses.
     pub n_refused: u64,
-    /// What was refused and why, with numbers: ``table `routes`: 10 entries: there is no such table``.
+    /// Refused entities and the reasons, with numbers: ``table `routes`: 10 entries: there is no such table``.
     pub faults: Vec<String>,
 }
 

@@ -167,7 +167,7 @@ fn bind_in(dir: &OwnedFd) -> io::Result<UnixListener> {
 }
 
 /// Fails if `path` is no socket, or if a process listens on it.
-fn check_unused(path: &Path) -> Result<(), ServerError> {
+pub fn check_unused(path: &Path) -> Result<(), ServerError> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
         return Err(ServerError::NoSocket(path.to_owned()));

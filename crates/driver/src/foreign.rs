@@ -7,7 +7,7 @@ pub fn recognise(text: &str, path: &str) -> Option<String> {
     if text.contains('\0') {
         return Some("it is not text; give the source of a P4-16 program".to_string());
     }
-    if start.starts_with('{') {
+    if let Some(inside) = start.strip_prefix('{') {
         if text.contains("\"header_types\"") && text.contains("\"pipelines\"") {
             return Some(
                 "it is the BMv2 JSON that p4c writes; give the P4 program from which it was made".to_string(),
@@ -16,7 +16,7 @@ pub fn recognise(text: &str, path: &str) -> Option<String> {
         if text.contains("\"pkgInfo\"") || text.contains("\"pkg_info\"") {
             return Some(P4INFO.to_string());
         }
-        if start[1..].trim_start().starts_with(['"', '}']) {
+        if inside.trim_start().starts_with(['"', '}']) {
             return Some(
                 "it is JSON; give the source of a P4-16 program, or the program from which p4c made it"
                     .to_string(),

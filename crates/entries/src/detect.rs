@@ -91,7 +91,8 @@ pub fn detect(name: &str, bytes: &[u8]) -> Result<Format, UnknownFormat> {
     if text.contains('\0') {
         return unknown(format!("not text; {KNOWN}"));
     }
-    if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with('{') {
         return match serde_json::from_str(text) {
             Ok(json) => of_json(&json).or_else(unknown),
             // The reader of the format says where the fault is.
@@ -159,7 +160,7 @@ fn nearest_command(word: &str) -> Option<&'static str> {
         "mirroring_add",
         "register_write",
     ];
-    diagnostics::suggest::nearest_word(word, COMMON.into_iter())
+    diagnostics::suggest::nearest_word(word, COMMON)
 }
 
 /// By the first words of the lines. Commands that BMv2 and test scripts share decide nothing until one that only one of

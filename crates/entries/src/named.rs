@@ -16,6 +16,11 @@ use serde_json::Value as Json;
 
 /// Reads a `WriteRequest`. The error begins with the place: `3:7: ...` or ` updates[0].entity...: ...`.
 pub(crate) fn decode(format: Format, bytes: &[u8], schema: &Schema) -> Result<pb::WriteRequest, String> {
+    // Editors of some systems write a byte order mark.
+    let bytes = match format {
+        Format::P4RuntimeText | Format::P4RuntimeJson => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes),
+        _ => bytes,
+    };
     let (bytes, encoding) = match format {
         Format::P4RuntimeText => {
             let text = std::str::from_utf8(bytes).map_err(|_| " not UTF-8".to_owned())?;
@@ -106,6 +111,11 @@ impl Field {
     fn is_id(self) -> bool {
         !matches!(self, Field::Value | Field::Mask)
     }
+}
+
+/// True for messages whose fields are no values of the program, whatever they are called: `election_id { low: 1 }`.
+fn is_opaque(name: &str) -> bool {
+    matches!(name, "election_id" | "electionId")
 }
 
 /// The objects that enclosing messages speak of.
@@ -264,6 +274,7 @@ fn in_json(json: Json, around: &Context, replace: &mut Replace<'_>) -> Result<Js
                             replace(&value, (field, &context)).map_err(|e| at(format!(": {e}")))?;
                         replaced.unwrap_or(value)
                     }
+                    None if is_opaque(&name) => value,
                     Some(_) | None => in_json(value, &context, replace).map_err(at)?,
                 };
                 out.insert(name, value);
@@ -334,6 +345,8 @@ struct Scanned<'t> {
 
 fn scan(text: &str) -> Scanned<'_> {
     let mut scanned = Scanned { scalars: Vec::new(), parents: vec![0] };
+    // For each message whether it is opaque; the last name.
+    let (mut opaque, mut last_name) = (vec![false], "");
     let (mut at, mut message) = (0, 0);
     // Behind a name and its colon: the field, if it is one of ours.
     let mut value_of: Option<Option<Field>> = None;
@@ -345,6 +358,7 @@ fn scan(text: &str) -> Scanned<'_> {
             '#' => rest.find('\n').unwrap_or(rest.len()),
             '{' | '<' => {
                 scanned.parents.push(message);
+                opaque.push(opaque[message] || is_opaque(last_name));
                 message = scanned.parents.len() - 1;
                 value_of = None;
                 1
@@ -364,13 +378,15 @@ fn scan(text: &str) -> Scanned<'_> {
             let behind = &rest[len..];
             let colon = behind.find(|c: char| !c.is_whitespace()).filter(|i| behind[*i..].starts_with(':'));
             match (value_of.take(), colon) {
-                (Some(Some(field)), _) => {
+                (Some(Some(field)), _) if !opaque[message] => {
                     scanned.scalars.push(Scalar { field, text: &rest[..len], at, message });
                 }
                 (None, Some(colon)) if is_scalar_start => {
+                    last_name = &rest[..len];
                     value_of = Some(Field::find(&rest[..len]));
                     at += colon + 1;
                 }
+                (None, None) if is_scalar_start => last_name = &rest[..len],
                 _ => {}
             }
         }

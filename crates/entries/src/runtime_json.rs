@@ -154,7 +154,7 @@ fn number(schema: &Schema, json: &Json, width_bits: u32) -> Result<BigUint> {
             (None, Some(n)) => {
                 let size = BigUint::from(1u8) << width_bits;
                 let magnitude = BigUint::from(n.unsigned_abs());
-                if magnitude > size {
+                if magnitude.clone() * 2u8 > size {
                     fault(format!("{n} does not fit into {width_bits} bits"))
                 } else {
                     Ok(size - magnitude)
@@ -254,7 +254,11 @@ fn table_entry(schema: &Schema, json: &Json, warnings: &mut Warnings) -> Result<
     let members = members(json, &known)?;
     let Some(name) = string(members, "table")? else { return fault("the name of its `table` is missing") };
     let table = schema.tables.find(name).map_err(Fault::from).within(".table")?;
-    let is_default = members.get("default_action").is_some_and(|found| *found == true);
+    let is_default = match members.get("default_action") {
+        None | Some(Json::Null) => false,
+        Some(Json::Bool(truth)) => *truth,
+        Some(_) => return fault("expected true or false").within(".default_action"),
+    };
     let mut matches = Vec::new();
     match members.get("match") {
         None | Some(Json::Null) => {}
@@ -389,10 +393,21 @@ pub(crate) fn write(updates: &[Update], schema: &Schema) -> Written {
                     lacks("the format has no meters, counters and metadata of entries");
                 }
             }
-            Entity::MulticastGroup(of) if is_insert => groups.push(json!({
-                "multicast_group_id": of.group.0, "replicas": replicas_json(&of.replicas),
-            })),
+            // A group that is made in steps has the ports of the last one.
+            Entity::MulticastGroup(of) if update.kind != UpdateKind::Delete => {
+                lacks_of_replicas(&of.replicas, &mut lacks);
+                if !of.metadata.is_empty() {
+                    lacks("the format has no metadata of groups");
+                }
+                let group =
+                    json!({ "multicast_group_id": of.group.0, "replicas": replicas_json(&of.replicas) });
+                match groups.iter_mut().find(|known: &&mut Json| known["multicast_group_id"] == of.group.0) {
+                    Some(known) => *known = group,
+                    None => groups.push(group),
+                }
+            }
             Entity::CloneSession(of) if is_insert => {
+                lacks_of_replicas(&of.replicas, &mut lacks);
                 let mut session =
                     json!({ "clone_session_id": of.session.0, "replicas": replicas_json(&of.replicas) });
                 if of.packet_length_bytes != 0 {
@@ -456,6 +471,15 @@ fn table_entry_json(of: &TableEntry, schema: &Schema) -> Option<Json> {
         Some(TableAction::Member(_) | TableAction::Group(_) | TableAction::OneShot(_)) => return None,
     }
     Some(json)
+}
+
+fn lacks_of_replicas(replicas: &[Replica], lacks: &mut dyn FnMut(&str)) {
+    if replicas.iter().any(|replica| !replica.backups.is_empty()) {
+        lacks("the format has no backups of replicas");
+    }
+    if replicas.iter().any(|replica| replica.egress_port.to_number().is_none()) {
+        lacks("the format has no ports of more than 64 bits");
+    }
 }
 
 fn replicas_json(replicas: &[Replica]) -> Json {

@@ -26,7 +26,7 @@ pub(crate) fn write(language: Language, updates: &[Update], schema: &Schema) -> 
         text: String::new(),
         left_out: Vec::new(),
         n_nodes: 0,
-        groups: HashMap::new(),
+        groups: BTreeMap::new(),
         entries: HashMap::new(),
         profiles: HashMap::new(),
     };
@@ -45,6 +45,25 @@ struct Profile {
     n_groups: usize,
 }
 
+/// The entries of a table, as BMv2 numbers them.
+#[derive(Default)]
+struct Numbered {
+    numbers: HashMap<Place, usize>,
+    n: usize,
+}
+
+/// Matches, in the order of their fields, and priority.
+#[derive(PartialEq, Eq, Hash)]
+struct Place(Vec<FieldMatch>, i32);
+
+impl Place {
+    fn of(entry: &TableEntry) -> Place {
+        let mut matches = entry.matches.clone();
+        matches.sort_by_key(|found| found.field);
+        Place(matches, entry.priority)
+    }
+}
+
 struct Writer<'s> {
     language: Language,
     schema: &'s Schema,
@@ -52,9 +71,9 @@ struct Writer<'s> {
     left_out: Vec<String>,
     n_nodes: usize,
     /// The nodes of each multicast group, with their replicas.
-    groups: HashMap<u32, (Vec<usize>, Vec<Replica>)>,
+    groups: BTreeMap<u32, (Vec<usize>, Vec<Replica>)>,
     /// The entries that BMv2 numbers, in their order.
-    entries: HashMap<TableId, Vec<(Vec<FieldMatch>, i32)>>,
+    entries: HashMap<TableId, Numbered>,
     profiles: HashMap<ProfileId, Profile>,
 }
 
@@ -176,6 +195,15 @@ impl Writer<'_> {
         if has_more {
             self.lacks(update, "the format has no timeouts, meters, counters and metadata of entries");
         }
+        if let Some(TableAction::OneShot(one_shot)) = &of.action {
+            let modes = (one_shot.selection_mode, one_shot.size_semantics);
+            if modes != Default::default() || one_shot.group_action.is_some() {
+                self.lacks(update, "the format has no modes and no group actions of one-shots");
+            }
+            if one_shot.actions.iter().any(|weighted| weighted.watch_port.is_some()) {
+                self.lacks(update, "the format has no watch ports");
+            }
+        }
         match self.language {
             Language::Script => self.script_entry(table, update.kind, of),
             Language::Bmv2 => self.bmv2_entry(table, update.kind, of),
@@ -237,12 +265,8 @@ impl Writer<'_> {
             }
             return Ok(());
         }
-        let same = |(matches, priority): &(Vec<FieldMatch>, i32)| {
-            *priority == of.priority
-                && matches.len() == of.matches.len()
-                && matches.iter().all(|found| of.matches.contains(found))
-        };
-        let handle = self.entries.get(&of.table).and_then(|entries| entries.iter().position(same));
+        let place = Place::of(of);
+        let handle = self.entries.get(&of.table).and_then(|entries| entries.numbers.get(&place)).copied();
         let key = table.keys.iter().map(|element| {
             let found = of.matches.iter().find(|found| found.field == element.id);
             bmv2_pattern(found.map(|found| &found.value), element)
@@ -270,7 +294,9 @@ impl Writer<'_> {
                     }
                     TableAction::OneShot(_) => return Err("BMv2 has no one-shots; make members and a group"),
                 };
-                self.entries.entry(of.table).or_default().push((of.matches.clone(), of.priority));
+                let entries = self.entries.entry(of.table).or_default();
+                entries.numbers.insert(place, entries.n);
+                entries.n += 1;
                 self.line(&line);
                 Ok(())
             }
@@ -284,11 +310,9 @@ impl Writer<'_> {
             (UpdateKind::Delete, _) => {
                 let handle =
                     handle.ok_or("BMv2 deletes entries by a number, which this file does not give it")?;
-                if let Some(entry) =
-                    self.entries.get_mut(&of.table).and_then(|entries| entries.get_mut(handle))
-                {
-                    // The number stays taken.
-                    *entry = (Vec::new(), i32::MIN);
+                // The number stays taken.
+                if let Some(entries) = self.entries.get_mut(&of.table) {
+                    entries.numbers.remove(&place);
                 }
                 self.line(&format!("table_delete {name} {handle}"));
                 Ok(())
@@ -342,6 +366,13 @@ impl Writer<'_> {
     fn group(&mut self, update: &Update, of: &ActionProfileGroup) -> Result<(), &'static str> {
         if of.members.iter().any(|member| member.watch_port.is_some()) {
             self.lacks(update, "the format has no watch ports");
+        }
+        // Scripts give groups the size of their selector.
+        let profile = self.schema.profiles.get(of.profile);
+        let usual =
+            profile.and_then(|profile| profile.selector).map_or(0, |selector| selector.max_group_size);
+        if of.max_size != 0 && u32::try_from(of.max_size) != Ok(usual) {
+            self.lacks(update, "the format has no sizes of groups");
         }
         match self.language {
             Language::Script => {

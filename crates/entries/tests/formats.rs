@@ -246,6 +246,16 @@ fn faults_of_runtime_json_have_a_path() {
             ".action_params.port: 0x200 does not fit into 9 bits",
         ),
         (
+            entry(
+                r#""table": "route", "action_name": "forward", "action_params": { "port": -257, "dst": 1 }"#,
+            ),
+            ".action_params.port: -257 does not fit into 9 bits",
+        ),
+        (
+            entry(r#""table": "route", "default_action": "true", "action_name": "NoAction""#),
+            ".default_action: expected true or false",
+        ),
+        (
             entry(r#""table": "route", "action_name": "forward", "action_params": { "port": 1 }"#),
             "lacks the parameter `dst`",
         ),
@@ -330,4 +340,48 @@ fn constants_of_the_program_are_values_in_every_format() {
         said.contains("there is no constant `Port.UPP` in the program; did you mean `Port.UP`?"),
         "{said}"
     );
+}
+
+#[test]
+fn requests_of_controllers_have_election_ids() {
+    let entity =
+        "entity { table_entry { table_id: \"route\" action { action { action_id: \"NoAction\" } } } }";
+    for id in ["election_id { low: 1 }", "election_id: { high: 0 low: 1 }", "electionId { low: 1 }"] {
+        let text = format!("device_id: 1\n{id}\nupdates {{ type: INSERT {entity} }}\n");
+        match id.starts_with("electionId") {
+            // JSON's name is unknown to the text format, but it is no value either.
+            true => assert!(refused(Format::P4RuntimeText, &text).contains("electionId")),
+            false => assert_eq!(read(Format::P4RuntimeText, &text).len(), 1),
+        }
+    }
+    let json = r#"{"deviceId": "1", "electionId": {"high": "0", "low": 1}, "updates": []}"#;
+    assert_eq!(read(Format::P4RuntimeJson, json).len(), 0);
+    assert_eq!(read(Format::P4RuntimeJson, &format!("\u{feff}{json}")).len(), 0);
+    assert_eq!(entries::detect("a.json", format!("\u{feff}{json}").as_bytes()), Ok(Format::P4RuntimeJson));
+}
+
+#[test]
+fn priorities_do_not_depend_on_the_rest_of_a_file() {
+    let priority = |format, text: &str| -> Vec<i32> {
+        let entry = |update: &Update| match &update.entity {
+            Entity::TableEntry(entry) => entry.priority,
+            other => panic!("{other:?}"),
+        };
+        read(format, text).iter().map(entry).collect()
+    };
+    let line = |priority: u32| format!("add ingress.acl {priority} src:10.0.0.0/8 drop()\n");
+    assert_eq!(priority(Format::Script, &(line(0) + &line(6))), [1, 6]);
+    assert_eq!(priority(Format::Script, &line(7)), [7]);
+    // 0 and 1 have to differ.
+    assert_eq!(priority(Format::Script, &(line(0) + &line(1) + &line(6))), [1, 2, 7]);
+}
+
+#[test]
+fn groups_made_in_steps_are_whole_in_runtime_json() {
+    let updates = read(Format::Script, "mc_mgrp_create 1\nmc_node_create 0 1 2 3\nmc_node_associate 1 0\n");
+    let written = entries::write(Format::RuntimeJson, &updates, &schema(), true);
+    assert_eq!(written.left_out, Vec::<String>::new());
+    let text = String::from_utf8(written.bytes).unwrap();
+    assert_eq!(text.matches("egress_port").count(), 3, "{text}");
+    assert_eq!(text.matches("multicast_group_id").count(), 1, "{text}");
 }

@@ -27,7 +27,7 @@ pub fn drop_reasons() -> impl Iterator<Item = &'static str> {
     DROP_REASONS.lines().filter_map(|line| line.strip_prefix("### "))
 }
 
-/// What is wrong with the name of a drop reason; `None` if there is such a reason.
+/// The fault of a name of a drop reason; `None` if there is such a reason.
 pub fn unknown_reason(name: &str) -> Option<String> {
     if drop_reasons().any(|known| known == name) {
         return None;

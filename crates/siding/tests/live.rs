@@ -458,12 +458,19 @@ fn entries_are_kept_over_restarts() {
     let program = "examples/01-router/router.p4";
     let args = ["--state", &shown, "--entries", "examples/01-router/entries.txtpb", program];
     let (running, _) = Running::start(dir.path(), &args);
-    assert!(!state.exists());
+    assert_eq!(std::fs::metadata(&state).unwrap().len(), 0);
     running.text(&["add", "routes", "172.16.0.0/12", "set_next_hop(1)"]);
     running.text(&["setdefault", "routes", "set_next_hop(1)"]);
     running.text(&["mc-group", "7", "1", "2"]);
     // The file is written while the switch runs, too.
-    wait_for_file(&state);
+    while std::fs::metadata(&state).unwrap().len() == 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut second = siding();
+    second.args(["switch", "--metrics-addr", "off", "--ctl-socket"]).arg(dir.path().join("c2")).args(args);
+    let second = second.output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(second.status.code() == Some(4) && said.contains("another switch keeps its state"), "{said}");
     let before = (running.text(&["show", "entries"]), running.text(&["show", "pre"]));
     running.text(&["shutdown"]);
     assert_eq!(running.end().1, Some(0));

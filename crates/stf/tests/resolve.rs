@@ -204,7 +204,7 @@ fn faults_of_short_commands() {
     golden("short.txt", &shown);
 }
 
-/// A script that uses priority 0 has all priorities of that table raised, and no others.
+/// Priority 0 becomes 1; a script that uses both for a table has all priorities of that table raised, and no others.
 #[test]
 fn priorities_begin_at_one() {
     let schema = schema();
@@ -224,7 +224,9 @@ fn priorities_begin_at_one() {
             .collect()
     };
     assert_eq!(priorities("add ingress.acl 5 drop()\nadd ingress.acl 1 src:7 drop()"), [5, 1]);
-    assert_eq!(priorities("add ingress.acl 5 drop()\nadd ingress.acl 0 src:7 drop()"), [6, 1]);
+    assert_eq!(priorities("add ingress.acl 5 drop()\nadd ingress.acl 0 src:7 drop()"), [5, 1]);
+    let both = "add ingress.acl 5 drop()\nadd ingress.acl 0 src:7 drop()\nadd ingress.acl 1 src:8 drop()";
+    assert_eq!(priorities(both), [6, 1, 2]);
     // Keys without order have no priorities.
     assert_eq!(priorities("add mac 5 dst:1 NoAction()\nadd mac 0 dst:2 NoAction()"), [0, 0]);
 }

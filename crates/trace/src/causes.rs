@@ -69,7 +69,7 @@ impl<D: Clone> Causes<D> {
         self.cause.take()
     }
 
-    /// What [`take`](Causes::take) would give.
+    /// The result that [`take`](Causes::take) would give.
     pub(crate) fn peek(&self) -> Option<(Span, Option<D>)> {
         self.cause.clone()
     }

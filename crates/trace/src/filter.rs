@@ -40,8 +40,10 @@ impl Filter {
         if text.contains("||") {
             return Err("conditions are joined by `&&` only: a packet must meet all".to_owned());
         }
-        for part in text.split("&&").map(str::trim).filter(|part| !part.is_empty()) {
+        for part in text.split("&&").map(str::trim) {
             match part {
+                "" if text.trim().is_empty() => {}
+                "" => return Err("a condition is missing beside `&&`".to_owned()),
                 "dropped" => filter.outcomes.push(Outcome::Dropped(None)),
                 "sent" => filter.outcomes.push(Outcome::Sent(None)),
                 "controller" => filter.outcomes.push(Outcome::ToController),
@@ -167,6 +169,9 @@ impl Filter {
 fn bytes(range: &str, value: &str) -> Result<Arrival, String> {
     let (from, to) = range.split_once("..").unwrap_or((range, ""));
     let from: usize = from.parse().map_err(|_| format!("`{range}` is no range of bytes; write 12..14"))?;
+    if to.parse::<usize>().is_ok_and(|to| to <= from) {
+        return Err(format!("the range {range} is empty; its second number is the end"));
+    }
     let bytes = from_hex(value).ok_or_else(|| format!("`{value}` are no hexadecimal bytes"))?;
     let fits = to.is_empty() || to.parse().ok() == from.checked_add(bytes.len());
     if bytes.is_empty() || !fits {

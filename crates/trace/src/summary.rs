@@ -123,7 +123,7 @@ fn cause(story: &Story, because: Option<&At>, decided_by: Option<usize>, places:
     }
 }
 
-/// What happened, by the reason of the drop.
+/// The outcome by the reason of the drop.
 pub(crate) fn outcome(reason: &str) -> String {
     match reason {
         // `mark_to_drop` needs no name: the place says it.

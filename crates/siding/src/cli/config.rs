@@ -30,7 +30,8 @@ pub fn expand(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
             }
         };
         let path = Path::new(&file);
-        let text = std::fs::read_to_string(path)
+        let text = crate::output::read_file(path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         expanded.extend(options(path, &text)?.into_iter().map(OsString::from));
     }

@@ -7,13 +7,6 @@ use diagnostics::suggest::nearest_word;
 
 /// Commands that change entries. They are read as a file of them is.
 const WRITES: &[&str] = &[
-    "act_prof_add_member_to_group",
-    "act_prof_create_group",
-    "act_prof_create_member",
-    "act_prof_delete_group",
-    "act_prof_delete_member",
-    "act_prof_modify_member",
-    "act_prof_remove_member_from_group",
     "counter_write",
     "meter_array_set_rates",
     "meter_set_rates",
@@ -30,6 +23,7 @@ const SCRIPTED: &[&str] = &[
     "mc_mgrp_create",
     "mirroring_add",
     "mirroring_add_mc",
+    "meter_get_rates",
     "mirroring_get",
     "register_read",
     "register_reset",
@@ -39,7 +33,6 @@ const SCRIPTED: &[&str] = &[
 /// Commands that show something, with what.
 const SHOWN: &[(&str, What)] = &[
     ("table_dump", What::Entries),
-    ("table_dump_entry", What::Entries),
     ("table_info", What::Tables),
     ("table_num_entries", What::Tables),
     ("show_tables", What::Tables),
@@ -55,6 +48,11 @@ const BY_NUMBER: &[(&str, &str)] = &[
     ("table_indirect_delete", "siding ctl delete TABLE KEY..."),
 ];
 
+const MEMBERS: &str = "members have numbers that you choose: siding ctl do member_add PROFILE NUMBER 'ACTION(...)', and \
+    member_modify, member_remove; or a file: siding ctl write FILE";
+const GROUPS: &str = "groups have numbers that you choose: siding ctl do group_add PROFILE NUMBER MEMBER..., and \
+    group_modify, group_remove; or a file: siding ctl write FILE";
+
 /// Commands for which there is another way, and why they do not work as they are.
 const INSTEAD: &[(&str, &str)] = &[
     (
@@ -69,6 +67,17 @@ const INSTEAD: &[(&str, &str)] = &[
         "mc_node_dissociate",
         "nodes have no handles here: siding ctl mc-group GROUP PORT... gives a group its ports",
     ),
+    ("act_prof_create_member", MEMBERS),
+    ("act_prof_modify_member", MEMBERS),
+    ("act_prof_delete_member", MEMBERS),
+    ("act_prof_create_group", GROUPS),
+    ("act_prof_delete_group", GROUPS),
+    ("act_prof_add_member_to_group", GROUPS),
+    ("act_prof_remove_member_from_group", GROUPS),
+    ("act_prof_dump", "siding ctl show profiles"),
+    ("table_dump_entry", "entries have no numbers here: siding ctl show entries TABLE"),
+    ("mc_node_update", "siding ctl mc-group GROUP PORT... gives a group its ports"),
+    ("mc_node_destroy", "siding ctl mc-group GROUP PORT... gives a group its ports"),
     ("port_add", "siding ctl port add PORT@INTERFACE"),
     ("port_remove", "siding ctl port remove PORT"),
     ("set_queue_rate", "siding ctl set-rate PORT RATE"),

@@ -34,6 +34,7 @@ pub fn run(args: &CheckArgs, matches: &ArgMatches) -> Exit {
                 continue;
             }
         };
+        output::note_input(path);
         if args.preprocess_only {
             let (text, sources, diagnostics) =
                 driver::preprocess(&source, &front_end.loader, &front_end.options);

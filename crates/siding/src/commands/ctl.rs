@@ -3,7 +3,6 @@
 use crate::cli::{CtlArgs, CtlCommand, PortCommand, ShowArg};
 use crate::output::{self, Exit};
 use ctl::{Answer, Refusal, RefusalKind, Request, What};
-use std::io::Read;
 use std::path::Path;
 
 pub fn run(args: &CtlArgs) -> Exit {
@@ -116,13 +115,7 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
 /// The entries of a file; requests on the wire become text.
 fn write_request(path: &Path) -> Result<Request, Exit> {
     let shown = path.display();
-    let bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(path)
-    };
-    let bytes = bytes.map_err(|error| {
+    let bytes = output::read_file(path).map_err(|error| {
         output::error_line(&format!("cannot read {shown}: {error}"));
         Exit::Environment
     })?;

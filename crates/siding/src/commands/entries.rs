@@ -25,7 +25,7 @@ fn schema(program: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<S
     let (p4info, values) = match p4info::Format::from_path(program) {
         Ok(format) => {
             let shown = program.display();
-            let bytes = std::fs::read(program).map_err(|error| {
+            let bytes = output::read_file(program).map_err(|error| {
                 output::error_line(&format!("cannot read {shown}: {error}"));
                 Exit::Environment
             })?;

@@ -3,7 +3,7 @@
 use crate::cli::FmtArgs;
 use crate::output::{self, ErrorFormat, Exit, Printer};
 use diagnostics::SourceMap;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::Path;
 use syntax::fmt::{FormatOptions, format};
 
@@ -22,19 +22,22 @@ fn run_file(args: &FmtArgs, path: &Path) -> Exit {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "<stdin>".to_string() } else { path.display().to_string() };
     // Not through the driver: text that is not UTF-8 must not be written back mended.
-    let text = if is_stdin {
-        let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(path)
+    let read = || -> Result<String, String> {
+        let bytes = output::read_file(path).map_err(|error| error.to_string())?;
+        String::from_utf8(bytes)
+            .map_err(|error| format!("byte {}: not UTF-8", error.utf8_error().valid_up_to()))
     };
-    let text = match text {
+    let text = match read() {
         Ok(text) => text,
         Err(error) => {
             output::error_line(&format!("cannot read {name}: {error}"));
             return Exit::Environment;
         }
     };
+    if let Some(what) = driver::recognise_foreign(&text, &name) {
+        output::error_line(&format!("{name}: {what}"));
+        return Exit::CompileError;
+    }
     let formatted = match format(&text, &FormatOptions::default()) {
         Ok(formatted) => formatted,
         Err(diagnostics) => {

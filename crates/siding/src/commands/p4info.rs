@@ -22,6 +22,7 @@ pub fn run(args: &P4InfoArgs, matches: &ArgMatches) -> Exit {
     let made = driver::control_plane(&mut checked, args.front_end.arch);
     let is_found_by_check = checked.diagnostics.iter().count() == n_checked;
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
+    output::note_sources(&checked.sources);
     let has_errors = checked.diagnostics.has_errors();
     let mut printer = front_end.printer();
     let mut counted = Counted::default();

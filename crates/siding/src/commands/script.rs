@@ -41,7 +41,7 @@ pub fn test(
     front_end: &FrontEndArgs,
     wants_check: bool,
 ) -> Tested {
-    let text = match std::fs::read(script) {
+    let text = match output::read_file(script) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => {
             output::error_line(&format!("cannot read {}: {error}", script.display()));

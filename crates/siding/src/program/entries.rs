@@ -4,19 +4,13 @@ use crate::output::{self, Exit};
 use control::{Schema, Target};
 use diagnostics::render::Style;
 use entries::{Entries, Format, Messages};
-use std::io::Read;
 use std::path::Path;
 
 /// Reads the entries of a file, or of standard input; says what is wrong with them. Without a format, the contents tell.
 pub fn read_entries(schema: &Schema, path: &Path, format: Option<Format>) -> Result<Entries, Exit> {
     let shown = path.to_string_lossy();
-    let bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(path)
-    };
-    let bytes = bytes.map_err(|error| {
+    output::note_input(path);
+    let bytes = output::read_file(path).map_err(|error| {
         output::error_line(&format!("cannot read {shown}: {error}"));
         Exit::Environment
     })?;

@@ -110,6 +110,8 @@ fn read<T>(
     let is_found_by_check = checked.diagnostics.iter().count() == n_checked;
     front_end.policy.apply(&mut checked.diagnostics, &checked.sources);
     let has_errors = checked.diagnostics.has_errors();
+    output::note_input(path);
+    output::note_sources(&checked.sources);
     let sources = Arc::new(checked.sources);
     // Warnings were shown when the archive was made.
     if !is_archive || has_errors {

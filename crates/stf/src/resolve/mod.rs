@@ -9,7 +9,7 @@
 //! - the digits of a ternary value say which bits are compared, and those of an `lpm` value how long the prefix
 //!   is: `0x0a` is 8 bits, whatever the width of the key;
 //! - of several matching entries the one with the larger priority wins, as in P4Runtime. Since priorities begin
-//!   at 1 there, those of a table for which the script uses 0 are all raised by one.
+//!   at 1 there, 0 becomes 1. Where a script uses both for a table, all of the table's are raised by one.
 
 mod checks;
 mod names;
@@ -25,6 +25,7 @@ use arch::PipelineModel;
 use control::{Entity, FieldMatch, TableAction, TableEntry};
 use control::{Fault, Problem, Query, Schema, TableId, Update, UpdateKind};
 use diagnostics::{Code, Diagnostic, Diagnostics, Span};
+use num_traits::ToPrimitive;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The steps of a script, in order. Expected packets are not in it: see [`compare`](crate::expect::compare).
@@ -95,12 +96,12 @@ pub fn resolve(script: &Script, schema: &Schema) -> (Plan, Diagnostics) {
         schema,
         plan: Plan::default(),
         diagnostics: Diagnostics::new(),
-        zero_priorities: FxHashSet::default(),
+        raised_priorities: FxHashSet::default(),
         handles: FxHashMap::default(),
         replication: replication::Replication::default(),
         value_sets: FxHashMap::default(),
     };
-    resolver.find_zero_priorities(script);
+    resolver.find_raised_priorities(script);
     for command in &script.commands {
         if let Err(diagnostic) = resolver.command(command) {
             resolver.diagnostics.push(*diagnostic);
@@ -128,8 +129,8 @@ struct Resolver<'s> {
     schema: &'s Schema,
     plan: Plan,
     diagnostics: Diagnostics,
-    /// Tables for which the script uses priority 0.
-    zero_priorities: FxHashSet<TableId>,
+    /// Tables for which the script uses the priorities 0 and 1.
+    raised_priorities: FxHashSet<TableId>,
     /// Entries that got a name when they were added.
     handles: FxHashMap<String, EntryKey>,
     replication: replication::Replication,
@@ -198,7 +199,8 @@ impl Resolver<'_> {
 
     /// Priorities begin at 1 in P4Runtime and at 0 in scripts; only where a script uses 0 they are raised, so
     /// that elsewhere they are as people write them.
-    fn find_zero_priorities(&mut self, script: &Script) {
+    fn find_raised_priorities(&mut self, script: &Script) {
+        let (mut zeros, mut ones) = (FxHashSet::default(), FxHashSet::default());
         for command in &script.commands {
             let (table, key) = match &command.kind {
                 CommandKind::Add { table, key, .. } => (table, key),
@@ -206,14 +208,19 @@ impl Resolver<'_> {
                 | CommandKind::Remove { table, entry: EntryRef::Key(key) } => (table, key),
                 _ => continue,
             };
-            let can_be_zero = key.priority.as_ref().is_some_and(Number::is_zero) || !key.in_order.is_empty();
-            if can_be_zero
-                && let Ok(table) = self.table(table)
-                && values::priority_of(table, key).is_some_and(Number::is_zero)
-            {
-                self.zero_priorities.insert(table.id);
-            }
+            let has_priority = key.priority.is_some() || !key.in_order.is_empty();
+            let Some(table) = self.table(table).ok().filter(|_| has_priority) else { continue };
+            let Some(priority) = values::priority_of(table, key).filter(|number| !number.has_wildcards())
+            else {
+                continue;
+            };
+            match priority.value.to_u32() {
+                Some(0) => zeros.insert(table.id),
+                Some(1) => ones.insert(table.id),
+                _ => continue,
+            };
         }
+        self.raised_priorities = zeros.intersection(&ones).copied().collect();
     }
 
     fn command(&mut self, command: &Command) -> Result<()> {

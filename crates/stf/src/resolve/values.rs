@@ -154,7 +154,8 @@ impl<'s> Resolver<'s> {
                 .fix("for example", name.span.shrink_to_hi(), " 10");
             return Err(Box::new(diagnostic));
         };
-        let raised = i32::from(self.zero_priorities.contains(&table.id));
+        let is_zero_alone = number.is_zero() && !self.raised_priorities.contains(&table.id);
+        let raised = i32::from(is_zero_alone || self.raised_priorities.contains(&table.id));
         match number.value.to_i32().and_then(|priority| priority.checked_add(raised)) {
             Some(priority) => Ok(priority),
             None => error(&codes::PRIORITY, number.span, "a priority is too large", "has more than 31 bits"),

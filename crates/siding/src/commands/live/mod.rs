@@ -10,7 +10,7 @@ use crate::output::{self, Exit};
 use crate::program::{Simulation, check_port, load, read_entries, write_entries};
 use clap::ArgMatches;
 use console::Loaded;
-use ctl::{Server, ServerError, claim_default_path, totals_to_json};
+use ctl::{Server, ServerError, check_unused, claim_default_path, totals_to_json};
 use dataplane::{
     Compiled, MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch,
     SwitchError, Warning,
@@ -81,7 +81,13 @@ struct Log<'a> {
 
 impl<'a> Log<'a> {
     fn new(args: &'a LiveArgs) -> Result<Log<'a>, Exit> {
-        let file = args.log_file.as_ref().map(|path| File::create(path).map_err(|error| (path, error)));
+        let inputs = args.program.iter().chain(&args.entries);
+        inputs.for_each(|path| output::note_input(path));
+        let open = |path: &PathBuf| {
+            output::refuse_input(path)?;
+            File::options().create(true).append(true).open(path)
+        };
+        let file = args.log_file.as_ref().map(|path| open(path).map_err(|error| (path, error)));
         let file = file
             .transpose()
             .map_err(|(path, error)| environment(format!("cannot write {}: {error}", path.display())))?;
@@ -118,10 +124,11 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     }
     check(args)?;
     state::check(args)?;
+    let state_file = state::lock(args)?;
     let entries = state::initial_entries(args);
     let mut log = Log::new(args)?;
     let signals = Signals::new().map_err(|error| environment(format!("cannot wait for signals: {error}")))?;
-    let (mut opened, mut interim) = (None, None);
+    let (mut opened, mut interim, mut socket) = (None, None, None);
     let compiler = Compiler::new(args, matches)?;
     let compiled = match &args.program {
         Some(program) => {
@@ -132,6 +139,8 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
             if let Some(port) = args.cpu_port {
                 check_port(&loaded.runnable.program, port, "--cpu-port")?;
             }
+            // Another switch may use the socket.
+            socket = Some(claim_socket(args)?);
             // Interfaces that are not there, and missing permissions, are told before anything is compiled.
             opened = match args.use_files {
                 None => Some(open_early(args)?),
@@ -209,13 +218,10 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
                 })?,
         }
     }
-    let mut kept = State::new(args, &switch);
-    let socket_error = |error: ServerError| environment(error.to_string());
-    let socket = match &args.ctl_socket {
-        Some(path) => path.clone(),
-        None => claim_default_path(args.device_id).map_err(socket_error)?,
-    };
-    let server = Server::start(&socket, &switch, Arc::new(compiler)).map_err(socket_error)?;
+    let mut kept = State::new(args, state_file, &switch);
+    let socket = socket.map_or_else(|| claim_socket(args), Ok)?;
+    let server = Server::start(&socket, &switch, Arc::new(compiler));
+    let server = server.map_err(|error| environment(error.to_string()))?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
         Address::At(address) => match MetricsServer::start(address, &switch) {
@@ -248,6 +254,17 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     drop((server, metrics));
     let kept = kept.keep_last(&switch);
     finish(&mut log, &switch).and(kept)
+}
+
+/// The path of the control socket, on which no other switch listens.
+fn claim_socket(args: &LiveArgs) -> Result<PathBuf, Exit> {
+    let socket_error = |error: ServerError| environment(error.to_string());
+    let path = match &args.ctl_socket {
+        Some(path) => path.clone(),
+        None => claim_default_path(args.device_id).map_err(socket_error)?,
+    };
+    check_unused(&path).map_err(socket_error)?;
+    Ok(path)
 }
 
 /// Refuses arguments that contradict each other, before any work is done.

@@ -3,7 +3,11 @@
 use crate::cli::LiveArgs;
 use crate::output::{self, Exit};
 use dataplane::Switch;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,6 +36,27 @@ pub fn check(args: &LiveArgs) -> Result<(), Exit> {
     Ok(())
 }
 
+/// The file, locked for this switch; made if it is not there. Another switch that keeps its state there is an error.
+pub fn lock(args: &LiveArgs) -> Result<Option<File>, Exit> {
+    let Some(path) = &args.state else { return Ok(None) };
+    let open = || File::options().create(true).read(true).write(true).truncate(false).mode(0o600).open(path);
+    let environment = |message: String| {
+        output::error_line(&message);
+        Err(Exit::Environment)
+    };
+    let file = match open() {
+        Ok(file) => file,
+        Err(error) => return environment(format!("cannot write {}: {error}", path.display())),
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            environment(format!("another switch keeps its state in {}; name another file", path.display()))
+        }
+        // Some file systems have no locks.
+        Ok(()) | Err(_) => Ok(Some(file)),
+    }
+}
+
 /// The files of entries with which the switch begins: what was kept, or else those of `--entries`. A file that is there and
 /// cannot be read is an error when it is read.
 pub fn initial_entries(args: &LiveArgs) -> Vec<PathBuf> {
@@ -41,13 +66,19 @@ pub fn initial_entries(args: &LiveArgs) -> Vec<PathBuf> {
     }
 }
 
+/// True for a file that is not empty, and for one that cannot be read, which is an error later.
 fn is_there(path: &Path) -> bool {
-    !matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
+    match path.metadata() {
+        Ok(found) => found.len() > 0 || !found.is_file(),
+        Err(error) => error.kind() != ErrorKind::NotFound || path.is_symlink(),
+    }
 }
 
 /// Keeps what the switch has, while it runs and at its end.
 pub struct State<'a> {
     path: Option<&'a Path>,
+    /// The file, locked.
+    file: Option<File>,
     /// The program with which the switch began.
     program: Option<String>,
     /// The switch's number of changes when the file was written last, and when that was.
@@ -59,8 +90,9 @@ pub struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    pub fn new(args: &'a LiveArgs, switch: &Switch) -> State<'a> {
+    pub fn new(args: &'a LiveArgs, file: Option<File>, switch: &Switch) -> State<'a> {
         State {
+            file,
             path: args.state.as_deref(),
             program: switch.program().map(|program| program.name),
             written: (switch.n_changes(), Instant::now()),
@@ -119,7 +151,7 @@ impl<'a> State<'a> {
             }
         }
         if is_last || written.bytes != self.bytes {
-            replace_file(path, &written.bytes).map_err(|error| failed(&error))?;
+            self.file = Some(replace_file(path, &written.bytes).map_err(|error| failed(&error))?);
         }
         self.bytes = written.bytes;
         self.took = begin.elapsed();
@@ -127,12 +159,16 @@ impl<'a> State<'a> {
     }
 }
 
-fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Returns the new file, locked.
+fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<File> {
+    // A symbolic link stays one.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let mut file = tempfile::NamedTempFile::new_in(folder(path))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    // Nobody else knows the file yet.
+    let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
+    Ok(file.persist(path)?)
 }
 
 fn folder(path: &Path) -> &Path {

@@ -45,6 +45,8 @@ impl Outputs<'_> {
                 std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
                 std::collections::btree_map::Entry::Vacant(free) => {
                     let path = dir.join(format!("{port}.pcap"));
+                    output::refuse_input(&path)
+                        .map_err(|error| environment(format!("cannot write {}: {error}", path.display())))?;
                     let writer = CaptureWriter::create(&path, &format!("port {port}"), self.link_type)
                         .map_err(environment)?;
                     free.insert(writer)
@@ -119,6 +121,9 @@ pub fn captures(
             .map_err(|e| environment(format!("cannot make the directory {}: {e}", dir.display())))?;
     }
     let mut inputs = Vec::new();
+    for (_, path) in args.pcap.iter().chain(&args.expect) {
+        output::note_input(path);
+    }
     for (port, path) in &args.pcap {
         let mut reader = open_capture(path, args.any_link_type)?;
         let next = reader.next().transpose().map_err(damaged)?;

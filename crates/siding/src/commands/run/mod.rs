@@ -121,7 +121,7 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
 /// Refuses captures and files of entries in the place of a test script, and says where they go.
 fn refuse_other_files(program: &Path, script: &Path) -> Result<(), Exit> {
     // The reader of the script says what is wrong with a file that cannot be read.
-    let Ok(bytes) = std::fs::read(script) else { return Ok(()) };
+    let Ok(bytes) = output::read_file(script) else { return Ok(()) };
     let (program, name) = (program.display(), script.display());
     let is_capture = packet_io::PacketReader::new(name.to_string(), &bytes[..]).is_ok();
     let message = match entries::detect(&name.to_string(), &bytes) {

@@ -78,7 +78,7 @@ pub fn summarize(
     output::out(&table_lines(&tables, &machine.table_uses()));
 }
 
-/// Where in the program packets were dropped. `places` are known for the first packets.
+/// The places in the program where packets were dropped. They are known for the first packets.
 fn drop_lines((places, n_known): &(Vec<(String, u64)>, u64), n_received: u64, n_dropped: u64) -> String {
     if n_dropped == 0 {
         return String::new();
