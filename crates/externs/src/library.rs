@@ -158,6 +158,14 @@ impl Extern {
     pub fn has_batch(&self) -> bool {
         self.run_batch.is_some()
     }
+
+    /// Addresses of the functions that are called for the extern.
+    pub fn entry_points(&self) -> impl Iterator<Item = usize> {
+        let Extern { name: _, declaration: _, packet: _, open, close, run, run_batch } = self;
+        let run = Some(*run as usize);
+        let others = [open.map(|f| f as usize), close.map(|f| f as usize), run_batch.map(|f| f as usize)];
+        run.into_iter().chain(others.into_iter().flatten())
+    }
 }
 
 /// One extern of a table in Rust.

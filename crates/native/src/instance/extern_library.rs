@@ -1,8 +1,9 @@
 //! Users' libraries of externs: shared objects that export a table (`rt/siding_extern.h`).
 
+use super::crash::{self, Watch};
 use externs::{Library, LibraryError, abi};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 /// Why a file is no library of externs.
@@ -19,6 +20,12 @@ pub enum ExternLibraryError {
     NoTable { path: PathBuf },
     #[error("the extern library `{}` cannot be used: {source}", path.display())]
     Table { path: PathBuf, source: LibraryError },
+}
+
+/// A loaded library. Its fields are dropped in this order: a library that is unloaded is no longer watched.
+struct Loaded {
+    watch: OnceLock<Watch>,
+    _library: libloading::Library,
 }
 
 /// Loads a library; it stays loaded as long as its externs can be called. Its initialisers run.
@@ -44,9 +51,15 @@ pub fn load_extern_library(path: &Path) -> Result<Library, ExternLibraryError> {
     let raw = unsafe { library.get::<*const abi::ExternLibrary>(abi::SYMBOL) }.map(|symbol| *symbol);
     let Ok(raw) = raw else { return Err(ExternLibraryError::NoTable { path }) };
     // SAFETY: a constant of a library that stays loaded as long as the last argument lives.
+    let loaded = Arc::new(Loaded { watch: OnceLock::new(), _library: library });
+    let keep = Arc::clone(&loaded);
     #[expect(unsafe_code, reason = "memory of the shared object")]
-    let table = unsafe { Library::from_raw(path.display().to_string(), raw, Arc::new(library)) };
-    table.map_err(|source| ExternLibraryError::Table { path, source })
+    let table = unsafe { Library::from_raw(path.display().to_string(), raw, keep) };
+    let table = table.map_err(|source| ExternLibraryError::Table { path, source })?;
+    if let Some(watch) = crash::watch(&table, raw as usize) {
+        let _ = loaded.watch.set(watch);
+    }
+    Ok(table)
 }
 
 /// Refuses what the dynamic loader would wait for or die of: pipes, devices, and 64-bit ELF files whose end is missing (ELF,

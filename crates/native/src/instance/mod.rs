@@ -1,6 +1,7 @@
 //! A compiled program's tables and objects, shared by its workers and its control plane.
 
 pub(crate) mod control;
+mod crash;
 pub(crate) mod entries;
 pub(crate) mod extern_library;
 pub(crate) mod quiesce;

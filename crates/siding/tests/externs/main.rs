@@ -1,5 +1,6 @@
 //! Extern functions from libraries and built in, from the command line.
 
+mod crash;
 mod own;
 
 use std::path::{Path, PathBuf};
