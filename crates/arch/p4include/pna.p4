@@ -225,6 +225,9 @@ match_kind {
 enum PNA_IdleTimeout_t {
     NO_TIMEOUT,     /// Entries stay until removed.
     NOTIFY_CONTROL  /// The control plane hears of entries that were not hit for long.
+#ifdef __PNA_BMV2__
+    , AUTO_DELETE   /// Entries that were not hit for long are removed.
+#endif
 }
 
 /// Actions with data that the entries of a table share; at most `size` members.
@@ -235,6 +238,35 @@ extern ActionProfile {
 // ---------------------------------------------------------------------------
 // Metadata
 // ---------------------------------------------------------------------------
+
+#ifdef __PNA_BMV2__
+
+/// The side that a packet comes from.
+enum PNA_Source_t {
+    FROM_HOST,
+    FROM_NET
+}
+
+struct pna_main_parser_input_metadata_t {
+    bool             recirculated;
+    PortId_t         input_port;
+}
+
+struct pna_main_input_metadata_t {
+    bool             recirculated;
+    Timestamp_t      timestamp;
+    ParserError_t    parser_error;
+    ClassOfService_t class_of_service;
+    PortId_t         input_port;
+}
+
+/// True for ports of the host.
+extern bool is_host_port(in PortId_t p);
+
+/// True for network ports.
+extern bool is_net_port(in PortId_t p);
+
+#else
 
 /// Which way a packet goes.
 enum PNA_Direction_t {
@@ -285,6 +317,8 @@ struct pna_main_input_metadata_t {
     PortId_t         input_port;  /// As in the parser.
 }
 
+#endif
+
 struct pna_main_output_metadata_t {
     ClassOfService_t class_of_service;  /// Initially 0.
 }
@@ -305,20 +339,63 @@ extern void send_to_port(PortId_t dest_port);
 extern void mirror_packet(MirrorSlotId_t mirror_slot_id,
                           MirrorSessionId_t mirror_session_id);
 
+#ifndef __PNA_BMV2__
 /// Sends the packet through the pipeline once more.
 extern void recirculate();
+#endif
 
 /// Returns the value for the direction at hand. An extern, so that targets can
 /// see it, say in table keys that swap source and destination.
 @pure
 extern T SelectByDirection<T>(
+#ifdef __PNA_BMV2__
+    in bool is_network_port,
+    in T from_net_value,
+    in T from_host_value);
+#else
     in PNA_Direction_t direction,
     in T n2h_value,
     in T h2n_value);
+#endif
 
 // ---------------------------------------------------------------------------
 // Tables that the data plane fills
 // ---------------------------------------------------------------------------
+
+#ifdef __PNA_BMV2__
+
+typedef bit<1> AddEntryErrorStatus_t;
+const AddEntryErrorStatus_t ADD_ENTRY_SUCCESS = 0;
+const AddEntryErrorStatus_t ADD_ENTRY_NOT_DONE = 1;
+
+/// In the miss action of a table with `add_on_miss`: adds an entry with the key
+/// just looked up, action `action_name` and the arguments `action_params`, a
+/// struct with the fields of the action.
+extern AddEntryErrorStatus_t add_entry<T>(
+    string action_name,
+    in T action_params,
+    in ExpireTimeProfileId_t expire_time_profile_id);
+
+/// The same if `do_add_entry` is true.
+extern AddEntryErrorStatus_t add_entry_if<T>(
+    in bool do_add_entry,
+    string action_name,
+    in T action_params,
+    in ExpireTimeProfileId_t expire_time_profile_id);
+
+/// In a hit action: restarts the idle time of the matched entry if
+/// `update_aging_info`, and gives it another one if `update_expire_time`.
+extern void update_expire_info(
+    in bool update_aging_info,
+    in bool update_expire_time,
+    in ExpireTimeProfileId_t expire_time_profile_id);
+
+/// In a hit action: gives the matched entry another idle time if `condition`.
+extern void set_entry_expire_time_if(
+    in bool condition,
+    in ExpireTimeProfileId_t expire_time_profile_id);
+
+#else
 
 /// In the miss action of a table with `add_on_miss`: adds an entry with the key
 /// just looked up, action `action_name` and the arguments `action_params`, a
@@ -326,6 +403,8 @@ extern T SelectByDirection<T>(
 extern bool add_entry<T>(string action_name,
                          in T action_params,
                          in ExpireTimeProfileId_t expire_time_profile_id);
+
+#endif
 
 /// Returns a number that no live flow has.
 extern FlowId_t allocate_flow_id();
@@ -345,6 +424,17 @@ extern void restart_expire_timer();
 
 /// Hash and checksum functions; PNA has yet to name them.
 enum PNA_HashAlgorithm_t {
+#if defined(__PNA_DPDK__) || defined(__PNA_BMV2__)
+    IDENTITY,
+    CRC32,
+    CRC32_CUSTOM,
+    CRC16,
+    CRC16_CUSTOM,
+    ONES_COMPLEMENT16,
+#endif
+#ifdef __PNA_DPDK__
+    TOEPLITZ,
+#endif
     TARGET_DEFAULT  /// Whatever the target does best.
 }
 
@@ -429,7 +519,12 @@ enum PNA_CounterType_t {
 @noWarn("unused")
 extern Counter<W, S> {
     Counter(bit<32> n_counters, PNA_CounterType_t type);
+#ifdef __PNA_DPDK__
+    void count(in S index);
+    void count(in S index, in bit<32> pkt_len);
+#else
     void count(in S index, @optional in bit<32> increment);
+#endif
 }
 
 /// A counter per entry of the table whose `pna_direct_counter` names it; the
@@ -437,7 +532,12 @@ extern Counter<W, S> {
 @noWarn("unused")
 extern DirectCounter<W> {
     DirectCounter(PNA_CounterType_t type);
+#ifdef __PNA_DPDK__
+    void count();
+    void count(in bit<32> pkt_len);
+#else
     void count(@optional in bit<32> increment);
+#endif
 }
 
 /// What a meter measures the rate of.
@@ -458,6 +558,11 @@ extern Meter<S> {
 
     /// Colour-blind, as if the packet had been green.
     PNA_MeterColor_t execute(in S index);
+#ifdef __PNA_DPDK__
+    /// The same for `pkt_len` bytes instead of the packet's length.
+    PNA_MeterColor_t dpdk_execute(in S index, in PNA_MeterColor_t color, in bit<32> pkt_len);
+    PNA_MeterColor_t dpdk_execute(in S index, in bit<32> pkt_len);
+#endif
 }
 
 /// A meter per entry of the table whose `pna_direct_meter` names it; the actions
@@ -465,8 +570,16 @@ extern Meter<S> {
 /// to charge in bytes, by default that of the packet.
 extern DirectMeter {
     DirectMeter(PNA_MeterType_t type);
+#ifdef __PNA_DPDK__
+    PNA_MeterColor_t execute(in PNA_MeterColor_t color);
+    PNA_MeterColor_t execute();
+    /// The same for `pkt_len` bytes instead of the packet's length.
+    PNA_MeterColor_t dpdk_execute(in PNA_MeterColor_t color, in bit<32> pkt_len);
+    PNA_MeterColor_t dpdk_execute(in bit<32> pkt_len);
+#else
     PNA_MeterColor_t execute(in PNA_MeterColor_t color, @optional in bit<32> pkt_len);
     PNA_MeterColor_t execute(@optional in bit<32> pkt_len);
+#endif
 }
 
 /// An array of `size` elements of type `T`, indexed by `S`, that live on from
@@ -501,11 +614,13 @@ parser MainParserT<MH, MM>(
     inout MM main_user_meta,
     in    pna_main_parser_input_metadata_t istd);
 
+#ifndef __PNA_BMV2__
 control PreControlT<PH, PM>(
     in    PH pre_hdr,
     inout PM pre_user_meta,
     in    pna_pre_input_metadata_t  istd,
     inout pna_pre_output_metadata_t ostd);
+#endif
 
 control MainControlT<MH, MM>(
     inout MH main_hdr,
@@ -515,14 +630,25 @@ control MainControlT<MH, MM>(
 
 control MainDeparserT<MH, MM>(
     packet_out pkt,
+#ifdef __PNA_BMV2__
+    inout MH main_hdr,
+#else
     in    MH main_hdr,
+#endif
     in    MM main_user_meta,
     in    pna_main_output_metadata_t ostd);
 
+#ifdef __PNA_BMV2__
+package PNA_NIC<MH, MM>(
+    MainParserT<MH, MM> main_parser,
+    MainControlT<MH, MM> main_control,
+    MainDeparserT<MH, MM> main_deparser);
+#else
 package PNA_NIC<PH, PM, MH, MM>(
     MainParserT<MH, MM> main_parser,
     PreControlT<PH, PM> pre_control,
     MainControlT<MH, MM> main_control,
     MainDeparserT<MH, MM> main_deparser);
+#endif
 
 #endif

@@ -395,6 +395,10 @@ enum PSA_CounterType_t {
 extern Counter<W, S> {
     Counter(bit<32> n_counters, PSA_CounterType_t type);
     void count(in S index);
+#ifdef __PSA_DPDK__
+    /// Counts `pkt_len` bytes.
+    void count(in S index, in bit<32> pkt_len);
+#endif
 }
 
 /// A counter per entry of the table whose `psa_direct_counter` names it; the
@@ -403,6 +407,10 @@ extern Counter<W, S> {
 extern DirectCounter<W> {
     DirectCounter(PSA_CounterType_t type);
     void count();
+#ifdef __PSA_DPDK__
+    /// Counts `pkt_len` bytes.
+    void count(in bit<32> pkt_len);
+#endif
 }
 
 /// What a meter measures the rate of.
@@ -423,6 +431,11 @@ extern Meter<S> {
 
     /// Colour-blind, as if the packet had been green.
     PSA_MeterColor_t execute(in S index);
+#ifdef __PSA_DPDK__
+    /// The same for `pkt_len` bytes instead of the packet's length.
+    PSA_MeterColor_t dpdk_execute(in S index, in PSA_MeterColor_t color, in bit<32> pkt_len);
+    PSA_MeterColor_t dpdk_execute(in S index, in bit<32> pkt_len);
+#endif
 }
 
 /// A meter per entry of the table whose `psa_direct_meter` names it; the actions
@@ -431,6 +444,11 @@ extern DirectMeter {
     DirectMeter(PSA_MeterType_t type);
     PSA_MeterColor_t execute(in PSA_MeterColor_t color);
     PSA_MeterColor_t execute();
+#ifdef __PSA_DPDK__
+    /// The same for `pkt_len` bytes instead of the packet's length.
+    PSA_MeterColor_t dpdk_execute(in PSA_MeterColor_t color, in bit<32> pkt_len);
+    PSA_MeterColor_t dpdk_execute(in bit<32> pkt_len);
+#endif
 }
 
 /// An array of `size` elements of type `T`, indexed by `S`, that live on from
