@@ -18,6 +18,10 @@ const N_WORDS_MAX: usize = 4096;
 /// Words that are read at once. The alternate stack has little room.
 const CHUNK_WORDS: usize = 32;
 
+/// Chunks in which addresses of this program may be left over from earlier calls, in the frames of the C library's
+/// functions that the extern has called.
+const N_STALE_CHUNKS: usize = 4;
+
 /// `si_code` of a segmentation fault whose address the processor does not tell.
 const SI_KERNEL: c_int = 0x80;
 
@@ -111,10 +115,10 @@ fn culprit(pc: usize, stack: usize) -> Option<(&'static Watched, Option<&'static
     let innermost = library_at(pc).map(|library| (library, pc));
     let mut outermost = innermost;
     let mut at = stack.next_multiple_of(size_of::<usize>());
-    for _ in 0..N_WORDS_MAX / CHUNK_WORDS {
+    for chunk in 0..N_WORDS_MAX / CHUNK_WORDS {
         let Some(words) = read_words(at) else { break };
         for word in words {
-            if own.contains(&word) {
+            if own.contains(&word) && (outermost.is_some() || chunk >= N_STALE_CHUNKS) {
                 return outermost.map(|(library, address)| (library, library.extern_at(address)));
             }
             if let Some(library) = library_at(word)
