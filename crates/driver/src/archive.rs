@@ -147,6 +147,11 @@ impl Texts {
         Ok(Source { name: file.name.clone(), text: Arc::clone(&file.text) })
     }
 
+    /// The description of the program's architecture, if a user has written it.
+    pub fn description(&self) -> Option<&str> {
+        self.described["description"].as_str()
+    }
+
     /// Returns the macro options of the command line that made the archive.
     pub fn macros(&self) -> Vec<MacroOption> {
         let option = |option: &Value| {

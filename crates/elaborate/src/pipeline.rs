@@ -56,19 +56,19 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
                 .note(format!("architectures that run: {known}")),
             None => fault
                 .label("how packets go through it is not known")
-                .note(format!("architectures that run: {known}")),
+                .note(format!("architectures that run: {known}"))
+                .help("describe an architecture of your own in a file: --arch-description FILE"),
         }]);
     };
-    if !fits(p, main, model) {
-        return Err(vec![
-            Diagnostic::new(
-                &codes::NO_PIPELINE,
-                node.span,
-                format!("this `{package}` is not the package of {}", architecture.name),
-            )
+    if let Err(misfit) = fits(p, main, model) {
+        let message = format!("this `{package}` is not the package of {}", architecture.name);
+        let fault = Diagnostic::new(&codes::NO_PIPELINE, node.span, message)
             .label("its blocks are not those of the architecture")
-            .help("include the file that declares the architecture"),
-        ]);
+            .note(misfit);
+        return Err(vec![match architecture.added_text() {
+            None => fault.help("include the file that declares the architecture"),
+            Some(_) => fault.help("mend `[[blocks]]` in the description of the architecture"),
+        }]);
     }
     let all_blocks = |mut e: Elaborator<'_>| {
         for (block, arg) in model.blocks.iter().zip(&node.args) {
@@ -76,7 +76,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
                 e.pipeline_block(block, *object);
             }
         }
-        e.pipeline_fields();
+        e.pipeline_fields(node.span);
         e.field_lists();
         e.pass_length_on();
         if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
@@ -91,25 +91,47 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     all_blocks(e)
 }
 
-/// True when the package has the blocks of the architecture's pipeline. The name alone does not tell, because programs
+/// Fails unless the package has the blocks of the architecture's pipeline. The name alone does not tell, because programs
 /// can declare packages of any name.
-fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> bool {
+fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> Result<(), String> {
     let is_packet = |v: &check::program::VarId| {
         matches!(p.types.kind(p.vars[*v].ty), TyKind::Extern(id, _)
             if matches!(p.externs[*id].name.as_str(), "packet_in" | "packet_out"))
     };
     let args = &p.nodes[main].args;
-    args.len() >= model.blocks.len()
-        && model.blocks.iter().zip(args).all(|(block, arg)| {
-            let Some(Value::Object(object)) = arg else { return false };
-            let (is_parser, params) = match p.nodes[*object].kind {
-                NodeKind::Parser(id) => (true, &p.parsers[id].params),
-                NodeKind::Control(id) => (false, &p.controls[id].params),
-                NodeKind::Package(_) | NodeKind::Extern(_) => return false,
-            };
-            let roles = block.params.iter().map(|role| *role == ParamRole::Packet);
-            is_parser == (block.role == BlockRole::Parser) && params.iter().map(is_packet).eq(roles)
-        })
+    if args.len() < model.blocks.len() {
+        return Err(format!(
+            "the architecture has {} blocks, this package {}",
+            model.blocks.len(),
+            args.len()
+        ));
+    }
+    for (i, (block, arg)) in model.blocks.iter().zip(args).enumerate() {
+        let misfit = |what: String| Err(format!("argument {} of the package {what}", i + 1));
+        let Some(Value::Object(object)) = arg else { return misfit("is no block".to_owned()) };
+        let (is_parser, params) = match p.nodes[*object].kind {
+            NodeKind::Parser(id) => (true, &p.parsers[id].params),
+            NodeKind::Control(id) => (false, &p.controls[id].params),
+            NodeKind::Package(_) | NodeKind::Extern(_) => return misfit("is no block".to_owned()),
+        };
+        if is_parser != (block.role == BlockRole::Parser) {
+            let (is, wanted) = if is_parser { ("parser", "control") } else { ("control", "parser") };
+            return misfit(format!("is a {is}, and the architecture has a {wanted} there"));
+        }
+        if params.len() != block.params.len() {
+            let (is, wanted) = (params.len(), block.params.len());
+            return misfit(format!("has {is} parameters, and the architecture's block {wanted}"));
+        }
+        let is_wrong = |(param, role): &(&check::program::VarId, &ParamRole)| {
+            is_packet(param) != (**role == ParamRole::Packet)
+        };
+        if let Some((param, _)) = params.iter().zip(&block.params).find(is_wrong) {
+            let name = &p.vars[*param].name;
+            let what = if is_packet(param) { "is a packet" } else { "is no packet" };
+            return misfit(format!("has a parameter `{name}` that {what}, unlike the architecture's block"));
+        }
+    }
+    Ok(())
 }
 
 /// The members of `error` that core.p4 declares.
@@ -258,16 +280,47 @@ impl<'p> Elaborator<'p> {
         var
     }
 
-    /// Fills in [`ir::Program::fields`]; shared variables are there.
-    fn pipeline_fields(&mut self) {
-        let Some(model) = self.out.architecture.pipeline() else { return };
+    /// Fills in [`ir::Program::fields`]; shared variables are there. `main` is the place of the package.
+    fn pipeline_fields(&mut self, main: Span) {
+        let architecture = self.out.architecture;
+        let Some(model) = architecture.pipeline() else { return };
+        let is_of_user = architecture.added_text().is_some();
         for (param, name, role) in &model.fields {
             let Some(var) = self.out.shared_variable(*param) else { continue };
-            let Type::Struct(id) = self.out.variables[var].ty else { continue };
-            let position = self.out.structs[id].fields.iter().position(|f| f.name == *name);
+            let fields = match self.out.variables[var].ty {
+                Type::Struct(id) => self.out.structs[id].fields.as_slice(),
+                _ => &[],
+            };
+            let position = fields.iter().position(|f| f.name == *name);
+            let is_number = |ty: &Type| match ty {
+                Type::Bit(width) => *width <= u64::BITS,
+                Type::Bool | Type::Error | Type::Enum(_) => true,
+                _ => false,
+            };
+            if is_of_user && !position.is_some_and(|i| is_number(&fields[i].ty)) {
+                let Variable { name: variable, span, .. } = &self.out.variables[var];
+                let what = match position {
+                    Some(_) => "is no number of at most 64 bits",
+                    None => "is no field of it",
+                };
+                let known: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
+                let message =
+                    format!("`{name}` {what}, and the description of {} names it", architecture.name);
+                let fault = Diagnostic::new(&codes::NO_PIPELINE, *span, message)
+                    .label(format!("`{variable}` has the fields {}", known.join(", ")))
+                    .also(main, "the package that the architecture describes");
+                self.faults.push(fault);
+                continue;
+            }
             // Older include files lack some.
             let Some(i) = position.and_then(|i| u32::try_from(i).ok()) else { continue };
             self.out.fields.push((*role, Place::var(var).field(i)));
+        }
+        let accept = self.out.shared_variable(ParamRole::Accept).map(|var| &self.out.variables[var]);
+        if let Some(Variable { name, ty, span, .. }) = accept.filter(|var| var.ty != Type::Bool) {
+            let message =
+                format!("`{name}` has the type {ty:?}, and the architecture takes a verdict from it");
+            self.faults.push(Diagnostic::new(&codes::NO_PIPELINE, *span, message).label("expected `bool`"));
         }
     }
 

@@ -32,7 +32,13 @@ fn cases() -> Vec<Case> {
         folders.filter(|path| path.is_dir()).flat_map(|folder| files(&folder, "stf")).collect();
     examples.sort();
     let examples = examples.into_iter().filter(|script| is_wanted(script));
-    let examples = examples.map(|script| load(&script.with_extension("p4"), vec![script.clone()]));
+    let examples = examples.map(|script| {
+        // Descriptions of architectures are beside the programs.
+        for description in script.parent().map(|folder| files(folder, "toml")).unwrap_or_default() {
+            arch::Architecture::add(&std::fs::read_to_string(description).unwrap()).unwrap();
+        }
+        load(&script.with_extension("p4"), vec![script.clone()])
+    });
     programs.chain(examples).collect()
 }
 

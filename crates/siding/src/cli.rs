@@ -165,6 +165,9 @@ pub struct FrontEndArgs {
     /// The architecture that P4Info is made for [default: that of the package of `main`]
     #[arg(short = 'a', long, value_name = "NAME", value_parser = architecture())]
     pub arch: Option<Architecture>,
+    /// Make an architecture of your own known, by its description
+    #[arg(long, value_name = "FILE", value_parser = arch_description)]
+    pub arch_description: Vec<Architecture>,
     /// The target is not needed for checking; accepted for the sake of habit
     #[arg(short = 'b', long, value_name = "NAME", hide = true)]
     pub target: Option<String>,
@@ -446,8 +449,8 @@ pub struct FmtArgs {
 
 #[derive(Debug, Args)]
 pub struct ArchArgs {
-    /// An architecture; without one all are listed
-    #[arg(value_name = "NAME", value_parser = architecture())]
+    /// An architecture, or the description of one (FILE.toml); without one all are listed
+    #[arg(value_name = "NAME", value_parser = architecture_or_description)]
     pub architecture: Option<Architecture>,
 }
 
@@ -555,7 +558,34 @@ pub struct ConformanceArgs {
     pub verbose: bool,
 }
 
+/// Reads the description of an architecture, and makes it known.
+fn arch_description(file: &str) -> Result<Architecture, String> {
+    let bytes = crate::output::read_file(std::path::Path::new(file)).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    Architecture::add(&text).map_err(|fault| match &fault.place {
+        Some(place) => {
+            let before = text.get(..place.start).unwrap_or(&text);
+            let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+            let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
+            format!("{file}:{line}:{column}: {fault}")
+        }
+        None => format!("{file}: {fault}"),
+    })
+}
+
 /// The names of all architectures.
+/// An architecture by its name, or by the file of its description.
+fn architecture_or_description(name: &str) -> Result<Architecture, String> {
+    match Architecture::of_name(name) {
+        Some(architecture) => Ok(architecture),
+        None if name.ends_with(".toml") => arch_description(name),
+        None => {
+            let known: Vec<&str> = Architecture::names().collect();
+            Err(format!("known are {}, and descriptions in files that end with .toml", known.join(", ")))
+        }
+    }
+}
+
 fn architecture() -> impl TypedValueParser<Value = Architecture> {
     PossibleValuesParser::new(Architecture::names())
         .try_map(|name| Architecture::of_name(&name).ok_or("no architecture"))

@@ -11,7 +11,7 @@ mod show;
 pub use fault::Fault;
 pub use read::read;
 
-use crate::{ControlPlaneExtern, ExternOp, PipelineModel};
+use crate::{BlockRole, ControlPlaneExtern, ExternOp, ParamRole, PipelineModel};
 use std::collections::HashMap;
 
 /// An architecture as its description says.
@@ -91,6 +91,42 @@ pub struct TableProperties {
 }
 
 impl Description {
+    /// Fails if programs could not be run by the description, though each part of it is right. The built-in ones are known to.
+    pub(crate) fn check_runs(&self) -> Result<(), Fault> {
+        let fault = |message: String| Err(Fault { message, place: None });
+        let Some(model) = self.pipeline.as_ref().filter(|_| !self.only_for_analysis) else { return Ok(()) };
+        for (i, block) in model.blocks.iter().enumerate() {
+            let name = flow::snake_case(&block.role);
+            if model.blocks[..i].iter().any(|other| other.role == block.role) {
+                return fault(format!("`blocks` has two of the role {name}"));
+            }
+            let is_with_packet = block.params.contains(&ParamRole::Packet);
+            if matches!(block.role, BlockRole::Parser | BlockRole::Deparser) != is_with_packet {
+                return fault(format!(
+                    "the {name} {} the packet as a parameter",
+                    if is_with_packet { "cannot have" } else { "needs" }
+                ));
+            }
+        }
+        let has = |role: BlockRole| model.blocks.iter().any(|block| block.role == role);
+        for step in model.sections.iter().flat_map(|section| &section.steps) {
+            let contents = match &step.effect {
+                flow::Effect::Copy { contents, .. }
+                | flow::Effect::Again { contents, .. }
+                | flow::Effect::Send { contents, .. } => *contents,
+                _ => continue,
+            };
+            let missing = match contents {
+                flow::Contents::Deparsed if !has(BlockRole::Deparser) => "deparser",
+                flow::Contents::ParsedAgain if !has(BlockRole::Parser) => "parser",
+                _ => continue,
+            };
+            let contents = flow::snake_case(&contents);
+            return fault(format!("a step has the contents `{contents}`, but `blocks` has no {missing}"));
+        }
+        Ok(())
+    }
+
     /// The operation of the extern function of that name; [`ExternOp::User`] if the architecture has none.
     pub fn function(&self, name: &str) -> ExternOp {
         self.functions.get(name).copied().unwrap_or(ExternOp::User)

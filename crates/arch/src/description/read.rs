@@ -202,6 +202,46 @@ mod tests {
         assert_eq!(found.message, "`fly` is no operation of an extern");
     }
 
+    /// Reading any file ends with a description or a fault whose place is in the text.
+    #[test]
+    fn damaged_descriptions_do_no_harm() {
+        let texts: Vec<&str> = vec![
+            include_str!("../../descriptions/v1model.toml"),
+            include_str!("../../descriptions/ubpf.toml"),
+            include_str!("../../descriptions/pna.toml"),
+        ];
+        let words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
+        let mut state = 1_u64;
+        let mut next = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        let mut n_read = 0;
+        for _ in 0..2000 {
+            let text = texts[next(texts.len())];
+            let mut changed: Vec<&str> = text.split_inclusive(' ').collect();
+            for _ in 0..=next(3) {
+                let at = next(changed.len());
+                match next(3) {
+                    0 => changed[at] = words[next(words.len())],
+                    1 => {
+                        changed.remove(at);
+                    }
+                    _ => changed.insert(at, words[next(words.len())]),
+                }
+            }
+            let changed = changed.concat();
+            match read(&changed) {
+                Ok(description) => n_read += usize::from(description.check_runs().is_ok()),
+                Err(Fault { message, place }) => {
+                    assert!(!message.is_empty() && place.is_none_or(|place| place.end <= changed.len()));
+                }
+            }
+        }
+        // Damage in comments is none.
+        assert!(n_read > 20, "{n_read}");
+    }
+
     #[test]
     fn names_that_nothing_declares_are_errors() {
         let block = "[[blocks]]\nrole = \"parser\"\nparameters = [\"packet\", \"metadata\"]\n";

@@ -130,10 +130,9 @@ impl Facts {
     }
 }
 
-/// The architecture has the steps of the fast path: queues between ingress and egress, and a port that drops packets.
+/// The architecture has the steps of the fast path, which are those of the reference switch.
 fn has_fast_path(program: &Program) -> bool {
-    program.architecture.pipeline().is_some_and(|model| {
-        let has_queues = model.blocks.iter().any(|block| block.role == BlockRole::Egress);
-        has_queues && model.drop_port.is_some() && program.field(FieldRole::EgressSpec).is_some()
-    })
+    let has_drop_port = program.architecture.pipeline().is_some_and(|model| model.drop_port.is_some());
+    let has_steps = program.architecture.has_steps_of_reference();
+    has_steps && has_drop_port && program.field(FieldRole::EgressSpec).is_some()
 }

@@ -8,9 +8,9 @@ use crate::output::{self, Exit};
 use clap::ArgMatches;
 use console::Loaded;
 use diagnostics::SourceMap;
-use driver::Checked;
 use driver::archive::Include;
 use driver::archive::Texts;
+use driver::{Architecture, Checked};
 use externs::ExternSet;
 use std::cell::RefCell;
 use std::path::Path;
@@ -93,6 +93,10 @@ fn read<T>(
     let is_archive = path.extension().is_some_and(|suffix| suffix == "sdp");
     let (source, loader): (siding::Source, Box<dyn Loader>) = if is_archive {
         let texts = Texts::read(path).map_err(environment)?;
+        if let Some(description) = texts.description() {
+            Architecture::add(description)
+                .map_err(|fault| environment(format!("the architecture in {}: {fault}", path.display())))?;
+        }
         front_end.options.syntax.macros = texts.macros();
         let main = texts.main().map_err(environment)?;
         (main, Box::new(texts))

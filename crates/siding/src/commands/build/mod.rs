@@ -214,20 +214,23 @@ impl Build<'_> {
     fn manifest(&self) -> Value {
         let CcFacts { path, version } = self.compiler();
         let Loaded { sources, includes, macros, .. } = &self.loaded;
+        let architecture = self.loaded.runnable.program.architecture;
+        let mut texts = archive::describe_texts(sources, includes, macros);
+        texts["description"] = architecture.added_text().into();
         json!({
             "format": "siding-program",
             "version": archive::VERSION,
             "siding": env!("CARGO_PKG_VERSION"),
             "abi_version": native::abi::VERSION,
             "program": self.name(),
-            "architecture": self.loaded.runnable.program.architecture.name,
+            "architecture": architecture.name,
             "compiler": { "path": path, "version": version },
             "optimise": self.args.cc.optimise,
             "flags": self.args.cc.cflags,
             "portable": self.args.cc.portable,
             "sanitize": self.args.sanitize,
             "trace": self.args.trace,
-            "texts": archive::describe_texts(sources, includes, macros),
+            "texts": texts,
         })
     }
 
