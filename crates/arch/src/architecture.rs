@@ -46,6 +46,13 @@ fn added() -> MutexGuard<'static, Vec<Added>> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Stands for packages that no description knows.
+static UNKNOWN: BuiltIn = built_in(
+    "unknown",
+    "",
+    "name = \"unknown\"\npackage = \"\"\ninclude = \"\"\n[table_properties]\nare_all_known = false\n",
+);
+
 impl BuiltIn {
     fn architecture(&'static self) -> Architecture {
         Architecture(self.description.get_or_init(|| match read(self.text) {
@@ -107,13 +114,19 @@ impl Architecture {
     /// By the name in P4Info.
     pub fn of_name(name: &str) -> Option<Architecture> {
         let built_in = BUILT_IN.iter().find(|b| b.name == name).map(BuiltIn::architecture);
-        built_in.or_else(|| find_added(|description| description.name == name))
+        let unknown = Some(&UNKNOWN).filter(|b| b.name == name).map(BuiltIn::architecture);
+        built_in.or(unknown).or_else(|| find_added(|description| description.name == name))
     }
 
     /// By the type of `main`.
     pub fn of_package(package: &str) -> Option<Architecture> {
         let built_in = BUILT_IN.iter().find(|b| b.package == package).map(BuiltIn::architecture);
         built_in.or_else(|| find_added(|description| description.package == package))
+    }
+
+    /// The architecture of programs whose package no description knows. They can be analysed, but not run.
+    pub fn unknown() -> Architecture {
+        UNKNOWN.architecture()
     }
 
     /// The architecture of the reference switch.

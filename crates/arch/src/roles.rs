@@ -39,6 +39,9 @@ pub enum ParamRole {
     PreMetadata,
     PreInput,
     PreOutput,
+    /// A parameter to which no description gives a meaning. Each is a variable of its own.
+    #[serde(skip)]
+    Own,
 }
 
 /// The meaning of a field of the architecture's metadata.

@@ -23,7 +23,7 @@ pub use check::{Checked, Options as CheckOptions};
 pub use foreign::recognise as recognise_foreign;
 pub use loader::{FileLoader, ReadError, Source, read_source};
 pub use policy::{Action, WarningPolicy};
-pub use runnable::{Runnable, analysable, runnable};
+pub use runnable::{Runnable, analysable, presentable, runnable};
 
 use diagnostics::{Diagnostics, SourceMap};
 use num_bigint::BigUint;

@@ -2,7 +2,7 @@
 
 use crate::{Checked, ControlPlane};
 use arch::Architecture;
-use diagnostics::{Code, Severity};
+use diagnostics::{Code, Diagnostic, Severity};
 
 /// Errors that concern only a controller: actions with equal names (harmless if each table lists one of them
 /// at most), keys and parameters of types that P4Runtime does not have, and entries with such keys.
@@ -49,10 +49,31 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
 /// Elaborates a program for analysis, with markers that backends do not need. Returns `None` after errors;
 /// adds its findings to the diagnostics.
 pub fn analysable(checked: &mut Checked) -> Option<ir::Program> {
+    elaborated(checked, |program| elaborate::elaborate_for(program, elaborate::Purpose::Analysis))
+}
+
+/// Elaborates a program as it runs, or as for analysis if no architecture here can run it. Returns `None` after errors;
+/// adds its findings to the diagnostics.
+pub fn presentable(checked: &mut Checked) -> Option<ir::Program> {
+    elaborated(checked, |program| {
+        elaborate::elaborate(program).or_else(|faults| {
+            let cannot_run = faults.iter().all(|fault| fault.code.id == elaborate::codes::NO_PIPELINE.id);
+            match cannot_run {
+                true => elaborate::elaborate_for(program, elaborate::Purpose::Analysis),
+                false => Err(faults),
+            }
+        })
+    })
+}
+
+fn elaborated(
+    checked: &mut Checked,
+    elaborate: impl FnOnce(&check::program::Program) -> Result<ir::Program, Vec<Diagnostic>>,
+) -> Option<ir::Program> {
     if checked.diagnostics.has_errors() {
         return None;
     }
-    match elaborate::elaborate_for(&checked.program, elaborate::Purpose::Analysis) {
+    match elaborate(&checked.program) {
         Ok(program) => Some(program),
         Err(faults) => {
             checked.diagnostics.extend(faults);

@@ -5,7 +5,7 @@ use crate::codes;
 use crate::elaborator::{Elaborator, Purpose};
 use crate::length;
 use crate::names::{Binding, Names};
-use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
+use arch::{Architecture, BlockRole, ParamRole, PipelineModel};
 use check::program::{
     Annotation, AnnotationBody, DeclRef, Direction, FieldDef, NodeId, NodeKind, Program, annotation,
 };
@@ -33,11 +33,26 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
         NodeKind::Package(id) => p.block_types[id].name.as_str(),
         NodeKind::Parser(_) | NodeKind::Control(_) | NodeKind::Extern(_) => "",
     };
+    let known = Architecture::of_package(package);
     let pipeline = |a: Architecture| match purpose {
         Purpose::Execution => a.pipeline(),
         Purpose::Analysis => a.analysis_pipeline(),
     };
-    let model = Architecture::of_package(package).and_then(|a| Some((a, pipeline(a)?)));
+    let model = known.and_then(|a| Some((a, pipeline(a)?)));
+    let is_described = model.is_some_and(|(_, model)| fits(p, main, model).is_ok());
+    if purpose == Purpose::Analysis && !is_described {
+        let mut blocks = Vec::new();
+        blocks_of(p, main, &mut blocks);
+        if !blocks.is_empty() {
+            let architecture = known.filter(|a| a.pipeline().is_none()).unwrap_or_else(Architecture::unknown);
+            let mut e = Elaborator::new(p, architecture, purpose);
+            for object in blocks {
+                let role = own_role(p, object);
+                e.pipeline_block(role, None, object);
+            }
+            return if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) };
+        }
+    }
     let Some((architecture, model)) = model else {
         let known: Vec<&str> = Architecture::all()
             .filter(|a| pipeline(*a).is_some())
@@ -73,7 +88,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     let all_blocks = |mut e: Elaborator<'_>| {
         for (block, arg) in model.blocks.iter().zip(&node.args) {
             if let Some(Value::Object(object)) = arg {
-                e.pipeline_block(block, *object);
+                e.pipeline_block(block.role, Some(&block.params), *object);
             }
         }
         e.pipeline_fields(node.span);
@@ -91,13 +106,38 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     all_blocks(e)
 }
 
+/// The parsers and controls of a package and of the packages that it is given, in their order.
+fn blocks_of(p: &Program, package: NodeId, blocks: &mut Vec<NodeId>) {
+    for arg in &p.nodes[package].args {
+        let Some(Value::Object(object)) = arg else { continue };
+        match p.nodes[*object].kind {
+            NodeKind::Parser(_) | NodeKind::Control(_) => blocks.push(*object),
+            NodeKind::Package(_) => blocks_of(p, *object, blocks),
+            NodeKind::Extern(_) => {}
+        }
+    }
+}
+
+/// The role of a block that no description knows: controls that write packets are deparsers.
+fn own_role(p: &Program, object: NodeId) -> BlockRole {
+    match p.nodes[object].kind {
+        NodeKind::Parser(_) => BlockRole::Parser,
+        NodeKind::Control(id) if p.controls[id].params.iter().any(|param| is_packet(p, *param)) => {
+            BlockRole::Deparser
+        }
+        NodeKind::Control(_) | NodeKind::Package(_) | NodeKind::Extern(_) => BlockRole::Ingress,
+    }
+}
+
+fn is_packet(p: &Program, param: check::program::VarId) -> bool {
+    matches!(p.types.kind(p.vars[param].ty), TyKind::Extern(id, _)
+        if matches!(p.externs[*id].name.as_str(), "packet_in" | "packet_out"))
+}
+
 /// Fails unless the package has the blocks of the architecture's pipeline. The name alone does not tell, because programs
 /// can declare packages of any name.
 fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> Result<(), String> {
-    let is_packet = |v: &check::program::VarId| {
-        matches!(p.types.kind(p.vars[*v].ty), TyKind::Extern(id, _)
-            if matches!(p.externs[*id].name.as_str(), "packet_in" | "packet_out"))
-    };
+    let is_packet = |param: &check::program::VarId| is_packet(p, *param);
     let args = &p.nodes[main].args;
     if args.len() < model.blocks.len() {
         return Err(format!(
@@ -201,8 +241,9 @@ impl<'p> Elaborator<'p> {
         }
     }
 
-    /// A block of the pipeline. Its parameters are the variables that blocks share.
-    fn pipeline_block(&mut self, model: &BlockModel, object: NodeId) {
+    /// A block of the pipeline. Its parameters are the variables of their roles, which blocks share; without roles each is a
+    /// variable of its own.
+    fn pipeline_block(&mut self, role: BlockRole, roles: Option<&[ParamRole]>, object: NodeId) {
         let p = self.p;
         let node = &p.nodes[object];
         let (kind, params) = match node.kind {
@@ -213,14 +254,14 @@ impl<'p> Elaborator<'p> {
         let empty = ir::Graph { nodes: Arena::new(), entry: Idx::from_raw(0.into()) };
         let id = self.out.blocks.alloc(Block {
             name: node.control_plane_name.as_str().into(),
-            role: model.role,
+            role,
             params: Vec::new(),
             error: None,
             graph: empty,
             span: node.span,
         });
         self.block = id;
-        self.out.pipeline.push((model.role, id));
+        self.out.pipeline.push((role, id));
         let scope = Scope::Block(id);
         if kind == BodyKind::Parser {
             let error = Variable { name: "$error".into(), ty: Type::Error, scope, span: node.span };
@@ -229,23 +270,17 @@ impl<'p> Elaborator<'p> {
         let types = self.type_arguments(object);
         let mut names = Names { object: Some(object), types, ..Names::default() };
         let mut fresh = Vec::new();
-        for (param, role) in params.iter().zip(&model.params) {
+        for (i, param) in params.iter().enumerate() {
             let def = &p.vars[*param];
-            let var = match role {
-                ParamRole::Packet => None,
-                ParamRole::Headers
-                | ParamRole::Metadata
-                | ParamRole::StandardMetadata
-                | ParamRole::OutputMetadata
-                | ParamRole::Accept
-                | ParamRole::RunningLength
-                | ParamRole::ParserInput
-                | ParamRole::PreHeaders
-                | ParamRole::PreMetadata
-                | ParamRole::PreInput
-                | ParamRole::PreOutput => {
+            let var = match roles.and_then(|roles| roles.get(i).copied()) {
+                Some(ParamRole::Packet) => None,
+                None if is_packet(p, *param) => None,
+                role => {
                     let ty = self.ty_in(def.ty, &names);
-                    let var = self.shared_variable(*role, &def.name, &ty, def.span);
+                    let var = match role {
+                        Some(role) => self.shared_variable(role, &def.name, &ty, def.span),
+                        None => self.own_variable(&def.name, &ty, def.span),
+                    };
                     if p.direction(*param) == Direction::Out {
                         fresh.push((Place::var(var), ty, def.span));
                     }
@@ -263,6 +298,14 @@ impl<'p> Elaborator<'p> {
         body.object(object);
         let graph = body.finish(node.span);
         self.out.blocks[id].graph = graph;
+    }
+
+    /// A variable of a parameter to which no description gives a meaning.
+    fn own_variable(&mut self, name: &str, ty: &Type, span: Span) -> VarId {
+        let (name, ty, scope) = (name.into(), ty.clone(), Scope::Pipeline(ParamRole::Own));
+        let var = self.out.variables.alloc(Variable { name, ty, scope, span });
+        self.out.shared.push((ParamRole::Own, var));
+        var
     }
 
     /// The variable of a role; the first block that has it gives it its name.

@@ -284,6 +284,10 @@ impl<'p> Liveness<'p> {
             }
             let fields_read = model.map(|model| model.fields_read_behind(*role)).unwrap_or_default();
             self.read_fields(&mut live, &fields_read);
+            // Nobody knows what the architecture does with them.
+            for (_, own) in self.program.shared.iter().filter(|(role, _)| *role == ParamRole::Own) {
+                live.insert(self.layout.variable(*own));
+            }
             match role {
                 BlockRole::Parser => {
                     if clones_from_ingress {

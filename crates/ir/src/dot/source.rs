@@ -146,7 +146,22 @@ fn on_one_line(text: &str) -> String {
 
 /// The text of an expression of the IR in the words of P4.
 pub(super) fn in_p4(text: &str) -> String {
-    text.replace(".$valid", ".isValid()").replace(".$next", ".nextIndex")
+    without_numbers(text).replace(".$valid", ".isValid()").replace(".$next", ".nextIndex")
+}
+
+/// Without the numbers that tell variables of one name apart, as in `headers#1.eth`: a picture shows one block.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split('#');
+    let mut out = parts.next().unwrap_or("").to_string();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_number = rest.len() < part.len() && out.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        if !is_number {
+            out.push('#');
+        }
+        out.push_str(if is_number { rest } else { part });
+    }
+    out
 }
 
 /// The text of a statement of the IR in the words of P4.
@@ -169,6 +184,12 @@ mod tests {
         assert_eq!(parenthesised("(f(a), b) { }"), Some(("f(a), b", " { }")));
         assert_eq!(parenthesised("a(b)"), None);
         assert_eq!(parenthesised("(b"), None);
+    }
+
+    #[test]
+    fn numbers_of_variables_are_left_out() {
+        assert_eq!(in_p4("headers#1.eth.$valid = x#12 + #3"), "headers.eth.isValid() = x + #3");
+        assert_eq!(in_p4("a # b#"), "a # b#");
     }
 
     #[test]

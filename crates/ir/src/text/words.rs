@@ -54,6 +54,7 @@ words! { ParamRole, "a role of a parameter":
     PreMetadata = "PreMetadata",
     PreInput = "PreInput",
     PreOutput = "PreOutput",
+    Own = "Own",
 }
 
 words! { FieldRole, "a role of a field":

@@ -117,7 +117,7 @@ impl<'p> Validator<'p> {
         for (role, id) in &program.shared {
             let fits =
                 get(&program.variables, *id).is_some_and(|variable| variable.scope == Scope::Pipeline(*role));
-            let first = roles.insert(*role);
+            let first = roles.insert(*role) || *role == ParamRole::Own;
             self.require(
                 fits && first,
                 &format!("the shared variable {role:?} is none of that role, or is there twice"),

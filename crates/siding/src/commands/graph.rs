@@ -3,7 +3,7 @@
 use super::check::write_file;
 use crate::cli::{GraphArgs, WaitArg};
 use crate::output::{self, Exit};
-use crate::program::load;
+use crate::program::load_to_show;
 use arch::{BlockRole, ExternOp};
 use clap::ArgMatches;
 use diagnostics::SourceMap;
@@ -28,12 +28,12 @@ pub fn run(args: &GraphArgs, matches: &ArgMatches) -> Exit {
             return Exit::Usage;
         }
     };
-    let loaded = match load(&args.program, &args.front_end, matches) {
+    let loaded = match load_to_show(&args.program, &args.front_end, matches) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
     let sources = loaded.sources;
-    let mut program = loaded.runnable.program;
+    let mut program = loaded.program;
     if let Err(broken) = passes::run(&mut program, passes::DEFAULT) {
         output::error_line(&broken.to_string());
         return Exit::Bug;
@@ -147,7 +147,11 @@ fn picture(args: &GraphArgs, program: &Program, source: Source<'_>) -> Result<Pi
 /// The block with a name, or the one with a role.
 fn block(name: Option<&str>, role: BlockRole, program: &Program) -> Result<BlockId, String> {
     let Some(name) = name else {
-        return program.block(role).ok_or_else(|| format!("the program has no {role:?}"));
+        // A program may have several, such as an ingress and an egress: the first one with tables is meant.
+        let of_role = || program.blocks.iter().filter(|(_, block)| block.role == role).map(|(id, _)| id);
+        let has_table = |id: &BlockId| program.tables.iter().any(|(_, table)| table.block == *id);
+        let found = of_role().find(has_table).or_else(|| of_role().next());
+        return found.ok_or_else(|| format!("the program has no {role:?}"));
     };
     let found = program.blocks.iter().find(|(_, block)| block.name == name);
     found.map(|(id, _)| id).ok_or_else(|| {

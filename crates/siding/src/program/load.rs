@@ -58,6 +58,15 @@ pub fn load_for_analysis(path: &Path, args: &FrontEndArgs, matches: &ArgMatches)
     Ok(Analysable { program: read.made, sources: read.sources })
 }
 
+/// Loads a program to be shown, see [`load`]. A program that cannot run is shown as analyses see it.
+pub fn load_to_show(path: &Path, args: &FrontEndArgs, matches: &ArgMatches) -> Result<Analysable, Exit> {
+    let mut counted = Counted::default();
+    let read = read(path, args, matches, &mut counted, driver::presentable);
+    counted.tell();
+    let read = read?;
+    Ok(Analysable { program: read.made, sources: read.sources })
+}
+
 /// Loads what controllers know of a program, which need not be runnable.
 pub fn load_for_control(
     path: &Path,

@@ -11,7 +11,7 @@ mod warnings;
 
 pub use entries::{read_entries, write_entries};
 pub use front_end::FrontEnd;
-pub use load::{Analysable, load, load_counting, load_for_analysis, load_for_control};
+pub use load::{Analysable, load, load_counting, load_for_analysis, load_for_control, load_to_show};
 pub use packet::read_packet;
 pub use simulation::{Simulation, check_port};
 pub use tint::tint;
