@@ -203,6 +203,7 @@ mod tests {
             assert_eq!((entry.name, entry.package), (&*architecture.name, &*architecture.package));
             assert!(crate::include_file(&architecture.include).is_some(), "{}", architecture.include);
             assert_eq!(Architecture::of_name(entry.name), Some(architecture));
+            assert_eq!(architecture.check_runs(), Ok(()), "{}", entry.name);
             assert_eq!(Architecture::of_package(entry.package), Some(architecture));
         }
         assert_eq!(Architecture::of_name("V1Switch"), None);

@@ -360,9 +360,8 @@ impl<'p> Elaborator<'p> {
             self.out.fields.push((*role, Place::var(var).field(i)));
         }
         let accept = self.out.shared_variable(ParamRole::Accept).map(|var| &self.out.variables[var]);
-        if let Some(Variable { name, ty, span, .. }) = accept.filter(|var| var.ty != Type::Bool) {
-            let message =
-                format!("`{name}` has the type {ty:?}, and the architecture takes a verdict from it");
+        if let Some(Variable { name, span, .. }) = accept.filter(|var| var.ty != Type::Bool) {
+            let message = format!("`{name}` is no `bool`, and the architecture takes a verdict from it");
             self.faults.push(Diagnostic::new(&codes::NO_PIPELINE, *span, message).label("expected `bool`"));
         }
     }

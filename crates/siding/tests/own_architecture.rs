@@ -59,6 +59,18 @@ fn faults_point_into_the_description_or_the_program() {
         ),
         (("[\"packet\", \"headers\"]", "[\"headers\"]"), 2, "the parser needs the packet as a parameter"),
         (("{ run = \"deparser\" },", "{ run = \"egress\" },"), 2, "`blocks` has no block of this role"),
+        (("    { run = \"deparser\" },\n", ""), 2, "no step before it runs the deparser"),
+        (
+            ("length = \"packet_length\"", "length = \"packet_length\"\nsize = \"packet_length\""),
+            2,
+            "have one meaning, packet_length",
+        ),
+        (
+            ("\"counter_count\"", "\"register_write\""),
+            2,
+            "is register_write, an operation of a register, but Tally is a counter",
+        ),
+        (("role = \"counter\"", "role = \"register\""), 2, "`Tally`: a register needs `data_type`"),
         (("contents = \"deparsed\"", "contents = \"parsd\""), 2, "unknown variant `parsd`"),
     ] {
         let (found, said) = run_with(&[change]);

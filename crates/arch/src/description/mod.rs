@@ -11,7 +11,7 @@ mod show;
 pub use fault::Fault;
 pub use read::read;
 
-use crate::{BlockRole, ControlPlaneExtern, ExternOp, ParamRole, PipelineModel};
+use crate::{BlockRole, ControlPlaneExtern, ExternOp, ExternRole, ParamRole, PipelineModel};
 use std::collections::HashMap;
 
 /// An architecture as its description says.
@@ -108,8 +108,18 @@ impl Description {
                 ));
             }
         }
-        let has = |role: BlockRole| model.blocks.iter().any(|block| block.role == role);
-        for step in model.sections.iter().flat_map(|section| &section.steps) {
+        for (i, (_, name, role)) in model.fields.iter().enumerate() {
+            if let Some((_, other, _)) = model.fields[..i].iter().find(|(.., other)| other == role) {
+                let role = flow::snake_case(role);
+                return fault(format!("the fields `{other}` and `{name}` have one meaning, {role}"));
+            }
+        }
+        self.check_externs()?;
+        let steps = |section: &'_ flow::Section| section.steps.len();
+        let places = model.sections.iter().flat_map(|section| (0..steps(section)).map(move |i| (section, i)));
+        for (section, i) in places {
+            let step = &section.steps[i];
+            let is_run = |role| section.steps[..i].iter().any(|step| step.effect == flow::Effect::Run(role));
             let contents = match &step.effect {
                 flow::Effect::Copy { contents, .. }
                 | flow::Effect::Again { contents, .. }
@@ -117,12 +127,45 @@ impl Description {
                 _ => continue,
             };
             let missing = match contents {
-                flow::Contents::Deparsed if !has(BlockRole::Deparser) => "deparser",
-                flow::Contents::ParsedAgain if !has(BlockRole::Parser) => "parser",
+                flow::Contents::Deparsed if !is_run(BlockRole::Deparser) => "deparser",
+                flow::Contents::ParsedAgain if !is_run(BlockRole::Parser) => "parser",
                 _ => continue,
             };
-            let contents = flow::snake_case(&contents);
-            return fault(format!("a step has the contents `{contents}`, but `blocks` has no {missing}"));
+            let (contents, name) = (flow::snake_case(&contents), &section.name);
+            return fault(format!(
+                "section `{name}`: a step has the contents `{contents}`, but no step before it runs the {missing}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Fails if a method is an operation of objects of another kind than its type.
+    fn check_externs(&self) -> Result<(), Fault> {
+        const KINDS: [&str; 5] = ["direct_counter", "direct_meter", "counter", "meter", "register"];
+        let fault = |message: String| Err(Fault { message, place: None });
+        for of in &self.externs {
+            if of.role == ExternRole::Register && of.data_type.is_none() {
+                let what = "a register needs `data_type`, the position of the type parameter with its data";
+                return fault(format!("`{}`: {what}", of.name));
+            }
+        }
+        for (object, methods) in &self.methods {
+            let role = self.externs.iter().find(|of| of.name == *object).map(|of| flow::snake_case(&of.role));
+            for (method, op) in methods {
+                let name = op.name();
+                let kind = KINDS
+                    .into_iter()
+                    .find(|kind| name.strip_prefix(kind).is_some_and(|r| r.starts_with('_')));
+                let Some(kind) = kind.filter(|kind| role.as_deref() != Some(*kind)) else { continue };
+                return fault(match &role {
+                    Some(role) => {
+                        format!(
+                            "`{object}.{method}` is {name}, an operation of a {kind}, but {object} is a {role}"
+                        )
+                    }
+                    None => format!("`{object}.{method}` is {name}, but `externs` has no {kind} `{object}`"),
+                });
+            }
         }
         Ok(())
     }

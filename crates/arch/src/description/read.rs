@@ -1,6 +1,7 @@
 //! Reads descriptions of architectures, which are TOML.
 
 use super::fault::Fault;
+use super::flow::snake_case;
 use super::read_flow::{Known, SectionText, sections};
 use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
@@ -124,7 +125,7 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     }
     let is_known = |role: &ParamRole| file.blocks.iter().any(|block| block.params.contains(role));
     if let Some(role) = file.fields.keys().find(|role| !is_known(role)) {
-        return fault(format!("`fields` names {role:?}, which no block takes"));
+        return fault(format!("`fields` names {}, which no block takes", snake_case(role)));
     }
     let fields = file
         .fields
@@ -134,7 +135,7 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     for writes in [&file.writes.arrival, &file.writes.enqueue, &file.writes.dequeue] {
         let is_field = |role: &FieldRole| fields.iter().any(|(_, _, known)| known == role);
         if let Some(role) = writes.keys().find(|role| !is_field(role)) {
-            return fault(format!("`writes` names {role:?}, which `fields` does not"));
+            return fault(format!("`writes` names {}, which `fields` does not", snake_case(role)));
         }
     }
     let roles: Vec<FieldRole> = fields.iter().map(|(.., role)| *role).collect();
@@ -247,11 +248,11 @@ mod tests {
         let block = "[[blocks]]\nrole = \"parser\"\nparameters = [\"packet\", \"metadata\"]\n";
         assert_eq!(
             fault(&format!("{block}[fields.headers]\na = \"priority\"\n")).message,
-            "`fields` names Headers, which no block takes"
+            "`fields` names headers, which no block takes"
         );
         assert_eq!(
             fault(&format!("{block}[writes.arrival]\npriority = \"now\"\n")).message,
-            "`writes` names Priority, which `fields` does not"
+            "`writes` names priority, which `fields` does not"
         );
         let found = fault(&format!("{block}[ports]\nwidth_bits = 33\n"));
         assert_eq!(found.message, "ports have 1 to 32 bits, not 33");
