@@ -48,25 +48,22 @@ const BY_NUMBER: &[(&str, &str)] = &[
     ("table_indirect_delete", "siding ctl delete TABLE KEY..."),
 ];
 
-const MEMBERS: &str = "members have numbers that you choose: siding ctl do member_add PROFILE NUMBER 'ACTION(...)', and \
+const MEMBERS: &str = "siding ctl do member_add PROFILE NUMBER 'ACTION(...)', since you choose the numbers; and \
     member_modify, member_remove; or a file: siding ctl write FILE";
-const GROUPS: &str = "groups have numbers that you choose: siding ctl do group_add PROFILE NUMBER MEMBER..., and \
+const GROUPS: &str = "siding ctl do group_add PROFILE NUMBER MEMBER..., since you choose the numbers; and \
     group_modify, group_remove; or a file: siding ctl write FILE";
 
 /// Commands for which there is another way, and why they do not work as they are.
 const INSTEAD: &[(&str, &str)] = &[
     (
         "mc_node_create",
-        "nodes have no handles here: siding ctl mc-group GROUP PORT..., or a file: siding ctl write FILE",
+        "siding ctl mc-group GROUP PORT..., since nodes have no handles; or a file: siding ctl write FILE",
     ),
     (
         "mc_node_associate",
-        "nodes have no handles here: siding ctl mc-group GROUP PORT..., or a file: siding ctl write FILE",
+        "siding ctl mc-group GROUP PORT..., since nodes have no handles; or a file: siding ctl write FILE",
     ),
-    (
-        "mc_node_dissociate",
-        "nodes have no handles here: siding ctl mc-group GROUP PORT... gives a group its ports",
-    ),
+    ("mc_node_dissociate", "siding ctl mc-group GROUP PORT... gives a group its ports"),
     ("act_prof_create_member", MEMBERS),
     ("act_prof_modify_member", MEMBERS),
     ("act_prof_delete_member", MEMBERS),
@@ -75,7 +72,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("act_prof_add_member_to_group", GROUPS),
     ("act_prof_remove_member_from_group", GROUPS),
     ("act_prof_dump", "siding ctl show profiles"),
-    ("table_dump_entry", "entries have no numbers here: siding ctl show entries TABLE"),
+    ("table_dump_entry", "siding ctl show entries TABLE, since entries have no numbers"),
     ("mc_node_update", "siding ctl mc-group GROUP PORT... gives a group its ports"),
     ("mc_node_destroy", "siding ctl mc-group GROUP PORT... gives a group its ports"),
     ("port_add", "siding ctl port add PORT@INTERFACE"),
