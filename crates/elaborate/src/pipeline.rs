@@ -278,7 +278,13 @@ impl<'p> Elaborator<'p> {
                 role => {
                     let ty = self.ty_in(def.ty, &names);
                     let var = match role {
-                        Some(role) => self.shared_variable(role, &def.name, &ty, def.span),
+                        Some(role) => {
+                            let var = self.shared_variable(role, &def.name, &ty, def.span);
+                            if self.out.variables[var].ty != ty {
+                                return self.other_type(var, &def.name, def.span);
+                            }
+                            var
+                        }
                         None => self.own_variable(&def.name, &ty, def.span),
                     };
                     if p.direction(*param) == Direction::Out {
@@ -298,6 +304,19 @@ impl<'p> Elaborator<'p> {
         body.object(object);
         let graph = body.finish(node.span);
         self.out.blocks[id].graph = graph;
+    }
+
+    /// A parameter has another type than the variable that its description binds it to.
+    fn other_type(&mut self, var: VarId, param: &str, span: Span) {
+        let Variable { name, span: first, .. } = &self.out.variables[var];
+        let message =
+            format!("the description makes `{param}` and `{name}` one variable, but their types differ");
+        self.faults.push(
+            Diagnostic::new(&codes::NO_PIPELINE, span, message)
+                .label("of another type")
+                .also(*first, "the first block with this parameter")
+                .help("mend `parameters` of `[[blocks]]` in the description of the architecture"),
+        );
     }
 
     /// A variable of a parameter to which no description gives a meaning.

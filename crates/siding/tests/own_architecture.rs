@@ -71,6 +71,16 @@ fn faults_point_into_the_description_or_the_program() {
             "is register_write, an operation of a register, but Tally is a counter",
         ),
         (("role = \"counter\"", "role = \"register\""), 2, "`Tally`: a register needs `data_type`"),
+        (
+            ("[methods]", "[functions]\nbump = \"counter_count\"\n\n[methods]"),
+            2,
+            "which only methods of objects can be",
+        ),
+        (
+            ("[\"headers\", \"standard_metadata\"", "[\"standard_metadata\", \"headers\""),
+            3,
+            "one variable, but their types differ",
+        ),
         (("contents = \"deparsed\"", "contents = \"parsd\""), 2, "unknown variant `parsd`"),
     ] {
         let (found, said) = run_with(&[change]);

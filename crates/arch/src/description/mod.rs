@@ -149,6 +149,14 @@ impl Description {
                 return fault(format!("`{}`: {what}", of.name));
             }
         }
+        let is_of_objects =
+            |op: &ExternOp| KINDS.iter().any(|kind| op.name().starts_with(&format!("{kind}_")));
+        if let Some((function, op)) = self.functions.iter().find(|(_, op)| is_of_objects(op)) {
+            return fault(format!(
+                "the function `{function}` is {}, which only methods of objects can be",
+                op.name()
+            ));
+        }
         for (object, methods) in &self.methods {
             let role = self.externs.iter().find(|of| of.name == *object).map(|of| flow::snake_case(&of.role));
             for (method, op) in methods {
