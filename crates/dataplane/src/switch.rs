@@ -330,6 +330,7 @@ impl Switch {
 
     fn add_port_of_kind(&self, number: u32, kind: PortKind, port: Box<dyn Port>) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
+        plane.n_changes += 1;
         plane.check_port(number, &kind, &self.shared.options)?;
         let owner = plane.next_worker % self.shared.mailboxes.len();
         plane.next_worker = owner + 1;
@@ -341,6 +342,7 @@ impl Switch {
 
     pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
+        plane.n_changes += 1;
         let PortEntry { owner, .. } = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
         // First nobody sends to it any more.
         self.shared.tell_others(owner, move |worker, _| worker.set_place(number, None))?;
