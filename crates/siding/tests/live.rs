@@ -487,7 +487,7 @@ fn entries_are_kept_over_restarts() {
     assert!(!kept.contains("172.16.0.0"), "{kept}");
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
 
-    // What another program has is nothing for the file.
+    // The file does not take the entries of another program.
     let (running, _) = Running::start(dir.path(), &args);
     running.text(&["replace", "examples/02-l2-switch/l2_switch.p4"]);
     running.text(&["shutdown"]);

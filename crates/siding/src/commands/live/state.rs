@@ -104,12 +104,12 @@ impl<'a> State<'a> {
     /// Writes the file if something may have changed and it is not too early. A problem is a warning: the next attempt may
     /// succeed.
     pub fn keep_sometimes(&mut self, switch: &Switch) {
-        let (n_changes, at) = self.written;
+        let (n_before, at) = self.written;
         let pause = PAUSE.max(self.took * PAUSE_PER_WRITE);
-        if self.path.is_none() || switch.n_changes() == n_changes || at.elapsed() < pause {
+        let n_changes = switch.n_changes();
+        if self.path.is_none() || n_changes == n_before || at.elapsed() < pause {
             return;
         }
-        let n_changes = switch.n_changes();
         if let Err(message) = self.keep(switch, false) {
             output::warning_line(&message);
         }
