@@ -13,20 +13,10 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 8u
+#define SD_ABI_VERSION 9u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
-
-enum sd_block_role {
-    SD_BLOCK_PARSER,
-    SD_BLOCK_VERIFY_CHECKSUM,
-    SD_BLOCK_INGRESS,
-    SD_BLOCK_EGRESS,
-    SD_BLOCK_COMPUTE_CHECKSUM,
-    SD_BLOCK_DEPARSER,
-    SD_N_BLOCK_ROLES
-};
 
 /* How a block ends. A parser that rejects gives SD_END_REJECTED + its error code. */
 enum sd_end {
@@ -705,7 +695,7 @@ struct sd_pipeline {
     void (*destroy)(struct sd_instance *);
     struct sd_worker *(*worker)(struct sd_instance *, uint32_t index);
     /* Runs one block; a program without this role does nothing. */
-    uint32_t (*run_block)(uint32_t role, struct sd_worker *, struct sd_packet *, void *state);
+    uint32_t (*run_block)(uint32_t block, struct sd_worker *, struct sd_packet *, void *state);
     /*
      * The fast path: runs packets from arrival to their verdicts. Stops after a punted packet, whose state is in
      * `worker->state`. Returns the number of packets with a verdict, that one included. The next call continues with the

@@ -24,8 +24,13 @@ pub use description::{
     Description, DigestFunction, Fault, IdleTimeout, IdleTimeoutProperty, TableProperties, Version, read,
 };
 pub use externs::ExternOp;
-pub use pipeline::{BlockModel, IntrinsicWrites, PipelineModel, PortFault};
-pub use roles::{BlockRole, FieldRole, IntrinsicValue, ParamRole, PassKind};
+pub use pipeline::{
+    AssignedValue, Assignment, BlockModel, Decision, InitialSession, PipelineModel, PortFault, PredicateTerm,
+    QueueRules, SpecialPort,
+};
+pub use roles::{
+    BlockIndex, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PassKind,
+};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

@@ -2,20 +2,76 @@
 //! of its metadata.
 
 use crate::flow::{Effect, Section, Step};
-use crate::roles::{BlockRole, FieldRole, IntrinsicValue, ParamRole};
-use serde::Deserialize;
+use crate::roles::{BlockIndex, BlockRole, FieldRole, IntrinsicWrites, ParamRole};
 
-/// Writes to fields of metadata, in their order.
-pub type IntrinsicWrites = Vec<(FieldRole, IntrinsicValue)>;
-
-/// A constructor parameter of the package that takes a block.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A constructor parameter of the package, or of a package that it takes, which is a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockModel {
+    /// The name by which steps run the block. Without one of its own it is that of the role.
+    pub name: String,
     pub role: BlockRole,
     /// In the order of the block's parameters.
-    #[serde(rename = "parameters")]
     pub params: Vec<ParamRole>,
+    /// Packages without this block are taken, too.
+    pub is_optional: bool,
+}
+
+/// A port with a meaning of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecialPort {
+    pub name: String,
+    pub number: u32,
+    /// The constant of the program that has the same number.
+    pub constant: Option<String>,
+}
+
+/// A decision of the program that its architecture keeps: a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    pub field: FieldRole,
+    pub width_bits: u32,
+}
+
+/// An assignment of an extern function to a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    pub field: FieldRole,
+    pub value: AssignedValue,
+    /// The assignment is done where this argument has this value.
+    pub when: Option<(usize, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssignedValue {
+    Number(u64),
+    /// By its position.
+    Argument(usize),
+}
+
+/// A term of a predicate: a field of one of the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredicateTerm {
+    pub is_negated: bool,
+    pub field: String,
+    /// The field has this number; otherwise it is not zero.
+    pub number: Option<u32>,
+}
+
+/// What a switch does with queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueueRules {
+    /// Packets for ports that do not exist are dropped before they wait.
+    pub checks_port: bool,
+    /// A priority that queues do not have is 0; otherwise the packet is dropped.
+    pub unknown_priority_is_zero: bool,
+}
+
+/// A clone session that is there from the start, with one copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitialSession {
+    pub id: u32,
+    pub port: u32,
 }
 
 /// The pipeline of an architecture.
@@ -25,8 +81,22 @@ pub struct PipelineModel {
     pub blocks: Vec<BlockModel>,
     /// The way of packets, which begins with the first one. Empty if programs cannot run.
     pub sections: Vec<Section>,
-    /// Fields of shared variables with a meaning.
+    /// A variable is the other one where their types are equal.
+    pub aliases: Vec<(ParamRole, ParamRole)>,
+    /// Members of the enum of directions: from the network, from the host.
+    pub directions: Option<[String; 2]>,
+    /// The names of variables beyond those that every description knows.
+    pub variables: Vec<String>,
+    /// The names of meanings beyond those that every description knows.
+    pub meanings: Vec<String>,
+    /// Fields of shared variables with a meaning. Those with one meaning are written together, and the first is read.
     pub fields: Vec<(ParamRole, String, FieldRole)>,
+    /// Members of [`ParamRole::Decisions`].
+    pub decisions: Vec<Decision>,
+    /// Extern functions that decide, by name.
+    pub assignments: Vec<(String, Vec<Assignment>)>,
+    /// Extern functions whose result is a condition on fields of their arguments, by name.
+    pub predicates: Vec<(String, Vec<PredicateTerm>)>,
     /// Written before the parser, also for copies that are parsed again.
     pub at_arrival: IntrinsicWrites,
     /// Written when a packet goes from ingress to its queue. Empty without queues.
@@ -35,6 +105,9 @@ pub struct PipelineModel {
     pub at_dequeue: IntrinsicWrites,
     /// The port that means "drop", when there is one.
     pub drop_port: Option<u32>,
+    pub special_ports: Vec<SpecialPort>,
+    pub queue: QueueRules,
+    pub session: Option<InitialSession>,
     /// Width of port numbers in bits, at most 32.
     pub port_width_bits: u32,
 }
@@ -73,9 +146,50 @@ impl PipelineModel {
         Ok(())
     }
 
+    /// Returns the number of the port that a description calls `name`.
+    pub fn special_port(&self, name: &str) -> Option<u32> {
+        self.special_ports.iter().find(|port| port.name == name).map(|port| port.number)
+    }
+
+    /// Returns the first block of a role.
+    pub fn block(&self, role: BlockRole) -> Option<BlockIndex> {
+        self.blocks.iter().position(|block| block.role == role)
+    }
+
+    /// Returns the name of a variable in the description.
+    pub fn variable_name(&self, role: ParamRole) -> String {
+        match role {
+            ParamRole::Named(index) => self.variables.get(usize::from(index)).cloned().unwrap_or_default(),
+            known => crate::description::flow::snake_case(&known),
+        }
+    }
+
+    /// Returns the name of a meaning in the description.
+    pub fn meaning_name(&self, role: FieldRole) -> String {
+        match role {
+            FieldRole::Named(index) => self.meanings.get(usize::from(index)).cloned().unwrap_or_default(),
+            known => crate::description::flow::snake_case(&known),
+        }
+    }
+
+    /// The variables that packets carry from one section to another.
+    pub fn carried(&self) -> Vec<ParamRole> {
+        let mut carried: Vec<ParamRole> =
+            self.sections.iter().flat_map(|s| &s.steps).filter_map(|step| step.effect.carried()).collect();
+        carried.sort_unstable();
+        carried.dedup();
+        carried
+    }
+
+    /// Packets may come to a block from any other: sections begin anew with what another one has made.
+    pub fn begins_anew(&self) -> bool {
+        self.sections.iter().any(|section| section.writes.is_some())
+    }
+
     /// Returns the fields that the architecture reads behind a block, before another block runs.
     pub fn fields_read_behind(&self, role: BlockRole) -> Vec<FieldRole> {
-        let is_run = |step: &Step| step.effect == Effect::Run(role);
+        let Some(block) = self.block(role) else { return Vec::new() };
+        let is_run = |step: &Step| step.effect == Effect::Run(block);
         let behind = |section: &'_ Section| section.steps.iter().position(is_run).map(|i| i + 1);
         let steps = self
             .sections
@@ -83,6 +197,15 @@ impl PipelineModel {
             .filter_map(|s| s.steps.get(behind(s)?..))
             .flat_map(|steps| steps.iter().take_while(|step| !matches!(step.effect, Effect::Run(_))));
         let mut fields: Vec<FieldRole> = steps.flat_map(Step::fields_read).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    /// Returns all fields that the steps of the architecture read.
+    pub fn fields_read(&self) -> Vec<FieldRole> {
+        let mut fields: Vec<FieldRole> =
+            self.sections.iter().flat_map(|s| &s.steps).flat_map(Step::fields_read).collect();
         fields.sort_unstable();
         fields.dedup();
         fields

@@ -34,11 +34,11 @@ pub enum ParamRole {
     RunningLength,
     /// The architecture's input to a parser, if that is a separate struct.
     ParserInput,
-    /// Headers of a control in front of the parser (PNA's pre-control).
-    PreHeaders,
-    PreMetadata,
-    PreInput,
-    PreOutput,
+    /// Decisions of the program that its architecture keeps: a struct of the compiler's own.
+    Decisions,
+    /// A variable of the description, by its index in [`PipelineModel::variables`](crate::PipelineModel::variables).
+    #[serde(skip)]
+    Named(u8),
     /// A parameter to which no description gives a meaning. Each is a variable of its own.
     #[serde(skip)]
     Own,
@@ -67,6 +67,46 @@ pub enum FieldRole {
     /// The packet's verdict: a member of an enum of actions.
     OutputAction,
     OutputPort,
+    /// A meaning of the description, by its index in [`PipelineModel::meanings`](crate::PipelineModel::meanings).
+    #[serde(skip)]
+    Named(u8),
+}
+
+impl FieldRole {
+    /// Number of meanings that every description knows.
+    const N_KNOWN: usize = FieldRole::OutputPort.known_number() + 1;
+
+    /// A number for each meaning: those that every description knows come first, as in `enum sd_field_role`.
+    pub const fn number(self) -> usize {
+        match self {
+            FieldRole::Named(index) => FieldRole::N_KNOWN + index as usize,
+            known => known.known_number(),
+        }
+    }
+
+    const fn known_number(self) -> usize {
+        match self {
+            FieldRole::IngressPort => 0,
+            FieldRole::EgressSpec => 1,
+            FieldRole::EgressPort => 2,
+            FieldRole::InstanceType => 3,
+            FieldRole::PacketLength => 4,
+            FieldRole::EnqueueTimestamp => 5,
+            FieldRole::EnqueueDepth => 6,
+            FieldRole::DequeueTimeDelta => 7,
+            FieldRole::DequeueDepth => 8,
+            FieldRole::IngressTimestamp => 9,
+            FieldRole::EgressTimestamp => 10,
+            FieldRole::MulticastGroup => 11,
+            FieldRole::EgressInstance => 12,
+            FieldRole::ChecksumError => 13,
+            FieldRole::ParserError => 14,
+            FieldRole::Priority => 15,
+            FieldRole::OutputAction => 16,
+            FieldRole::OutputPort => 17,
+            FieldRole::Named(_) => 18,
+        }
+    }
 }
 
 /// Why a packet goes through (a part of) the pipeline.
@@ -80,6 +120,8 @@ pub enum PassKind {
     ClonedFromEgress,
     Multicast,
     FromController,
+    /// A copy that leaves without another pass.
+    Mirrored,
 }
 
 /// A value that the architecture itself writes to a field of its metadata.
@@ -94,6 +136,8 @@ pub enum IntrinsicValue {
     ArrivalTime,
     /// The present time in microseconds.
     Now,
+    /// The present time in nanoseconds.
+    NowNs,
     /// Number that says how the packet came here: from a port, cloned, recirculated.
     PassKind,
     /// The port of the packet's queue.
@@ -108,4 +152,22 @@ pub enum IntrinsicValue {
     NoPort,
     /// The member of the enum of actions that lets the packet pass.
     PassVerdict,
+    /// The member of the field's enum that the section has for the kind of the pass.
+    Path,
+    /// The priority of the packet's queue, which PSA calls class of service.
+    Priority,
+    /// How often the packet has begun again.
+    Round,
+    /// 1 if the packet has begun again.
+    IsFurtherRound,
+    /// The member of the field's enum for the direction: from the network for ports of the network, else from the host.
+    Direction,
+    #[serde(skip)]
+    Number(u64),
 }
+
+/// Index into [`PipelineModel::blocks`](crate::PipelineModel::blocks).
+pub type BlockIndex = usize;
+
+/// Writes to fields of metadata, in their order.
+pub type IntrinsicWrites = Vec<(FieldRole, IntrinsicValue)>;

@@ -510,6 +510,9 @@ impl<'p> Body<'_, 'p> {
             }
             "static_assert" => Some(Expr::bool(true)),
             name => {
+                if let Some(result) = self.described_call(name, call, e.span) {
+                    return result;
+                }
                 let op = self.e.out.architecture.function(name);
                 self.call_extern(op, def.name.clone(), None, &def.signature.params, e, call)
             }

@@ -29,6 +29,7 @@ mod atomic;
 pub mod body;
 mod call;
 pub mod codes;
+mod decisions;
 pub mod elaborator;
 mod entries;
 mod expr;

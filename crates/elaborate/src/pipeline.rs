@@ -5,7 +5,7 @@ use crate::codes;
 use crate::elaborator::{Elaborator, Purpose};
 use crate::length;
 use crate::names::{Binding, Names};
-use arch::{Architecture, BlockRole, ParamRole, PipelineModel};
+use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
 use check::program::{
     Annotation, AnnotationBody, DeclRef, Direction, FieldDef, NodeId, NodeKind, Program, annotation,
 };
@@ -86,13 +86,14 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
         }]);
     }
     let all_blocks = |mut e: Elaborator<'_>| {
-        for (block, arg) in model.blocks.iter().zip(&node.args) {
-            if let Some(Value::Object(object)) = arg {
-                e.pipeline_block(block.role, Some(&block.params), *object);
-            }
+        e.check_ports(model, node.span);
+        e.decisions(model);
+        for (block, object) in described_blocks(p, main, model) {
+            e.pipeline_block(block.role, Some(&block.params), object);
         }
         e.pipeline_fields(node.span);
         e.field_lists();
+        e.carried(model);
         e.pass_length_on();
         if e.faults.is_empty() { Ok(e.out) } else { Err(e.faults) }
     };
@@ -118,6 +119,14 @@ fn blocks_of(p: &Program, package: NodeId, blocks: &mut Vec<NodeId>) {
     }
 }
 
+/// The blocks of a package with their descriptions. A package with fewer blocks lacks those that are optional.
+fn described_blocks<'m>(p: &Program, package: NodeId, model: &'m PipelineModel) -> Vec<(&'m BlockModel, NodeId)> {
+    let mut blocks = Vec::new();
+    blocks_of(p, package, &mut blocks);
+    let has_all = blocks.len() >= model.blocks.len();
+    model.blocks.iter().filter(|block| has_all || !block.is_optional).zip(blocks).collect()
+}
+
 /// The role of a block that no description knows: controls that write packets are deparsers.
 fn own_role(p: &Program, object: NodeId) -> BlockRole {
     match p.nodes[object].kind {
@@ -138,17 +147,15 @@ fn is_packet(p: &Program, param: check::program::VarId) -> bool {
 /// can declare packages of any name.
 fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> Result<(), String> {
     let is_packet = |param: &check::program::VarId| is_packet(p, *param);
-    let args = &p.nodes[main].args;
-    if args.len() < model.blocks.len() {
-        return Err(format!(
-            "the architecture has {} blocks, this package {}",
-            model.blocks.len(),
-            args.len()
-        ));
+    let described = described_blocks(p, main, model);
+    let needed = model.blocks.iter().filter(|block| !block.is_optional).count();
+    if described.len() < needed {
+        let mut blocks = Vec::new();
+        blocks_of(p, main, &mut blocks);
+        return Err(format!("the architecture has {needed} blocks, this package {}", blocks.len()));
     }
-    for (i, (block, arg)) in model.blocks.iter().zip(args).enumerate() {
-        let misfit = |what: String| Err(format!("argument {} of the package {what}", i + 1));
-        let Some(Value::Object(object)) = arg else { return misfit("is no block".to_owned()) };
+    for (i, (block, object)) in described.iter().enumerate() {
+        let misfit = |what: String| Err(format!("block {} of the package {what}", i + 1));
         let (is_parser, params) = match p.nodes[*object].kind {
             NodeKind::Parser(id) => (true, &p.parsers[id].params),
             NodeKind::Control(id) => (false, &p.controls[id].params),
@@ -279,6 +286,7 @@ impl<'p> Elaborator<'p> {
                     let ty = self.ty_in(def.ty, &names);
                     let var = match role {
                         Some(role) => {
+                            let role = self.unaliased(role, &ty);
                             let var = self.shared_variable(role, &def.name, &ty, def.span);
                             if self.out.variables[var].ty != ty {
                                 return self.other_type(var, &def.name, def.span);
@@ -304,6 +312,50 @@ impl<'p> Elaborator<'p> {
         body.object(object);
         let graph = body.finish(node.span);
         self.out.blocks[id].graph = graph;
+    }
+
+    /// The role of the variable that stands for one of this role and type.
+    fn unaliased(&self, role: ParamRole, ty: &Type) -> ParamRole {
+        let aliases = self.out.architecture.pipeline().map(|model| &model.aliases);
+        let alias = aliases.and_then(|aliases| aliases.iter().find(|(name, _)| *name == role));
+        let other = alias.map(|(_, other)| *other);
+        let is_equal =
+            |other: &ParamRole| self.out.shared_variable(*other).is_some_and(|var| self.out.variables[var].ty == *ty);
+        other.filter(is_equal).unwrap_or(role)
+    }
+
+    /// The constants of the program must have the numbers of the special ports.
+    fn check_ports(&mut self, model: &PipelineModel, main: Span) {
+        let p = self.p;
+        for port in &model.special_ports {
+            let Some(name) = &port.constant else { continue };
+            let named = |d: &DeclRef| match d {
+                DeclRef::Const(id) if p.constants[*id].name == *name => Some(*id),
+                _ => None,
+            };
+            let Some(id) = p.decls.iter().find_map(named) else { continue };
+            let value = p.eval(&p.constants[id].init, None);
+            if let Some(Value::Int(number)) = value
+                && number.to_u32() != Some(port.number)
+            {
+                let architecture = self.out.architecture.name.as_str();
+                let message = format!("`{name}` is {number}, and the port {} of {architecture} is {}", port.name, port.number);
+                let fault = Diagnostic::new(&codes::NO_PIPELINE, p.constants[id].span, message)
+                    .label("another number than the architecture's")
+                    .also(main, "the package that the architecture describes");
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    /// The variables that packets carry between sections are lists of fields of their own.
+    fn carried(&mut self, model: &PipelineModel) {
+        for role in model.carried() {
+            if let Some(var) = self.out.shared_variable(role) {
+                let index = ir::carried_list(role);
+                self.out.field_lists.push(FieldList { index, places: vec![Place::var(var)] });
+            }
+        }
     }
 
     /// A parameter has another type than the variable that its description binds it to.

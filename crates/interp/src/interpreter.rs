@@ -6,10 +6,10 @@ use crate::externs::{Externs, ObjectState, selector_hash};
 use crate::load::{Executable, LoadError, SlotRange};
 use crate::meter::MeterRates;
 use crate::table::{EntryHandle, EntryRef, Group, Matches, NewEntry, TableError, Tables};
-use arch::{BlockRole, FieldRole, ParamRole};
+use arch::{BlockIndex, FieldRole, ParamRole};
 use control::Schema;
 use diagnostics::Span;
-use ir::{Action, Bits, ObjectId, Program, TableId, ValueSetId};
+use ir::{Action, Bits, BlockId, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::shape::TableShapes;
 use target::store::{DirectCells, StoredEntry, TableUse};
@@ -23,6 +23,8 @@ pub struct Interpreter {
     pub externs: Externs,
     /// True when packets wait at asynchronous blocks; otherwise the blocks run in place.
     may_wait: bool,
+    /// By their index in the description of the architecture.
+    blocks: Vec<Option<BlockId>>,
 }
 
 /// A switch whose blocks are interpreted.
@@ -53,11 +55,13 @@ impl Interpreter {
         let exe = Executable::new(program, config.load)?;
         let mut tables = Tables::new(&exe, config.load)?;
         tables.selector_hash = selector_hash;
+        let blocks = exe.program.described_blocks();
         Ok(Interpreter {
             tables,
             externs: Externs::new(&exe, config.seed),
             exe: Arc::new(exe),
             may_wait: false,
+            blocks,
         })
     }
 
@@ -114,7 +118,7 @@ impl BlockRunner for Interpreter {
     }
 
     fn set_field(&self, packet: &mut PacketState, role: FieldRole, value: u64) {
-        if let Some(slot) = self.exe.field(role) {
+        for &slot in self.exe.fields(role) {
             let width = packet.frame.get(slot).width();
             packet.frame.set(slot, Bits::new(width, u128::from(value)));
         }
@@ -146,12 +150,12 @@ impl BlockRunner for Interpreter {
 
     fn run(
         &mut self,
-        role: BlockRole,
+        block: BlockIndex,
         packet: &mut PacketState,
         now_ns: u64,
         observer: &mut (dyn Observer + '_),
     ) -> BlockEnd {
-        let Some(block) = self.exe.program.block(role) else { return BlockEnd::Done };
+        let Some(block) = self.blocks.get(block).copied().flatten() else { return BlockEnd::Done };
         let mut machine =
             Machine { exe: &self.exe, tables: &mut self.tables, externs: &mut self.externs, now_ns };
         machine.run_block(block, packet, observer)

@@ -104,7 +104,7 @@ pub use graph::{
 pub use program::{
     Action, Block, BlockId, Constant, Entry, FieldList, Key, Match, MatchKind, Object, ObjectId, Param,
     Procedure, ProcedureId, ProcedureKind, Program, Scope, Table, TableAction, TableId, ValueSet,
-    ValueSetField, ValueSetId, VarId, Variable,
+    ValueSetField, ValueSetId, VarId, Variable, carried_list,
 };
 pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};
 pub use validate::{Violation, validate};

@@ -13,7 +13,7 @@ use crate::{
     BlockId, Graph, NodeId, Place, ProcedureId, Program, Scope, Stmt, StmtKind, TableId, TerminatorKind,
     VarId,
 };
-use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
+use arch::{BlockRole, ExternOp, FieldRole, ParamRole, PipelineModel};
 
 /// Memory for sets that an analysis may take, in bits.
 const N_BITS_MAX: u64 = 1 << 32;
@@ -123,6 +123,10 @@ impl<'p> Liveness<'p> {
         };
         this.summarise();
         // The fields that copies of the packet preserve depend on the leaves that are live where the copies come back.
+        if program.architecture.pipeline().is_some_and(PipelineModel::begins_anew) {
+            this.solve_any_order();
+            return Ok(this);
+        }
         let mut preserved = LeafSet::none(n);
         let mut in_field_lists = this.in_field_lists(BlockRole::Ingress);
         in_field_lists.union(&this.in_field_lists(BlockRole::Egress));
@@ -250,7 +254,8 @@ impl<'p> Liveness<'p> {
     }
 
     fn read_fields(&self, live: &mut LeafSet, roles: &[FieldRole]) {
-        for place in roles.iter().filter_map(|role| self.program.field(*role)) {
+        let places = self.program.fields.iter().filter(|(role, _)| roles.contains(role));
+        for (_, place) in places {
             live.insert(self.layout.place(self.program, place).leaves);
         }
     }
@@ -320,6 +325,44 @@ impl<'p> Liveness<'p> {
             let before = self.before_block(*id);
             self.after[index(*id)] = std::mem::replace(&mut live, before);
             next = Some(*role);
+        }
+    }
+
+    /// Solves the blocks of an architecture whose packets may come to any block from any other: what one of them reads, or the
+    /// architecture, is live behind all.
+    fn solve_any_order(&mut self) {
+        let program = self.program;
+        let mut live = self.none();
+        let fields_read = program.architecture.pipeline().map(PipelineModel::fields_read).unwrap_or_default();
+        self.read_fields(&mut live, &fields_read);
+        for role in [ParamRole::Accept, ParamRole::Own] {
+            for (_, var) in program.shared.iter().filter(|(known, _)| *known == role) {
+                live.insert(self.layout.variable(*var));
+            }
+        }
+        for list in &program.field_lists {
+            let list = self.field_list(Some(list.index));
+            live.union(&list);
+        }
+        for (_, block) in program.blocks.iter() {
+            if let Some(error) = block.error {
+                live.insert(self.layout.variable(error));
+            }
+        }
+        loop {
+            let mut changed = false;
+            for (_, id) in &program.pipeline {
+                let Some(block) = get(&program.blocks, *id) else { continue };
+                let ends = Ends { at_return: &live, at_exit: &live, error: block.error };
+                let before = self.solve(&block.graph, &ends);
+                self.before[index(*id)] = before;
+                let before = self.before_block(*id);
+                self.after[index(*id)] = live.clone();
+                changed |= live.union(&before);
+            }
+            if !changed {
+                return;
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The elaborated program: blocks, procedures, tables, extern objects.
 
 use crate::{Bits, Enum, Graph, Place, Struct, Type};
-use arch::{Architecture, BlockRole, FieldRole, ParamRole};
+use arch::{Architecture, BlockRole, FieldRole, ParamRole, PipelineModel};
 use diagnostics::Span;
 use la_arena::{Arena, Idx};
 use smol_str::SmolStr;
@@ -237,10 +237,47 @@ pub struct FieldList {
     pub places: Vec<Place>,
 }
 
+/// The index of the field list that is a carried variable.
+pub fn carried_list(role: ParamRole) -> u32 {
+    // Programs have no lists with numbers so large.
+    const FIRST: u32 = 0xffff_0000;
+    match role {
+        ParamRole::Named(index) => FIRST + 0x100 + u32::from(index),
+        ParamRole::Headers => FIRST,
+        ParamRole::Metadata => FIRST + 1,
+        ParamRole::StandardMetadata => FIRST + 2,
+        ParamRole::OutputMetadata => FIRST + 3,
+        ParamRole::ParserInput => FIRST + 4,
+        ParamRole::Packet
+        | ParamRole::Accept
+        | ParamRole::RunningLength
+        | ParamRole::Decisions
+        | ParamRole::Own => FIRST + 5,
+    }
+}
+
 impl Program {
     /// The block with a role, if the program has it.
     pub fn block(&self, role: BlockRole) -> Option<BlockId> {
         self.pipeline.iter().find(|(r, _)| *r == role).map(|(_, id)| *id)
+    }
+
+    /// The blocks of the architecture's description in its order; `None` where the program has none.
+    pub fn described_blocks(&self) -> Vec<Option<BlockId>> {
+        let model: Option<&PipelineModel> = self.architecture.pipeline();
+        let blocks = model.map_or(&[][..], |model| &model.blocks);
+        let mut n_missing = blocks.len().saturating_sub(self.pipeline.len());
+        let mut present = self.pipeline.iter().peekable();
+        let mut described = Vec::new();
+        for block in blocks {
+            let is_skipped = block.is_optional && n_missing > 0;
+            let found = present.next_if(|(role, _)| *role == block.role && !is_skipped);
+            if found.is_none() {
+                n_missing = n_missing.saturating_sub(1);
+            }
+            described.push(found.map(|(_, id)| *id));
+        }
+        described
     }
 
     pub fn shared_variable(&self, role: ParamRole) -> Option<VarId> {

@@ -16,20 +16,20 @@ fn c_text(changes: &str) -> String {
         "#include \"sd_runtime.h\"
 struct state {{ uint32_t n; uint16_t spec; }};
 static struct sd_instance *make(const struct sd_config *config);
-static uint32_t run(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
+static uint32_t run(uint32_t block, struct sd_worker *w, struct sd_packet *p, void *state)
 {{
     struct state *s = state;
-    if (role == SD_BLOCK_PARSER) {{
+    if (block == 0) {{
         s->n++;
         p->cursor_bits = 12;
         s->spec = (uint16_t)w->now_ns;
         return p->length_bytes > 4 ? SD_END_DONE : SD_END_REJECTED + 3;
     }}
-    if (role == SD_BLOCK_DEPARSER) {{
+    if (block == 5) {{
         sd_emit_begin(w);
         sd_emit_bits(w, 12, s->n);
     }}
-    return role == SD_BLOCK_EGRESS ? SD_END_STEP_BUDGET : SD_END_DONE;
+    return block == 3 ? SD_END_STEP_BUDGET : SD_END_DONE;
 }}
 static const struct sd_field_type fields[] = {{
     {{1, {{offsetof(struct state, spec), 2, 9, 0}}}},
@@ -119,7 +119,9 @@ fn packets_go_from_block_to_block() {
     let instance = Instance::new(pipeline, empty_program(), options).unwrap();
     let mut native = Native::new(&instance, 100).unwrap();
     let mut packet = native.arrive(&[1, 2, 3, 4, 5]);
-    let run = |native: &mut Native, role, packet: &mut _| native.run(role, packet, 0x1234, &mut ());
+    let block = |role| arch::Architecture::v1model().pipeline().unwrap().block(role).unwrap();
+    let run =
+        |native: &mut Native, role, packet: &mut _| native.run(block(role), packet, 0x1234, &mut ());
     assert_eq!(run(&mut native, BlockRole::Parser, &mut packet), BlockEnd::Accepted);
     assert_eq!(native.field(&packet, FieldRole::EgressSpec), Some(0x1234));
     assert_eq!(native.field(&packet, FieldRole::IngressPort), None);

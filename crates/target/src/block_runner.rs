@@ -1,7 +1,7 @@
 //! The interface through which a switch runs the blocks of its program.
 
 use crate::{Preserve, Requests};
-use arch::{BlockRole, FieldRole, PassKind};
+use arch::{BlockIndex, FieldRole, PassKind};
 use ir::{Bits, Program};
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub trait BlockRunner {
     /// A field of the architecture's metadata; `None` when the program has no such field.
     fn field(&self, packet: &Self::Packet, role: FieldRole) -> Option<u64>;
 
-    /// Cut to the width of the field; without effect when there is none.
+    /// Sets all fields with this meaning, each cut to its width; without effect when there is none.
     fn set_field(&self, packet: &mut Self::Packet, role: FieldRole, value: u64);
 
     /// Returns the `accept` result of a filter; `None` if the program is not a filter.
@@ -54,10 +54,10 @@ pub trait BlockRunner {
     /// A packet, or a copy of one, begins with a block: nothing is requested, no meter has marked it.
     fn begin_pass(&mut self);
 
-    /// Runs the block of a role; a program without it does nothing there.
+    /// Runs a block of the architecture; a program without it does nothing there.
     fn run(
         &mut self,
-        role: BlockRole,
+        block: BlockIndex,
         packet: &mut Self::Packet,
         now_ns: u64,
         observer: &mut Self::Observer<'_>,

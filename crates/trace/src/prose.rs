@@ -97,6 +97,7 @@ fn pass(kind: PassKind, port: u32, n_bytes: usize) -> String {
             format!("A clone of {size}, made in egress, goes to egress for port {port}.")
         }
         PassKind::Multicast => format!("A copy of {size} goes to egress for port {port}."),
+        PassKind::Mirrored => format!("A mirrored copy of {size} leaves through port {port}."),
         PassKind::FromController => format!("A packet of {size} comes from the controller."),
     }
 }

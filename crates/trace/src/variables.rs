@@ -27,7 +27,8 @@ pub struct Variables {
     pub layout: Layout,
     /// Where each variable begins; one more for the end.
     bases: Vec<Slot>,
-    fields: FxHashMap<FieldRole, Slot>,
+    /// Several fields may have one meaning.
+    fields: FxHashMap<FieldRole, Vec<Slot>>,
 }
 
 impl Variables {
@@ -46,7 +47,7 @@ impl Variables {
         let program = Arc::clone(&variables.program);
         for (role, place) in &program.fields {
             if let Some(range) = variables.place(place).filter(|r| r.len == 1) {
-                variables.fields.insert(*role, range.first);
+                variables.fields.entry(*role).or_default().push(range.first);
             }
         }
         Ok(variables)
@@ -97,9 +98,14 @@ impl Variables {
         }
     }
 
-    /// The slot of a field of the architecture's metadata.
+    /// The slot of the first field of the architecture's metadata with a meaning.
     pub fn field(&self, role: FieldRole) -> Option<Slot> {
-        self.fields.get(&role).copied()
+        self.fields(role).first().copied()
+    }
+
+    /// The slots of all fields of the architecture's metadata with a meaning.
+    pub fn fields(&self, role: FieldRole) -> &[Slot] {
+        self.fields.get(&role).map_or(&[], Vec::as_slice)
     }
 
     /// The slots of a variable that blocks share.

@@ -4,13 +4,17 @@
 //! section: queue it for another one, begin one again, send it, drop it. A step with a condition applies only to packets
 //! that meet it.
 
-use crate::{BlockRole, FieldRole, PassKind};
+use crate::{BlockIndex, FieldRole, IntrinsicWrites, ParamRole, PassKind};
 use serde::Deserialize;
 
 /// A part of the way of packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     pub name: String,
+    /// Written when a packet comes here, whose variables all begin anew; `None` if the packet goes on as it is.
+    pub writes: Option<IntrinsicWrites>,
+    /// Members of the enum for [`IntrinsicValue::Path`](crate::IntrinsicValue::Path), by the kind of the pass.
+    pub paths: Vec<(PassKind, String)>,
     pub steps: Vec<Step>,
 }
 
@@ -44,6 +48,8 @@ pub enum Atom {
     Field(FieldRole),
     /// The field has the number of the drop port.
     IsDropPort(FieldRole),
+    /// The field has the number of a special port.
+    IsPort(FieldRole, u32),
 }
 
 /// Something that programs ask of an architecture with externs.
@@ -71,7 +77,8 @@ pub enum Verdict {
     Redirect,
 }
 
-/// The state with which a packet goes on.
+/// The state with which a packet goes on. Copies of bytes are cut to the length of their clone session at once, others when
+/// they leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contents {
@@ -101,21 +108,32 @@ pub type SectionId = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Runs a block. A packet may wait in it.
-    Run(BlockRole),
+    Run(BlockIndex),
     /// Sends the digests of the blocks that have run.
     SendDigests,
-    /// Copies for the clone session that the program has named, with the fields that it preserves.
-    Copy { contents: Contents, to: SectionId, pass: PassKind },
+    /// Copies for the clone session that a field holds, or that the program has named with an extern, with the variable, or
+    /// the fields, that it preserves.
+    Copy { contents: Contents, to: SectionId, pass: PassKind, session: Option<FieldRole>, carry: Option<ParamRole> },
     /// Copies for a multicast group. Ends.
-    Multicast { group: FieldRole, priority: FieldRole, to: SectionId },
+    Multicast { group: FieldRole, priority: FieldRole, onward: Onward },
     /// The packet waits for a port. Ends.
-    Queue { port: FieldRole, priority: FieldRole, to: SectionId },
-    /// The packet begins a section, with the fields that the program preserves. Ends.
-    Again { contents: Contents, to: SectionId, pass: PassKind },
+    Queue { port: FieldRole, priority: FieldRole, onward: Onward },
+    /// The packet begins a section, with the variable, or the fields, that the program preserves. It keeps its port of
+    /// arrival, unless a special one is named. Ends.
+    Again { contents: Contents, to: SectionId, pass: PassKind, carry: Option<ParamRole>, port: Option<u32> },
     /// Ends.
     Send { port: SendPort, contents: Contents },
     /// For a reason that has a name. Ends.
     Drop(String),
+}
+
+/// How a packet comes to a section through a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Onward {
+    pub to: SectionId,
+    pub contents: Contents,
+    /// The variable that goes along, where all others begin anew.
+    pub carry: Option<ParamRole>,
 }
 
 impl Step {
@@ -123,7 +141,7 @@ impl Step {
     pub fn fields_read(&self) -> Vec<FieldRole> {
         let atoms = self.when.0.iter().filter_map(|term| match term.atom {
             Atom::Verdict(_) => Some(FieldRole::OutputAction),
-            Atom::Field(field) | Atom::IsDropPort(field) => Some(field),
+            Atom::Field(field) | Atom::IsDropPort(field) | Atom::IsPort(field, _) => Some(field),
             Atom::Requested(_) | Atom::Rejected | Atom::Accepted => None,
         });
         let mut fields: Vec<FieldRole> = atoms.collect();
@@ -131,10 +149,11 @@ impl Step {
             Effect::Multicast { group, priority, .. } => fields.extend([group, priority]),
             Effect::Queue { port, priority, .. } => fields.extend([port, priority]),
             Effect::Send { port: SendPort::Field(field), .. } => fields.push(*field),
+            Effect::Copy { session: Some(field), .. } => fields.push(*field),
             Effect::Send { port: SendPort::Arrival | SendPort::Queue, .. }
             | Effect::Run(_)
             | Effect::SendDigests
-            | Effect::Copy { .. }
+            | Effect::Copy { session: None, .. }
             | Effect::Again { .. }
             | Effect::Drop(_) => {}
         }
@@ -143,6 +162,15 @@ impl Step {
 }
 
 impl Effect {
+    /// The variable that goes along.
+    pub fn carried(&self) -> Option<ParamRole> {
+        match self {
+            Effect::Copy { carry, .. } | Effect::Again { carry, .. } => *carry,
+            Effect::Multicast { onward, .. } | Effect::Queue { onward, .. } => onward.carry,
+            Effect::Run(_) | Effect::SendDigests | Effect::Send { .. } | Effect::Drop(_) => None,
+        }
+    }
+
     /// True when a packet does not come to the next step.
     pub fn ends(&self) -> bool {
         match self {
@@ -156,30 +184,8 @@ impl Effect {
     }
 }
 
-impl std::fmt::Display for Condition {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (i, term) in self.0.iter().enumerate() {
-            if i > 0 {
-                f.write_str(" && ")?;
-            }
-            if term.is_negated {
-                f.write_str("!")?;
-            }
-            match term.atom {
-                Atom::Requested(request) => write!(f, "requested({})", snake_case(&request))?,
-                Atom::Rejected => f.write_str("rejected")?,
-                Atom::Accepted => f.write_str("accepted")?,
-                Atom::Verdict(verdict) => write!(f, "verdict({})", snake_case(&verdict))?,
-                Atom::Field(field) => f.write_str(&snake_case(&field))?,
-                Atom::IsDropPort(field) => write!(f, "{} == drop_port", snake_case(&field))?,
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The name of a variant as descriptions write it.
-pub(super) fn snake_case(variant: &dyn std::fmt::Debug) -> String {
+pub(crate) fn snake_case(variant: &dyn std::fmt::Debug) -> String {
     let mut out = String::new();
     for (i, c) in format!("{variant:?}").chars().enumerate() {
         if c.is_ascii_uppercase() && i > 0 {

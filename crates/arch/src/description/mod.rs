@@ -4,7 +4,9 @@
 
 mod fault;
 pub mod flow;
+mod names;
 mod read;
+mod read_decisions;
 mod read_flow;
 mod show;
 
@@ -95,11 +97,8 @@ impl Description {
     pub(crate) fn check_runs(&self) -> Result<(), Fault> {
         let fault = |message: String| Err(Fault { message, place: None });
         let Some(model) = self.pipeline.as_ref().filter(|_| !self.only_for_analysis) else { return Ok(()) };
-        for (i, block) in model.blocks.iter().enumerate() {
-            let name = flow::snake_case(&block.role);
-            if model.blocks[..i].iter().any(|other| other.role == block.role) {
-                return fault(format!("`blocks` has two of the role {name}"));
-            }
+        for block in &model.blocks {
+            let name = &block.name;
             let is_with_packet = block.params.contains(&ParamRole::Packet);
             if matches!(block.role, BlockRole::Parser | BlockRole::Deparser) != is_with_packet {
                 return fault(format!(
@@ -108,22 +107,22 @@ impl Description {
                 ));
             }
         }
-        for (i, (_, name, role)) in model.fields.iter().enumerate() {
-            if let Some((_, other, _)) = model.fields[..i].iter().find(|(.., other)| other == role) {
-                let role = flow::snake_case(role);
-                return fault(format!("the fields `{other}` and `{name}` have one meaning, {role}"));
-            }
-        }
         self.check_externs()?;
         let steps = |section: &'_ flow::Section| section.steps.len();
         let places = model.sections.iter().flat_map(|section| (0..steps(section)).map(move |i| (section, i)));
         for (section, i) in places {
             let step = &section.steps[i];
-            let is_run = |role| section.steps[..i].iter().any(|step| step.effect == flow::Effect::Run(role));
+            let is_run = |role| {
+                section.steps[..i].iter().any(|step| match step.effect {
+                    flow::Effect::Run(block) => model.blocks.get(block).is_some_and(|block| block.role == role),
+                    _ => false,
+                })
+            };
             let contents = match &step.effect {
                 flow::Effect::Copy { contents, .. }
                 | flow::Effect::Again { contents, .. }
                 | flow::Effect::Send { contents, .. } => *contents,
+                flow::Effect::Multicast { onward, .. } | flow::Effect::Queue { onward, .. } => onward.contents,
                 _ => continue,
             };
             let missing = match contents {

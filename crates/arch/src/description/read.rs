@@ -2,14 +2,18 @@
 
 use super::fault::Fault;
 use super::flow::snake_case;
-use super::read_flow::{Known, SectionText, sections};
+use super::names::{Names, fault_at, word};
+use super::read_decisions::{AssignmentText, assignments, predicates};
+use super::read_flow::{SectionText, sections};
 use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
-    BlockModel, ControlPlaneExtern, ExternOp, ExternRole, FieldRole, IntrinsicValue, ParamRole, PipelineModel,
+    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession, IntrinsicValue,
+    IntrinsicWrites, PipelineModel, QueueRules, SpecialPort,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::HashMap;
+use toml::Spanned;
 
 /// The description as it is written.
 #[derive(Deserialize)]
@@ -27,10 +31,31 @@ struct File {
     only_for_analysis: bool,
     ports: Option<Ports>,
     #[serde(default)]
-    blocks: Vec<BlockModel>,
+    queue: QueueRules,
+    session: Option<SessionText>,
+    /// Variables beyond those that are known.
+    #[serde(default)]
+    variables: Vec<Spanned<String>>,
+    /// Meanings of fields beyond those that are known.
+    #[serde(default)]
+    meanings: Vec<Spanned<String>>,
+    #[serde(default)]
+    blocks: Vec<BlockText>,
+    #[serde(default)]
+    aliases: IndexMap<Spanned<String>, Spanned<String>>,
+    directions: Option<[String; 2]>,
     /// By variable, and by the field's name.
     #[serde(default)]
-    fields: IndexMap<ParamRole, IndexMap<String, FieldRole>>,
+    fields: IndexMap<Spanned<String>, IndexMap<String, Spanned<String>>>,
+    /// The width in bits of decisions, by their meaning.
+    #[serde(default)]
+    decisions: IndexMap<Spanned<String>, Spanned<u32>>,
+    /// By the name of the extern function.
+    #[serde(default)]
+    assignments: IndexMap<String, Vec<Spanned<AssignmentText>>>,
+    /// By the name of the extern function.
+    #[serde(default)]
+    predicates: IndexMap<String, Spanned<String>>,
     #[serde(default)]
     writes: Writes,
     #[serde(default)]
@@ -51,14 +76,52 @@ struct File {
 struct Ports {
     width_bits: u32,
     drop: Option<u32>,
+    /// Other ports with a meaning, by their name.
+    #[serde(default)]
+    special: IndexMap<String, SpecialText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpecialText {
+    number: u32,
+    constant: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionText {
+    id: u32,
+    port: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlockText {
+    name: Option<String>,
+    role: BlockRole,
+    parameters: Vec<Spanned<String>>,
+    #[serde(default)]
+    optional: bool,
+}
+
+/// What is written to fields, by their meaning.
+pub(super) type WritesText = IndexMap<Spanned<String>, Spanned<ValueText>>;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum ValueText {
+    Flag(bool),
+    Number(u64),
+    Word(String),
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Writes {
-    arrival: IndexMap<FieldRole, IntrinsicValue>,
-    enqueue: IndexMap<FieldRole, IntrinsicValue>,
-    dequeue: IndexMap<FieldRole, IntrinsicValue>,
+    arrival: WritesText,
+    enqueue: WritesText,
+    dequeue: WritesText,
 }
 
 #[derive(Deserialize)]
@@ -120,41 +183,102 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     }
     let fault = |message: String| Err(Fault { message, place: None });
     let (width, drop) = file.ports.as_ref().map_or((u32::BITS, None), |ports| (ports.width_bits, ports.drop));
+    let special = file.ports.iter().flat_map(|ports| &ports.special);
+    let special_ports: Vec<SpecialPort> = special
+        .map(|(name, port)| SpecialPort {
+            name: name.clone(),
+            number: port.number,
+            constant: port.constant.clone(),
+        })
+        .collect();
     if !(1..=u32::BITS).contains(&width) {
         return fault(format!("ports have 1 to {} bits, not {width}", u32::BITS));
     }
-    let is_known = |role: &ParamRole| file.blocks.iter().any(|block| block.params.contains(role));
-    if let Some(role) = file.fields.keys().find(|role| !is_known(role)) {
-        return fault(format!("`fields` names {}, which no block takes", snake_case(role)));
+    let mut names = Names::new(&file.variables, &file.meanings)?;
+    names.special_ports.clone_from(&special_ports);
+    names.has_drop_port = drop.is_some();
+    let mut blocks: Vec<BlockModel> = Vec::new();
+    for text in &file.blocks {
+        let params = text.parameters.iter().map(|name| names.variable(name));
+        let name = text.name.clone().unwrap_or_else(|| snake_case(&text.role));
+        if blocks.iter().any(|block| block.name == name) {
+            return fault(format!("`blocks` has two of the name {name}; give each a `name`"));
+        }
+        let params = params.collect::<Result<_, _>>()?;
+        blocks.push(BlockModel { name, role: text.role, params, is_optional: text.optional });
     }
-    let fields = file
-        .fields
-        .iter()
-        .flat_map(|(param, fields)| fields.iter().map(move |(name, role)| (*param, name.clone(), *role)));
-    let fields: Vec<_> = fields.collect();
-    for writes in [&file.writes.arrival, &file.writes.enqueue, &file.writes.dequeue] {
-        let is_field = |role: &FieldRole| fields.iter().any(|(_, _, known)| known == role);
-        if let Some(role) = writes.keys().find(|role| !is_field(role)) {
-            return fault(format!("`writes` names {}, which `fields` does not", snake_case(role)));
+    names.blocks = blocks.iter().map(|block| block.name.clone()).collect();
+    let mut fields = Vec::new();
+    for (variable, of_variable) in &file.fields {
+        let role = names.variable(variable)?;
+        if !blocks.iter().any(|block| block.params.contains(&role)) {
+            let message = format!("`fields` names {}, which no block takes", variable.get_ref());
+            return fault_at(variable.span(), message);
+        }
+        for (name, meaning) in of_variable {
+            fields.push((role, name.clone(), names.meaning(meaning)?));
         }
     }
-    let roles: Vec<FieldRole> = fields.iter().map(|(.., role)| *role).collect();
-    let known = Known { blocks: &file.blocks, fields: &roles, has_drop_port: drop.is_some() };
-    let sections = sections(&file.sections, &known)?;
+    let mut decisions = Vec::new();
+    for (meaning, width) in &file.decisions {
+        if !(1..=u64::BITS).contains(width.get_ref()) {
+            return fault_at(width.span(), "a decision has 1 to 64 bits");
+        }
+        decisions.push(Decision { field: names.meaning(meaning)?, width_bits: *width.get_ref() });
+    }
+    names.fields = fields.iter().map(|(.., role)| *role).chain(decisions.iter().map(|d| d.field)).collect();
+    let [at_arrival, at_enqueue, at_dequeue] =
+        [&file.writes.arrival, &file.writes.enqueue, &file.writes.dequeue].map(|text| writes(text, &names));
+    let (at_arrival, at_enqueue, at_dequeue) = (at_arrival?, at_enqueue?, at_dequeue?);
+    let aliases = file.aliases.iter().map(|(name, other)| Ok((names.variable(name)?, names.variable(other)?)));
+    let aliases = aliases.collect::<Result<_, Fault>>()?;
+    let sections = sections(&file.sections, &names)?;
     if sections.is_empty() && !file.only_for_analysis {
         return fault("`sections` is missing: it says how packets go through the blocks".to_string());
     }
-    let writes = |map: &IndexMap<FieldRole, IntrinsicValue>| map.iter().map(|(f, v)| (*f, *v)).collect();
+    let session = match &file.session {
+        None => None,
+        Some(text) => Some(InitialSession { id: text.id, port: names.special_port(&text.port)? }),
+    };
     Ok(Some(PipelineModel {
-        blocks: file.blocks.clone(),
         sections,
-        at_arrival: writes(&file.writes.arrival),
-        at_enqueue: writes(&file.writes.enqueue),
-        at_dequeue: writes(&file.writes.dequeue),
+        at_arrival,
+        at_enqueue,
+        at_dequeue,
+        aliases,
+        directions: file.directions.clone(),
+        assignments: assignments(&file.assignments, &names)?,
+        predicates: predicates(&file.predicates, &names)?,
+        blocks,
+        variables: file.variables.iter().map(|name| name.get_ref().clone()).collect(),
+        meanings: file.meanings.iter().map(|name| name.get_ref().clone()).collect(),
         fields,
+        decisions,
         drop_port: drop,
+        special_ports,
+        queue: file.queue,
+        session,
         port_width_bits: width,
     }))
+}
+
+/// Reads what is written to fields.
+pub(super) fn writes(text: &WritesText, names: &Names) -> Result<IntrinsicWrites, Fault> {
+    let mut writes = Vec::new();
+    for (meaning, value) in text {
+        let field = names.meaning(meaning)?;
+        if !names.fields.contains(&field) {
+            let message = format!("`writes` names {}, which `fields` does not", meaning.get_ref());
+            return fault_at(meaning.span(), message);
+        }
+        let value = match value.get_ref() {
+            ValueText::Flag(is_set) => IntrinsicValue::Number(u64::from(*is_set)),
+            ValueText::Number(number) => IntrinsicValue::Number(*number),
+            ValueText::Word(name) => word(name, value.span())?,
+        };
+        writes.push((field, value));
+    }
+    Ok(writes)
 }
 
 impl Properties {

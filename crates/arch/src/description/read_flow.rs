@@ -2,11 +2,13 @@
 
 use super::fault::Fault;
 use super::flow::{
-    Atom, Condition, Contents, Effect, Request, Section, SectionId, SendPort, Step, Term, Verdict,
+    Atom, Condition, Contents, Effect, Onward, Request, Section, SectionId, SendPort, Step, Term, Verdict,
 };
-use crate::{BlockModel, BlockRole, FieldRole, PassKind};
+use super::names::{Names, fault_at as fault, word};
+use super::read::{WritesText, writes};
+use crate::PassKind;
+use indexmap::IndexMap;
 use serde::Deserialize;
-use serde::de::value::{Error as WordError, StrDeserializer};
 use toml::Spanned;
 
 /// A section as it is written.
@@ -14,6 +16,9 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 pub(super) struct SectionText {
     name: Spanned<String>,
+    writes: Option<WritesText>,
+    #[serde(default)]
+    paths: IndexMap<PassKind, String>,
     steps: Vec<Spanned<StepText>>,
 }
 
@@ -22,10 +27,10 @@ pub(super) struct SectionText {
 #[serde(deny_unknown_fields)]
 struct StepText {
     when: Option<Spanned<String>>,
-    run: Option<BlockRole>,
+    run: Option<Spanned<String>>,
     digests: Option<Digests>,
-    copy: Option<Onward>,
-    again: Option<Onward>,
+    copy: Option<Copy>,
+    again: Option<Again>,
     multicast: Option<Multicast>,
     queue: Option<Queue>,
     send: Option<Send>,
@@ -40,26 +45,42 @@ enum Digests {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Onward {
+struct Copy {
     contents: Contents,
     to: Spanned<String>,
     pass: PassKind,
+    session: Option<Spanned<String>>,
+    carry: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Again {
+    contents: Contents,
+    to: Spanned<String>,
+    pass: PassKind,
+    carry: Option<Spanned<String>>,
+    port: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Multicast {
-    group: Spanned<FieldRole>,
-    priority: Spanned<FieldRole>,
+    group: Spanned<String>,
+    priority: Spanned<String>,
     to: Spanned<String>,
+    contents: Option<Contents>,
+    carry: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Queue {
-    port: Spanned<FieldRole>,
-    priority: Spanned<FieldRole>,
+    port: Spanned<String>,
+    priority: Spanned<String>,
     to: Spanned<String>,
+    contents: Option<Contents>,
+    carry: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -69,21 +90,9 @@ struct Send {
     contents: Contents,
 }
 
-/// Names that steps may use.
-pub(super) struct Known<'a> {
-    pub(super) blocks: &'a [BlockModel],
-    pub(super) fields: &'a [FieldRole],
-    pub(super) has_drop_port: bool,
-}
-
-/// An error at a place in the text.
-fn fault<T>(place: std::ops::Range<usize>, message: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { message: message.into(), place: Some(place) })
-}
-
 /// Reads the sections, which name each other.
-pub(super) fn sections(texts: &[SectionText], known: &Known<'_>) -> Result<Vec<Section>, Fault> {
-    let reader = Reader { texts, known };
+pub(super) fn sections(texts: &[SectionText], names: &Names) -> Result<Vec<Section>, Fault> {
+    let reader = Reader { texts, names };
     for (i, text) in texts.iter().enumerate() {
         if texts.iter().take(i).any(|other| other.name.get_ref() == text.name.get_ref()) {
             return fault(text.name.span(), format!("there are two sections `{}`", text.name.get_ref()));
@@ -94,7 +103,7 @@ pub(super) fn sections(texts: &[SectionText], known: &Known<'_>) -> Result<Vec<S
 
 struct Reader<'a> {
     texts: &'a [SectionText],
-    known: &'a Known<'a>,
+    names: &'a Names,
 }
 
 impl Reader<'_> {
@@ -111,35 +120,52 @@ impl Reader<'_> {
                 "its last step must end the way of every packet: queue, again, multicast, send or drop";
             return fault(text.name.span(), format!("section `{}`: {what}", text.name.get_ref()));
         }
-        Ok(Section { name: text.name.get_ref().clone(), steps })
+        Ok(Section {
+            name: text.name.get_ref().clone(),
+            writes: text.writes.as_ref().map(|text| writes(text, self.names)).transpose()?,
+            paths: text.paths.iter().map(|(pass, member)| (*pass, member.clone())).collect(),
+            steps,
+        })
     }
 
     fn step(&self, text: &Spanned<StepText>) -> Result<Step, Fault> {
         let StepText { when, run, digests, copy, again, multicast, queue, send, drop } = text.get_ref();
         let when = when.as_ref().map_or(Ok(Condition::default()), |when| self.condition(when))?;
         let mut effects = Vec::new();
-        if let Some(role) = run {
-            if !self.known.blocks.iter().any(|block| block.role == *role) {
-                return fault(text.span(), "`blocks` has no block of this role");
-            }
-            effects.push(Effect::Run(*role));
+        if let Some(block) = run {
+            effects.push(Effect::Run(self.names.block(block)?));
         }
         if let Some(Digests::Send) = digests {
             effects.push(Effect::SendDigests);
         }
-        if let Some(Onward { contents, to, pass }) = copy {
-            effects.push(Effect::Copy { contents: *contents, to: self.target(to)?, pass: *pass });
+        let carried = |name: &Option<Spanned<String>>| name.as_ref().map(|name| self.names.variable(name)).transpose();
+        if let Some(Copy { contents, to, pass, session, carry }) = copy {
+            effects.push(Effect::Copy {
+                contents: *contents,
+                to: self.target(to)?,
+                pass: *pass,
+                session: session.as_ref().map(|name| self.names.field(name)).transpose()?,
+                carry: carried(carry)?,
+            });
         }
-        if let Some(Onward { contents, to, pass }) = again {
-            effects.push(Effect::Again { contents: *contents, to: self.target(to)?, pass: *pass });
+        if let Some(Again { contents, to, pass, carry, port }) = again {
+            effects.push(Effect::Again {
+                contents: *contents,
+                to: self.target(to)?,
+                pass: *pass,
+                carry: carried(carry)?,
+                port: port.as_ref().map(|name| self.names.special_port(name)).transpose()?,
+            });
         }
-        if let Some(Multicast { group, priority, to }) = multicast {
-            let (group, priority) = (self.field(group)?, self.field(priority)?);
-            effects.push(Effect::Multicast { group, priority, to: self.target(to)? });
+        if let Some(Multicast { group, priority, to, contents, carry }) = multicast {
+            let (group, priority) = (self.names.field(group)?, self.names.field(priority)?);
+            let onward = self.onward(to, *contents, carried(carry)?)?;
+            effects.push(Effect::Multicast { group, priority, onward });
         }
-        if let Some(Queue { port, priority, to }) = queue {
-            let (port, priority) = (self.field(port)?, self.field(priority)?);
-            effects.push(Effect::Queue { port, priority, to: self.target(to)? });
+        if let Some(Queue { port, priority, to, contents, carry }) = queue {
+            let (port, priority) = (self.names.field(port)?, self.names.field(priority)?);
+            let onward = self.onward(to, *contents, carried(carry)?)?;
+            effects.push(Effect::Queue { port, priority, onward });
         }
         if let Some(Send { port, contents }) = send {
             effects.push(Effect::Send { port: self.send_port(port)?, contents: *contents });
@@ -168,22 +194,30 @@ impl Reader<'_> {
         }
     }
 
-    fn field(&self, role: &Spanned<FieldRole>) -> Result<FieldRole, Fault> {
-        self.known_field(*role.get_ref(), role.span())
-    }
-
-    fn known_field(&self, role: FieldRole, place: std::ops::Range<usize>) -> Result<FieldRole, Fault> {
-        match self.known.fields.contains(&role) {
-            true => Ok(role),
-            false => fault(place, "`fields` has no field with this meaning"),
+    fn onward(
+        &self,
+        to: &Spanned<String>,
+        contents: Option<Contents>,
+        carry: Option<crate::ParamRole>,
+    ) -> Result<Onward, Fault> {
+        let onward = Onward { to: self.target(to)?, contents: contents.unwrap_or(Contents::Headers), carry };
+        // Without new contents the packet goes on as it is.
+        let begins_anew = self.texts[onward.to].writes.is_some();
+        if begins_anew != (onward.contents != Contents::Headers) {
+            let name = to.get_ref();
+            return fault(to.span(), match begins_anew {
+                true => format!("section `{name}` begins anew: say with which `contents`"),
+                false => format!("section `{name}` has no `writes`, so packets come there as they are"),
+            });
         }
+        Ok(onward)
     }
 
     fn send_port(&self, port: &Spanned<String>) -> Result<SendPort, Fault> {
         Ok(match port.get_ref().as_str() {
             "arrival" => SendPort::Arrival,
             "queue" => SendPort::Queue,
-            name => SendPort::Field(self.known_field(word(name, port.span())?, port.span())?),
+            name => SendPort::Field(self.names.field_at(name, port.span())?),
         })
     }
 
@@ -202,18 +236,20 @@ impl Reader<'_> {
             (Some(("verdict", name)), _) => Atom::Verdict(word::<Verdict>(name.trim(), place)?),
             (Some((name, _)), _) => return fault(place, format!("`{name}(...)` is no condition")),
             (None, Some((field, value))) => {
-                let role = self.known_field(word(field.trim(), place.clone())?, place.clone())?;
-                if value.trim() != "drop_port" {
-                    return fault(place, "a field can be compared with `drop_port` only");
+                let role = self.names.field_at(field.trim(), place.clone())?;
+                match (value.trim(), self.names.special_port_at(value.trim())) {
+                    ("drop_port", _) if self.names.has_drop_port => Atom::IsDropPort(role),
+                    ("drop_port", _) => return fault(place, "`ports` names no drop port"),
+                    (_, Some(number)) => Atom::IsPort(role, number),
+                    (_, None) => {
+                        let what = "a field can be compared with `drop_port` and ports of `ports.special` only";
+                        return fault(place, what);
+                    }
                 }
-                if !self.known.has_drop_port {
-                    return fault(place, "`ports` names no drop port");
-                }
-                Atom::IsDropPort(role)
             }
             (None, None) if text == "rejected" => Atom::Rejected,
             (None, None) if text == "accepted" => Atom::Accepted,
-            (None, None) => Atom::Field(self.known_field(word(text, place.clone())?, place)?),
+            (None, None) => Atom::Field(self.names.field_at(text, place)?),
         };
         Ok(Term { is_negated, atom })
     }
@@ -223,14 +259,10 @@ fn always_ends(step: &Step) -> bool {
     step.when.0.is_empty() && step.effect.ends()
 }
 
-/// A word of an enumeration.
-fn word<'t, T: Deserialize<'t>>(text: &'t str, place: std::ops::Range<usize>) -> Result<T, Fault> {
-    T::deserialize(StrDeserializer::<WordError>::new(text)).or_else(|error| fault(place, error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::read;
+    use super::super::show::condition;
 
     const HEAD: &str = r#"
 name = "n"
@@ -251,7 +283,7 @@ fields.metadata = { to = "egress_port", also = "priority" }
     #[test]
     fn wrong_sections_are_errors_with_their_place() {
         for (steps, message, place) in [
-            ("{ run = \"ingress\" }", "`blocks` has no block of this role", "{ run = \"ingress\" }"),
+            ("{ run = \"ingress\" }", "`blocks` has no block `ingress`", "\"ingress\""),
             ("{}", "this step has no effect", "{}"),
             ("{ run = \"parser\", drop = \"x\" }", "a step has one effect; write two steps", "{ run"),
             ("{ drop = \"No way\" }", "a reason is a name of small letters", "\"No way\""),
@@ -264,12 +296,12 @@ fields.metadata = { to = "egress_port", also = "priority" }
             ),
             (
                 "{ when = \"egress_spec\", drop = \"x\" }",
-                "`fields` has no field with this",
+                "`fields` has no field with the meaning",
                 "\"egress_spec\"",
             ),
             ("{ when = \"colour\", drop = \"x\" }", "unknown variant `colour`", "\"colour\""),
             ("{ when = \"asked(x)\", drop = \"x\" }", "`asked(...)` is no condition", "\"asked(x)\""),
-            ("{ when = \"priority == 3\", drop = \"x\" }", "compared with `drop_port` only", "\"priority"),
+            ("{ when = \"priority == 3\", drop = \"x\" }", "compared with `drop_port`", "\"priority"),
             (
                 "{ when = \"priority == drop_port\", drop = \"x\" }",
                 "`ports` names no drop port",
@@ -288,7 +320,7 @@ fields.metadata = { to = "egress_port", also = "priority" }
         let steps = format!("{{ when = \"{when}\", drop = \"x\" }}, {{ drop = \"y\" }}");
         let text = format!("{HEAD}[[sections]]\nname = \"all\"\nsteps = [{steps}]\n");
         let description = read(&text).unwrap();
-        let step = &description.pipeline.unwrap().sections[0].steps[0];
-        assert_eq!(step.when.to_string(), when);
+        let model = description.pipeline.unwrap();
+        assert_eq!(condition(&model, &model.sections[0].steps[0].when), when);
     }
 }

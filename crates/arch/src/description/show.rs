@@ -1,8 +1,8 @@
 //! Descriptions as text for people.
 
 use super::Description;
-use super::flow::{Effect, SendPort, Step, snake_case};
-use crate::{FieldRole, IntrinsicWrites, PipelineModel};
+use super::flow::{Atom, Condition, Contents, Effect, Onward, SendPort, Step, snake_case};
+use crate::{FieldRole, IntrinsicValue, IntrinsicWrites, PipelineModel};
 use std::fmt::Write;
 
 impl Description {
@@ -46,32 +46,58 @@ impl Description {
 
 fn ports(model: &PipelineModel, out: &mut String) {
     let _ = write!(out, "Ports have {} bits", model.port_width_bits);
-    match model.drop_port {
-        Some(port) => out.push_str(&format!("; packets to port {port} are dropped.\n")),
-        None => out.push_str(".\n"),
+    if let Some(port) = model.drop_port {
+        let _ = write!(out, "; packets to port {port} are dropped");
     }
+    for port in &model.special_ports {
+        let _ = write!(out, "; port {:#x} is `{}`", port.number, port.name);
+    }
+    out.push_str(".\n");
 }
 
 fn blocks(model: &PipelineModel, out: &mut String) {
     let rows = model.blocks.iter().map(|block| {
-        let params: Vec<String> = block.params.iter().map(|param| snake_case(param)).collect();
-        [snake_case(&block.role), params.join(", ")]
+        let params: Vec<String> = block.params.iter().map(|param| model.variable_name(*param)).collect();
+        [block.name.clone(), params.join(", ")]
     });
     table("Blocks", ["block", "parameters"], rows, out);
 }
 
+/// The text of what is written to a field; empty where nothing is.
+fn written(writes: &IntrinsicWrites, role: FieldRole) -> String {
+    match writes.iter().find(|(field, _)| *field == role) {
+        Some((_, IntrinsicValue::Number(number))) => number.to_string(),
+        Some((_, value)) => snake_case(value).replace('_', " "),
+        None => String::new(),
+    }
+}
+
 fn fields(model: &PipelineModel, out: &mut String) {
-    let written = |writes: &IntrinsicWrites, role: FieldRole| {
-        let value = writes.iter().find(|(field, _)| *field == role).map(|(_, value)| snake_case(value));
-        value.unwrap_or_default().replace('_', " ")
-    };
-    let rows = model.fields.iter().map(|(param, name, role)| {
+    let decisions = model.decisions.iter().map(|d| ("a decision".to_owned(), d.field));
+    let fields = model
+        .fields
+        .iter()
+        .map(|(param, name, role)| (format!("`{}.{name}`", model.variable_name(*param)), *role))
+        .chain(decisions);
+    if model.begins_anew() {
+        let sections: Vec<_> = model.sections.iter().filter(|section| section.writes.is_some()).collect();
+        let rows: Vec<Vec<String>> = fields
+            .map(|(place, role)| {
+                let values = sections.iter().map(|s| written(s.writes.as_ref().unwrap_or(&Vec::new()), role));
+                [place, model.meaning_name(role)].into_iter().chain(values).collect()
+            })
+            .collect();
+        let head = sections.iter().map(|section| format!("into `{}`", section.name));
+        let head: Vec<String> = ["field".to_owned(), "meaning".to_owned()].into_iter().chain(head).collect();
+        return wide_table("Fields, and what the architecture writes to them", &head, &rows, out);
+    }
+    let rows = fields.map(|(place, role)| {
         [
-            format!("`{}.{name}`", snake_case(param)),
-            snake_case(role),
-            written(&model.at_arrival, *role),
-            written(&model.at_enqueue, *role),
-            written(&model.at_dequeue, *role),
+            place,
+            model.meaning_name(role),
+            written(&model.at_arrival, role),
+            written(&model.at_enqueue, role),
+            written(&model.at_dequeue, role),
         ]
     });
     let head = ["field", "meaning", "at arrival", "into a queue", "out of a queue"];
@@ -84,41 +110,73 @@ fn sections(model: &PipelineModel, out: &mut String) {
             .steps
             .iter()
             .enumerate()
-            .map(|(i, step)| [(i + 1).to_string(), step.when.to_string(), effect(model, step)]);
+            .map(|(i, step)| [(i + 1).to_string(), condition(model, &step.when), effect(model, step)]);
         table(&format!("Section `{}`", section.name), ["step", "when", "what"], rows, out);
+        let rows = section.paths.iter().map(|(pass, member)| [snake_case(pass).replace('_', " "), member.clone()]);
+        table(&format!("Paths into `{}`", section.name), ["pass", "value"], rows, out);
     }
+}
+
+/// A condition as descriptions write it.
+pub(super) fn condition(model: &PipelineModel, condition: &Condition) -> String {
+    let terms = condition.0.iter().map(|term| {
+        let text = match term.atom {
+            Atom::Requested(request) => format!("requested({})", snake_case(&request)),
+            Atom::Rejected => "rejected".to_owned(),
+            Atom::Accepted => "accepted".to_owned(),
+            Atom::Verdict(verdict) => format!("verdict({})", snake_case(&verdict)),
+            Atom::Field(field) => model.meaning_name(field),
+            Atom::IsDropPort(field) => format!("{} == drop_port", model.meaning_name(field)),
+            Atom::IsPort(field, number) => {
+                let port = model.special_ports.iter().find(|port| port.number == number);
+                format!("{} == {}", model.meaning_name(field), port.map_or("", |port| &port.name))
+            }
+        };
+        if term.is_negated { format!("!{text}") } else { text }
+    });
+    terms.collect::<Vec<_>>().join(" && ")
 }
 
 /// One effect in words.
 fn effect(model: &PipelineModel, step: &Step) -> String {
     let section = |id: &usize| model.sections.get(*id).map_or("", |section| section.name.as_str());
     let words = |variant: &dyn std::fmt::Debug| snake_case(variant).replace('_', " ");
+    let carried = step.effect.carried().map_or(String::new(), |role| format!(", with {}", model.variable_name(role)));
+    let anew = |onward: &Onward| match onward.contents {
+        Contents::Headers => String::new(),
+        contents => format!(", {}", words(&contents)),
+    };
     match &step.effect {
-        Effect::Run(role) => format!("run {}", snake_case(role)),
+        Effect::Run(block) => format!("run {}", model.blocks.get(*block).map_or("", |block| &block.name)),
         Effect::SendDigests => "send digests".to_owned(),
-        Effect::Copy { contents, to, pass } => {
-            format!("copy to `{}`: {}, {}", section(to), words(contents), words(pass))
+        Effect::Copy { contents, to, pass, session, .. } => {
+            let session = session.map_or(String::new(), |role| format!(", session {}", model.meaning_name(role)));
+            format!("copy to `{}`: {}, {}{session}{carried}", section(to), words(contents), words(pass))
         }
-        Effect::Multicast { group, priority, to } => format!(
-            "multicast to `{}`: group {}, priority {}",
-            section(to),
-            snake_case(group),
-            snake_case(priority)
+        Effect::Multicast { group, priority, onward } => format!(
+            "multicast to `{}`: group {}, priority {}{}{carried}",
+            section(&onward.to),
+            model.meaning_name(*group),
+            model.meaning_name(*priority),
+            anew(onward),
         ),
-        Effect::Queue { port, priority, to } => format!(
-            "queue for `{}`: port {}, priority {}",
-            section(to),
-            snake_case(port),
-            snake_case(priority)
+        Effect::Queue { port, priority, onward } => format!(
+            "queue for `{}`: port {}, priority {}{}{carried}",
+            section(&onward.to),
+            model.meaning_name(*port),
+            model.meaning_name(*priority),
+            anew(onward),
         ),
-        Effect::Again { contents, to, pass } => {
-            format!("again from `{}`: {}, {}", section(to), words(contents), words(pass))
+        Effect::Again { contents, to, pass, port, .. } => {
+            let special = port.and_then(|number| model.special_ports.iter().find(|port| port.number == number));
+            let port = special.map_or(String::new(), |port| format!(", on port {}", port.name));
+            format!("again from `{}`: {}, {}{port}{carried}", section(to), words(contents), words(pass))
         }
         Effect::Send { port, contents } => {
             let port = match port {
                 SendPort::Arrival => "the port of arrival".to_owned(),
                 SendPort::Queue => "the port of the queue".to_owned(),
-                SendPort::Field(role) => snake_case(role),
+                SendPort::Field(role) => model.meaning_name(*role),
             };
             format!("send to {port}: {}", words(contents))
         }
@@ -127,18 +185,23 @@ fn effect(model: &PipelineModel, step: &Step) -> String {
 }
 
 /// A Markdown table with a heading; nothing without rows.
+fn wide_table(heading: &str, head: &[String], rows: &[Vec<String>], out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n## {heading}\n\n| {} |\n|{}", head.join(" | "), "---|".repeat(head.len()));
+    for row in rows {
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+}
+
+/// A table whose number of columns is fixed.
 fn table<const N: usize>(
     heading: &str,
     head: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
     out: &mut String,
 ) {
-    let mut rows = rows.peekable();
-    if rows.peek().is_none() {
-        return;
-    }
-    let _ = writeln!(out, "\n## {heading}\n\n| {} |\n|{}", head.join(" | "), "---|".repeat(N));
-    for row in rows {
-        let _ = writeln!(out, "| {} |", row.join(" | "));
-    }
+    let rows: Vec<Vec<String>> = rows.map(Vec::from).collect();
+    wide_table(heading, &head.map(str::to_owned), &rows, out);
 }

@@ -11,7 +11,7 @@ use crate::function::cx::Cx;
 use crate::function::externs::cell_leaves;
 use crate::function::func::Func;
 use crate::function::host_call::HostArg;
-use crate::function::metadata::{field, first_block};
+use crate::function::metadata::{field_at, first_block};
 use crate::function::tables::{self, is_biased, key_layout, kind_name};
 use crate::text::arrays::{Array, array, designated, row, string, value_type};
 use crate::text::code::Code;
@@ -261,8 +261,8 @@ fn value_sets(cx: &Cx<'_>, out: &mut Code) -> Array {
 fn fields(cx: &Cx<'_>, out: &mut Code) -> Array {
     let program = cx.program;
     let mut fields = Vec::new();
-    for (role, _) in &program.fields {
-        if let Some((lvalue, ty)) = field(cx, *role)
+    for (role, place) in &program.fields {
+        if let Some((lvalue, ty)) = field_at(cx, place)
             && ty.width_bits().is_some()
         {
             let member = lvalue.trim_start_matches("s->");
@@ -356,8 +356,11 @@ fn metadata(cx: &Cx<'_>, out: &mut Code) -> Array {
     array("struct sd_bytes_range", "p4x_metadata", &metadata, out)
 }
 
-/// The enumerator of `enum sd_field_role`: `SD_FIELD_INGRESS_PORT`.
+/// The enumerator of `enum sd_field_role`: `SD_FIELD_INGRESS_PORT`. Meanings of descriptions have numbers alone.
 fn field_role(role: FieldRole) -> String {
+    if let FieldRole::Named(_) = role {
+        return role.number().to_string();
+    }
     let mut name = "SD_FIELD".to_string();
     for c in format!("{role:?}").chars() {
         if c.is_ascii_uppercase() {

@@ -5,25 +5,19 @@ use crate::function::cx::Cx;
 use crate::text::code::Code;
 use arch::BlockRole;
 
-const ROLES: [(BlockRole, &str); 6] = [
-    (BlockRole::Parser, "SD_BLOCK_PARSER"),
-    (BlockRole::VerifyChecksum, "SD_BLOCK_VERIFY_CHECKSUM"),
-    (BlockRole::Ingress, "SD_BLOCK_INGRESS"),
-    (BlockRole::Egress, "SD_BLOCK_EGRESS"),
-    (BlockRole::ComputeChecksum, "SD_BLOCK_COMPUTE_CHECKSUM"),
-    (BlockRole::Deparser, "SD_BLOCK_DEPARSER"),
-];
-
 /// One block of one packet.
 pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
     out.own("/* Runs one block of a packet for which the host does the steps between blocks. */");
     out.function(
-        "static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)",
+        "static uint32_t p4x_run_block(uint32_t block, struct sd_worker *w, struct sd_packet *p, void *state)",
     );
     out.line("struct p4x_state *s = state;");
-    out.line("switch (role) {");
-    for (role, name) in ROLES {
-        if let Some(id) = cx.program.block(role) {
+    out.line("switch (block) {");
+    let model = cx.program.architecture.pipeline();
+    for (i, id) in cx.program.described_blocks().into_iter().enumerate() {
+        if let Some(id) = id {
+            let role = cx.program.blocks[id].role;
+            let name = model.and_then(|model| model.blocks.get(i)).map_or("", |block| &block.name);
             let call = format!("return sd_block_end(w, {});", block_call(cx, id, StageArgument::Whole));
             let mut before = out.nested();
             if role == BlockRole::Deparser {
@@ -33,10 +27,10 @@ pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
                 count_lookups(cx, "+= 1", &mut before);
             }
             if before.is_empty() {
-                out.line(format!("case {name}: {call}"));
+                out.line(format!("case {i}: /* {name} */ {call}"));
                 continue;
             }
-            out.line(format!("case {name}:"));
+            out.line(format!("case {i}: /* {name} */"));
             before.line(call);
             out.append(before);
         }

@@ -71,8 +71,15 @@ fn intrinsic_value(model: &PipelineModel, value: IntrinsicValue) -> String {
         | IntrinsicValue::ReplicaInstance
         | IntrinsicValue::QueueDepth
         | IntrinsicValue::QueueingTime => "0".to_string(),
-        // Architectures of the fast path have no verdicts.
-        IntrinsicValue::PassVerdict => "0".to_string(),
+        IntrinsicValue::Number(number) => number.to_string(),
+        // Architectures of the fast path have none of these.
+        IntrinsicValue::PassVerdict
+        | IntrinsicValue::NowNs
+        | IntrinsicValue::Path
+        | IntrinsicValue::Priority
+        | IntrinsicValue::Round
+        | IntrinsicValue::IsFurtherRound
+        | IntrinsicValue::Direction => "0".to_string(),
         IntrinsicValue::NoPort => model.no_port().to_string(),
     }
 }

@@ -6,11 +6,15 @@ use crate::function::func::Func;
 use crate::function::scalar::mask_text;
 use crate::text::code::Code;
 use arch::FieldRole;
-use ir::{BlockId, Program, Type};
+use ir::{BlockId, Place, Program, Type};
 
 /// The C text of a field of the architecture's metadata.
 pub(crate) fn field(cx: &Cx<'_>, role: FieldRole) -> Option<(String, Type)> {
-    let place = cx.program.field(role)?;
+    field_at(cx, cx.program.field(role)?)
+}
+
+/// The C text of a field at a place.
+pub(crate) fn field_at(cx: &Cx<'_>, place: &Place) -> Option<(String, Type)> {
     let ty = cx.program.place_type(place)?;
     let mut func = Func::new(cx, Owner::Block(first_block(cx.program)?));
     let access = func.place(place);

@@ -20,7 +20,8 @@ fn prepared() -> Switch {
 }
 
 fn run(switch: &mut Switch, role: BlockRole, packet: &mut PacketState) -> BlockEnd {
-    switch.runner.run(role, packet, 0, &mut Silent)
+    let block = switch.program().architecture.pipeline().and_then(|model| model.block(role)).unwrap();
+    switch.runner.run(block, packet, 0, &mut Silent)
 }
 
 /// What a switch does before ingress has ended.

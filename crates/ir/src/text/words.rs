@@ -2,34 +2,43 @@
 
 use crate::{BinaryOp, MatchKind, ProcedureKind, StructKind};
 use arch::{BlockRole, FieldRole, ParamRole};
+use std::borrow::Cow;
 
 /// Values that have a word.
 pub(super) trait Word: Copy + 'static {
     const ALL: &'static [(Self, &'static str)];
     /// The noun for the words in messages.
     const WHAT: &'static str;
+    /// The values that a description declares, which are `Named` and their number.
+    const NAMED: Option<fn(u8) -> Self>;
 }
 
 macro_rules! words {
-    ($type:ident, $what:literal: $($variant:ident = $word:literal,)*) => {
+    (@named) => { None };
+    (@named $type:ident $named:ident) => { Some($type::$named) };
+    ($type:ident $(/ $named:ident)?, $what:literal: $($variant:ident = $word:literal,)*) => {
         impl Word for $type {
             const ALL: &'static [($type, &'static str)] = &[$(($type::$variant, $word),)*];
             const WHAT: &'static str = $what;
+            const NAMED: Option<fn(u8) -> $type> = words!(@named $($type $named)?);
         }
 
         impl Spelled for $type {
-            fn word(self) -> &'static str {
+            fn word(self) -> Cow<'static, str> {
                 match self {
-                    $($type::$variant => $word,)*
+                    $($type::$variant => Cow::Borrowed($word),)*
+                    $($type::$named(number) => Cow::Owned(format!("{NAMED}{number}")),)?
                 }
             }
         }
     };
 }
 
+const NAMED: &str = "Named";
+
 /// The word; a match without a rest, so that a new variant is noticed.
 pub(super) trait Spelled {
-    fn word(self) -> &'static str;
+    fn word(self) -> Cow<'static, str>;
 }
 
 words! { BlockRole, "a role of a block":
@@ -41,7 +50,7 @@ words! { BlockRole, "a role of a block":
     Deparser = "Deparser",
 }
 
-words! { ParamRole, "a role of a parameter":
+words! { ParamRole / Named, "a role of a parameter":
     Packet = "Packet",
     Headers = "Headers",
     Metadata = "Metadata",
@@ -50,14 +59,11 @@ words! { ParamRole, "a role of a parameter":
     Accept = "Accept",
     RunningLength = "RunningLength",
     ParserInput = "ParserInput",
-    PreHeaders = "PreHeaders",
-    PreMetadata = "PreMetadata",
-    PreInput = "PreInput",
-    PreOutput = "PreOutput",
+    Decisions = "Decisions",
     Own = "Own",
 }
 
-words! { FieldRole, "a role of a field":
+words! { FieldRole / Named, "a role of a field":
     IngressPort = "IngressPort",
     EgressSpec = "EgressSpec",
     EgressPort = "EgressPort",
@@ -126,5 +132,6 @@ words! { BinaryOp, "an operator":
 }
 
 pub(super) fn from_word<T: Word>(word: &str) -> Option<T> {
-    T::ALL.iter().find(|(_, w)| *w == word).map(|(value, _)| *value)
+    let known = T::ALL.iter().find(|(_, w)| *w == word).map(|(value, _)| *value);
+    known.or_else(|| Some(T::NAMED?(word.strip_prefix(NAMED)?.parse().ok()?)))
 }

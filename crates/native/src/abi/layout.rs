@@ -135,8 +135,8 @@ pub struct Layout {
     pub tables: Vec<TableLayout>,
     pub objects: Vec<ObjectLayout>,
     pub value_sets: Vec<ValueSetLayout>,
-    /// Intrinsic fields, by the number of the role.
-    pub fields: Vec<Option<ValueLayout>>,
+    /// Intrinsic fields, by the number of the role. Several may have one.
+    pub fields: Vec<Vec<ValueLayout>>,
     pub field_lists: Vec<FieldListLayout>,
     pub calls: Vec<CallLayout>,
     /// Parts of the state that are the architecture's and the user's metadata.

@@ -49,16 +49,6 @@ pub mod verdict {
     pub const SUSPENDED: u32 = 5;
 }
 
-/// `SD_BLOCK_*`
-pub mod block {
-    pub const PARSER: u32 = 0;
-    pub const VERIFY_CHECKSUM: u32 = 1;
-    pub const INGRESS: u32 = 2;
-    pub const EGRESS: u32 = 3;
-    pub const COMPUTE_CHECKSUM: u32 = 4;
-    pub const DEPARSER: u32 = 5;
-}
-
 /// `SD_TRACE_*`
 pub mod trace {
     pub const NODE: u32 = 0;

@@ -10,10 +10,10 @@ use crate::instance::state::State;
 use crate::instance::{BurstPath, Instance, InstanceError, InstanceOptions};
 use crate::toolchain::load::Pipeline;
 use crate::values::{decode_u64, encode_u64};
-use arch::{BlockRole, FieldRole};
+use arch::{BlockIndex, BlockRole, FieldRole};
 use control::Schema;
 use diagnostics::Span;
-use ir::Program;
+use ir::{BlockId, Program};
 use smol_str::SmolStr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub struct Native {
     pub(crate) worker: PipelineWorker,
     pub(crate) control: Control,
     program: Arc<Program>,
+    /// By their index in the description of the architecture: the role, and the block if the program has it.
+    blocks: Vec<(BlockRole, Option<BlockId>)>,
     step_budget: u32,
     /// Variables of traced code; `None` unless it is followed.
     variables: Option<Arc<Variables>>,
@@ -110,6 +112,7 @@ impl Native {
         Ok(Native {
             worker,
             control: Control::new(Arc::clone(instance)),
+            blocks: described_blocks(instance.program()),
             program: Arc::clone(instance.program()),
             step_budget,
             variables: None,
@@ -223,19 +226,14 @@ impl Native {
     }
 }
 
-fn preserve(list: u32) -> Preserve {
-    if list == abi::NO_FIELD_LIST { Preserve::Nothing } else { Preserve::FieldList(list) }
+fn described_blocks(program: &Program) -> Vec<(BlockRole, Option<BlockId>)> {
+    let model = program.architecture.pipeline();
+    let roles = model.into_iter().flat_map(|model| &model.blocks).map(|block| block.role);
+    roles.zip(program.described_blocks()).collect()
 }
 
-fn block_number(role: BlockRole) -> u32 {
-    match role {
-        BlockRole::Parser => abi::block::PARSER,
-        BlockRole::VerifyChecksum => abi::block::VERIFY_CHECKSUM,
-        BlockRole::Ingress => abi::block::INGRESS,
-        BlockRole::Egress => abi::block::EGRESS,
-        BlockRole::ComputeChecksum => abi::block::COMPUTE_CHECKSUM,
-        BlockRole::Deparser => abi::block::DEPARSER,
-    }
+fn preserve(list: u32) -> Preserve {
+    if list == abi::NO_FIELD_LIST { Preserve::Nothing } else { Preserve::FieldList(list) }
 }
 
 impl BlockRunner for Native {
@@ -282,12 +280,12 @@ impl BlockRunner for Native {
     }
 
     fn field(&self, packet: &Packet, role: FieldRole) -> Option<u64> {
-        let layout = self.pipeline().layout().fields.get(role as usize)?.as_ref()?;
+        let layout = self.pipeline().layout().fields.get(role.number())?.first()?;
         Some(decode_u64(layout, packet.state.bytes()))
     }
 
     fn set_field(&self, packet: &mut Packet, role: FieldRole, value: u64) {
-        if let Some(Some(layout)) = self.pipeline().layout().fields.get(role as usize) {
+        for layout in self.pipeline().layout().fields.get(role.number()).into_iter().flatten() {
             encode_u64(layout, value, packet.state.bytes_mut());
         }
     }
@@ -321,29 +319,29 @@ impl BlockRunner for Native {
 
     fn run(
         &mut self,
-        role: BlockRole,
+        block: BlockIndex,
         packet: &mut Packet,
         now_ns: u64,
         observer: &mut (dyn Listener + '_),
     ) -> BlockEnd {
+        let Some(&(role, id)) = self.blocks.get(block) else { return BlockEnd::Done };
         if role == BlockRole::Deparser {
             // A program without a deparser emits nothing.
             self.worker.raw_mut().emitted.length = 0;
         }
-        let block = self.program.block(role);
-        if let Some(block) = block {
-            self.worker.context_mut().begin_trace(block, packet.state.bytes(), observer.observer());
+        if let Some(id) = id {
+            self.worker.context_mut().begin_trace(id, packet.state.bytes(), observer.observer());
         }
         let port = self.field(packet, FieldRole::IngressPort).unwrap_or(0);
         packet.ingress_port = u32::try_from(port).unwrap_or(u32::MAX);
-        let how = self.worker.run_block(block_number(role), packet, now_ns);
+        let how = self.worker.run_block(block as u32, packet, now_ns);
         if role == BlockRole::Deparser {
             packet.emitted.clear();
             packet.emitted.extend_from_slice(self.worker.emitted());
         }
         let end = self.block_end(role, how);
-        if let Some(block) = block {
-            self.worker.context_mut().end_trace(block, &end, observer.observer());
+        if let Some(id) = id {
+            self.worker.context_mut().end_trace(id, &end, observer.observer());
         }
         self.tell_messages(observer);
         end

@@ -169,7 +169,7 @@ impl PipelineWorker {
     }
 
     /// Runs one block; gives `SD_END_*`.
-    pub(crate) fn run_block(&mut self, role: u32, packet: &mut Packet, now_ns: u64) -> u32 {
+    pub(crate) fn run_block(&mut self, block: u32, packet: &mut Packet, now_ns: u64) -> u32 {
         let run_block = self.instance.pipeline().functions().run_block;
         let context = self.context_mut();
         context.now_ns = now_ns;
@@ -182,7 +182,7 @@ impl PipelineWorker {
         // SAFETY: worker and packet are ours alone, the state has the size and alignment that the program wants
         // (`State::new`), the packet's bytes and headroom are where the view says, and we are within the gate.
         #[expect(unsafe_code, reason = "a function of the compiled program")]
-        let end = self.run(|worker| unsafe { run_block(role, worker, &mut view, state) });
+        let end = self.run(|worker| unsafe { run_block(block, worker, &mut view, state) });
         packet.move_to(&view);
         packet.cursor_bits = view.cursor_bits;
         packet.steps_left = self.raw().steps_left;

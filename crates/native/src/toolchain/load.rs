@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Metadata fields have fewer roles than this.
-const N_ROLES_MAX: u32 = 256;
+const N_ROLES_MAX: u32 = 512;
 
 /// Nothing in a program's state needs more.
 pub(crate) const STATE_ALIGN_MAX: usize = 64;
@@ -275,8 +275,8 @@ fn layout(raw: &abi::Pipeline) -> Checked<Layout> {
             return Err("the role of a field");
         }
         let role = field.role as usize;
-        fields.resize(fields.len().max(role + 1), None);
-        fields[role] = Some(value(&field.value, state_bytes)?);
+        fields.resize(fields.len().max(role + 1), Vec::new());
+        fields[role].push(value(&field.value, state_bytes)?);
     }
     let field_list = |list: &abi::FieldListType| {
         let ranges = ranges(list.ranges, list.n_ranges, state_bytes)?;

@@ -8,8 +8,10 @@ pub struct Config {
     /// Seed of the random numbers.
     pub seed: u64,
     pub ports: Ports,
-    /// Packets to this port go to the controller; packets on it come from there.
+    /// Packets to this port go to the controller; packets on it come from there. Architectures may have one of their own.
     pub cpu_port: Option<u32>,
+    /// The ports at the host's side of a network card; all others are at the side of the network.
+    pub host_ports: BTreeSet<u32>,
     pub queue: QueueConfig,
     /// How often one packet may be resubmitted or recirculated.
     pub rounds_max: u32,
@@ -26,12 +28,19 @@ impl Default for Config {
             seed: 0,
             ports: Ports::Any,
             cpu_port: None,
+            host_ports: BTreeSet::new(),
             queue: QueueConfig::default(),
             rounds_max: 64,
             copies_max: 4096,
             digests_max: 1 << 16,
             load: LoadConfig::default(),
         }
+    }
+}
+
+impl Config {
+    pub fn is_host_port(&self, port: u32) -> bool {
+        self.host_ports.contains(&port)
     }
 }
 

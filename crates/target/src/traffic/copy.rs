@@ -2,7 +2,7 @@
 
 use super::Switch;
 use crate::{BlockRunner, PassKind, Requests};
-use arch::flow::{SectionId, Verdict};
+use arch::flow::{Section, SectionId, Verdict};
 use arch::{FieldRole, IntrinsicValue, IntrinsicWrites};
 
 /// The next step of a packet.
@@ -36,6 +36,10 @@ pub(super) struct PacketCopy<P> {
     pub(super) position: Position,
     /// The port of the queue that it came from.
     pub(super) queue_port: u32,
+    /// Its number among the copies of a group or session.
+    pub(super) instance: u32,
+    /// The priority of its queue.
+    pub(super) priority: u32,
 }
 
 impl<P> PacketCopy<P> {
@@ -50,6 +54,8 @@ impl<P> PacketCopy<P> {
             truncate_bytes: None,
             position: Position::default(),
             queue_port: 0,
+            instance: 0,
+            priority: 0,
         }
     }
 
@@ -98,15 +104,25 @@ impl<E: BlockRunner> Switch<E> {
                 IntrinsicValue::QueueDepth => queue.depth as u64,
                 IntrinsicValue::QueueingTime => microseconds(self.now_ns.saturating_sub(copy.queued_ns)),
                 IntrinsicValue::NoPort => self.model.no_port(),
+                IntrinsicValue::NowNs => self.now_ns,
+                IntrinsicValue::Priority => u64::from(copy.priority),
+                IntrinsicValue::Round => u64::from(copy.n_rounds),
+                IntrinsicValue::IsFurtherRound => u64::from(copy.n_rounds > 0),
+                IntrinsicValue::Number(number) => *number,
+                IntrinsicValue::Path => self.paths.member(copy.position.section, copy.kind),
+                IntrinsicValue::Direction => self.directions.of_port(self.config.is_host_port(copy.ingress_port)),
                 IntrinsicValue::PassVerdict => self.verdicts.value_of(Verdict::Pass).unwrap_or(0),
             };
             self.set(copy, *field, value);
         }
     }
 
-    /// Writes the metadata of arrival.
+    /// Writes the metadata with which the copy begins its section.
     pub(super) fn set_arrival(&self, copy: &mut PacketCopy<E::Packet>) {
-        self.write_intrinsic(copy, &self.model.at_arrival, &QueuePlace::default());
+        let section = self.model.sections.get(copy.position.section);
+        let writes = section.and_then(|section: &Section| section.writes.as_ref());
+        let queue = QueuePlace { port: copy.queue_port, instance: copy.instance, depth: 0 };
+        self.write_intrinsic(copy, writes.unwrap_or(&self.model.at_arrival), &queue);
     }
 
     /// Resets the copy for another parse of its bytes; no other state survives.
@@ -132,7 +148,7 @@ fn microseconds(ns: u64) -> u64 {
 /// Values of v1model's `instance_type` (v1model.p4); 3 is not used.
 fn instance_type(kind: PassKind) -> u64 {
     match kind {
-        PassKind::Normal | PassKind::FromController => 0,
+        PassKind::Normal | PassKind::FromController | PassKind::Mirrored => 0,
         PassKind::ClonedFromIngress => 1,
         PassKind::ClonedFromEgress => 2,
         PassKind::Recirculated => 4,

@@ -7,11 +7,12 @@
 //!   themselves (`elaborate`), so that here the field is set on arrival only;
 //! - a clone session cuts its clones when they leave, so that they are parsed whole.
 
+use super::copies::{Begin, Clones};
 use super::copy::{PacketCopy, Place, Position};
 use super::{Switch, reason};
-use crate::{BlockEnd, BlockRunner, Preserve, Requests};
-use arch::flow::{Atom, Condition, Contents, Effect, Request, Section, SendPort, Step};
-use arch::{BlockRole, FieldRole, PassKind};
+use crate::{BlockEnd, BlockRunner, CloneKind, CloneRequest, Preserve, Requests};
+use arch::flow::{Atom, Condition, Contents, Effect, Onward, Request, Section, SendPort, Step};
+use arch::{BlockRole, FieldRole, ParamRole, PassKind};
 
 /// Knowledge of a packet while it runs its steps.
 #[derive(Debug, Default)]
@@ -33,7 +34,8 @@ impl<E: BlockRunner> Switch<E> {
         requests: Requests,
         observer: &mut E::Observer<'_>,
     ) {
-        let runs = |step: &Step| step.effect == Effect::Run(role);
+        let block = self.model.block(role);
+        let runs = |step: &Step| matches!(step.effect, Effect::Run(run) if Some(run) == block);
         let behind = |(section, s): (usize, &Section)| {
             Some(Position { section, step: s.steps.iter().position(runs)? + 1 })
         };
@@ -55,8 +57,8 @@ impl<E: BlockRunner> Switch<E> {
         let section = model.sections.get(copy.position.section);
         let steps = section.map_or(&[][..], |section| &section.steps);
         while let Some(step) = steps.get(copy.position.step) {
-            if let Effect::Run(role) = step.effect {
-                match self.run_block(role, &mut copy, observer) {
+            if let Effect::Run(block) = step.effect {
+                match self.run_block(block, &mut copy, observer) {
                     BlockEnd::Done | BlockEnd::Accepted => {}
                     BlockEnd::Waiting => {
                         let mut requests = pass.requests;
@@ -86,29 +88,44 @@ impl<E: BlockRunner> Switch<E> {
                 Effect::SendDigests => {
                     self.store_digests(std::mem::take(&mut pass.requests.digests), observer);
                 }
-                Effect::Copy { contents, to, pass: kind } => {
-                    if let Some(request) = pass.requests.clone.take() {
-                        self.clone_packet(&copy, &request, *contents, *to, *kind, observer);
+                Effect::Copy { contents, to, pass: kind, session, carry } => {
+                    let request = match session {
+                        Some(field) => Some(CloneRequest {
+                            kind: CloneKind::Ingress,
+                            session: self.number(&copy, *field),
+                            preserve: Preserve::Nothing,
+                        }),
+                        None => pass.requests.clone.take(),
+                    };
+                    if let Some(mut request) = request {
+                        request.preserve = carried(*carry).unwrap_or(request.preserve);
+                        let clones = Clones { contents: *contents, to: *to, kind: *kind };
+                        self.clone_packet(&copy, &request, clones, observer);
                     }
                 }
-                Effect::Multicast { group, priority, to } => {
-                    let place =
-                        Place { section: *to, port: 0, instance: 0, priority: self.number(&copy, *priority) };
+                Effect::Multicast { group, priority, onward } => {
+                    let priority = self.number(&copy, *priority);
+                    let place = Place { section: onward.to, port: 0, instance: 0, priority };
                     let group = self.number(&copy, *group);
+                    copy.kind = PassKind::Multicast;
+                    self.begin_anew(&mut copy, onward, observer);
                     return self.multicast(copy, group, place, observer);
                 }
-                Effect::Queue { port, priority, to } => {
+                Effect::Queue { port, priority, onward } => {
                     let (port, priority) = (self.number(&copy, *port), self.number(&copy, *priority));
                     copy.kind = PassKind::Normal;
-                    return self.enqueue(copy, Place { section: *to, port, instance: 0, priority }, observer);
+                    self.begin_anew(&mut copy, onward, observer);
+                    let place = Place { section: onward.to, port, instance: 0, priority };
+                    return self.enqueue(copy, place, observer);
                 }
-                Effect::Again { contents, to, pass: kind } => {
+                Effect::Again { contents, to, pass: kind, carry, port } => {
                     let preserve = match kind {
                         PassKind::Recirculated => pass.requests.recirculate,
                         _ => pass.requests.resubmit,
                     };
-                    let preserve = preserve.unwrap_or(Preserve::Nothing);
-                    return self.start_again(copy, *contents, *to, *kind, &preserve, observer);
+                    let preserve = carried(*carry).or(preserve).unwrap_or(Preserve::Nothing);
+                    let begin = Begin { contents: *contents, to: *to, kind: *kind, port: *port };
+                    return self.start_again(copy, begin, &preserve, observer);
                 }
                 Effect::Send { port, contents } => {
                     let port = match port {
@@ -131,6 +148,29 @@ impl<E: BlockRunner> Switch<E> {
         self.drop_packet(reason::NO_DESTINATION, observer);
     }
 
+    /// A packet whose variables all begin anew in the section to which it goes, with what it carries. Without contents it stays
+    /// as it is.
+    fn begin_anew(
+        &mut self,
+        copy: &mut PacketCopy<E::Packet>,
+        onward: &Onward,
+        observer: &mut E::Observer<'_>,
+    ) {
+        let bytes = match onward.contents {
+            Contents::Headers => return,
+            Contents::AsReceived | Contents::ParsedAgain => None,
+            Contents::Deparsed => Some(self.egress_bytes(copy, observer)),
+        };
+        let saved = self.runner.save(&copy.packet, &carried(onward.carry).unwrap_or(Preserve::Nothing));
+        if let Some(bytes) = bytes {
+            self.runner.set_bytes(&mut copy.packet, bytes);
+        }
+        let kind = copy.kind;
+        copy.position = Position { section: onward.to, step: 0 };
+        self.restart(copy, kind);
+        self.runner.restore(&mut copy.packet, &saved);
+    }
+
     /// A field as a number; 0 when the program has no such field.
     fn number(&self, copy: &PacketCopy<E::Packet>, role: FieldRole) -> u32 {
         self.field(copy, role).unwrap_or(0) as u32
@@ -151,6 +191,7 @@ impl<E: BlockRunner> Switch<E> {
                     value.and_then(|value| self.verdicts.get(value)) == Some(wanted)
                 }
                 Atom::Field(role) => self.field(copy, role).is_some_and(|value| value != 0),
+                Atom::IsPort(role, number) => self.field(copy, role) == Some(u64::from(number)),
                 Atom::IsDropPort(role) => {
                     let port = self.field(copy, role);
                     port.is_some() && port == self.model.drop_port.map(u64::from)
@@ -159,4 +200,9 @@ impl<E: BlockRunner> Switch<E> {
             holds != term.is_negated
         })
     }
+}
+
+/// What preserves a variable that goes along.
+fn carried(role: Option<ParamRole>) -> Option<Preserve> {
+    role.map(|role| Preserve::FieldList(ir::carried_list(role)))
 }

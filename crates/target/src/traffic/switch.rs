@@ -2,12 +2,12 @@
 
 use super::copy::PacketCopy;
 use super::queue::Refused;
-use super::verdict::Verdicts;
+use super::verdict::{Directions, Paths, Verdicts};
 use super::waiting::Waiting;
-use super::{Config, PreReader, Queues, SharedPre, Totals, reason};
+use super::{CloneSession, Config, PreReader, Queues, Replica, SharedPre, Totals, reason};
 use crate::block_runner::PortState;
 use crate::{BlockEnd, BlockRunner, DigestMessage, PassKind, Requests, TrafficEvent};
-use arch::{BlockRole, PipelineModel};
+use arch::{BlockIndex, BlockRole, PipelineModel};
 use ir::Program;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub struct Switch<E: BlockRunner> {
     pub(crate) pre: PreReader,
     pub(super) model: &'static PipelineModel,
     pub(super) verdicts: Verdicts,
+    pub(super) paths: Paths,
+    pub(super) directions: Directions,
     pub(super) config: Config,
     pub(super) now_ns: u64,
     /// Replicas and group members for these ports are left out.
@@ -82,10 +84,20 @@ impl<E: BlockRunner> Switch<E> {
     pub fn new(runner: E, config: Config) -> Result<Switch<E>, Unrunnable> {
         let program = runner.program();
         let model = program.architecture.pipeline().ok_or(Unrunnable)?;
+        let pre = PreReader::default();
+        if let Some(session) = model.session {
+            let replicas = vec![Replica::new(session.port, 0)];
+            let session_to_port = CloneSession { replicas, ..CloneSession::default() };
+            // A new engine has no session.
+            let _ = pre.shared().update(|pre| pre.insert_session(session.id, session_to_port));
+        }
+        let config = Config { cpu_port: config.cpu_port.or(model.special_port("cpu")), ..config };
         Ok(Switch {
-            pre: PreReader::default(),
+            pre,
             model,
             verdicts: Verdicts::new(program),
+            paths: Paths::new(program, model),
+            directions: Directions::new(program, model),
             queues: Queues::new(config.queue),
             config,
             now_ns: 0,
@@ -280,14 +292,21 @@ impl<E: BlockRunner> Switch<E> {
         }
     }
 
-    /// Runs the block of a role; a program without it does nothing there.
+    /// Runs a block; a program without it does nothing there.
     pub(super) fn run_block(
         &mut self,
-        role: BlockRole,
+        block: BlockIndex,
         copy: &mut PacketCopy<E::Packet>,
         observer: &mut E::Observer<'_>,
     ) -> BlockEnd {
-        self.runner.run(role, &mut copy.packet, self.now_ns, observer)
+        self.runner.run(block, &mut copy.packet, self.now_ns, observer)
+    }
+
+    /// Returns whether packets can be sent to a port, or go on from there.
+    pub(super) fn has_port(&self, port: u32) -> bool {
+        self.config.ports.contains(port)
+            || self.config.cpu_port == Some(port)
+            || self.model.special_ports.iter().any(|special| special.number == port)
     }
 
     pub(super) fn tell(&self, observer: &mut E::Observer<'_>, event: TrafficEvent<'_>) {

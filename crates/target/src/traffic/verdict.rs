@@ -1,8 +1,8 @@
-//! Verdicts on a packet that the architecture's metadata fields give.
+//! Members of enums that stand for verdicts on a packet, for its path, and for its direction.
 
-use arch::FieldRole;
-use arch::flow::Verdict;
-use ir::{Program, Type};
+use arch::flow::{SectionId, Verdict};
+use arch::{FieldRole, IntrinsicValue, IntrinsicWrites, PassKind, PipelineModel};
+use ir::{EnumId, Program, Type};
 
 /// The verdicts of an architecture, by value of the field.
 #[derive(Clone, Debug, Default)]
@@ -10,15 +10,9 @@ pub(super) struct Verdicts(Vec<Option<Verdict>>);
 
 impl Verdicts {
     pub(super) fn new(program: &Program) -> Verdicts {
-        let ty = program.field(FieldRole::OutputAction).and_then(|place| {
-            let ty = program.variables[place.var].ty.clone();
-            place.path.iter().try_fold(ty, |ty, step| program.step_type(&ty, step))
-        });
-        match ty {
-            Some(Type::Enum(id)) => {
-                Verdicts(program.enums[id].members.iter().map(|(name, _)| of_member(name)).collect())
-            }
-            _ => Verdicts::default(),
+        match enum_of(program, FieldRole::OutputAction) {
+            Some(id) => Verdicts(program.enums[id].members.iter().map(|(name, _)| of_member(name)).collect()),
+            None => Verdicts::default(),
         }
     }
 
@@ -42,4 +36,73 @@ fn of_member(name: &str) -> Option<Verdict> {
         "REDIRECT" => Verdict::Redirect,
         _ => return None,
     })
+}
+
+/// The enum of a field; `None` of other types, and of fields that the program lacks.
+fn enum_of(program: &Program, role: FieldRole) -> Option<EnumId> {
+    match program.place_type(program.field(role)?)? {
+        Type::Enum(id) => Some(id),
+        _ => None,
+    }
+}
+
+/// The value of a member, by its name.
+fn member(program: &Program, id: EnumId, name: &str) -> Option<u64> {
+    program.enums[id].members.iter().position(|(member, _)| member == name).map(|i| i as u64)
+}
+
+/// The enum of the field to which `wanted` is written.
+fn enum_written(program: &Program, writes: &IntrinsicWrites, wanted: IntrinsicValue) -> Option<EnumId> {
+    writes.iter().find(|(_, value)| *value == wanted).and_then(|(field, _)| enum_of(program, *field))
+}
+
+/// The members of an enum for the ways on which packets come to sections.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paths(Vec<(SectionId, PassKind, u64)>);
+
+impl Paths {
+    pub(super) fn new(program: &Program, model: &PipelineModel) -> Paths {
+        let mut paths = Vec::new();
+        for (i, section) in model.sections.iter().enumerate() {
+            let writes = section.writes.as_ref();
+            let Some(id) = writes.and_then(|writes| enum_written(program, writes, IntrinsicValue::Path)) else {
+                continue;
+            };
+            for (kind, name) in &section.paths {
+                paths.extend(member(program, id, name).map(|value| (i, *kind, value)));
+            }
+        }
+        Paths(paths)
+    }
+
+    /// The value for a packet in a section; 0 if the description has none.
+    pub(super) fn member(&self, section: SectionId, kind: PassKind) -> u64 {
+        let found = self.0.iter().find(|(of, when, _)| (*of, *when) == (section, kind));
+        found.map_or(0, |(.., value)| *value)
+    }
+}
+
+/// The members of the enum of directions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Directions {
+    from_network: u64,
+    from_host: u64,
+}
+
+impl Directions {
+    pub(super) fn new(program: &Program, model: &PipelineModel) -> Directions {
+        let all = model.sections.iter().filter_map(|section| section.writes.as_ref());
+        let id = all.into_iter().find_map(|writes| enum_written(program, writes, IntrinsicValue::Direction));
+        match (id, &model.directions) {
+            (Some(id), Some([network, host])) => Directions {
+                from_network: member(program, id, network).unwrap_or(0),
+                from_host: member(program, id, host).unwrap_or(0),
+            },
+            _ => Directions::default(),
+        }
+    }
+
+    pub(super) fn of_port(self, is_host_port: bool) -> u64 {
+        if is_host_port { self.from_host } else { self.from_network }
+    }
 }

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 const VERSION: u32 = 1;
 
 pub fn json(layout: &Layout, model: Option<&PipelineModel>) -> Value {
-    let fields = layout.fields.iter().enumerate().filter_map(|(role, field)| Some((role, field.as_ref()?)));
+    let fields =
+        layout.fields.iter().enumerate().flat_map(|(role, fields)| fields.iter().map(move |field| (role, field)));
     let fields: Vec<Value> =
         fields.map(|(role, field)| with(value(field), "name", field_name(role, model).into())).collect();
     json!({
@@ -46,7 +47,7 @@ fn with(mut object: Value, key: &str, value: Value) -> Value {
 /// Returns the name of a field in the architecture's declaration; the role's number if there is none.
 fn field_name(role: usize, model: Option<&PipelineModel>) -> String {
     let mut fields = model.into_iter().flat_map(|model| &model.fields);
-    let of_number = fields.find(|(_, _, r)| *r as usize == role);
+    let of_number = fields.find(|(_, _, r)| r.number() == role);
     of_number.map_or_else(|| role.to_string(), |(_, name, _)| name.clone())
 }
 

@@ -1,0 +1,96 @@
+//! Reads how extern functions decide, and the conditions that they compute.
+
+use super::fault::Fault;
+use super::names::{Names, fault_at};
+use crate::{AssignedValue, Assignment, PredicateTerm};
+use indexmap::IndexMap;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// An assignment as it is written: `{ to = "mirror_0", value = "argument 1", when = "argument 0 == 0" }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AssignmentText {
+    to: Spanned<String>,
+    value: Spanned<AssignedText>,
+    when: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AssignedText {
+    Flag(bool),
+    Number(u64),
+    Word(String),
+}
+
+/// Reads the assignments of extern functions.
+pub(super) fn assignments(
+    texts: &IndexMap<String, Vec<Spanned<AssignmentText>>>,
+    names: &Names,
+) -> Result<Vec<(String, Vec<Assignment>)>, Fault> {
+    let mut all = Vec::new();
+    for (function, texts) in texts {
+        let mut of_function = Vec::new();
+        for text in texts {
+            let AssignmentText { to, value, when } = text.get_ref();
+            let field = names.field(to)?;
+            let value = match value.get_ref() {
+                AssignedText::Flag(is_set) => AssignedValue::Number(u64::from(*is_set)),
+                AssignedText::Number(number) => AssignedValue::Number(*number),
+                AssignedText::Word(word) => match argument(word) {
+                    Some(position) => AssignedValue::Argument(position),
+                    None => return fault_at(value.span(), "a value is a number or `argument N`"),
+                },
+            };
+            let when = match when {
+                None => None,
+                Some(text) => {
+                    let sides = text.get_ref().split_once("==");
+                    let read = sides.and_then(|(argument_text, number)| {
+                        Some((argument(argument_text.trim())?, number.trim().parse().ok()?))
+                    });
+                    match read {
+                        Some(when) => Some(when),
+                        None => return fault_at(text.span(), "a condition here is `argument N == NUMBER`"),
+                    }
+                }
+            };
+            of_function.push(Assignment { field, value, when });
+        }
+        all.push((function.clone(), of_function));
+    }
+    Ok(all)
+}
+
+/// The position in `argument N`.
+fn argument(text: &str) -> Option<usize> {
+    text.strip_prefix("argument ")?.trim().parse().ok()
+}
+
+/// Reads the conditions that extern functions compute: `!drop && egress_port == recirculate`.
+pub(super) fn predicates(
+    texts: &IndexMap<String, Spanned<String>>,
+    names: &Names,
+) -> Result<Vec<(String, Vec<PredicateTerm>)>, Fault> {
+    let mut all = Vec::new();
+    for (function, text) in texts {
+        let mut terms = Vec::new();
+        for term in text.get_ref().split("&&").map(str::trim) {
+            let (is_negated, term) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest.trim_start()));
+            let (field, number) = match term.split_once("==") {
+                None => (term, None),
+                Some((field, port)) => match names.special_port_at(port.trim()) {
+                    Some(number) => (field.trim(), Some(number)),
+                    None => return fault_at(text.span(), "a field is compared with a port of `ports.special`"),
+                },
+            };
+            if field.is_empty() || !field.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                return fault_at(text.span(), format!("`{field}` is no name of a field"));
+            }
+            terms.push(PredicateTerm { is_negated, field: field.to_owned(), number });
+        }
+        all.push((function.clone(), terms));
+    }
+    Ok(all)
+}
