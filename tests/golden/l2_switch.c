@@ -605,16 +605,16 @@ static const struct sd_bytes_range p4x_metadata[] = {
 };
 
 /* Runs one block of a packet for which the host does the steps between blocks. */
-static uint32_t p4x_run_block(uint32_t role, struct sd_worker *w, struct sd_packet *p, void *state)
+static uint32_t p4x_run_block(uint32_t block, struct sd_worker *w, struct sd_packet *p, void *state)
 {
     struct p4x_state *s = state;
-    switch (role) {
-    case SD_BLOCK_PARSER: return sd_block_end(w, p4_EthernetParser(w, p, s));
-    case SD_BLOCK_VERIFY_CHECKSUM: return sd_block_end(w, p4_NoVerify(w, p, s));
-    case SD_BLOCK_INGRESS: return sd_block_end(w, p4_Learn(w, p, s, NULL, P4X_WHOLE));
-    case SD_BLOCK_EGRESS: return sd_block_end(w, p4_NeverBack(w, p, s));
-    case SD_BLOCK_COMPUTE_CHECKSUM: return sd_block_end(w, p4_NoCompute(w, p, s));
-    case SD_BLOCK_DEPARSER:
+    switch (block) {
+    case 0: /* parser */ return sd_block_end(w, p4_EthernetParser(w, p, s));
+    case 1: /* verify_checksum */ return sd_block_end(w, p4_NoVerify(w, p, s));
+    case 2: /* ingress */ return sd_block_end(w, p4_Learn(w, p, s, NULL, P4X_WHOLE));
+    case 3: /* egress */ return sd_block_end(w, p4_NeverBack(w, p, s));
+    case 4: /* compute_checksum */ return sd_block_end(w, p4_NoCompute(w, p, s));
+    case 5: /* deparser */
         sd_emit_begin(w);
         return sd_block_end(w, p4_EthernetDeparser(w, p, s));
     default: return sd_block_end(w, SD_END_DONE);

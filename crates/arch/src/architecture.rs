@@ -139,12 +139,12 @@ impl Architecture {
         self.0
     }
 
-    /// The blocks of programs that can run; `None` if programs of this architecture cannot run yet.
+    /// The blocks of programs that can run; `None` if programs of this architecture cannot run.
     pub fn pipeline(self) -> Option<&'static PipelineModel> {
         self.0.pipeline.as_ref().filter(|_| !self.0.only_for_analysis)
     }
 
-    /// The blocks for analyses (`siding sim`), also for architectures that cannot run yet.
+    /// The blocks for analyses (`siding sim`), also for architectures that cannot run.
     pub fn analysis_pipeline(self) -> Option<&'static PipelineModel> {
         self.0.pipeline.as_ref()
     }

@@ -28,9 +28,7 @@ pub use pipeline::{
     AssignedValue, Assignment, BlockModel, Decision, InitialSession, PipelineModel, PortFault, PredicateTerm,
     QueueRules, SpecialPort,
 };
-pub use roles::{
-    BlockIndex, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PassKind,
-};
+pub use roles::{BlockIndex, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PassKind};
 
 /// All include files by the name that programs use.
 pub const INCLUDE_FILES: &[(&str, &str)] = &[

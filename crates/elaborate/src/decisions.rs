@@ -62,7 +62,8 @@ impl Body<'_, '_> {
                     let Some(subject) = argument(position) else { continue };
                     let wanted = Expr::bit(subject.ty.width_bits().unwrap_or(0), u128::from(number));
                     let before = Expr::read(place.clone(), ty.clone());
-                    let kind = ExprKind::Mux(Box::new(subject.equals(wanted)), Box::new(value), Box::new(before));
+                    let kind =
+                        ExprKind::Mux(Box::new(subject.equals(wanted)), Box::new(value), Box::new(before));
                     value = Expr::new(kind, ty.clone());
                 }
                 self.assign(place, value, span);

@@ -66,7 +66,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
         );
         return Err(vec![match Architecture::of_package(package) {
             Some(a) => fault
-                .label(format!("Siding does not run programs of {} yet", a.name))
+                .label(format!("the description of {} is for analyses only", a.name))
                 .note("`siding check` and `siding p4info` take them")
                 .note(format!("architectures that run: {known}")),
             None => fault
@@ -120,7 +120,11 @@ fn blocks_of(p: &Program, package: NodeId, blocks: &mut Vec<NodeId>) {
 }
 
 /// The blocks of a package with their descriptions. A package with fewer blocks lacks those that are optional.
-fn described_blocks<'m>(p: &Program, package: NodeId, model: &'m PipelineModel) -> Vec<(&'m BlockModel, NodeId)> {
+fn described_blocks<'m>(
+    p: &Program,
+    package: NodeId,
+    model: &'m PipelineModel,
+) -> Vec<(&'m BlockModel, NodeId)> {
     let mut blocks = Vec::new();
     blocks_of(p, package, &mut blocks);
     let has_all = blocks.len() >= model.blocks.len();
@@ -319,8 +323,9 @@ impl<'p> Elaborator<'p> {
         let aliases = self.out.architecture.pipeline().map(|model| &model.aliases);
         let alias = aliases.and_then(|aliases| aliases.iter().find(|(name, _)| *name == role));
         let other = alias.map(|(_, other)| *other);
-        let is_equal =
-            |other: &ParamRole| self.out.shared_variable(*other).is_some_and(|var| self.out.variables[var].ty == *ty);
+        let is_equal = |other: &ParamRole| {
+            self.out.shared_variable(*other).is_some_and(|var| self.out.variables[var].ty == *ty)
+        };
         other.filter(is_equal).unwrap_or(role)
     }
 
@@ -339,7 +344,10 @@ impl<'p> Elaborator<'p> {
                 && number.to_u32() != Some(port.number)
             {
                 let architecture = self.out.architecture.name.as_str();
-                let message = format!("`{name}` is {number}, and the port {} of {architecture} is {}", port.name, port.number);
+                let message = format!(
+                    "`{name}` is {number}, and the port {} of {architecture} is {}",
+                    port.name, port.number
+                );
                 let fault = Diagnostic::new(&codes::NO_PIPELINE, p.constants[id].span, message)
                     .label("another number than the architecture's")
                     .also(main, "the package that the architecture describes");

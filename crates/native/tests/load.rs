@@ -120,8 +120,7 @@ fn packets_go_from_block_to_block() {
     let mut native = Native::new(&instance, 100).unwrap();
     let mut packet = native.arrive(&[1, 2, 3, 4, 5]);
     let block = |role| arch::Architecture::v1model().pipeline().unwrap().block(role).unwrap();
-    let run =
-        |native: &mut Native, role, packet: &mut _| native.run(block(role), packet, 0x1234, &mut ());
+    let run = |native: &mut Native, role, packet: &mut _| native.run(block(role), packet, 0x1234, &mut ());
     assert_eq!(run(&mut native, BlockRole::Parser, &mut packet), BlockEnd::Accepted);
     assert_eq!(native.field(&packet, FieldRole::EgressSpec), Some(0x1234));
     assert_eq!(native.field(&packet, FieldRole::IngressPort), None);

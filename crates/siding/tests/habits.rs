@@ -90,15 +90,6 @@ fn mistyped_includes_get_the_name_that_was_meant() {
 }
 
 #[test]
-fn architectures_that_do_not_run_yet_are_named() {
-    let program =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/08-psa-bridge/bridge_psa.p4");
-    let (code, stderr) = siding(Path::new("."), &["trace", program.to_str().unwrap(), "-p", "00"]);
-    assert_eq!(code, 3);
-    assert!(stderr.contains("Siding does not run programs of psa yet"), "{stderr}");
-}
-
-#[test]
 fn externs_that_nobody_supplies_are_told_when_the_program_is_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let program = "#include <v1model.p4>

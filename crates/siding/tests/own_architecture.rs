@@ -50,7 +50,7 @@ fn faults_point_into_the_description_or_the_program() {
         (
             (", \"accept\"]", "]"),
             3,
-            "argument 2 of the package has 4 parameters, and the architecture's block 3",
+            "block 2 of the package has 4 parameters, and the architecture's block 3",
         ),
         (
             ("name = \"wire\"", "name = \"v1model\""),
@@ -58,12 +58,13 @@ fn faults_point_into_the_description_or_the_program() {
             "the name `v1model` is that of the architecture v1model",
         ),
         (("[\"packet\", \"headers\"]", "[\"headers\"]"), 2, "the parser needs the packet as a parameter"),
-        (("{ run = \"deparser\" },", "{ run = \"egress\" },"), 2, "`blocks` has no block of this role"),
+        (("{ run = \"deparser\" },", "{ run = \"egress\" },"), 2, "`blocks` has no block `egress`"),
         (("    { run = \"deparser\" },\n", ""), 2, "no step before it runs the deparser"),
+        (("length = \"packet_length\"", "length = \"packet_lenth\""), 2, "unknown variant `packet_lenth`"),
         (
-            ("length = \"packet_length\"", "length = \"packet_length\"\nsize = \"packet_length\""),
-            2,
-            "have one meaning, packet_length",
+            ("name = \"wire\"", "name = \"wire\"\nonly_for_analysis = true"),
+            3,
+            "the description of wire is for analyses only",
         ),
         (
             ("\"counter_count\"", "\"register_write\""),

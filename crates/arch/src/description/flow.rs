@@ -113,7 +113,13 @@ pub enum Effect {
     SendDigests,
     /// Copies for the clone session that a field holds, or that the program has named with an extern, with the variable, or
     /// the fields, that it preserves.
-    Copy { contents: Contents, to: SectionId, pass: PassKind, session: Option<FieldRole>, carry: Option<ParamRole> },
+    Copy {
+        contents: Contents,
+        to: SectionId,
+        pass: PassKind,
+        session: Option<FieldRole>,
+        carry: Option<ParamRole>,
+    },
     /// Copies for a multicast group. Ends.
     Multicast { group: FieldRole, priority: FieldRole, onward: Onward },
     /// The packet waits for a port. Ends.

@@ -114,7 +114,9 @@ impl Description {
             let step = &section.steps[i];
             let is_run = |role| {
                 section.steps[..i].iter().any(|step| match step.effect {
-                    flow::Effect::Run(block) => model.blocks.get(block).is_some_and(|block| block.role == role),
+                    flow::Effect::Run(block) => {
+                        model.blocks.get(block).is_some_and(|block| block.role == role)
+                    }
                     _ => false,
                 })
             };
@@ -122,7 +124,9 @@ impl Description {
                 flow::Effect::Copy { contents, .. }
                 | flow::Effect::Again { contents, .. }
                 | flow::Effect::Send { contents, .. } => *contents,
-                flow::Effect::Multicast { onward, .. } | flow::Effect::Queue { onward, .. } => onward.contents,
+                flow::Effect::Multicast { onward, .. } | flow::Effect::Queue { onward, .. } => {
+                    onward.contents
+                }
                 _ => continue,
             };
             let missing = match contents {

@@ -27,7 +27,8 @@ pub(super) fn fault_at<T>(place: Range<usize>, message: impl Into<String>) -> Re
 
 /// A word of an enumeration.
 pub(super) fn word<'t, T: Deserialize<'t>>(text: &'t str, place: Range<usize>) -> Result<T, Fault> {
-    T::deserialize(StrDeserializer::<WordError>::new(text)).or_else(|error| fault_at(place, error.to_string()))
+    T::deserialize(StrDeserializer::<WordError>::new(text))
+        .or_else(|error| fault_at(place, error.to_string()))
 }
 
 impl Names {
@@ -82,7 +83,9 @@ impl Names {
         let role = self.meaning_at(name, place.clone())?;
         match self.fields.contains(&role) {
             true => Ok(role),
-            false => fault_at(place, format!("`fields` has no field with the meaning {}", self.name_of(role))),
+            false => {
+                fault_at(place, format!("`fields` has no field with the meaning {}", self.name_of(role)))
+            }
         }
     }
 

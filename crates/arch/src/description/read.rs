@@ -7,8 +7,8 @@ use super::read_decisions::{AssignmentText, assignments, predicates};
 use super::read_flow::{SectionText, sections};
 use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
-    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession, IntrinsicValue,
-    IntrinsicWrites, PipelineModel, QueueRules, SpecialPort,
+    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession,
+    IntrinsicValue, IntrinsicWrites, PipelineModel, QueueRules, SpecialPort,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -230,7 +230,8 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     let [at_arrival, at_enqueue, at_dequeue] =
         [&file.writes.arrival, &file.writes.enqueue, &file.writes.dequeue].map(|text| writes(text, &names));
     let (at_arrival, at_enqueue, at_dequeue) = (at_arrival?, at_enqueue?, at_dequeue?);
-    let aliases = file.aliases.iter().map(|(name, other)| Ok((names.variable(name)?, names.variable(other)?)));
+    let aliases =
+        file.aliases.iter().map(|(name, other)| Ok((names.variable(name)?, names.variable(other)?)));
     let aliases = aliases.collect::<Result<_, Fault>>()?;
     let sections = sections(&file.sections, &names)?;
     if sections.is_empty() && !file.only_for_analysis {

@@ -77,12 +77,15 @@ pub(super) fn predicates(
     for (function, text) in texts {
         let mut terms = Vec::new();
         for term in text.get_ref().split("&&").map(str::trim) {
-            let (is_negated, term) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest.trim_start()));
+            let (is_negated, term) =
+                term.strip_prefix('!').map_or((false, term), |rest| (true, rest.trim_start()));
             let (field, number) = match term.split_once("==") {
                 None => (term, None),
                 Some((field, port)) => match names.special_port_at(port.trim()) {
                     Some(number) => (field.trim(), Some(number)),
-                    None => return fault_at(text.span(), "a field is compared with a port of `ports.special`"),
+                    None => {
+                        return fault_at(text.span(), "a field is compared with a port of `ports.special`");
+                    }
                 },
             };
             if field.is_empty() || !field.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {

@@ -138,7 +138,8 @@ impl Reader<'_> {
         if let Some(Digests::Send) = digests {
             effects.push(Effect::SendDigests);
         }
-        let carried = |name: &Option<Spanned<String>>| name.as_ref().map(|name| self.names.variable(name)).transpose();
+        let carried =
+            |name: &Option<Spanned<String>>| name.as_ref().map(|name| self.names.variable(name)).transpose();
         if let Some(Copy { contents, to, pass, session, carry }) = copy {
             effects.push(Effect::Copy {
                 contents: *contents,
@@ -205,10 +206,13 @@ impl Reader<'_> {
         let begins_anew = self.texts[onward.to].writes.is_some();
         if begins_anew != (onward.contents != Contents::Headers) {
             let name = to.get_ref();
-            return fault(to.span(), match begins_anew {
-                true => format!("section `{name}` begins anew: say with which `contents`"),
-                false => format!("section `{name}` has no `writes`, so packets come there as they are"),
-            });
+            return fault(
+                to.span(),
+                match begins_anew {
+                    true => format!("section `{name}` begins anew: say with which `contents`"),
+                    false => format!("section `{name}` has no `writes`, so packets come there as they are"),
+                },
+            );
         }
         Ok(onward)
     }
@@ -242,7 +246,8 @@ impl Reader<'_> {
                     ("drop_port", _) => return fault(place, "`ports` names no drop port"),
                     (_, Some(number)) => Atom::IsPort(role, number),
                     (_, None) => {
-                        let what = "a field can be compared with `drop_port` and ports of `ports.special` only";
+                        let what =
+                            "a field can be compared with `drop_port` and ports of `ports.special` only";
                         return fault(place, what);
                     }
                 }

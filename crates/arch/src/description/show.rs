@@ -11,9 +11,11 @@ impl Description {
         let mut out = format!("# {}\n\n", self.name);
         let _ = writeln!(out, "Package `{}`, declared by `{}`.", self.package, self.include);
         match &self.pipeline {
-            None => out.push_str("Programs are checked; they do not run yet.\n"),
+            None => out.push_str(
+                "Programs are checked; the description does not say how packets go through them.\n",
+            ),
             Some(_) if self.only_for_analysis => {
-                out.push_str("Programs are checked and analysed; they do not run yet.\n");
+                out.push_str("Programs are checked and analysed; they do not run.\n");
             }
             Some(model) => ports(model, &mut out),
         }
@@ -112,7 +114,8 @@ fn sections(model: &PipelineModel, out: &mut String) {
             .enumerate()
             .map(|(i, step)| [(i + 1).to_string(), condition(model, &step.when), effect(model, step)]);
         table(&format!("Section `{}`", section.name), ["step", "when", "what"], rows, out);
-        let rows = section.paths.iter().map(|(pass, member)| [snake_case(pass).replace('_', " "), member.clone()]);
+        let rows =
+            section.paths.iter().map(|(pass, member)| [snake_case(pass).replace('_', " "), member.clone()]);
         table(&format!("Paths into `{}`", section.name), ["pass", "value"], rows, out);
     }
 }
@@ -141,7 +144,8 @@ pub(super) fn condition(model: &PipelineModel, condition: &Condition) -> String 
 fn effect(model: &PipelineModel, step: &Step) -> String {
     let section = |id: &usize| model.sections.get(*id).map_or("", |section| section.name.as_str());
     let words = |variant: &dyn std::fmt::Debug| snake_case(variant).replace('_', " ");
-    let carried = step.effect.carried().map_or(String::new(), |role| format!(", with {}", model.variable_name(role)));
+    let carried =
+        step.effect.carried().map_or(String::new(), |role| format!(", with {}", model.variable_name(role)));
     let anew = |onward: &Onward| match onward.contents {
         Contents::Headers => String::new(),
         contents => format!(", {}", words(&contents)),
@@ -150,7 +154,8 @@ fn effect(model: &PipelineModel, step: &Step) -> String {
         Effect::Run(block) => format!("run {}", model.blocks.get(*block).map_or("", |block| &block.name)),
         Effect::SendDigests => "send digests".to_owned(),
         Effect::Copy { contents, to, pass, session, .. } => {
-            let session = session.map_or(String::new(), |role| format!(", session {}", model.meaning_name(role)));
+            let session =
+                session.map_or(String::new(), |role| format!(", session {}", model.meaning_name(role)));
             format!("copy to `{}`: {}, {}{session}{carried}", section(to), words(contents), words(pass))
         }
         Effect::Multicast { group, priority, onward } => format!(
@@ -168,7 +173,8 @@ fn effect(model: &PipelineModel, step: &Step) -> String {
             anew(onward),
         ),
         Effect::Again { contents, to, pass, port, .. } => {
-            let special = port.and_then(|number| model.special_ports.iter().find(|port| port.number == number));
+            let special =
+                port.and_then(|number| model.special_ports.iter().find(|port| port.number == number));
             let port = special.map_or(String::new(), |port| format!(", on port {}", port.name));
             format!("again from `{}`: {}, {}{port}{carried}", section(to), words(contents), words(pass))
         }

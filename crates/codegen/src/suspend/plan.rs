@@ -105,7 +105,9 @@ impl NoSuspension {
 /// Where a program is worth cutting; `Err` where it is not, or must not be.
 pub(crate) fn plan(program: &Program) -> Result<BurstPlan, NoSuspension> {
     let model = program.architecture.pipeline().ok_or(NoSuspension::NoFastPath)?;
-    if !model.blocks.iter().any(|b| b.role == BlockRole::Egress) {
+    // Only packets of the fast path run in stages.
+    let has_steps = program.architecture.has_steps_of_reference();
+    if !has_steps || !model.blocks.iter().any(|b| b.role == BlockRole::Egress) {
         return Err(NoSuspension::NoFastPath);
     }
     if weight(program) > WEIGHT_MAX {

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";

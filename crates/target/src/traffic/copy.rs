@@ -110,7 +110,9 @@ impl<E: BlockRunner> Switch<E> {
                 IntrinsicValue::IsFurtherRound => u64::from(copy.n_rounds > 0),
                 IntrinsicValue::Number(number) => *number,
                 IntrinsicValue::Path => self.paths.member(copy.position.section, copy.kind),
-                IntrinsicValue::Direction => self.directions.of_port(self.config.is_host_port(copy.ingress_port)),
+                IntrinsicValue::Direction => {
+                    self.directions.of_port(self.config.is_host_port(copy.ingress_port))
+                }
                 IntrinsicValue::PassVerdict => self.verdicts.value_of(Verdict::Pass).unwrap_or(0),
             };
             self.set(copy, *field, value);

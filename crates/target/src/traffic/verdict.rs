@@ -65,7 +65,8 @@ impl Paths {
         let mut paths = Vec::new();
         for (i, section) in model.sections.iter().enumerate() {
             let writes = section.writes.as_ref();
-            let Some(id) = writes.and_then(|writes| enum_written(program, writes, IntrinsicValue::Path)) else {
+            let Some(id) = writes.and_then(|writes| enum_written(program, writes, IntrinsicValue::Path))
+            else {
                 continue;
             };
             for (kind, name) in &section.paths {

@@ -12,8 +12,11 @@ use serde_json::{Value, json};
 const VERSION: u32 = 1;
 
 pub fn json(layout: &Layout, model: Option<&PipelineModel>) -> Value {
-    let fields =
-        layout.fields.iter().enumerate().flat_map(|(role, fields)| fields.iter().map(move |field| (role, field)));
+    let fields = layout
+        .fields
+        .iter()
+        .enumerate()
+        .flat_map(|(role, fields)| fields.iter().map(move |field| (role, field)));
     let fields: Vec<Value> =
         fields.map(|(role, field)| with(value(field), "name", field_name(role, model).into())).collect();
     json!({
