@@ -57,7 +57,7 @@ pub struct PredicateTerm {
     pub number: Option<u32>,
 }
 
-/// What a switch does with queues.
+/// Rules for queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueRules {

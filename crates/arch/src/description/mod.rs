@@ -8,6 +8,7 @@ mod names;
 mod read;
 mod read_decisions;
 mod read_flow;
+mod read_writes;
 mod show;
 
 pub use fault::Fault;

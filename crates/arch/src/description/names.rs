@@ -8,7 +8,7 @@ use serde::de::value::{Error as WordError, StrDeserializer};
 use std::ops::Range;
 use toml::Spanned;
 
-/// What a name of the description stands for.
+/// The names and their meaning.
 #[derive(Default)]
 pub(super) struct Names {
     variables: Vec<String>,

@@ -2,9 +2,10 @@
 
 use super::fault::Fault;
 use super::flow::snake_case;
-use super::names::{Names, fault_at, word};
+use super::names::{Names, fault_at};
 use super::read_decisions::{AssignmentText, assignments, predicates};
 use super::read_flow::{SectionText, sections};
+use super::read_writes::{WritesText, writes};
 use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
     BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession,
@@ -103,17 +104,6 @@ struct BlockText {
     parameters: Vec<Spanned<String>>,
     #[serde(default)]
     optional: bool,
-}
-
-/// What is written to fields, by their meaning.
-pub(super) type WritesText = IndexMap<Spanned<String>, Spanned<ValueText>>;
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum ValueText {
-    Flag(bool),
-    Number(u64),
-    Word(String),
 }
 
 #[derive(Default, Deserialize)]
@@ -261,25 +251,6 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         session,
         port_width_bits: width,
     }))
-}
-
-/// Reads what is written to fields.
-pub(super) fn writes(text: &WritesText, names: &Names) -> Result<IntrinsicWrites, Fault> {
-    let mut writes = Vec::new();
-    for (meaning, value) in text {
-        let field = names.meaning(meaning)?;
-        if !names.fields.contains(&field) {
-            let message = format!("`writes` names {}, which `fields` does not", meaning.get_ref());
-            return fault_at(meaning.span(), message);
-        }
-        let value = match value.get_ref() {
-            ValueText::Flag(is_set) => IntrinsicValue::Number(u64::from(*is_set)),
-            ValueText::Number(number) => IntrinsicValue::Number(*number),
-            ValueText::Word(name) => word(name, value.span())?,
-        };
-        writes.push((field, value));
-    }
-    Ok(writes)
 }
 
 impl Properties {

@@ -5,7 +5,7 @@ use super::flow::{
     Atom, Condition, Contents, Effect, Onward, Request, Section, SectionId, SendPort, Step, Term, Verdict,
 };
 use super::names::{Names, fault_at as fault, word};
-use super::read::{WritesText, writes};
+use super::read_writes::{WritesText, writes};
 use crate::PassKind;
 use indexmap::IndexMap;
 use serde::Deserialize;

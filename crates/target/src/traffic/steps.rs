@@ -202,7 +202,7 @@ impl<E: BlockRunner> Switch<E> {
     }
 }
 
-/// What preserves a variable that goes along.
+/// The way to preserve a variable that goes along.
 fn carried(role: Option<ParamRole>) -> Option<Preserve> {
     role.map(|role| Preserve::FieldList(ir::carried_list(role)))
 }
