@@ -259,6 +259,12 @@ fn every_drop_reason_has_a_section() {
     wanted.extend(traffic);
     wanted.extend(switch);
     wanted.push("extern_panicked");
+    let models = arch::Architecture::all().filter_map(arch::Architecture::pipeline);
+    let steps = models.flat_map(|model| &model.sections).flat_map(|section| &section.steps);
+    wanted.extend(steps.filter_map(|step| match &step.effect {
+        arch::flow::Effect::Drop(reason) => Some(reason.as_str()),
+        _ => None,
+    }));
     let known: Vec<&str> = siding::explain::drop_reasons().collect();
     for reason in &wanted {
         assert!(known.contains(reason), "docs/reference/drop-reasons.md lacks {reason}");

@@ -8,8 +8,8 @@ use super::read_flow::{SectionText, sections};
 use super::read_writes::{WritesText, writes};
 use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
-    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession,
-    IntrinsicValue, IntrinsicWrites, PipelineModel, QueueRules, SpecialPort,
+    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession, PipelineModel,
+    QueueRules, SpecialPort,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
