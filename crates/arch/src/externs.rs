@@ -80,6 +80,10 @@ operations! {
     AddEntry = "add_entry",
     /// `(direction, from the network, from the host)`, as result.
     SelectByDirection = "select_by_direction",
+    /// True for a port at the side of the network: `(port)`, as result.
+    IsNetPort = "is_net_port",
+    /// True for a port at the side of the host: `(port)`, as result.
+    IsHostPort = "is_host_port",
     /// An extern that the architecture does not define; a library must supply it.
     User = "user",
     /// `(settings)`: begins a block that ends at the marker with the same name. Another core may run it, while this

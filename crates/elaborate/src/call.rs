@@ -514,6 +514,11 @@ impl<'p> Body<'_, 'p> {
                     return result;
                 }
                 let op = self.e.out.architecture.function(name);
+                if op == ExternOp::SelectByDirection
+                    && let Some(result) = self.select_by_direction(call, e.span)
+                {
+                    return Some(result);
+                }
                 self.call_extern(op, def.name.clone(), None, &def.signature.params, e, call)
             }
         }

@@ -4,11 +4,12 @@
 //! other value.
 
 use crate::body::Body;
-use crate::elaborator::Elaborator;
+use crate::elaborator::{Elaborator, Purpose};
 use arch::{AssignedValue, ParamRole, PipelineModel, PredicateTerm};
 use check::program::Call;
 use diagnostics::Span;
-use ir::{Expr, ExprKind, Field, Place, Struct, StructKind, Type};
+use ir::types::INDEX_BITS;
+use ir::{Bits, Expr, ExprKind, Field, Place, Struct, StructKind, Type};
 
 impl Elaborator<'_> {
     /// Adds the variable with the decisions of programs, and what its fields mean.
@@ -83,6 +84,31 @@ impl Body<'_, '_> {
         Some(Some(all.unwrap_or_else(|| Expr::bool(true))))
     }
 
+    /// `SelectByDirection` as a choice between two values; `None` in programs that are analysed, which keep the call.
+    pub(crate) fn select_by_direction(&mut self, call: &Call, span: Span) -> Option<Expr> {
+        let model = self.e.out.architecture.pipeline().filter(|_| self.e.purpose == Purpose::Execution)?;
+        let [Some(direction), Some(from_network), Some(from_host)] = call.args.as_slice() else {
+            return None;
+        };
+        let mut values = [direction, from_network, from_host].map(|arg| {
+            let value = self.expr(arg);
+            self.save(value, span)
+        });
+        let is_from_network = match &values[0].ty {
+            Type::Enum(id) => {
+                let [network, _] = model.directions.as_ref()?;
+                let members = &self.e.out.enums[*id].members;
+                let i = members.iter().position(|(name, _)| name == network)?;
+                values[0].clone().equals(Expr::new(ExprKind::Const(index_bits(i)), values[0].ty.clone()))
+            }
+            _ => values[0].clone(),
+        };
+        let [_, from_network, from_host] = &mut values;
+        let ty = from_network.ty.clone();
+        let (yes, no) = (Box::new(from_network.clone()), Box::new(from_host.clone()));
+        Some(Expr::new(ExprKind::Mux(Box::new(is_from_network), yes, no), ty))
+    }
+
     /// One term, on a field of one of the arguments; false where none has the field.
     fn predicate(&self, term: &PredicateTerm, structs: &[(Place, Type)]) -> Expr {
         let found = structs.iter().find_map(|(place, ty)| {
@@ -100,4 +126,9 @@ impl Body<'_, '_> {
         };
         if term.is_negated { holds.negated() } else { holds }
     }
+}
+
+/// A member of an enum as a value.
+fn index_bits(member: usize) -> Bits {
+    Bits::new(INDEX_BITS, member as u128)
 }

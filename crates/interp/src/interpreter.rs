@@ -13,7 +13,7 @@ use ir::{Action, Bits, BlockId, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::shape::TableShapes;
 use target::store::{DirectCells, StoredEntry, TableUse};
-use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent};
+use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent, UserExtern};
 use trace::{Event, Observer};
 
 /// Runs blocks instruction by instruction.
@@ -173,6 +173,10 @@ impl BlockRunner for Interpreter {
     fn let_packets_wait(&mut self, may_wait: bool) {
         let has_colours = self.exe.program.tables.iter().any(|(_, table)| table.direct_meter.is_some());
         self.may_wait = may_wait && !has_colours;
+    }
+
+    fn supply(&mut self, name: &str, function: UserExtern) {
+        self.externs.supply(name, function);
     }
 
     fn set_port(&mut self, port: u32, state: PortState) {

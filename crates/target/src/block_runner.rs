@@ -1,6 +1,6 @@
 //! The interface through which a switch runs the blocks of its program.
 
-use crate::{Preserve, Requests};
+use crate::{Preserve, Requests, UserExtern};
 use arch::{BlockIndex, FieldRole, PassKind};
 use ir::{Bits, Program};
 use smol_str::SmolStr;
@@ -72,6 +72,9 @@ pub trait BlockRunner {
     /// Sets whether packets wait at asynchronous blocks from now on, see [`BlockEnd::Waiting`]; without effect on block
     /// runners that never suspend a packet.
     fn let_packets_wait(&mut self, _may_wait: bool) {}
+
+    /// Supplies the implementation of an extern function, by name.
+    fn supply(&mut self, name: &str, function: UserExtern);
 
     /// Group members that watch a port are left out while it is down.
     fn set_port(&mut self, port: u32, state: PortState);

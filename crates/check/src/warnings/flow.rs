@@ -324,6 +324,9 @@ impl Flow<'_> {
         if let Some(s) = otherwise {
             self.stmt(s);
         }
+        if otherwise.is_none() && self.asks_architecture(condition) {
+            self.write_where_asked(then_end.as_ref());
+        }
         if let (Some(a), Some(b)) = (&mut then_end, &mut self.at) {
             // Forget the facts that came only from the condition; keep the changes that a branch made.
             for (i, &cell) in asked.iter().enumerate() {
@@ -344,6 +347,23 @@ impl Flow<'_> {
             self.at = then_end;
         } else if then_end.is_some() {
             self.at = then_end;
+        }
+    }
+
+    /// True for a call of an extern function: only the architecture knows the answer.
+    fn asks_architecture(&self, condition: &Expr) -> bool {
+        let ExprKind::Call(call) = &condition.kind else { return false };
+        matches!(call.callee, Callee::Function(id) if self.p.functions[id].body.is_none())
+    }
+
+    /// The architecture reads an `out` parameter only where its own condition held: one that is written there is written.
+    fn write_where_asked(&mut self, then_end: Option<&State>) {
+        let is_out = |v: &VarId| self.p.vars[*v].kind == VarKind::Param(Direction::Out);
+        let cells = self.cells.iter().filter(|(v, _)| is_out(v));
+        let ranges: Vec<(u32, u32)> = cells.map(|(_, (start, layout))| (*start, layout.n_cells)).collect();
+        let (Some(then_end), Some(otherwise)) = (then_end, &mut self.at) else { return };
+        for cell in ranges.into_iter().flat_map(|(start, n)| start..start.saturating_add(n)) {
+            otherwise.set(cell, then_end.get(cell));
         }
     }
 

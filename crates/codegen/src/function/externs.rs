@@ -221,7 +221,11 @@ impl<'p> Func<'_, 'p> {
             }
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
-            ExternOp::User | ExternOp::AddEntry | ExternOp::SelectByDirection => {
+            ExternOp::User
+            | ExternOp::AddEntry
+            | ExternOp::SelectByDirection
+            | ExternOp::IsNetPort
+            | ExternOp::IsHostPort => {
                 self.call_user(name, object, args, result);
             }
             ExternOp::AsyncBegin => self.async_begin(args),

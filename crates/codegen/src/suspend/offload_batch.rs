@@ -66,7 +66,14 @@ pub(crate) struct Body {
 fn calls_host(stmt: &Stmt) -> bool {
     matches!(
         stmt.kind,
-        StmtKind::Extern { op: ExternOp::User | ExternOp::AddEntry | ExternOp::SelectByDirection, .. }
+        StmtKind::Extern {
+            op: ExternOp::User
+                | ExternOp::AddEntry
+                | ExternOp::SelectByDirection
+                | ExternOp::IsNetPort
+                | ExternOp::IsHostPort,
+            ..
+        }
     )
 }
 

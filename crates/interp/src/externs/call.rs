@@ -130,7 +130,11 @@ impl Externs {
             }
             // The event has no reader; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
-            ExternOp::User | ExternOp::AddEntry | ExternOp::SelectByDirection => {
+            ExternOp::User
+            | ExternOp::AddEntry
+            | ExternOp::SelectByDirection
+            | ExternOp::IsNetPort
+            | ExternOp::IsHostPort => {
                 return self.call_user(call, access);
             }
             // Here packets run one after the other.

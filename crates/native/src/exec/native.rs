@@ -355,6 +355,10 @@ impl BlockRunner for Native {
         requests
     }
 
+    fn supply(&mut self, name: &str, function: UserExtern) {
+        self.worker.supply(name, function);
+    }
+
     fn set_port(&mut self, port: u32, state: PortState) {
         self.control.set_port(port, state);
     }

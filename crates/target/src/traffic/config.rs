@@ -38,12 +38,6 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    pub fn is_host_port(&self, port: u32) -> bool {
-        self.host_ports.contains(&port)
-    }
-}
-
 /// The ports that exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ports {

@@ -111,7 +111,7 @@ impl<E: BlockRunner> Switch<E> {
                 IntrinsicValue::Number(number) => *number,
                 IntrinsicValue::Path => self.paths.member(copy.position.section, copy.kind),
                 IntrinsicValue::Direction => {
-                    self.directions.of_port(self.config.is_host_port(copy.ingress_port))
+                    self.directions.of_port(self.sides.is_host_port(copy.ingress_port))
                 }
                 IntrinsicValue::PassVerdict => self.verdicts.value_of(Verdict::Pass).unwrap_or(0),
             };

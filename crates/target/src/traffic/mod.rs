@@ -20,6 +20,7 @@ mod copy;
 mod pre;
 mod queue;
 mod shared_pre;
+mod sides;
 mod steps;
 mod switch;
 mod totals;

@@ -2,13 +2,15 @@
 
 use super::copy::PacketCopy;
 use super::queue::Refused;
+use super::sides::Sides;
 use super::verdict::{Directions, Paths, Verdicts};
 use super::waiting::Waiting;
 use super::{CloneSession, Config, PreReader, Queues, Replica, SharedPre, Totals, reason};
 use crate::block_runner::PortState;
 use crate::{BlockEnd, BlockRunner, DigestMessage, PassKind, Requests, TrafficEvent};
-use arch::{BlockIndex, BlockRole, PipelineModel};
-use ir::Program;
+use arch::{BlockIndex, BlockRole, ExternOp, PipelineModel};
+use ir::{Program, StmtKind};
+use smol_str::SmolStr;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -49,6 +51,16 @@ pub struct EgressPorts {
 #[error("programs of this architecture cannot be run")]
 pub struct Unrunnable;
 
+/// The extern functions of a program that ask for the side of a port; true for those that mean the host's.
+fn port_functions(program: &Program) -> impl Iterator<Item = (SmolStr, bool)> + '_ {
+    let stmts = program.graphs().flat_map(|graph| graph.nodes.iter()).flat_map(|(_, node)| &node.stmts);
+    stmts.filter_map(|stmt| match &stmt.kind {
+        StmtKind::Extern { op: ExternOp::IsNetPort, name, .. } => Some((name.clone(), false)),
+        StmtKind::Extern { op: ExternOp::IsHostPort, name, .. } => Some((name.clone(), true)),
+        _ => None,
+    })
+}
+
 /// A program that runs.
 pub struct Switch<E: BlockRunner> {
     pub runner: E,
@@ -58,6 +70,7 @@ pub struct Switch<E: BlockRunner> {
     pub(super) verdicts: Verdicts,
     pub(super) paths: Paths,
     pub(super) directions: Directions,
+    pub(super) sides: Sides,
     pub(super) config: Config,
     pub(super) now_ns: u64,
     /// Replicas and group members for these ports are left out.
@@ -81,7 +94,7 @@ pub struct Switch<E: BlockRunner> {
 }
 
 impl<E: BlockRunner> Switch<E> {
-    pub fn new(runner: E, config: Config) -> Result<Switch<E>, Unrunnable> {
+    pub fn new(mut runner: E, config: Config) -> Result<Switch<E>, Unrunnable> {
         let program = runner.program();
         let model = program.architecture.pipeline().ok_or(Unrunnable)?;
         let pre = PreReader::default();
@@ -91,13 +104,21 @@ impl<E: BlockRunner> Switch<E> {
             // A new engine has no session.
             let _ = pre.shared().update(|pre| pre.insert_session(session.id, session_to_port));
         }
+        let sides = Sides::new(&config.host_ports);
+        let functions: Vec<(SmolStr, bool)> = port_functions(program).collect();
+        let (verdicts, paths) = (Verdicts::new(program), Paths::new(program, model));
+        let directions = Directions::new(program, model);
+        for (name, wants_host) in functions {
+            runner.supply(&name, sides.function(wants_host));
+        }
         let config = Config { cpu_port: config.cpu_port.or(model.special_port("cpu")), ..config };
         Ok(Switch {
             pre,
             model,
-            verdicts: Verdicts::new(program),
-            paths: Paths::new(program, model),
-            directions: Directions::new(program, model),
+            verdicts,
+            paths,
+            directions,
+            sides,
             queues: Queues::new(config.queue),
             config,
             now_ns: 0,
@@ -145,6 +166,11 @@ impl<E: BlockRunner> Switch<E> {
             PortState::Down => self.ports_down.insert(port),
         };
         self.runner.set_port(port, state);
+    }
+
+    /// Puts a port at the host's side of a network card, or at the side of the network, where all are initially.
+    pub fn set_host_port(&mut self, port: u32, is_host_port: bool) {
+        self.sides.set(port, is_host_port);
     }
 
     /// Packets that wait for egress, at asynchronous blocks, or because the switch is paused.
