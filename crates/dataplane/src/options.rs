@@ -3,6 +3,7 @@
 use control::Schema;
 use diagnostics::SourceMap;
 use native::{AsyncMode, BurstPath, Pipeline};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct Options {
     pub cores: Vec<usize>,
     /// Packets to this port go to the controller.
     pub cpu_port: Option<u32>,
+    /// The ports at the host's side of a network card; all others are at the side of the network.
+    pub host_ports: BTreeSet<u32>,
     /// Packets to this port are dropped, beside those that the architecture drops.
     pub drop_port: Option<u32>,
     /// Seed of random numbers.
@@ -63,6 +66,7 @@ impl Default for Options {
             n_workers: 1,
             cores: Vec::new(),
             cpu_port: None,
+            host_ports: BTreeSet::new(),
             drop_port: None,
             seed: 0,
             burst_path: BurstPath::Auto,

@@ -30,7 +30,12 @@ impl RunningProgram {
         options: &Options,
         ports_down: &BTreeSet<u32>,
     ) -> Result<RunningProgram, StartFault> {
-        let config = Config { seed: options.seed, cpu_port: options.cpu_port, ..Config::default() };
+        let config = Config {
+            seed: options.seed,
+            cpu_port: options.cpu_port,
+            host_ports: options.host_ports.clone(),
+            ..Config::default()
+        };
         let asyncs = compiled.pipeline.layout().asyncs.iter();
         let blocks: Vec<Wanted> = asyncs.map(|block| Wanted::parse(&block.settings)).collect();
         let n_offload_workers = offload_threads::n_wanted(&blocks, options);

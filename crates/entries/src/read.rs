@@ -73,6 +73,7 @@ fn from_script(format: Format, name: &str, text: &str, schema: &Schema) -> Resul
             }
             StepKind::Packet { .. }
             | StepKind::AdvanceClock { .. }
+            | StepKind::Port { .. }
             | StepKind::Wait
             | StepKind::Check(_)
             | StepKind::Show(_)

@@ -254,6 +254,9 @@ pub struct SwitchArgs {
     /// Packets to this port go to the controller
     #[arg(long, value_name = "PORT")]
     pub cpu_port: Option<u32>,
+    /// This port is at the host's side of a network card, for PNA programs (repeatable)
+    #[arg(long = "host-port", value_name = "PORT")]
+    pub host_ports: Vec<u32>,
 }
 
 #[derive(Debug, Args)]

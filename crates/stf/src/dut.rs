@@ -24,6 +24,9 @@ pub trait Dut {
     /// Time passes, in nanoseconds. Returns what leaves meanwhile.
     fn advance_clock(&mut self, duration_ns: u64, observer: &mut dyn Observer) -> Vec<Output>;
 
+    /// Puts a port at the side of the host of a network card, or at the side of the network, where all are initially.
+    fn set_host_port(&mut self, _port: u32, _is_host: bool) {}
+
     /// Digests since the last call, in order.
     fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
 

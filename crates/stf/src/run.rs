@@ -82,6 +82,7 @@ pub fn run_in_bursts(
                 dut.advance_clock(*duration_ns, &mut Silent).into_iter().for_each(collect);
             }
             StepKind::Wait => {}
+            StepKind::Port { port, is_host } => dut.set_host_port(*port, *is_host),
             StepKind::Write(_) if step.update().is_some() => {
                 let updates: Vec<&Update> = these.iter().filter_map(Step::update).collect();
                 for (step, result) in these.iter().zip(dut.target().write_many(&updates)) {

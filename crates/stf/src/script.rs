@@ -31,53 +31,177 @@ pub struct Command {
 /// One variant per command; [`crate::keywords`] says how each is written.
 #[derive(Clone, Debug)]
 pub enum CommandKind {
-    Packet { port: Port, data: Vec<u8>, data_span: Span },
+    Packet {
+        port: Port,
+        data: Vec<u8>,
+        data_span: Span,
+    },
     Expect(Expectation),
-    NoPacket { port: Option<Port> },
+    NoPacket {
+        port: Option<Port>,
+    },
     Wait,
-    Clock { duration_ns: u64 },
+    Clock {
+        duration_ns: u64,
+    },
+    /// The side of a network card at which a port is.
+    Port {
+        port: Port,
+        is_host: bool,
+    },
 
-    Add { table: Name, key: Key, target: Target, handle: Option<Name> },
-    Modify { table: Name, entry: EntryRef, target: Target },
-    Remove { table: Name, entry: EntryRef },
+    Add {
+        table: Name,
+        key: Key,
+        target: Target,
+        handle: Option<Name>,
+    },
+    Modify {
+        table: Name,
+        entry: EntryRef,
+        target: Target,
+    },
+    Remove {
+        table: Name,
+        entry: EntryRef,
+    },
     RemoveAll,
-    SetDefault { table: Name, target: Target },
-    ResetDefault { table: Name },
+    SetDefault {
+        table: Name,
+        target: Target,
+    },
+    ResetDefault {
+        table: Name,
+    },
 
-    MemberAdd { profile: Name, member: Number, action: ActionCall },
-    MemberModify { profile: Name, member: Number, action: ActionCall },
-    MemberRemove { profile: Name, member: Number },
-    GroupAdd { profile: Name, group: Number, members: Vec<Weighted<Number>> },
-    GroupModify { profile: Name, group: Number, members: Vec<Weighted<Number>> },
-    GroupRemove { profile: Name, group: Number },
+    MemberAdd {
+        profile: Name,
+        member: Number,
+        action: ActionCall,
+    },
+    MemberModify {
+        profile: Name,
+        member: Number,
+        action: ActionCall,
+    },
+    MemberRemove {
+        profile: Name,
+        member: Number,
+    },
+    GroupAdd {
+        profile: Name,
+        group: Number,
+        members: Vec<Weighted<Number>>,
+    },
+    GroupModify {
+        profile: Name,
+        group: Number,
+        members: Vec<Weighted<Number>>,
+    },
+    GroupRemove {
+        profile: Name,
+        group: Number,
+    },
 
-    ValueSetAdd { value_set: Name, matches: Vec<Match> },
-    ValueSetRemove { value_set: Name, matches: Vec<Match> },
-    ValueSetClear { value_set: Name },
+    ValueSetAdd {
+        value_set: Name,
+        matches: Vec<Match>,
+    },
+    ValueSetRemove {
+        value_set: Name,
+        matches: Vec<Match>,
+    },
+    ValueSetClear {
+        value_set: Name,
+    },
 
-    CheckCounter { counter: Name, cell: Cell, check: Option<CounterCheck> },
-    CounterRead { counter: Name, cell: Cell, check: Option<CounterCheck> },
-    CounterWrite { counter: Name, index: Number, n_packets: Number, n_bytes: Number },
-    RegisterRead { register: Name, index: Number, check: Option<(Comparison, Number)> },
-    RegisterWrite { register: Name, index: Number, value: Number },
-    RegisterReset { register: Name },
-    MeterGetRates { meter: Name, index: Number },
-    MeterSetRates { meter: Name, index: Number, rates: Vec<Rate> },
-    MeterArraySetRates { meter: Name, rates: Vec<Rate> },
+    CheckCounter {
+        counter: Name,
+        cell: Cell,
+        check: Option<CounterCheck>,
+    },
+    CounterRead {
+        counter: Name,
+        cell: Cell,
+        check: Option<CounterCheck>,
+    },
+    CounterWrite {
+        counter: Name,
+        index: Number,
+        n_packets: Number,
+        n_bytes: Number,
+    },
+    RegisterRead {
+        register: Name,
+        index: Number,
+        check: Option<(Comparison, Number)>,
+    },
+    RegisterWrite {
+        register: Name,
+        index: Number,
+        value: Number,
+    },
+    RegisterReset {
+        register: Name,
+    },
+    MeterGetRates {
+        meter: Name,
+        index: Number,
+    },
+    MeterSetRates {
+        meter: Name,
+        index: Number,
+        rates: Vec<Rate>,
+    },
+    MeterArraySetRates {
+        meter: Name,
+        rates: Vec<Rate>,
+    },
 
-    MirroringAdd { session: Number, port: Number },
-    MirroringAddMc { session: Number, group: Number },
-    MirroringDelete { session: Number },
-    MirroringGet { session: Number },
-    McMgrpCreate { group: Number },
-    McNodeCreate { instance: Number, ports: Vec<Number> },
-    McNodeUpdate { node: Number, ports: Vec<Number> },
-    McNodeAssociate { group: Number, node: Number },
-    McNodeDissociate { group: Number, node: Number },
-    McNodeDestroy { node: Number },
-    McMgrpDestroy { group: Number },
+    MirroringAdd {
+        session: Number,
+        port: Number,
+    },
+    MirroringAddMc {
+        session: Number,
+        group: Number,
+    },
+    MirroringDelete {
+        session: Number,
+    },
+    MirroringGet {
+        session: Number,
+    },
+    McMgrpCreate {
+        group: Number,
+    },
+    McNodeCreate {
+        instance: Number,
+        ports: Vec<Number>,
+    },
+    McNodeUpdate {
+        node: Number,
+        ports: Vec<Number>,
+    },
+    McNodeAssociate {
+        group: Number,
+        node: Number,
+    },
+    McNodeDissociate {
+        group: Number,
+        node: Number,
+    },
+    McNodeDestroy {
+        node: Number,
+    },
+    McMgrpDestroy {
+        group: Number,
+    },
 
-    ExpectDigest { digest: Name, values: Vec<Match> },
+    ExpectDigest {
+        digest: Name,
+        values: Vec<Match>,
+    },
 }
 
 /// A port of the switch.

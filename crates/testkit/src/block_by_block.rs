@@ -56,6 +56,10 @@ impl<B: Observed + Store> Dut for BlockByBlock<B> {
         B::observed(observer, |observer| self.device.switch.advance_clock(duration_ns, observer))
     }
 
+    fn set_host_port(&mut self, port: u32, is_host: bool) {
+        self.device.switch.set_host_port(port, is_host);
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let messages = self.device.switch.take_digests();
         let known = |m: DigestMessage| {

@@ -88,6 +88,10 @@ impl Dut for FastPath {
         self.slow.advance_clock(duration_ns, observer)
     }
 
+    fn set_host_port(&mut self, port: u32, is_host: bool) {
+        self.slow.set_host_port(port, is_host);
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         self.slow.take_digests()
     }

@@ -63,6 +63,10 @@ impl Dut for Stories<'_, '_> {
         self.dut.advance_clock(duration_ns, observer(&mut self.current, &mut Silent))
     }
 
+    fn set_host_port(&mut self, port: u32, is_host: bool) {
+        self.dut.set_host_port(port, is_host);
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         self.dut.take_digests()
     }

@@ -62,6 +62,10 @@ impl Dut for Recorded<'_> {
         outputs
     }
 
+    fn set_host_port(&mut self, port: u32, is_host: bool) {
+        self.dut.set_host_port(port, is_host);
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let digests = self.dut.take_digests();
         self.record(Event::DigestsTaken, &[], &digests);

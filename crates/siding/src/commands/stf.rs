@@ -28,7 +28,7 @@ pub fn run(args: &StfArgs, matches: &ArgMatches) -> Exit {
     };
     let start = Instant::now();
     let (mut exit, mut n_passed) = (Exit::Ok, 0);
-    let defaults = SwitchArgs { entries: Vec::new(), seed: 0, cpu_port: None };
+    let defaults = SwitchArgs { entries: Vec::new(), seed: 0, cpu_port: None, host_ports: Vec::new() };
     // A program is read once, whatever the number of its scripts.
     let mut programs: HashMap<&Path, Result<Ready, Exit>> = HashMap::new();
     let mut counted = Counted::default();

@@ -48,7 +48,8 @@ impl Simulation {
             Exit::Bug
         })?;
         let schema = Arc::new(schema.with_values(&runnable.control_plane.values));
-        let config = Config { seed: args.seed, cpu_port: args.cpu_port, ..Config::default() };
+        let host_ports = args.host_ports.iter().copied().collect();
+        let config = Config { seed: args.seed, cpu_port: args.cpu_port, host_ports, ..Config::default() };
         let mut interpreter = interp::interpreter(runnable.program, Arc::clone(&schema), config.clone())
             .map_err(|error| {
                 output::error_line(&format!("the program cannot be run: {error}"));

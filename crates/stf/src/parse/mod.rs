@@ -154,6 +154,19 @@ fn arguments(
             CommandKind::NoPacket { port }
         }
         Keyword::Wait => CommandKind::Wait,
+        Keyword::Port => {
+            let port = line.port()?;
+            let side = line.name("the side of the port: `host` or `network`")?;
+            let is_host = match side.text.as_str() {
+                "host" => true,
+                "network" | "net" => false,
+                _ => {
+                    let message = "a port is at the side of the `host` or of the `network`";
+                    return Err(Box::new(Diagnostic::new(&codes::UNEXPECTED, side.span, message)));
+                }
+            };
+            CommandKind::Port { port, is_host }
+        }
         Keyword::Clock => CommandKind::Clock { duration_ns: line.duration_ns()? },
 
         Keyword::Add => {

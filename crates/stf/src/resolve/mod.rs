@@ -62,6 +62,7 @@ impl Step {
             StepKind::Packet { .. }
             | StepKind::AdvanceClock { .. }
             | StepKind::Wait
+            | StepKind::Port { .. }
             | StepKind::RemoveAllEntries
             | StepKind::Check(_)
             | StepKind::Show(_)
@@ -80,6 +81,8 @@ pub enum StepKind {
     RemoveAllEntries,
     /// Moves the clock of the test.
     AdvanceClock { duration_ns: u64 },
+    /// Puts a port at the side of the host, or of the network.
+    Port { port: u32, is_host: bool },
     /// Lets the switch finish what it is doing.
     Wait,
     /// Reads and compares.
@@ -232,6 +235,9 @@ impl Resolver<'_> {
             // Compared when everything is over.
             CommandKind::Expect(_) | CommandKind::NoPacket { .. } => {}
             CommandKind::Wait => self.step(span, StepKind::Wait),
+            CommandKind::Port { port, is_host } => {
+                self.step(span, StepKind::Port { port: port.number, is_host: *is_host });
+            }
             CommandKind::Clock { duration_ns } => {
                 self.step(span, StepKind::AdvanceClock { duration_ns: *duration_ns });
             }

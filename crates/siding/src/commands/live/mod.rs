@@ -170,6 +170,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         n_workers: usize::from(args.workers),
         cores: args.cores.clone(),
         cpu_port: args.cpu_port,
+        host_ports: args.host_ports.iter().copied().collect(),
         drop_port: Some(args.drop_port),
         seed: args.seed,
         burst_path: BurstPath::from_environment(),
@@ -324,7 +325,12 @@ fn compile_and_serve(
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, compile);
         let thread = thread.map_err(|error| environment(format!("cannot start a thread: {error}")))?;
-        let switch = SwitchArgs { entries: Vec::new(), seed: args.seed, cpu_port: args.cpu_port };
+        let switch = SwitchArgs {
+            entries: Vec::new(),
+            seed: args.seed,
+            cpu_port: args.cpu_port,
+            host_ports: args.host_ports.clone(),
+        };
         let Simulation { mut interpreter, schema, .. } = Simulation::of(loaded.clone(), &switch)?;
         for path in files {
             let entries = read_entries(&schema, path, None)?;
