@@ -1,9 +1,8 @@
 //! The interface through which a switch runs the blocks of its program.
 
-use crate::{Preserve, Requests, UserExtern};
+use crate::{Preserve, Requests, StopReason, UserExtern};
 use arch::{BlockIndex, FieldRole, PassKind};
 use ir::{Bits, Program};
-use smol_str::SmolStr;
 use std::sync::Arc;
 
 /// Runs the blocks of one program, and keeps what they share between packets.
@@ -100,27 +99,6 @@ pub enum BlockEnd {
     Stopped(StopReason),
     /// It waits at an asynchronous block, or behind it: the same block, run once more, goes on from there.
     Waiting,
-}
-
-/// Why a packet ends in the middle of a block.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum StopReason {
-    /// A parser or loop that does not end.
-    StepBudget,
-    AssertionFailed,
-    /// An extern stopped the packet, for the reason it names.
-    Extern(SmolStr),
-}
-
-impl StopReason {
-    /// The name of the reason in statistics.
-    pub fn name(&self) -> &str {
-        match self {
-            StopReason::StepBudget => "step_budget",
-            StopReason::AssertionFailed => "assertion_failed",
-            StopReason::Extern(name) => name,
-        }
-    }
 }
 
 /// A step of the architecture with a packet.

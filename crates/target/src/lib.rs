@@ -20,15 +20,17 @@ pub mod entities;
 pub mod extern_args;
 mod message;
 pub mod requests;
+mod stop_reason;
 pub mod store;
 pub mod traffic;
 
 pub use arch::PassKind;
-pub use block_runner::{BlockEnd, BlockRunner, PortState, StopReason, TrafficEvent};
+pub use block_runner::{BlockEnd, BlockRunner, PortState, TrafficEvent};
 pub use device::Device;
 pub use entities::Entities;
 pub use extern_args::{ExternArgs, ExternEnd, PacketParts, UserExtern};
 pub use message::format_message;
 pub use requests::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests};
+pub use stop_reason::StopReason;
 pub use store::{EntryHandle, EntryRef, Store, TableError};
 pub use traffic::{Config, Switch};
