@@ -124,6 +124,8 @@ pub enum Effect {
     Multicast { group: FieldRole, priority: FieldRole, onward: Onward },
     /// The packet waits for a port. Ends.
     Queue { port: FieldRole, priority: FieldRole, onward: Onward },
+    /// The packet goes on in a later section at once. Ends.
+    Next(Onward),
     /// The packet begins a section, with the variable, or the fields, that the program preserves. It keeps its port of
     /// arrival, unless a special one is named. Ends.
     Again { contents: Contents, to: SectionId, pass: PassKind, carry: Option<ParamRole>, port: Option<u32> },
@@ -133,7 +135,7 @@ pub enum Effect {
     Drop(String),
 }
 
-/// How a packet comes to a section through a queue.
+/// How a packet comes to a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Onward {
     pub to: SectionId,
@@ -161,6 +163,7 @@ impl Step {
             | Effect::SendDigests
             | Effect::Copy { session: None, .. }
             | Effect::Again { .. }
+            | Effect::Next(_)
             | Effect::Drop(_) => {}
         }
         fields
@@ -172,7 +175,9 @@ impl Effect {
     pub fn carried(&self) -> Option<ParamRole> {
         match self {
             Effect::Copy { carry, .. } | Effect::Again { carry, .. } => *carry,
-            Effect::Multicast { onward, .. } | Effect::Queue { onward, .. } => onward.carry,
+            Effect::Multicast { onward, .. } | Effect::Queue { onward, .. } | Effect::Next(onward) => {
+                onward.carry
+            }
             Effect::Run(_) | Effect::SendDigests | Effect::Send { .. } | Effect::Drop(_) => None,
         }
     }
@@ -183,6 +188,7 @@ impl Effect {
             Effect::Run(_) | Effect::SendDigests | Effect::Copy { .. } => false,
             Effect::Multicast { .. }
             | Effect::Queue { .. }
+            | Effect::Next(_)
             | Effect::Again { .. }
             | Effect::Send { .. }
             | Effect::Drop(_) => true,

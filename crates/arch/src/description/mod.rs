@@ -125,9 +125,9 @@ impl Description {
                 flow::Effect::Copy { contents, .. }
                 | flow::Effect::Again { contents, .. }
                 | flow::Effect::Send { contents, .. } => *contents,
-                flow::Effect::Multicast { onward, .. } | flow::Effect::Queue { onward, .. } => {
-                    onward.contents
-                }
+                flow::Effect::Multicast { onward, .. }
+                | flow::Effect::Queue { onward, .. }
+                | flow::Effect::Next(onward) => onward.contents,
                 _ => continue,
             };
             let missing = match contents {

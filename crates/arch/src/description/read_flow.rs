@@ -33,6 +33,7 @@ struct StepText {
     again: Option<Again>,
     multicast: Option<Multicast>,
     queue: Option<Queue>,
+    next: Option<Next>,
     send: Option<Send>,
     drop: Option<Spanned<String>>,
 }
@@ -85,6 +86,14 @@ struct Queue {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Next {
+    to: Spanned<String>,
+    contents: Option<Contents>,
+    carry: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Send {
     port: Spanned<String>,
     contents: Contents,
@@ -98,7 +107,7 @@ pub(super) fn sections(texts: &[SectionText], names: &Names) -> Result<Vec<Secti
             return fault(text.name.span(), format!("there are two sections `{}`", text.name.get_ref()));
         }
     }
-    texts.iter().map(|text| reader.section(text)).collect()
+    texts.iter().enumerate().map(|(at, text)| reader.section(at, text)).collect()
 }
 
 struct Reader<'a> {
@@ -107,17 +116,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn section(&self, text: &SectionText) -> Result<Section, Fault> {
+    fn section(&self, at: SectionId, text: &SectionText) -> Result<Section, Fault> {
         let mut steps: Vec<Step> = Vec::new();
         for step in &text.steps {
             if steps.last().is_some_and(always_ends) {
                 return fault(step.span(), "no packet comes to this step: the one before it always ends");
             }
-            steps.push(self.step(step)?);
+            steps.push(self.step(at, step)?);
         }
         if !steps.last().is_some_and(always_ends) {
             let what =
-                "its last step must end the way of every packet: queue, again, multicast, send or drop";
+                "its last step must end the way of every packet: queue, next, again, multicast, send or drop";
             return fault(text.name.span(), format!("section `{}`: {what}", text.name.get_ref()));
         }
         Ok(Section {
@@ -128,8 +137,9 @@ impl Reader<'_> {
         })
     }
 
-    fn step(&self, text: &Spanned<StepText>) -> Result<Step, Fault> {
-        let StepText { when, run, digests, copy, again, multicast, queue, send, drop } = text.get_ref();
+    /// A step of the section with the index `at`.
+    fn step(&self, at: SectionId, text: &Spanned<StepText>) -> Result<Step, Fault> {
+        let StepText { when, run, digests, copy, again, multicast, queue, next, send, drop } = text.get_ref();
         let when = when.as_ref().map_or(Ok(Condition::default()), |when| self.condition(when))?;
         let mut effects = Vec::new();
         if let Some(block) = run {
@@ -168,6 +178,13 @@ impl Reader<'_> {
             let onward = self.onward(to, *contents, carried(carry)?)?;
             effects.push(Effect::Queue { port, priority, onward });
         }
+        if let Some(Next { to, contents, carry }) = next {
+            let onward = self.onward(to, *contents, carried(carry)?)?;
+            if onward.to <= at {
+                return fault(to.span(), "packets go on at once in later sections only; `again` leads back");
+            }
+            effects.push(Effect::Next(onward));
+        }
         if let Some(Send { port, contents }) = send {
             effects.push(Effect::Send { port: self.send_port(port)?, contents: *contents });
         }
@@ -181,7 +198,7 @@ impl Reader<'_> {
         match <[Effect; 1]>::try_from(effects) {
             Ok([effect]) => Ok(Step { when, effect }),
             Err(effects) if effects.is_empty() => {
-                let known = "run, digests, copy, again, multicast, queue, send, drop";
+                let known = "run, digests, copy, again, multicast, queue, next, send, drop";
                 fault(text.span(), format!("this step has no effect; known are {known}"))
             }
             Err(_) => fault(text.span(), "a step has one effect; write two steps"),

@@ -172,6 +172,9 @@ fn effect(model: &PipelineModel, step: &Step) -> String {
             model.meaning_name(*priority),
             anew(onward),
         ),
+        Effect::Next(onward) => {
+            format!("go on in `{}`{}{carried}", section(&onward.to), anew(onward))
+        }
         Effect::Again { contents, to, pass, port, .. } => {
             let special =
                 port.and_then(|number| model.special_ports.iter().find(|port| port.number == number));

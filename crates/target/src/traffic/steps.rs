@@ -118,6 +118,11 @@ impl<E: BlockRunner> Switch<E> {
                     let place = Place { section: onward.to, port, instance: 0, priority };
                     return self.enqueue(copy, place, observer);
                 }
+                Effect::Next(onward) => {
+                    self.begin_anew(&mut copy, onward, observer);
+                    copy.position = Position { section: onward.to, step: 0 };
+                    return self.run(copy, pass, observer);
+                }
                 Effect::Again { contents, to, pass: kind, carry, port } => {
                     let preserve = match kind {
                         PassKind::Recirculated => pass.requests.recirculate,
