@@ -40,6 +40,8 @@ pub enum Atom {
     Requested(Request),
     /// The parser has rejected the packet, and the program has no field for the error.
     Rejected,
+    /// The packet came from a port at the side of the host.
+    FromHost,
     /// The filter accepts the packet; true for programs that are no filters.
     Accepted,
     /// The field of actions has this member.
@@ -107,7 +109,7 @@ pub type SectionId = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Runs a block. A packet may wait in it.
+    /// Runs a block. A packet may wait in it. The only condition is the side from which the packet came.
     Run(BlockIndex),
     /// Sends the digests of the blocks that have run.
     SendDigests,
@@ -150,7 +152,7 @@ impl Step {
         let atoms = self.when.0.iter().filter_map(|term| match term.atom {
             Atom::Verdict(_) => Some(FieldRole::OutputAction),
             Atom::Field(field) | Atom::IsDropPort(field) | Atom::IsPort(field, _) => Some(field),
-            Atom::Requested(_) | Atom::Rejected | Atom::Accepted => None,
+            Atom::Requested(_) | Atom::Rejected | Atom::FromHost | Atom::Accepted => None,
         });
         let mut fields: Vec<FieldRole> = atoms.collect();
         match &self.effect {

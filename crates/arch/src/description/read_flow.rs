@@ -140,6 +140,9 @@ impl Reader<'_> {
     /// A step of the section with the index `at`.
     fn step(&self, at: SectionId, text: &Spanned<StepText>) -> Result<Step, Fault> {
         let StepText { when, run, digests, copy, again, multicast, queue, next, send, drop } = text.get_ref();
+        if let (Some(when), Some(_)) = (when, run) {
+            self.check_condition_of_run(when)?;
+        }
         let when = when.as_ref().map_or(Ok(Condition::default()), |when| self.condition(when))?;
         let mut effects = Vec::new();
         if let Some(block) = run {
@@ -203,6 +206,19 @@ impl Reader<'_> {
             }
             Err(_) => fault(text.span(), "a step has one effect; write two steps"),
         }
+    }
+
+    /// A packet may wait in a block, so that its condition must hold for as long as the packet is there. Blocks that not all
+    /// packets run are known to analyses only where sections begin anew.
+    fn check_condition_of_run(&self, when: &Spanned<String>) -> Result<(), Fault> {
+        let is_side = |term: &Term| matches!(term.atom, Atom::FromHost);
+        if !self.condition(when)?.0.iter().all(is_side) {
+            return fault(when.span(), "a block runs for all packets, or under the condition `from_host`");
+        }
+        if self.texts.iter().all(|text| text.writes.is_none()) {
+            return fault(when.span(), "a block that only some packets run needs sections with `writes`");
+        }
+        Ok(())
     }
 
     fn target(&self, name: &Spanned<String>) -> Result<SectionId, Fault> {
@@ -270,6 +286,7 @@ impl Reader<'_> {
                 }
             }
             (None, None) if text == "rejected" => Atom::Rejected,
+            (None, None) if text == "from_host" => Atom::FromHost,
             (None, None) if text == "accepted" => Atom::Accepted,
             (None, None) => Atom::Field(self.names.field_at(text, place)?),
         };
@@ -321,6 +338,8 @@ fields.metadata = { to = "egress_port", also = "priority" }
                 "`fields` has no field with the meaning",
                 "\"egress_spec\"",
             ),
+            ("{ when = \"rejected\", run = \"parser\" }", "a block runs for all packets, or", "\"rejected\""),
+            ("{ when = \"from_host\", run = \"parser\" }", "needs sections with `writes`", "\"from_host\""),
             ("{ when = \"colour\", drop = \"x\" }", "unknown variant `colour`", "\"colour\""),
             ("{ when = \"asked(x)\", drop = \"x\" }", "`asked(...)` is no condition", "\"asked(x)\""),
             ("{ when = \"priority == 3\", drop = \"x\" }", "compared with `drop_port`", "\"priority"),
@@ -338,7 +357,7 @@ fields.metadata = { to = "egress_port", also = "priority" }
 
     #[test]
     fn conditions_are_printed_as_they_are_written() {
-        let when = "!requested(clone) && verdict(drop) && priority && rejected && !accepted";
+        let when = "!requested(clone) && verdict(drop) && priority && rejected && !accepted && !from_host";
         let steps = format!("{{ when = \"{when}\", drop = \"x\" }}, {{ drop = \"y\" }}");
         let text = format!("{HEAD}[[sections]]\nname = \"all\"\nsteps = [{steps}]\n");
         let description = read(&text).unwrap();

@@ -126,6 +126,7 @@ pub(super) fn condition(model: &PipelineModel, condition: &Condition) -> String 
         let text = match term.atom {
             Atom::Requested(request) => format!("requested({})", snake_case(&request)),
             Atom::Rejected => "rejected".to_owned(),
+            Atom::FromHost => "from_host".to_owned(),
             Atom::Accepted => "accepted".to_owned(),
             Atom::Verdict(verdict) => format!("verdict({})", snake_case(&verdict)),
             Atom::Field(field) => model.meaning_name(field),

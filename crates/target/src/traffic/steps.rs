@@ -58,6 +58,10 @@ impl<E: BlockRunner> Switch<E> {
         let steps = section.map_or(&[][..], |section| &section.steps);
         while let Some(step) = steps.get(copy.position.step) {
             if let Effect::Run(block) = step.effect {
+                if !self.holds(&step.when, &copy, &pass) {
+                    copy.position.step += 1;
+                    continue;
+                }
                 match self.run_block(block, &mut copy, observer) {
                     BlockEnd::Done | BlockEnd::Accepted => {}
                     BlockEnd::Waiting => {
@@ -190,6 +194,7 @@ impl<E: BlockRunner> Switch<E> {
                 Atom::Requested(Request::Recirculate) => requests.recirculate.is_some(),
                 Atom::Requested(Request::Drop) => requests.drop == Some(true),
                 Atom::Rejected => pass.is_rejected,
+                Atom::FromHost => self.sides.is_host_port(copy.ingress_port),
                 Atom::Accepted => self.runner.accepted(&copy.packet) != Some(false),
                 Atom::Verdict(wanted) => {
                     let value = self.field(copy, FieldRole::OutputAction);
