@@ -100,6 +100,11 @@ impl Corpus {
         Ok(Corpus { root, kind: Kind::Programs(preprocessing) })
     }
 
+    /// No programs, for suites that bring their own ([`Suite::needs_corpus`](crate::Suite::needs_corpus)).
+    pub fn none() -> Corpus {
+        Corpus { root: PathBuf::new(), kind: Kind::Programs(Preprocessing::default()) }
+    }
+
     /// How programs of one's own find their includes; `None` for a checkout.
     pub(crate) fn preprocessing(&self) -> Option<&Preprocessing> {
         match &self.kind {

@@ -3,6 +3,8 @@
 //! Key types: [`Suite`] names what is judged, [`Corpus`] lists the programs, [`run`] judges
 //! them on several threads and gives a [`Report`] of [`Outcome`]s.
 //!
+//! Two suites, `psa-model` and `pna-model`, need no checkout: they compare the switch with models of packet paths.
+//!
 //! Invariants: the checkout is only read. A program that makes the front end panic or hang is a failure of
 //! that program and of nothing else. Deviations are data: `exceptions/<suite>.toml` says for each which
 //! sentence of the specification asks for it, and an exception that is no longer needed is a failure.

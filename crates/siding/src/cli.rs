@@ -513,6 +513,10 @@ pub enum SuiteArg {
     Ir,
     /// Test scripts pass
     Stf,
+    /// Packets go through PSA as a model of the specification says, in both backends; needs no checkout
+    PsaModel,
+    /// Packets go through PNA as a model of the specification says, in both backends; needs no checkout
+    PnaModel,
     /// Every suite
     All,
 }

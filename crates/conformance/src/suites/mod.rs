@@ -5,7 +5,10 @@ mod entries;
 mod externs;
 mod fmt;
 mod ir;
+mod models;
 mod p4info;
+mod pna_model;
+mod psa_model;
 mod reject;
 mod reject_lines;
 mod reject_twins;
@@ -48,6 +51,10 @@ pub enum Suite {
     /// Both, in native code.
     StfNative,
     StfNativeRewritten,
+    /// Packets go through PSA as a model says, in both backends.
+    PsaModel,
+    /// Packets go through PNA as a model says, in both backends.
+    PnaModel,
 }
 
 impl Suite {
@@ -65,6 +72,8 @@ impl Suite {
         Suite::StfRewritten,
         Suite::StfNative,
         Suite::StfNativeRewritten,
+        Suite::PsaModel,
+        Suite::PnaModel,
     ];
 
     pub fn name(self) -> &'static str {
@@ -82,12 +91,19 @@ impl Suite {
             Suite::StfRewritten => "stf-rewritten",
             Suite::StfNative => "stf-native",
             Suite::StfNativeRewritten => "stf-native-rewritten",
+            Suite::PsaModel => "psa-model",
+            Suite::PnaModel => "pna-model",
         }
     }
 
     /// The suites that judge programs of one's own.
     pub const OF_PROGRAMS: &[Suite] =
         &[Suite::Accept, Suite::P4Info, Suite::Entries, Suite::Fmt, Suite::Ir, Suite::Stf, Suite::StfNative];
+
+    /// True for suites that judge programs of a [`Corpus`]; the others bring their own.
+    pub fn needs_corpus(self) -> bool {
+        !matches!(self, Suite::PsaModel | Suite::PnaModel)
+    }
 
     /// Returns the share of cases that must pass. It is below 1 only for the line of an error, on which compilers may
     /// differ.
@@ -105,7 +121,9 @@ impl Suite {
             | Suite::Stf
             | Suite::StfRewritten
             | Suite::StfNative
-            | Suite::StfNativeRewritten => 100,
+            | Suite::StfNativeRewritten
+            | Suite::PsaModel
+            | Suite::PnaModel => 100,
         }
     }
 
@@ -119,6 +137,8 @@ impl Suite {
             Suite::Rewritten => corpus.rewritten(),
             Suite::Stf | Suite::StfNative => stf::cases(corpus),
             Suite::StfRewritten | Suite::StfNativeRewritten => stf::rewritten_cases(corpus),
+            Suite::PsaModel => psa_model::cases(),
+            Suite::PnaModel => pna_model::cases(),
         }
     }
 
@@ -134,6 +154,8 @@ impl Suite {
             Suite::Ir => ir::judge,
             Suite::Stf | Suite::StfRewritten => stf::judge,
             Suite::StfNative | Suite::StfNativeRewritten => stf::judge_native,
+            Suite::PsaModel => psa_model::judge,
+            Suite::PnaModel => pna_model::judge,
         }
     }
 }

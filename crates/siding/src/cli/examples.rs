@@ -304,6 +304,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding conformance --p4c ~/p4c all", "every suite"),
             ("siding conformance --p4c ~/p4c stf --backend native --filter lpm", "some tests, compiled"),
             ("siding conformance --programs ~/my-programs", "programs of your own"),
+            ("siding conformance psa-model pna-model", "packet paths, against models"),
         ],
     ),
     (

@@ -8,9 +8,12 @@ use conformance::{Corpus, Event, NoCorpus, Outcome, Preprocessing, Report, RunOp
 const SLOWEST: usize = 5;
 
 pub fn run(args: &ConformanceArgs) -> Exit {
-    let corpus = match open_corpus(args) {
-        Ok(corpus) => corpus,
-        Err(exit) => return exit,
+    let is_model = |suite: &SuiteArg| matches!(suite, SuiteArg::PsaModel | SuiteArg::PnaModel);
+    let needs_corpus = args.suites.is_empty() || !args.suites.iter().all(is_model);
+    let corpus = match needs_corpus.then(|| open_corpus(args)) {
+        Some(Ok(corpus)) => corpus,
+        Some(Err(exit)) => return exit,
+        None => Corpus::none(),
     };
     let suites = match suites(args) {
         Ok(suites) => suites,
@@ -80,9 +83,7 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
         if args.suites.is_empty() || args.suites == [SuiteArg::All] {
             return Ok(Suite::OF_PROGRAMS.to_vec());
         }
-        if args.suites.iter().any(|suite| matches!(suite, SuiteArg::Reject | SuiteArg::Rewritten))
-            || args.rewritten
-        {
+        if args.suites.iter().any(|suite| !is_of_programs(*suite)) || args.rewritten {
             return Err(
                 "--programs goes with the suites accept, p4info, entries, fmt, ir and stf".to_string()
             );
@@ -106,9 +107,25 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
             SuiteArg::Fmt => vec![Suite::Fmt],
             SuiteArg::Ir => vec![Suite::Ir],
             SuiteArg::Stf => of_backend(args),
+            SuiteArg::PsaModel => vec![Suite::PsaModel],
+            SuiteArg::PnaModel => vec![Suite::PnaModel],
             SuiteArg::All => Suite::ALL.to_vec(),
         })
         .collect())
+}
+
+/// True for suites that can judge programs of one's own.
+fn is_of_programs(suite: SuiteArg) -> bool {
+    match suite {
+        SuiteArg::Reject | SuiteArg::Rewritten | SuiteArg::PsaModel | SuiteArg::PnaModel => false,
+        SuiteArg::Accept
+        | SuiteArg::P4info
+        | SuiteArg::Entries
+        | SuiteArg::Fmt
+        | SuiteArg::Ir
+        | SuiteArg::Stf
+        | SuiteArg::All => true,
+    }
 }
 
 /// The suites of test scripts for the selected backends.
