@@ -130,6 +130,8 @@ struct sd_table_type {
     uint32_t profile;
     uint32_t has_direct_counter;
     uint32_t direct_counter_unit;
+    /* Direct counters and meters act where actions call them, and not with every hit. */
+    uint32_t direct_on_call;
     uint32_t has_direct_meter;
     uint32_t direct_meter_unit;
     /* Entries may expire. */
@@ -366,6 +368,8 @@ struct sd_worker {
     uint32_t emitted_tail_bits;
     /* For each table 1 + the colour that its direct meter gave the packet; 0: none. */
     uint8_t *direct_colours;
+    /* Of each table with `direct_on_call`, the cells of the entry whose action runs. */
+    struct sd_direct *direct;
     /* Digests: for each a uint32_t call, a uint32_t length, then the bytes of the arguments. */
     struct sd_buffer digests;
     /* Values packed for a hash, and used bits of the last byte (0: all). */

@@ -117,6 +117,17 @@ SD_INLINE uint64_t sd_hash_crc16(const uint8_t *bytes, size_t n)
     return sd_crc16_go_on(0, bytes, n);
 }
 
+/* The same behind other bytes, whose check is `before`: 0 if there are none. */
+SD_INLINE uint64_t sd_hash_crc32_on(uint64_t before, const uint8_t *bytes, size_t n)
+{
+    return (uint32_t)~sd_crc32_go_on((uint32_t)~before, bytes, n);
+}
+
+SD_INLINE uint64_t sd_hash_crc16_on(uint64_t before, const uint8_t *bytes, size_t n)
+{
+    return sd_crc16_go_on((uint16_t)before, bytes, n);
+}
+
 /* --- The internet checksum (RFC 1071) and its change with a field (RFC 1624) --- */
 
 /* Adds the carries in until there are none. */
@@ -330,6 +341,30 @@ SD_INLINE uint64_t sd_hash_packed(struct sd_worker *w, enum sd_hash_algorithm al
     if (algorithm == SD_HASH_RANDOM)
         return sd_random_next(w);
     return sd_hash2(algorithm, w->scratch.bytes, w->scratch.length, tail, n_tail);
+}
+
+/* Over what was packed, behind data whose hash is `before`: 0 if there are none. Only cyclic redundancy checks and sums remember
+   data; of others the last piece counts. */
+SD_INLINE uint64_t sd_hash_packed_on(struct sd_worker *w, enum sd_hash_algorithm algorithm, uint64_t before)
+{
+    const uint8_t *bytes = w->scratch.bytes;
+    size_t n = w->scratch.length;
+    switch (algorithm) {
+    case SD_HASH_CRC32:
+    case SD_HASH_CRC32_CUSTOM:
+        return sd_hash_crc32_on(before, bytes, n);
+    case SD_HASH_CRC16:
+    case SD_HASH_CRC16_CUSTOM:
+        return sd_hash_crc16_on(before, bytes, n);
+    case SD_HASH_XOR16:
+        return before ^ sd_hash_xor16(bytes, n);
+    case SD_HASH_RANDOM:
+    case SD_HASH_IDENTITY:
+    case SD_HASH_CSUM16:
+    case SD_HASH_LOOKUP3:
+        break;
+    }
+    return sd_hash2(algorithm, bytes, n, NULL, 0);
 }
 
 /* `base + hash mod max`, or `base` when `max` is 0. */

@@ -1,5 +1,5 @@
 /*
- * Meters: two rates, three colours, colour-blind (RFC 2698); arrays of them, and the cells of direct meters.
+ * Meters: two rates, three colours, colour-blind and colour-aware (RFC 2698); arrays of them, and the cells of direct meters.
  *
  * A cell is locked while a worker updates it. Cells that no packet has updated since all were written have the common
  * rates.
@@ -49,8 +49,9 @@ SD_INLINE sd_u128 sd_tokens_fill(sd_u128 tokens, uint64_t elapsed_ns, uint64_t r
     return filled < tokens || filled > full ? full : filled;
 }
 
-/* Meters `n` units and returns the colour. The caller holds the lock. */
-SD_INLINE uint32_t sd_meter_mark_locked(struct sd_meter *meter, uint64_t n, uint64_t now_ns)
+/* Meters `n` units of a packet of the colour `before`, which is green in colour-blind mode, and returns its new colour. The
+   caller holds the lock. */
+SD_INLINE uint32_t sd_meter_mark_locked(struct sd_meter *meter, uint32_t before, uint64_t n, uint64_t now_ns)
 {
     const struct sd_meter_rates *rates = &meter->rates;
     if (!rates->is_set)
@@ -65,10 +66,10 @@ SD_INLINE uint32_t sd_meter_mark_locked(struct sd_meter *meter, uint64_t n, uint
                                              rates->committed_burst);
     meter->peak_tokens = sd_tokens_fill(meter->peak_tokens, elapsed_ns, rates->peak_rate, rates->peak_burst);
     sd_u128 cost = (sd_u128)n * SD_TOKEN_SCALE;
-    if (meter->peak_tokens < cost)
+    if (before == SD_RED || meter->peak_tokens < cost)
         return SD_RED;
     meter->peak_tokens -= cost;
-    if (meter->committed_tokens < cost)
+    if (before == SD_YELLOW || meter->committed_tokens < cost)
         return SD_YELLOW;
     meter->committed_tokens -= cost;
     return SD_GREEN;
@@ -87,34 +88,34 @@ SD_INLINE void sd_meter_unlock(struct sd_meter *meter)
 }
 
 /* Meters `n` units (packets or bytes) and returns the colour. */
-SD_INLINE uint32_t sd_meter_mark(struct sd_meter *meter, uint64_t n, uint64_t now_ns)
+SD_INLINE uint32_t sd_meter_mark(struct sd_meter *meter, uint32_t before, uint64_t n, uint64_t now_ns)
 {
     /* The control plane writes rates only while no worker runs. */
     if (!meter->rates.is_set)
         return SD_GREEN;
     sd_meter_lock(meter);
-    uint32_t colour = sd_meter_mark_locked(meter, n, now_ns);
+    uint32_t colour = sd_meter_mark_locked(meter, before, n, now_ns);
     sd_meter_unlock(meter);
     return colour;
 }
 
-SD_INLINE bool sd_meter_execute(struct sd_worker *w, const struct sd_packet *packet, uint32_t object,
-                                uint64_t index, uint32_t *colour)
+SD_INLINE bool sd_meter_execute(struct sd_worker *w, uint64_t n_bytes, uint32_t object, uint64_t index,
+                                uint64_t before, uint32_t *colour)
 {
     const struct sd_object *o = &w->instance->objects[object];
     *colour = SD_GREEN;
     if (SD_UNLIKELY(index >= o->type->size))
         return false;
     struct sd_meter *meter = (struct sd_meter *)o->meters.memory.bytes + index;
-    uint64_t n = o->type->unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
+    uint64_t n = o->type->unit == SD_UNIT_BYTES ? n_bytes : 1;
     if (!o->meters.common.is_set) {
-        *colour = sd_meter_mark(meter, n, w->now_ns);
+        *colour = sd_meter_mark(meter, (uint32_t)before, n, w->now_ns);
         return true;
     }
     sd_meter_lock(meter);
     if (!meter->is_own)
         sd_meter_set(meter, &o->meters.common, o->meters.common_since_ns);
-    *colour = sd_meter_mark_locked(meter, n, w->now_ns);
+    *colour = sd_meter_mark_locked(meter, (uint32_t)before, n, w->now_ns);
     sd_meter_unlock(meter);
     return true;
 }

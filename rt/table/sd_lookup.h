@@ -74,6 +74,21 @@ struct sd_lookup_state {
         (void)w, (void)t, (void)type, (void)key, (void)key_bytes, (void)state;                                         \
     }
 
+/* The cells of the entry whose action runs. NULL where there are none. */
+struct sd_direct {
+    struct sd_count *count;
+    struct sd_meter *meter;
+    /* The cell of the default action belongs to all workers. */
+    bool is_shared;
+};
+
+/* Called before a lookup of a table with `direct_on_call`: the cells are those of the default action until an entry is hit. */
+SD_INLINE void sd_direct_default(struct sd_worker *w, uint32_t table)
+{
+    struct sd_table *t = &w->instance->tables[table];
+    w->direct[table] = (struct sd_direct){&t->default_count, &t->default_meter, true};
+}
+
 /* Updates the last hit, the direct counter `count` and the direct meter. The caller passes the counter, because its address
    is known before the entry is in the cache. */
 SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *packet, struct sd_table *t,
@@ -88,11 +103,17 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
         if (SD_UNLIKELY(__atomic_load_n(&times->reported_ns, __ATOMIC_RELAXED) != SD_NEVER))
             __atomic_store_n(&times->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
     }
+    if (type->direct_on_call) {
+        w->direct[table].count = count;
+        w->direct[table].meter = type->has_direct_meter ? sd_entry_meter(t, e) : NULL;
+        w->direct[table].is_shared = false;
+        return;
+    }
     if (type->has_direct_counter)
         sd_count_add(count, type->direct_counter_unit, 1, packet->length_bytes);
     if (type->has_direct_meter) {
         uint64_t n = type->direct_meter_unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
-        w->direct_colours[table] = (uint8_t)(1 + sd_meter_mark(sd_entry_meter(t, e), n, w->now_ns));
+        w->direct_colours[table] = (uint8_t)(1 + sd_meter_mark(sd_entry_meter(t, e), SD_GREEN, n, w->now_ns));
     }
 }
 

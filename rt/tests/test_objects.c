@@ -65,39 +65,39 @@ static struct sd_meter_rates rates(uint64_t cir, uint64_t cbs, uint64_t pir, uin
 static void test_mark(void)
 {
     struct sd_meter meter = {0};
-    CHECK(sd_meter_mark(&meter, 1000000, 5) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1000000, 5) == SD_GREEN);
     struct sd_meter_rates r = rates(1, 1, 2, 2);
     sd_meter_set(&meter, &r, 0);
-    CHECK(sd_meter_mark(&meter, 1, 0) == SD_GREEN);
-    CHECK(sd_meter_mark(&meter, 1, 0) == SD_YELLOW);
-    CHECK(sd_meter_mark(&meter, 1, 0) == SD_RED);
-    CHECK(sd_meter_mark(&meter, 1, 500000000) == SD_YELLOW);
-    CHECK(sd_meter_mark(&meter, 1, 2000000000) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 0) == SD_YELLOW);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 0) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 500000000) == SD_YELLOW);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 2000000000) == SD_GREEN);
     /* Time that runs backwards gives nothing. */
-    CHECK(sd_meter_mark(&meter, 2, 0) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 2, 0) == SD_RED);
     /* Buckets fill up to their burst however long nothing comes, and however fast they fill. */
     r = rates(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
     sd_meter_set(&meter, &r, 0);
-    CHECK(sd_meter_mark(&meter, UINT64_MAX, 0) == SD_GREEN);
-    CHECK(sd_meter_mark(&meter, 1, 0) == SD_RED);
-    CHECK(sd_meter_mark(&meter, UINT64_MAX, UINT64_MAX) == SD_GREEN);
-    CHECK(sd_meter_mark(&meter, 1, UINT64_MAX) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 0) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX, UINT64_MAX) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, UINT64_MAX) == SD_RED);
     /* Also where rate times time, and what was left, do not fit together. */
     sd_meter_set(&meter, &r, 0);
-    CHECK(sd_meter_mark(&meter, 1, 0) == SD_GREEN);
-    CHECK(sd_meter_mark(&meter, UINT64_MAX, UINT64_MAX) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX, UINT64_MAX) == SD_GREEN);
     /* A third of a packet each time: rates are exact. */
     r = rates(1, 1, 1, 1);
     sd_meter_set(&meter, &r, 0);
-    CHECK(sd_meter_mark(&meter, 1, 0) == SD_GREEN);
-    CHECK(sd_meter_mark(&meter, 1, 333333333) == SD_RED);
-    CHECK(sd_meter_mark(&meter, 1, 666666666) == SD_RED);
-    CHECK(sd_meter_mark(&meter, 1, 999999999) == SD_RED);
-    CHECK(sd_meter_mark(&meter, 1, 1000000000) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 0) == SD_GREEN);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 333333333) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 666666666) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 999999999) == SD_RED);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, 1000000000) == SD_GREEN);
     /* Without rates again. */
     r.is_set = 0;
     sd_meter_set(&meter, &r, 0);
-    CHECK(sd_meter_mark(&meter, UINT64_MAX, 0) == SD_GREEN && meter.rates.committed_rate == 0);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX, 0) == SD_GREEN && meter.rates.committed_rate == 0);
 }
 
 static void test_meters(void)
@@ -113,38 +113,38 @@ static void test_meters(void)
     struct sd_meter_rates r = rates(0, 1, 0, 2), read;
     uint32_t colour = 9;
     w->now_ns = other->now_ns = 1;
-    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 0, SD_GREEN, &colour) && colour == SD_GREEN);
     CHECK(ops->meter_write(f.instance, 0, UINT64_MAX, &r, 0) == SD_OK);
     /* Workers share the tokens. */
-    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_GREEN);
-    CHECK(sd_meter_execute(other, &f.packet, 0, 0, &colour) && colour == SD_YELLOW);
-    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_RED);
-    CHECK(sd_meter_execute(w, &f.packet, 0, 1, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 0, SD_GREEN, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(other, f.packet.length_bytes, 0, 0, SD_GREEN, &colour) && colour == SD_YELLOW);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 0, SD_GREEN, &colour) && colour == SD_RED);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 1, SD_GREEN, &colour) && colour == SD_GREEN);
     CHECK(ops->meter_read(f.instance, 0, 1, &read) == SD_OK && read.is_set && read.peak_burst == 2);
     colour = 9;
-    CHECK(!sd_meter_execute(w, &f.packet, 0, 2, &colour) && colour == SD_GREEN);
+    CHECK(!sd_meter_execute(w, f.packet.length_bytes, 0, 2, SD_GREEN, &colour) && colour == SD_GREEN);
     /* A cell of its own, then all again. */
     r = rates(0, 0, 0, 0);
     CHECK(ops->meter_write(f.instance, 0, 1, &r, 0) == SD_OK);
-    CHECK(sd_meter_execute(w, &f.packet, 0, 1, &colour) && colour == SD_RED);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 1, SD_GREEN, &colour) && colour == SD_RED);
     r.is_set = 0;
     CHECK(ops->meter_write(f.instance, 0, 0, &r, 0) == SD_OK);
-    CHECK(sd_meter_execute(w, &f.packet, 0, 0, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 0, SD_GREEN, &colour) && colour == SD_GREEN);
     CHECK(ops->meter_read(f.instance, 0, 0, &read) == SD_OK && !read.is_set);
     CHECK(ops->meter_write(f.instance, 0, UINT64_MAX, &r, 0) == SD_OK);
-    CHECK(sd_meter_execute(w, &f.packet, 0, 1, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 0, 1, SD_GREEN, &colour) && colour == SD_GREEN);
     CHECK(ops->meter_read(f.instance, 0, 1, &read) == SD_OK && !read.is_set);
     /* Bytes. */
     r = rates(0, 100, 0, 100);
     CHECK(ops->meter_write(f.instance, 1, 0, &r, 0) == SD_OK);
     f.packet.length_bytes = 101;
-    CHECK(sd_meter_execute(w, &f.packet, 1, 0, &colour) && colour == SD_RED);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 1, 0, SD_GREEN, &colour) && colour == SD_RED);
     f.packet.length_bytes = 100;
-    CHECK(sd_meter_execute(w, &f.packet, 1, 0, &colour) && colour == SD_GREEN);
-    CHECK(sd_meter_execute(w, &f.packet, 1, 0, &colour) && colour == SD_RED);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 1, 0, SD_GREEN, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 1, 0, SD_GREEN, &colour) && colour == SD_RED);
     CHECK(ops->meter_write(f.instance, 2, UINT64_MAX, &r, 0) == SD_OK);
-    CHECK(sd_meter_execute(w, &f.packet, 2, LARGE - 1, &colour) && colour == SD_GREEN);
-    CHECK(sd_meter_execute(w, &f.packet, 2, LARGE - 1, &colour) && colour == SD_RED);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 2, LARGE - 1, SD_GREEN, &colour) && colour == SD_GREEN);
+    CHECK(sd_meter_execute(w, f.packet.length_bytes, 2, LARGE - 1, SD_GREEN, &colour) && colour == SD_RED);
     CHECK(ops->meter_read(f.instance, 2, LARGE, &read) == SD_OUT_OF_RANGE);
     CHECK(ops->meter_write(f.instance, 2, LARGE, &r, 0) == SD_OUT_OF_RANGE);
     CHECK(ops->meter_read(f.instance, 3, 0, &read) == SD_NOT_FOUND);
@@ -236,7 +236,7 @@ static void test_impossible(void)
             CHECK(!sd_counter_count(w, 0, 0, 1, 1) &&
                   ops->counter_read(f.instance, 0, 0, &count) == SD_OUT_OF_RANGE);
         if (kind == SD_OBJECT_METER)
-            CHECK(!sd_meter_execute(w, &f.packet, 0, 0, &colour));
+            CHECK(!sd_meter_execute(w, f.packet.length_bytes, 0, 0, SD_GREEN, &colour));
         if (kind == SD_OBJECT_REGISTER)
             CHECK(!sd_register_read(w, 0, 0, cell, 8));
         fixture_end(&f);

@@ -48,6 +48,7 @@ SD_LOCAL void sd_worker_free(struct sd_worker *w)
     free(w->state);
     free(w->emitted.bytes);
     free(w->direct_colours);
+    free(w->direct);
     free(w->digests.bytes);
     free(w->scratch.bytes);
     free(w->table_counts);
@@ -72,6 +73,7 @@ SD_LOCAL struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t 
     size_t state_bytes = sd_round_up(pipeline->state_bytes ? pipeline->state_bytes : 1, align);
     w->state = aligned_alloc(align, state_bytes);
     w->direct_colours = sd_alloc_lines(pipeline->n_tables, 1);
+    w->direct = sd_alloc_lines(pipeline->n_tables, sizeof *w->direct);
     w->table_counts = sd_alloc_lines(pipeline->n_tables, sizeof *w->table_counts);
     if (pipeline->burst_bytes)
         w->burst = sd_alloc_lines(1, pipeline->burst_bytes);
@@ -79,7 +81,7 @@ SD_LOCAL struct sd_worker *sd_worker_new(struct sd_instance *instance, uint32_t 
     if (pipeline->n_async)
         w->async_ways = sd_alloc_lines(pipeline->n_async, sizeof *w->async_ways);
     bool has_async = w->async_ways || !pipeline->n_async;
-    if (!w->state || !w->direct_colours || !w->table_counts || !has_burst || !has_async) {
+    if (!w->state || !w->direct_colours || !w->direct || !w->table_counts || !has_burst || !has_async) {
         sd_worker_free(w);
         return NULL;
     }

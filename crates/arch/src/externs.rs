@@ -22,10 +22,12 @@ macro_rules! operations {
 }
 
 operations! {
+    /// `(index, length)`; the length may be missing.
     CounterCount = "counter_count",
     /// Adds its second argument to an element.
     CounterAdd = "counter_add",
     DirectCounterCount = "direct_counter_count",
+    /// `(index, out colour, colour before, length)`; the last two may be missing.
     MeterExecute = "meter_execute",
     DirectMeterRead = "direct_meter_read",
     /// `(out value, index)`
@@ -80,6 +82,34 @@ operations! {
     AddEntry = "add_entry",
     /// `(direction, from the network, from the host)`, as result.
     SelectByDirection = "select_by_direction",
+    /// The hash of an object with an algorithm of its own: `(data)` or `(base, data, max)`, as result. Elaboration makes it
+    /// a `hash_raw` or a `hash`.
+    HashOfObject = "hash_of_object",
+    /// A number of an object with bounds of its own, as result. Elaboration makes it a `random`.
+    RandomOfObject = "random_of_object",
+    /// Methods of checksums over data in pieces. Elaboration keeps their state in variables.
+    ChecksumClear = "checksum_clear",
+    /// `(data)`
+    ChecksumAdd = "checksum_add",
+    /// `(data)`
+    ChecksumSubtract = "checksum_subtract",
+    /// The checksum, as result.
+    ChecksumGet = "checksum_get",
+    /// The state of an internet checksum, as result.
+    ChecksumGetState = "checksum_get_state",
+    /// `(state)`
+    ChecksumSetState = "checksum_set_state",
+    /// `(out hash, algorithm, hash of the data before, data)`
+    HashContinue = "hash_continue",
+    /// Meters of a cell with the program's own colours: `(index, colour, length)` or fewer, as result. Elaboration makes it a
+    /// `meter_execute`.
+    MeterColour = "meter_colour",
+    /// The same of the entry whose action runs: `(colour, length)` or fewer. Elaboration makes it a `direct_meter_execute`.
+    DirectMeterColour = "direct_meter_colour",
+    /// `(out colour, colour before, length)`
+    DirectMeterExecute = "direct_meter_execute",
+    /// Sends a message of an object: `(data)`. Elaboration makes it a `digest`.
+    DigestOfObject = "digest_of_object",
     /// True for a port at the side of the network: `(port)`, as result.
     IsNetPort = "is_net_port",
     /// True for a port at the side of the host: `(port)`, as result.

@@ -21,7 +21,8 @@ pub use control_plane::{ControlPlaneExtern, ExternRole, Unit};
 pub use declared::include_that_declares;
 pub use description::flow;
 pub use description::{
-    Description, DigestFunction, Fault, IdleTimeout, IdleTimeoutProperty, TableProperties, Version, read,
+    Description, DigestFunction, DirectObjects, Fault, IdleTimeout, IdleTimeoutProperty, TableProperties,
+    Version, read,
 };
 pub use externs::ExternOp;
 pub use pipeline::{

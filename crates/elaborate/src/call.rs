@@ -397,6 +397,11 @@ impl<'p> Body<'_, 'p> {
             return self.result_of(procedure);
         }
         let op = self.e.out.architecture.method(&def.name, &declared.name);
+        if let Some(node) = node
+            && let Some(result) = self.object_call(op, node, e, call)
+        {
+            return result;
+        }
         let object = node.map(|node| self.e.extern_object(node));
         let name = format_smolstr!("{}.{}", def.name, declared.name);
         self.call_extern(op, name, object, &declared.signature.params, e, call)
@@ -615,7 +620,7 @@ impl<'p> Body<'_, 'p> {
         Arg::Ref(place)
     }
 
-    fn extern_value(&mut self, arg: &Checked, changes_later: bool) -> Arg {
+    pub fn extern_value(&mut self, arg: &Checked, changes_later: bool) -> Arg {
         if matches!(arg.kind, ExprKind::DontCare) {
             return Arg::Absent;
         }

@@ -38,6 +38,14 @@ pub static NOT_CONSTANT: CodeInfo = CodeInfo {
     default_severity: diagnostics::Severity::Error,
 };
 
+/// Data of an internet checksum that are no whole words.
+pub static CHECKSUM_WORDS: CodeInfo = CodeInfo {
+    id: "P2321",
+    name: "checksum-words",
+    summary: "data of an internet checksum are no multiple of 16 bits",
+    default_severity: diagnostics::Severity::Error,
+};
+
 /// A block marked `@async` that cannot run on another core.
 pub static ASYNC: CodeInfo = CodeInfo {
     id: "P2320",

@@ -36,6 +36,8 @@ pub struct Elaborator<'p> {
     pub value_sets: FxHashMap<(NodeId, checked::ValueSetId), ValueSetId>,
     /// Extern objects.
     pub externs: FxHashMap<NodeId, ObjectId>,
+    /// The variables with the state of checksum objects.
+    pub checksums: FxHashMap<NodeId, ir::VarId>,
     /// Parameters of procedures in the order of their declarations; `None` for those that are no variables.
     pub params: FxHashMap<ProcedureId, Rc<[Option<ir::VarId>]>>,
     /// The variables with the results of functions.

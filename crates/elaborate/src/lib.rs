@@ -33,6 +33,7 @@ mod decisions;
 pub mod elaborator;
 mod entries;
 mod expr;
+mod extern_objects;
 mod length;
 pub mod names;
 mod objects;

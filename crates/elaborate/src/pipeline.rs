@@ -239,6 +239,7 @@ impl<'p> Elaborator<'p> {
             tables: FxHashMap::default(),
             value_sets: FxHashMap::default(),
             externs: FxHashMap::default(),
+            checksums: FxHashMap::default(),
             params: FxHashMap::default(),
             results: FxHashMap::default(),
             exits: FxHashSet::default(),

@@ -254,6 +254,7 @@ impl<'p> Body<'_, 'p> {
         let def = &self.e.p.controls[id];
         self.declare_locals(object, &def.locals);
         self.initialize_locals(&def.locals);
+        self.reset_checksums(object);
         self.atomic(&def.annotations, |body| {
             body.atomic(&def.apply.annotations, |body| body.statements(&def.apply.stmts));
         });
@@ -263,6 +264,7 @@ impl<'p> Body<'_, 'p> {
         let def = &self.e.p.parsers[id];
         self.declare_locals(object, &def.locals);
         self.initialize_locals(&def.locals);
+        self.reset_checksums(object);
         self.parser_states(def);
     }
 

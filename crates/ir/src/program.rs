@@ -230,6 +230,18 @@ pub enum Constant {
     Fields(Vec<Constant>),
 }
 
+impl Constant {
+    /// The numbers in it, in order.
+    pub fn leaves(&self) -> Vec<Bits> {
+        match self {
+            Constant::Bits(bits) => vec![bits.clone()],
+            Constant::Bool(value) => vec![Bits::new(1, u128::from(*value))],
+            Constant::Fields(fields) => fields.iter().flat_map(Constant::leaves).collect(),
+            Constant::Str(_) | Constant::Member(_) | Constant::Object(_) => Vec::new(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldList {
     pub index: u32,

@@ -80,6 +80,17 @@ pub struct IdleTimeoutProperty {
     pub value: IdleTimeout,
 }
 
+/// When the direct counters and meters of tables act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectObjects {
+    /// With every hit.
+    #[default]
+    OnHit,
+    /// Where an action of the table calls them.
+    OnCall,
+}
+
 /// Names of table properties. Properties that an architecture does not have are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableProperties {
@@ -88,6 +99,7 @@ pub struct TableProperties {
     pub implementation_is_map: bool,
     pub direct_counter: Option<String>,
     pub direct_meter: Option<String>,
+    pub direct_objects: DirectObjects,
     pub idle_timeout: Option<IdleTimeoutProperty>,
     /// All properties that the architecture adds to those of the language; `None` if it may have others.
     pub known: Option<Vec<String>>,
@@ -180,6 +192,11 @@ impl Description {
             }
         }
         Ok(())
+    }
+
+    /// True if a method of the extern type is the operation.
+    pub fn has_operation(&self, object: &str, op: ExternOp) -> bool {
+        self.methods.get(object).is_some_and(|methods| methods.values().any(|known| *known == op))
     }
 
     /// The operation of the extern function of that name; [`ExternOp::User`] if the architecture has none.

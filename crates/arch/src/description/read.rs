@@ -6,7 +6,7 @@ use super::names::{Names, fault_at};
 use super::read_decisions::{AssignmentText, assignments, predicates};
 use super::read_flow::{SectionText, sections};
 use super::read_writes::{WritesText, writes};
-use super::{Description, DigestFunction, IdleTimeoutProperty, TableProperties, Version};
+use super::{Description, DigestFunction, DirectObjects, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
     BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession, PipelineModel,
     QueueRules, SpecialPort,
@@ -131,6 +131,7 @@ struct Properties {
     implementation_is_map: bool,
     direct_counter: Option<String>,
     direct_meter: Option<String>,
+    direct_objects: DirectObjects,
     idle_timeout: Option<IdleTimeoutProperty>,
     others: Vec<String>,
     are_all_known: Option<bool>,
@@ -264,6 +265,7 @@ impl Properties {
             implementation_is_map: self.implementation_is_map,
             direct_counter: self.direct_counter,
             direct_meter: self.direct_meter,
+            direct_objects: self.direct_objects,
             idle_timeout: self.idle_timeout,
         }
     }

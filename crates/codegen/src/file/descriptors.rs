@@ -8,7 +8,7 @@ use crate::file::offload;
 use crate::file::trace;
 use crate::function::access::Part;
 use crate::function::cx::Cx;
-use crate::function::externs::cell_leaves;
+use crate::function::externs::{acts_on_call, cell_leaves};
 use crate::function::func::Func;
 use crate::function::host_call::HostArg;
 use crate::function::metadata::{field_at, first_block};
@@ -158,6 +158,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             vec![
                 ("has_direct_counter", flag(table.direct_counter.is_some())),
                 ("direct_counter_unit", counter.to_string()),
+                ("direct_on_call", flag(acts_on_call(program))),
                 ("has_direct_meter", flag(table.direct_meter.is_some())),
                 ("direct_meter_unit", meter.to_string()),
             ],

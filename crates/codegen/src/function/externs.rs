@@ -37,18 +37,23 @@ fn members<'p>(program: &'p Program, name: &str) -> Vec<&'p str> {
 
 /// The runtime's name of a hash algorithm.
 pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
-    Some(match name {
+    Some(match name.to_ascii_lowercase().as_str() {
         "crc32" => "SD_HASH_CRC32",
         "crc32_custom" => "SD_HASH_CRC32_CUSTOM",
-        "crc16" => "SD_HASH_CRC16",
+        "crc16" | "target_default" => "SD_HASH_CRC16",
         "crc16_custom" => "SD_HASH_CRC16_CUSTOM",
         "random" => "SD_HASH_RANDOM",
         "identity" => "SD_HASH_IDENTITY",
-        "csum16" => "SD_HASH_CSUM16",
+        "csum16" | "ones_complement16" => "SD_HASH_CSUM16",
         "xor16" => "SD_HASH_XOR16",
         "lookup3" => "SD_HASH_LOOKUP3",
         _ => return None,
     })
+}
+
+/// Direct counters and meters act where actions call them, and not with every hit.
+pub(crate) fn acts_on_call(program: &Program) -> bool {
+    program.architecture.table_properties.direct_objects == arch::DirectObjects::OnCall
 }
 
 /// A field of the input of a hash.
@@ -79,20 +84,48 @@ impl<'p> Func<'_, 'p> {
         match op {
             ExternOp::CounterCount => {
                 let i = self.number(args, 0);
-                self.code.line(format!("sd_counter_count(w, {number}, {i}, 1, p->length_bytes);"));
+                let length = self.length(args, 1);
+                self.code.line(format!("sd_counter_count(w, {number}, {i}, 1, {length});"));
             }
             ExternOp::CounterAdd => {
                 let (i, n) = (self.number(args, 0), self.number(args, 1));
                 self.code.line(format!("sd_counter_count(w, {number}, {i}, {n}, 0);"));
             }
             ExternOp::DirectCounterCount => {
-                self.code.line("/* The direct counter counts with every hit. */");
+                let table = self
+                    .cx
+                    .program
+                    .tables
+                    .iter()
+                    .find(|(_, t)| object.is_some() && t.direct_counter == object);
+                match table.filter(|_| acts_on_call(self.cx.program)) {
+                    Some((id, _)) => {
+                        let (table, length) = (self.cx.names.table_number(id), self.length(args, 0));
+                        self.code.line(format!("sd_direct_counter_count(w, {table}, {length});"));
+                    }
+                    None => self.code.line("/* The direct counter counts with every hit. */"),
+                }
+            }
+            ExternOp::DirectMeterExecute => {
+                let table =
+                    self.cx.program.tables.iter().find(|(_, t)| object.is_some() && t.direct_meter == object);
+                let colour = match table {
+                    Some((id, _)) => {
+                        let (before, length) = (self.colour(args, 1), self.length(args, 2));
+                        let table = self.cx.names.table_number(id);
+                        format!("sd_direct_meter_execute(w, {table}, {before}, {length})")
+                    }
+                    None => "0".to_string(),
+                };
+                let colour = self.bind("uint32_t", &colour);
+                self.set(args, 0, &Scalar::atom(colour, Class::U32), 2);
             }
             ExternOp::MeterExecute => {
                 let i = self.number(args, 0);
                 let colour = self.temp();
                 self.code.line(format!("uint32_t {colour} = 0;"));
-                self.code.line(format!("sd_meter_execute(w, p, {number}, {i}, &{colour});"));
+                let (before, length) = (self.colour(args, 2), self.length(args, 3));
+                self.code.line(format!("sd_meter_execute(w, {length}, {number}, {i}, {before}, &{colour});"));
                 self.set(args, 1, &Scalar::compound(format!("{colour} & 3"), Class::U32), 2);
             }
             ExternOp::DirectMeterRead => {
@@ -131,6 +164,23 @@ impl<'p> Func<'_, 'p> {
             ExternOp::HashRaw => {
                 let hash = self.hash(args, 1, 2, false).unwrap_or_else(|| "0".to_string());
                 let value = self.bind("uint64_t", &hash);
+                self.set(args, 0, &Scalar::atom(value, Class::U64), 64);
+            }
+            ExternOp::HashContinue => {
+                let before = self.number(args, 2);
+                let before = self.bind("uint64_t", &before);
+                let algorithm = match args.get(1) {
+                    Some(Arg::Str(name)) => algorithm_of_member(name),
+                    _ => None,
+                };
+                let value = match algorithm {
+                    Some(algorithm) => {
+                        self.pack(args.get(3), algorithm == "SD_HASH_LOOKUP3");
+                        format!("sd_hash_packed_on(w, {algorithm}, {before})")
+                    }
+                    None => "0".to_string(),
+                };
+                let value = self.bind("uint64_t", &value);
                 self.set(args, 0, &Scalar::atom(value, Class::U64), 64);
             }
             ExternOp::VerifyChecksum | ExternOp::VerifyChecksumWithPayload => {
@@ -225,7 +275,18 @@ impl<'p> Func<'_, 'p> {
             | ExternOp::AddEntry
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
-            | ExternOp::IsHostPort => {
+            | ExternOp::IsHostPort
+            | ExternOp::HashOfObject
+            | ExternOp::RandomOfObject
+            | ExternOp::ChecksumClear
+            | ExternOp::ChecksumAdd
+            | ExternOp::ChecksumSubtract
+            | ExternOp::ChecksumGet
+            | ExternOp::ChecksumGetState
+            | ExternOp::ChecksumSetState
+            | ExternOp::MeterColour
+            | ExternOp::DirectMeterColour
+            | ExternOp::DigestOfObject => {
                 self.call_user(name, object, args, result);
             }
             ExternOp::AsyncBegin => self.async_begin(args),
@@ -417,11 +478,17 @@ impl<'p> Func<'_, 'p> {
         with_payload: bool,
     ) -> Option<String> {
         let tail = if with_payload { "sd_payload(p), sd_payload_bytes(p)" } else { "NULL, 0" };
-        let Some(Arg::In(e)) = args.get(algorithm) else { return None };
         let names = members(self.cx.program, "HashAlgorithm");
-        if let Some(value) = e.as_const() {
-            let i = usize::try_from(value.to_u64()?).ok()?;
-            let algorithm = algorithm_of_member(names.get(i)?)?;
+        let known = match args.get(algorithm)? {
+            Arg::Str(name) => Some(name.as_str()),
+            Arg::In(e) => match e.as_const() {
+                Some(value) => Some(*names.get(usize::try_from(value.to_u64()?).ok()?)?),
+                None => None,
+            },
+            Arg::Fields(_) | Arg::Ref(_) | Arg::Absent => return None,
+        };
+        if let Some(name) = known {
+            let algorithm = algorithm_of_member(name)?;
             if algorithm == "SD_HASH_CSUM16"
                 && let Some(sum) = args.get(data).and_then(|data| self.internet_checksum(data, with_payload))
             {
@@ -430,6 +497,7 @@ impl<'p> Func<'_, 'p> {
             self.pack(args.get(data), algorithm == "SD_HASH_LOOKUP3");
             return Some(format!("sd_hash_packed(w, {algorithm}, {tail})"));
         }
+        let Some(Arg::In(e)) = args.get(algorithm) else { return None };
         let value = self.scalar(e);
         let bound = self.bind("uint32_t", &value.text);
         let chosen = self.temp();
@@ -450,6 +518,22 @@ impl<'p> Func<'_, 'p> {
         self.pack(args.get(data), false);
         self.code.close("");
         Some(format!("({chosen} < 0 ? 0 : sd_hash_packed(w, (enum sd_hash_algorithm){chosen}, {tail}))"))
+    }
+
+    /// The length that an argument gives, or that of the packet.
+    fn length(&mut self, args: &[Arg], i: usize) -> String {
+        match args.get(i) {
+            Some(Arg::In(_)) => self.number(args, i),
+            _ => "p->length_bytes".to_string(),
+        }
+    }
+
+    /// The colour that a packet has before a meter.
+    fn colour(&mut self, args: &[Arg], i: usize) -> String {
+        match args.get(i) {
+            Some(Arg::In(_)) => self.number(args, i),
+            _ => "SD_GREEN".to_string(),
+        }
     }
 
     fn mark_to_drop(&mut self, args: &'p [Arg]) {

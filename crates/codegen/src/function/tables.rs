@@ -3,7 +3,7 @@
 use crate::facts::keys::matched;
 use crate::facts::storage::StorageClass;
 use crate::function::cx::Cx;
-use crate::function::externs::{packed_member, selector_algorithm};
+use crate::function::externs::{acts_on_call, packed_member, selector_algorithm};
 use crate::function::func::Func;
 use crate::function::saved_state::{load, save_at_point};
 use crate::function::scalar::{Class, Scalar};
@@ -140,6 +140,10 @@ impl Func<'_, '_> {
         }
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
         let body = self.nested(|f| {
+            if acts_on_call(f.cx.program) && (table.direct_counter.is_some() || table.direct_meter.is_some())
+            {
+                f.code.line(format!("sd_direct_default(w, {});", f.cx.names.table_number(id)));
+            }
             let (call, key) = f.lookup_call(id, keys, applied);
             f.code.line(format!("const struct sd_found found = {call};"));
             if let Some(point) = point {

@@ -1,12 +1,12 @@
 //! The calls themselves, one by one.
 
-use super::hash::{pack, within};
+use super::hash::{HashAlgorithm, hash_on, pack, within};
 use super::objects::OutOfRange;
-use super::{CloneKind, CloneRequest, DigestMessage, Externs, ObjectState, Preserve, checksum};
+use super::{CloneKind, CloneRequest, DigestMessage, Externs, ObjectState, Preserve, checksum, unit_of};
 use crate::exec::{Access, ExternEnd, ExternHost, Hit, StopReason};
 use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
-use arch::{ExternOp, FieldRole};
+use arch::{DirectObjects, ExternOp, FieldRole, Unit};
 use ir::{Bits, Step};
 
 impl ExternHost for Externs {
@@ -25,13 +25,17 @@ impl Externs {
     fn dispatch(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
         match call.op {
             ExternOp::CounterCount | ExternOp::CounterAdd => self.count(call, access),
-            // Hits count by themselves.
-            ExternOp::DirectCounterCount => {}
+            ExternOp::DirectCounterCount => self.count_direct(access),
+            ExternOp::DirectMeterExecute => {
+                let colour = self.execute_direct(access);
+                set_colour(access, 0, colour);
+            }
             ExternOp::MeterExecute => {
                 let index = access.number(0).unwrap_or(0);
-                let (n_bytes, now_ns) = (access.packet.bytes.len() as u64, access.now_ns);
+                let n_bytes = access.number(3).unwrap_or(access.packet.bytes.len() as u64);
+                let (before, now_ns) = (Colour::of_number(access.number(2)), access.now_ns);
                 let meters = call.object.and_then(|id| self.meters(id));
-                let marked = meters.map(|meters| meters.execute(index, n_bytes, now_ns));
+                let marked = meters.map(|meters| meters.execute(index, before, n_bytes, now_ns));
                 let colour = self.in_range(call, marked).unwrap_or_default();
                 set_colour(access, 1, colour);
             }
@@ -63,12 +67,20 @@ impl Externs {
                 access.set(0, &[Bits::new(64, u128::from(value))]);
             }
             ExternOp::Hash => {
-                let hash = self.hash_values(access.number(1), &access.values(3), &[]).unwrap_or(0);
+                let hash = self.hash_values(self.algorithm(access, 1), &access.values(3), &[]).unwrap_or(0);
                 let value = within(access.number(2).unwrap_or(0), hash, access.number(4).unwrap_or(0));
                 access.set(0, &[Bits::new(64, u128::from(value))]);
             }
             ExternOp::HashRaw => {
-                let hash = self.hash_values(access.number(1), &access.values(2), &[]).unwrap_or(0);
+                let hash = self.hash_values(self.algorithm(access, 1), &access.values(2), &[]).unwrap_or(0);
+                access.set(0, &[Bits::new(64, u128::from(hash))]);
+            }
+            ExternOp::HashContinue => {
+                let (before, data) = (access.number(2).unwrap_or(0), access.values(3));
+                let hash = match self.algorithm(access, 1) {
+                    Some(algorithm) => hash_on(algorithm, &self.hash_parameters, before, &pack(&data)),
+                    None => 0,
+                };
                 access.set(0, &[Bits::new(64, u128::from(hash))]);
             }
             ExternOp::VerifyChecksum => self.verify(access, false),
@@ -134,7 +146,18 @@ impl Externs {
             | ExternOp::AddEntry
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
-            | ExternOp::IsHostPort => {
+            | ExternOp::IsHostPort
+            | ExternOp::HashOfObject
+            | ExternOp::RandomOfObject
+            | ExternOp::ChecksumClear
+            | ExternOp::ChecksumAdd
+            | ExternOp::ChecksumSubtract
+            | ExternOp::ChecksumGet
+            | ExternOp::ChecksumGetState
+            | ExternOp::ChecksumSetState
+            | ExternOp::MeterColour
+            | ExternOp::DirectMeterColour
+            | ExternOp::DigestOfObject => {
                 return self.call_user(call, access);
             }
             // Here packets run one after the other.
@@ -161,11 +184,49 @@ impl Externs {
         let index = access.number(0).unwrap_or(0);
         let (n_packets, n_bytes) = match call.op {
             ExternOp::CounterAdd => (access.number(1).unwrap_or(0), 0),
-            _ => (1, access.packet.bytes.len() as u64),
+            _ => (1, access.number(1).unwrap_or(access.packet.bytes.len() as u64)),
         };
         let counters = call.object.and_then(|id| self.counters(id));
         let counted = counters.map(|counters| counters.count(index, n_packets, n_bytes));
         self.in_range(call, counted);
+    }
+
+    /// The algorithm that an argument names, by its member or its number.
+    fn algorithm(&self, access: &Access<'_>, arg: usize) -> Option<HashAlgorithm> {
+        match access.text(arg) {
+            Some(name) => HashAlgorithm::of_member(name),
+            None => self.algorithm_of(access.number(arg)?),
+        }
+    }
+
+    /// Counts for the entry whose action runs, where the architecture does not count every hit.
+    fn count_direct(&mut self, access: &mut Access<'_>) {
+        let program = &access.exe.program;
+        if program.architecture.table_properties.direct_objects == DirectObjects::OnHit {
+            return;
+        }
+        let n_bytes = access.number(0).unwrap_or(access.packet.bytes.len() as u64);
+        let Some((table, entry)) = access.entry else { return };
+        let counter = program.tables[table].direct_counter;
+        let object = program.objects.iter().find(|(id, _)| Some(*id) == counter).map(|(_, object)| object);
+        let unit = object.and_then(|object| unit_of(access.exe, object)).unwrap_or(Unit::PacketsAndBytes);
+        if let Some(direct) = access.tables.direct(table, entry).filter(|_| counter.is_some()) {
+            direct.count(unit, n_bytes);
+        }
+    }
+
+    /// Meters for the entry whose action runs.
+    fn execute_direct(&mut self, access: &mut Access<'_>) -> Colour {
+        let before = Colour::of_number(access.number(1));
+        let n_bytes = access.number(2).unwrap_or(access.packet.bytes.len() as u64);
+        let Some((table, entry)) = access.entry else { return Colour::Green };
+        let program = &access.exe.program;
+        let meter = program.tables[table].direct_meter;
+        let object = program.objects.iter().find(|(id, _)| Some(*id) == meter).map(|(_, object)| object);
+        let unit = object.and_then(|object| unit_of(access.exe, object)).unwrap_or(Unit::Packets);
+        let n = if unit == Unit::Bytes { n_bytes } else { 1 };
+        let direct = access.tables.direct(table, entry).filter(|_| meter.is_some());
+        direct.map_or(Colour::Green, |direct| direct.meter.mark(before, n, access.now_ns))
     }
 
     fn register_value(&mut self, call: &ExternCall, index: Option<u64>) -> Vec<Bits> {
@@ -177,7 +238,7 @@ impl Externs {
 
     fn checksum(&mut self, access: &Access<'_>, with_payload: bool) -> Option<u64> {
         let payload = if with_payload { access.packet.payload() } else { &[] };
-        self.hash_values(access.number(3), &access.values(1), payload)
+        self.hash_values(self.algorithm(access, 3), &access.values(1), payload)
     }
 
     fn verify(&mut self, access: &mut Access<'_>, with_payload: bool) {
@@ -291,7 +352,8 @@ impl Externs {
         } else if let Some(payload) = checksum.filter(|_| value(0).is_some_and(Bits::is_true)) {
             let values = args.get(1).map(Vec::as_slice).unwrap_or_default();
             let found = value(2).cloned().unwrap_or(Bits::zero(0));
-            let sum = self.hash_values(value(3).map(|_| number(3)), values, payload);
+            let algorithm = value(3).and_then(|_| self.algorithm_of(number(3)));
+            let sum = self.hash_values(algorithm, values, payload);
             sum.filter(|sum| Bits::new(64, u128::from(*sum)).resize(found.width()) != found)
                 .map(|sum| note::wrong_checksum(sum, &found))
         } else {

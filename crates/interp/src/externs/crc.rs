@@ -43,9 +43,26 @@ impl Crc {
         if self.width_bits == 0 {
             return 0;
         }
-        let width_bits = self.width_bits.min(64);
-        let top = 1u64 << (width_bits - 1);
-        let mut remainder = self.initial & self.mask();
+        self.finish(self.divide(self.initial & self.mask(), bytes))
+    }
+
+    /// The check of bytes behind others whose check is `before`, 0 if there are none.
+    pub fn go_on(&self, before: u64, bytes: &[u8]) -> u64 {
+        if self.width_bits == 0 {
+            return 0;
+        }
+        // A state of 0 stands for no bytes.
+        let empty = self.finish(self.initial & self.mask());
+        let mut remainder = (before ^ empty ^ self.final_xor) & self.mask();
+        if self.reflect_out {
+            remainder = remainder.reverse_bits() >> (64 - self.width_bits.min(64));
+        }
+        self.finish(self.divide(remainder, bytes)) ^ empty
+    }
+
+    /// The remainder behind bytes, from the one before them.
+    fn divide(&self, mut remainder: u64, bytes: &[u8]) -> u64 {
+        let top = 1u64 << (self.width_bits.min(64) - 1);
         for byte in bytes {
             for i in 0..8 {
                 let bit = if self.reflect_in { byte >> i & 1 } else { byte >> (7 - i) & 1 };
@@ -56,8 +73,13 @@ impl Crc {
                 }
             }
         }
+        remainder
+    }
+
+    /// The check of a remainder.
+    fn finish(&self, mut remainder: u64) -> u64 {
         if self.reflect_out {
-            remainder = remainder.reverse_bits() >> (64 - width_bits);
+            remainder = remainder.reverse_bits() >> (64 - self.width_bits.min(64));
         }
         (remainder ^ self.final_xor) & self.mask()
     }

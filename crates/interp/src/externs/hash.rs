@@ -25,14 +25,14 @@ pub enum HashAlgorithm {
 impl HashAlgorithm {
     /// By the name of the member of an architecture's enum.
     pub fn of_member(name: &str) -> Option<HashAlgorithm> {
-        Some(match name {
+        Some(match name.to_ascii_lowercase().as_str() {
             "crc32" => HashAlgorithm::Crc32,
             "crc32_custom" => HashAlgorithm::Crc32Custom,
-            "crc16" => HashAlgorithm::Crc16,
+            "crc16" | "target_default" => HashAlgorithm::Crc16,
             "crc16_custom" => HashAlgorithm::Crc16Custom,
             "random" => HashAlgorithm::Random,
             "identity" => HashAlgorithm::Identity,
-            "csum16" => HashAlgorithm::Csum16,
+            "csum16" | "ones_complement16" => HashAlgorithm::Csum16,
             "xor16" => HashAlgorithm::Xor16,
             "lookup3" => HashAlgorithm::Lookup3,
             _ => return None,
@@ -70,6 +70,21 @@ pub fn hash(
         HashAlgorithm::Csum16 => u64::from(checksum::internet(bytes)),
         HashAlgorithm::Xor16 => u64::from(checksum::xor16(bytes)),
         HashAlgorithm::Lookup3 => u64::from(hash_little(bytes, 0)),
+    }
+}
+
+/// The hash of data in pieces: `before` is that of the pieces before `bytes`, 0 if there are none. Only cyclic redundancy
+/// checks remember data; of others the last piece counts.
+pub fn hash_on(algorithm: HashAlgorithm, parameters: &HashParameters, before: u64, bytes: &[u8]) -> u64 {
+    match algorithm {
+        HashAlgorithm::Crc32 => CRC32.go_on(before, bytes),
+        HashAlgorithm::Crc32Custom => parameters.crc32_custom.go_on(before, bytes),
+        HashAlgorithm::Crc16 => CRC16.go_on(before, bytes),
+        HashAlgorithm::Crc16Custom => parameters.crc16_custom.go_on(before, bytes),
+        HashAlgorithm::Xor16 => before ^ u64::from(checksum::xor16(bytes)),
+        HashAlgorithm::Random | HashAlgorithm::Identity | HashAlgorithm::Csum16 | HashAlgorithm::Lookup3 => {
+            hash(algorithm, parameters, bytes, &mut || 0)
+        }
     }
 }
 

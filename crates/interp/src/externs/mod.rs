@@ -24,7 +24,7 @@ pub use target::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests, Use
 use crate::exec::Hit;
 use crate::load::{Executable, Leaf, index_of};
 use crate::meter::Colour;
-use arch::{ExternRole, Unit};
+use arch::{DirectObjects, ExternRole, Unit};
 use hash::{HashAlgorithm, HashParameters, hash, pack};
 use ir::{Bits, Constant, Object, ObjectId, TableId};
 use objects::{CounterArray, MeterArray, RegisterArray};
@@ -129,7 +129,11 @@ impl Externs {
 
     /// Every hit counts and is metered, whether or not the action says so.
     fn count_hit(&mut self, hit: Hit<'_>) {
-        let decl = &hit.exe.program.tables[hit.table];
+        let program = &hit.exe.program;
+        if program.architecture.table_properties.direct_objects == DirectObjects::OnCall {
+            return;
+        }
+        let decl = &program.tables[hit.table];
         if decl.direct_counter.is_none() && decl.direct_meter.is_none() {
             return;
         }
@@ -142,17 +146,12 @@ impl Externs {
         if let Some(counter) = decl.direct_counter {
             // A quantity that is not counted stays zero, as in counter arrays.
             let unit = unit_of(counter).unwrap_or(Unit::PacketsAndBytes);
-            if unit != Unit::Bytes {
-                direct.n_packets = direct.n_packets.wrapping_add(1);
-            }
-            if unit != Unit::Packets {
-                direct.n_bytes = direct.n_bytes.wrapping_add(hit.n_bytes);
-            }
+            direct.count(unit, hit.n_bytes);
         }
         if let Some(meter) = decl.direct_meter {
             let unit = unit_of(meter).unwrap_or(Unit::Packets);
             let n = if unit == Unit::Bytes { hit.n_bytes } else { 1 };
-            self.colours.insert(hit.table, direct.meter.mark(n, hit.now_ns));
+            self.colours.insert(hit.table, direct.meter.mark(Colour::Green, n, hit.now_ns));
         }
     }
 
@@ -163,10 +162,18 @@ impl Externs {
         self.notes.push(text);
     }
 
+    /// The algorithm of a value of the architecture's enum.
+    fn algorithm_of(&self, value: u64) -> Option<HashAlgorithm> {
+        *self.algorithms.get(usize::try_from(value).ok()?)?
+    }
+
     /// The hash of bit strings; `None` for an algorithm without a name.
-    fn hash_values(&mut self, algorithm: Option<u64>, values: &[Bits], payload: &[u8]) -> Option<u64> {
-        let index = usize::try_from(algorithm?).ok()?;
-        let algorithm = *self.algorithms.get(index)?;
+    fn hash_values(
+        &mut self,
+        algorithm: Option<HashAlgorithm>,
+        values: &[Bits],
+        payload: &[u8],
+    ) -> Option<u64> {
         let mut bytes = match algorithm? {
             HashAlgorithm::Lookup3 => hash::pack_little_endian(values),
             HashAlgorithm::Crc32
@@ -211,7 +218,11 @@ impl ObjectState {
                         Leaf::Valid | Leaf::NextIndex => {}
                     });
                 }
-                ObjectState::Register(RegisterArray::new(size, widths))
+                let mut array = RegisterArray::new(size, widths);
+                if let Some(value) = argument(object, "initial_value") {
+                    array.set_all(&value.leaves());
+                }
+                ObjectState::Register(array)
             }
             ExternRole::DirectCounter
             | ExternRole::DirectMeter

@@ -92,8 +92,14 @@ impl MeterArray {
         self.common_since_ns = now_ns;
     }
 
-    /// Meters a packet in the array's unit.
-    pub fn execute(&mut self, index: u64, n_bytes: u64, now_ns: u64) -> Result<Colour, OutOfRange> {
+    /// Meters a packet of the colour `before` in the array's unit.
+    pub fn execute(
+        &mut self,
+        index: u64,
+        before: Colour,
+        n_bytes: u64,
+        now_ns: u64,
+    ) -> Result<Colour, OutOfRange> {
         check(index, self.size)?;
         let (common, since_ns) = (self.common, self.common_since_ns);
         let meter = self.cells.entry(index).or_insert_with(|| {
@@ -101,7 +107,7 @@ impl MeterArray {
             meter.set_rates(common, since_ns);
             meter
         });
-        Ok(meter.mark(if self.unit == Unit::Bytes { n_bytes } else { 1 }, now_ns))
+        Ok(meter.mark(before, if self.unit == Unit::Bytes { n_bytes } else { 1 }, now_ns))
     }
 }
 
@@ -183,16 +189,16 @@ mod tests {
     fn all_meters_can_have_one_rate() {
         let rates = MeterRates { committed_rate: 0, committed_burst: 1, peak_rate: 0, peak_burst: 2 };
         let mut meters = MeterArray::new(2, Unit::Packets);
-        assert_eq!(meters.execute(0, 64, 0), Ok(Colour::Green));
+        assert_eq!(meters.execute(0, Colour::Green, 64, 0), Ok(Colour::Green));
         meters.set_all_rates(Some(rates), 0);
-        let marks: Vec<_> = (0..3).map(|_| meters.execute(0, 64, 1)).collect();
+        let marks: Vec<_> = (0..3).map(|_| meters.execute(0, Colour::Green, 64, 1)).collect();
         assert_eq!(marks, [Ok(Colour::Green), Ok(Colour::Yellow), Ok(Colour::Red)]);
-        assert_eq!(meters.execute(1, 64, 1), Ok(Colour::Green));
+        assert_eq!(meters.execute(1, Colour::Green, 64, 1), Ok(Colour::Green));
         assert_eq!(meters.rates(1), Ok(Some(rates)));
-        assert!(meters.execute(2, 64, 1).is_err());
+        assert!(meters.execute(2, Colour::Green, 64, 1).is_err());
         let mut bytes = MeterArray::new(1, Unit::Bytes);
         bytes.set_rates(0, Some(MeterRates { committed_burst: 100, peak_burst: 100, ..rates }), 0).unwrap();
-        assert_eq!(bytes.execute(0, 101, 0), Ok(Colour::Red));
-        assert_eq!(bytes.execute(0, 100, 0), Ok(Colour::Green));
+        assert_eq!(bytes.execute(0, Colour::Green, 101, 0), Ok(Colour::Red));
+        assert_eq!(bytes.execute(0, Colour::Green, 100, 0), Ok(Colour::Green));
     }
 }

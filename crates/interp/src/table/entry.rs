@@ -1,6 +1,7 @@
 //! The entries of a table.
 
 use crate::meter::Meter;
+use arch::Unit;
 use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, StoredAction};
 use trace::HitEntry;
 
@@ -53,6 +54,16 @@ pub struct Direct {
 }
 
 impl Direct {
+    /// Counts a packet. A quantity that the unit does not have stays zero.
+    pub fn count(&mut self, unit: Unit, n_bytes: u64) {
+        if unit != Unit::Bytes {
+            self.n_packets = self.n_packets.wrapping_add(1);
+        }
+        if unit != Unit::Packets {
+            self.n_bytes = self.n_bytes.wrapping_add(n_bytes);
+        }
+    }
+
     /// The cells as the control plane reads them.
     pub fn read(&self) -> DirectCells {
         let count = Count { n_packets: self.n_packets, n_bytes: self.n_bytes };

@@ -254,6 +254,7 @@ mirrors! {
         profile: u32,
         has_direct_counter: u32,
         direct_counter_unit: u32,
+        direct_on_call: u32,
         has_direct_meter: u32,
         direct_meter_unit: u32,
         has_idle_timeout: u32,
@@ -371,7 +372,7 @@ mirrors! {
         n_misses: u64,
     }
 
-    struct PipelineWorker = "sd_worker", 344 bytes {
+    struct PipelineWorker = "sd_worker", 352 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -382,6 +383,7 @@ mirrors! {
         emitted: Buffer,
         emitted_tail_bits: u32,
         direct_colours: *mut u8,
+        direct: *mut c_void,
         digests: Buffer,
         scratch: Buffer,
         scratch_tail_bits: u32,

@@ -8,9 +8,10 @@ pub(crate) mod quiesce;
 pub(crate) mod state;
 
 use crate::abi;
-use crate::abi::layout::Layout;
+use crate::abi::layout::{Layout, ObjectKind};
 use crate::abi::ops::Ops;
 use crate::exec::worker::PipelineWorker;
+use crate::instance::entries::encode_leaves;
 use crate::instance::quiesce::{Closed, Inside, QuiesceGate};
 use crate::offload::watchdog::{self, OffloadWatchdog};
 use crate::toolchain::load::Pipeline;
@@ -134,6 +135,18 @@ pub struct InstanceOptions {
     pub table_size: u64,
 }
 
+/// Writes the values with which registers begin.
+fn fill_registers(ops: &mut Ops<'_>, program: &Program, layout: &Layout) {
+    for ((id, object), layout) in program.objects.iter().zip(&layout.objects) {
+        let initial = object.args.iter().find(|(name, _)| name == "initial_value");
+        let Some((_, value)) = initial.filter(|_| layout.kind == ObjectKind::Register) else { continue };
+        let mut cell = vec![0; layout.cell_bytes];
+        encode_leaves(&layout.leaves, &value.leaves(), &mut cell);
+        // Only an index beyond the end fails.
+        let _ = ops.register_write(index(id) as u32, abi::ALL_CELLS, &cell);
+    }
+}
+
 impl Instance {
     /// Creates an instance with the entries that the program declares.
     pub fn new(
@@ -152,7 +165,8 @@ impl Instance {
         let raw = NonNull::new(raw).ok_or(InstanceError::NoMemory)?;
         // SAFETY: it has just been made by these functions, and no other reference to it exists.
         #[expect(unsafe_code, reason = "what the operations want is proved here")]
-        let ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
+        let mut ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
+        fill_registers(&mut ops, &program, pipeline.layout());
         let words: Option<Vec<_>> = (0..options.n_workers).map(|number| ops.epoch_words(number)).collect();
         let Some(words) = words.filter(|words| !words.is_empty()) else {
             // SAFETY: made by `create`, and no other reference to it exists.
