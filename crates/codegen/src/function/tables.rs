@@ -140,10 +140,6 @@ impl Func<'_, '_> {
         }
         self.code.line(format!("/* {}.apply() */", comment(&table.name)));
         let body = self.nested(|f| {
-            if acts_on_call(f.cx.program) && (table.direct_counter.is_some() || table.direct_meter.is_some())
-            {
-                f.code.line(format!("sd_direct_default(w, {});", f.cx.names.table_number(id)));
-            }
             let (call, key) = f.lookup_call(id, keys, applied);
             f.code.line(format!("const struct sd_found found = {call};"));
             if let Some(point) = point {
@@ -162,6 +158,9 @@ impl Func<'_, '_> {
     fn lookup_call(&mut self, id: TableId, keys: &[Expr], applied: Lookup) -> (String, &'static str) {
         let cx = self.cx;
         let table = &cx.program.tables[id];
+        if acts_on_call(cx.program) && (table.direct_counter.is_some() || table.direct_meter.is_some()) {
+            self.code.line(format!("sd_direct_default(w, {});", cx.names.table_number(id)));
+        }
         if is_shared(cx, id, applied) {
             let mut arguments = "w, p".to_string();
             for (position, _) in matched(&table.keys) {
