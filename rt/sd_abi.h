@@ -368,7 +368,7 @@ struct sd_worker {
     uint32_t emitted_tail_bits;
     /* For each table 1 + the colour that its direct meter gave the packet; 0: none. */
     uint8_t *direct_colours;
-    /* Of each table with `direct_on_call`, the cells of the entry whose action runs. */
+    /* One for each table with `direct_on_call`: the cells of the entry whose action runs. */
     struct sd_direct *direct;
     /* Digests: for each a uint32_t call, a uint32_t length, then the bytes of the arguments. */
     struct sd_buffer digests;

@@ -117,7 +117,7 @@ SD_INLINE uint64_t sd_hash_crc16(const uint8_t *bytes, size_t n)
     return sd_crc16_go_on(0, bytes, n);
 }
 
-/* The same behind other bytes, whose check is `before`: 0 if there are none. */
+/* CRC-32 behind other bytes, whose check is `before`: 0 if there are none. */
 SD_INLINE uint64_t sd_hash_crc32_on(uint64_t before, const uint8_t *bytes, size_t n)
 {
     return (uint32_t)~sd_crc32_go_on((uint32_t)~before, bytes, n);

@@ -104,7 +104,7 @@ operations! {
     /// Meters of a cell with the program's own colours: `(index, colour, length)` or fewer, as result. Elaboration makes it a
     /// `meter_execute`.
     MeterColour = "meter_colour",
-    /// The same of the entry whose action runs: `(colour, length)` or fewer. Elaboration makes it a `direct_meter_execute`.
+    /// Meters with the cell of the entry whose action runs: `(colour, length)` or fewer. Elaboration makes it a `direct_meter_execute`.
     DirectMeterColour = "direct_meter_colour",
     /// `(out colour, colour before, length)`
     DirectMeterExecute = "direct_meter_execute",

@@ -3,8 +3,16 @@
 use diagnostics::{Code, CodeInfo};
 
 /// All codes of this crate.
-pub static ALL: &[Code] =
-    &[&NO_PIPELINE, &MATCH_KIND, &ENTRY_KEY, &NOT_CONSTANT, &CHECKSUM_WORDS, &ASYNC, &VALUE_TOO_LARGE, &PROGRAM_TOO_LARGE];
+pub static ALL: &[Code] = &[
+    &NO_PIPELINE,
+    &MATCH_KIND,
+    &ENTRY_KEY,
+    &NOT_CONSTANT,
+    &CHECKSUM_WORDS,
+    &ASYNC,
+    &VALUE_TOO_LARGE,
+    &PROGRAM_TOO_LARGE,
+];
 
 /// The package of `main` belongs to no architecture that programs can be run on.
 pub static NO_PIPELINE: CodeInfo = CodeInfo {

@@ -87,7 +87,7 @@ pub enum DirectObjects {
     /// With every hit.
     #[default]
     OnHit,
-    /// Where an action of the table calls them.
+    /// Only if an action of the table calls them.
     OnCall,
 }
 

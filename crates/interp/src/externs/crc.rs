@@ -47,7 +47,7 @@ impl Crc {
     }
 
     /// The check of bytes behind others whose check is `before`, 0 if there are none.
-    pub fn go_on(&self, before: u64, bytes: &[u8]) -> u64 {
+    pub fn resume(&self, before: u64, bytes: &[u8]) -> u64 {
         if self.width_bits == 0 {
             return 0;
         }

@@ -77,10 +77,10 @@ pub fn hash(
 /// checks remember data; of others the last piece counts.
 pub fn hash_on(algorithm: HashAlgorithm, parameters: &HashParameters, before: u64, bytes: &[u8]) -> u64 {
     match algorithm {
-        HashAlgorithm::Crc32 => CRC32.go_on(before, bytes),
-        HashAlgorithm::Crc32Custom => parameters.crc32_custom.go_on(before, bytes),
-        HashAlgorithm::Crc16 => CRC16.go_on(before, bytes),
-        HashAlgorithm::Crc16Custom => parameters.crc16_custom.go_on(before, bytes),
+        HashAlgorithm::Crc32 => CRC32.resume(before, bytes),
+        HashAlgorithm::Crc32Custom => parameters.crc32_custom.resume(before, bytes),
+        HashAlgorithm::Crc16 => CRC16.resume(before, bytes),
+        HashAlgorithm::Crc16Custom => parameters.crc16_custom.resume(before, bytes),
         HashAlgorithm::Xor16 => before ^ u64::from(checksum::xor16(bytes)),
         HashAlgorithm::Random | HashAlgorithm::Identity | HashAlgorithm::Csum16 | HashAlgorithm::Lookup3 => {
             hash(algorithm, parameters, bytes, &mut || 0)
