@@ -18,6 +18,11 @@ struct Headers {
     Tail tail;
 }
 
+struct Tails {
+    bit<8> first;
+    Tail[2] all;
+}
+
 struct Metadata {}
 
 error {
@@ -53,6 +58,7 @@ parser ProbeParser(
             (5, _): nowhere;
             (6, _): tail;
             (7, _): too_far;
+            (8, _): peek_at_stack;
             (default, 0xffffffff): reject;
             default: accept;
         }
@@ -75,6 +81,13 @@ parser ProbeParser(
 
     state peek {
         headers.probe.result = packet.lookahead<bit<16>>();
+        transition accept;
+    }
+
+    state peek_at_stack {
+        Tails tails = packet.lookahead<Tails>();
+        headers.probe.b = tails.all[1].isValid() ? (bit<32>)tails.first : 0;
+        headers.probe.result = tails.all[0].value - tails.all[1].value;
         transition accept;
     }
 

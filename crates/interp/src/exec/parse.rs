@@ -91,6 +91,7 @@ impl PacketState {
         for (slot, leaf) in (base..).zip(&code.leaves) {
             let value = match leaf {
                 LookaheadLeaf::Valid => Bits::TRUE,
+                LookaheadLeaf::NextIndex => continue,
                 LookaheadLeaf::Bits(width) => {
                     let value = read_bits(&self.bytes, at, *width);
                     at += u64::from(*width);

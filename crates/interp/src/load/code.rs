@@ -280,6 +280,8 @@ pub(crate) struct LookaheadCode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LookaheadLeaf {
     Valid,
+    /// The next index of a stack, which stays as it is.
+    NextIndex,
     Bits(u32),
 }
 

@@ -373,7 +373,7 @@ impl Compiler<'_> {
                 }
                 let leaves = self.lookahead_leaves(&target.ty)?;
                 let n_bits = leaves.iter().map(|l| match l {
-                    LookaheadLeaf::Valid => 0,
+                    LookaheadLeaf::Valid | LookaheadLeaf::NextIndex => 0,
                     LookaheadLeaf::Bits(width) => u64::from(*width),
                 });
                 let n_bits = n_bits.sum();
@@ -520,7 +520,7 @@ impl Compiler<'_> {
             leaves.push(match leaf {
                 Leaf::Valid => Some(LookaheadLeaf::Valid),
                 Leaf::Value(ty) => ty.width_bits().map(LookaheadLeaf::Bits),
-                Leaf::NextIndex => None,
+                Leaf::NextIndex => Some(LookaheadLeaf::NextIndex),
             });
         });
         let leaves: Option<Vec<_>> = leaves.into_iter().collect();
