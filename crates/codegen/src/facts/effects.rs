@@ -103,7 +103,11 @@ pub(crate) fn can_be_reordered(program: &Program) -> bool {
     let is_heard = |stmt: &Stmt| match &stmt.kind {
         StmtKind::Extern { op, .. } => matches!(
             op,
-            ExternOp::LogMessage | ExternOp::User | ExternOp::PerfEventOutput | ExternOp::DirectMeterRead
+            ExternOp::LogMessage
+                | ExternOp::User
+                | ExternOp::AddEntry
+                | ExternOp::PerfEventOutput
+                | ExternOp::DirectMeterRead
         ),
         StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
     };

@@ -70,10 +70,18 @@ fn of_graph(program: &Program, graph: &Graph, ends: &[Ends]) -> Ends {
     found
 }
 
-/// A packet may end at such a call.
+/// A packet may end at such a call: functions of the host may stop it, and it stops where none is supplied.
 pub(crate) fn can_stop(op: ExternOp) -> bool {
     matches!(
         op,
-        ExternOp::Assert | ExternOp::Assume | ExternOp::User | ExternOp::Rebuild | ExternOp::AsyncBegin
+        ExternOp::Assert
+            | ExternOp::Assume
+            | ExternOp::User
+            | ExternOp::AddEntry
+            | ExternOp::SelectByDirection
+            | ExternOp::IsNetPort
+            | ExternOp::IsHostPort
+            | ExternOp::Rebuild
+            | ExternOp::AsyncBegin
     )
 }
