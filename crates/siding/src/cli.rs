@@ -513,6 +513,8 @@ pub enum SuiteArg {
     Ir,
     /// Test scripts pass
     Stf,
+    /// Programs take random packets, with equal results in all backends
+    Load,
     /// Packets go through PSA as a model of the specification says, in both backends; needs no checkout
     PsaModel,
     /// Packets go through PNA as a model of the specification says, in both backends; needs no checkout
@@ -548,7 +550,7 @@ pub struct ConformanceArgs {
     /// With `stf`: use what p4c's passes print of the programs
     #[arg(long, conflicts_with_all = ["lines", "twins"])]
     pub rewritten: bool,
-    /// With `stf`: what runs the programs
+    /// With `stf` and `load`: what runs the programs
     #[arg(long, alias = "engine", value_name = "BACKEND", value_enum, default_value = "interp")]
     pub backend: BackendArg,
     /// Only programs whose name contains this

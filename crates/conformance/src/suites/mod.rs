@@ -5,6 +5,7 @@ mod entries;
 mod externs;
 mod fmt;
 mod ir;
+mod load;
 mod models;
 mod p4info;
 mod pna_model;
@@ -51,6 +52,10 @@ pub enum Suite {
     /// Both, in native code.
     StfNative,
     StfNativeRewritten,
+    /// Samples take random packets, with equal results in the interpreter before and after the passes.
+    Load,
+    /// Native code has the same results.
+    LoadNative,
     /// Packets go through PSA as a model says, in both backends.
     PsaModel,
     /// Packets go through PNA as a model says, in both backends.
@@ -72,6 +77,8 @@ impl Suite {
         Suite::StfRewritten,
         Suite::StfNative,
         Suite::StfNativeRewritten,
+        Suite::Load,
+        Suite::LoadNative,
         Suite::PsaModel,
         Suite::PnaModel,
     ];
@@ -91,6 +98,8 @@ impl Suite {
             Suite::StfRewritten => "stf-rewritten",
             Suite::StfNative => "stf-native",
             Suite::StfNativeRewritten => "stf-native-rewritten",
+            Suite::Load => "load",
+            Suite::LoadNative => "load-native",
             Suite::PsaModel => "psa-model",
             Suite::PnaModel => "pna-model",
         }
@@ -122,6 +131,8 @@ impl Suite {
             | Suite::StfRewritten
             | Suite::StfNative
             | Suite::StfNativeRewritten
+            | Suite::Load
+            | Suite::LoadNative
             | Suite::PsaModel
             | Suite::PnaModel => 100,
         }
@@ -137,6 +148,7 @@ impl Suite {
             Suite::Rewritten => corpus.rewritten(),
             Suite::Stf | Suite::StfNative => stf::cases(corpus),
             Suite::StfRewritten | Suite::StfNativeRewritten => stf::rewritten_cases(corpus),
+            Suite::Load | Suite::LoadNative => load::cases(corpus),
             Suite::PsaModel => psa_model::cases(),
             Suite::PnaModel => pna_model::cases(),
         }
@@ -154,6 +166,8 @@ impl Suite {
             Suite::Ir => ir::judge,
             Suite::Stf | Suite::StfRewritten => stf::judge,
             Suite::StfNative | Suite::StfNativeRewritten => stf::judge_native,
+            Suite::Load => load::judge,
+            Suite::LoadNative => load::judge_native,
             Suite::PsaModel => psa_model::judge,
             Suite::PnaModel => pna_model::judge,
         }

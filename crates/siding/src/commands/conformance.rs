@@ -76,8 +76,9 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
     if args.rewritten && args.suites != [SuiteArg::Stf] {
         return Err("--rewritten goes with the suite `stf`".to_string());
     }
-    if args.backend != BackendArg::Interp && args.suites != [SuiteArg::Stf] {
-        return Err("--backend goes with the suite `stf`".to_string());
+    if args.backend != BackendArg::Interp && args.suites != [SuiteArg::Stf] && args.suites != [SuiteArg::Load]
+    {
+        return Err("--backend goes with the suites `stf` and `load`".to_string());
     }
     if args.programs.is_some() {
         if args.suites.is_empty() || args.suites == [SuiteArg::All] {
@@ -106,7 +107,11 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
             SuiteArg::Rewritten => vec![Suite::Rewritten],
             SuiteArg::Fmt => vec![Suite::Fmt],
             SuiteArg::Ir => vec![Suite::Ir],
-            SuiteArg::Stf => of_backend(args),
+            SuiteArg::Stf if args.rewritten => {
+                of_backend(args, [Suite::StfRewritten, Suite::StfNativeRewritten])
+            }
+            SuiteArg::Stf => of_backend(args, [Suite::Stf, Suite::StfNative]),
+            SuiteArg::Load => of_backend(args, [Suite::Load, Suite::LoadNative]),
             SuiteArg::PsaModel => vec![Suite::PsaModel],
             SuiteArg::PnaModel => vec![Suite::PnaModel],
             SuiteArg::All => Suite::ALL.to_vec(),
@@ -117,7 +122,9 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
 /// True for suites that can judge programs of one's own.
 fn is_of_programs(suite: SuiteArg) -> bool {
     match suite {
-        SuiteArg::Reject | SuiteArg::Rewritten | SuiteArg::PsaModel | SuiteArg::PnaModel => false,
+        SuiteArg::Reject | SuiteArg::Rewritten | SuiteArg::Load | SuiteArg::PsaModel | SuiteArg::PnaModel => {
+            false
+        }
         SuiteArg::Accept
         | SuiteArg::P4info
         | SuiteArg::Entries
@@ -128,12 +135,8 @@ fn is_of_programs(suite: SuiteArg) -> bool {
     }
 }
 
-/// The suites of test scripts for the selected backends.
-fn of_backend(args: &ConformanceArgs) -> Vec<Suite> {
-    let (interpreted, native) = match args.rewritten {
-        true => (Suite::StfRewritten, Suite::StfNativeRewritten),
-        false => (Suite::Stf, Suite::StfNative),
-    };
+/// The suites for the selected backends, of the one for the interpreter and the one for native code.
+fn of_backend(args: &ConformanceArgs, [interpreted, native]: [Suite; 2]) -> Vec<Suite> {
     match args.backend {
         BackendArg::Interp => vec![interpreted],
         BackendArg::Native => vec![native],
