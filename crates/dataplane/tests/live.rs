@@ -18,6 +18,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 const L2_SWITCH: &str = "examples/02-l2-switch/l2_switch.p4";
+const PSA_SWITCH: &str = "examples/13-psa-switch/switch_psa.p4";
 const ROUTER: &str = "examples/01-router/router.p4";
 
 /// A switch in the lab's namespace, with a port for each host.
@@ -94,6 +95,39 @@ fn three_hosts_find_each_other() {
     multicast(&lab);
     let report = settled(&switch);
     assert!(report.ports.iter().all(|port| port.stats.rx_dropped() == 0), "{report:#?}");
+    let end = switch.shut_down().unwrap();
+    assert!(end.is_balanced(), "{end:#?}");
+}
+
+/// Ports 1 and 2 are of one VLAN, port 3 hears what comes from port 2.
+#[test]
+fn a_psa_switch_joins_hosts_and_mirrors() {
+    if !net::is_possible() {
+        return;
+    }
+    let lab = Lab::new(3);
+    (1..=3).for_each(|n| lab.address(n, &format!("10.0.0.{n}/24")));
+    let switch = switch(&lab, 3, Options { n_workers: 2, ..Options::default() }, PSA_SWITCH);
+    let mut script = "mc_mgrp_create 5\nmc_node_create 0 1 2\nmc_node_associate 5 0\nmirroring_add 20 3\n\
+        add floods meta.vlan:10 flood(group:5)\n\
+        add mirrors 1 istd.ingress_port:2&&&0xffffffff frame.ethernet.source:0&&&0 \
+        frame.ethernet.ether_type:0&&&0 mirror(session:20, rule:1)\n"
+        .to_owned();
+    for port in [1, 2] {
+        script.push_str(&format!(
+            "add ports istd.ingress_port:{port} frame.vlan.$valid$:0 set_vlan(vlan:10)\n\
+             add members istd.egress_port:{port} meta.vlan:10 without_tag()\n"
+        ));
+    }
+    configure(&switch, &script);
+    ping(&lab, &switch, 1, "10.0.0.2");
+    transfer(&lab, 1, 2, "10.0.0.2", 1 << 20);
+    let report = settled(&switch);
+    let [sent_by_2, heard_by_3] = [report.ports[1].stats.rx_packets, report.ports[2].stats.tx_packets];
+    assert!(
+        sent_by_2 > 3 && heard_by_3 == sent_by_2,
+        "{sent_by_2} packets, {heard_by_3} mirrored: {report:#?}"
+    );
     let end = switch.shut_down().unwrap();
     assert!(end.is_balanced(), "{end:#?}");
 }
