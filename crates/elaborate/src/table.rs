@@ -13,7 +13,10 @@ use check::program::{
 use check::types::{Ty, Types};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
-use ir::{Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind};
+use ir::types::INDEX_BITS;
+use ir::{
+    Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind, Type,
+};
 use num_traits::ToPrimitive;
 
 /// A match kind of core.p4 or an architecture.
@@ -29,10 +32,46 @@ pub(crate) fn match_kind(name: &str) -> Option<MatchKind> {
     })
 }
 
-impl Body<'_, '_> {
+impl<'p> Body<'_, 'p> {
     /// Applies a table of the control object in sight. Where asked for, stores whether it hit and the index in
     /// `TableDef::actions` of the action that ran. Goes on where the action returns.
     pub fn apply_table(&mut self, table: CheckedId, hit: Option<Place>, action: Option<Place>, span: Span) {
+        let Some((value, call)) = self.empty_group_call(table) else {
+            return self.look_up(table, hit, action, span);
+        };
+        let hit = hit.unwrap_or_else(|| self.temporary(Type::Bool, span));
+        let action = action.unwrap_or_else(|| self.temporary(Type::Bit(INDEX_BITS), span));
+        self.look_up(table, Some(hit.clone()), Some(action.clone()), span);
+        // A hit without an action is one of a group without a member.
+        let none = ir::Expr::bit(INDEX_BITS, u128::from(u32::MAX));
+        let has_none = ir::Expr::read(action.clone(), Type::Bit(INDEX_BITS)).equals(none);
+        let is_empty = ir::Expr::read(hit, Type::Bool).and(has_none);
+        let (empty, end) = self.branch(is_empty, span);
+        self.continue_at(empty);
+        self.call(value, call);
+        let listed = match call.callee {
+            Callee::Action(id) => self.e.p.tables[table].actions.iter().position(|a| a.action == id),
+            _ => None,
+        };
+        if let Some(i) = listed {
+            self.assign(action, ir::Expr::bit(INDEX_BITS, i as u128), span);
+        }
+        self.goto(end, span);
+        self.continue_at(end);
+    }
+
+    /// The action that the table names for groups without members, unless it does nothing.
+    fn empty_group_call(&self, table: CheckedId) -> Option<(&'p Expr, &'p Call)> {
+        let p = self.e.p;
+        let name = self.e.out.architecture.table_properties.empty_group_action.as_deref()?;
+        let property = p.tables[table].properties.iter().find(|property| property.name == name)?;
+        match &property.value.kind {
+            ExprKind::Call(call) if matches!(call.callee, Callee::Action(_)) => Some((&property.value, call)),
+            _ => None,
+        }
+    }
+
+    fn look_up(&mut self, table: CheckedId, hit: Option<Place>, action: Option<Place>, span: Span) {
         let Some(scope) = self.names.object else { return };
         let p = self.e.p;
         let id = self.e.table(scope, table);

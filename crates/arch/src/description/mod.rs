@@ -100,6 +100,8 @@ pub struct TableProperties {
     pub direct_counter: Option<String>,
     pub direct_meter: Option<String>,
     pub direct_objects: DirectObjects,
+    /// The action of hits whose group has no member.
+    pub empty_group_action: Option<String>,
     pub idle_timeout: Option<IdleTimeoutProperty>,
     /// All properties that the architecture adds to those of the language; `None` if it may have others.
     pub known: Option<Vec<String>>,

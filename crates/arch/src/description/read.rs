@@ -132,6 +132,7 @@ struct Properties {
     direct_counter: Option<String>,
     direct_meter: Option<String>,
     direct_objects: DirectObjects,
+    empty_group_action: Option<String>,
     idle_timeout: Option<IdleTimeoutProperty>,
     others: Vec<String>,
     are_all_known: Option<bool>,
@@ -256,7 +257,8 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
 
 impl Properties {
     fn properties(self) -> TableProperties {
-        let named = [&self.implementation, &self.direct_counter, &self.direct_meter];
+        let named =
+            [&self.implementation, &self.direct_counter, &self.direct_meter, &self.empty_group_action];
         let timeout = self.idle_timeout.as_ref().map(|property| &property.name);
         let known = named.into_iter().flatten().chain(timeout).chain(&self.others).cloned().collect();
         TableProperties {
@@ -266,6 +268,7 @@ impl Properties {
             direct_counter: self.direct_counter,
             direct_meter: self.direct_meter,
             direct_objects: self.direct_objects,
+            empty_group_action: self.empty_group_action,
             idle_timeout: self.idle_timeout,
         }
     }
