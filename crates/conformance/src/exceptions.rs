@@ -44,7 +44,7 @@ fn text(suite: Suite) -> &'static str {
         // The reasons hold for every backend.
         Suite::Stf | Suite::StfNative => include_str!("../exceptions/stf.toml"),
         Suite::StfRewritten | Suite::StfNativeRewritten => include_str!("../exceptions/stf-rewritten.toml"),
-        Suite::Load | Suite::LoadNative => "",
+        Suite::Load | Suite::LoadNative => include_str!("../exceptions/load.toml"),
         // A model has no exceptions.
         Suite::PsaModel | Suite::PnaModel => "",
     }
