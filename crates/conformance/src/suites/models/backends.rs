@@ -16,8 +16,11 @@ use trace::Silent;
 /// A switch with its name in messages.
 type Named = (String, Box<dyn Dut>);
 
-/// Gives class of service and number of a packet that leaves; `None` of packets whose order does not matter.
-pub(in crate::suites) type Kind = fn(&[u8]) -> Option<(u8, u32)>;
+/// A packet that waited: its class of service, its number, and the time of its last pass if that was behind the queue.
+pub(in crate::suites) type Waited = (u8, u32, Option<u64>);
+
+/// Reads a packet that leaves; `None` of packets whose order does not matter.
+pub(in crate::suites) type Kind = fn(&[u8]) -> Option<Waited>;
 
 /// A program, ready for every backend.
 pub(in crate::suites) struct Compiled {
@@ -220,7 +223,15 @@ pub(in crate::suites) fn judge_order(
         let mut last: BTreeMap<(u32, u8), u32> = BTreeMap::new();
         let mut n_ordered = 0;
         for output in &left {
-            let (Some(port), Some((class, number))) = (output.port(), kind(&output.bytes)) else { continue };
+            let (Some(port), Some((class, number, pass_ns))) = (output.port(), kind(&output.bytes)) else {
+                continue;
+            };
+            if pass_ns.is_some_and(|pass_ns| pass_ns != output.at_ns) {
+                return Err(format!(
+                    "{name}: egress was at {pass_ns:?} ns, the packet left at {}",
+                    output.at_ns
+                ));
+            }
             let before = last.insert((port, class), number);
             if before.is_some_and(|before| before >= number) {
                 return Err(format!("{name}: port {port}, class {class}: {number} leaves behind {before:?}"));

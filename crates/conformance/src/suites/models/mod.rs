@@ -4,7 +4,7 @@
 
 mod backends;
 
-pub(super) use backends::{Compiled, judge, judge_order};
+pub(super) use backends::{Compiled, Waited, judge, judge_order};
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,6 @@
 //! The program `models/pna.p4` in Rust, and the packets that say what it does.
 
+use super::super::models::Waited;
 use super::paths::{Call, Direction, End, Packet, Program};
 
 pub(super) const CALLS_MAX: usize = 5;
@@ -135,9 +136,9 @@ impl Parsed<'_> {
 }
 
 /// Class of service and number, which are the payload of a packet.
-pub(super) fn class_and_number(bytes: &[u8]) -> Option<(u8, u32)> {
+pub(super) fn class_and_number(bytes: &[u8]) -> Option<Waited> {
     let [class_of_service, number @ ..] = *parse(bytes).payload.first_chunk::<5>()?;
-    Some((class_of_service, u32::from_be_bytes(number)))
+    Some((class_of_service, u32::from_be_bytes(number), None))
 }
 
 /// `models/pna.p4`.

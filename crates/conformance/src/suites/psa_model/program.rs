@@ -1,5 +1,6 @@
 //! The program `models/psa.p4` in Rust, and the packets that say what it does.
 
+use super::super::models::Waited;
 use super::paths::{Egress, EgressEnd, Ingress, IngressEnd, Path, Program};
 
 /// Lengths of the first headers: decisions of ingress and egress, values to carry.
@@ -247,12 +248,13 @@ fn mark(given: &Given, seen: [&Carried; 3]) -> Vec<u8> {
     bytes
 }
 
-/// Class of service and number of the last mark's pass, if that was one of a packet to one port.
-pub(super) fn class_and_number(bytes: &[u8]) -> Option<(u8, u32)> {
+/// Class of service, number and time of the last mark's pass, if that was one of a packet to one port.
+pub(super) fn class_and_number(bytes: &[u8]) -> Option<Waited> {
     let parsed = parse(bytes);
     let mark = parsed.marks.first()?;
-    let payload = parsed.payload.first_chunk()?;
-    (mark[0] == number_of(Path::NormalUnicast)).then(|| (mark[12], u32::from_be_bytes(*payload)))
+    let number = u32::from_be_bytes(*parsed.payload.first_chunk()?);
+    let pass_ns = u64::from_be_bytes(*mark.get(15..)?.first_chunk()?);
+    (mark[0] == number_of(Path::NormalUnicast)).then_some((mark[12], number, Some(pass_ns)))
 }
 
 /// `models/psa.p4`.
