@@ -1,7 +1,8 @@
 //! Cases by seed and index.
 
 use super::{Case, Compiled, Event, NotCompiled, compile, compile_file, events};
-use crate::{Choices, Corpus, runnable};
+use crate::runnable::{self, Dialect};
+use crate::{Choices, Corpus};
 use std::path::{Path, PathBuf};
 
 /// Decisions of one program: enough for most, so that few end early.
@@ -103,7 +104,13 @@ impl Source {
 pub fn generated(seed: u64, index: u64) -> String {
     // Mostly of medium size.
     let n_bytes = PROGRAM_BYTES >> (index % N_SIZES);
-    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)))
+    // Every second program is for v1model.
+    let dialect = match index % 8 {
+        1 | 5 | 7 => Dialect::Psa,
+        3 => Dialect::Pna,
+        _ => Dialect::V1model,
+    };
+    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)), dialect)
 }
 
 fn bytes(seed: u64, index: u64, n: usize) -> Vec<u8> {

@@ -1,33 +1,13 @@
 //! The blocks of a program and what they share.
 
 use super::types::{Shape, Ty};
-use super::{Callable, Direction, Gen, Param, Place};
+use super::{Callable, Dialect, Direction, Gen, Param, Place};
 
 impl Gen<'_, '_> {
     pub(super) fn program(&mut self) {
         self.line("#include <core.p4>");
         self.line("#include <v1model.p4>");
-        let (headers, metadata) = self.type_declarations();
-        let seen = vec![("a".to_string(), self.bit()), ("b".to_string(), self.scalar_number())];
-        self.define("Seen", Shape::Struct(seen));
-        for _ in 0..self.choices.below(3) {
-            let ty = self.scalar();
-            let name = self.fresh("C");
-            let (text, value) = (self.text(&ty), self.literal(&ty));
-            self.line(&format!("const {text} {name} = {value};"));
-            self.declare(&name, &ty, false);
-        }
-        for _ in 0..self.choices.below(4) {
-            self.function();
-        }
-        if self.choices.one_in(3) {
-            let action = self.action(&[Direction::InOut, Direction::In, Direction::Out], None);
-            self.actions.push(action);
-        }
-        let sub_parser = if self.choices.one_in(3) { self.sub_parser() } else { None };
-        let sub = if self.choices.one_in(2) { Some(self.sub_control()) } else { None };
-
-        let (headers, metadata) = (Ty::Named(headers), Ty::Named(metadata));
+        let (headers, metadata, sub_parser, sub) = self.top_level();
         let of_headers = self.fields_of(&headers);
         let mark = self.scope.len();
         self.declare("hdr", &headers, true);
@@ -50,6 +30,32 @@ impl Gen<'_, '_> {
         self.line(
             "V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;",
         );
+    }
+
+    /// What is outside of the blocks: types, constants, functions, an action. Gives the types of headers and metadata, a sub-parser
+    /// and a sub-control.
+    #[expect(clippy::type_complexity, reason = "the parts of every program")]
+    pub(super) fn top_level(&mut self) -> (Ty, Ty, Option<(String, Ty)>, Option<Callable>) {
+        let (headers, metadata) = self.type_declarations();
+        let seen = vec![("a".to_string(), self.bit()), ("b".to_string(), self.scalar_number())];
+        self.define("Seen", Shape::Struct(seen));
+        for _ in 0..self.choices.below(3) {
+            let ty = self.scalar();
+            let name = self.fresh("C");
+            let (text, value) = (self.text(&ty), self.literal(&ty));
+            self.line(&format!("const {text} {name} = {value};"));
+            self.declare(&name, &ty, false);
+        }
+        for _ in 0..self.choices.below(4) {
+            self.function();
+        }
+        if self.choices.one_in(3) {
+            let action = self.action(&[Direction::InOut, Direction::In, Direction::Out], None);
+            self.actions.push(action);
+        }
+        let sub_parser = if self.choices.one_in(3) { self.sub_parser() } else { None };
+        let sub = if self.choices.one_in(2) { Some(self.sub_control()) } else { None };
+        (Ty::Named(headers), Ty::Named(metadata), sub_parser, sub)
     }
 
     fn scalar_number(&mut self) -> Ty {
@@ -109,7 +115,11 @@ impl Gen<'_, '_> {
         // Top-level actions and functions do not know the standard metadata, nor does this.
         self.indent += 1;
         if !self.keeps_nothing && self.choices.one_in(2) {
-            self.line("register<bit<16>>(4) cells;");
+            let text = match self.dialect {
+                Dialect::V1model => "register<bit<16>>(4) cells;",
+                Dialect::Psa | Dialect::Pna => "Register<bit<16>, bit<32>>(4) cells;",
+            };
+            self.line(text);
             self.objects.registers.push(("cells".to_string(), Ty::Bit(16), 4));
         }
         self.actions_and_tables(1);
@@ -145,6 +155,14 @@ impl Gen<'_, '_> {
         if place == Place::Ingress {
             self.declare("std.egress_spec", &Ty::Bit(9), false);
         }
+        let first = if place == Place::Ingress { "std.egress_spec = 9w1;" } else { "" };
+        self.control_body(place, sub, first);
+        self.scope.truncate(mark);
+        self.line("}");
+    }
+
+    /// The body of a control, whose head and names are there. It begins with the statement `first`.
+    pub(super) fn control_body(&mut self, place: Place, sub: Option<&Callable>, first: &str) {
         let outer = (self.new_control(), std::mem::replace(&mut self.place, place));
         self.indent += 1;
         self.instances();
@@ -163,8 +181,8 @@ impl Gen<'_, '_> {
         self.actions_and_tables(3);
         self.line("apply {");
         self.indent += 1;
-        if place == Place::Ingress {
-            self.line("std.egress_spec = 9w1;");
+        if !first.is_empty() {
+            self.line(first);
         }
         // Use the declared objects.
         for _ in 0..self.objects.tables.len() + self.objects.subs.len() {
@@ -177,8 +195,6 @@ impl Gen<'_, '_> {
         self.indent -= 1;
         self.place = outer.1;
         self.end_control(outer.0);
-        self.scope.truncate(mark);
-        self.line("}");
     }
 
     fn checksums(&mut self, name: &str, function: &str) {
@@ -204,6 +220,13 @@ impl Gen<'_, '_> {
     fn deparser(&mut self, headers: &[(String, Ty)]) {
         self.line("control MyDeparser(packet_out packet, in Headers hdr) {");
         self.open("    apply {");
+        self.emits(headers);
+        self.close("    }");
+        self.line("}");
+    }
+
+    /// Emits all headers together, one by one, or some.
+    pub(super) fn emits(&mut self, headers: &[(String, Ty)]) {
         match self.choices.below(4) {
             0 => self.line("packet.emit(hdr);"),
             n => {
@@ -222,7 +245,5 @@ impl Gen<'_, '_> {
                 }
             }
         }
-        self.close("    }");
-        self.line("}");
     }
 }

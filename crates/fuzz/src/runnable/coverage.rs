@@ -13,6 +13,16 @@ const fn of(name: &'static str, text: &'static str) -> Construct {
 }
 
 pub const CONSTRUCTS: &[Construct] = &[
+    of("architecture: v1model", "V1Switch("),
+    of("architecture: PSA", "PSA_Switch("),
+    of("architecture: PNA", "PNA_NIC("),
+    of("PSA: carried metadata", "        meta = "),
+    of("PSA: clone", "ostd.clone = "),
+    of("PSA: multicast", "multicast(ostd"),
+    of("PSA: recirculate", "PSA_PORT_RECIRCULATE"),
+    of("PSA: resubmit", "ostd.resubmit = "),
+    of("PNA: mirror", "mirror_packet("),
+    of("PNA: recirculate", "recirculate();"),
     of("type: int<W>", "int<"),
     of("type: wide", "bit<300>"),
     of("type: enum", "enum Colour"),

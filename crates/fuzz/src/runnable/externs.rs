@@ -1,13 +1,16 @@
 //! Externs of v1model: objects, hashes, digests, copies of packets.
 
 use super::types::{Shape, Ty};
-use super::{Gen, Place};
+use super::{Dialect, Gen, Place};
 
 const ALGORITHMS: &[&str] = &["crc32", "crc16", "csum16", "xor16", "identity"];
 
 impl Gen<'_, '_> {
     /// The instances of a control.
     pub(super) fn instances(&mut self) {
+        if self.dialect != Dialect::V1model {
+            return self.portable_instances();
+        }
         let n_registers = if self.keeps_nothing { 0 } else { self.choices.below(3) };
         for _ in 0..n_registers {
             let name = self.fresh("register_");
@@ -42,7 +45,7 @@ impl Gen<'_, '_> {
     }
 
     /// A `bit<32>`, mostly below `n`.
-    fn cell(&mut self, n: u32) -> String {
+    pub(super) fn cell(&mut self, n: u32) -> String {
         match self.choices.below(4) {
             0 => format!("32w{}", self.choices.below(n as usize + 1)),
             1 => self.expr(&Ty::Bit(32)),
@@ -57,6 +60,9 @@ impl Gen<'_, '_> {
     }
 
     pub(super) fn extern_call(&mut self) {
+        if self.dialect != Dialect::V1model {
+            return self.portable_call();
+        }
         if self.place == Place::ParserState {
             return self.message();
         }
@@ -112,14 +118,17 @@ impl Gen<'_, '_> {
     }
 
     /// Read, compute, write back.
-    fn register(&mut self) {
+    pub(super) fn register(&mut self) {
         let registers = self.objects.registers.clone();
         let Some((name, ty, n)) = self.choices.pick(&registers).cloned() else { return };
         let index = self.cell(n);
         let text = self.text(&ty);
         let value = self.fresh("v");
         self.line(&format!("{text} {value};"));
-        self.line(&format!("{name}.read({value}, {index});"));
+        match self.dialect {
+            Dialect::V1model => self.line(&format!("{name}.read({value}, {index});")),
+            Dialect::Psa | Dialect::Pna => self.line(&format!("{value} = {name}.read({index});")),
+        }
         self.declare(&value, &ty, true);
         if !self.choices.one_in(4) {
             let new = self.expr(&ty);
@@ -143,7 +152,7 @@ impl Gen<'_, '_> {
     }
 
     /// Values of any widths in braces.
-    fn list(&mut self, n_max: usize) -> String {
+    pub(super) fn list(&mut self, n_max: usize) -> String {
         let n = 1 + self.choices.below(n_max);
         let items: Vec<String> = (0..n)
             .map(|_| {
@@ -183,7 +192,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    fn assertion(&mut self) {
+    pub(super) fn assertion(&mut self) {
         let name = self.one_of(&["assert", "assume"]);
         // Mostly true.
         let condition = self.expr(&Ty::Bool);

@@ -1,4 +1,4 @@
-//! Random v1model programs that do something with packets: well-typed, and ending on every packet.
+//! Random programs that do something with packets, for v1model, PSA and PNA: well-typed, and ending on every packet.
 //!
 //! [`Gen`] keeps what is in scope; each file adds one kind of construct. Programs are text, so that the
 //! generator shares nothing with what it tests. What a program leaves undefined (variables that nobody wrote,
@@ -13,12 +13,21 @@ mod blocks;
 mod expr;
 mod externs;
 mod parser;
+mod portable;
 mod stmt;
 mod table;
 mod types;
 
 use crate::Choices;
 use types::{Ty, TypeDef};
+
+/// The architecture that a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    V1model,
+    Psa,
+    Pna,
+}
 
 /// A place that can be read, or also written.
 #[derive(Clone, Debug)]
@@ -93,11 +102,16 @@ struct Objects {
     /// With the actions that they may run.
     tables: Vec<(String, Vec<String>)>,
     subs: Vec<Callable>,
+    /// Objects of PSA and PNA that hash, with the widths of their results.
+    hashes: Vec<(String, u32)>,
+    /// Objects of PSA and PNA that give random numbers of 16 bits.
+    randoms: Vec<String>,
 }
 
 /// The state of a program being written.
 struct Gen<'a, 'b> {
     choices: &'a mut Choices<'b>,
+    dialect: Dialect,
     out: String,
     indent: usize,
     n_names: usize,
@@ -126,11 +140,12 @@ struct Gen<'a, 'b> {
 const FUEL: usize = 140;
 
 /// Writes one program.
-pub fn program(choices: &mut Choices) -> String {
-    let has_asynchronous = choices.one_in(4);
+pub fn program(choices: &mut Choices, dialect: Dialect) -> String {
+    let has_asynchronous = choices.one_in(4) && dialect == Dialect::V1model;
     let keeps_nothing = has_asynchronous && !choices.one_in(3);
     let mut g = Gen {
         choices,
+        dialect,
         out: String::new(),
         indent: 0,
         n_names: 0,
@@ -148,7 +163,11 @@ pub fn program(choices: &mut Choices) -> String {
         result: None,
         fuel: FUEL,
     };
-    g.program();
+    match dialect {
+        Dialect::V1model => g.program(),
+        Dialect::Psa => g.psa(),
+        Dialect::Pna => g.pna(),
+    }
     g.out
 }
 

@@ -1,7 +1,7 @@
 //! Actions and tables.
 
 use super::types::{Shape, Ty};
-use super::{Callable, Direction, Gen, Objects, Param, Place};
+use super::{Callable, Dialect, Direction, Gen, Objects, Param, Place};
 
 /// The type and match kind of a key element.
 struct Key {
@@ -86,7 +86,8 @@ impl Gen<'_, '_> {
         let name = self.fresh("table_");
         let mut own: Vec<Callable> = Vec::new();
         let mut properties: Vec<String> = Vec::new();
-        if self.choices.one_in(4) {
+        let is_v1model = self.dialect == Dialect::V1model;
+        if is_v1model && self.choices.one_in(4) {
             let counter = self.fresh("direct_counter_");
             let kind = self.one_of(&["packets", "bytes", "packets_and_bytes"]);
             self.line(&format!("direct_counter(CounterType.{kind}) {counter};"));
@@ -97,6 +98,7 @@ impl Gen<'_, '_> {
         if let Some(to) = self.choices.pick(&targets).cloned()
             && self.choices.one_in(4)
             && !self.has_asynchronous
+            && is_v1model
         {
             let meter = self.fresh("direct_meter_");
             let kind = self.one_of(&["packets", "bytes"]);
@@ -108,7 +110,19 @@ impl Gen<'_, '_> {
         let profile = self.fresh("profile_");
         let is_indirect = properties.is_empty() && self.choices.one_in(4);
         let is_selector = is_indirect && self.choices.one_in(2);
-        if is_selector {
+        if let Some(prefix) = self.prefix().filter(|_| is_indirect) {
+            let kind = match (is_selector, self.dialect) {
+                (false, _) => "ActionProfile(32w16)".to_string(),
+                (true, Dialect::Pna) => {
+                    "ActionSelector(PNA_HashAlgorithm_t.TARGET_DEFAULT, 32w16, 32w16)".to_string()
+                }
+                (true, _) => {
+                    let algorithm = self.one_of(&["CRC32", "CRC16", "IDENTITY", "TARGET_DEFAULT"]);
+                    format!("ActionSelector(PSA_HashAlgorithm_t.{algorithm}, 32w16, 32w16)")
+                }
+            };
+            properties.push(format!("@name(\"{profile}\") {prefix}_implementation = {kind};"));
+        } else if is_selector {
             let algorithm = self.one_of(&["crc32", "crc16", "identity", "xor16"]);
             properties.push(format!(
                 "@name(\"{profile}\") implementation = action_selector(HashAlgorithm.{algorithm}, 32w16, 32w{});",
@@ -118,7 +132,11 @@ impl Gen<'_, '_> {
             properties.push(format!("@name(\"{profile}\") implementation = action_profile(32w16);"));
         }
         if self.choices.one_in(8) {
-            properties.push("support_timeout = true;".to_string());
+            properties.push(match self.dialect {
+                Dialect::V1model => "support_timeout = true;".to_string(),
+                Dialect::Psa => "psa_idle_timeout = PSA_IdleTimeout_t.NOTIFY_CONTROL;".to_string(),
+                Dialect::Pna => "pna_idle_timeout = PNA_IdleTimeout_t.NOTIFY_CONTROL;".to_string(),
+            });
         }
         let from = self.out.len();
         self.open(&format!("table {name} {{"));
