@@ -34,7 +34,6 @@ impl Gen<'_, '_> {
 
     /// What is outside of the blocks: types, constants, functions, an action. Gives the types of headers and metadata, a sub-parser
     /// and a sub-control.
-    #[expect(clippy::type_complexity, reason = "the parts of every program")]
     pub(super) fn top_level(&mut self) -> (Ty, Ty, Option<(String, Ty)>, Option<Callable>) {
         let (headers, metadata) = self.type_declarations();
         let seen = vec![("a".to_string(), self.bit()), ("b".to_string(), self.scalar_number())];

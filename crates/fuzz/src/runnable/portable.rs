@@ -280,9 +280,8 @@ impl Gen<'_, '_> {
                     "ostd.clone = {condition}; ostd.clone_session_id = (CloneSessionId_t)16w{session};"
                 ),
                 4 => format!("ostd.resubmit = istd.packet_path != PSA_PacketPath_t.RESUBMIT && {condition};"),
-                5 => format!(
-                    "if (istd.packet_path == PSA_PacketPath_t.NORMAL) {{ send_to_port(ostd, PSA_PORT_RECIRCULATE); }}"
-                ),
+                5 => "if (istd.packet_path == PSA_PacketPath_t.NORMAL) { send_to_port(ostd, PSA_PORT_RECIRCULATE); }"
+                    .to_string(),
                 6 => format!("ostd.class_of_service = (ClassOfService_t)8w{};", self.choices.below(12)),
                 _ => format!("ostd.drop = {condition};"),
             },
