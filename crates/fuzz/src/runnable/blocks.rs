@@ -32,7 +32,7 @@ impl Gen<'_, '_> {
         );
     }
 
-    /// What is outside of the blocks: types, constants, functions, an action. Gives the types of headers and metadata, a sub-parser
+    /// Writes all that is outside of the blocks: types, constants, functions, an action. Gives the types of headers and metadata, a sub-parser
     /// and a sub-control.
     pub(super) fn top_level(&mut self) -> (Ty, Ty, Option<(String, Ty)>, Option<Callable>) {
         let (headers, metadata) = self.type_declarations();

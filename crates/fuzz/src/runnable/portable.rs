@@ -3,7 +3,7 @@
 use super::types::Ty;
 use super::{Callable, Dialect, Gen, Place};
 
-/// What a block reads to know how the packet came there, and all parameters of PSA's blocks.
+/// Heads of the blocks of PSA.
 const INGRESS_PARSER: &str = "parser IngressParserImpl(packet_in packet, out Headers hdr, inout Metadata meta, \
      in psa_ingress_parser_input_metadata_t istd, in Metadata resubmitted, in Metadata recirculated) {";
 const INGRESS: &str = "control IngressImpl(inout Headers hdr, inout Metadata meta, \
