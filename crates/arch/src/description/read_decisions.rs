@@ -97,3 +97,74 @@ pub(super) fn predicates(
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+
+    const HEAD: &str = "
+name = \"n\"
+package = \"P\"
+include = \"n.p4\"
+only_for_analysis = true
+meanings = [\"port\", \"drop_it\"]
+blocks = [{ role = \"parser\", parameters = [\"packet\", \"headers\"] }]
+ports = { width_bits = 16, special = { cpu = { number = 64 } } }
+";
+
+    #[test]
+    fn faults_have_their_place() {
+        for (text, message, place) in [
+            ("decisions = { port = 0 }", "a decision has 1 to 64 bits", "0"),
+            ("decisions = { port = 65 }", "a decision has 1 to 64 bits", "65"),
+            ("decisions = { prot = 8 }", "unknown variant `prot`", "prot"),
+            (
+                "assignments = { f = [{ to = \"port\", value = 1 }] }",
+                "`fields` has no field with the meaning port",
+                "\"port\"",
+            ),
+            (
+                "decisions = { port = 8 }\nassignments = { f = [{ to = \"port\", value = \"arg 0\" }] }",
+                "a value is a number or `argument N`",
+                "\"arg 0\"",
+            ),
+            (
+                "decisions = { port = 8 }\nassignments = { f = [{ to = \"port\", value = 1, when = \"x\" }] }",
+                "a condition here is `argument N == NUMBER`",
+                "\"x\"",
+            ),
+            (
+                "predicates = { f = \"a == nowhere\" }",
+                "a field is compared with a port of `ports.special`",
+                "\"a == nowhere\"",
+            ),
+            ("predicates = { f = \"a && !\" }", "`` is no name of a field", "\"a && !\""),
+            ("session = { id = 0, port = \"cup\" }", "`ports.special` has no port `cup`", "\"cup\""),
+            ("variables = [\"headers\"]", "`headers` is there already", "\"headers\""),
+            ("variables = [\"a\", \"a\"]", "`a` is there already", "\"a\"]"),
+        ] {
+            let text = format!("{HEAD}{text}\n");
+            let fault = read(&text).unwrap_err();
+            let found = &text[fault.place.unwrap_or_default()];
+            assert!(fault.message.contains(message), "{text}: {}", fault.message);
+            assert!(place.starts_with(found) && !found.is_empty(), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text = format!(
+            "{HEAD}decisions = {{ port = 16, drop_it = 1 }}\n\
+             assignments = {{ f = [{{ to = \"port\", value = \"argument 1\", when = \"argument 0 == 3\" }}] }}\n\
+             predicates = {{ g = \"!a && b == cpu\" }}\n"
+        );
+        let model = read(&text).unwrap().pipeline.unwrap();
+        let (function, assignments) = &model.assignments[0];
+        assert_eq!((function.as_str(), assignments[0].when), ("f", Some((0, 3))));
+        assert_eq!(assignments[0].value, crate::AssignedValue::Argument(1));
+        let (function, terms) = &model.predicates[0];
+        let terms: Vec<_> = terms.iter().map(|t| (t.is_negated, t.field.as_str(), t.number)).collect();
+        assert_eq!((function.as_str(), terms), ("g", vec![(true, "a", None), (false, "b", Some(64))]));
+        assert_eq!(model.decisions.iter().map(|d| d.width_bits).collect::<Vec<_>>(), [16, 1]);
+    }
+}

@@ -348,6 +348,22 @@ fields.metadata = { to = "egress_port", also = "priority" }
                 "`ports` names no drop port",
                 "\"priority",
             ),
+            ("{ next = { to = \"all\" } }", "packets go on at once in later sections only", "\"all\""),
+            (
+                "{ next = { to = \"all\", contents = \"deparsed\" } }",
+                "section `all` has no `writes`, so packets come there as they are",
+                "\"all\"",
+            ),
+            (
+                "{ copy = { session = \"colour\", contents = \"headers\", to = \"all\", pass = \"mirrored\" } }",
+                "unknown variant `colour`",
+                "\"colour\"",
+            ),
+            (
+                "{ again = { contents = \"as_received\", to = \"all\", pass = \"resubmitted\", port = \"x\" } }",
+                "`ports.special` has no port `x`",
+                "\"x\"",
+            ),
             ("{ send = { port = \"nowhere\", contents = \"deparsed\" } }", "unknown variant", "\"nowhere\""),
         ] {
             let found = fault(steps);
