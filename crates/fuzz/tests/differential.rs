@@ -1,8 +1,9 @@
 //! Random programs on several backends in each test run; the generator writes what it should.
 
-use fuzz::differential::cases::{Sample, Source, generated};
+use fuzz::differential::cases::{N_SIZES, Sample, Source, dialect, generated};
 use fuzz::differential::transcript::{Observed, Transcript};
 use fuzz::differential::{Case, Event, Outcome, compile, interpreted, run, script, transcript};
+use fuzz::runnable::Dialect;
 use fuzz::{Corpus, oracle, runnable};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +52,14 @@ fn all_constructs_are_written() {
         .filter(|name| counts.get(name).is_none_or(|n| *n < 3))
         .collect();
     assert!(missing.is_empty(), "hardly any program has {missing:?}");
+}
+
+#[test]
+fn architectures_have_programs_of_all_sizes() {
+    for wanted in [Dialect::V1model, Dialect::Psa, Dialect::Pna] {
+        let sizes: BTreeSet<u64> = (0..32).filter(|i| dialect(*i) == wanted).map(|i| i % N_SIZES).collect();
+        assert_eq!(sizes.len() as u64, N_SIZES, "{wanted:?} has programs of sizes {sizes:?}");
+    }
 }
 
 #[test]

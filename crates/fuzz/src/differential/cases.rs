@@ -104,13 +104,17 @@ impl Source {
 pub fn generated(seed: u64, index: u64) -> String {
     // Mostly of medium size.
     let n_bytes = PROGRAM_BYTES >> (index % N_SIZES);
-    // Every second program is for v1model.
-    let dialect = match index % 8 {
+    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)), dialect(index))
+}
+
+/// Returns the architecture of the program at an index: v1model for half of any 32 successive programs.
+pub fn dialect(index: u64) -> Dialect {
+    // The low bits alone would correlate with program sizes.
+    match (index + index / N_SIZES) % 8 {
         1 | 5 | 7 => Dialect::Psa,
         3 => Dialect::Pna,
         _ => Dialect::V1model,
-    };
-    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)), dialect)
+    }
 }
 
 fn bytes(seed: u64, index: u64, n: usize) -> Vec<u8> {
