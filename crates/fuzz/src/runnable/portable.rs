@@ -258,7 +258,8 @@ impl Gen<'_, '_> {
         let session = self.choices.below(5);
         let condition = if self.choices.one_in(2) { "true".to_string() } else { self.expr(&Ty::Bool) };
         let port = match self.choices.below(3) {
-            0 => self.expr(&Ty::Bit(32)),
+            // The parameter of PNA's function wants a constant.
+            0 if self.dialect == Dialect::Psa => self.expr(&Ty::Bit(32)),
             _ => format!("32w{}", self.choices.below(6)),
         };
         let line = match (self.dialect, self.place) {
