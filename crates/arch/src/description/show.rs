@@ -2,7 +2,7 @@
 
 use super::Description;
 use super::flow::{Atom, Condition, Contents, Effect, Onward, SendPort, Step, snake_case};
-use crate::{FieldRole, IntrinsicValue, IntrinsicWrites, PipelineModel};
+use crate::{AssignedValue, FieldRole, IntrinsicValue, IntrinsicWrites, PipelineModel};
 use std::fmt::Write;
 
 impl Description {
@@ -23,6 +23,7 @@ impl Description {
             blocks(model, &mut out);
             fields(model, &mut out);
             sections(model, &mut out);
+            functions(model, &mut out);
         }
         self.externs(&mut out);
         out
@@ -118,6 +119,34 @@ fn sections(model: &PipelineModel, out: &mut String) {
             section.paths.iter().map(|(pass, member)| [snake_case(pass).replace('_', " "), member.clone()]);
         table(&format!("Paths into `{}`", section.name), ["pass", "value"], rows, out);
     }
+}
+
+/// Extern functions that decide, and those that tell.
+fn functions(model: &PipelineModel, out: &mut String) {
+    let rows = model.assignments.iter().map(|(function, assignments)| {
+        let texts = assignments.iter().map(|assignment| {
+            let value = match assignment.value {
+                AssignedValue::Number(number) => number.to_string(),
+                AssignedValue::Argument(position) => format!("argument {position}"),
+            };
+            let when = match assignment.when {
+                Some((position, number)) => format!(" if argument {position} is {number}"),
+                None => String::new(),
+            };
+            format!("{} = {value}{when}", model.meaning_name(assignment.field))
+        });
+        [format!("`{function}`"), texts.collect::<Vec<_>>().join("; ")]
+    });
+    table("Functions that decide", ["function", "what it sets"], rows, out);
+    let rows = model.predicates.iter().map(|(function, terms)| {
+        let texts = terms.iter().map(|term| {
+            let port = model.special_ports.iter().find(|port| Some(port.number) == term.number);
+            let port = port.map_or(String::new(), |port| format!(" == {}", port.name));
+            format!("{}{}{port}", if term.is_negated { "!" } else { "" }, term.field)
+        });
+        [format!("`{function}`"), texts.collect::<Vec<_>>().join(" && ")]
+    });
+    table("Functions that tell", ["function", "condition on its arguments"], rows, out);
 }
 
 /// A condition as descriptions write it.
