@@ -10,6 +10,7 @@ static uint64_t state = 4;
 static const enum sd_hash_algorithm algorithms[] = {
     SD_HASH_CRC32,    SD_HASH_CRC32_CUSTOM, SD_HASH_CRC16, SD_HASH_CRC16_CUSTOM,
     SD_HASH_IDENTITY, SD_HASH_CSUM16,       SD_HASH_XOR16, SD_HASH_LOOKUP3,
+    SD_HASH_TOEPLITZ,
 };
 
 static const uint8_t *text(const char *s)
@@ -103,6 +104,27 @@ static uint64_t slow_identity(const uint8_t *bytes, size_t n)
     return v;
 }
 
+/* The bit of the key of receive-side scaling at a position, by its words. */
+static unsigned rss_key_bit(size_t at)
+{
+    static const uint64_t words[5] = {0x6d5a56da255b0ec2, 0x4167253d43a38fb0, 0xd0ca2bcbae7b30b4, 0x77cb2da38030f20c,
+                                      0x6a42b73bbeac01fa};
+    at %= 320;
+    return (unsigned)(words[at / 64] >> (63 - at % 64)) & 1;
+}
+
+static uint64_t slow_toeplitz(const uint8_t *bytes, size_t n)
+{
+    uint32_t hash = 0;
+    for (size_t at = 0; at < n * 8; at++) {
+        if (!(bytes[at / 8] >> (7 - at % 8) & 1))
+            continue;
+        for (size_t bit = 0; bit < 32; bit++)
+            hash ^= rss_key_bit(at + bit) << (31 - bit);
+    }
+    return hash;
+}
+
 static uint64_t slow_hash(enum sd_hash_algorithm algorithm, const uint8_t *bytes, size_t n)
 {
     switch (algorithm) {
@@ -115,6 +137,7 @@ static uint64_t slow_hash(enum sd_hash_algorithm algorithm, const uint8_t *bytes
     case SD_HASH_CSUM16: return slow_checksum(bytes, n);
     case SD_HASH_XOR16: return slow_xor16(bytes, n);
     case SD_HASH_LOOKUP3: return slow_lookup3(bytes, n, 0);
+    case SD_HASH_TOEPLITZ: return slow_toeplitz(bytes, n);
     }
     CHECK(!"a function of the bytes");
     return 0;
@@ -132,6 +155,7 @@ static uint64_t whole(enum sd_hash_algorithm algorithm, const uint8_t *bytes, si
     case SD_HASH_CSUM16: return sd_hash_csum16(bytes, n);
     case SD_HASH_XOR16: return sd_hash_xor16(bytes, n);
     case SD_HASH_LOOKUP3: return sd_hash_lookup3(bytes, n);
+    case SD_HASH_TOEPLITZ: return sd_toeplitz2(bytes, n, NULL, 0);
     }
     CHECK(!"a function of the bytes");
     return 0;

@@ -156,7 +156,31 @@ impl Body<'_, '_> {
         self.stmt(StmtKind::Extern { op, name: name.into(), object, args, result }, span);
     }
 
+    /// Refuses algorithms that nothing computes.
+    fn check_algorithm(&mut self, object: ObjectId, span: Span) {
+        const KNOWN: [&str; 8] = [
+            "crc32",
+            "crc32_custom",
+            "crc16",
+            "crc16_custom",
+            "identity",
+            "ones_complement16",
+            "toeplitz",
+            "target_default",
+        ];
+        let name = self.e.algorithm(object).unwrap_or_default();
+        if !KNOWN.contains(&name.to_ascii_lowercase().as_str()) {
+            let message = format!("the algorithm `{name}` cannot be executed");
+            self.e.faults.push(
+                Diagnostic::new(&codes::NO_PIPELINE, span, message)
+                    .label("not known how to compute")
+                    .note(format!("known are {}", KNOWN.join(", "))),
+            );
+        }
+    }
+
     fn hash_of_object(&mut self, object: ObjectId, args: &[&Checked], e: &Checked) -> Expr {
+        self.check_algorithm(object, e.span);
         let ty = self.ty(e.ty);
         let algorithm = Arg::Str(self.e.algorithm(object).unwrap_or_default());
         let place = self.temporary(ty.clone(), e.span);
@@ -220,6 +244,7 @@ impl Body<'_, '_> {
                 self.assign(state, folded.cast(Type::Bit(WORD_BITS)), span);
             }
             (ExternOp::ChecksumAdd, Sum::Hash) => {
+                self.check_algorithm(object, span);
                 let data = whole_bytes(self.extern_value(args.first()?, false));
                 let algorithm = Arg::Str(self.e.algorithm(object).unwrap_or_default());
                 let list = vec![Arg::Ref(state), algorithm, Arg::In(read), data];

@@ -51,6 +51,7 @@ control Work(
 ) {
     Counter<bit<64>, bit<8>>(4, PNA_CounterType_t.BYTES) octets;
     Meter<bit<8>>(4, PNA_MeterType_t.BYTES) rates;
+    Hash<bit<32>>(PNA_HashAlgorithm_t.TOEPLITZ) scaling;
 
     apply {
         send_to_port((PortId_t)32w9);
@@ -65,6 +66,11 @@ control Work(
                 colour == PNA_MeterColor_t.RED ? 8w3 : colour == PNA_MeterColor_t.YELLOW ? 8w2 : 1;
         } else if (headers.probe.what == 2) {
             headers.probe.answer = meta.seen;
+        } else if (headers.probe.what == 4) {
+            // 66.9.149.187:2794 to 161.142.100.80:1766 gives 0x51ccc178.
+            bit<32> hash = scaling.get_hash({ 32w0x420995bb, 32w0xa18e6450, 16w2794, 16w1766 });
+            headers.probe.length = hash[31:16];
+            headers.probe.answer = hash[7:0];
         } else if (headers.probe.what == 3) {
             headers.probe.answer = (bit<8>)(bit<3>)istd.pass;
             if (istd.pass != (PassNumber_t)3w2) {

@@ -47,6 +47,7 @@ pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
         "csum16" | "ones_complement16" => "SD_HASH_CSUM16",
         "xor16" => "SD_HASH_XOR16",
         "lookup3" => "SD_HASH_LOOKUP3",
+        "toeplitz" => "SD_HASH_TOEPLITZ",
         _ => return None,
     })
 }

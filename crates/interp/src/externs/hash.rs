@@ -20,6 +20,8 @@ pub enum HashAlgorithm {
     Csum16,
     Xor16,
     Lookup3,
+    /// That of receive-side scaling.
+    Toeplitz,
 }
 
 impl HashAlgorithm {
@@ -35,6 +37,7 @@ impl HashAlgorithm {
             "csum16" | "ones_complement16" => HashAlgorithm::Csum16,
             "xor16" => HashAlgorithm::Xor16,
             "lookup3" => HashAlgorithm::Lookup3,
+            "toeplitz" => HashAlgorithm::Toeplitz,
             _ => return None,
         })
     }
@@ -70,6 +73,7 @@ pub fn hash(
         HashAlgorithm::Csum16 => u64::from(checksum::internet(bytes)),
         HashAlgorithm::Xor16 => u64::from(checksum::xor16(bytes)),
         HashAlgorithm::Lookup3 => u64::from(hash_little(bytes, 0)),
+        HashAlgorithm::Toeplitz => u64::from(toeplitz(bytes)),
     }
 }
 
@@ -82,10 +86,35 @@ pub fn hash_on(algorithm: HashAlgorithm, parameters: &HashParameters, before: u6
         HashAlgorithm::Crc16 => CRC16.resume(before, bytes),
         HashAlgorithm::Crc16Custom => parameters.crc16_custom.resume(before, bytes),
         HashAlgorithm::Xor16 => before ^ u64::from(checksum::xor16(bytes)),
-        HashAlgorithm::Random | HashAlgorithm::Identity | HashAlgorithm::Csum16 | HashAlgorithm::Lookup3 => {
-            hash(algorithm, parameters, bytes, &mut || 0)
-        }
+        HashAlgorithm::Random
+        | HashAlgorithm::Identity
+        | HashAlgorithm::Csum16
+        | HashAlgorithm::Lookup3
+        | HashAlgorithm::Toeplitz => hash(algorithm, parameters, bytes, &mut || 0),
     }
+}
+
+/// The key in the verification suite of receive-side scaling (Microsoft, "Verifying the RSS hash calculation").
+const TOEPLITZ_KEY: [u8; 40] = [
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0,
+    0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42,
+    0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+];
+
+/// The Toeplitz hash: each bit of the data that is set selects 32 bits of the key. The key begins again behind its end.
+fn toeplitz(bytes: &[u8]) -> u32 {
+    let key_bit = |at: usize| TOEPLITZ_KEY[at / 8 % TOEPLITZ_KEY.len()] >> (7 - at % 8) & 1;
+    let mut window = (0..32).fold(0u32, |window, at| window << 1 | u32::from(key_bit(at)));
+    let mut hash = 0;
+    for (at, is_set) in
+        bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> (7 - i) & 1 == 1)).enumerate()
+    {
+        if is_set {
+            hash ^= window;
+        }
+        window = window << 1 | u32::from(key_bit(at + 32));
+    }
+    hash
 }
 
 /// Bit strings one after the other, the most significant bit first; the last byte is filled with zeros.
@@ -128,6 +157,17 @@ mod tests {
         assert_eq!(of(HashAlgorithm::Identity, &[Bits::new(9, 1)]), 0x0080);
         assert_eq!(of(HashAlgorithm::Xor16, &digits), 0x3132 ^ 0x3334 ^ 0x3536 ^ 0x3738 ^ 0x3900);
         assert_eq!(of(HashAlgorithm::Random, &digits), 42);
+    }
+
+    /// Examples of the verification suite: addresses and ports of source and destination.
+    #[test]
+    fn receive_side_scaling() {
+        let of = |source: [u8; 4], destination: [u8; 4], ports: [u16; 2]| {
+            let ports = ports.map(u16::to_be_bytes).concat();
+            toeplitz(&[&source[..], &destination, &ports].concat())
+        };
+        assert_eq!(of([66, 9, 149, 187], [161, 142, 100, 80], [2794, 1766]), 0x51cc_c178);
+        assert_eq!(of([199, 92, 111, 2], [65, 69, 140, 83], [14230, 4739]), 0xc626_b0ea);
     }
 
     #[test]

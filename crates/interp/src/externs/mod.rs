@@ -183,7 +183,8 @@ impl Externs {
             | HashAlgorithm::Random
             | HashAlgorithm::Identity
             | HashAlgorithm::Csum16
-            | HashAlgorithm::Xor16 => pack(values),
+            | HashAlgorithm::Xor16
+            | HashAlgorithm::Toeplitz => pack(values),
         };
         bytes.extend_from_slice(payload);
         Some(hash(algorithm?, &self.hash_parameters, &bytes, &mut || self.random.next_u64()))
