@@ -122,6 +122,11 @@ impl Description {
                 ));
             }
         }
+        for role in model.carried() {
+            if !model.blocks.iter().any(|block| block.params.contains(&role)) {
+                return fault(format!("`carry` names {}, which no block takes", model.variable_name(role)));
+            }
+        }
         self.check_externs()?;
         let steps = |section: &'_ flow::Section| section.steps.len();
         let places = model.sections.iter().flat_map(|section| (0..steps(section)).map(move |i| (section, i)));

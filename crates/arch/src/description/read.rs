@@ -85,7 +85,7 @@ struct Ports {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SpecialText {
-    number: u32,
+    number: Spanned<u32>,
     constant: Option<String>,
 }
 
@@ -175,17 +175,23 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     }
     let fault = |message: String| Err(Fault { message, place: None });
     let (width, drop) = file.ports.as_ref().map_or((u32::BITS, None), |ports| (ports.width_bits, ports.drop));
+    if !(1..=u32::BITS).contains(&width) {
+        return fault(format!("ports have 1 to {} bits, not {width}", u32::BITS));
+    }
+    let max = u32::MAX >> (u32::BITS - width);
+    for port in file.ports.iter().flat_map(|ports| ports.special.values()) {
+        if *port.number.get_ref() > max {
+            return fault_at(port.number.span(), format!("ports have {width} bits: the largest is {max}"));
+        }
+    }
     let special = file.ports.iter().flat_map(|ports| &ports.special);
     let special_ports: Vec<SpecialPort> = special
         .map(|(name, port)| SpecialPort {
             name: name.clone(),
-            number: port.number,
+            number: *port.number.get_ref(),
             constant: port.constant.clone(),
         })
         .collect();
-    if !(1..=u32::BITS).contains(&width) {
-        return fault(format!("ports have 1 to {} bits, not {width}", u32::BITS));
-    }
     let mut names = Names::new(&file.variables, &file.meanings)?;
     names.special_ports.clone_from(&special_ports);
     names.has_drop_port = drop.is_some();

@@ -109,7 +109,8 @@ include = \"n.p4\"
 only_for_analysis = true
 meanings = [\"port\", \"drop_it\"]
 blocks = [{ role = \"parser\", parameters = [\"packet\", \"headers\"] }]
-ports = { width_bits = 16, special = { cpu = { number = 64 } } }
+ports.width_bits = 16
+ports.special.cpu.number = 64
 ";
 
     #[test]
@@ -140,6 +141,7 @@ ports = { width_bits = 16, special = { cpu = { number = 64 } } }
             ),
             ("predicates = { f = \"a && !\" }", "`` is no name of a field", "\"a && !\""),
             ("session = { id = 0, port = \"cup\" }", "`ports.special` has no port `cup`", "\"cup\""),
+            ("ports.special.big.number = 65536", "ports have 16 bits: the largest is 65535", "65536"),
             ("variables = [\"headers\"]", "`headers` is there already", "\"headers\""),
             ("variables = [\"a\", \"a\"]", "`a` is there already", "\"a\"]"),
         ] {

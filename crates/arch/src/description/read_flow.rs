@@ -154,6 +154,9 @@ impl Reader<'_> {
         let carried =
             |name: &Option<Spanned<String>>| name.as_ref().map(|name| self.names.variable(name)).transpose();
         if let Some(Copy { contents, to, pass, session, carry }) = copy {
+            if self.texts[self.target(to)?].writes.is_some() {
+                bytes_only(*contents, to.span(), "a section with `writes` parses anew")?;
+            }
             effects.push(Effect::Copy {
                 contents: *contents,
                 to: self.target(to)?,
@@ -163,6 +166,7 @@ impl Reader<'_> {
             });
         }
         if let Some(Again { contents, to, pass, carry, port }) = again {
+            bytes_only(*contents, to.span(), "a packet that begins again is parsed anew")?;
             effects.push(Effect::Again {
                 contents: *contents,
                 to: self.target(to)?,
@@ -237,6 +241,9 @@ impl Reader<'_> {
         let onward = Onward { to: self.target(to)?, contents: contents.unwrap_or(Contents::Headers), carry };
         // Without new contents the packet goes on as it is.
         let begins_anew = self.texts[onward.to].writes.is_some();
+        if onward.contents != Contents::Headers {
+            bytes_only(onward.contents, to.span(), "a section with `writes` parses anew")?;
+        }
         if begins_anew != (onward.contents != Contents::Headers) {
             let name = to.get_ref();
             return fault(
@@ -291,6 +298,16 @@ impl Reader<'_> {
             (None, None) => Atom::Field(self.names.field_at(text, place)?),
         };
         Ok(Term { is_negated, atom })
+    }
+}
+
+/// Fails unless the contents are bytes.
+fn bytes_only(contents: Contents, place: std::ops::Range<usize>, why: &str) -> Result<(), Fault> {
+    match contents {
+        Contents::AsReceived | Contents::Deparsed => Ok(()),
+        Contents::ParsedAgain | Contents::Headers => {
+            fault(place, format!("{why}: its `contents` are `as_received` or `deparsed`"))
+        }
     }
 }
 
@@ -352,6 +369,11 @@ fields.metadata = { to = "egress_port", also = "priority" }
             (
                 "{ next = { to = \"all\", contents = \"deparsed\" } }",
                 "section `all` has no `writes`, so packets come there as they are",
+                "\"all\"",
+            ),
+            (
+                "{ again = { contents = \"headers\", to = \"all\", pass = \"resubmitted\" } }",
+                "a packet that begins again is parsed anew",
                 "\"all\"",
             ),
             (
