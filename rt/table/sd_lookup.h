@@ -89,6 +89,12 @@ SD_INLINE void sd_direct_default(struct sd_worker *w, uint32_t table)
     w->direct[table] = (struct sd_direct){&t->default_count, &t->default_meter, true};
 }
 
+/* No action of the table runs. */
+SD_INLINE void sd_direct_none(struct sd_worker *w, uint32_t table)
+{
+    w->direct[table] = (struct sd_direct){NULL, NULL, false};
+}
+
 /* Updates the last hit, the direct counter `count` and the direct meter. The caller passes the counter, because its address
    is known before the entry is in the cache. */
 SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *packet, struct sd_table *t,

@@ -84,8 +84,54 @@ control Work(
         psa_implementation = shared_actions;
     }
 
+    DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) owned;
+
+    // Counts in the table that owns the counter alone, and not where the control calls it.
+    action count_owned() {
+        owned.count();
+        headers.probe.result = headers.probe.result + 1;
+    }
+
+    action count_and_leave() {
+        owned.count();
+        exit;
+    }
+
+    table owner {
+        key = {
+            headers.probe.key: exact;
+        }
+        actions = {
+            count_owned;
+            count_and_leave;
+            NoAction;
+        }
+        psa_direct_counter = owned;
+    }
+
+    table stranger {
+        key = {
+            headers.probe.flow: exact;
+        }
+        actions = {
+            count_owned;
+            NoAction;
+        }
+    }
+
     apply {
         send_to_port(ostd, (PortId_t)1);
+        if (headers.probe.which == 4) {
+            owner.apply();
+            stranger.apply();
+            count_owned();
+            return;
+        }
+        if (headers.probe.which == 5) {
+            count_owned();
+            stranger.apply();
+            return;
+        }
         if (headers.probe.which == 0) {
             switch (spread.apply().action_run) {
                 take: {

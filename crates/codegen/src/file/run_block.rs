@@ -2,6 +2,7 @@
 
 use crate::file::steps::{StageArgument, block_call, count_lookups};
 use crate::function::cx::Cx;
+use crate::function::externs::has_cells_on_call;
 use crate::text::code::Code;
 use arch::BlockRole;
 
@@ -20,6 +21,11 @@ pub(crate) fn run_block(cx: &Cx<'_>, out: &mut Code) {
             let name = model.and_then(|model| model.blocks.get(i)).map_or("", |block| &block.name);
             let call = format!("return sd_block_end(w, {});", block_call(cx, id, StageArgument::Whole));
             let mut before = out.nested();
+            for (table, decl) in cx.program.tables.iter() {
+                if decl.block == id && has_cells_on_call(cx.program, decl) {
+                    before.line(format!("sd_direct_none(w, {});", cx.names.table_number(table)));
+                }
+            }
             if role == BlockRole::Deparser {
                 before.line("sd_emit_begin(w);");
             }

@@ -52,6 +52,11 @@ pub(crate) fn algorithm_of_member(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Actions of the table reach the cells of the entry that runs them.
+pub(crate) fn has_cells_on_call(program: &Program, table: &ir::Table) -> bool {
+    acts_on_call(program) && (table.direct_counter.is_some() || table.direct_meter.is_some())
+}
+
 /// Direct counters and meters act where actions call them, and not with every hit.
 pub(crate) fn acts_on_call(program: &Program) -> bool {
     program.architecture.table_properties.direct_objects == arch::DirectObjects::OnCall

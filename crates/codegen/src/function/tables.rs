@@ -3,7 +3,7 @@
 use crate::facts::keys::matched;
 use crate::facts::storage::StorageClass;
 use crate::function::cx::Cx;
-use crate::function::externs::{acts_on_call, packed_member, selector_algorithm};
+use crate::function::externs::{has_cells_on_call, packed_member, selector_algorithm};
 use crate::function::func::Func;
 use crate::function::saved_state::{load, save_at_point};
 use crate::function::scalar::{Class, Scalar};
@@ -124,6 +124,22 @@ impl Func<'_, '_> {
         action: Option<&Place>,
         applied: Lookup,
     ) -> Option<String> {
+        let end = self.apply_table(id, keys, hit, action, applied);
+        // Only actions of the table reach the cells of its entries.
+        if has_cells_on_call(self.cx.program, &self.cx.program.tables[id]) {
+            self.code.line(format!("sd_direct_none(w, {});", self.cx.names.table_number(id)));
+        }
+        end
+    }
+
+    fn apply_table(
+        &mut self,
+        id: TableId,
+        keys: &[Expr],
+        hit: Option<&Place>,
+        action: Option<&Place>,
+        applied: Lookup,
+    ) -> Option<String> {
         let cx = self.cx;
         let point = match applied {
             Lookup::Asked { .. } => None,
@@ -158,7 +174,7 @@ impl Func<'_, '_> {
     fn lookup_call(&mut self, id: TableId, keys: &[Expr], applied: Lookup) -> (String, &'static str) {
         let cx = self.cx;
         let table = &cx.program.tables[id];
-        if acts_on_call(cx.program) && (table.direct_counter.is_some() || table.direct_meter.is_some()) {
+        if has_cells_on_call(cx.program, table) {
             self.code.line(format!("sd_direct_default(w, {});", cx.names.table_number(id)));
         }
         if is_shared(cx, id, applied) {

@@ -25,9 +25,9 @@ impl Externs {
     fn dispatch(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
         match call.op {
             ExternOp::CounterCount | ExternOp::CounterAdd => self.count(call, access),
-            ExternOp::DirectCounterCount => self.count_direct(access),
+            ExternOp::DirectCounterCount => self.count_direct(call, access),
             ExternOp::DirectMeterExecute => {
-                let colour = self.execute_direct(access);
+                let colour = self.execute_direct(call, access);
                 set_colour(access, 0, colour);
             }
             ExternOp::MeterExecute => {
@@ -200,14 +200,14 @@ impl Externs {
     }
 
     /// Counts for the entry whose action runs, where the architecture does not count every hit.
-    fn count_direct(&mut self, access: &mut Access<'_>) {
+    fn count_direct(&mut self, call: &ExternCall, access: &mut Access<'_>) {
         let program = &access.exe.program;
         if program.architecture.table_properties.direct_objects == DirectObjects::OnHit {
             return;
         }
         let n_bytes = access.number(0).unwrap_or(access.packet.bytes.len() as u64);
         let Some((table, entry)) = access.entry else { return };
-        let counter = program.tables[table].direct_counter;
+        let counter = program.tables[table].direct_counter.filter(|counter| Some(*counter) == call.object);
         let object = program.objects.iter().find(|(id, _)| Some(*id) == counter).map(|(_, object)| object);
         let unit = object.and_then(|object| unit_of(access.exe, object)).unwrap_or(Unit::PacketsAndBytes);
         if let Some(direct) = access.tables.direct(table, entry).filter(|_| counter.is_some()) {
@@ -216,12 +216,12 @@ impl Externs {
     }
 
     /// Meters for the entry whose action runs.
-    fn execute_direct(&mut self, access: &mut Access<'_>) -> Colour {
+    fn execute_direct(&mut self, call: &ExternCall, access: &mut Access<'_>) -> Colour {
         let before = Colour::of_number(access.number(1));
         let n_bytes = access.number(2).unwrap_or(access.packet.bytes.len() as u64);
         let Some((table, entry)) = access.entry else { return Colour::Green };
         let program = &access.exe.program;
-        let meter = program.tables[table].direct_meter;
+        let meter = program.tables[table].direct_meter.filter(|meter| Some(*meter) == call.object);
         let object = program.objects.iter().find(|(id, _)| Some(*id) == meter).map(|(_, object)| object);
         let unit = object.and_then(|object| unit_of(access.exe, object)).unwrap_or(Unit::Packets);
         let n = if unit == Unit::Bytes { n_bytes } else { 1 };
