@@ -36,7 +36,7 @@ pub struct LiveArgs {
     #[arg(long, value_name = "PORT")]
     pub cpu_port: Option<u32>,
     /// This port is at the host's side of a network card, for PNA programs (repeatable)
-    #[arg(long = "host-port", value_name = "PORT")]
+    #[arg(long = "host-port", value_name = "PORT", hide_short_help = true)]
     pub host_ports: Vec<u32>,
     /// Packets to this port are dropped
     #[arg(long, value_name = "PORT", default_value_t = 511)]
