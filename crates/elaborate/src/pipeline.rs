@@ -5,7 +5,7 @@ use crate::codes;
 use crate::elaborator::{Elaborator, Purpose};
 use crate::length;
 use crate::names::{Binding, Names};
-use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
+use arch::{Architecture, AssignedValue, BlockModel, BlockRole, ParamRole, PipelineModel};
 use check::program::{
     Annotation, AnnotationBody, DeclRef, Direction, FieldDef, NodeId, NodeKind, Program, annotation,
 };
@@ -87,6 +87,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     }
     let all_blocks = |mut e: Elaborator<'_>| {
         e.check_ports(model, node.span);
+        e.check_functions(model);
         e.decisions(model);
         for (block, object) in described_blocks(p, main, model) {
             e.pipeline_block(block.role, Some(&block.params), object);
@@ -353,6 +354,33 @@ impl<'p> Elaborator<'p> {
                     .label("another number than the architecture's")
                     .also(main, "the package that the architecture describes");
                 self.faults.push(fault);
+            }
+        }
+    }
+
+    /// The arguments that descriptions name must be there.
+    fn check_functions(&mut self, model: &PipelineModel) {
+        for (name, assignments) in &model.assignments {
+            let argument = |value: &AssignedValue| match value {
+                AssignedValue::Argument(position) => Some(*position),
+                AssignedValue::Number(_) => None,
+            };
+            let named =
+                assignments.iter().flat_map(|a| [argument(&a.value), a.when.map(|(position, _)| position)]);
+            let Some(last) = named.flatten().max() else { continue };
+            for (_, function) in self.p.functions.iter().filter(|(_, f)| f.name == *name && f.body.is_none())
+            {
+                let n = function.signature.params.len();
+                if last >= n {
+                    let architecture = self.out.architecture.name.as_str();
+                    let message = format!(
+                        "the description of {architecture} names argument {last} of `{name}`, which has {n}"
+                    );
+                    let fault = Diagnostic::new(&codes::NO_PIPELINE, function.span, message)
+                        .label("arguments count from 0")
+                        .help("mend `[assignments]` in the description of the architecture");
+                    self.faults.push(fault);
+                }
             }
         }
     }

@@ -82,6 +82,15 @@ fn faults_point_into_the_description_or_the_program() {
             3,
             "one variable, but their types differ",
         ),
+        (
+            (
+                "[ports]",
+                "meanings = [\"x\"]\ndecisions = { x = 8 }\n\
+                 assignments = { verify = [{ to = \"x\", value = \"argument 9\" }] }\n[ports]",
+            ),
+            3,
+            "the description of wire names argument 9 of `verify`, which has 2",
+        ),
         (("contents = \"deparsed\"", "contents = \"parsd\""), 2, "unknown variant `parsd`"),
     ] {
         let (found, said) = run_with(&[change]);

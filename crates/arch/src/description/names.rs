@@ -31,6 +31,11 @@ pub(super) fn word<'t, T: Deserialize<'t>>(text: &'t str, place: Range<usize>) -
         .or_else(|error| fault_at(place, error.to_string()))
 }
 
+/// Says where names of one's own are declared.
+fn of_own(fault: Fault, list: &str) -> Fault {
+    Fault { message: format!("{}; names of your own are declared in `{list}`", fault.message), ..fault }
+}
+
 impl Names {
     /// With the variables and meanings that the description declares.
     pub(super) fn new(variables: &[Spanned<String>], meanings: &[Spanned<String>]) -> Result<Names, Fault> {
@@ -59,7 +64,7 @@ impl Names {
     pub(super) fn variable(&self, name: &Spanned<String>) -> Result<ParamRole, Fault> {
         match self.variables.iter().position(|declared| declared == name.get_ref()) {
             Some(i) => Ok(ParamRole::Named(i as u8)),
-            None => word(name.get_ref(), name.span()),
+            None => word(name.get_ref(), name.span()).map_err(|fault| of_own(fault, "variables")),
         }
     }
 
@@ -70,7 +75,7 @@ impl Names {
     pub(super) fn meaning_at(&self, name: &str, place: Range<usize>) -> Result<FieldRole, Fault> {
         match self.meanings.iter().position(|declared| declared == name) {
             Some(i) => Ok(FieldRole::Named(i as u8)),
-            None => word(name, place),
+            None => word(name, place).map_err(|fault| of_own(fault, "meanings")),
         }
     }
 

@@ -8,8 +8,8 @@ use super::read_flow::{SectionText, sections};
 use super::read_writes::{WritesText, writes};
 use super::{Description, DigestFunction, DirectObjects, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
-    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession, PipelineModel,
-    QueueRules, SpecialPort,
+    AssignedValue, BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession,
+    PipelineModel, QueueRules, SpecialPort,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -179,6 +179,9 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         return fault(format!("ports have 1 to {} bits, not {width}", u32::BITS));
     }
     let max = u32::MAX >> (u32::BITS - width);
+    if let Some(drop) = drop.filter(|drop| *drop > max) {
+        return fault(format!("the drop port is {drop}, and ports have {width} bits: the largest is {max}"));
+    }
     for port in file.ports.iter().flat_map(|ports| ports.special.values()) {
         if *port.number.get_ref() > max {
             return fault_at(port.number.span(), format!("ports have {width} bits: the largest is {max}"));
@@ -222,15 +225,25 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         if !(1..=u64::BITS).contains(width.get_ref()) {
             return fault_at(width.span(), "a decision has 1 to 64 bits");
         }
-        decisions.push(Decision { field: names.meaning(meaning)?, width_bits: *width.get_ref() });
+        let field = names.meaning(meaning)?;
+        if fields.iter().any(|(.., known)| *known == field) {
+            let message = format!("`{}` is the meaning of a field already", meaning.get_ref());
+            return fault_at(meaning.span(), message);
+        }
+        decisions.push(Decision { field, width_bits: *width.get_ref() });
     }
     names.fields = fields.iter().map(|(.., role)| *role).chain(decisions.iter().map(|d| d.field)).collect();
     let [at_arrival, at_enqueue, at_dequeue] =
         [&file.writes.arrival, &file.writes.enqueue, &file.writes.dequeue].map(|text| writes(text, &names));
     let (at_arrival, at_enqueue, at_dequeue) = (at_arrival?, at_enqueue?, at_dequeue?);
-    let aliases =
-        file.aliases.iter().map(|(name, other)| Ok((names.variable(name)?, names.variable(other)?)));
-    let aliases = aliases.collect::<Result<_, Fault>>()?;
+    let mut aliases = Vec::new();
+    for (name, other) in &file.aliases {
+        if file.aliases.keys().any(|alias| alias.get_ref() == other.get_ref()) {
+            let message = format!("`{}` is an alias itself", other.get_ref());
+            return fault_at(other.span(), message);
+        }
+        aliases.push((names.variable(name)?, names.variable(other)?));
+    }
     let sections = sections(&file.sections, &names)?;
     if sections.is_empty() && !file.only_for_analysis {
         return fault("`sections` is missing: it says how packets go through the blocks".to_string());
@@ -239,6 +252,17 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         None => None,
         Some(text) => Some(InitialSession { id: text.id, port: names.special_port(&text.port)? }),
     };
+    let assignments = assignments(&file.assignments, &names)?;
+    for (function, assignment) in assignments.iter().flat_map(|(f, all)| all.iter().map(move |one| (f, one)))
+    {
+        let width =
+            decisions.iter().find(|d| d.field == assignment.field).map_or(u64::BITS, |d| d.width_bits);
+        if let AssignedValue::Number(number) = assignment.value
+            && number > u64::MAX >> (u64::BITS - width)
+        {
+            return fault(format!("`{function}` assigns {number} to a decision of {width} bits"));
+        }
+    }
     Ok(Some(PipelineModel {
         sections,
         at_arrival,
@@ -246,7 +270,7 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         at_dequeue,
         aliases,
         directions: file.directions.clone(),
-        assignments: assignments(&file.assignments, &names)?,
+        assignments,
         predicates: predicates(&file.predicates, &names)?,
         blocks,
         variables: file.variables.iter().map(|name| name.get_ref().clone()).collect(),

@@ -142,6 +142,12 @@ ports.special.cpu.number = 64
             ("predicates = { f = \"a && !\" }", "`` is no name of a field", "\"a && !\""),
             ("session = { id = 0, port = \"cup\" }", "`ports.special` has no port `cup`", "\"cup\""),
             ("ports.special.big.number = 65536", "ports have 16 bits: the largest is 65535", "65536"),
+            (
+                "decisions = { port = 8, priority = 8 }\nfields.headers.p = \"priority\"",
+                "`priority` is the meaning of a field already",
+                "priority",
+            ),
+            ("variables = [\"v\"]\naliases = { v = \"v\" }", "`v` is an alias itself", "\"v\""),
             ("variables = [\"headers\"]", "`headers` is there already", "\"headers\""),
             ("variables = [\"a\", \"a\"]", "`a` is there already", "\"a\"]"),
         ] {
@@ -151,6 +157,18 @@ ports.special.cpu.number = 64
             assert!(fault.message.contains(message), "{text}: {}", fault.message);
             assert!(place.starts_with(found) && !found.is_empty(), "{text}: {found:?}");
         }
+    }
+
+    #[test]
+    fn numbers_fit() {
+        let fault = |text: &str| read(&format!("{HEAD}{text}\n")).unwrap_err().message;
+        let text = "decisions = { port = 8 }\nassignments = { f = [{ to = \"port\", value = 256 }] }";
+        assert_eq!(fault(text), "`f` assigns 256 to a decision of 8 bits");
+        assert_eq!(
+            fault("ports.drop = 65536"),
+            "the drop port is 65536, and ports have 16 bits: the largest is 65535"
+        );
+        assert!(fault("decisions = { prot = 8 }").ends_with("names of your own are declared in `meanings`"));
     }
 
     #[test]
