@@ -23,6 +23,7 @@ mod call;
 mod calls;
 mod declaration;
 mod dummy;
+mod esp;
 mod library;
 mod lz4;
 mod packet;

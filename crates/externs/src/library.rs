@@ -2,7 +2,7 @@
 
 use crate::abi::{self, packet_use};
 use crate::declaration::Declaration;
-use crate::{aes, dummy, lz4, tree};
+use crate::{aes, dummy, esp, lz4, tree};
 use smol_str::SmolStr;
 use std::any::Any;
 use std::ffi::{CStr, c_char};
@@ -63,7 +63,7 @@ impl Library {
     /// Returns the built-in externs.
     pub fn built_in() -> &'static Arc<Library> {
         static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| {
-            let externs = [dummy::EXTERNS, aes::EXTERNS, lz4::EXTERNS, tree::EXTERNS]
+            let externs = [dummy::EXTERNS, aes::EXTERNS, esp::EXTERNS, lz4::EXTERNS, tree::EXTERNS]
                 .concat()
                 .into_iter()
                 .map(BuiltIn::described)
