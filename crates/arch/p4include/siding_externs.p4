@@ -38,6 +38,14 @@ extern bool aes_cbc_decrypt<K>(in bit<16> offset, in K key, in bit<128> iv);
 extern bool aes_ctr_encrypt<K>(in bit<16> offset, in K key, in bit<128> counter);
 extern bool aes_ctr_decrypt<K>(in bit<16> offset, in K key, in bit<128> counter);
 
+// --- IPsec ---
+
+/// ESP (RFC 4303) with AES-GCM (RFC 4106) for a whole packet, whose IP header
+/// begins `ip_header` bytes behind the start of the payload. The association
+/// with this index, in a file, says whether it encrypts or decrypts, in tunnel
+/// or transport mode: --extern-option ipsec_esp=FILE.
+extern bool ipsec_esp(in bit<32> association, in bit<16> ip_header);
+
 // --- Compression: a block in the LZ4 block format from `offset` to the end. ---
 
 extern bool lz4_compress(in bit<16> offset);

@@ -14,6 +14,36 @@ pub struct BlockModel {
     pub params: Vec<ParamRole>,
     /// Packages without this block are taken, too.
     pub is_optional: bool,
+    /// The work of a block that is no parameter of the package.
+    pub call: Option<ExternCall>,
+}
+
+/// A call of an extern function on the packet's bytes. Programs that write none of the fields of its arguments have no such
+/// block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternCall {
+    pub function: String,
+    pub arguments: Vec<CallArgument>,
+    /// Set when the function says that it has failed.
+    pub failed: FieldRole,
+    /// Set by the call.
+    pub done: FieldRole,
+}
+
+/// The bits of several fields together, all but one of which are zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallArgument {
+    pub width_bits: u32,
+    pub fields: Vec<FieldRole>,
+}
+
+/// A method that tells the program what fields hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The result is whether this field is not zero.
+    pub result: FieldRole,
+    /// Fields that `out` arguments receive, in order. The number of a member stands for a member of an enum.
+    pub arguments: Vec<FieldRole>,
 }
 
 /// A port with a meaning of its own.
@@ -28,6 +58,8 @@ pub struct SpecialPort {
 /// A decision of the program that its architecture keeps: a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
+    /// [`ParamRole::Decisions`], or a variable of the description, which steps can carry.
+    pub variable: ParamRole,
     pub field: FieldRole,
     pub width_bits: u32,
 }
@@ -91,12 +123,14 @@ pub struct PipelineModel {
     pub meanings: Vec<String>,
     /// Fields of shared variables with a meaning. Those with one meaning are written together, and the first is read.
     pub fields: Vec<(ParamRole, String, FieldRole)>,
-    /// Members of [`ParamRole::Decisions`].
+    /// Those of one variable are members of one struct.
     pub decisions: Vec<Decision>,
-    /// Extern functions that decide, by name.
+    /// Extern functions and methods (`type.method`) that decide, by name.
     pub assignments: Vec<(String, Vec<Assignment>)>,
     /// Extern functions whose result is a condition on fields of their arguments, by name.
     pub predicates: Vec<(String, Vec<PredicateTerm>)>,
+    /// Methods that answer with fields, by name: `type.method`.
+    pub answers: Vec<(String, Answer)>,
     /// Written before the parser, also for copies that are parsed again.
     pub at_arrival: IntrinsicWrites,
     /// Written when a packet goes from ingress to its queue. Empty without queues.

@@ -12,6 +12,8 @@ pub enum BlockRole {
     Egress,
     ComputeChecksum,
     Deparser,
+    /// A call of an extern function on the packet's bytes, which no package has as a parameter.
+    Accelerator,
 }
 
 /// The variable to which a parameter of a programmable block is bound. Blocks of one pipeline share one variable per

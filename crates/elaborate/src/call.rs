@@ -402,8 +402,11 @@ impl<'p> Body<'_, 'p> {
         {
             return result;
         }
-        let object = node.map(|node| self.e.extern_object(node));
         let name = format_smolstr!("{}.{}", def.name, declared.name);
+        if let Some(result) = self.described_method(&name, call, e.span) {
+            return result;
+        }
+        let object = node.map(|node| self.e.extern_object(node));
         self.call_extern(op, name, object, &declared.signature.params, e, call)
     }
 

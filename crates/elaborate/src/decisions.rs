@@ -5,6 +5,7 @@
 
 use crate::body::Body;
 use crate::elaborator::{Elaborator, Purpose};
+use crate::place::Indices;
 use arch::{AssignedValue, ParamRole, PipelineModel, PredicateTerm};
 use check::program::Call;
 use diagnostics::Span;
@@ -12,24 +13,30 @@ use ir::types::INDEX_BITS;
 use ir::{Bits, Expr, ExprKind, Field, Place, Struct, StructKind, Type};
 
 impl Elaborator<'_> {
-    /// Adds the variable with the decisions of programs, and what its fields mean.
+    /// Adds the variables with the decisions of programs, and what their fields mean.
     pub(crate) fn decisions(&mut self, model: &PipelineModel) {
-        if model.decisions.is_empty() {
-            return;
+        let mut variables: Vec<ParamRole> = model.decisions.iter().map(|d| d.variable).collect();
+        variables.dedup();
+        for variable in variables {
+            self.decisions_of(model, variable);
         }
-        let fields = model.decisions.iter().map(|decision| Field {
+    }
+
+    fn decisions_of(&mut self, model: &PipelineModel, variable: ParamRole) {
+        let decisions: Vec<_> = model.decisions.iter().filter(|d| d.variable == variable).collect();
+        let fields = decisions.iter().map(|decision| Field {
             name: model.meaning_name(decision.field).into(),
             ty: Type::Bit(decision.width_bits),
             members: None,
         });
-        let name = "$decisions";
+        let name = format!("${}", model.variable_name(variable));
         let id = self.out.structs.alloc(Struct {
-            name: name.into(),
+            name: name.as_str().into(),
             kind: StructKind::Struct,
             fields: fields.collect(),
         });
-        let var = self.shared_variable(ParamRole::Decisions, name, &Type::Struct(id), Span::NONE);
-        for (i, decision) in (0u32..).zip(&model.decisions) {
+        let var = self.shared_variable(variable, &name, &Type::Struct(id), Span::NONE);
+        for (i, decision) in (0u32..).zip(decisions) {
             self.out.fields.push((decision.field, Place::var(var).field(i)));
         }
     }
@@ -82,6 +89,38 @@ impl Body<'_, '_> {
         }
         let all = terms.iter().map(|term| self.predicate(term, &structs)).reduce(Expr::and);
         Some(Some(all.unwrap_or_else(|| Expr::bool(true))))
+    }
+
+    /// A call of a method that the description of the architecture explains; `None` for others. The inner option holds the
+    /// result, if the method has one.
+    pub(crate) fn described_method(&mut self, name: &str, call: &Call, span: Span) -> Option<Option<Expr>> {
+        let model = self.e.out.architecture.pipeline()?;
+        let Some((_, answer)) = model.answers.iter().find(|(method, _)| method == name) else {
+            return self.described_call(name, call, span);
+        };
+        let read = |this: &Body<'_, '_>, field| {
+            let place = this.e.out.field(field)?.clone();
+            let width = this.e.out.place_type(&place)?.width_bits()?;
+            Some((Expr::read(place, Type::Bit(width)), width))
+        };
+        let (result, width) = read(self, answer.result)?;
+        for (arg, field) in call.args.iter().flatten().zip(&answer.arguments) {
+            let (value, width) = read(self, *field)?;
+            let target = self.lvalue(arg, Indices::Fixed);
+            let value = match target.ty.clone() {
+                Type::Enum(id) => {
+                    let member = |i: usize| Expr::new(ExprKind::Const(index_bits(i)), Type::Enum(id));
+                    (1..self.e.out.enums[id].members.len()).fold(member(0), |otherwise, i| {
+                        let is = value.clone().equals(Expr::bit(width, i as u128));
+                        let kind = ExprKind::Mux(Box::new(is), Box::new(member(i)), Box::new(otherwise));
+                        Expr::new(kind, Type::Enum(id))
+                    })
+                }
+                ty => value.cast(ty),
+            };
+            self.store(&target, value, span);
+        }
+        Some(Some(result.equals(Expr::bit(width, 0)).negated()))
     }
 
     /// `SelectByDirection` as a choice between two values; `None` in programs that are analysed, which keep the call.

@@ -92,7 +92,7 @@ impl Elaborator<'_> {
         match self.out.blocks[self.block].role {
             BlockRole::Parser | BlockRole::VerifyChecksum | BlockRole::Ingress => true,
             BlockRole::Egress => self.clones_from_egress,
-            BlockRole::ComputeChecksum | BlockRole::Deparser => false,
+            BlockRole::ComputeChecksum | BlockRole::Deparser | BlockRole::Accelerator => false,
         }
     }
 }

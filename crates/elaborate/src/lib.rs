@@ -23,6 +23,7 @@
 //!
 //! Start reading at [`elaborate()`].
 
+mod accelerator;
 mod assign;
 mod asynchronous;
 mod atomic;

@@ -93,6 +93,7 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
             e.pipeline_block(block.role, Some(&block.params), object);
         }
         e.pipeline_fields(node.span);
+        e.accelerators(model);
         e.field_lists();
         e.carried(model);
         e.pass_length_on();
@@ -128,8 +129,9 @@ fn described_blocks<'m>(
 ) -> Vec<(&'m BlockModel, NodeId)> {
     let mut blocks = Vec::new();
     blocks_of(p, package, &mut blocks);
-    let has_all = blocks.len() >= model.blocks.len();
-    model.blocks.iter().filter(|block| has_all || !block.is_optional).zip(blocks).collect()
+    let described = || model.blocks.iter().filter(|block| block.role != BlockRole::Accelerator);
+    let has_all = blocks.len() >= described().count();
+    described().filter(|block| has_all || !block.is_optional).zip(blocks).collect()
 }
 
 /// The role of a block that no description knows: controls that write packets are deparsers.
@@ -153,7 +155,8 @@ fn is_packet(p: &Program, param: check::program::VarId) -> bool {
 fn fits(p: &Program, main: NodeId, model: &PipelineModel) -> Result<(), String> {
     let is_packet = |param: &check::program::VarId| is_packet(p, *param);
     let described = described_blocks(p, main, model);
-    let needed = model.blocks.iter().filter(|block| !block.is_optional).count();
+    let is_needed = |block: &&BlockModel| !block.is_optional && block.role != BlockRole::Accelerator;
+    let needed = model.blocks.iter().filter(is_needed).count();
     if described.len() < needed {
         let mut blocks = Vec::new();
         blocks_of(p, main, &mut blocks);

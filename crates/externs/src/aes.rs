@@ -144,7 +144,7 @@ struct CachedSchedule<T> {
 }
 
 impl<T: Schedule> State for Keys<T> {
-    fn open(_option: Option<&str>, _shared_by: usize) -> Result<Keys<T>, String> {
+    fn open(_option: Option<&str>) -> Result<Keys<T>, String> {
         Ok(Keys {
             cached: Vec::with_capacity(N_KEYS),
             clock: 0,

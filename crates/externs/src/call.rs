@@ -146,9 +146,8 @@ fn number(little_endian: &[u8]) -> u64 {
 
 /// State of a built-in extern in one thread.
 pub(crate) trait State: Sized {
-    /// Creates the state. `option` is the text that the user gave; `Err` explains why there is no state. States of one
-    /// program's calls, of all its threads, have the same number `shared_by` as long as one of them lives.
-    fn open(option: Option<&str>, shared_by: usize) -> Result<Self, String>;
+    /// Creates the state. `option` is the text that the user gave; `Err` explains why there is no state.
+    fn open(option: Option<&str>) -> Result<Self, String>;
 }
 
 /// Implements `open` of `struct siding_extern` for a state.
@@ -159,13 +158,11 @@ pub(crate) trait State: Sized {
 #[expect(unsafe_code, reason = "called as C functions are")]
 pub(crate) unsafe extern "C" fn open<S: State>(opening: *const abi::Opening) -> *mut c_void {
     // SAFETY: the caller's promise; the option is a string, or null.
-    let (option, shared_by) = unsafe {
+    let option = unsafe {
         let option = (*opening).option;
-        let text =
-            if option.is_null() { None } else { Some(std::ffi::CStr::from_ptr(option).to_string_lossy()) };
-        (text, (*opening).signature as usize)
+        if option.is_null() { None } else { Some(std::ffi::CStr::from_ptr(option).to_string_lossy()) }
     };
-    match catch_unwind(|| S::open(option.as_deref(), shared_by)) {
+    match catch_unwind(|| S::open(option.as_deref())) {
         Ok(Ok(state)) => Box::into_raw(Box::new(state)).cast(),
         Ok(Err(why)) => {
             // SAFETY: the caller's promise.

@@ -34,7 +34,7 @@ c_function!(run_decompress, Scratch, decompress);
 struct Scratch(Vec<u8>);
 
 impl State for Scratch {
-    fn open(_option: Option<&str>, _shared_by: usize) -> Result<Scratch, String> {
+    fn open(_option: Option<&str>) -> Result<Scratch, String> {
         Ok(Scratch(Vec::new()))
     }
 }

@@ -59,7 +59,7 @@ struct Tree {
 }
 
 impl State for Tree {
-    fn open(option: Option<&str>, _shared_by: usize) -> Result<Tree, String> {
+    fn open(option: Option<&str>) -> Result<Tree, String> {
         let path = option.ok_or(
             "it needs the file of its model: `--extern-option tree_classify=FILE`, see docs/how-to/externs.md",
         )?;

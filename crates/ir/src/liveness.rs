@@ -317,7 +317,10 @@ impl<'p> Liveness<'p> {
                         live.union(cloned);
                     }
                 }
-                BlockRole::VerifyChecksum | BlockRole::ComputeChecksum | BlockRole::Deparser => {}
+                BlockRole::VerifyChecksum
+                | BlockRole::ComputeChecksum
+                | BlockRole::Deparser
+                | BlockRole::Accelerator => {}
             }
             let ends = Ends { at_return: &live, at_exit: &live, error: block.error };
             let before = self.solve(&block.graph, &ends);

@@ -278,10 +278,17 @@ impl Program {
     pub fn described_blocks(&self) -> Vec<Option<BlockId>> {
         let model: Option<&PipelineModel> = self.architecture.pipeline();
         let blocks = model.map_or(&[][..], |model| &model.blocks);
-        let mut n_missing = blocks.len().saturating_sub(self.pipeline.len());
-        let mut present = self.pipeline.iter().peekable();
+        // Accelerators are no parameters of the package.
+        let is_of_package = |role: BlockRole| role != BlockRole::Accelerator;
+        let in_package = blocks.iter().filter(|block| is_of_package(block.role)).count();
+        let mut present = self.pipeline.iter().filter(|(role, _)| is_of_package(*role)).peekable();
+        let mut n_missing = in_package.saturating_sub(present.clone().count());
         let mut described = Vec::new();
         for block in blocks {
+            if !is_of_package(block.role) {
+                described.push(self.block(block.role));
+                continue;
+            }
             let is_skipped = block.is_optional && n_missing > 0;
             let found = present.next_if(|(role, _)| *role == block.role && !is_skipped);
             if found.is_none() {

@@ -338,6 +338,7 @@ fn role_name(role: BlockRole) -> &'static str {
         BlockRole::Egress => "egress",
         BlockRole::ComputeChecksum => "compute_checksum",
         BlockRole::Deparser => "deparser",
+        BlockRole::Accelerator => "accelerator",
     }
 }
 

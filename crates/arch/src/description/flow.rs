@@ -109,7 +109,7 @@ pub type SectionId = usize;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Runs a block. A packet may wait in it. The only condition is the side from which the packet came.
+    /// Runs a block. A packet may wait in it. Conditions are on fields, and on the side from which the packet came.
     Run(BlockIndex),
     /// Sends the digests of the blocks that have run.
     SendDigests,

@@ -123,7 +123,8 @@ impl Description {
             }
         }
         for role in model.carried() {
-            if !model.blocks.iter().any(|block| block.params.contains(&role)) {
+            let is_of_decisions = model.decisions.iter().any(|decision| decision.variable == role);
+            if !is_of_decisions && !model.blocks.iter().any(|block| block.params.contains(&role)) {
                 return fault(format!("`carry` names {}, which no block takes", model.variable_name(role)));
             }
         }
@@ -150,7 +151,12 @@ impl Description {
                 _ => continue,
             };
             let missing = match contents {
-                flow::Contents::Deparsed if !is_run(BlockRole::Deparser) => "deparser",
+                // The payload behind what is parsed, which is nothing, is what an accelerator has made.
+                flow::Contents::Deparsed
+                    if !is_run(BlockRole::Deparser) && !is_run(BlockRole::Accelerator) =>
+                {
+                    "deparser"
+                }
                 flow::Contents::ParsedAgain if !is_run(BlockRole::Parser) => "parser",
                 _ => continue,
             };

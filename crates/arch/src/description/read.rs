@@ -3,13 +3,13 @@
 use super::fault::Fault;
 use super::flow::snake_case;
 use super::names::{Names, fault_at};
-use super::read_decisions::{AssignmentText, assignments, predicates};
+use super::read_decisions::{AnswerText, AssignmentText, CallText, answers, assignments, call, predicates};
 use super::read_flow::{SectionText, sections};
 use super::read_writes::{WritesText, writes};
 use super::{Description, DigestFunction, DirectObjects, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
     AssignedValue, BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession,
-    PipelineModel, QueueRules, SpecialPort,
+    ParamRole, PipelineModel, QueueRules, SpecialPort,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -51,12 +51,18 @@ struct File {
     /// The width in bits of decisions, by their meaning.
     #[serde(default)]
     decisions: IndexMap<Spanned<String>, Spanned<u32>>,
+    /// Decisions that steps can carry, by their variable.
+    #[serde(default)]
+    carried_decisions: IndexMap<Spanned<String>, IndexMap<Spanned<String>, Spanned<u32>>>,
     /// By the name of the extern function.
     #[serde(default)]
     assignments: IndexMap<String, Vec<Spanned<AssignmentText>>>,
     /// By the name of the extern function.
     #[serde(default)]
     predicates: IndexMap<String, Spanned<String>>,
+    /// By the name of the method.
+    #[serde(default)]
+    answers: IndexMap<String, AnswerText>,
     #[serde(default)]
     writes: Writes,
     #[serde(default)]
@@ -100,10 +106,12 @@ struct SessionText {
 #[serde(deny_unknown_fields)]
 struct BlockText {
     name: Option<String>,
-    role: BlockRole,
+    role: Spanned<BlockRole>,
+    #[serde(default)]
     parameters: Vec<Spanned<String>>,
     #[serde(default)]
     optional: bool,
+    call: Option<CallText>,
 }
 
 #[derive(Default, Deserialize)]
@@ -201,12 +209,16 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     let mut blocks: Vec<BlockModel> = Vec::new();
     for text in &file.blocks {
         let params = text.parameters.iter().map(|name| names.variable(name));
-        let name = text.name.clone().unwrap_or_else(|| snake_case(&text.role));
+        let role = *text.role.get_ref();
+        let name = text.name.clone().unwrap_or_else(|| snake_case(&role));
         if blocks.iter().any(|block| block.name == name) {
             return fault(format!("`blocks` has two of the name {name}; give each a `name`"));
         }
         let params = params.collect::<Result<_, _>>()?;
-        blocks.push(BlockModel { name, role: text.role, params, is_optional: text.optional });
+        if (role == BlockRole::Accelerator) != text.call.is_some() {
+            return fault_at(text.role.span(), "an accelerator, and no other block, has a `call`");
+        }
+        blocks.push(BlockModel { name, role, params, is_optional: text.optional, call: None });
     }
     names.blocks = blocks.iter().map(|block| block.name.clone()).collect();
     let mut fields = Vec::new();
@@ -220,8 +232,18 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
             fields.push((role, name.clone(), names.meaning(meaning)?));
         }
     }
-    let mut decisions = Vec::new();
-    for (meaning, width) in &file.decisions {
+    let mut decisions: Vec<Decision> = Vec::new();
+    let mut texts: Vec<_> =
+        file.decisions.iter().map(|(meaning, width)| (ParamRole::Decisions, meaning, width)).collect();
+    for (variable, of_variable) in &file.carried_decisions {
+        let role = names.variable(variable)?;
+        if !matches!(role, ParamRole::Named(_)) || blocks.iter().any(|block| block.params.contains(&role)) {
+            let message = format!("`{}` is not a variable for decisions alone", variable.get_ref());
+            return fault_at(variable.span(), message);
+        }
+        texts.extend(of_variable.iter().map(|(meaning, width)| (role, meaning, width)));
+    }
+    for (variable, meaning, width) in texts {
         if !(1..=u64::BITS).contains(width.get_ref()) {
             return fault_at(width.span(), "a decision has 1 to 64 bits");
         }
@@ -230,7 +252,10 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
             let message = format!("`{}` is the meaning of a field already", meaning.get_ref());
             return fault_at(meaning.span(), message);
         }
-        decisions.push(Decision { field, width_bits: *width.get_ref() });
+        if decisions.iter().any(|known| known.field == field) {
+            return fault_at(meaning.span(), format!("`{}` is a decision already", meaning.get_ref()));
+        }
+        decisions.push(Decision { variable, field, width_bits: *width.get_ref() });
     }
     names.fields = fields.iter().map(|(.., role)| *role).chain(decisions.iter().map(|d| d.field)).collect();
     let [at_arrival, at_enqueue, at_dequeue] =
@@ -243,6 +268,9 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
             return fault_at(other.span(), message);
         }
         aliases.push((names.variable(name)?, names.variable(other)?));
+    }
+    for (block, text) in blocks.iter_mut().zip(&file.blocks) {
+        block.call = text.call.as_ref().map(|text| call(text, &names)).transpose()?;
     }
     let sections = sections(&file.sections, &names)?;
     if sections.is_empty() && !file.only_for_analysis {
@@ -272,6 +300,7 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         directions: file.directions.clone(),
         assignments,
         predicates: predicates(&file.predicates, &names)?,
+        answers: answers(&file.answers, &names)?,
         blocks,
         variables: file.variables.iter().map(|name| name.get_ref().clone()).collect(),
         meanings: file.meanings.iter().map(|name| name.get_ref().clone()).collect(),

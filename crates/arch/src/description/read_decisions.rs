@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::names::{Names, fault_at};
-use crate::{AssignedValue, Assignment, PredicateTerm};
+use crate::{Answer, AssignedValue, Assignment, CallArgument, ExternCall, FieldRole, PredicateTerm};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
@@ -14,6 +14,63 @@ pub(super) struct AssignmentText {
     to: Spanned<String>,
     value: Spanned<AssignedText>,
     when: Option<Spanned<String>>,
+}
+
+/// A call of an extern function as it is written: `{ function = "f", arguments = [...], failed = "...", done = "..." }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallText {
+    function: String,
+    arguments: Vec<ArgumentText>,
+    failed: Spanned<String>,
+    done: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArgumentText {
+    width_bits: Spanned<u32>,
+    fields: Vec<Spanned<String>>,
+}
+
+/// An answer as it is written: `{ result = "...", arguments = ["..."] }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerText {
+    result: Spanned<String>,
+    #[serde(default)]
+    arguments: Vec<Spanned<String>>,
+}
+
+/// Reads the call of an accelerator.
+pub(super) fn call(text: &CallText, names: &Names) -> Result<ExternCall, Fault> {
+    let mut arguments = Vec::new();
+    for argument in &text.arguments {
+        if !(1..=u64::BITS).contains(argument.width_bits.get_ref()) {
+            return fault_at(argument.width_bits.span(), "an argument has 1 to 64 bits");
+        }
+        arguments.push(CallArgument {
+            width_bits: *argument.width_bits.get_ref(),
+            fields: fields(&argument.fields, names)?,
+        });
+    }
+    let (failed, done) = (names.field(&text.failed)?, names.field(&text.done)?);
+    Ok(ExternCall { function: text.function.clone(), arguments, failed, done })
+}
+
+/// Reads what methods answer.
+pub(super) fn answers(
+    texts: &IndexMap<String, AnswerText>,
+    names: &Names,
+) -> Result<Vec<(String, Answer)>, Fault> {
+    let answer = |text: &AnswerText| {
+        Ok(Answer { result: names.field(&text.result)?, arguments: fields(&text.arguments, names)? })
+    };
+    texts.iter().map(|(method, text)| Ok((method.clone(), answer(text)?))).collect()
+}
+
+fn fields(texts: &[Spanned<String>], names: &Names) -> Result<Vec<FieldRole>, Fault> {
+    texts.iter().map(|text| names.field(text)).collect()
 }
 
 #[derive(Deserialize)]

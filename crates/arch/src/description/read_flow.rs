@@ -212,12 +212,12 @@ impl Reader<'_> {
         }
     }
 
-    /// A packet may wait in a block, so that its condition must hold for as long as the packet is there. Blocks that not all
-    /// packets run are known to analyses only where sections begin anew.
+    /// Blocks that not all packets run are known to analyses only where sections begin anew; packets do not wait in blocks of
+    /// such architectures.
     fn check_condition_of_run(&self, when: &Spanned<String>) -> Result<(), Fault> {
-        let is_side = |term: &Term| matches!(term.atom, Atom::FromHost);
-        if !self.condition(when)?.0.iter().all(is_side) {
-            return fault(when.span(), "a block runs for all packets, or under the condition `from_host`");
+        let may_be = |term: &Term| matches!(term.atom, Atom::FromHost | Atom::Field(_));
+        if !self.condition(when)?.0.iter().all(may_be) {
+            return fault(when.span(), "a block runs for all packets, or by `from_host` and fields");
         }
         if self.texts.iter().all(|text| text.writes.is_none()) {
             return fault(when.span(), "a block that only some packets run needs sections with `writes`");

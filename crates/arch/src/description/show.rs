@@ -60,7 +60,19 @@ fn ports(model: &PipelineModel, out: &mut String) {
 
 fn blocks(model: &PipelineModel, out: &mut String) {
     let rows = model.blocks.iter().map(|block| {
-        let params: Vec<String> = block.params.iter().map(|param| model.variable_name(*param)).collect();
+        let params: Vec<String> = match &block.call {
+            None => block.params.iter().map(|param| model.variable_name(*param)).collect(),
+            Some(call) => {
+                let names =
+                    |fields: &[FieldRole]| fields.iter().map(|field| model.meaning_name(*field)).collect();
+                let arguments = call.arguments.iter().map(|argument| {
+                    let fields: Vec<String> = names(&argument.fields);
+                    fields.join(" or ")
+                });
+                let arguments: Vec<String> = arguments.collect();
+                vec![format!("calls `{}({})`", call.function, arguments.join(", "))]
+            }
+        };
         [block.name.clone(), params.join(", ")]
     });
     table("Blocks", ["block", "parameters"], rows, out);
@@ -147,6 +159,12 @@ fn functions(model: &PipelineModel, out: &mut String) {
         [format!("`{function}`"), texts.collect::<Vec<_>>().join(" && ")]
     });
     table("Functions that tell", ["function", "condition on its arguments"], rows, out);
+    let rows = model.answers.iter().map(|(method, answer)| {
+        let fields = std::iter::once(&answer.result).chain(&answer.arguments);
+        let names: Vec<String> = fields.map(|field| model.meaning_name(*field)).collect();
+        [format!("`{method}`"), names.join(", ")]
+    });
+    table("Methods that answer", ["method", "result and arguments"], rows, out);
 }
 
 /// A condition as descriptions write it.

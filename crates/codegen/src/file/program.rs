@@ -314,6 +314,7 @@ fn role_name(role: BlockRole) -> &'static str {
             "control"
         }
         BlockRole::Deparser => "deparser",
+        BlockRole::Accelerator => "accelerator",
     }
 }
 

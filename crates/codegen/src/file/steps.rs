@@ -328,7 +328,8 @@ pub(crate) fn rest(cx: &Cx<'_>, role: BlockRole, out: &mut Code) {
         | BlockRole::VerifyChecksum
         | BlockRole::Ingress
         | BlockRole::ComputeChecksum
-        | BlockRole::Deparser => {
+        | BlockRole::Deparser
+        | BlockRole::Accelerator => {
             out.line(format!("return p4x_after_ingress(w, p, s{}, end{path});", whole_arguments(cx)));
         }
     }

@@ -87,7 +87,7 @@ pub(super) struct Tunnel {
 
 /// The contents of a file.
 pub(super) struct Associations {
-    /// Initialisation vectors are those of the run before: for tests.
+    /// Each thread has sequence numbers of its own, and initialisation vectors are those of the run before: for tests.
     pub(super) is_repeatable: bool,
     pub(super) texts: BTreeMap<u32, Text>,
 }

@@ -13,9 +13,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 type ByIndex = Arc<HashMap<u32, Arc<Association>>>;
 
-/// Files that this process uses. Those for tests are another one for each program that is bound to them.
-type Key = (PathBuf, Option<usize>);
-static FILES: Mutex<Vec<(Key, Weak<Database>)>> = Mutex::new(Vec::new());
+/// Files that this process uses.
+static FILES: Mutex<Vec<(PathBuf, Weak<Database>)>> = Mutex::new(Vec::new());
 
 pub(super) struct Database {
     file: Option<PathBuf>,
@@ -43,26 +42,26 @@ impl Database {
         Database { file: None, version: AtomicU64::new(0), contents: Mutex::new(contents) }
     }
 
-    /// The associations of a file. All threads of the process share them; those of a repeatable file are shared by the threads
-    /// that open it for `shared_by`.
-    pub(super) fn of_file(path: &str, shared_by: usize) -> Result<Arc<Database>, String> {
+    /// The associations of a file. All threads of the process share them, unless the file is repeatable.
+    pub(super) fn of_file(path: &str) -> Result<Arc<Database>, String> {
         let path = std::fs::canonicalize(path).map_err(|error| format!("cannot read {path}: {error}"))?;
         let mut files = lock(&FILES);
         let (file, modified) = load(&path)?;
-        let key = (path.clone(), file.is_repeatable.then_some(shared_by));
         files.retain(|(_, database)| database.strong_count() > 0);
-        let known = files.iter().find(|(known, _)| *known == key);
+        let known = files.iter().find(|(known, _)| *known == path && !file.is_repeatable);
         if let Some(database) = known.and_then(|(_, database)| database.upgrade()) {
             return Ok(database);
         }
         let associations = updated(&file, &ByIndex::default())?;
         let contents = Contents { associations, modified, looked_at: Instant::now() };
         let database = Arc::new(Database {
-            file: Some(path),
+            file: Some(path.clone()),
             version: AtomicU64::new(0),
             contents: Mutex::new(contents),
         });
-        files.push((key, Arc::downgrade(&database)));
+        if !file.is_repeatable {
+            files.push((path, Arc::downgrade(&database)));
+        }
         Ok(database)
     }
 

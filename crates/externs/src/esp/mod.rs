@@ -1,7 +1,7 @@
 //! `ipsec_esp(association, ip_header)`: encrypts and decrypts whole packets with ESP (RFC 4303) and AES-GCM (RFC 4106), in
 //! tunnel and in transport mode, by security associations from a file.
 //!
-//! Threads that call it share the associations, because a nonce must never be used twice with a key: sequence numbers are
+//! Threads share the associations, because a nonce must never be used twice with a key: sequence numbers are
 //! atomic, and windows against replay have a lock each.
 
 mod associations;
@@ -34,9 +34,9 @@ struct Esp {
 
 impl State for Esp {
     /// Without a file there are no associations, so that programs with an accelerator run before there are any.
-    fn open(option: Option<&str>, shared_by: usize) -> Result<Esp, String> {
+    fn open(option: Option<&str>) -> Result<Esp, String> {
         let database = match option {
-            Some(path) => Database::of_file(path, shared_by)?,
+            Some(path) => Database::of_file(path)?,
             None => Arc::new(Database::empty()),
         };
         Ok(Esp { associations: Reader::new(database), before: Vec::with_capacity(PACKET_BYTES_MAX) })

@@ -48,6 +48,7 @@ words! { BlockRole, "a role of a block":
     Egress = "Egress",
     ComputeChecksum = "ComputeChecksum",
     Deparser = "Deparser",
+    Accelerator = "Accelerator",
 }
 
 words! { ParamRole / Named, "a role of a parameter":
