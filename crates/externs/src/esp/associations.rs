@@ -1,10 +1,10 @@
 //! The file of security associations, which is JSON.
 
 use super::window::Window;
+use core::net::IpAddr;
 use ring::aead::{AES_128_GCM, AES_256_GCM, LessSafeKey, UnboundKey};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 
@@ -56,7 +56,7 @@ enum ModeName {
 
 /// A security association: one direction between two ends.
 pub(super) struct Association {
-    /// What the file says, to see whether it has changed.
+    /// Its text in the file, which may change.
     pub(super) text: Text,
     pub(super) spi: u32,
     pub(super) salt: [u8; 4],

@@ -8,15 +8,15 @@
 //! Bytes in front of the IP header stay as they are, and those behind the packet's own length (Ethernet's padding) are cut off.
 
 use super::associations::{Association, Role, Tunnel};
+use core::net::IpAddr;
 use ring::aead::{Aad, LessSafeKey, Nonce};
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Security parameters index and sequence number.
 const ESP_BYTES: usize = 8;
 const VECTOR_BYTES: usize = 8;
-/// What precedes the encrypted bytes.
+/// Length of the bytes in front of the encrypted ones.
 const HEAD_BYTES: usize = ESP_BYTES + VECTOR_BYTES;
 const TAG_BYTES: usize = 16;
 /// The length of padding and the next header, at the end of what is encrypted.
@@ -48,7 +48,7 @@ pub(super) fn apply(
             let room = room.get_mut(at..)?;
             let cipher = Cipher { association, sequence, vector };
             let n = match tunnel {
-                Some(tunnel) => cipher.into_tunnel(tunnel, &ip, room)?,
+                Some(tunnel) => cipher.through_tunnel(tunnel, &ip, room)?,
                 None => cipher.in_transport(&ip, room)?,
             };
             Some(at + n)
@@ -68,14 +68,14 @@ pub(super) fn apply(
     }
 }
 
-/// What the header of a packet says.
+/// The contents of an IP header.
 struct Ip {
     is_v4: bool,
     /// The packet with its header, in bytes.
     length: usize,
     /// Length of the header with the extensions in front of ESP.
     header: usize,
-    /// Where the number of the protocol behind the header is.
+    /// Offset of the number of the protocol behind the header.
     protocol_at: usize,
     protocol: u8,
     is_fragment: bool,
@@ -179,7 +179,7 @@ impl Cipher<'_> {
     }
 
     /// Encrypts the packet behind a new IP header.
-    fn into_tunnel(&self, tunnel: &Tunnel, ip: &Ip, room: &mut [u8]) -> Option<usize> {
+    fn through_tunnel(&self, tunnel: &Tunnel, ip: &Ip, room: &mut [u8]) -> Option<usize> {
         let is_v4 = tunnel.source.is_ipv4();
         let header = if is_v4 { V4_BYTES } else { V6_BYTES };
         let length = esp_length(header, ip.length)?;
@@ -338,6 +338,6 @@ fn decrypt(key: &LessSafeKey, salt: [u8; 4], esp: &mut [u8]) -> Option<usize> {
         return None;
     }
     let nonce = nonce(salt, vector)?;
-    let opened = key.open_in_place(nonce, Aad::from(&*esp), text).ok()?;
+    let opened = key.open_in_place(nonce, Aad::from(esp), text).ok()?;
     Some(opened.len())
 }
