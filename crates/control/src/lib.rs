@@ -7,13 +7,14 @@
 //!   switch; the others (exists, full, in use) belong to the [`Target`];
 //! - [`EntryKey`]: identity of table entries;
 //! - [`Target`] and [`apply()`]: storage of entities, and error handling when one update of a batch fails;
+//! - [`session`]: arbitration between controllers, and their roles;
 //! - [`sync`]: copies of all entities to another target, of the same program or of its successor;
 //! - [`Fault`]: an error with a path, and the canonical code that gRPC and P4Runtime use.
 //!
 //! Invariants: an [`Update`] that [`validate()`] accepts has values of exactly the widths that the schema
 //! says, so that a target needs no checks of its own. No input makes this crate panic.
 //!
-//! Not here: protobuf (see `p4runtime`), contents of tables (see the targets), sessions.
+//! Not here: protobuf (see `p4runtime`), contents of tables (see the targets).
 //!
 //! Start reading at [`Entity`] and [`validate()`].
 
@@ -26,6 +27,7 @@ pub mod ids;
 pub mod key;
 pub mod query;
 pub mod schema;
+pub mod session;
 pub mod sync;
 pub mod update;
 pub mod validate;

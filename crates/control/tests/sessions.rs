@@ -1,0 +1,389 @@
+//! Arbitration and roles, by the numbers of the checklist for P4Runtime, and against a model.
+
+use control::Code;
+use control::session::{
+    AnnotatedRoles, Arbitration, Effect, MetadataFilter, N_STREAMS_MAX, Notice, Role, RoleConfig, RoleName,
+    SessionFault, Sessions, StreamId, WriteTicket, WriterClaim,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const DEVICE: u64 = 7;
+const A: StreamId = StreamId(1);
+const B: StreamId = StreamId(2);
+const C: StreamId = StreamId(3);
+
+fn role(name: &str) -> RoleName {
+    RoleName(name.into())
+}
+
+fn bid(name: &str, election_id: Option<u128>) -> Arbitration {
+    Arbitration { device_id: DEVICE, role: role(name), election_id, config: None }
+}
+
+fn claim(name: &str, election_id: Option<u128>) -> WriterClaim {
+    WriterClaim { device_id: DEVICE, role: role(name), election_id }
+}
+
+fn notices(effects: &[Effect]) -> Vec<(StreamId, Option<u128>, Option<Code>)> {
+    let notice = |effect: &Effect| match effect {
+        Effect::Notify { stream, notice } => Some((*stream, notice.election_id, notice.status)),
+        Effect::NewPrimary { .. } => None,
+    };
+    effects.iter().filter_map(notice).collect()
+}
+
+const OK: Option<Code> = None;
+const TAKEN: Option<Code> = Some(Code::AlreadyExists);
+const NONE: Option<Code> = Some(Code::NotFound);
+
+#[test]
+fn a2_a_stream_for_an_unknown_device_ends() {
+    let mut sessions = Sessions::new(DEVICE);
+    let fault = sessions.arbitrate(A, Arbitration { device_id: 8, ..bid("", Some(1)) }).unwrap_err();
+    assert_eq!(fault.code(), Code::NotFound);
+    assert_eq!(
+        Sessions::new(0).arbitrate(A, Arbitration { device_id: 0, ..bid("", None) }).unwrap().len(),
+        1
+    );
+}
+
+#[test]
+fn a3_an_election_id_is_used_once_in_a_role() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    let fault = sessions.arbitrate(B, bid("", Some(1))).unwrap_err();
+    assert_eq!(fault.code(), Code::InvalidArgument);
+    assert!(fault.to_string().contains("election id 1 is already used"), "{fault}");
+    sessions.arbitrate(C, bid("other", Some(1))).unwrap();
+    // Nobody is stopped from having none.
+    sessions.arbitrate(B, bid("", None)).unwrap();
+    sessions.arbitrate(StreamId(4), bid("", None)).unwrap();
+}
+
+#[test]
+fn a4_a_role_has_a_number_of_streams_at_most() {
+    let mut sessions = Sessions::new(DEVICE);
+    for i in 0..N_STREAMS_MAX as u64 {
+        sessions.arbitrate(StreamId(i), bid("", Some(u128::from(i)))).unwrap();
+    }
+    let fault = sessions.arbitrate(StreamId(1000), bid("", Some(1000))).unwrap_err();
+    assert_eq!(fault.code(), Code::ResourceExhausted);
+    sessions.arbitrate(StreamId(1000), bid("other", Some(1000))).unwrap();
+    sessions.close(StreamId(3));
+    sessions.arbitrate(StreamId(1001), bid("", Some(1001))).unwrap();
+}
+
+#[test]
+fn a5_a_stream_stays_with_its_device_and_role() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(5))).unwrap();
+    sessions.arbitrate(B, bid("", Some(4))).unwrap();
+    for other in [bid("x", Some(5)), Arbitration { device_id: 8, ..bid("", Some(5)) }] {
+        assert_eq!(sessions.arbitrate(A, other).unwrap_err().code(), Code::FailedPrecondition);
+    }
+    // Again with the same id: announced, and nothing changes.
+    let again = sessions.arbitrate(A, bid("", Some(5))).unwrap();
+    assert_eq!(notices(&again), [(A, Some(5), OK), (B, Some(5), TAKEN)]);
+    assert!(!again.iter().any(|effect| matches!(effect, Effect::NewPrimary { .. })));
+    // With a lower one it steps down.
+    let lower = sessions.arbitrate(A, bid("", Some(3))).unwrap();
+    assert_eq!(notices(&lower), [(A, Some(5), NONE), (B, Some(5), NONE)]);
+}
+
+#[test]
+fn a6_the_highest_election_id_ever_is_the_bar() {
+    let mut sessions = Sessions::new(DEVICE);
+    assert_eq!(notices(&sessions.arbitrate(A, bid("", None)).unwrap()), [(A, None, NONE)]);
+    assert_eq!(notices(&sessions.arbitrate(A, bid("", Some(0))).unwrap()), [(A, Some(0), OK)]);
+    sessions.arbitrate(B, bid("", Some(9))).unwrap();
+    sessions.close(B);
+    assert_eq!(notices(&sessions.arbitrate(A, bid("", Some(8))).unwrap()), [(A, Some(9), NONE)]);
+    assert_eq!(notices(&sessions.arbitrate(A, bid("", Some(9))).unwrap()), [(A, Some(9), OK)]);
+    assert_eq!(sessions.primary(&role("")), Some(A));
+}
+
+#[test]
+fn a7_a_lost_primary_promotes_nobody() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(9))).unwrap();
+    sessions.arbitrate(B, bid("", Some(8))).unwrap();
+    assert_eq!(notices(&sessions.close(A)), [(B, Some(9), NONE)]);
+    assert_eq!(sessions.primary(&role("")), None);
+    assert!(sessions.begin_write(&claim("", Some(8))).is_err());
+    assert_eq!(
+        notices(&sessions.arbitrate(C, bid("", Some(9))).unwrap()),
+        [(B, Some(9), TAKEN), (C, Some(9), OK)]
+    );
+    assert_eq!(sessions.close(B), []);
+}
+
+#[test]
+fn a8_a_new_primary_waits_for_writes_that_are_under_way() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    let first = sessions.begin_write(&claim("", Some(1))).unwrap();
+    let second = sessions.begin_write(&claim("", Some(1))).unwrap();
+    // Others are told, the new one is not, and neither of them may write.
+    assert_eq!(notices(&sessions.arbitrate(B, bid("", Some(2))).unwrap()), [(A, Some(2), TAKEN)]);
+    for id in [1, 2] {
+        assert_eq!(sessions.begin_write(&claim("", Some(id))), Err(SessionFault::NotPrimary(role(""))));
+    }
+    assert_eq!(sessions.end_write(first), []);
+    let accepted = sessions.end_write(second);
+    assert_eq!(accepted[0], Effect::NewPrimary { role: role("") });
+    assert_eq!(notices(&accepted), [(B, Some(2), OK)]);
+    assert!(sessions.begin_write(&claim("", Some(2))).is_ok());
+}
+
+#[test]
+fn a8_the_last_of_several_successors_is_accepted() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    let write = sessions.begin_write(&claim("", Some(1))).unwrap();
+    sessions.arbitrate(B, bid("", Some(2))).unwrap();
+    assert_eq!(
+        notices(&sessions.arbitrate(C, bid("", Some(3))).unwrap()),
+        [(A, Some(3), TAKEN), (B, Some(3), TAKEN)]
+    );
+    assert_eq!(notices(&sessions.end_write(write)), [(C, Some(3), OK)]);
+    // A successor that goes leaves nobody.
+    let write = sessions.begin_write(&claim("", Some(3))).unwrap();
+    sessions.arbitrate(A, bid("", Some(4))).unwrap();
+    assert_eq!(notices(&sessions.close(A)), [(B, Some(3), NONE), (C, Some(3), NONE)]);
+    assert_eq!(sessions.end_write(write), []);
+    assert_eq!(sessions.primary(&role("")), None);
+}
+
+#[test]
+fn a9_notices_go_to_those_whom_they_concern() {
+    let mut sessions = Sessions::new(DEVICE);
+    let config = |may_send_packets| Some(Arc::new(RoleConfig { may_send_packets, ..RoleConfig::default() }));
+    let with = |config, id| Arbitration { config, ..bid("r", id) };
+    let first = sessions.arbitrate(A, with(config(true), Some(5))).unwrap();
+    let notice = Notice {
+        device_id: DEVICE,
+        role: role("r"),
+        config: config(true),
+        election_id: Some(5),
+        status: None,
+    };
+    let expected =
+        [Effect::NewPrimary { role: role("r") }, Effect::Notify { stream: A, notice: notice.clone() }];
+    assert_eq!(first, expected);
+    // A newcomer that is a backup is told alone, of the config of the primary.
+    let backup = sessions.arbitrate(B, with(config(false), Some(4))).unwrap();
+    assert_eq!(backup, [Effect::Notify { stream: B, notice: Notice { status: TAKEN, ..notice.clone() } }]);
+    // A new config of the primary is told to all.
+    let changed = sessions.arbitrate(A, with(config(false), Some(5))).unwrap();
+    let notice = Notice { config: config(false), ..notice };
+    assert_eq!(
+        changed,
+        [
+            Effect::Notify { stream: A, notice: notice.clone() },
+            Effect::Notify { stream: B, notice: Notice { status: TAKEN, ..notice } },
+        ]
+    );
+    // Others of another role hear nothing.
+    assert_eq!(notices(&sessions.arbitrate(C, bid("", Some(9))).unwrap()), [(C, Some(9), OK)]);
+}
+
+#[test]
+fn b1_the_default_role_has_no_name() {
+    assert!(RoleName::default().is_default() && role("").is_default());
+    let default = Role::default();
+    assert!(default.check_packet_out().is_ok() && default.check_pipeline().is_ok());
+    assert!(default.receives(std::iter::empty()));
+}
+
+#[test]
+fn b2_roles_have_primaries_of_their_own() {
+    let mut sessions = Sessions::new(DEVICE);
+    assert_eq!(sessions.begin_write(&claim("r", Some(1))), Err(SessionFault::UnknownRole(role("r"))));
+    assert_eq!(sessions.begin_write(&claim("", Some(1))), Err(SessionFault::NotPrimary(role(""))));
+    sessions.arbitrate(A, bid("r", Some(1))).unwrap();
+    sessions.arbitrate(B, bid("", Some(2))).unwrap();
+    assert!(sessions.begin_write(&claim("r", Some(1))).is_ok());
+    assert!(sessions.begin_write(&claim("", Some(2))).is_ok());
+    assert_eq!(sessions.begin_write(&claim("", Some(1))), Err(SessionFault::NotPrimary(role(""))));
+    assert_eq!(sessions.begin_write(&claim("", None)), Err(SessionFault::NotPrimary(role(""))));
+    let elsewhere = WriterClaim { device_id: 8, ..claim("r", Some(1)) };
+    assert_eq!(sessions.begin_write(&elsewhere).unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn b4_what_a_role_may_do_is_in_its_config() {
+    let filter = MetadataFilter { metadata_id: 1, values: BTreeSet::from([vec![4]]) };
+    let config = RoleConfig { receives_packets: true, packet_filter: Some(filter), ..RoleConfig::default() };
+    let of = |config| Role {
+        name: role("r"),
+        config: Some(Arc::new(config)),
+        annotated: Arc::new(AnnotatedRoles::default()),
+    };
+    let filtered = of(config.clone());
+    assert!(filtered.receives([(2, [4].as_slice()), (1, [4].as_slice())].into_iter()));
+    assert!(!filtered.receives([(1, [5].as_slice())].into_iter()));
+    assert!(of(RoleConfig { packet_filter: None, ..config }).receives(std::iter::empty()));
+    assert!(!of(RoleConfig::default()).receives(std::iter::empty()));
+    assert_eq!(of(RoleConfig::default()).check_packet_out().unwrap_err().code(), Code::PermissionDenied);
+    assert_eq!(
+        of(RoleConfig::default()).check_pipeline().unwrap_err().to_string(),
+        "role `r` may not set the forwarding pipeline"
+    );
+}
+
+#[test]
+fn c1_a_switch_may_take_writes_without_arbitration() {
+    let mut sessions = Sessions::new(DEVICE).without_arbitration();
+    let write = sessions.begin_write(&claim("", None)).unwrap();
+    assert_eq!(sessions.end_write(write), []);
+    assert!(sessions.begin_write(&claim("", Some(1))).is_err());
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    assert!(sessions.begin_write(&claim("", None)).is_err());
+}
+
+/// Arbitration as a list of what has happened.
+#[derive(Default)]
+struct Model {
+    live: BTreeMap<StreamId, (RoleName, Option<u128>)>,
+    /// By role: the highest id of a primary, the primary, the one that waits to be.
+    roles: BTreeMap<RoleName, (Option<u128>, Option<StreamId>, Option<StreamId>)>,
+    n_writes: BTreeMap<RoleName, usize>,
+}
+
+impl Model {
+    /// Returns whether the stream may live on.
+    fn arbitrate(&mut self, stream: StreamId, role: &RoleName, id: Option<u128>) -> bool {
+        if self.live.get(&stream).is_some_and(|(known, _)| known != role) {
+            return false;
+        }
+        let same = |(other, (its, other_id)): (&StreamId, &(RoleName, Option<u128>))| {
+            *other != stream && its == role && id.is_some() && *other_id == id
+        };
+        if self.live.iter().any(same) {
+            return false;
+        }
+        self.live.insert(stream, (role.clone(), id));
+        let waiting_id = |this: &Model, waiting: Option<StreamId>| waiting.and_then(|s| this.live[&s].1);
+        let (highest, primary, waiting) = self.roles.get(role).copied().unwrap_or_default();
+        let bar = highest.max(if waiting == Some(stream) { None } else { waiting_id(self, waiting) });
+        let next = if id.is_some() && id >= bar {
+            if primary == Some(stream) { (id, primary, waiting) } else { (highest, None, Some(stream)) }
+        } else {
+            (highest, primary.filter(|s| *s != stream), waiting.filter(|s| *s != stream))
+        };
+        self.roles.insert(role.clone(), next);
+        self.settle(role);
+        true
+    }
+
+    fn close(&mut self, stream: StreamId) {
+        if let Some((role, _)) = self.live.remove(&stream)
+            && let Some((_, primary, waiting)) = self.roles.get_mut(&role)
+        {
+            *primary = primary.filter(|s| *s != stream);
+            *waiting = waiting.filter(|s| *s != stream);
+        }
+    }
+
+    fn settle(&mut self, role: &RoleName) {
+        if self.n_writes.get(role).copied().unwrap_or(0) > 0 {
+            return;
+        }
+        if let Some((highest, primary, waiting)) = self.roles.get_mut(role)
+            && let Some(stream) = waiting.take()
+        {
+            (*highest, *primary) = (self.live[&stream].1, Some(stream));
+        }
+    }
+
+    fn may_write(&self, role: &RoleName, id: Option<u128>) -> bool {
+        let primary = self.roles.get(role).and_then(|(_, primary, _)| *primary);
+        id.is_some() && primary.is_some_and(|stream| self.live[&stream].1 == id)
+    }
+}
+
+/// Random bids, losses and writes of some controllers in two roles.
+#[test]
+fn sessions_behave_like_their_model() {
+    for seed in 1..=200_u64 {
+        let mut state = seed;
+        let mut below = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let (mut sessions, mut model) = (Sessions::new(DEVICE), Model::default());
+        let mut writes: Vec<WriteTicket> = Vec::new();
+        // The notice that a stream has had last.
+        let mut told: BTreeMap<StreamId, Notice> = BTreeMap::new();
+        let mut highest: BTreeMap<RoleName, Option<u128>> = BTreeMap::new();
+        for _ in 0..300 {
+            let stream = StreamId(below(5));
+            let name = if below(3) == 0 { role("r") } else { role("") };
+            let id = if below(6) == 0 { None } else { Some(u128::from(below(8))) };
+            let mut effects = Vec::new();
+            match below(6) {
+                0..=2 => {
+                    let request = Arbitration { role: name.clone(), ..bid("", id) };
+                    let outcome = sessions.arbitrate(stream, request);
+                    assert_eq!(outcome.is_ok(), model.arbitrate(stream, &name, id), "seed {seed}");
+                    match outcome {
+                        Ok(done) => effects = done,
+                        Err(_) => {
+                            effects = sessions.close(stream);
+                            model.close(stream);
+                            told.remove(&stream);
+                        }
+                    }
+                }
+                3 => {
+                    effects = sessions.close(stream);
+                    model.close(stream);
+                    told.remove(&stream);
+                }
+                4 => {
+                    let begun = sessions.begin_write(&WriterClaim { role: name.clone(), ..claim("", id) });
+                    assert_eq!(begun.is_ok(), model.may_write(&name, id), "seed {seed}");
+                    if let Ok(ticket) = begun {
+                        *model.n_writes.entry(name.clone()).or_default() += 1;
+                        writes.push(ticket);
+                    }
+                }
+                _ => {
+                    if let Some(ticket) = writes.pop() {
+                        let of = ticket.role().clone();
+                        effects = sessions.end_write(ticket);
+                        *model.n_writes.entry(of.clone()).or_default() -= 1;
+                        model.settle(&of);
+                    }
+                }
+            }
+            for effect in effects {
+                if let Effect::Notify { stream, notice } = effect {
+                    assert_eq!(sessions.role_of(stream), Some(&notice.role), "seed {seed}");
+                    told.insert(stream, notice);
+                }
+            }
+            for (name, (known, primary, waiting)) in &model.roles {
+                assert_eq!(sessions.primary(name), *primary, "seed {seed}");
+                let before = highest.insert(name.clone(), *known).flatten();
+                assert!(*known >= before, "seed {seed}: the highest id fell");
+                let leads = primary.or(*waiting);
+                for (stream, (of, _)) in model.live.iter().filter(|(_, (of, _))| of == name) {
+                    if *waiting == Some(*stream) {
+                        continue;
+                    }
+                    // The last notice of each stream is true.
+                    let status = match leads {
+                        Some(leads) if leads == *stream => OK,
+                        Some(_) => TAKEN,
+                        None => NONE,
+                    };
+                    let notice =
+                        told.get(stream).unwrap_or_else(|| panic!("seed {seed}: {stream:?} of {of}"));
+                    assert_eq!(notice.status, status, "seed {seed}: {stream:?}");
+                }
+            }
+        }
+    }
+}
