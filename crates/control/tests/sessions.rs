@@ -242,12 +242,14 @@ fn c1_a_switch_may_take_writes_without_arbitration() {
     assert!(sessions.begin_write(&claim("", None)).is_err());
 }
 
+/// The highest id of a primary, the primary, the one that waits to be.
+type ModelRole = (Option<u128>, Option<StreamId>, Option<StreamId>);
+
 /// Arbitration as a list of what has happened.
 #[derive(Default)]
 struct Model {
     live: BTreeMap<StreamId, (RoleName, Option<u128>)>,
-    /// By role: the highest id of a primary, the primary, the one that waits to be.
-    roles: BTreeMap<RoleName, (Option<u128>, Option<StreamId>, Option<StreamId>)>,
+    roles: BTreeMap<RoleName, ModelRole>,
     n_writes: BTreeMap<RoleName, usize>,
 }
 

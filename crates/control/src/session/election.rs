@@ -1,7 +1,8 @@
 //! Streams of controllers, and the election of a primary for each role.
 
 use super::fault::SessionFault;
-use super::role::{RoleConfig, RoleName};
+use super::name::RoleName;
+use super::role::RoleConfig;
 use crate::fault::Code;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ pub const N_STREAMS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
-/// What a controller sends to take part in the election of a role.
+/// The request of a controller to take part in the election of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arbitration {
     pub device_id: u64,
@@ -24,7 +25,7 @@ pub struct Arbitration {
     pub config: Option<Arc<RoleConfig>>,
 }
 
-/// Who wants to write.
+/// The identity of a controller that wants to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterClaim {
     pub device_id: u64,
@@ -45,7 +46,7 @@ pub struct Notice {
     pub status: Option<Code>,
 }
 
-/// What the server has to do, in this order.
+/// An order to the server. Orders are carried out one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     Notify {

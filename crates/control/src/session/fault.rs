@@ -1,6 +1,6 @@
 //! Errors of sessions.
 
-use super::role::RoleName;
+use super::name::RoleName;
 use crate::fault::Code;
 use smol_str::SmolStr;
 

@@ -9,10 +9,12 @@
 
 mod election;
 mod fault;
+mod name;
 mod role;
 
 pub use election::{
     Arbitration, Effect, N_STREAMS_MAX, Notice, Sessions, StreamId, WriteTicket, WriterClaim,
 };
 pub use fault::SessionFault;
-pub use role::{AnnotatedRoles, MetadataFilter, Role, RoleConfig, RoleName};
+pub use name::RoleName;
+pub use role::{AnnotatedRoles, MetadataFilter, Role, RoleConfig};

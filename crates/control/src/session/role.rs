@@ -1,33 +1,14 @@
-//! Roles: what a controller may write and read.
+//! Roles: rights of controllers to write and read.
 
 use super::fault::SessionFault;
+use super::name::RoleName;
 use crate::entity::{Entity, TableEntry};
 use crate::schema::Schema;
 use p4info::proto::p4::config::v1 as pb;
 use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, format_smolstr};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
-
-/// The name of a role; empty for the default role, which may do everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RoleName(pub SmolStr);
-
-impl RoleName {
-    pub fn is_default(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Display for RoleName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_default() {
-            true => f.write_str("the default role"),
-            false => write!(f, "role `{}`", self.0),
-        }
-    }
-}
 
 /// Packets that a role receives: those whose metadata field has one of these values, in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +17,7 @@ pub struct MetadataFilter {
     pub values: BTreeSet<Vec<u8>>,
 }
 
-/// What a role other than the default one may do.
+/// Rights of a role other than the default one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleConfig {
     /// Objects of P4Info that this role writes and reads.
