@@ -1,12 +1,19 @@
 //! Batches: the trait for entity storage, and error handling when one update of a batch fails.
 
-use crate::entity::Entity;
+use crate::entity::{Entity, TableEntry};
 use crate::fault::{Fault, Problem};
+use crate::ids::TableId;
 use crate::key::EntityKey;
 use crate::query::{EntryQuery, Extras, Query};
 use crate::schema::Schema;
 use crate::update::{Atomicity, Batch, Update, UpdateKind};
-use crate::validate::{Writer, validate_as};
+use crate::validate::validate;
+
+/// One result per update of a batch, in order.
+pub type Results = Vec<Result<(), Fault>>;
+
+/// Number of updates at most in a batch that packets see at once: the data plane stands still while it is applied.
+pub const N_ATOMIC_UPDATES_MAX: usize = 16_384;
 
 /// Storage for entities: a switch as its control plane sees it.
 pub trait Target {
@@ -32,33 +39,53 @@ pub trait Target {
     fn is_batch_atomic(&self) -> bool {
         false
     }
-}
 
-/// Applies the updates of a control plane. Returns one result per update.
-pub fn apply(schema: &Schema, target: &mut dyn Target, batch: &Batch) -> Vec<Result<(), Fault>> {
-    match batch.atomicity {
-        Atomicity::ContinueOnError => each(schema, target, &batch.updates, Writer::Controller),
-        Atomicity::RollbackOnError => all_or_none(schema, target, &batch.updates),
-        Atomicity::DataplaneAtomic if target.is_batch_atomic() => all_or_none(schema, target, &batch.updates),
-        Atomicity::DataplaneAtomic => {
-            batch.updates.iter().map(|_| Err(Problem::AtomicUnsupported.into())).collect()
-        }
+    /// Puts back an entity as [`read`](Self::read) gave it before a batch that failed: with `Insert` if the batch has
+    /// deleted it, with `Modify` if it has changed it. Targets that can restore what no update can write (the time
+    /// since the last hit, the counters of colours) override this.
+    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+        let entity = match entity {
+            Entity::TableEntry(entry) => {
+                let entry = TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry };
+                Entity::TableEntry(TableEntry { is_const: false, ..entry })
+            }
+            other => other,
+        };
+        self.write(&Update { kind, entity })
+    }
+
+    /// Returns whether the default action of a table is that of the program: no update has set another one.
+    fn has_default_of_program(&self, _: TableId) -> bool {
+        false
     }
 }
 
-/// Applies the entries that the program declares, which may be const.
-pub fn apply_initial(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Vec<Result<(), Fault>> {
-    each(schema, target, updates, Writer::Program)
+/// Applies the updates of a control plane. Fails if the batch as a whole cannot be applied; nothing has then changed.
+pub fn apply(schema: &Schema, target: &mut dyn Target, batch: &Batch) -> Result<Results, Fault> {
+    check_atomicity(target, batch.atomicity, batch.updates.len())?;
+    Ok(match batch.atomicity {
+        Atomicity::ContinueOnError => each(schema, target, &batch.updates),
+        Atomicity::RollbackOnError | Atomicity::DataplaneAtomic => {
+            all_or_none(schema, target, &batch.updates)
+        }
+    })
 }
 
-fn each(
-    schema: &Schema,
-    target: &mut dyn Target,
-    updates: &[Update],
-    writer: Writer,
-) -> Vec<Result<(), Fault>> {
+/// Checks that the target can apply `n_updates` in this way.
+pub fn check_atomicity(target: &dyn Target, atomicity: Atomicity, n_updates: usize) -> Result<(), Fault> {
+    match atomicity {
+        Atomicity::ContinueOnError | Atomicity::RollbackOnError => Ok(()),
+        Atomicity::DataplaneAtomic if !target.is_batch_atomic() => Err(Problem::AtomicUnsupported.into()),
+        Atomicity::DataplaneAtomic if n_updates > N_ATOMIC_UPDATES_MAX => {
+            Err(Problem::AtomicTooLarge { n_updates, limit: N_ATOMIC_UPDATES_MAX }.into())
+        }
+        Atomicity::DataplaneAtomic => Ok(()),
+    }
+}
+
+fn each(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Results {
     // Validity does not depend on the contents of the target.
-    let mut results: Vec<_> = updates.iter().map(|update| validate_as(schema, update, writer)).collect();
+    let mut results: Vec<_> = updates.iter().map(|update| validate(schema, update)).collect();
     let valid: Vec<&Update> =
         updates.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(update, _)| update).collect();
     let written = target.write_many(&valid);
@@ -73,9 +100,9 @@ struct Done<'b> {
     before: Vec<Entity>,
 }
 
-fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Vec<Result<(), Fault>> {
+fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> Results {
     // A batch with an invalid update fails before its first write.
-    let invalid = |update| validate_as(schema, update, Writer::Controller).err();
+    let invalid = |update| validate(schema, update).err();
     if let Some((failed, fault)) =
         updates.iter().enumerate().find_map(|(i, update)| Some((i, invalid(update)?)))
     {
@@ -110,7 +137,7 @@ fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> 
             Ok(()) => {}
             Err((failed, fault)) => {
                 let mut results = aborted(updates.len(), failed, fault);
-                for step in done.iter().rev() {
+                for step in done.into_iter().rev() {
                     if let Err(why) = undo(target, step) {
                         let why = why.to_string();
                         return results
@@ -126,7 +153,7 @@ fn all_or_none(schema: &Schema, target: &mut dyn Target, updates: &[Update]) -> 
     updates.iter().map(|_| Ok(())).collect()
 }
 
-fn aborted(n_updates: usize, failed: usize, fault: Fault) -> Vec<Result<(), Fault>> {
+fn aborted(n_updates: usize, failed: usize, fault: Fault) -> Results {
     let mut results: Vec<_> = (0..n_updates).map(|_| Err(Problem::BatchAborted { failed }.into())).collect();
     results[failed] = Err(fault);
     results
@@ -144,10 +171,19 @@ fn before(schema: &Schema, target: &dyn Target, update: &Update) -> Result<Vec<E
     {
         found.retain(|entity| EntityKey::new(schema, entity).as_ref() == Some(&key));
     }
+    // To write the action of the program would make it one that the controller has set.
+    for entity in &mut found {
+        if let Entity::TableEntry(entry) = entity
+            && entry.is_default_action
+            && target.has_default_of_program(entry.table)
+        {
+            entry.action = None;
+        }
+    }
     Ok(found)
 }
 
-fn undo(target: &mut dyn Target, step: &Done<'_>) -> Result<(), Fault> {
+fn undo(target: &mut dyn Target, step: Done<'_>) -> Result<(), Fault> {
     let kind = match step.update.kind {
         UpdateKind::Insert => {
             let entity = step.update.entity.clone();
@@ -156,11 +192,11 @@ fn undo(target: &mut dyn Target, step: &Done<'_>) -> Result<(), Fault> {
         UpdateKind::Modify => UpdateKind::Modify,
         UpdateKind::Delete => UpdateKind::Insert,
     };
-    step.before.iter().try_for_each(|entity| target.write(&Update { kind, entity: entity.clone() }))
+    step.before.into_iter().try_for_each(|entity| target.restore(kind, entity))
 }
 
 impl Query {
-    /// A query that answers with the present state of this entity, including everything that a write can set.
+    /// A query that answers with the present state of this entity, including everything that a write can change.
     /// An entry without matches cannot be queried alone, so compare [`EntityKey`]s.
     pub fn exactly(schema: &Schema, entity: &Entity) -> Query {
         match entity {
@@ -174,7 +210,9 @@ impl Query {
                     extras: Extras {
                         meter_config: table.is_some_and(|table| table.direct_meter.is_some()),
                         counter_data: table.is_some_and(|table| table.direct_counter.is_some()),
-                        ..Extras::default()
+                        meter_counter_data: table.is_some_and(|table| table.direct_meter.is_some()),
+                        time_since_last_hit: table
+                            .is_some_and(|table| table.has_idle_timeout && !of.is_default_action),
                     },
                     ..EntryQuery::default()
                 })
@@ -186,10 +224,10 @@ impl Query {
                 Query::Groups { profile: Some(of.profile), group: Some(of.group) }
             }
             Entity::Meter(of) => {
-                Query::Meters { meter: Some(of.meter), index: of.index, with_counter_data: false }
+                Query::Meters { meter: Some(of.meter), index: of.index, with_counter_data: true }
             }
             Entity::DirectMeter(of) => {
-                Query::DirectMeters { entry: Some(of.entry.clone()), with_counter_data: false }
+                Query::DirectMeters { entry: Some(of.entry.clone()), with_counter_data: true }
             }
             Entity::Counter(of) => Query::Counters { counter: Some(of.counter), index: of.index },
             Entity::DirectCounter(of) => Query::DirectCounters { entry: Some(of.entry.clone()) },

@@ -13,8 +13,11 @@ use crate::schema::{ObjectKind, Part};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
 pub enum Code {
+    Ok = 0,
+    Cancelled = 1,
     Unknown = 2,
     InvalidArgument = 3,
+    DeadlineExceeded = 4,
     NotFound = 5,
     AlreadyExists = 6,
     PermissionDenied = 7,
@@ -24,14 +27,20 @@ pub enum Code {
     OutOfRange = 11,
     Unimplemented = 12,
     Internal = 13,
+    Unavailable = 14,
+    DataLoss = 15,
+    Unauthenticated = 16,
 }
 
 impl Code {
     /// Returns the name in gRPC's spelling: `INVALID_ARGUMENT`.
     pub fn name(self) -> &'static str {
         match self {
+            Code::Ok => "OK",
+            Code::Cancelled => "CANCELLED",
             Code::Unknown => "UNKNOWN",
             Code::InvalidArgument => "INVALID_ARGUMENT",
+            Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
             Code::NotFound => "NOT_FOUND",
             Code::AlreadyExists => "ALREADY_EXISTS",
             Code::PermissionDenied => "PERMISSION_DENIED",
@@ -41,6 +50,9 @@ impl Code {
             Code::OutOfRange => "OUT_OF_RANGE",
             Code::Unimplemented => "UNIMPLEMENTED",
             Code::Internal => "INTERNAL",
+            Code::Unavailable => "UNAVAILABLE",
+            Code::DataLoss => "DATA_LOSS",
+            Code::Unauthenticated => "UNAUTHENTICATED",
         }
     }
 
@@ -269,6 +281,8 @@ pub enum Problem {
     MaxSize { profile: SmolStr, max_size: i32, min: u32, max: u32 },
     #[error("the {counted} of the group is {size}, more than {limit} ({why})")]
     GroupTooLarge { counted: &'static str, size: u64, limit: u64, why: &'static str },
+    #[error("the {counted} of the group is {size}, but there is room for {limit} in selector `{profile}`")]
+    BeyondSelector { profile: SmolStr, counted: &'static str, size: u64, limit: u64 },
     #[error("max_size of group {group} of `{profile}` is {old} and cannot become {new}")]
     MaxSizeChanged { profile: SmolStr, group: u32, old: i32, new: i32 },
     #[error("`{profile}` is programmed with {used}; the two ways cannot be mixed")]
@@ -301,6 +315,8 @@ pub enum Problem {
     ReplicaTwice { port: String, instance: u32 },
     #[error("port {port} cannot be the backup of itself")]
     BackupOfItself { port: String },
+    #[error("{value} does not fit into the {width_bits} bits that the program has for it")]
+    FieldTooNarrow { field: &'static str, value: u32, width_bits: u32 },
     #[error("a group may have {limit} replicas at most, not {n_replicas}")]
     TooManyReplicas { n_replicas: usize, limit: u32 },
 
@@ -327,6 +343,10 @@ pub enum Problem {
     BatchAborted { failed: usize },
     #[error("a batch that is atomic for the data plane is not supported by this target")]
     AtomicUnsupported,
+    #[error(
+        "a batch that is atomic for the data plane may have {limit} updates, not {n_updates}; send it in parts"
+    )]
+    AtomicTooLarge { n_updates: usize, limit: usize },
     #[error("undoing the batch failed: {why}")]
     RollbackFailed { why: String },
 
@@ -352,10 +372,14 @@ impl Problem {
             | ConstDefaultAction { .. }
             | DefaultOfIndirectTable { .. }
             | ActionScope { .. } => Code::PermissionDenied,
-            OtherMatchKind { .. } | NoForm { .. } | Unsupported { .. } | AtomicUnsupported => {
-                Code::Unimplemented
+            OtherMatchKind { .. }
+            | NoForm { .. }
+            | Unsupported { .. }
+            | AtomicUnsupported
+            | AtomicTooLarge { .. } => Code::Unimplemented,
+            ValueSetFull { .. } | TooManyReplicas { .. } | Full { .. } | BeyondSelector { .. } => {
+                Code::ResourceExhausted
             }
-            ValueSetFull { .. } | TooManyReplicas { .. } | Full { .. } => Code::ResourceExhausted,
             AlreadyExists { .. } | ValueSetMemberTwice { .. } => Code::AlreadyExists,
             InUse { .. } => Code::FailedPrecondition,
             BatchAborted { .. } => Code::Aborted,
@@ -411,6 +435,7 @@ impl Problem {
             | PortMissing
             | ReplicaTwice { .. }
             | BackupOfItself { .. }
+            | FieldTooNarrow { .. }
             | ConditionWithoutId { .. }
             | ActionCondition { .. }
             | Refused { .. }

@@ -32,7 +32,7 @@ pub mod sync;
 pub mod update;
 pub mod validate;
 
-pub use apply::{Target, apply, apply_initial};
+pub use apply::{N_ATOMIC_UPDATES_MAX, Results, Target, apply, check_atomicity};
 pub use data::Data;
 pub use entity::*;
 pub use fault::{Code, Fault, Problem};
@@ -41,4 +41,4 @@ pub use key::{EntityKey, EntryKey};
 pub use query::{EntryQuery, Extras, Query};
 pub use schema::{MatchKind, Schema, SchemaError};
 pub use update::{Atomicity, Batch, Update, UpdateKind};
-pub use validate::{Writer, validate, validate_as, validate_query};
+pub use validate::{validate, validate_query};

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use control::*;
@@ -29,6 +30,9 @@ struct Store {
     entities: BTreeMap<String, Entity>,
     schema: Schema,
     is_batch_atomic: bool,
+    has_default_of_program: bool,
+    /// Set by a query for the time since the last hit.
+    asked_for_age: Cell<bool>,
 }
 
 impl Store {
@@ -67,7 +71,9 @@ impl Target for Store {
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let wanted = |entity: &&Entity| match (query, entity) {
             (Query::TableEntries(query), Entity::TableEntry(entry)) => {
+                self.asked_for_age.set(query.extras.time_since_last_hit);
                 query.table == Some(entry.table)
+                    && query.is_default_action == entry.is_default_action
                     && (query.matches.is_empty() || query.matches == entry.matches)
                     && (query.priority == 0 || query.priority == entry.priority)
             }
@@ -81,6 +87,15 @@ impl Target for Store {
 
     fn is_batch_atomic(&self) -> bool {
         self.is_batch_atomic
+    }
+
+    /// Puts back what no update can write, too.
+    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+        self.write(&Update { kind, entity })
+    }
+
+    fn has_default_of_program(&self, _: TableId) -> bool {
+        self.has_default_of_program
     }
 }
 
@@ -103,7 +118,7 @@ fn the_others_are_made_all_the_same() {
         update(UpdateKind::Delete, acl(&schema, 3, 1, 2)),
         update(UpdateKind::Insert, acl(&schema, 3, 1, 2)),
     ];
-    let results = apply(&schema, &mut store, &batch(updates, Atomicity::ContinueOnError));
+    let results = apply(&schema, &mut store, &batch(updates, Atomicity::ContinueOnError)).unwrap();
     let expected = [None, Some(Code::AlreadyExists), Some(Code::InvalidArgument), Some(Code::NotFound), None];
     assert_eq!(codes(&results), expected);
     assert_eq!(store.entities.len(), 2);
@@ -132,7 +147,7 @@ fn all_or_none() {
         update(UpdateKind::Insert, acl(&schema, 1, 1, 1)),
         update(UpdateKind::Insert, acl(&schema, 2, 1, 1)),
     ];
-    let results = apply(&schema, &mut store, &batch(first, Atomicity::RollbackOnError));
+    let results = apply(&schema, &mut store, &batch(first, Atomicity::RollbackOnError)).unwrap();
     assert_eq!(codes(&results), [None, None]);
     let before = store.entities.clone();
 
@@ -144,7 +159,7 @@ fn all_or_none() {
         update(UpdateKind::Modify, acl(&schema, 4, 1, 1)),
         update(UpdateKind::Insert, acl(&schema, 5, 1, 1)),
     ];
-    let results = apply(&schema, &mut store, &batch(failing, Atomicity::RollbackOnError));
+    let results = apply(&schema, &mut store, &batch(failing, Atomicity::RollbackOnError)).unwrap();
     let aborted = Some(Code::Aborted);
     assert_eq!(codes(&results), [aborted, aborted, aborted, aborted, Some(Code::NotFound), aborted]);
     assert_eq!(store.entities, before);
@@ -160,35 +175,97 @@ fn an_invalid_batch_is_not_begun() {
         update(UpdateKind::Insert, acl(&schema, 1, 1, 1)),
         update(UpdateKind::Insert, acl(&schema, 2, -1, 1)),
     ];
-    let results = apply(&schema, &mut store, &batch(updates, Atomicity::RollbackOnError));
+    let results = apply(&schema, &mut store, &batch(updates, Atomicity::RollbackOnError)).unwrap();
     assert_eq!(codes(&results), [Some(Code::Aborted), Some(Code::InvalidArgument)]);
     assert!(store.entities.is_empty());
 }
 
 #[test]
-fn atomic_for_packets_only_where_the_target_can() {
+fn d3_atomic_for_packets_only_where_the_target_can() {
     let schema = schema();
     let mut store = Store::new(schema.clone());
     let updates = vec![update(UpdateKind::Insert, acl(&schema, 1, 1, 1))];
-    let batch = batch(updates, Atomicity::DataplaneAtomic);
-    assert_eq!(codes(&apply(&schema, &mut store, &batch)), [Some(Code::Unimplemented)]);
+    let one = batch(updates, Atomicity::DataplaneAtomic);
+    let refused = apply(&schema, &mut store, &one).unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    assert!(store.entities.is_empty());
     store.is_batch_atomic = true;
-    assert_eq!(codes(&apply(&schema, &mut store, &batch)), [None]);
+    assert_eq!(codes(&apply(&schema, &mut store, &one).unwrap()), [None]);
+    let updates = vec![update(UpdateKind::Insert, acl(&schema, 1, 1, 1)); N_ATOMIC_UPDATES_MAX + 1];
+    let refused = apply(&schema, &mut store, &batch(updates, Atomicity::DataplaneAtomic)).unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    assert_eq!(
+        refused.to_string(),
+        "a batch that is atomic for the data plane may have 16384 updates, not 16385; send it in parts"
+    );
+    assert_eq!(store.entities.len(), 1);
 }
 
 #[test]
-fn the_program_may_write_what_is_const() {
+fn d3_what_no_update_can_write_is_restored_by_the_target() {
     let schema = schema();
     let mut store = Store::new(schema.clone());
-    let table = schema.tables.find("E.sub.l2").unwrap();
-    let value = Match::Exact(Bits::new(9, 3).into());
-    let matches = vec![FieldMatch { field: table.keys[0].id, value }];
-    let Entity::TableEntry(like) = acl(&schema, 1, 1, 1) else { unreachable!() };
-    let entry = TableEntry { action: like.action, is_const: true, ..TableEntry::new(table.id, matches, 0) };
-    let updates = vec![update(UpdateKind::Insert, Entity::TableEntry(entry))];
-    let controller = apply(&schema, &mut store, &batch(updates.clone(), Atomicity::ContinueOnError));
-    assert_eq!(codes(&controller), [Some(Code::InvalidArgument)]);
-    assert_eq!(codes(&apply_initial(&schema, &mut store, &updates)), [None]);
+    let Entity::TableEntry(entry) = acl(&schema, 1, 1, 1) else { unreachable!() };
+    let aged = TableEntry { time_since_last_hit_ns: Some(77), ..entry };
+    store.restore(UpdateKind::Insert, Entity::TableEntry(aged)).unwrap();
+    let before = store.entities.clone();
+    let updates = vec![
+        update(UpdateKind::Delete, acl(&schema, 1, 1, 1)),
+        update(UpdateKind::Delete, acl(&schema, 2, 1, 1)),
+    ];
+    let results = apply(&schema, &mut store, &batch(updates, Atomicity::RollbackOnError)).unwrap();
+    assert_eq!(codes(&results), [Some(Code::Aborted), Some(Code::NotFound)]);
+    assert_eq!(store.entities, before);
+    assert!(store.asked_for_age.get(), "the age is part of the state before");
+}
+
+/// Undoing a change of a default action gives the table the program's again, not an action that is set.
+#[test]
+fn d3_the_default_action_of_the_program_is_restored_as_such() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let table = schema.tables.find("acl").unwrap().id;
+    let nothing = Action { id: schema.actions.find("NoAction").unwrap().id, params: Vec::new() };
+    let initial = Entity::TableEntry(TableEntry::default_entry(table, Some(nothing.clone())));
+    let key = store.key(&initial);
+    store.entities.insert(key.clone(), initial);
+    let set = || {
+        update(
+            UpdateKind::Modify,
+            Entity::TableEntry(TableEntry::default_entry(table, Some(nothing.clone()))),
+        )
+    };
+    let failing =
+        || batch(vec![set(), update(UpdateKind::Delete, acl(&schema, 2, 1, 1))], Atomicity::RollbackOnError);
+    store.has_default_of_program = true;
+    apply(&schema, &mut store, &failing()).unwrap();
+    let Some(Entity::TableEntry(restored)) = store.entities.get(&key) else { panic!("no default entry") };
+    assert_eq!(restored.action, None);
+
+    store.has_default_of_program = false;
+    store.write(&set()).unwrap();
+    apply(&schema, &mut store, &failing()).unwrap();
+    let Some(Entity::TableEntry(restored)) = store.entities.get(&key) else { panic!("no default entry") };
+    assert_eq!(restored.action, Some(TableAction::Action(nothing)));
+}
+
+/// The order of the updates is the order of the writes.
+#[test]
+fn d4_updates_are_made_in_their_order() {
+    let schema = schema();
+    let mut store = Store::new(schema.clone());
+    let updates = vec![
+        update(UpdateKind::Insert, acl(&schema, 1, 1, 1)),
+        update(UpdateKind::Delete, acl(&schema, 1, 1, 1)),
+        update(UpdateKind::Insert, acl(&schema, 1, 1, 2)),
+        update(UpdateKind::Modify, acl(&schema, 1, 1, 3)),
+    ];
+    for atomicity in [Atomicity::ContinueOnError, Atomicity::RollbackOnError] {
+        store.entities.clear();
+        let results = apply(&schema, &mut store, &batch(updates.clone(), atomicity)).unwrap();
+        assert_eq!(codes(&results), [None; 4]);
+        assert_eq!(store.entities.values().cloned().collect::<Vec<_>>(), [acl(&schema, 1, 1, 3)]);
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) fn clear_table(schema: &Schema, target: &mut dyn Target, table: &str)
     let updates: Vec<Update> = updates.collect();
     let n = updates.len() as u64;
     let batch = Batch { updates, ..Batch::default() };
-    apply(schema, target, &batch).into_iter().collect::<Result<Vec<()>, Fault>>()?;
+    apply(schema, target, &batch)?.into_iter().collect::<Result<Vec<()>, Fault>>()?;
     Ok(n)
 }
 
@@ -68,5 +68,5 @@ pub(crate) fn remove_session(schema: &Schema, target: &mut dyn Target, session: 
 
 fn write(schema: &Schema, target: &mut dyn Target, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
     let batch = Batch { updates: vec![Update { kind, entity }], ..Batch::default() };
-    apply(schema, target, &batch).into_iter().collect()
+    apply(schema, target, &batch)?.into_iter().collect()
 }

@@ -24,7 +24,8 @@ pub fn read(format: Format, name: &str, bytes: &[u8], schema: &Schema) -> Result
 
 /// Makes all updates that a target takes; what it refuses is reported.
 pub fn apply(entries: &Entries, schema: &Schema, target: &mut dyn Target) -> Result<(), Messages> {
-    let results = control::apply(schema, target, &entries.batch);
+    let results = control::apply(schema, target, &entries.batch)
+        .map_err(|fault| refusal(format!("{}: {fault}", entries.name)))?;
     let mut refused = Messages { sources: Arc::clone(&entries.messages.sources), ..Messages::default() };
     for (result, place) in results.into_iter().zip(&entries.places) {
         match (result, place) {

@@ -1,6 +1,6 @@
 //! Entities written to and read from a program, through the same door as every controller.
 
-use control::schema::Object;
+use control::schema::{Object, ReplicationWidths};
 use control::*;
 use interp::traffic::Config;
 use interp::{InterpretedDevice, Silent};
@@ -27,7 +27,10 @@ fn write(router: &mut InterpretedDevice, kind: UpdateKind, entity: Entity) -> Re
     let schema = std::sync::Arc::clone(&router.entities.schema);
     let update = Update { kind, entity };
     let batch = Batch { updates: vec![update], atomicity: Atomicity::ContinueOnError };
-    apply(&schema, router, &batch).remove(0).map_err(|fault| format!("{}: {fault}", fault.code().name()))
+    apply(&schema, router, &batch)
+        .unwrap()
+        .remove(0)
+        .map_err(|fault| format!("{}: {fault}", fault.code().name()))
 }
 
 fn entry(
@@ -207,7 +210,7 @@ fn a_batch_that_fails_leaves_nothing() {
         .map(|entry| Update { kind: UpdateKind::Insert, entity: Entity::TableEntry(entry) });
     let batch = Batch { updates: updates.to_vec(), atomicity: Atomicity::DataplaneAtomic };
     let schema = std::sync::Arc::clone(&router.entities.schema);
-    let results = apply(&schema, &mut router, &batch);
+    let results = apply(&schema, &mut router, &batch).unwrap();
     assert!(results.iter().all(Result::is_err), "{results:?}");
     let query = EntryQuery { table: Some(good.table), ..EntryQuery::default() };
     assert_eq!(router.read(&Query::TableEntries(query)).unwrap(), []);
@@ -291,4 +294,12 @@ fn groups_keep_their_members_and_their_largest_size() {
     write(&mut device, UpdateKind::Delete, Entity::ActionProfileGroup(group)).unwrap();
     write(&mut device, UpdateKind::Insert, Entity::ActionProfileGroup(larger.clone())).unwrap();
     assert_eq!(device.read(&query).unwrap(), [Entity::ActionProfileGroup(larger)]);
+}
+
+/// The widths of v1model's `mcast_grp`, `egress_rid` and `priority`.
+#[test]
+fn j1_replication_is_as_wide_as_the_fields_of_the_program() {
+    let router = router();
+    let widths = ReplicationWidths::of_program(&router.switch.runner.executable().program);
+    assert_eq!(widths, ReplicationWidths { multicast_group: 16, instance: 16, class_of_service: 3 });
 }

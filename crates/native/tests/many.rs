@@ -180,9 +180,9 @@ fn together_is_as_one_by_one() {
             let n = if is_small { random.below(8) } else { random.below(300) };
             let batch = Batch { updates: updates(&schema, n as usize, &mut random), atomicity };
             let [together, one_by_one] = &mut devices;
-            let answers = text(apply(&schema, together, &batch));
-            assert_eq!(answers, text(apply(&schema, &mut OneByOne(one_by_one), &batch)));
-            assert_eq!(answers, text(apply(&schema, &mut model, &batch)));
+            let answers = text(apply(&schema, together, &batch).unwrap());
+            assert_eq!(answers, text(apply(&schema, &mut OneByOne(one_by_one), &batch).unwrap()));
+            assert_eq!(answers, text(apply(&schema, &mut model, &batch).unwrap()));
             assert_eq!(all(together, &schema), all(one_by_one, &schema));
             assert_eq!(all(together, &schema), all(&model, &schema));
             n_ok += answers.iter().filter(|answer| answer.is_empty()).count();
@@ -213,8 +213,8 @@ fn thousands_together() {
         };
         let updates: Vec<Update> = (0..n).map(|_| insert()).collect();
         let batch = Batch { updates, atomicity: Atomicity::ContinueOnError };
-        let answers = text(apply(&schema, &mut together, &batch));
-        assert_eq!(answers, text(apply(&schema, &mut OneByOne(&mut one_by_one), &batch)));
+        let answers = text(apply(&schema, &mut together, &batch).unwrap());
+        assert_eq!(answers, text(apply(&schema, &mut OneByOne(&mut one_by_one), &batch).unwrap()));
         assert_eq!(all(&together, &schema), all(&one_by_one, &schema));
     }
     let id = together.entities.names().tables[&table.id];

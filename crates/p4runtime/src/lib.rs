@@ -4,7 +4,7 @@
 //! - [`write()`]: a `WriteRequest`, applied; one result for each update;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
-//! - [`status`]: results as the `google.rpc.Status` that gRPC carries.
+//! - [`status`], [`request_status`]: results as the `google.rpc.Status` that gRPC carries.
 //!
 //! Invariants: faults have paths inside the request: `updates[3].entity.table_entry.match[0].exact.value`.
 //! Decoding a number never fails: one that does not fit keeps its value, and validation says so. Encoding
@@ -25,7 +25,7 @@ pub use data::{decode_data, encode_data};
 pub use decode::decode_update;
 pub use encode::encode_entity;
 pub use query::decode_query;
-pub use request::{read, status, write};
+pub use request::{read, request_status, status, write};
 
 use control::Fault;
 use std::fmt::Display;

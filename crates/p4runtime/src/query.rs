@@ -96,9 +96,19 @@ fn entry_query(decoder: &Decoder<'_>, entry: &pb::TableEntry) -> Result<EntryQue
     })
 }
 
+/// Decodes a reference to one entry, or to all of a table, or to all tables, where a condition makes no sense.
 fn entry_ref(decoder: &Decoder<'_>, entry: Option<&pb::TableEntry>) -> Result<Option<EntryRef>, Fault> {
-    match entry {
-        Some(entry) if entry.table_id != 0 => decoder.entry_ref(Some(entry)).map(Some),
-        Some(_) | None => Ok(None),
+    let Some(entry) = entry else { return Ok(None) };
+    if entry.table_id != 0 {
+        return decoder.entry_ref(Some(entry)).map(Some);
     }
+    let field = if !entry.r#match.is_empty() {
+        "match"
+    } else if entry.priority != 0 {
+        "priority"
+    } else {
+        return Ok(None);
+    };
+    let problem = Problem::ConditionWithoutId { kind: schema::ObjectKind::Table, field };
+    Err(Fault::from(problem).inside("table_entry"))
 }

@@ -1,6 +1,6 @@
 //! Whole requests.
 
-use control::{Atomicity, Batch, Code, Fault, Problem, Schema, Target, Writer};
+use control::{Atomicity, Batch, Code, Fault, Problem, Results, Schema, Target};
 use p4info::proto::google::rpc::Status;
 use p4info::proto::p4::v1 as pb;
 use prost::{Message, Name};
@@ -10,25 +10,19 @@ use crate::decode::{decode_update, path_of};
 use crate::encode::encode_entity;
 use crate::query::decode_query;
 
-/// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at.
-///
-/// `writer` is the program for the entries that a compiler wrote into a file: these may be const.
-pub fn write(
-    schema: &Schema,
-    target: &mut dyn Target,
-    request: &pb::WriteRequest,
-    writer: Writer,
-) -> Vec<Result<(), Fault>> {
+/// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at. Fails if
+/// the request as a whole cannot be applied; nothing has then changed, and the status has no details.
+pub fn write(schema: &Schema, target: &mut dyn Target, request: &pb::WriteRequest) -> Result<Results, Fault> {
     use pb::write_request::Atomicity as From;
     let atomicity = match From::try_from(request.atomicity) {
         Ok(From::ContinueOnError) => Atomicity::ContinueOnError,
         Ok(From::RollbackOnError) => Atomicity::RollbackOnError,
         Ok(From::DataplaneAtomic) => Atomicity::DataplaneAtomic,
         Err(_) => {
-            let fault = || Problem::UnknownEnumValue { field: "atomicity", value: request.atomicity };
-            return request.updates.iter().map(|_| Err(fault().into())).collect();
+            return Err(Problem::UnknownEnumValue { field: "atomicity", value: request.atomicity }.into());
         }
     };
+    control::check_atomicity(target, atomicity, request.updates.len())?;
     let mut results = Vec::with_capacity(request.updates.len());
     let mut updates = Vec::with_capacity(request.updates.len());
     for update in &request.updates {
@@ -43,11 +37,7 @@ pub fn write(
     let n_decoded = updates.len();
     match (atomicity, results.iter().position(Result::is_err)) {
         (Atomicity::ContinueOnError, _) | (_, None) => {
-            let batch = Batch { updates, atomicity };
-            let applied = match writer {
-                Writer::Controller => control::apply(schema, target, &batch),
-                Writer::Program => control::apply_initial(schema, target, &batch.updates),
-            };
+            let applied = control::apply(schema, target, &Batch { updates, atomicity })?;
             debug_assert_eq!(applied.len(), n_decoded);
             let mut applied = applied.into_iter();
             for (result, update) in results.iter_mut().zip(&request.updates) {
@@ -65,13 +55,13 @@ pub fn write(
         }
     }
     let at = |(i, result): (usize, Result<(), Fault>)| result.inside(format!("updates[{i}]"));
-    results.into_iter().enumerate().map(at).collect()
+    Ok(results.into_iter().enumerate().map(at).collect())
 }
 
 /// Faults of a batch as a whole are not those of a field.
 fn below_entity(fault: Fault, update: &pb::Update) -> Fault {
     match fault.problem() {
-        Problem::BatchAborted { .. } | Problem::AtomicUnsupported | Problem::RollbackFailed { .. } => fault,
+        Problem::BatchAborted { .. } | Problem::RollbackFailed { .. } => fault,
         _ => match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
             Some(entity) => fault.inside(path_of(entity)).inside("entity"),
             None => fault,
@@ -123,4 +113,9 @@ pub fn status<T>(results: &[Result<T, Fault>]) -> Option<Status> {
         message: format!("{n_failed} of {} failed", results.len()),
         details: results.iter().map(detail).collect(),
     })
+}
+
+/// The status of a request that failed as a whole. It has no details.
+pub fn request_status(fault: &Fault) -> Status {
+    Status { code: fault.code().number(), message: fault.to_string(), details: Vec::new() }
 }

@@ -38,6 +38,8 @@ pub enum SchemaError {
     NotSet { owner: SmolStr, what: &'static str },
     #[error("`{owner}`: type `{name}` is not in type_info")]
     UnknownType { owner: SmolStr, name: SmolStr },
+    #[error("the program demands a {what} of {value}; this switch has {limit}")]
+    Platform { what: &'static str, value: u64, limit: u32 },
     #[error("type `{name}` contains itself, or nests deeper than {DEPTH_MAX}")]
     DeepType { name: SmolStr },
 }
@@ -105,6 +107,36 @@ pub(super) fn width(owner: &SmolStr, value: i32) -> Result<u32> {
     Ok(number(owner, "the width in bits", value.into(), WIDTH_BITS_MAX.into())? as u32)
 }
 
+/// Reads what the program demands, and checks that our switch has as much.
+fn platform(properties: Option<pb::PlatformProperties>) -> Result<PlatformProperties> {
+    let owner = SmolStr::new("platform_properties");
+    let properties = properties.unwrap_or_default();
+    let demand = |what, value: i32, limit: u32| {
+        let value = number(&owner, what, value.into(), i32::MAX as u64)?;
+        match u32::try_from(value) {
+            Ok(value) if value <= limit => Ok(value),
+            Ok(_) | Err(_) => Err(SchemaError::Platform { what, value, limit }),
+        }
+    };
+    Ok(PlatformProperties {
+        n_multicast_groups: demand(
+            "multicast_group_table_size",
+            properties.multicast_group_table_size,
+            PLATFORM.n_multicast_groups,
+        )?,
+        n_replicas: demand(
+            "multicast_group_table_total_replicas",
+            properties.multicast_group_table_total_replicas,
+            PLATFORM.n_replicas,
+        )?,
+        n_replicas_per_group: demand(
+            "multicast_group_table_max_replicas_per_entry",
+            properties.multicast_group_table_max_replicas_per_entry,
+            PLATFORM.n_replicas_per_group,
+        )?,
+    })
+}
+
 struct Builder<'p> {
     new_types: Option<&'p std::collections::BTreeMap<String, pb::P4NewTypeSpec>>,
     types: TypeBuilder<'p>,
@@ -113,8 +145,7 @@ struct Builder<'p> {
 
 impl<'p> Builder<'p> {
     fn schema(&mut self, info: &'p pb::P4Info) -> Result<Schema> {
-        let platform = info.pkg_info.as_ref().and_then(|info| info.platform_properties).unwrap_or_default();
-        let package = SmolStr::new("platform_properties");
+        let platform_properties = info.pkg_info.as_ref().and_then(|info| info.platform_properties);
         // Direct resources come first: tables refer to them by ids that do not tell the kind.
         let direct_counters = self.objects(&info.direct_counters, Self::direct_counter)?;
         let direct_meters = self.objects(&info.direct_meters, Self::direct_meter)?;
@@ -133,15 +164,8 @@ impl<'p> Builder<'p> {
             controller_headers: self.objects(&info.controller_packet_metadata, Self::controller_header)?,
             externs: self.externs(&info.externs)?,
             values: Vec::new(),
-            limits: Limits {
-                n_multicast_groups: small(&package, "groups", platform.multicast_group_table_size)?,
-                n_replicas: small(&package, "replicas", platform.multicast_group_table_total_replicas)?,
-                n_replicas_per_group: small(
-                    &package,
-                    "replicas per group",
-                    platform.multicast_group_table_max_replicas_per_entry,
-                )?,
-            },
+            platform: platform(platform_properties)?,
+            replication: ReplicationWidths::default(),
         })
     }
 
@@ -277,7 +301,7 @@ impl<'p> Builder<'p> {
     fn index(&self, owner: &SmolStr, size: i64, named: Option<&pb::P4NamedType>) -> Result<IndexSpace> {
         Ok(IndexSpace {
             size: number(owner, "size", size, i64::MAX as u64)?,
-            translation: self.translation(named).map(|translation| translation.uri.as_str().into()),
+            translation: self.translation(named).map(|t| index_translation(owner, t)).transpose()?,
         })
     }
 
@@ -421,6 +445,7 @@ impl<'p> Builder<'p> {
                 id: FieldId(field.id),
                 name: field.name.as_str().into(),
                 value: self.value(&names.name, field.bitwidth, field.type_name.as_ref())?,
+                is_padding: is_padding(field),
             })
         };
         let fields = header.metadata.iter().map(field).collect::<Result<_>>()?;
@@ -443,6 +468,29 @@ impl<'p> Builder<'p> {
         // Instances of different types may share a name.
         Ok(Objects::new(items))
     }
+}
+
+fn index_translation(owner: &SmolStr, of: &pb::P4NewTypeTranslation) -> Result<IndexTranslation> {
+    use pb::p4_new_type_translation::SdnType;
+    let form = match of.sdn_type {
+        Some(SdnType::SdnBitwidth(bits)) => ValueForm::Bits { width_bits: width(owner, bits)? },
+        Some(SdnType::SdnString(_)) => ValueForm::Text,
+        None => ValueForm::None,
+    };
+    Ok(IndexTranslation { uri: of.uri.as_str().into(), form })
+}
+
+/// Returns whether a field of a controller header carries nothing. Programs say so by an annotation or by its name.
+fn is_padding(field: &pb::controller_packet_metadata::Metadata) -> bool {
+    let last = field.name.rsplit('.').next().unwrap_or_default();
+    last.starts_with('_')
+        || field.annotations.iter().any(|annotation| annotation_name(annotation) == "padding")
+}
+
+/// Returns `padding` for `@padding` and for `@padding(...)`.
+fn annotation_name(annotation: &str) -> &str {
+    let name = annotation.strip_prefix('@').unwrap_or(annotation);
+    name.split('(').next().unwrap_or_default().trim()
 }
 
 fn distinct(owner: &SmolStr, ids: impl Iterator<Item = u32>) -> Result<()> {

@@ -6,6 +6,7 @@ mod build;
 mod objects;
 mod types;
 
+use arch::FieldRole;
 use num_bigint::BigUint;
 use smol_str::SmolStr;
 
@@ -32,17 +33,55 @@ pub struct Schema {
     /// The headers of packets to and from the controller: `packet_in`, `packet_out`.
     pub controller_headers: Objects<ControllerHeader>,
     pub externs: Objects<Extern>,
-    pub limits: Limits,
+    /// What the program demands of a platform at least.
+    pub platform: PlatformProperties,
+    pub replication: ReplicationWidths,
     /// Numbers with names, which people may write in entries; no part of P4Info.
     pub values: Vec<(SmolStr, BigUint)>,
 }
 
-/// Limits of the target; 0 means unknown.
+/// Sizes of the packet replication engine. In P4Info they are minimums, which a program demands; 0 means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct PlatformProperties {
     pub n_multicast_groups: u32,
+    /// Number of replicas of all groups together.
     pub n_replicas: u32,
     pub n_replicas_per_group: u32,
+}
+
+/// Sizes of our packet replication engine. A P4Info that demands more is refused.
+pub const PLATFORM: PlatformProperties =
+    PlatformProperties { n_multicast_groups: 1 << 16, n_replicas: 1 << 22, n_replicas_per_group: 1 << 16 };
+
+/// Widths in bits of the program's fields for replication. Wider numbers of a controller would reach no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplicationWidths {
+    pub multicast_group: u32,
+    pub instance: u32,
+    pub class_of_service: u32,
+}
+
+impl Default for ReplicationWidths {
+    /// The widths of P4Runtime's own fields.
+    fn default() -> ReplicationWidths {
+        ReplicationWidths { multicast_group: 32, instance: 32, class_of_service: 32 }
+    }
+}
+
+impl ReplicationWidths {
+    /// Returns the widths of the fields that the program's architecture uses.
+    pub fn of_program(program: &ir::Program) -> ReplicationWidths {
+        let width = |role| {
+            let place = program.field(role)?;
+            program.place_type(place)?.width_bits().filter(|width| (1..32).contains(width))
+        };
+        let default = ReplicationWidths::default();
+        ReplicationWidths {
+            multicast_group: width(FieldRole::MulticastGroup).unwrap_or(default.multicast_group),
+            instance: width(FieldRole::EgressInstance).unwrap_or(default.instance),
+            class_of_service: width(FieldRole::Priority).unwrap_or(default.class_of_service),
+        }
+    }
 }
 
 /// Fields that all objects share.
@@ -237,8 +276,26 @@ pub struct Counter {
 pub struct IndexSpace {
     /// Number of cells.
     pub size: u64,
-    /// URI of the translation of the index; the controller's numbers are then not bounded by `size`.
-    pub translation: Option<SmolStr>,
+    /// Translation of the index. The controller's numbers are then bounded by their width, not by `size`.
+    pub translation: Option<IndexTranslation>,
+}
+
+impl IndexSpace {
+    /// Returns the number of indices that a controller may use.
+    pub fn n_indices(&self) -> u64 {
+        match self.translation.as_ref().map(|translation| translation.form) {
+            None => self.size,
+            Some(ValueForm::Bits { width_bits }) => 1u64.checked_shl(width_bits).unwrap_or(u64::MAX),
+            Some(ValueForm::Text | ValueForm::None) => u64::MAX,
+        }
+    }
+}
+
+/// Translation of the index of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexTranslation {
+    pub uri: SmolStr,
+    pub form: ValueForm,
 }
 
 /// A counter in each entry of a table.
@@ -327,6 +384,8 @@ pub struct ControllerField {
     pub id: FieldId,
     pub name: SmolStr,
     pub value: ValueType,
+    /// True for a field that only fills up a byte: annotated with `@padding`, or with a name that begins with `_`.
+    pub is_padding: bool,
 }
 
 /// An instance of an extern that the specification does not define.

@@ -294,6 +294,11 @@ impl Schema {
         Schema { values: values.collect(), ..self }
     }
 
+    /// Sets the widths of the program's fields for replication, which P4Info does not have.
+    pub fn with_replication(self, replication: ReplicationWidths) -> Schema {
+        Schema { replication, ..self }
+    }
+
     /// Finds a constant or a member of an enum by its name, or by a unique end of it.
     pub fn find_value(&self, name: &str) -> Result<&BigUint, Fault> {
         let names = self.values.iter().map(|(name, _)| name.as_str());

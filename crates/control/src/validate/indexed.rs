@@ -27,9 +27,8 @@ pub(super) fn index(name: &str, space: &IndexSpace, index: Option<i64>) -> Resul
     let Some(index) = index else { return Ok(()) };
     let fault = match u64::try_from(index) {
         Err(_) => Problem::NegativeIndex { index },
-        // Translated indices are the controller's numbers, which `size` does not bound.
-        Ok(number) if number >= space.size && space.translation.is_none() => {
-            Problem::IndexOutOfRange { name: name.into(), index, size: space.size }
+        Ok(number) if number >= space.n_indices() => {
+            Problem::IndexOutOfRange { name: name.into(), index, size: space.n_indices() }
         }
         Ok(_) => return Ok(()),
     };

@@ -20,25 +20,12 @@ use crate::update::Update;
 pub use query::validate_query;
 pub use values::{bits_from_bytes, signed_bits_from_bytes};
 
-/// Origin of an update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Writer {
-    /// A control plane.
-    Controller,
-    /// The program itself, with its initial entries: these may be const, also in const tables.
-    Program,
-}
-
 /// Checks that a control plane may make this update. The target checks what depends on its contents: that the
 /// entity exists, that there is room, that the entity is not in use.
 pub fn validate(schema: &Schema, update: &Update) -> Result<(), Fault> {
-    validate_as(schema, update, Writer::Controller)
-}
-
-pub fn validate_as(schema: &Schema, update: &Update, writer: Writer) -> Result<(), Fault> {
     let kind = update.kind;
     match &update.entity {
-        Entity::TableEntry(entry) => tables::table_entry(schema, kind, entry, writer),
+        Entity::TableEntry(entry) => tables::table_entry(schema, kind, entry),
         Entity::ActionProfileMember(member) => profiles::member(schema, kind, member),
         Entity::ActionProfileGroup(group) => profiles::group(schema, kind, group),
         Entity::Meter(meter) => indexed::meter(schema, kind, meter),
@@ -47,7 +34,7 @@ pub fn validate_as(schema: &Schema, update: &Update, writer: Writer) -> Result<(
         Entity::DirectCounter(counter) => indexed::direct_counter(schema, kind, counter),
         Entity::Register(register) => indexed::register(schema, kind, register),
         Entity::MulticastGroup(group) => replication::multicast_group(schema, kind, group),
-        Entity::CloneSession(session) => replication::clone_session(kind, session),
+        Entity::CloneSession(session) => replication::clone_session(schema, kind, session),
         Entity::ValueSet(value_set) => indexed::value_set(schema, kind, value_set),
         Entity::Digest(digest) => indexed::digest(schema, kind, digest),
         Entity::Extern(entry) => indexed::extern_entry(schema, entry),

@@ -1,6 +1,7 @@
 //! Members, groups and one-shots (P4Runtime, "ActionProfileMember & ActionProfileGroup").
 
 use rustc_hash::FxHashSet;
+use smol_str::SmolStr;
 
 use super::tables::{Use, action_in, owner};
 use crate::entity::{ActionProfileGroup, ActionProfileMember, OneShot, SizeSemantics};
@@ -51,10 +52,10 @@ pub(super) fn group(schema: &Schema, kind: UpdateKind, group: &ActionProfileGrou
     }
     let weights = group.members.iter().map(|member| member.weight);
     let limit = match u64::try_from(group.max_size) {
-        Ok(size) if size > 0 => Some((size, "the max_size of the group")),
-        Ok(_) | Err(_) => profile_limit(profile, selector),
+        Ok(limit) if limit > 0 => Some(Limit::Group { limit, why: "the max_size of the group" }),
+        Ok(_) | Err(_) => selector_limit(profile, selector),
     };
-    size(selector.group_size, limit, weights).inside("members")
+    size(name, selector.group_size, limit, weights).inside("members")
 }
 
 fn selector_of(profile: &ActionProfile) -> Result<&Selector, Fault> {
@@ -62,11 +63,21 @@ fn selector_of(profile: &ActionProfile) -> Result<&Selector, Fault> {
     Ok(profile.selector.as_ref().ok_or_else(none)?)
 }
 
-fn profile_limit(profile: &ActionProfile, selector: &Selector) -> Option<(u64, &'static str)> {
+/// The limit on the size of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// A limit that the controller or the program has set for groups.
+    Group { limit: u64, why: &'static str },
+    /// The number of members for which the selector has room.
+    Selector { limit: u64 },
+}
+
+/// Returns the limit on groups that have none of their own.
+fn selector_limit(profile: &ActionProfile, selector: &Selector) -> Option<Limit> {
     match (selector.max_group_size, profile.size) {
         (0, 0) => None,
-        (0, size) => Some((size, "the size of the selector")),
-        (limit, _) => Some((limit.into(), "the max_group_size of the selector")),
+        (0, limit) => Some(Limit::Selector { limit }),
+        (limit, _) => Some(Limit::Group { limit: limit.into(), why: "the max_group_size of the selector" }),
     }
 }
 
@@ -96,20 +107,29 @@ fn weight(profile: &str, selector: &Selector, semantics: GroupSize, weight: i32)
     Err(Fault::from(problem).inside("weight"))
 }
 
-/// Weights are not negative.
+/// Checks the size of a group whose weights are not negative.
 fn size(
+    profile: &SmolStr,
     semantics: GroupSize,
-    limit: Option<(u64, &'static str)>,
+    limit: Option<Limit>,
     weights: impl ExactSizeIterator<Item = i32>,
 ) -> Result<(), Fault> {
-    let Some((limit, why)) = limit else { return Ok(()) };
     let (counted, size) = match semantics {
         GroupSize::SumOfWeights => {
             ("sum of weights", weights.map(|weight| u64::try_from(weight).unwrap_or(0)).sum())
         }
         GroupSize::SumOfMembers { .. } => ("number of members", weights.len() as u64),
     };
-    if size > limit { Err(Problem::GroupTooLarge { counted, size, limit, why }.into()) } else { Ok(()) }
+    let problem = match limit {
+        Some(Limit::Group { limit, why }) if size > limit => {
+            Problem::GroupTooLarge { counted, size, limit, why }
+        }
+        Some(Limit::Selector { limit }) if size > limit => {
+            Problem::BeyondSelector { profile: profile.clone(), counted, size, limit }
+        }
+        Some(Limit::Group { .. } | Limit::Selector { .. }) | None => return Ok(()),
+    };
+    Err(problem.into())
 }
 
 /// P4Runtime, "One Shot Action Selector Programming".
@@ -138,7 +158,8 @@ pub(super) fn one_shot(
         weight(name, selector, semantics, weighted.weight).map_err(at)?;
     }
     let weights = one_shot.actions.iter().map(|weighted| weighted.weight);
-    size(semantics, profile_limit(profile, selector), weights).inside("action_profile_actions")?;
+    let limit = selector_limit(profile, selector);
+    size(name, semantics, limit, weights).inside("action_profile_actions")?;
     if let Some(action) = &one_shot.group_action {
         action_in(schema, &table.actions, &owner(table), action, Use::Group).inside("group_action")?;
     }

@@ -3,6 +3,7 @@
 use super::indexed::index;
 use super::matches;
 use super::tables::default_entry_key;
+use super::values::not_negative;
 use crate::entity::EntryRef;
 use crate::fault::{Fault, Inside, Problem};
 use crate::query::{EntryQuery, Query};
@@ -97,6 +98,7 @@ fn table_entries(schema: &Schema, query: &EntryQuery) -> Result<(), Fault> {
         return Err(Problem::ConditionWithoutId { kind: ObjectKind::Table, field }.into());
     };
     let table = schema.require(&schema.tables, table).inside("table_id")?;
+    not_negative("priority", query.priority.into())?;
     if query.is_default_action {
         default_entry_key(table, query.matches.is_empty(), query.priority)?;
     } else if !query.matches.is_empty() {
@@ -108,6 +110,8 @@ fn table_entries(schema: &Schema, query: &EntryQuery) -> Result<(), Fault> {
             return Err(Problem::ActionCondition { table: table.names.name.clone(), profile }.into());
         }
         if table.action(action).is_none() {
+            let unknown = schema.require(&schema.actions, action).map(|_| ());
+            unknown.inside("action_id").inside("action").inside("action")?;
             let problem = Problem::ActionNotInTable {
                 action: schema.name_of(action.0),
                 owner: super::tables::owner(table).into(),

@@ -6,7 +6,7 @@ use super::profiles::not_zero;
 use super::values::not_negative;
 use crate::entity::{CloneSession, MulticastGroup, Port, Replica};
 use crate::fault::{Fault, Inside, Problem};
-use crate::schema::Schema;
+use crate::schema::{PLATFORM, ReplicationWidths, Schema};
 use crate::update::UpdateKind;
 
 pub(super) fn multicast_group(
@@ -18,15 +18,13 @@ pub(super) fn multicast_group(
     if kind == UpdateKind::Delete {
         return Ok(());
     }
-    let limit = schema.limits.n_replicas_per_group;
-    let n_replicas = group.replicas.len();
-    if limit != 0 && n_replicas > limit as usize {
-        return Err(Fault::from(Problem::TooManyReplicas { n_replicas, limit }).inside("replicas"));
-    }
+    let widths = &schema.replication;
+    fits("multicast_group_id", group.group.0, widths.multicast_group)?;
+    enough_room(&group.replicas)?;
     let mut seen = FxHashSet::default();
     for (i, replica) in group.replicas.iter().enumerate() {
         let at = |fault: Fault| fault.inside(format!("replicas[{i}]"));
-        ports(replica).map_err(at)?;
+        copies(widths, replica).map_err(at)?;
         once(&mut seen, &replica.egress_port, replica.instance).map_err(at)?;
         for (j, backup) in replica.backups.iter().enumerate() {
             once(&mut seen, &backup.egress_port, backup.instance)
@@ -44,23 +42,44 @@ fn once<'e>(seen: &mut FxHashSet<(&'e Port, u32)>, port: &'e Port, instance: u32
     Err(Problem::ReplicaTwice { port: port.to_string(), instance }.into())
 }
 
-pub(super) fn clone_session(kind: UpdateKind, session: &CloneSession) -> Result<(), Fault> {
+pub(super) fn clone_session(schema: &Schema, kind: UpdateKind, session: &CloneSession) -> Result<(), Fault> {
     not_zero("clone session", session.session.0).inside("session_id")?;
     if kind == UpdateKind::Delete {
         return Ok(());
     }
+    let widths = &schema.replication;
+    enough_room(&session.replicas)?;
     for (i, replica) in session.replicas.iter().enumerate() {
-        ports(replica).inside(format!("replicas[{i}]"))?;
+        copies(widths, replica).map_err(|fault| fault.inside(format!("replicas[{i}]")))?;
     }
+    fits("class_of_service", session.class_of_service, widths.class_of_service)?;
     not_negative("packet_length_bytes", session.packet_length_bytes.into())
 }
 
-/// Checks that every copy has a port, and that no backup is the port that it replaces.
-fn ports(replica: &Replica) -> Result<(), Fault> {
+fn enough_room(replicas: &[Replica]) -> Result<(), Fault> {
+    let (n_replicas, limit) = (replicas.len(), PLATFORM.n_replicas_per_group);
+    if n_replicas > limit as usize {
+        return Err(Fault::from(Problem::TooManyReplicas { n_replicas, limit }).inside("replicas"));
+    }
+    Ok(())
+}
+
+/// Checks that a number has a place in the program's field.
+fn fits(field: &'static str, value: u32, width_bits: u32) -> Result<(), Fault> {
+    match value.checked_shr(width_bits) {
+        None | Some(0) => Ok(()),
+        Some(_) => Err(Fault::from(Problem::FieldTooNarrow { field, value, width_bits }).inside(field)),
+    }
+}
+
+/// Checks that every copy has a port and an instance, and that no backup is the port that it replaces.
+fn copies(widths: &ReplicationWidths, replica: &Replica) -> Result<(), Fault> {
     present(&replica.egress_port)?;
+    fits("instance", replica.instance, widths.instance)?;
     for (j, backup) in replica.backups.iter().enumerate() {
         let at = |fault: Fault| fault.inside(format!("backup_replicas[{j}]"));
         present(&backup.egress_port).map_err(at)?;
+        fits("instance", backup.instance, widths.instance).map_err(at)?;
         if backup.egress_port == replica.egress_port {
             return Err(at(Problem::BackupOfItself { port: backup.egress_port.to_string() }.into()));
         }

@@ -1,6 +1,5 @@
 //! Table entries and default entries (P4Runtime, "TableEntry"), and actions wherever they occur.
 
-use super::Writer;
 use super::indexed::{counter_data, meter_config, meter_counter_data};
 use super::matches;
 use super::profiles;
@@ -10,21 +9,16 @@ use crate::fault::{Fault, Inside, Problem};
 use crate::schema::{self, ActionRef, ActionScope, Part, Schema, Table};
 use crate::update::UpdateKind;
 
-pub(super) fn table_entry(
-    schema: &Schema,
-    kind: UpdateKind,
-    entry: &TableEntry,
-    writer: Writer,
-) -> Result<(), Fault> {
+pub(super) fn table_entry(schema: &Schema, kind: UpdateKind, entry: &TableEntry) -> Result<(), Fault> {
     let table = schema.require(&schema.tables, entry.table).inside("table_id")?;
-    if entry.is_const && writer == Writer::Controller {
+    if entry.is_const {
         return Err(Fault::from(Problem::ConstEntryWritten).inside("is_const"));
     }
     if entry.is_default_action {
         return default_entry(schema, kind, table, entry);
     }
     matches::key(table, &entry.matches, entry.priority)?;
-    if table.is_const && writer == Writer::Controller {
+    if table.is_const {
         const_table(kind, table, entry)?;
     }
     if kind == UpdateKind::Delete {
@@ -177,14 +171,12 @@ pub(super) fn action_in(
     used: Use,
 ) -> Result<(), Fault> {
     let Some(in_list) = list.iter().find(|action| action.id == call.id) else {
-        let problem = if call.id.0 == 0 {
-            Problem::UnknownId { kind: schema::ObjectKind::Action, id: 0, actual: None }
-        } else {
-            Problem::ActionNotInTable {
-                action: schema.name_of(call.id.0),
-                owner: owner.into(),
-                known: list.iter().map(|action| schema.name_of(action.id.0)).collect(),
-            }
+        // An action that the program does not have at all is unknown, everywhere.
+        schema.require(&schema.actions, call.id).inside("action_id")?;
+        let problem = Problem::ActionNotInTable {
+            action: schema.name_of(call.id.0),
+            owner: owner.into(),
+            known: list.iter().map(|action| schema.name_of(action.id.0)).collect(),
         };
         return Err(Fault::from(problem).inside("action_id"));
     };

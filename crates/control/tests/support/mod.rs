@@ -11,6 +11,7 @@ tables {
   action_refs { id: 0x01000001 }
   action_refs { id: 0x01000002 }
   size: 4
+  idle_timeout_behavior: NOTIFY_CONTROL
 }
 tables {
   preamble { id: 0x02000002 name: "I.sub.l2" alias: "I.sub.l2" }

@@ -6,6 +6,7 @@ use crate::output::{self, Exit};
 use crate::program::FrontEnd;
 use clap::ArgMatches;
 use control::Schema;
+use control::schema::ReplicationWidths;
 use ctl::{Refusal, RefusalKind};
 use dataplane::Compiled;
 use diagnostics::SourceMap;
@@ -57,7 +58,8 @@ impl Compiler {
         };
         let schema = Schema::new(&runnable.control_plane.p4info)
             .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?
-            .with_values(&runnable.control_plane.values);
+            .with_values(&runnable.control_plane.values)
+            .with_replication(ReplicationWidths::of_program(&runnable.program));
         let pipeline = prepared.pipeline(&self.compiling)?;
         Ok(Compiled {
             name: path.display().to_string(),
