@@ -59,8 +59,13 @@ fn field(key: control::schema::KeyElement) -> BoxedStrategy<FieldMatch> {
 }
 
 fn matches(keys: &[control::schema::KeyElement]) -> BoxedStrategy<Vec<FieldMatch>> {
-    // A number for a key whose type has no form on the wire comes back empty.
-    let keys: Vec<_> = keys.iter().filter(|key| key.value.form != ValueForm::None).cloned().collect();
+    // A number for a key whose type has no form on the wire comes back empty; a string has no mask.
+    let has_form = |key: &&control::schema::KeyElement| match key.value.form {
+        ValueForm::Bits { .. } => true,
+        ValueForm::Text => matches!(key.match_kind, MatchKind::Exact | MatchKind::Optional),
+        ValueForm::None => false,
+    };
+    let keys: Vec<_> = keys.iter().filter(has_form).cloned().collect();
     keys.into_iter().map(field).collect::<Vec<_>>().boxed()
 }
 
@@ -303,7 +308,7 @@ fn entity() -> impl Strategy<Value = Entity> {
 fn use_all(update: pb::Update) {
     let entity = update.entity.clone().unwrap_or_default();
     let request = pb::WriteRequest { updates: vec![update.clone(), update], ..pb::WriteRequest::default() };
-    let results = p4runtime::write(&SCHEMA, &mut Nothing, &request, Writer::Controller);
+    let results = p4runtime::write(&SCHEMA, &mut Nothing, &request).unwrap();
     assert_eq!(results.len(), 2);
     assert_eq!(p4runtime::status(&results).is_none(), results.iter().all(Result::is_ok));
     let request = pb::ReadRequest { entities: vec![entity], ..pb::ReadRequest::default() };
@@ -370,7 +375,7 @@ fn a_request_that_must_be_atomic_is_not_begun_with_a_bad_update() {
         atomicity: pb::write_request::Atomicity::RollbackOnError.into(),
         ..pb::WriteRequest::default()
     };
-    let results = p4runtime::write(&SCHEMA, &mut Nothing, &request, Writer::Controller);
+    let results = p4runtime::write(&SCHEMA, &mut Nothing, &request).unwrap();
     let shown: Vec<_> = results.iter().map(|result| result.as_ref().unwrap_err().to_string()).collect();
     assert_eq!(
         shown,
@@ -386,69 +391,81 @@ fn a_request_that_must_be_atomic_is_not_begun_with_a_bad_update() {
     assert_eq!(status.details[1].type_url, "type.googleapis.com/p4.v1.Error");
 }
 
+/// A request that cannot be applied as a whole changes nothing, and its status has no details.
 #[test]
-fn queries() {
-    let ask = |text: &str| {
-        let text = format!("updates {{ entity {{ {text} }} }}");
-        let request = p4info::decode_write_request(text.as_bytes(), Format::Text).unwrap();
-        let entity = request.updates[0].entity.clone().unwrap();
-        let request = pb::ReadRequest { entities: vec![entity], ..pb::ReadRequest::default() };
-        match p4runtime::read(&SCHEMA, &Nothing, &request).remove(0) {
-            Ok(_) => "OK".to_owned(),
-            Err(fault) => format!("{}: {fault}", fault.code().name()),
-        }
-    };
-    for (text, expected) in [
-        ("table_entry {}", "OK"),
-        ("table_entry { is_default_action: true }", "OK"),
-        ("table_entry { table_id: 0x02000001 counter_data {} meter_config {} time_since_last_hit {} }", "OK"),
-        ("table_entry { table_id: 0x02000001 action { action { action_id: 0x01000001 } } }", "OK"),
-        ("action_profile_member {}", "OK"),
-        ("action_profile_group {}", "OK"),
-        ("direct_counter_entry {}", "OK"),
-        ("direct_meter_entry { table_entry {} }", "OK"),
-        ("counter_entry { counter_id: 0x12000001 }", "OK"),
-        ("digest_entry {} ", "OK"),
-        ("extern_entry {} ", "OK"),
-        ("", "INVALID_ARGUMENT: `entity` is not set (in entities[0])"),
+fn d3_requests_that_fail_as_a_whole() {
+    let update = pb::Update::default();
+    for (atomicity, n_updates, code, message) in [
+        (7, 1, Code::InvalidArgument, "`atomicity` has the unknown value 7"),
+        (-1, 0, Code::InvalidArgument, "`atomicity` has the unknown value -1"),
         (
-            "table_entry { priority: 3 }",
-            "INVALID_ARGUMENT: `priority` needs a table: a query for all of them takes no other condition \
-             (in entities[0].table_entry)",
-        ),
-        (
-            "table_entry { table_id: 0x02000009 }",
-            "NOT_FOUND: the program has no table with id 0x02000009 (in entities[0].table_entry.table_id)",
-        ),
-        (
-            "table_entry { table_id: 0x02000005 action { action { action_id: 0x01000001 } } }",
-            "INVALID_ARGUMENT: an action as a condition is for tables without an action profile; `I.routes` has \
-             `I.selector` (in entities[0].table_entry)",
-        ),
-        (
-            "table_entry { table_id: 0x02000002 counter_data {} }",
-            "INVALID_ARGUMENT: table `I.l2` has no direct counter (in entities[0].table_entry.counter_data)",
-        ),
-        (
-            "counter_entry { index {} }",
-            "INVALID_ARGUMENT: `index` needs a counter: a query for all of them takes no other condition \
-             (in entities[0].counter_entry)",
-        ),
-        (
-            "register_entry { register_id: 0x16000001 index { index: 4 } }",
-            "OUT_OF_RANGE: index 4 is beyond the last cell of `I.cells`, 3 (in entities[0].register_entry.index)",
-        ),
-        (
-            "action_profile_group { action_profile_id: 0x11000002 }",
-            "INVALID_ARGUMENT: `I.profile` is an action profile without a selector: it has no groups \
-             (in entities[0].action_profile_group)",
-        ),
-        (
-            "direct_counter_entry { table_entry { table_id: 0x02000001 match { field_id: 1 exact { value: \"\" } } } }",
-            "OUT_OF_RANGE: the value of `hdr.eth.type` is empty; zero is one byte, \\x00 \
-             (in entities[0].direct_counter_entry.table_entry.match[0].exact.value)",
+            pb::write_request::Atomicity::DataplaneAtomic.into(),
+            1,
+            Code::Unimplemented,
+            "a batch that is atomic for the data plane is not supported by this target",
         ),
     ] {
-        assert_eq!(ask(text), expected, "{text}");
+        let request = pb::WriteRequest {
+            updates: vec![update.clone(); n_updates],
+            atomicity,
+            ..pb::WriteRequest::default()
+        };
+        let fault = p4runtime::write(&SCHEMA, &mut Nothing, &request).unwrap_err();
+        assert_eq!((fault.code(), fault.to_string().as_str()), (code, message));
+        let status = p4runtime::request_status(&fault);
+        assert_eq!((status.code, status.message.as_str(), status.details.len()), (code.number(), message, 0));
     }
+}
+
+/// All updates good, or none at all: no status. Otherwise one detail for each update, in order; good ones are empty.
+#[test]
+fn d2_a_detail_for_each_update() {
+    let modify = |index| pb::Update {
+        r#type: pb::update::Type::Modify.into(),
+        entity: Some(p4runtime::encode_entity(
+            &SCHEMA,
+            &Entity::Counter(CounterEntry {
+                counter: CounterId(0x1200_0001),
+                index: Some(index),
+                data: None,
+            }),
+        )),
+    };
+    let write = |updates: Vec<pb::Update>| {
+        let request = pb::WriteRequest { updates, ..pb::WriteRequest::default() };
+        p4runtime::status(&p4runtime::write(&SCHEMA, &mut Nothing, &request).unwrap())
+    };
+    assert_eq!(write(vec![]), None);
+    assert_eq!(write(vec![modify(0), modify(7)]), None);
+    let status = write(vec![modify(0), modify(8), modify(1), modify(-1)]).unwrap();
+    let errors: Vec<_> =
+        status.details.iter().map(|detail| pb::Error::decode(&*detail.value).unwrap()).collect();
+    assert_eq!(status.code, Code::Unknown.number());
+    assert_eq!(errors[0], pb::Error::default());
+    assert_eq!(errors[2], pb::Error::default());
+    let shown: Vec<_> = errors.iter().map(|e| (e.canonical_code, e.space.as_str())).collect();
+    assert_eq!(shown, [(0, ""), (11, "siding"), (0, ""), (3, "siding")]);
+    assert!(
+        errors[1].message.ends_with("(in updates[1].entity.counter_entry.index)"),
+        "{}",
+        errors[1].message
+    );
+    // A batch of one, too.
+    let status = write(vec![modify(-1)]).unwrap();
+    assert_eq!((status.code, status.details.len()), (Code::Unknown.number(), 1));
+}
+
+/// Each entity of a request is answered by itself.
+#[test]
+fn e2_queries_that_fail_beside_others() {
+    let entity = |entity| pb::Entity { entity: Some(entity) };
+    let good = entity(pb::entity::Entity::CounterEntry(pb::CounterEntry::default()));
+    let bad =
+        entity(pb::entity::Entity::CounterEntry(pb::CounterEntry { counter_id: 9, ..Default::default() }));
+    let request = pb::ReadRequest { entities: vec![good, bad], ..pb::ReadRequest::default() };
+    let results = p4runtime::read(&SCHEMA, &Nothing, &request);
+    assert_eq!(results[0], Ok(vec![]));
+    let status = p4runtime::status(&results).unwrap();
+    assert_eq!((status.code, status.details.len()), (Code::Unknown.number(), 2));
+    assert!(p4runtime::read(&SCHEMA, &Nothing, &pb::ReadRequest::default()).is_empty());
 }
