@@ -33,7 +33,7 @@ pub struct Schema {
     /// The headers of packets to and from the controller: `packet_in`, `packet_out`.
     pub controller_headers: Objects<ControllerHeader>,
     pub externs: Objects<Extern>,
-    /// What the program demands of a platform at least.
+    /// Sizes that the program demands of a platform at least.
     pub platform: PlatformProperties,
     pub replication: ReplicationWidths,
     /// Numbers with names, which people may write in entries; no part of P4Info.
