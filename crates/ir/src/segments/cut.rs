@@ -5,9 +5,10 @@ use crate::liveness::TooLarge;
 use crate::lookup::{get, id_at, index};
 use crate::passes::inline_procedures;
 use crate::{
-    BlockId, Expr, Graph, Node, NodeId, Place, Program, Scope, SwitchCase, Terminator, TerminatorKind, Type,
-    Variable,
+    BlockId, Expr, Graph, Node, NodeId, Place, Program, Scope, StmtKind, SwitchCase, Terminator,
+    TerminatorKind, Type, Variable,
 };
+use arch::{DirectObjects, ExternOp};
 use diagnostics::Span;
 use la_arena::Arena;
 
@@ -46,17 +47,55 @@ pub(super) fn cut(program: &Program, waits: Waits) -> Result<Program, TooLarge> 
 
 /// For each procedure, true when a packet may wait in it or in a procedure that it calls.
 fn procedures_with_points(program: &Program, waits: Waits) -> Vec<bool> {
+    let is_bound_to_entry = procedures_bound_to_entries(program);
     let mut has_point = vec![false; program.procedures.len()];
     loop {
         let mut changed = false;
         for (id, procedure) in program.procedures.iter() {
             let found = !has_point[index(id)]
+                && !is_bound_to_entry[index(id)]
                 && procedure.graph.nodes.iter().any(|(_, node)| has_wait(program, waits, node, &has_point));
             has_point[index(id)] |= found;
             changed |= found;
         }
         if !changed {
             return has_point;
+        }
+    }
+}
+
+/// For each procedure, true when it reaches the direct counter or meter of the entry that runs it, where these act on
+/// call. Outside of its table it would have no entry, so it stays there, and no packet waits in it.
+fn procedures_bound_to_entries(program: &Program) -> Vec<bool> {
+    let mut is_bound = vec![false; program.procedures.len()];
+    if program.architecture.table_properties.direct_objects == DirectObjects::OnHit {
+        return is_bound;
+    }
+    let reaches = |node: &Node, is_bound: &[bool]| {
+        let in_stmts = node.stmts.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Extern { op, .. } => {
+                matches!(op, ExternOp::DirectCounterCount | ExternOp::DirectMeterExecute)
+            }
+            StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
+        });
+        in_stmts
+            || matches!(&node.terminator.kind, TerminatorKind::Call { procedure, .. }
+                if is_bound.get(index(*procedure)) == Some(&true))
+    };
+    let applies = |node: &Node| matches!(node.terminator.kind, TerminatorKind::Apply { .. });
+    loop {
+        let mut changed = false;
+        for (id, procedure) in program.procedures.iter() {
+            let nodes = &procedure.graph.nodes;
+            // A procedure that applies tables is no action.
+            let found = !is_bound[index(id)]
+                && !nodes.iter().any(|(_, node)| applies(node))
+                && nodes.iter().any(|(_, node)| reaches(node, &is_bound));
+            is_bound[index(id)] |= found;
+            changed |= found;
+        }
+        if !changed {
+            return is_bound;
         }
     }
 }
