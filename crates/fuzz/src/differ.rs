@@ -6,6 +6,7 @@
 use fuzz::differential::cases::{self, Sample, Source};
 use fuzz::differential::reduce::{self, Reduced};
 use fuzz::differential::{NotCompiled, Outcome, SubjectKind, interpreted, native, run, script};
+use fuzz::runnable::Dialect;
 use fuzz::{Corpus, oracle, runnable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +15,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--p4c DIR] [--jobs N] \
+const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--architecture v1model|psa|pna] [--p4c DIR] [--jobs N] \
                      [--artifacts DIR] [--native none|one|all] [--print INDEX]";
 
 /// A worker that reports nothing for this much processor time is hung. Reducing a case is quicker.
@@ -52,6 +53,8 @@ struct Args {
     programs: u64,
     packets: usize,
     seed: u64,
+    /// The architecture of generated programs; all in turns if `None`.
+    architecture: Option<Dialect>,
     p4c: Option<PathBuf>,
     jobs: u64,
     artifacts: PathBuf,
@@ -66,6 +69,7 @@ fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         programs: 100,
         packets: 100,
         seed: 1,
+        architecture: None,
         p4c: None,
         jobs: 1,
         artifacts: PathBuf::from("fuzz-artifacts"),
@@ -81,6 +85,12 @@ fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--programs" => args.programs = number(value()?)?,
             "--packets" => args.packets = number(value()?)? as usize,
             "--seed" => args.seed = number(value()?)?,
+            "--architecture" => {
+                let wanted = value()?;
+                let known = Dialect::named(&wanted);
+                args.architecture =
+                    Some(known.ok_or(format!("`{wanted}` is none of v1model, psa, pna\n{USAGE}"))?);
+            }
             "--jobs" => args.jobs = number(value()?)?.max(1),
             "--print" => args.print = Some(number(value()?)?),
             "--p4c" => args.p4c = Some(PathBuf::from(value()?)),
@@ -106,7 +116,8 @@ pub fn main(words: impl Iterator<Item = String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut source = Source { seed: args.seed, n_generated: args.programs, files: Vec::new() };
+    let mut source =
+        Source { seed: args.seed, n_generated: args.programs, dialect: args.architecture, files: Vec::new() };
     if let Some(dir) = &args.p4c {
         source.add_dir(&dir.join("testdata/p4_16_samples"));
     }
@@ -267,7 +278,8 @@ fn write(
     if dir.exists() {
         return;
     }
-    let origin = format!("{} (--seed {} --print {index})", source.name(index), args.seed);
+    let architecture = args.architecture.map_or(String::new(), |of| format!("--architecture {} ", of.name()));
+    let origin = format!("{} ({architecture}--seed {} --print {index})", source.name(index), args.seed);
     let put = |name: &str, text: &str| std::fs::write(dir.join(name), text);
     let written = std::fs::create_dir_all(&dir)
         .and_then(|()| put("program.p4", text))
@@ -417,6 +429,9 @@ fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Re
     option("--packets", &args.packets);
     option("--seed", &args.seed);
     option("--native", &args.native.name());
+    if let Some(dialect) = args.architecture {
+        command.args(["--architecture", dialect.name()]);
+    }
     command.arg("--artifacts").arg(&args.artifacts);
     if let Some(dir) = &args.p4c {
         command.arg("--p4c").arg(Path::new(dir));

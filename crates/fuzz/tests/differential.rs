@@ -14,7 +14,7 @@ const SEED: u64 = 20;
 fn programs_do_the_same_after_passes() {
     oracle::catch_panics();
     let corpus = Corpus::default();
-    let source = Source { seed: SEED, n_generated: 100, files: Vec::new() };
+    let source = Source { seed: SEED, n_generated: 100, ..Source::default() };
     let (mut n_sent, mut n_accepted, mut n_writes, mut n_dropped) = (0, 0, 0, 0);
     for index in 0..source.len() {
         let sample = source.sample(index, &corpus).unwrap_or_else(|why| panic!("{index}: {why:?}"));
@@ -42,7 +42,7 @@ fn programs_do_the_same_after_passes() {
 fn all_constructs_are_written() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for index in 0..600 {
-        for construct in runnable::coverage::constructs(&generated(SEED, index)) {
+        for construct in runnable::coverage::constructs(&generated(SEED, index, dialect(index))) {
             *counts.entry(construct).or_default() += 1;
         }
     }
@@ -65,7 +65,7 @@ fn architectures_have_programs_of_all_sizes() {
 #[test]
 fn cases_depend_on_seed_and_index_alone() {
     let corpus = Corpus::default();
-    let source = Source { seed: SEED, n_generated: 4, files: Vec::new() };
+    let source = Source { seed: SEED, n_generated: 4, ..Source::default() };
     let case = || {
         let sample = source.sample(3, &corpus).unwrap();
         source.case(3, &sample, 10)
@@ -73,24 +73,59 @@ fn cases_depend_on_seed_and_index_alone() {
     let (first, second) = (case(), case());
     assert_eq!(first.text, second.text);
     assert_eq!(first.events, second.events);
-    assert_ne!(generated(SEED, 3), generated(SEED + 1, 3));
+    let text = |seed| generated(seed, 3, Dialect::Psa);
+    assert_ne!(text(SEED), text(SEED + 1));
+}
+
+/// A run may be of programs for one architecture alone.
+#[test]
+fn programs_of_one_architecture_can_be_wanted() {
+    for (wanted, package) in
+        [(Dialect::V1model, "V1Switch("), (Dialect::Psa, "PSA_Switch("), (Dialect::Pna, "PNA_NIC(")]
+    {
+        assert_eq!(Dialect::named(wanted.name()), Some(wanted));
+        let source = Source { seed: SEED, n_generated: 8, dialect: Some(wanted), ..Source::default() };
+        let others = (0..source.len()).filter(|index| !source.text(*index).contains(package));
+        assert_eq!(others.count(), 0, "programs that are not for {wanted:?}");
+    }
 }
 
 /// What is known of a place does not grow when it is assigned to itself.
 #[test]
 fn packets_are_made_for_parsers_that_loop() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/itself.p4").into();
-    let source = Source { seed: SEED, n_generated: 0, files: vec![file] };
+    let source = Source { seed: SEED, files: vec![file], ..Source::default() };
     let sample = source.sample(0, &Corpus::default()).unwrap();
     let case = source.case(0, &sample, 10);
     assert!(case.events.iter().filter(|event| matches!(event, Event::Packet { .. })).count() >= 10);
+}
+
+/// Where a program is cut, actions of tables keep the direct counter and the direct meter of the entry that runs them.
+#[test]
+fn direct_objects_survive_cuts() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/direct.p4").into();
+    let source = Source { seed: SEED, files: vec![file], ..Source::default() };
+    let sample = source.sample(0, &Corpus::default()).unwrap();
+    let packet = |key: u8| Event::Packet { port: 0, bytes: vec![key, 0] };
+    let events = [1, 2, 2, 3].map(packet);
+    let Outcome::Same(transcript) =
+        run(&sample.compiled, &events, [interpreted::ELABORATED, interpreted::CUT])
+    else {
+        panic!("a program that was cut does something else");
+    };
+    let sent: Vec<&[u8]> =
+        transcript.observed.iter().flat_map(|o| &o.sent).map(|sent| sent.bytes.as_slice()).collect();
+    assert_eq!(sent, [[0xff, 10], [2, 21], [2, 21], [3, 31]]);
+    let (_, entries) = transcript.state.iter().find(|(what, _)| *what == "entries").unwrap();
+    let counted = |n: u32| entries.iter().any(|entry| entry.contains(&format!("n_packets: {n} }}")));
+    assert!(counted(1) && counted(4), "{entries:?}");
 }
 
 /// A difference is seen wherever it is.
 #[test]
 fn differences_are_found() {
     let corpus = Corpus::default();
-    let source = Source { seed: SEED, n_generated: 40, files: Vec::new() };
+    let source = Source { seed: SEED, n_generated: 40, ..Source::default() };
     // A case in which something is sent.
     let cases = (0..source.len()).map(|index| {
         let sample = source.sample(index, &corpus).unwrap();
@@ -156,7 +191,7 @@ fn digests_and_totals_of_bursts_are_compared_at_their_end() {
 #[test]
 fn bursts_have_all_sizes() {
     let corpus = Corpus::default();
-    let source = Source { seed: SEED, n_generated: 60, files: Vec::new() };
+    let source = Source { seed: SEED, n_generated: 60, ..Source::default() };
     for first in [0, 77, 1000] {
         let sizes: BTreeSet<usize> = (first..first + 256).map(|index| source.burst_max(index)).collect();
         assert_eq!((sizes.len(), sizes.first(), sizes.last()), (256, Some(&1), Some(&256)));
@@ -181,7 +216,7 @@ fn bursts_have_all_sizes() {
 #[test]
 fn scripts_replay() {
     let corpus = Corpus::default();
-    let source = Source { seed: SEED, n_generated: 40, files: Vec::new() };
+    let source = Source { seed: SEED, n_generated: 40, ..Source::default() };
     let mut n_complete = 0;
     for index in 0..source.len() {
         let sample = source.sample(index, &corpus).unwrap();

@@ -24,6 +24,8 @@ const BURST_SEED_STEP: u64 = 101;
 pub struct Source {
     pub seed: u64,
     pub n_generated: u64,
+    /// The architecture of generated programs; `None` for all in turns.
+    pub dialect: Option<Dialect>,
     pub files: Vec<PathBuf>,
 }
 
@@ -69,8 +71,12 @@ impl Source {
     pub fn text(&self, index: u64) -> String {
         match self.file(index) {
             Some(path) => String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned(),
-            None => generated(self.seed, index),
+            None => self.generated(index),
         }
+    }
+
+    fn generated(&self, index: u64) -> String {
+        generated(self.seed, index, self.dialect.unwrap_or_else(|| dialect(index)))
     }
 
     pub fn sample(&self, index: u64, corpus: &Corpus) -> Result<Sample, NotCompiled> {
@@ -100,11 +106,11 @@ impl Source {
     }
 }
 
-/// The program of a seed and an index.
-pub fn generated(seed: u64, index: u64) -> String {
+/// The program of a seed and an index, for an architecture.
+pub fn generated(seed: u64, index: u64, dialect: Dialect) -> String {
     // Mostly of medium size.
     let n_bytes = PROGRAM_BYTES >> (index % N_SIZES);
-    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)), dialect(index))
+    runnable::program(&mut Choices::new(&bytes(seed, index, n_bytes)), dialect)
 }
 
 /// Returns the architecture of the program at an index: v1model for half of any 32 successive programs.

@@ -35,6 +35,10 @@ pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> V
     let pool = Pool::of(&compiled.program);
     let mut writer = Writer { schema: Arc::clone(&compiled.schema), pool, written: Vec::new() };
     let mut events = Vec::new();
+    let has_sides = compiled.program.architecture.pipeline().is_some_and(|p| p.directions.is_some());
+    for port in PORTS.iter().filter(|_| has_sides) {
+        events.push(Event::PortSide { port: *port, is_host: choices.one_in(2) });
+    }
     for _ in 0..4 + choices.below(24) {
         events.extend(writer.update(choices).map(Event::Write));
     }
@@ -57,6 +61,10 @@ pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> V
             if choices.one_in(4) {
                 events.extend(writer.update(choices).map(Event::Write));
             }
+        }
+        if has_sides && choices.one_in(8) {
+            let port = choices.pick(PORTS).copied().unwrap_or(0);
+            events.push(Event::PortSide { port, is_host: choices.one_in(2) });
         }
         if choices.one_in(8) {
             events.push(Event::Clock { ns: 1 << choices.below(36) });

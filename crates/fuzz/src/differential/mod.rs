@@ -84,6 +84,11 @@ pub enum Event {
     Clock {
         ns: u64,
     },
+    /// Puts a port at the side of the host, or of the network.
+    PortSide {
+        port: u32,
+        is_host: bool,
+    },
 }
 
 /// A program and what happens to it.

@@ -20,7 +20,7 @@ fn difference(compiled: &Compiled, events: &[Event], kinds: [SubjectKind; 2]) ->
     // A smaller program may lack the object of a write.
     let has = |event: &Event| match event {
         Event::Write(update) => control::validate(&compiled.schema, update).is_ok(),
-        Event::Packet { .. } | Event::EndOfBurst | Event::Clock { .. } => true,
+        Event::Packet { .. } | Event::EndOfBurst | Event::Clock { .. } | Event::PortSide { .. } => true,
     };
     let events: Vec<Event> = events.iter().filter(|e| has(e)).cloned().collect();
     match run(compiled, &events, kinds) {
@@ -65,7 +65,7 @@ pub fn smaller(
     if let Some(compiled) = last {
         best.case.events.retain(|event| match event {
             Event::Write(update) => control::validate(&compiled.schema, update).is_ok(),
-            Event::Packet { .. } | Event::EndOfBurst | Event::Clock { .. } => true,
+            Event::Packet { .. } | Event::EndOfBurst | Event::Clock { .. } | Event::PortSide { .. } => true,
         });
         reduce_events(&mut best, &compiled, kinds, end);
     }

@@ -48,6 +48,10 @@ pub fn script(compiled: &Compiled, events: &[Event], observed: &Transcript) -> W
             Event::Clock { ns } => {
                 let _ = writeln!(writer.text, "clock {ns}ns");
             }
+            Event::PortSide { port, is_host } => {
+                let side = if *is_host { "host" } else { "network" };
+                let _ = writeln!(writer.text, "port {port} {side}");
+            }
         }
         for sent in seen.iter().flat_map(|o| &o.sent) {
             match sent.port {

@@ -92,7 +92,7 @@ fn observe(Subject { dut, burst_max }: &mut Subject, events: &[Event]) -> Vec<Ob
         Event::Packet { .. } => {
             let packets = events.iter().map_while(|event| match event {
                 Event::Packet { port, bytes } => Some(Arriving { port: *port, bytes }),
-                Event::Write(_) | Event::EndOfBurst | Event::Clock { .. } => None,
+                Event::Write(_) | Event::EndOfBurst | Event::Clock { .. } | Event::PortSide { .. } => None,
             });
             let burst: Vec<Arriving<'_>> = packets.take(*burst_max).collect();
             let outputs = dut.receive(&burst, &mut Silent);
@@ -105,6 +105,10 @@ fn observe(Subject { dut, burst_max }: &mut Subject, events: &[Event]) -> Vec<Ob
         Event::Clock { ns } => {
             let sent = sent(dut.advance_clock(*ns, &mut Silent));
             vec![Observed { sent, ..Observed::default() }]
+        }
+        Event::PortSide { port, is_host } => {
+            dut.set_host_port(*port, *is_host);
+            vec![Observed::default()]
         }
     };
     if let Some(last) = observed.last_mut() {

@@ -1,7 +1,7 @@
 //! The blocks of a program and what they share.
 
 use super::types::{Shape, Ty};
-use super::{Callable, Dialect, Direction, Gen, Param, Place};
+use super::{Callable, Checksum, Dialect, Direction, Gen, Param, Place};
 
 impl Gen<'_, '_> {
     pub(super) fn program(&mut self) {
@@ -17,7 +17,7 @@ impl Gen<'_, '_> {
         self.line(
             "parser MyParser(packet_in packet, out Headers hdr, inout Metadata meta, inout standard_metadata_t std) {",
         );
-        self.parser(&of_headers, sub_parser);
+        self.parser(&of_headers, sub_parser, &[]);
         self.line("}");
         self.scope.truncate(without_standard);
 
@@ -121,6 +121,11 @@ impl Gen<'_, '_> {
             self.line(text);
             self.objects.registers.push(("cells".to_string(), Ty::Bit(16), 4));
         }
+        if self.dialect != Dialect::V1model && self.choices.one_in(3) {
+            self.line("InternetChecksum() sum;");
+            let sum = Checksum { name: "sum".to_string(), is_internet: true, in_words: true };
+            self.objects.checksums.push(sum);
+        }
         self.actions_and_tables(1);
         self.line("apply {");
         self.block(4, 2);
@@ -182,6 +187,11 @@ impl Gen<'_, '_> {
         self.indent += 1;
         if !first.is_empty() {
             self.line(first);
+        }
+        if self.dialect != Dialect::V1model && matches!(place, Place::Ingress | Place::Egress) {
+            for _ in 0..self.choices.below(4) {
+                self.portable_decision();
+            }
         }
         // Use the declared objects.
         for _ in 0..self.objects.tables.len() + self.objects.subs.len() {

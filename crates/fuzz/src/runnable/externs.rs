@@ -156,7 +156,12 @@ impl Gen<'_, '_> {
         let n = 1 + self.choices.below(n_max);
         let items: Vec<String> = (0..n)
             .map(|_| {
-                let found = self.places(|e| matches!(e.ty, Ty::Bit(_) | Ty::Int(_) | Ty::Bool));
+                let is_portable = self.dialect != Dialect::V1model;
+                let found = self.places(|e| match e.ty {
+                    Ty::Named(_) => is_portable && self.has_bits(&e.ty),
+                    Ty::Bit(_) | Ty::Int(_) | Ty::Bool => true,
+                    _ => false,
+                });
                 match self.choices.pick(&found).cloned() {
                     Some(e) if self.choices.one_in(2) => e.path,
                     Some(e) => self.expr(&e.ty),

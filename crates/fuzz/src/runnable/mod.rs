@@ -13,7 +13,9 @@ mod blocks;
 mod expr;
 mod externs;
 mod parser;
+mod pna;
 mod portable;
+mod psa;
 mod stmt;
 mod table;
 mod types;
@@ -27,6 +29,32 @@ pub enum Dialect {
     V1model,
     Psa,
     Pna,
+}
+
+impl Dialect {
+    pub const ALL: [Dialect; 3] = [Dialect::V1model, Dialect::Psa, Dialect::Pna];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::V1model => "v1model",
+            Dialect::Psa => "psa",
+            Dialect::Pna => "pna",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Dialect> {
+        Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+}
+
+/// An include file of an architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edition {
+    Usual,
+    /// `dpdk/psa.p4`, `dpdk/pna.p4`: calls that are told the length of the packet.
+    Dpdk,
+    /// `bmv2/pna.p4`: no pre control, and sides of ports.
+    Bmv2,
 }
 
 /// A place that can be read, or also written.
@@ -81,15 +109,26 @@ enum Place {
     SubControl,
     Ingress,
     Egress,
+    Deparser,
 }
 
 impl Place {
     fn may_exit(self) -> bool {
         match self {
-            Place::ParserState | Place::Function => false,
+            Place::ParserState | Place::Function | Place::Deparser => false,
             Place::Action | Place::SubControl | Place::Ingress | Place::Egress => true,
         }
     }
+}
+
+/// An object of PSA or PNA that adds up a checksum.
+#[derive(Clone, Debug)]
+struct Checksum {
+    name: String,
+    /// It is an `InternetChecksum`.
+    is_internet: bool,
+    /// Its data have a multiple of 16 bits.
+    in_words: bool,
 }
 
 /// The instances of a control.
@@ -106,12 +145,16 @@ struct Objects {
     hashes: Vec<(String, u32)>,
     /// Objects of PSA and PNA that give random numbers of 16 bits.
     randoms: Vec<String>,
+    checksums: Vec<Checksum>,
+    /// Objects of PSA and PNA that send digests, with the types of these.
+    digests: Vec<(String, Ty)>,
 }
 
 /// The state of a program being written.
 struct Gen<'a, 'b> {
     choices: &'a mut Choices<'b>,
     dialect: Dialect,
+    edition: Edition,
     out: String,
     indent: usize,
     n_names: usize,
@@ -146,6 +189,7 @@ pub fn program(choices: &mut Choices, dialect: Dialect) -> String {
     let mut g = Gen {
         choices,
         dialect,
+        edition: Edition::Usual,
         out: String::new(),
         indent: 0,
         n_names: 0,

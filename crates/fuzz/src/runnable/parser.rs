@@ -39,8 +39,8 @@ impl Gen<'_, '_> {
         Some((name, header))
     }
 
-    /// The main parser, whose parameters are in scope.
-    pub(super) fn parser(&mut self, headers: &[(String, Ty)], sub: Option<(String, Ty)>) {
+    /// A parser whose parameters are in scope. Its first state begins with the lines `first`.
+    pub(super) fn parser(&mut self, headers: &[(String, Ty)], sub: Option<(String, Ty)>, first: &[String]) {
         let outer = std::mem::replace(&mut self.place, Place::ParserState);
         self.indent += 1;
         let set = self.choices.one_in(3).then(|| {
@@ -51,11 +51,15 @@ impl Gen<'_, '_> {
         if let Some((name, _)) = &sub {
             self.line(&format!("{name}() sub_parser;"));
         }
+        self.portable_parser_objects();
         let n = 2 + self.choices.below(5);
         for i in 0..n {
             let name = if i == 0 { "start".to_string() } else { format!("state_{i}") };
             self.open(&format!("state {name} {{"));
             let mark = self.scope.len();
+            if i == 0 {
+                first.iter().for_each(|line| self.line(line));
+            }
             let n_statements = if i == 0 { 1 } else { 2 };
             self.statements(n_statements, 1);
             let extracted = self.extraction(headers, i, sub.as_ref());

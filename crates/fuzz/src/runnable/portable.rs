@@ -1,23 +1,10 @@
-//! Programs for PSA and PNA: their blocks, the values that packets carry, their externs.
+//! Parts that programs for PSA and PNA share: types of their include files, externs, decisions about packets.
 
-use super::types::Ty;
-use super::{Callable, Dialect, Gen, Place};
+use super::types::{Shape, Ty};
+use super::{Callable, Checksum, Dialect, Direction, Edition, Gen, Place};
 
-/// Heads of the blocks of PSA.
-const INGRESS_PARSER: &str = "parser IngressParserImpl(packet_in packet, out Headers hdr, inout Metadata meta, \
-     in psa_ingress_parser_input_metadata_t istd, in Metadata resubmitted, in Metadata recirculated) {";
-const INGRESS: &str = "control IngressImpl(inout Headers hdr, inout Metadata meta, \
-     in psa_ingress_input_metadata_t istd, inout psa_ingress_output_metadata_t ostd) {";
-const INGRESS_DEPARSER: &str = "control IngressDeparserImpl(packet_out packet, out Metadata cloned, \
-     out Metadata resubmitted, out Metadata normal, inout Headers hdr, in Metadata meta, \
-     in psa_ingress_output_metadata_t istd) {";
-const EGRESS_PARSER: &str = "parser EgressParserImpl(packet_in packet, out Headers hdr, inout Metadata meta, \
-     in psa_egress_parser_input_metadata_t istd, in Metadata normal, in Metadata cloned, in Metadata cloned_again) {";
-const EGRESS: &str = "control EgressImpl(inout Headers hdr, inout Metadata meta, \
-     in psa_egress_input_metadata_t istd, inout psa_egress_output_metadata_t ostd) {";
-const EGRESS_DEPARSER: &str = "control EgressDeparserImpl(packet_out packet, out Metadata cloned_again, \
-     out Metadata recirculated, inout Headers hdr, in Metadata meta, in psa_egress_output_metadata_t istd, \
-     in psa_egress_deparser_input_metadata_t edstd) {";
+/// Fields of the architecture's structs, with the names of their types.
+pub(super) type Fields = &'static [(&'static str, &'static str)];
 
 impl Gen<'_, '_> {
     /// The prefix of properties; `None` for v1model.
@@ -29,126 +16,43 @@ impl Gen<'_, '_> {
         }
     }
 
-    pub(super) fn psa(&mut self) {
-        self.line("#include <core.p4>");
-        self.line("#include <psa.p4>");
-        let (headers, metadata, sub_parser, sub) = self.top_level();
-        let mark = self.scope.len();
-        let sides = [
-            (Place::Ingress, [INGRESS_PARSER, INGRESS, INGRESS_DEPARSER]),
-            (Place::Egress, [EGRESS_PARSER, EGRESS, EGRESS_DEPARSER]),
-        ];
-        for (place, [parser, control, deparser]) in sides {
-            self.declare("hdr", &headers, true);
-            self.declare("meta", &metadata, true);
-            self.portable_parser(parser, &headers, sub_parser.clone(), place);
-            self.line(control);
-            let first = if place == Place::Ingress { "send_to_port(ostd, (PortId_t)32w1);" } else { "" };
-            self.portable_control(place, sub.as_ref(), first);
-            self.scope.truncate(mark);
-            self.psa_deparser(deparser, &headers, place);
-        }
-        self.line("IngressPipeline(IngressParserImpl(), IngressImpl(), IngressDeparserImpl()) ingress;");
-        self.line("EgressPipeline(EgressParserImpl(), EgressImpl(), EgressDeparserImpl()) egress;");
-        self.line("PSA_Switch(ingress, PacketReplicationEngine(), egress, BufferingQueueingEngine()) main;");
+    /// The prefix of names; nobody wants that of v1model.
+    fn upper_prefix(&self) -> &'static str {
+        if self.dialect == Dialect::Psa { "PSA" } else { "PNA" }
     }
 
-    pub(super) fn pna(&mut self) {
-        self.line("#include <core.p4>");
-        self.line("#include <pna.p4>");
-        let (headers, metadata, sub_parser, sub) = self.top_level();
-        let mark = self.scope.len();
-        self.declare("hdr", &headers, true);
-        self.declare("meta", &metadata, true);
-        let head = "parser ParserImpl(packet_in packet, out Headers hdr, inout Metadata meta, \
-                    in pna_main_parser_input_metadata_t istd) {";
-        self.portable_parser(head, &headers, sub_parser, Place::ParserState);
-        self.line(
-            "control PreImpl(in Headers hdr, inout Metadata meta, in pna_pre_input_metadata_t istd, \
-             inout pna_pre_output_metadata_t ostd) {",
-        );
-        let decrypts = self.choices.one_in(6);
-        self.line(if decrypts {
-            "    apply { ostd.decrypt = istd.pass == (PassNumber_t)3w1; }"
-        } else {
-            "    apply {}"
-        });
-        self.line("}");
-        self.line(
-            "control MainImpl(inout Headers hdr, inout Metadata meta, in pna_main_input_metadata_t istd, \
-             inout pna_main_output_metadata_t ostd) {",
-        );
-        self.portable_control(Place::Ingress, sub.as_ref(), "send_to_port((PortId_t)32w1);");
-        self.scope.truncate(mark);
-        self.line(
-            "control DeparserImpl(packet_out packet, in Headers hdr, in Metadata meta, \
-             in pna_main_output_metadata_t ostd) {",
-        );
-        let of_headers = self.fields_of(&headers);
-        self.open("    apply {");
-        self.emits(&of_headers);
-        self.close("    }");
-        self.line("}");
-        self.line("PNA_NIC(ParserImpl(), PreImpl(), MainImpl(), DeparserImpl()) main;");
-    }
-
-    /// A parser that begins with the values that the packet carries.
-    fn portable_parser(&mut self, head: &str, headers: &Ty, sub: Option<(String, Ty)>, place: Place) {
-        self.line(head);
-        let from = self.out.len();
-        let of_headers = self.fields_of(headers);
-        self.parser(&of_headers, sub);
-        self.line("}");
-        let carried = match place {
-            Place::Ingress => ["resubmitted", "recirculated", ""].as_slice(),
-            Place::Egress => ["normal", "cloned", "cloned_again"].as_slice(),
-            _ => &[],
-        };
-        let name = self.choices.pick(carried).copied().unwrap_or("");
-        if let Some(at) = self.out[from..].find("state start {\n").filter(|_| !name.is_empty()) {
-            let at = from + at + "state start {\n".len();
-            self.out.insert_str(at, &format!("        meta = {name};\n"));
+    /// New types of the include file, with their widths.
+    pub(super) fn new_types(&mut self, types: &[(&str, u32)]) {
+        for (name, width) in types {
+            self.known_type(name, Shape::New(Ty::Bit(*width)));
         }
     }
 
-    fn portable_control(&mut self, place: Place, sub: Option<&Callable>, first: &str) {
-        let mark = self.scope.len();
-        self.declare("istd.parser_error", &Ty::Error, false);
-        self.control_body(place, sub, first);
-        self.scope.truncate(mark);
-        self.line("}");
+    /// The enum of the colours of meters.
+    pub(super) fn colours(&mut self, name: &str) {
+        self.known_type(name, Shape::Enum(["RED", "GREEN", "YELLOW"].map(String::from).to_vec()));
     }
 
-    fn psa_deparser(&mut self, head: &str, headers: &Ty, place: Place) {
-        self.line(head);
-        self.open("    apply {");
-        let carried: &[(&str, &str)] = match place {
-            Place::Ingress => &[
-                ("cloned", "psa_clone_i2e(istd)"),
-                ("resubmitted", "psa_resubmit(istd)"),
-                ("normal", "psa_normal(istd)"),
-            ],
-            _ => &[("cloned_again", "psa_clone_e2e(istd)"), ("recirculated", "psa_recirculate(istd, edstd)")],
-        };
-        for (name, condition) in carried {
-            match self.choices.below(4) {
-                0 => {}
-                1 => self.line(&format!("{name} = meta;")),
-                _ => self.line(&format!("if ({condition}) {{ {name} = meta; }}")),
-            }
+    /// Declares fields of a struct of the architecture.
+    pub(super) fn fields_in(&mut self, name: &str, fields: Fields, is_writable: bool) {
+        for (field, ty) in fields {
+            let ty = self.named(ty);
+            self.declare(&format!("{name}.{field}"), &ty, is_writable);
         }
-        let of_headers = self.fields_of(headers);
-        self.emits(&of_headers);
-        self.close("    }");
-        self.line("}");
     }
 
     pub(super) fn portable_instances(&mut self) {
-        let Some(prefix) = self.prefix().map(str::to_uppercase) else { return };
+        let prefix = self.upper_prefix();
         for _ in 0..self.choices.below(3) {
             let name = self.fresh("register_");
             let size = 1 + self.choices.below(16) as u32;
-            let ty = self.bit();
+            let cells = self.types_with(|shape| matches!(shape, Shape::Struct(_)));
+            let cells: Vec<usize> = cells.into_iter().filter(|i| self.has_bits(&Ty::Named(*i))).collect();
+            let ty = match self.choices.pick(&cells) {
+                Some(i) if matches!(self.types[*i].name.as_str(), "Inner" | "Seen") => Ty::Named(*i),
+                _ if self.choices.one_in(5) => Ty::Int(self.width().max(2)),
+                _ => self.bit(),
+            };
             let text = self.text(&ty);
             let initial =
                 if self.choices.one_in(3) { format!(", {}", self.literal(&ty)) } else { String::new() };
@@ -169,35 +73,143 @@ impl Gen<'_, '_> {
             self.line(&format!("Meter<bit<32>>({size}, {prefix}_MeterType_t.{kind}) {name};"));
             self.objects.meters.push((name, size));
         }
-        if self.choices.one_in(2) {
-            let name = self.fresh("hash_");
-            let algorithm = match self.dialect {
-                Dialect::Pna => "TARGET_DEFAULT",
-                _ => self.one_of(&["CRC32", "CRC16", "IDENTITY", "ONES_COMPLEMENT16", "TARGET_DEFAULT"]),
-            };
-            let width = [16, 32, 8][self.choices.below(3)];
-            self.line(&format!("Hash<bit<{width}>>({prefix}_HashAlgorithm_t.{algorithm}) {name};"));
-            self.objects.hashes.push((name, width));
-        }
+        self.hashes();
         if self.choices.one_in(3) {
             let name = self.fresh("random_");
-            let high = self.choices.below(300);
-            self.line(&format!("Random<bit<16>>(16w0, 16w{high}) {name};"));
+            let (low, high) = (self.choices.below(3), self.choices.below(300));
+            self.line(&format!("Random<bit<16>>(16w{low}, 16w{high}) {name};"));
             self.objects.randoms.push(name);
         }
     }
 
+    /// The objects of a parser.
+    pub(super) fn portable_parser_objects(&mut self) {
+        if self.prefix().is_some() && self.choices.one_in(2) {
+            self.hashes();
+        }
+    }
+
+    pub(super) fn portable_deparser_objects(&mut self) {
+        if self.choices.one_in(2) {
+            self.hashes();
+        }
+        if self.choices.one_in(2) {
+            let name = self.fresh("digest_");
+            let structs = self.types_with(|shape| matches!(shape, Shape::Struct(_) | Shape::Header(_)));
+            let structs: Vec<usize> = structs.into_iter().filter(|i| self.has_bits(&Ty::Named(*i))).collect();
+            let wanted = self.choices.pick(&structs).copied();
+            let ty = wanted.filter(|_| self.choices.one_in(2)).map_or(self.named("Seen"), Ty::Named);
+            let text = self.text(&ty);
+            self.line(&format!("Digest<{text}>() {name};"));
+            self.objects.digests.push((name, ty));
+        }
+    }
+
+    /// Objects that hash, and that add up checksums.
+    fn hashes(&mut self) {
+        let prefix = self.upper_prefix();
+        for _ in 0..self.choices.below(4) {
+            let mut algorithms = vec!["TARGET_DEFAULT"];
+            if self.dialect == Dialect::Psa || self.edition != Edition::Usual {
+                algorithms.extend(["CRC32", "CRC16", "IDENTITY", "ONES_COMPLEMENT16"]);
+            }
+            if self.dialect == Dialect::Pna && self.edition == Edition::Dpdk {
+                algorithms.push("TOEPLITZ");
+            }
+            let algorithm = self.one_of(&algorithms);
+            let width = [16, 32, 8, 64][self.choices.below(4)];
+            match self.choices.below(3) {
+                0 => {
+                    let name = self.fresh("hash_");
+                    self.line(&format!("Hash<bit<{width}>>({prefix}_HashAlgorithm_t.{algorithm}) {name};"));
+                    self.objects.hashes.push((name, width));
+                }
+                1 => {
+                    let (name, in_words) = (self.fresh("checksum_"), algorithm == "ONES_COMPLEMENT16");
+                    let text =
+                        format!("Checksum<bit<{width}>>({prefix}_HashAlgorithm_t.{algorithm}) {name};");
+                    self.line(&text);
+                    self.objects.checksums.push(Checksum { name, is_internet: false, in_words });
+                }
+                _ => {
+                    let name = self.fresh("sum_");
+                    self.line(&format!("InternetChecksum() {name};"));
+                    self.objects.checksums.push(Checksum { name, is_internet: true, in_words: true });
+                }
+            }
+        }
+    }
+
+    /// Declares a direct counter and a direct meter of a table, with the actions that call them.
+    pub(super) fn portable_direct_objects(&mut self, own: &mut Vec<Callable>, properties: &mut Vec<String>) {
+        let (prefix, property) = (self.upper_prefix(), self.prefix().unwrap_or(""));
+        if self.choices.one_in(4) {
+            let counter = self.fresh("direct_counter_");
+            let kind = self.one_of(&["PACKETS", "BYTES", "PACKETS_AND_BYTES"]);
+            self.line(&format!("DirectCounter<bit<64>>({prefix}_CounterType_t.{kind}) {counter};"));
+            properties.push(format!("{property}_direct_counter = {counter};"));
+            let length = self.length_of_call();
+            own.push(self.action(&[Direction::Data], Some(format!("{counter}.count({length});"))));
+        }
+        let targets = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(2..=64)));
+        if let Some(to) = self.choices.pick(&targets).cloned()
+            && self.choices.one_in(4)
+        {
+            let Ty::Bit(w) = to.ty else { return };
+            let meter = self.fresh("direct_meter_");
+            let kind = self.one_of(&["PACKETS", "BYTES"]);
+            self.line(&format!("DirectMeter({prefix}_MeterType_t.{kind}) {meter};"));
+            properties.push(format!("{property}_direct_meter = {meter};"));
+            let call = self.execution(&meter, None);
+            let colour = self.one_of(&["RED", "YELLOW", "GREEN"]);
+            let first = format!("{} = {call} == {prefix}_MeterColor_t.{colour} ? {w}w1 : {w}w2;", to.path);
+            own.push(self.action(&[Direction::Data], Some(first)));
+        }
+    }
+
+    /// The length of a packet as an argument, or nothing.
+    fn length_of_call(&mut self) -> String {
+        let has_length = self.edition == Edition::Dpdk || self.dialect == Dialect::Pna;
+        if has_length && self.choices.one_in(2) {
+            format!("32w{}", self.choices.below(2000))
+        } else {
+            String::new()
+        }
+    }
+
+    /// The call of a meter, which gives a colour.
+    fn execution(&mut self, meter: &str, index: Option<String>) -> String {
+        let prefix = self.upper_prefix();
+        // Without a package of DPDK the methods of direct meters are told apart by the names of arguments alone.
+        let has_names = index.is_none() && self.dialect == Dialect::Pna && self.edition != Edition::Dpdk;
+        let mut arguments: Vec<String> = index.into_iter().collect();
+        let before = self.one_of(&["", "RED", "YELLOW", "GREEN", ""]);
+        if !before.is_empty() {
+            let name = if has_names { "color = " } else { "" };
+            arguments.push(format!("{name}{prefix}_MeterColor_t.{before}"));
+        }
+        let has_length = has_names || self.edition == Edition::Dpdk;
+        let length = if has_length { self.length_of_call() } else { String::new() };
+        let is_dpdk = !length.is_empty() && !has_names;
+        let method = if is_dpdk { "dpdk_execute" } else { "execute" };
+        if !length.is_empty() {
+            arguments.push(if has_names { format!("pkt_len = {length}") } else { length });
+        }
+        format!("{meter}.{method}({})", arguments.join(", "))
+    }
+
     /// A call of an extern that the place allows.
     pub(super) fn portable_call(&mut self) {
-        let Some(prefix) = self.prefix().map(str::to_uppercase) else { return };
+        let prefix = self.upper_prefix();
         let is_main = matches!(self.place, Place::Ingress | Place::Egress);
-        match self.choices.below(14) {
+        match self.choices.below(18) {
             0..=2 => self.register(),
             3 => {
                 let counters = self.objects.counters.clone();
                 if let Some((name, n)) = self.choices.pick(&counters).cloned() {
-                    let index = self.cell(n);
-                    self.line(&format!("{name}.count({index});"));
+                    let (index, length) = (self.cell(n), self.length_of_call());
+                    let length = if length.is_empty() { length } else { format!(", {length}") };
+                    self.line(&format!("{name}.count({index}{length});"));
                 }
             }
             4 => {
@@ -207,14 +219,10 @@ impl Gen<'_, '_> {
                 let Some(to) = self.choices.pick(&places).cloned() else { return };
                 let Ty::Bit(w) = to.ty else { return };
                 let index = self.cell(n);
-                let before = self.one_of(&["", "RED", "YELLOW", "GREEN", ""]);
-                let before = match before {
-                    "" => String::new(),
-                    colour => format!(", {prefix}_MeterColor_t.{colour}"),
-                };
+                let call = self.execution(&name, Some(index));
                 let colour = self.one_of(&["RED", "YELLOW", "GREEN"]);
                 self.line(&format!(
-                    "{} = {name}.execute({index}{before}) == {prefix}_MeterColor_t.{colour} ? {w}w1 : {w}w2;",
+                    "{} = {call} == {prefix}_MeterColor_t.{colour} ? {w}w1 : {w}w2;",
                     to.path
                 ));
             }
@@ -226,7 +234,7 @@ impl Gen<'_, '_> {
                 else {
                     return;
                 };
-                let data = self.list(4);
+                let data = self.data();
                 let text = self.text(&to.ty);
                 let call = match self.choices.below(3) {
                     0 => {
@@ -248,13 +256,89 @@ impl Gen<'_, '_> {
                 }
             }
             8 if self.dialect == Dialect::Psa && self.place != Place::ParserState => self.assertion(),
+            9..=11 => self.checksum(),
+            12 => self.digest_object(),
             _ if is_main => self.portable_decision(),
+            // Deparsers have nothing else.
+            13 | 14 if self.place == Place::Deparser => self.digest_object(),
+            _ if matches!(self.place, Place::Deparser | Place::ParserState) => self.checksum(),
             _ => self.register(),
         }
     }
 
+    /// Data that is hashed: a list, or a place that has bits.
+    fn data(&mut self) -> String {
+        let found = self.places(|e| self.has_bits(&e.ty));
+        match self.choices.pick(&found).cloned() {
+            Some(place) if self.choices.one_in(3) => place.path,
+            _ => self.list(4),
+        }
+    }
+
+    /// Data whose bits are a multiple of 16, as the checksum of the internet wants them.
+    fn data_in_words(&mut self) -> String {
+        let found = self.places(|e| self.bits_of(&e.ty).is_some_and(|n| n > 0 && n.is_multiple_of(16)));
+        match self.choices.pick(&found).cloned() {
+            Some(place) if self.choices.one_in(2) => place.path,
+            _ => self.words(3),
+        }
+    }
+
+    /// Changes a checksum a few times; mostly keeps what it has become.
+    fn checksum(&mut self) {
+        let checksums = self.objects.checksums.clone();
+        let Some(checksum) = self.choices.pick(&checksums).cloned() else { return self.assignment() };
+        let name = &checksum.name;
+        for _ in 0..1 + self.choices.below(3) {
+            let data = if checksum.in_words { self.data_in_words() } else { self.data() };
+            let line = match (self.choices.below(6), checksum.is_internet) {
+                (0, _) => format!("{name}.clear();"),
+                (1, true) => format!("{name}.subtract({data});"),
+                (2, true) => format!("{name}.set_state({});", self.expr(&Ty::Bit(16))),
+                (_, true) => format!("{name}.add({data});"),
+                (_, false) => format!("{name}.update({data});"),
+            };
+            self.line(&line);
+        }
+        let places = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(1..=64)));
+        if let Some(to) = self.choices.pick(&places).cloned() {
+            let method = if checksum.is_internet && self.choices.one_in(4) { "get_state" } else { "get" };
+            let text = self.text(&to.ty);
+            self.line(&format!("{} = ({text}){name}.{method}();", to.path));
+        }
+    }
+
+    fn digest_object(&mut self) {
+        let digests = self.objects.digests.clone();
+        if let Some((name, ty)) = self.choices.pick(&digests).cloned() {
+            let value = self.expr(&ty);
+            self.line(&format!("{name}.pack({value});"));
+        }
+    }
+
+    /// A value that depends on the side of the packet's port.
+    fn side_dependent(&mut self) {
+        let places = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(_)));
+        let Some(to) = self.choices.pick(&places).cloned() else { return };
+        let side = match (self.edition, self.place) {
+            (_, Place::Action | Place::SubControl | Place::Function) => return,
+            (Edition::Bmv2, _) => {
+                let function = self.one_of(&["is_net_port", "is_host_port"]);
+                let port = if self.choices.one_in(2) {
+                    "istd.input_port".to_string()
+                } else {
+                    format!("(PortId_t){}", self.expr(&Ty::Bit(32)))
+                };
+                format!("{function}({port})")
+            }
+            _ => "istd.direction".to_string(),
+        };
+        let (a, b) = (self.expr(&to.ty), self.expr(&to.ty));
+        self.line(&format!("{} = SelectByDirection({side}, {a}, {b});", to.path));
+    }
+
     /// Says what happens to the packet. Packets go round a few times only, and copies make no more copies.
-    fn portable_decision(&mut self) {
+    pub(super) fn portable_decision(&mut self) {
         let session = self.choices.below(5);
         let condition = if self.choices.one_in(2) { "true".to_string() } else { self.expr(&Ty::Bool) };
         let port = match self.choices.below(3) {
@@ -263,10 +347,14 @@ impl Gen<'_, '_> {
             _ => format!("32w{}", self.choices.below(6)),
         };
         let line = match (self.dialect, self.place) {
-            (Dialect::Pna, _) => match self.choices.below(6) {
+            (Dialect::Pna, _) => match self.choices.below(8) {
                 0 => format!("send_to_port((PortId_t)({port}));"),
                 1 => "drop_packet();".to_string(),
-                2 => format!("if (istd.pass == (PassNumber_t)3w0 && {condition}) {{ recirculate(); }}"),
+                2 if self.edition != Edition::Bmv2 => {
+                    let rounds = 1 + self.choices.below(3);
+                    format!("if ((bit<3>)istd.pass < 3w{rounds} && {condition}) {{ recirculate(); }}")
+                }
+                6 | 7 => return self.side_dependent(),
                 3 => format!("ostd.class_of_service = (ClassOfService_t)8w{};", self.choices.below(12)),
                 _ => {
                     let slot = self.choices.below(9);

@@ -25,6 +25,7 @@ impl Gen<'_, '_> {
         }
         self.fuel -= 1;
         let is_control = matches!(self.place, Place::SubControl | Place::Ingress | Place::Egress);
+        let may_call_externs = is_control || matches!(self.place, Place::Action | Place::Deparser);
         match self.choices.below(24) {
             0..=6 => self.assignment(),
             7 | 8 => self.variable(),
@@ -42,7 +43,7 @@ impl Gen<'_, '_> {
             16 => self.jump(),
             17 => self.call(),
             18 | 19 if is_control => self.apply(depth),
-            20..=22 if is_control || self.place == Place::Action => self.extern_call(),
+            20..=22 if may_call_externs => self.extern_call(),
             23 if self.place == Place::ParserState => self.extern_call(),
             _ => self.assignment(),
         }

@@ -87,6 +87,9 @@ impl Gen<'_, '_> {
         let mut own: Vec<Callable> = Vec::new();
         let mut properties: Vec<String> = Vec::new();
         let is_v1model = self.dialect == Dialect::V1model;
+        if self.prefix().is_some() {
+            self.portable_direct_objects(&mut own, &mut properties);
+        }
         if is_v1model && self.choices.one_in(4) {
             let counter = self.fresh("direct_counter_");
             let kind = self.one_of(&["packets", "bytes", "packets_and_bytes"]);
@@ -108,7 +111,7 @@ impl Gen<'_, '_> {
             own.push(self.action(&[Direction::Data], Some(format!("{meter}.read({});", to.path))));
         }
         let profile = self.fresh("profile_");
-        let is_indirect = properties.is_empty() && self.choices.one_in(4);
+        let is_indirect = (properties.is_empty() || !is_v1model) && self.choices.one_in(4);
         let is_selector = is_indirect && self.choices.one_in(2);
         if let Some(prefix) = self.prefix().filter(|_| is_indirect) {
             let kind = match (is_selector, self.dialect) {
@@ -145,8 +148,12 @@ impl Gen<'_, '_> {
         // Those without arguments that are bound here can stand in entries.
         let mut in_entries: Vec<Callable> = Vec::new();
         let mut names: Vec<String> = Vec::new();
-        let mut all = own;
+        let mut all = own.clone();
         all.extend(self.actions.clone());
+        if !is_v1model && self.choices.one_in(4) {
+            // The direct objects of this table in other tables, and where a control calls the action.
+            self.actions.extend(own);
+        }
         for (i, action) in all.iter().enumerate() {
             if i > 0 && self.choices.one_in(3) {
                 continue;
@@ -175,6 +182,12 @@ impl Gen<'_, '_> {
             let action = self.call_with_data(&in_entries);
             self.line(&format!("{is_const}default_action = {action};"));
         }
+        if let Some(prefix) = self.prefix().filter(|_| is_selector && !in_entries.is_empty())
+            && self.choices.one_in(2)
+        {
+            let action = self.call_with_data(&in_entries);
+            properties.push(format!("{prefix}_empty_group_action = {action};"));
+        }
         for property in properties {
             self.line(&property);
         }
@@ -201,10 +214,15 @@ impl Gen<'_, '_> {
         }
         self.open("key = {");
         let mut has_lpm = false;
+        let is_portable = self.dialect != Dialect::V1model;
         for i in 0..1 + self.choices.below(3) {
             let found = self.places(|e| match &e.ty {
                 Ty::Bit(_) | Ty::Int(_) | Ty::Bool => true,
-                Ty::Named(i) => matches!(self.types[*i].shape, Shape::SerEnum(..)),
+                Ty::Named(i) => match &self.types[*i].shape {
+                    Shape::SerEnum(..) => true,
+                    Shape::New(Ty::Bit(_)) => is_portable,
+                    _ => false,
+                },
                 _ => false,
             });
             let entry = self.choices.pick(&found).cloned();
@@ -324,9 +342,10 @@ fn canonical(sets: &str) -> String {
     sets.split(", ").map(|set| set.split(" &&& ").map(number).collect::<Vec<_>>().join("&")).collect()
 }
 
-/// A literal as a number of its width.
+/// A literal as a number of its width, without the new type that it is cast to.
 fn number(text: &str) -> String {
     let inner = text.trim_matches(['(', ')', ' ']);
+    let inner = inner.rsplit_once(')').map_or(inner, |(_, literal)| literal);
     let (is_negative, digits) = inner.strip_prefix('-').map_or((false, inner), |rest| (true, rest));
     let Some((w, value)) = digits.split_once(['w', 's']) else { return text.to_string() };
     let value = match value.strip_prefix("0x") {
@@ -357,6 +376,7 @@ mod tests {
     #[test]
     fn the_same_keys_are_found() {
         assert_eq!(canonical("(8w0x10, (-4s1))"), canonical("(8w16, 4s15)"));
+        assert_eq!(canonical("((PortId_t)32w0x0)"), canonical("((PortId_t)32w0)"));
         assert_ne!(canonical("8w1"), canonical("8w2"));
         assert_ne!(canonical("(_, 8w1)"), canonical("(8w1, _)"));
     }

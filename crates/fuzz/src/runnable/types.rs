@@ -161,6 +161,40 @@ impl Gen<'_, '_> {
         }
     }
 
+    /// True if the value has a fixed number of bits, as what is hashed must have.
+    pub(super) fn has_bits(&self, ty: &Ty) -> bool {
+        self.bits_of(ty).is_some()
+    }
+
+    /// The fixed number of bits of a value and its parts.
+    pub(super) fn bits_of(&self, ty: &Ty) -> Option<u32> {
+        match ty {
+            Ty::Named(i) => match &self.types[*i].shape {
+                Shape::Struct(fields) | Shape::Header(fields) => {
+                    fields.iter().try_fold(0, |sum, (_, t)| Some(sum + self.bits_of(t)?))
+                }
+                Shape::SerEnum(..) | Shape::New(_) => self.width_of(ty),
+                Shape::Enum(_) | Shape::Union(_) => None,
+            },
+            Ty::Bool | Ty::Bit(_) | Ty::Int(_) => self.width_of(ty),
+            Ty::Error | Ty::Stack(..) | Ty::Tuple(_) | Ty::Varbit(_) => None,
+        }
+    }
+
+    /// Adds a type that an include file declares.
+    pub(super) fn known_type(&mut self, name: &str, shape: Shape) {
+        self.types.push(TypeDef { name: name.to_string(), shape });
+    }
+
+    /// A type by its name in the language.
+    pub(super) fn named(&self, name: &str) -> Ty {
+        match name {
+            "bool" => Ty::Bool,
+            "error" => Ty::Error,
+            _ => self.types.iter().position(|t| t.name == name).map_or(Ty::Bit(16), Ty::Named),
+        }
+    }
+
     fn fields(&mut self, head: &str, fields: &[(String, Ty)]) {
         self.open(&format!("{head} {{"));
         for (name, ty) in fields {
@@ -256,7 +290,7 @@ impl Gen<'_, '_> {
             of_headers.push(("pair".to_string(), Ty::Named(pair)));
         }
         let of_headers = self.define("Headers", Shape::Struct(of_headers));
-        let metadata = self.metadata();
+        let metadata = self.metadata("Metadata");
         (of_headers, metadata)
     }
 
@@ -283,7 +317,7 @@ impl Gen<'_, '_> {
     }
 
     /// User metadata, parts of it in field lists.
-    fn metadata(&mut self) -> usize {
+    pub(super) fn metadata(&mut self, name: &str) -> usize {
         let mut fields: Vec<(String, Ty)> =
             (0..2 + self.choices.below(5)).map(|i| (format!("m{i}"), self.scalar())).collect();
         let inner = self.types_with(|shape| matches!(shape, Shape::Struct(_)));
@@ -297,7 +331,7 @@ impl Gen<'_, '_> {
             let header = headers[self.choices.below(headers.len())];
             fields.push(("spare".to_string(), Ty::Named(header)));
         }
-        self.open("struct Metadata {");
+        self.open(&format!("struct {name} {{"));
         self.line("@field_list(1, 2) bit<8> rounds;");
         for (i, (name, ty)) in fields.iter().enumerate() {
             let list = match i % 4 {
@@ -310,7 +344,7 @@ impl Gen<'_, '_> {
         }
         self.close("}");
         fields.insert(0, ("rounds".to_string(), Ty::Bit(8)));
-        self.types.push(TypeDef { name: "Metadata".to_string(), shape: Shape::Struct(fields) });
+        self.types.push(TypeDef { name: name.to_string(), shape: Shape::Struct(fields) });
         self.types.len() - 1
     }
 }
