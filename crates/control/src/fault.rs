@@ -113,7 +113,8 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Adds a step to the path of a fault that is returned to the caller.
+/// Adds a step to the path of a fault that is returned to the caller. Steps are printed for faults only: write those with
+/// an index as `format_args!`.
 pub(crate) trait Inside {
     fn inside(self, step: impl fmt::Display) -> Self;
 }

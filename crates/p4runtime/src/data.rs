@@ -119,12 +119,12 @@ fn members<'t>(
     ty: impl Fn(usize) -> Option<&'t DataType>,
     depth: usize,
 ) -> Result<Vec<Data>, Fault> {
-    let member = |(i, data)| decode(ty(i), data, depth + 1).inside(format!("members[{i}]"));
+    let member = |(i, data)| decode(ty(i), data, depth + 1).inside(format_args!("members[{i}]"));
     of.members.iter().enumerate().map(member).collect()
 }
 
 fn entries<M, T>(messages: &[M], decode: impl Fn(&M) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
-    messages.iter().enumerate().map(|(i, m)| decode(m).inside(format!("entries[{i}]"))).collect()
+    messages.iter().enumerate().map(|(i, m)| decode(m).inside(format_args!("entries[{i}]"))).collect()
 }
 
 fn decode_header(ty: Option<&HeaderType>, header: &pb::P4Header) -> Result<HeaderData, Fault> {

@@ -156,7 +156,7 @@ impl Decoder<'_> {
     fn matches(&self, keys: &[KeyElement], matches: &[pb::FieldMatch]) -> Result<Vec<FieldMatch>, Fault> {
         let field = |(i, found): (usize, &pb::FieldMatch)| {
             let element = keys.iter().find(|key| key.id.0 == found.field_id);
-            let value = field_match(element, found).inside(format!("match[{i}]"))?;
+            let value = field_match(element, found).inside(format_args!("match[{i}]"))?;
             Ok(FieldMatch { field: FieldId(found.field_id), value })
         };
         matches.iter().enumerate().map(field).collect()
@@ -181,7 +181,8 @@ impl Decoder<'_> {
             let id = ParamId(found.param_id);
             let param = known.and_then(|action| action.param(id));
             let name_and_type = param.map(|param| (&param.name, &param.value));
-            let value = value(name_and_type, &found.value).inside("value").inside(format!("params[{i}]"))?;
+            let value =
+                value(name_and_type, &found.value).inside("value").inside(format_args!("params[{i}]"))?;
             Ok(Param { id, value })
         };
         Ok(Action { id, params: action.params.iter().enumerate().map(param).collect::<Result<_, Fault>>()? })
@@ -203,7 +204,7 @@ impl Decoder<'_> {
                     },
                 })
             };
-            decode().inside(format!("action_profile_actions[{i}]"))
+            decode().inside(format_args!("action_profile_actions[{i}]"))
         };
         let actions =
             set.action_profile_actions.iter().enumerate().map(weighted).collect::<Result<_, Fault>>()?;
@@ -246,7 +247,7 @@ impl Decoder<'_> {
                 weight: found.weight,
                 watch_port: match &found.watch_kind {
                     Some(WatchKind::WatchPort(port)) => watch_port(port),
-                    Some(WatchKind::Watch(port)) => watch(*port).inside(format!("members[{i}]"))?,
+                    Some(WatchKind::Watch(port)) => watch(*port).inside(format_args!("members[{i}]"))?,
                     None => None,
                 },
             })
@@ -302,7 +303,7 @@ impl Decoder<'_> {
         let value_set = ValueSetId(entry.value_set_id);
         let fields = self.schema.value_sets.get(value_set).map_or(&[][..], |known| &known.fields);
         let member = |(i, found): (usize, &pb::ValueSetMember)| {
-            let matches = self.matches(fields, &found.r#match).inside(format!("members[{i}]"))?;
+            let matches = self.matches(fields, &found.r#match).inside(format_args!("members[{i}]"))?;
             Ok(ValueSetMember { matches })
         };
         let members = if self.key_only { &[][..] } else { &entry.members };

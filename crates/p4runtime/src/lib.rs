@@ -30,7 +30,8 @@ pub use request::{read, request_status, status, write};
 use control::Fault;
 use std::fmt::Display;
 
-/// Adds a step to the path of a fault on its way out.
+/// Adds a step to the path of a fault that is returned to the caller. Steps are printed for faults only: write those with
+/// an index as `format_args!`.
 trait Inside {
     fn inside(self, step: impl Display) -> Self;
 }

@@ -54,7 +54,7 @@ pub fn write(schema: &Schema, target: &mut dyn Target, request: &pb::WriteReques
             }
         }
     }
-    let at = |(i, result): (usize, Result<(), Fault>)| result.inside(format!("updates[{i}]"));
+    let at = |(i, result): (usize, Result<(), Fault>)| result.inside(format_args!("updates[{i}]"));
     Ok(results.into_iter().enumerate().map(at).collect())
 }
 
@@ -84,7 +84,7 @@ pub fn read(
                 None => found,
             }
         };
-        let found = answer().inside(format!("entities[{i}]"))?;
+        let found = answer().inside(format_args!("entities[{i}]"))?;
         Ok(found.iter().map(|entity| encode_entity(schema, entity)).collect())
     };
     request.entities.iter().enumerate().map(one).collect()

@@ -33,24 +33,24 @@ pub(super) fn data(name: &str, ty: &DataType, found: &Data) -> Result<(), Fault>
         (DataType::Translated { form: ValueForm::Text, .. }, Data::Text(_)) => Ok(()),
         (DataType::Tuple(types), Data::Tuple(values)) => {
             let members = types.iter().map(|ty| (name, ty));
-            all(&ty.name(), members, values).inside("tuple")
+            all(|| ty.name(), members, values).inside("tuple")
         }
         (DataType::Struct(of), Data::Struct(values)) => {
             let members = of.members.iter().map(|(name, ty)| (name.as_str(), ty));
-            all(&ty.name(), members, values).inside("struct")
+            all(|| ty.name(), members, values).inside("struct")
         }
         (DataType::Header(of), Data::Header(value)) => header(of, value).inside("header"),
         (DataType::HeaderUnion(of), Data::HeaderUnion(value)) => {
             header_union(of, value).inside("header_union")
         }
         (DataType::HeaderStack { header: of, size }, Data::HeaderStack(values)) => {
-            stack(&ty.name(), *size, values, |value| header(of, value)).inside("header_stack")
+            stack(|| ty.name(), *size, values, |value| header(of, value)).inside("header_stack")
         }
         (DataType::HeaderUnionStack { header_union: of, size }, Data::HeaderUnionStack(values)) => {
-            stack(&ty.name(), *size, values, |value| header_union(of, value)).inside("header_union_stack")
+            stack(|| ty.name(), *size, values, |value| header_union(of, value)).inside("header_union_stack")
         }
-        (DataType::Enum(of), Data::Enum(member)) => enum_member(&ty.name(), of, member).inside("enum"),
-        (DataType::Error(of), Data::Error(member)) => enum_member(&ty.name(), of, member).inside("error"),
+        (DataType::Enum(of), Data::Enum(member)) => enum_member(|| ty.name(), of, member).inside("enum"),
+        (DataType::Error(of), Data::Error(member)) => enum_member(|| ty.name(), of, member).inside("error"),
         (
             DataType::Bits { .. }
             | DataType::Int { .. }
@@ -89,29 +89,25 @@ fn kind_name(data: &Data) -> &'static str {
     }
 }
 
-fn length(of: &str, expected: usize, found: usize) -> Result<(), Fault> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(Problem::DataLength { of: of.into(), expected, found }.into())
-    }
+fn length(of: impl FnOnce() -> String, expected: usize, found: usize) -> Result<(), Fault> {
+    if expected == found { Ok(()) } else { Err(Problem::DataLength { of: of(), expected, found }.into()) }
 }
 
 fn all<'t>(
-    of: &str,
+    of: impl FnOnce() -> String,
     members: impl ExactSizeIterator<Item = (&'t str, &'t DataType)>,
     values: &[Data],
 ) -> Result<(), Fault> {
     length(of, members.len(), values.len())?;
     for (i, ((name, ty), value)) in members.zip(values).enumerate() {
-        data(name, ty, value).map_err(|fault| fault.inside(format!("members[{i}]")))?;
+        data(name, ty, value).map_err(|fault| fault.inside(format_args!("members[{i}]")))?;
     }
     Ok(())
 }
 
 fn header(of: &HeaderType, value: &HeaderData) -> Result<(), Fault> {
     let Some(fields) = &value.0 else { return Ok(()) };
-    length(&format!("header {}", of.name), of.fields.len(), fields.len())?;
+    length(|| format!("header {}", of.name), of.fields.len(), fields.len())?;
     for (i, ((name, ty), bits)) in of.fields.iter().zip(fields).enumerate() {
         let fits = match ty {
             DataType::Varbit { width_bits_max } if bits.width() <= *width_bits_max => Ok(()),
@@ -121,7 +117,7 @@ fn header(of: &HeaderType, value: &HeaderData) -> Result<(), Fault> {
             DataType::Int { width_bits } => signed_width(name, *width_bits, bits),
             _ => Ok(()),
         };
-        fits.map_err(|fault| fault.inside(format!("bitstrings[{i}]")))?;
+        fits.map_err(|fault| fault.inside(format_args!("bitstrings[{i}]")))?;
     }
     Ok(())
 }
@@ -138,19 +134,24 @@ fn header_union(of: &HeaderUnionType, value: &HeaderUnionData) -> Result<(), Fau
     }
 }
 
-fn stack<T>(of: &str, size: u32, values: &[T], check: impl Fn(&T) -> Result<(), Fault>) -> Result<(), Fault> {
+fn stack<T>(
+    of: impl FnOnce() -> String,
+    size: u32,
+    values: &[T],
+    check: impl Fn(&T) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     length(of, size as usize, values.len())?;
     for (i, value) in values.iter().enumerate() {
-        check(value).map_err(|fault| fault.inside(format!("entries[{i}]")))?;
+        check(value).map_err(|fault| fault.inside(format_args!("entries[{i}]")))?;
     }
     Ok(())
 }
 
-fn enum_member(of_name: &str, of: &EnumType, member: &SmolStr) -> Result<(), Fault> {
+fn enum_member(of_name: impl FnOnce() -> String, of: &EnumType, member: &SmolStr) -> Result<(), Fault> {
     if of.members.contains(member) {
         return Ok(());
     }
-    Err(unknown_member(of_name.into(), member, of.members.iter().map(SmolStr::as_str)))
+    Err(unknown_member(of_name(), member, of.members.iter().map(SmolStr::as_str)))
 }
 
 fn unknown_member<'t>(of: String, name: &SmolStr, members: impl Iterator<Item = &'t str>) -> Fault {

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::data;
 use super::matches;
+use super::owner::Owner;
 use super::tables::default_entry_key;
 use super::values::not_negative;
 use crate::entity::*;
@@ -90,12 +91,12 @@ pub(super) fn counter_data(data: &CounterData) -> Result<(), Fault> {
 
 pub(super) fn direct_meter(schema: &Schema, kind: UpdateKind, entry: &DirectMeterEntry) -> Result<(), Fault> {
     let table = entry_ref(schema, &entry.entry, "meter", |table| table.direct_meter.is_some())?;
-    let name = schema.name_of(table.direct_meter.map_or(0, |id| id.0));
+    let meter = table.direct_meter.and_then(|id| schema.direct_meters.get(id));
+    let name = meter.map_or("", |meter| meter.names.name.as_str());
     modify_only(kind, || format!("a cell of direct meter `{name}`"))?;
     if let Some(config) = &entry.config {
-        let meter_type = table.direct_meter.and_then(|id| schema.direct_meters.get(id));
-        let meter_type = meter_type.map_or(MeterType::TwoRateThreeColor, |meter| meter.meter_type);
-        meter_config(&name, meter_type, config).inside("config")?;
+        let meter_type = meter.map_or(MeterType::TwoRateThreeColor, |meter| meter.meter_type);
+        meter_config(name, meter_type, config).inside("config")?;
     }
     entry.counter_data.as_ref().map_or(Ok(()), meter_counter_data).inside("counter_data")
 }
@@ -106,7 +107,8 @@ pub(super) fn direct_counter(
     entry: &DirectCounterEntry,
 ) -> Result<(), Fault> {
     let table = entry_ref(schema, &entry.entry, "counter", |table| table.direct_counter.is_some())?;
-    let name = schema.name_of(table.direct_counter.map_or(0, |id| id.0));
+    let counter = table.direct_counter.and_then(|id| schema.direct_counters.get(id));
+    let name = counter.map_or("", |counter| counter.names.name.as_str());
     modify_only(kind, || format!("a cell of direct counter `{name}`"))?;
     entry.data.as_ref().map_or(Ok(()), counter_data).inside("data")
 }
@@ -161,11 +163,11 @@ pub(super) fn value_set(schema: &Schema, kind: UpdateKind, entry: &ValueSetEntry
         let problem = Problem::ValueSetFull { value_set: name.clone(), size: value_set.size, n_members };
         return Err(Fault::from(problem).inside("members"));
     }
-    let owner = format!("value set `{name}`");
     let mut seen = FxHashMap::default();
     for (i, member) in entry.members.iter().enumerate() {
-        let at = |fault: Fault| fault.inside(format!("members[{i}]"));
-        matches::fields(&owner, Part::Field, &value_set.fields, &member.matches).map_err(at)?;
+        let at = |fault: Fault| fault.inside(format_args!("members[{i}]"));
+        matches::fields(Owner::ValueSet(name), Part::Field, &value_set.fields, &member.matches)
+            .map_err(at)?;
         let key = EntryKey::of_fields(&value_set.fields, &member.matches, 0);
         if let Some(first) = seen.insert(key, i) {
             return Err(at(Problem::ValueSetMemberTwice { value_set: name.clone(), first }.into()));

@@ -3,6 +3,7 @@
 use ir::Bits;
 use smol_str::SmolStr;
 
+use super::owner::{Owner, Positions};
 use super::values::{number, shown, value};
 use crate::entity::{FieldMatch, Match};
 use crate::fault::{Fault, Inside, Problem};
@@ -14,7 +15,7 @@ pub(super) fn key(table: &Table, matches: &[FieldMatch], priority: i32) -> Resul
     if table.keys.is_empty() {
         return Err(Problem::Keyless { table: name.clone() }.into());
     }
-    fields(&format!("table `{name}`"), Part::Key, &table.keys, matches)?;
+    fields(Owner::Table(name), Part::Key, &table.keys, matches)?;
     let ordered = table.keys.iter().find(|key| needs_priority(&key.match_kind));
     match ordered {
         Some(key) if priority <= 0 => Err(Fault::from(Problem::PriorityMissing {
@@ -40,12 +41,12 @@ fn needs_priority(kind: &MatchKind) -> bool {
 
 /// Checks the matches of a table entry, or of a member of a value set.
 pub(super) fn fields(
-    owner: &str,
+    owner: Owner<'_>,
     part: Part,
     elements: &[KeyElement],
     matches: &[FieldMatch],
 ) -> Result<(), Fault> {
-    let mut seen = vec![false; elements.len()];
+    let mut seen = Positions::new(elements.len());
     for (i, field) in matches.iter().enumerate() {
         let at = || format!("match[{i}]");
         let Some(position) = elements.iter().position(|element| element.id == field.field) else {
@@ -54,14 +55,14 @@ pub(super) fn fields(
             return Err(Fault::from(problem).inside("field_id").inside(at()));
         };
         let element = &elements[position];
-        if std::mem::replace(&mut seen[position], true) {
+        if !seen.insert(position) {
             let problem = Problem::Duplicate { part, name: element.name.clone(), owner: owner.into() };
             return Err(Fault::from(problem).inside(at()));
         }
         field_match(element, &field.value).map_err(|fault| fault.inside(at()))?;
     }
-    let missing = elements.iter().zip(&seen).find(|(element, seen)| match element.match_kind {
-        MatchKind::Exact => !**seen,
+    let missing = elements.iter().enumerate().find(|(i, element)| match element.match_kind {
+        MatchKind::Exact => !seen.contains(*i),
         MatchKind::Lpm
         | MatchKind::Ternary
         | MatchKind::Range
@@ -69,7 +70,7 @@ pub(super) fn fields(
         | MatchKind::Other(_) => false,
     });
     match missing {
-        Some((element, _)) => {
+        Some((_, element)) => {
             let name = element.name.clone();
             Err(Fault::from(Problem::Missing { part, name, owner: owner.into() }).inside("match"))
         }

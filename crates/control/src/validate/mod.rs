@@ -6,6 +6,7 @@
 mod data;
 mod indexed;
 mod matches;
+mod owner;
 mod profiles;
 mod query;
 mod replication;

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 
+use super::owner::Owner;
 use super::tables::{Use, action_in, owner};
 use crate::entity::{ActionProfileGroup, ActionProfileMember, OneShot, SizeSemantics};
 use crate::fault::{Fault, Inside, Problem};
@@ -23,7 +24,7 @@ pub(super) fn member(schema: &Schema, kind: UpdateKind, member: &ActionProfileMe
     let missing = || Problem::MemberActionMissing { profile: name.clone(), member: member.member.0 };
     let action = member.action.as_ref().ok_or_else(missing)?;
     let list = actions_of(schema, profile);
-    action_in(schema, list, &format!("action profile `{name}`"), action, Use::Entry).inside("action")
+    action_in(schema, list, Owner::ActionProfile(name), action, Use::Entry).inside("action")
 }
 
 /// All tables of a profile have the same list of actions (P4Runtime, "Member Programming").
@@ -43,7 +44,7 @@ pub(super) fn group(schema: &Schema, kind: UpdateKind, group: &ActionProfileGrou
     max_size(profile, selector, group.max_size).inside("max_size")?;
     let mut seen = FxHashSet::default();
     for (i, member) in group.members.iter().enumerate() {
-        let at = |fault: Fault| fault.inside(format!("members[{i}]"));
+        let at = |fault: Fault| fault.inside(format_args!("members[{i}]"));
         not_zero("member", member.member.0).inside("member_id").map_err(at)?;
         if !seen.insert(member.member) {
             return Err(at(Problem::MemberTwice { member: member.member.0 }.into()));
@@ -151,8 +152,8 @@ pub(super) fn one_shot(
         SizeSemantics::SumOfMembers => GroupSize::SumOfMembers { max_member_weight: of_selector },
     };
     for (i, weighted) in one_shot.actions.iter().enumerate() {
-        let at = |fault: Fault| fault.inside(format!("action_profile_actions[{i}]"));
-        action_in(schema, &table.actions, &owner(table), &weighted.action, Use::Entry)
+        let at = |fault: Fault| fault.inside(format_args!("action_profile_actions[{i}]"));
+        action_in(schema, &table.actions, owner(table), &weighted.action, Use::Entry)
             .inside("action")
             .map_err(at)?;
         weight(name, selector, semantics, weighted.weight).map_err(at)?;
@@ -161,7 +162,7 @@ pub(super) fn one_shot(
     let limit = selector_limit(profile, selector);
     size(name, semantics, limit, weights).inside("action_profile_actions")?;
     if let Some(action) = &one_shot.group_action {
-        action_in(schema, &table.actions, &owner(table), action, Use::Group).inside("group_action")?;
+        action_in(schema, &table.actions, owner(table), action, Use::Group).inside("group_action")?;
     }
     Ok(())
 }

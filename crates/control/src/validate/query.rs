@@ -102,7 +102,7 @@ fn table_entries(schema: &Schema, query: &EntryQuery) -> Result<(), Fault> {
     if query.is_default_action {
         default_entry_key(table, query.matches.is_empty(), query.priority)?;
     } else if !query.matches.is_empty() {
-        matches::fields(&super::tables::owner(table), crate::schema::Part::Key, &table.keys, &query.matches)?;
+        matches::fields(super::tables::owner(table), crate::schema::Part::Key, &table.keys, &query.matches)?;
     }
     if let Some(action) = query.action {
         if let Some(profile) = table.implementation {

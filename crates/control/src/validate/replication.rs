@@ -23,12 +23,12 @@ pub(super) fn multicast_group(
     enough_room(&group.replicas)?;
     let mut seen = FxHashSet::default();
     for (i, replica) in group.replicas.iter().enumerate() {
-        let at = |fault: Fault| fault.inside(format!("replicas[{i}]"));
+        let at = |fault: Fault| fault.inside(format_args!("replicas[{i}]"));
         copies(widths, replica).map_err(at)?;
         once(&mut seen, &replica.egress_port, replica.instance).map_err(at)?;
         for (j, backup) in replica.backups.iter().enumerate() {
             once(&mut seen, &backup.egress_port, backup.instance)
-                .inside(format!("backup_replicas[{j}]"))
+                .inside(format_args!("backup_replicas[{j}]"))
                 .map_err(at)?;
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn clone_session(schema: &Schema, kind: UpdateKind, session: &CloneSe
     let widths = &schema.replication;
     enough_room(&session.replicas)?;
     for (i, replica) in session.replicas.iter().enumerate() {
-        copies(widths, replica).map_err(|fault| fault.inside(format!("replicas[{i}]")))?;
+        copies(widths, replica).map_err(|fault| fault.inside(format_args!("replicas[{i}]")))?;
     }
     fits("class_of_service", session.class_of_service, widths.class_of_service)?;
     not_negative("packet_length_bytes", session.packet_length_bytes.into())
@@ -77,7 +77,7 @@ fn copies(widths: &ReplicationWidths, replica: &Replica) -> Result<(), Fault> {
     present(&replica.egress_port)?;
     fits("instance", replica.instance, widths.instance)?;
     for (j, backup) in replica.backups.iter().enumerate() {
-        let at = |fault: Fault| fault.inside(format!("backup_replicas[{j}]"));
+        let at = |fault: Fault| fault.inside(format_args!("backup_replicas[{j}]"));
         present(&backup.egress_port).map_err(at)?;
         fits("instance", backup.instance, widths.instance).map_err(at)?;
         if backup.egress_port == replica.egress_port {

@@ -2,6 +2,7 @@
 
 use super::indexed::{counter_data, meter_config, meter_counter_data};
 use super::matches;
+use super::owner::{Owner, Positions};
 use super::profiles;
 use super::values::{not_negative, value};
 use crate::entity::{Action, TableAction, TableEntry};
@@ -73,7 +74,7 @@ fn default_entry(schema: &Schema, kind: UpdateKind, table: &Table, entry: &Table
     if let Some(action) = &entry.action {
         match action {
             TableAction::Action(call) => {
-                action_in(schema, &table.actions, &owner(table), call, Use::Default).inside("action")
+                action_in(schema, &table.actions, owner(table), call, Use::Default).inside("action")
             }
             TableAction::Member(_) | TableAction::Group(_) | TableAction::OneShot(_) => {
                 Err(not_indirect(table, action))
@@ -96,8 +97,8 @@ pub(super) fn default_entry_key(table: &Table, no_matches: bool, priority: i32) 
     Ok(())
 }
 
-pub(super) fn owner(table: &Table) -> String {
-    format!("table `{}`", table.names.name)
+pub(super) fn owner(table: &Table) -> Owner<'_> {
+    Owner::Table(&table.names.name)
 }
 
 fn not_indirect(table: &Table, action: &TableAction) -> Fault {
@@ -118,7 +119,7 @@ fn table_action(schema: &Schema, table: &Table, action: &TableAction) -> Result<
     let Some(profile) = table.implementation else {
         return match action {
             TableAction::Action(call) => {
-                action_in(schema, &table.actions, &owner(table), call, Use::Entry).inside("action")
+                action_in(schema, &table.actions, owner(table), call, Use::Entry).inside("action")
             }
             TableAction::Member(_) | TableAction::Group(_) | TableAction::OneShot(_) => {
                 Err(not_indirect(table, action))
@@ -166,7 +167,7 @@ pub(super) enum Use {
 pub(super) fn action_in(
     schema: &Schema,
     list: &[ActionRef],
-    owner: &str,
+    owner: Owner<'_>,
     call: &Action,
     used: Use,
 ) -> Result<(), Fault> {
@@ -206,26 +207,28 @@ pub(super) fn action_in(
 }
 
 fn params(action: &schema::Action, call: &Action) -> Result<(), Fault> {
-    let owner = || format!("action `{}`", action.names.name).into();
-    let mut seen = vec![false; action.params.len()];
+    let owner = Owner::Action(&action.names.name);
+    let mut seen = Positions::new(action.params.len());
     for (i, param) in call.params.iter().enumerate() {
         let at = || format!("params[{i}]");
         let Some(position) = action.params.iter().position(|known| known.id == param.id) else {
             let known = action.params.iter().map(|known| format!("{} ({})", known.name, known.id).into());
             let (part, id) = (Part::Param, param.id.0);
-            let problem = Problem::UnknownPart { part, id, owner: owner(), known: known.collect() };
+            let problem = Problem::UnknownPart { part, id, owner: owner.into(), known: known.collect() };
             return Err(Fault::from(problem).inside("param_id").inside(at()));
         };
         let known = &action.params[position];
-        if std::mem::replace(&mut seen[position], true) {
-            let problem = Problem::Duplicate { part: Part::Param, name: known.name.clone(), owner: owner() };
+        if !seen.insert(position) {
+            let problem =
+                Problem::Duplicate { part: Part::Param, name: known.name.clone(), owner: owner.into() };
             return Err(Fault::from(problem).inside(at()));
         }
         value(&known.name, &known.value, &param.value).inside("value").map_err(|fault| fault.inside(at()))?;
     }
-    match action.params.iter().zip(&seen).find(|(_, seen)| !**seen) {
-        Some((missing, _)) => {
-            let problem = Problem::Missing { part: Part::Param, name: missing.name.clone(), owner: owner() };
+    match action.params.iter().enumerate().find(|(i, _)| !seen.contains(*i)) {
+        Some((_, missing)) => {
+            let problem =
+                Problem::Missing { part: Part::Param, name: missing.name.clone(), owner: owner.into() };
             Err(Fault::from(problem).inside("params"))
         }
         None => Ok(()),
