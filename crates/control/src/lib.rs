@@ -8,6 +8,7 @@
 //! - [`EntryKey`]: identity of table entries;
 //! - [`Target`] and [`apply()`]: storage of entities, and error handling when one update of a batch fails;
 //! - [`session`]: arbitration between controllers, and their roles;
+//! - [`Programming`]: what a target needs to keep the two ways to program a selector apart;
 //! - [`sync`]: copies of all entities to another target, of the same program or of its successor;
 //! - [`Fault`]: an error with a path, and the canonical code that gRPC and P4Runtime use.
 //!
@@ -25,6 +26,7 @@ pub mod entity;
 pub mod fault;
 pub mod ids;
 pub mod key;
+mod programming;
 pub mod query;
 pub mod schema;
 pub mod session;
@@ -38,6 +40,7 @@ pub use entity::*;
 pub use fault::{Code, Fault, Problem};
 pub use ids::*;
 pub use key::{EntityKey, EntryKey};
+pub use programming::Programming;
 pub use query::{EntryQuery, Extras, Query};
 pub use schema::{MatchKind, Schema, SchemaError};
 pub use update::{Atomicity, Batch, Update, UpdateKind};
