@@ -109,6 +109,18 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
         "type `s` contains itself, or nests deeper than 64",
     ),
     (
+        "pkg_info { platform_properties { multicast_group_table_size: 65537 } }",
+        "the program demands a multicast_group_table_size of 65537; this switch has 65536",
+    ),
+    (
+        "pkg_info { platform_properties { multicast_group_table_total_replicas: 4194305 } }",
+        "the program demands a multicast_group_table_total_replicas of 4194305; this switch has 4194304",
+    ),
+    (
+        "pkg_info { platform_properties { multicast_group_table_max_replicas_per_entry: -1 } }",
+        "`platform_properties`: multicast_group_table_max_replicas_per_entry is -1; it must be from 0 to 2147483647",
+    ),
+    (
         r#"registers { preamble { id: 1 name: "r" } type_spec { new_type { name: "n" } } }
            type_info { new_types { key: "n" value { original_type { new_type { name: "n" } } } } }"#,
         "type `n` contains itself, or nests deeper than 64",
@@ -120,6 +132,49 @@ fn contradictions_are_found() {
     for (text, expected) in CONTRADICTIONS {
         let found = Schema::new(&p4info(text)).map(|_| ()).map_err(|error| error.to_string());
         assert_eq!(found, Err((*expected).to_owned()), "{text}");
+    }
+}
+
+/// The numbers that a program demands are minimums: groups may be larger, up to what the switch has.
+#[test]
+fn c6_a_switch_may_have_more_than_the_program_demands() {
+    let demand = "pkg_info { platform_properties { multicast_group_table_max_replicas_per_entry: 2 } }";
+    let schema = Schema::new(&p4info(demand)).unwrap();
+    assert_eq!(schema.platform.n_replicas_per_group, 2);
+    let group = |n: u32| {
+        let replica = |i| Replica { egress_port: Port::number(1), instance: i, backups: Vec::new() };
+        let replicas = (0..n).map(replica).collect();
+        let group = MulticastGroup { group: MulticastGroupId(1), replicas, metadata: Vec::new() };
+        let update = Update { kind: UpdateKind::Insert, entity: Entity::MulticastGroup(group) };
+        validate(&schema, &update).map_err(|fault| fault.code())
+    };
+    assert_eq!(group(3), Ok(()));
+    assert_eq!(group(65_536), Ok(()));
+    assert_eq!(group(65_537), Err(Code::ResourceExhausted));
+}
+
+#[test]
+fn codes_have_the_numbers_and_names_of_grpc() {
+    for (code, number, name) in [
+        (Code::Ok, 0, "OK"),
+        (Code::Cancelled, 1, "CANCELLED"),
+        (Code::Unknown, 2, "UNKNOWN"),
+        (Code::InvalidArgument, 3, "INVALID_ARGUMENT"),
+        (Code::DeadlineExceeded, 4, "DEADLINE_EXCEEDED"),
+        (Code::NotFound, 5, "NOT_FOUND"),
+        (Code::AlreadyExists, 6, "ALREADY_EXISTS"),
+        (Code::PermissionDenied, 7, "PERMISSION_DENIED"),
+        (Code::ResourceExhausted, 8, "RESOURCE_EXHAUSTED"),
+        (Code::FailedPrecondition, 9, "FAILED_PRECONDITION"),
+        (Code::Aborted, 10, "ABORTED"),
+        (Code::OutOfRange, 11, "OUT_OF_RANGE"),
+        (Code::Unimplemented, 12, "UNIMPLEMENTED"),
+        (Code::Internal, 13, "INTERNAL"),
+        (Code::Unavailable, 14, "UNAVAILABLE"),
+        (Code::DataLoss, 15, "DATA_LOSS"),
+        (Code::Unauthenticated, 16, "UNAUTHENTICATED"),
+    ] {
+        assert_eq!((code.number(), code.name()), (number, name));
     }
 }
 
