@@ -1,4 +1,4 @@
-//! What the parts of a message belong to, for faults.
+//! Owners of the parts of a message, for faults, and sets of positions in lists of parts.
 
 use smol_str::SmolStr;
 use std::fmt;
