@@ -356,12 +356,18 @@ pub enum Problem {
     FieldNotSet { field: &'static str },
     #[error("`{field}` has the unknown value {value}")]
     UnknownEnumValue { field: &'static str, value: i32 },
+
+    // ---- rights
+    /// A [`SessionFault`](crate::session::SessionFault): the controller may not do this.
+    #[error("{message}")]
+    Session { code: Code, message: String },
 }
 
 impl Problem {
     pub fn code(&self) -> Code {
         use Problem::*;
         match self {
+            Session { code, .. } => *code,
             UnknownId { id: 0, .. } | UnknownId { actual: Some(_), .. } => Code::InvalidArgument,
             UnknownName { .. } | UnknownId { .. } | UnknownExternType { .. } | DoesNotExist { .. } => {
                 Code::NotFound

@@ -1,10 +1,14 @@
 //! Arbitration and roles, by the numbers of the checklist for P4Runtime, and against a model.
 
-use control::Code;
 use control::session::{
-    AnnotatedRoles, Arbitration, Effect, MetadataFilter, N_STREAMS_MAX, Notice, Role, RoleConfig, RoleName,
-    SessionFault, Sessions, StreamId, WriteTicket, WriterClaim,
+    AnnotatedRoles, Arbitration, Effect, MetadataFilter, N_ROLES_MAX, N_STREAMS_MAX, Notice, Role,
+    RoleConfig, RoleName, SessionFault, Sessions, StreamId, WriteTicket, WriterClaim,
 };
+use control::{
+    Code, CounterEntry, CounterId, Entity, Fault, MulticastGroup, MulticastGroupId, Schema, TableEntry,
+    TableId,
+};
+use p4info::{Format, P4Info, decode_p4info};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,6 +16,10 @@ const DEVICE: u64 = 7;
 const A: StreamId = StreamId(1);
 const B: StreamId = StreamId(2);
 const C: StreamId = StreamId(3);
+
+fn p4info(text: &str) -> P4Info {
+    decode_p4info(text.as_bytes(), Format::Text).unwrap()
+}
 
 fn role(name: &str) -> RoleName {
     RoleName(name.into())
@@ -56,6 +64,10 @@ fn a3_an_election_id_is_used_once_in_a_role() {
     assert_eq!(fault.code(), Code::InvalidArgument);
     assert!(fault.to_string().contains("election id 1 is already used"), "{fault}");
     sessions.arbitrate(C, bid("other", Some(1))).unwrap();
+    sessions.arbitrate(B, bid("both", Some(1 << 64))).unwrap();
+    let fault = sessions.arbitrate(StreamId(9), bid("both", Some(1 << 64))).unwrap_err();
+    assert!(fault.to_string().contains("election id {high: 1, low: 0} is already used"), "{fault}");
+    sessions.close(B);
     // Nobody is stopped from having none.
     sessions.arbitrate(B, bid("", None)).unwrap();
     sessions.arbitrate(StreamId(4), bid("", None)).unwrap();
@@ -75,6 +87,60 @@ fn a4_a_role_has_a_number_of_streams_at_most() {
 }
 
 #[test]
+fn a4_the_number_of_roles_is_bounded() {
+    let mut sessions = Sessions::new(DEVICE);
+    for i in 0..N_ROLES_MAX as u64 {
+        sessions.arbitrate(StreamId(i), bid(&i.to_string(), None)).unwrap();
+        sessions.close(StreamId(i));
+    }
+    let fault = sessions.arbitrate(A, bid("one more", None)).unwrap_err();
+    assert_eq!(fault.code(), Code::ResourceExhausted);
+    sessions.arbitrate(A, bid("1", None)).unwrap();
+    sessions.arbitrate(B, bid("", None)).unwrap();
+    let fault = sessions.arbitrate(C, bid(&"n".repeat(300), None)).unwrap_err();
+    assert_eq!(fault.code(), Code::InvalidArgument);
+}
+
+#[test]
+fn a4_configs_that_contradict_are_refused() {
+    let mut sessions = Sessions::new(DEVICE);
+    let with = |name, id, config: &RoleConfig| Arbitration {
+        config: Some(Arc::new(config.clone())),
+        ..bid(name, Some(id))
+    };
+    let ids = |of: &[u32]| of.iter().copied().collect::<BTreeSet<u32>>();
+    let exclusive = RoleConfig { exclusive_ids: ids(&[1, 2]), ..RoleConfig::default() };
+    let shared = RoleConfig { ids: ids(&[2]), ..RoleConfig::default() };
+    let read_only = RoleConfig { read_only_ids: ids(&[2]), ..RoleConfig::default() };
+    let harmless = RoleConfig { ids: ids(&[3]), ..RoleConfig::default() };
+    sessions.arbitrate(A, with("a", 1, &exclusive)).unwrap();
+    for config in [&exclusive, &shared, &read_only] {
+        let fault = sessions.arbitrate(B, with("b", 1, config)).unwrap_err();
+        assert_eq!(fault.code(), Code::InvalidArgument);
+        assert!(fault.to_string().contains("role `a` names 0x0000000"), "{fault}");
+    }
+    sessions.arbitrate(B, with("b", 1, &harmless)).unwrap();
+    // That of a successor counts before it is accepted, and as long as nobody replaces it.
+    let write = sessions.begin_write(&claim("b", Some(1))).unwrap();
+    let takes_3 = RoleConfig { exclusive_ids: ids(&[3]), ..RoleConfig::default() };
+    assert!(sessions.arbitrate(C, with("c", 1, &takes_3)).is_err());
+    sessions.arbitrate(B, bid("b", Some(2))).unwrap();
+    assert_eq!(sessions.end_write(write).len(), 1);
+    sessions.arbitrate(C, with("c", 1, &takes_3)).unwrap();
+    sessions.close(C);
+    assert!(sessions.arbitrate(B, with("b", 2, &harmless)).is_err());
+    // The default role needs no config; filters have to filter.
+    let filter =
+        |value: &[u8]| Some(MetadataFilter { metadata_id: 1, values: BTreeSet::from([value.to_vec()]) });
+    let silent = RoleConfig { packet_filter: filter(&[1]), ..RoleConfig::default() };
+    let empty = RoleConfig { receives_packets: true, packet_filter: filter(&[]), ..RoleConfig::default() };
+    for (name, config) in [("", &harmless), ("d", &silent), ("d", &empty)] {
+        let fault = sessions.arbitrate(StreamId(9), with(name, 1, config)).unwrap_err();
+        assert_eq!(fault.code(), Code::InvalidArgument);
+    }
+}
+
+#[test]
 fn a5_a_stream_stays_with_its_device_and_role() {
     let mut sessions = Sessions::new(DEVICE);
     sessions.arbitrate(A, bid("", Some(5))).unwrap();
@@ -84,7 +150,7 @@ fn a5_a_stream_stays_with_its_device_and_role() {
     }
     // Again with the same id: announced, and nothing changes.
     let again = sessions.arbitrate(A, bid("", Some(5))).unwrap();
-    assert_eq!(notices(&again), [(A, Some(5), OK), (B, Some(5), TAKEN)]);
+    assert_eq!(notices(&again), [(B, Some(5), TAKEN), (A, Some(5), OK)]);
     assert!(!again.iter().any(|effect| matches!(effect, Effect::NewPrimary { .. })));
     // With a lower one it steps down.
     let lower = sessions.arbitrate(A, bid("", Some(3))).unwrap();
@@ -150,9 +216,76 @@ fn a8_the_last_of_several_successors_is_accepted() {
     // A successor that goes leaves nobody.
     let write = sessions.begin_write(&claim("", Some(3))).unwrap();
     sessions.arbitrate(A, bid("", Some(4))).unwrap();
-    assert_eq!(notices(&sessions.close(A)), [(B, Some(3), NONE), (C, Some(3), NONE)]);
+    assert_eq!(notices(&sessions.close(A)), [(B, Some(4), NONE), (C, Some(4), NONE)]);
     assert_eq!(sessions.end_write(write), []);
     assert_eq!(sessions.primary(&role("")), None);
+    // Others have heard of its id, so that counts: the old primary has to bid higher.
+    assert_eq!(notices(&sessions.arbitrate(C, bid("", Some(3))).unwrap()), [(C, Some(4), NONE)]);
+}
+
+#[test]
+fn a8_a_primary_that_raises_its_own_id_waits_too() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    sessions.arbitrate(B, bid("", None)).unwrap();
+    let write = sessions.begin_write(&claim("", Some(1))).unwrap();
+    assert_eq!(notices(&sessions.arbitrate(A, bid("", Some(2))).unwrap()), [(B, Some(2), TAKEN)]);
+    for id in [1, 2] {
+        assert!(sessions.begin_write(&claim("", Some(id))).is_err());
+    }
+    // It is told when it is accepted, and has not lost its digests.
+    let accepted = sessions.end_write(write);
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(notices(&accepted), [(A, Some(2), OK)]);
+    assert!(sessions.begin_write(&claim("", Some(1))).is_err());
+    let write = sessions.begin_write(&claim("", Some(2))).unwrap();
+    // With the id that it has, nothing waits.
+    assert_eq!(
+        notices(&sessions.arbitrate(A, bid("", Some(2))).unwrap()),
+        [(B, Some(2), TAKEN), (A, Some(2), OK)]
+    );
+    let second = sessions.begin_write(&claim("", Some(2))).unwrap();
+    assert_eq!(sessions.end_write(write), []);
+    assert_eq!(sessions.end_write(second), []);
+}
+
+#[test]
+fn a8_a_successor_that_steps_down_leaves_nobody() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    let write = sessions.begin_write(&claim("", Some(1))).unwrap();
+    sessions.arbitrate(B, bid("", Some(2))).unwrap();
+    // A newcomer between is told of the one that comes.
+    assert_eq!(notices(&sessions.arbitrate(C, bid("", None)).unwrap()), [(C, Some(2), TAKEN)]);
+    assert_eq!(
+        notices(&sessions.arbitrate(B, bid("", None)).unwrap()),
+        [(A, Some(2), NONE), (B, Some(2), NONE), (C, Some(2), NONE)]
+    );
+    assert_eq!(sessions.end_write(write), []);
+    assert_eq!(notices(&sessions.arbitrate(A, bid("", Some(2))).unwrap()).last(), Some(&(A, Some(2), OK)));
+}
+
+#[test]
+fn a8_writes_of_a_primary_that_is_gone_hold_up_the_next() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    let write = sessions.begin_write(&claim("", Some(1))).unwrap();
+    assert_eq!(sessions.close(A), []);
+    assert_eq!(sessions.arbitrate(B, bid("", Some(1))).unwrap(), []);
+    assert_eq!(sessions.primary(&role("")), None);
+    assert_eq!(notices(&sessions.end_write(write)), [(B, Some(1), OK)]);
+}
+
+#[test]
+fn a10_highest_ids_outlive_all_streams() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("r", Some(7))).unwrap();
+    sessions.close(A);
+    assert_eq!(notices(&sessions.arbitrate(B, bid("r", Some(6))).unwrap()), [(B, Some(7), NONE)]);
+    assert_eq!(notices(&sessions.arbitrate(B, bid("r", Some(7))).unwrap()), [(B, Some(7), OK)]);
+    // The next device knows nothing of them.
+    let started_again = Sessions::new(DEVICE).arbitrate(A, bid("r", Some(1))).unwrap();
+    assert_eq!(notices(&started_again), [(A, Some(1), OK)]);
 }
 
 #[test]
@@ -180,8 +313,8 @@ fn a9_notices_go_to_those_whom_they_concern() {
     assert_eq!(
         changed,
         [
-            Effect::Notify { stream: A, notice: notice.clone() },
-            Effect::Notify { stream: B, notice: Notice { status: TAKEN, ..notice } },
+            Effect::Notify { stream: B, notice: Notice { status: TAKEN, ..notice.clone() } },
+            Effect::Notify { stream: A, notice },
         ]
     );
     // Others of another role hear nothing.
@@ -215,13 +348,10 @@ fn b2_roles_have_primaries_of_their_own() {
 fn b4_what_a_role_may_do_is_in_its_config() {
     let filter = MetadataFilter { metadata_id: 1, values: BTreeSet::from([vec![4]]) };
     let config = RoleConfig { receives_packets: true, packet_filter: Some(filter), ..RoleConfig::default() };
-    let of = |config| Role {
-        name: role("r"),
-        config: Some(Arc::new(config)),
-        annotated: Arc::new(AnnotatedRoles::default()),
-    };
+    let of = |config| Role { name: role("r"), config: Some(Arc::new(config)), ..Role::default() };
     let filtered = of(config.clone());
     assert!(filtered.receives([(2, [4].as_slice()), (1, [4].as_slice())].into_iter()));
+    assert!(filtered.receives([(1, [0, 4].as_slice())].into_iter()));
     assert!(!filtered.receives([(1, [5].as_slice())].into_iter()));
     assert!(of(RoleConfig { packet_filter: None, ..config }).receives(std::iter::empty()));
     assert!(!of(RoleConfig::default()).receives(std::iter::empty()));
@@ -232,14 +362,110 @@ fn b4_what_a_role_may_do_is_in_its_config() {
     );
 }
 
+const PROGRAM: &str = r#"
+tables {
+  preamble { id: 0x02000001 name: "mine" annotations: "@p4runtime_role(\"r\")" }
+  match_fields { id: 1 name: "k" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000001 }
+}
+tables {
+  preamble {
+    id: 0x02000002 name: "theirs"
+    structured_annotations { name: "p4runtime_role" expression_list { expressions { string_value: "s" } } }
+  }
+  match_fields { id: 1 name: "k" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000001 }
+}
+tables {
+  preamble { id: 0x02000003 name: "nobodys" annotations: "@p4runtime_role()" }
+  match_fields { id: 1 name: "k" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000001 }
+}
+actions { preamble { id: 0x01000001 name: "drop" } }
+counters { preamble { id: 0x12000001 name: "hits" } spec { unit: BOTH } size: 4 }
+"#;
+
+/// Entities of `PROGRAM`: one of each table, a cell of the counter, a multicast group.
+fn entities() -> [Entity; 5] {
+    let entry = |id| Entity::TableEntry(TableEntry::new(TableId(id), Vec::new(), 0));
+    let cell = CounterEntry { counter: CounterId(0x1200_0001), index: Some(0), data: None };
+    let group = MulticastGroup { group: MulticastGroupId(1), replicas: Vec::new(), metadata: Vec::new() };
+    let [mine, theirs, nobodys] = [0x0200_0001, 0x0200_0002, 0x0200_0003].map(entry);
+    [mine, theirs, nobodys, Entity::Counter(cell), Entity::MulticastGroup(group)]
+}
+
+/// Returns which of [`entities`] a role writes and which it sees.
+fn rights(sessions: &Sessions, name: &str) -> ([bool; 5], [bool; 5]) {
+    let info = p4info(PROGRAM);
+    let schema = Schema::new(&info).unwrap();
+    let role = sessions.role(&role(name), Arc::new(AnnotatedRoles::of(&info)));
+    (
+        entities().map(|entity| role.check_write(&schema, &entity).is_ok()),
+        entities().map(|entity| role.sees(&entity)),
+    )
+}
+
+#[test]
+fn b3_updates_outside_of_the_role_are_denied_and_reads_leave_out() {
+    let mut sessions = Sessions::new(DEVICE);
+    assert_eq!(rights(&sessions, ""), ([true; 5], [true; 5]));
+    let by_annotation = [true, false, false, true, true];
+    assert_eq!(rights(&sessions, "r"), (by_annotation, by_annotation));
+    let schema = Schema::new(&p4info(PROGRAM)).unwrap();
+    let annotated = Arc::new(AnnotatedRoles::of(&p4info(PROGRAM)));
+    let r = sessions.role(&role("r"), annotated.clone());
+    let fault: Fault = r.check_write(&schema, &entities()[1]).unwrap_err().into();
+    assert_eq!(fault.code(), Code::PermissionDenied);
+    assert_eq!(fault.to_string(), "role `r` may not write the entry of table `theirs` that matches anything");
+    // A config lists more, but not what the program gives to others.
+    let config = RoleConfig {
+        ids: BTreeSet::from([0x0200_0001, 0x0200_0002]),
+        read_only_ids: BTreeSet::from([0x1200_0001]),
+        ..RoleConfig::default()
+    };
+    sessions.arbitrate(A, Arbitration { config: Some(Arc::new(config)), ..bid("r", Some(1)) }).unwrap();
+    let seen = [true, false, false, true, false];
+    assert_eq!(rights(&sessions, "r"), ([true, false, false, false, false], seen));
+    // Validation says what is wrong with an id that nothing has.
+    let r = sessions.role(&role("r"), annotated);
+    let unknown = Entity::TableEntry(TableEntry::new(TableId(0x0200_0099), Vec::new(), 0));
+    assert_eq!(r.check_write(&schema, &unknown), Ok(()));
+}
+
+#[test]
+fn b4_what_a_config_reserves_is_kept_from_roles_without_one() {
+    let mut sessions = Sessions::new(DEVICE);
+    let config = RoleConfig { exclusive_ids: BTreeSet::from([0x1200_0001]), ..RoleConfig::default() };
+    sessions.arbitrate(A, Arbitration { config: Some(Arc::new(config)), ..bid("s", Some(1)) }).unwrap();
+    let kept = [true, false, false, false, true];
+    assert_eq!(rights(&sessions, "r"), (kept, kept));
+    let owned = [false, false, false, true, false];
+    assert_eq!(rights(&sessions, "s"), (owned, owned));
+    assert_eq!(rights(&sessions, ""), ([true; 5], [true; 5]));
+    // Until its primary gives it up.
+    sessions.arbitrate(A, bid("s", Some(1))).unwrap();
+    assert_eq!(rights(&sessions, "r").0, [true, false, false, true, true]);
+}
+
+#[test]
+fn b5_digests_and_idle_notices_go_by_object() {
+    let role = Sessions::new(DEVICE).role(&role("r"), Arc::new(AnnotatedRoles::of(&p4info(PROGRAM))));
+    assert!(role.sees_object(0x0200_0001) && role.sees_object(0x1200_0001));
+    assert!(!role.sees_object(0x0200_0002));
+}
+
 #[test]
 fn c1_a_switch_may_take_writes_without_arbitration() {
     let mut sessions = Sessions::new(DEVICE).without_arbitration();
     let write = sessions.begin_write(&claim("", None)).unwrap();
     assert_eq!(sessions.end_write(write), []);
     assert!(sessions.begin_write(&claim("", Some(1))).is_err());
-    sessions.arbitrate(A, bid("", Some(1))).unwrap();
+    // Named roles are for those who arbitrate.
+    assert_eq!(sessions.begin_write(&claim("r", None)), Err(SessionFault::UnknownRole(role("r"))));
+    let write = sessions.begin_write(&claim("", None)).unwrap();
+    assert_eq!(sessions.arbitrate(A, bid("", Some(1))).unwrap(), []);
     assert!(sessions.begin_write(&claim("", None)).is_err());
+    assert_eq!(notices(&sessions.end_write(write)), [(A, Some(1), OK)]);
 }
 
 /// The highest id of a primary, the primary, the one that waits to be.
@@ -265,14 +491,15 @@ impl Model {
         if self.live.iter().any(same) {
             return false;
         }
-        self.live.insert(stream, (role.clone(), id));
-        let waiting_id = |this: &Model, waiting: Option<StreamId>| waiting.and_then(|s| this.live[&s].1);
+        let before = self.live.insert(stream, (role.clone(), id)).and_then(|(_, id)| id);
         let (highest, primary, waiting) = self.roles.get(role).copied().unwrap_or_default();
-        let bar = highest.max(if waiting == Some(stream) { None } else { waiting_id(self, waiting) });
-        let next = if id.is_some() && id >= bar {
-            if primary == Some(stream) { (id, primary, waiting) } else { (highest, None, Some(stream)) }
+        let leads = primary.or(waiting) == Some(stream);
+        let next = if id.is_none() || id < highest {
+            if leads { (highest, None, None) } else { (highest, primary, waiting) }
+        } else if primary == Some(stream) && before == id {
+            (id, primary, None)
         } else {
-            (highest, primary.filter(|s| *s != stream), waiting.filter(|s| *s != stream))
+            (id, None, Some(stream))
         };
         self.roles.insert(role.clone(), next);
         self.settle(role);
@@ -295,7 +522,8 @@ impl Model {
         if let Some((highest, primary, waiting)) = self.roles.get_mut(role)
             && let Some(stream) = waiting.take()
         {
-            (*highest, *primary) = (self.live[&stream].1, Some(stream));
+            assert_eq!(*highest, self.live[&stream].1);
+            *primary = Some(stream);
         }
     }
 
@@ -318,6 +546,7 @@ fn sessions_behave_like_their_model() {
         let mut writes: Vec<WriteTicket> = Vec::new();
         // The notice that a stream has had last.
         let mut told: BTreeMap<StreamId, Notice> = BTreeMap::new();
+        let mut announced: BTreeMap<RoleName, Option<u128>> = BTreeMap::new();
         let mut highest: BTreeMap<RoleName, Option<u128>> = BTreeMap::new();
         for _ in 0..300 {
             let stream = StreamId(below(5));
@@ -363,6 +592,8 @@ fn sessions_behave_like_their_model() {
             for effect in effects {
                 if let Effect::Notify { stream, notice } = effect {
                     assert_eq!(sessions.role_of(stream), Some(&notice.role), "seed {seed}");
+                    let before = announced.insert(notice.role.clone(), notice.election_id).flatten();
+                    assert!(notice.election_id >= before, "seed {seed}: the announced id fell");
                     told.insert(stream, notice);
                 }
             }
@@ -384,6 +615,11 @@ fn sessions_behave_like_their_model() {
                     let notice =
                         told.get(stream).unwrap_or_else(|| panic!("seed {seed}: {stream:?} of {of}"));
                     assert_eq!(notice.status, status, "seed {seed}: {stream:?}");
+                    assert!(notice.election_id <= *known, "seed {seed}: {stream:?}");
+                    // Those who are not told of each change know at least the id of the one who leads.
+                    if leads.is_some() {
+                        assert_eq!(notice.election_id, *known, "seed {seed}: {stream:?}");
+                    }
                 }
             }
         }

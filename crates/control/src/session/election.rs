@@ -2,13 +2,20 @@
 
 use super::fault::SessionFault;
 use super::name::RoleName;
-use super::role::RoleConfig;
+use super::role::{AnnotatedRoles, Role, RoleConfig};
 use crate::fault::Code;
+use smol_str::format_smolstr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Streams for one role of a device, at most.
 pub const N_STREAMS_MAX: usize = 64;
+
+/// Roles of a device at most. A role is kept after its last stream, because its highest election id counts on.
+pub const N_ROLES_MAX: usize = 1024;
+
+/// Bytes of the name of a role at most.
+const ROLE_NAME_BYTES_MAX: usize = 256;
 
 /// A stream, by a number that the server chooses and never uses again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,7 +47,7 @@ pub struct Notice {
     pub role: RoleName,
     /// The config that a primary has given last.
     pub config: Option<Arc<RoleConfig>>,
-    /// The highest election id of the role; `None` if there never was a primary.
+    /// The highest election id that has won the role; `None` if there never was a primary.
     pub election_id: Option<u128>,
     /// `None` (OK) for the primary, [`Code::AlreadyExists`] for others while there is one, [`Code::NotFound`] if there is none.
     pub status: Option<Code>,
@@ -53,7 +60,7 @@ pub enum Effect {
         stream: StreamId,
         notice: Notice,
     },
-    /// Another controller is primary: it hears all digests anew.
+    /// Another stream than before is primary: it hears all digests anew.
     NewPrimary {
         role: RoleName,
     },
@@ -77,7 +84,9 @@ impl WriteTicket {
 pub struct Sessions {
     device_id: u64,
     streams: BTreeMap<StreamId, Stream>,
-    roles: BTreeMap<RoleName, Role>,
+    roles: BTreeMap<RoleName, Election>,
+    /// Objects that the config of a role reserves for it.
+    exclusive: Arc<BTreeMap<u32, RoleName>>,
     needs_no_arbitration: bool,
 }
 
@@ -89,24 +98,44 @@ struct Stream {
     config: Option<Arc<RoleConfig>>,
 }
 
+/// The election of one role.
 #[derive(Debug, Default)]
-struct Role {
-    /// The highest election id of any primary.
+struct Election {
+    /// The highest election id that has won, that of a successor included: others have been told of it.
     highest: Option<u128>,
     primary: Option<StreamId>,
     /// Becomes primary as soon as no write is under way.
     successor: Option<StreamId>,
+    /// The primary whose digests are remembered; it may bid again without hearing them anew.
+    last_primary: Option<StreamId>,
     n_writes: usize,
     config: Option<Arc<RoleConfig>>,
+}
+
+impl Election {
+    fn leader(&self) -> Option<StreamId> {
+        self.primary.or(self.successor)
+    }
+
+    /// Nobody takes the place of a leader that goes.
+    fn depose(&mut self) {
+        (self.primary, self.successor, self.last_primary) = (None, None, None);
+    }
 }
 
 impl Sessions {
     /// A device that nobody controls yet.
     pub fn new(device_id: u64) -> Sessions {
-        Sessions { device_id, streams: BTreeMap::new(), roles: BTreeMap::new(), needs_no_arbitration: false }
+        Sessions {
+            device_id,
+            streams: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            exclusive: Arc::default(),
+            needs_no_arbitration: false,
+        }
     }
 
-    /// Takes writes without an election id from anybody, as long as nobody has arbitrated for the role.
+    /// Takes writes of the default role without an election id from anybody, while the role has no stream.
     pub fn without_arbitration(mut self) -> Sessions {
         self.needs_no_arbitration = true;
         self
@@ -149,70 +178,103 @@ impl Sessions {
         self.roles.get(role)?.config.clone()
     }
 
+    /// The role as it stands, for the checks of one request.
+    pub fn role(&self, name: &RoleName, annotated: Arc<AnnotatedRoles>) -> Role {
+        let config = self.config(name);
+        Role { name: name.clone(), config, annotated, exclusive: self.exclusive.clone() }
+    }
+
     /// A stream takes part in the election of its role, for the first time or again. After a fault the stream has to end, with
     /// [`close`](Self::close).
     pub fn arbitrate(&mut self, stream: StreamId, request: Arbitration) -> Result<Vec<Effect>, SessionFault> {
+        self.check_arbitration(stream, &request)?;
+        let Arbitration { device_id: _, role, election_id, config } = request;
+        let of_stream = Stream { role: role.clone(), election_id, config: config.clone() };
+        let before = self.streams.insert(stream, of_stream);
+        let state = self.roles.entry(role.clone()).or_default();
+        if election_id.is_none() || election_id < state.highest {
+            if state.leader() != Some(stream) {
+                return Ok(vec![self.tell(stream, &role)]);
+            }
+            // It has stepped down.
+            state.depose();
+            return Ok(self.tell_all(&role));
+        }
+        state.highest = election_id;
+        let is_unchanged = before.is_some_and(|before| before.election_id == election_id);
+        if state.primary == Some(stream) && is_unchanged {
+            state.config = config;
+            self.reserve();
+            let mut effects = self.tell_others(&role, stream);
+            effects.push(self.tell(stream, &role));
+            return Ok(effects);
+        }
+        (state.primary, state.successor) = (None, Some(stream));
+        let mut effects = self.tell_others(&role, stream);
+        effects.extend(self.accept_successor(&role));
+        Ok(effects)
+    }
+
+    fn check_arbitration(&self, stream: StreamId, request: &Arbitration) -> Result<(), SessionFault> {
         let Arbitration { device_id, role, election_id, config } = request;
-        if let Some(known) = self.streams.get(&stream) {
-            if device_id != self.device_id || role != known.role {
+        let known = self.streams.get(&stream);
+        match known {
+            Some(known) if *device_id != self.device_id || *role != known.role => {
                 let role = known.role.clone();
                 return Err(SessionFault::OtherSession { device_id: self.device_id, role });
             }
-        } else {
-            self.check_device(device_id)?;
+            Some(_) => {}
+            None => self.check_device(*device_id)?,
         }
-        let others = self.streams.iter().filter(|(id, other)| **id != stream && other.role == role);
-        let (mut n_others, mut is_used) = (0, false);
+        let (n_bytes, limit) = (role.0.len(), ROLE_NAME_BYTES_MAX);
+        if n_bytes > limit {
+            return Err(SessionFault::LongRoleName { n_bytes, limit });
+        }
+        let others = self.streams.iter().filter(|(id, other)| **id != stream && other.role == *role);
+        let (mut n_others, mut used) = (0, None);
         for (_, other) in others {
             n_others += 1;
-            is_used |= election_id.is_some() && other.election_id == election_id;
+            used = used.or(other.election_id.filter(|id| Some(*id) == *election_id));
         }
-        if is_used {
-            return Err(SessionFault::ElectionIdUsed { election_id: election_id.unwrap_or(0) });
+        if let Some(election_id) = used {
+            return Err(SessionFault::ElectionIdUsed { election_id });
+        }
+        if let Some(config) = config {
+            self.check_config(role, config)?;
         }
         if n_others >= N_STREAMS_MAX {
-            return Err(SessionFault::TooManyStreams { role, limit: N_STREAMS_MAX });
+            return Err(SessionFault::TooManyStreams { role: role.clone(), limit: N_STREAMS_MAX });
         }
-        let of_stream = Stream { role: role.clone(), election_id, config };
-        self.streams.insert(stream, of_stream);
-        let state = self.roles.entry(role.clone()).or_default();
-        // A controller on its way to be primary counts as if it were.
-        let successor_id = state.successor.and_then(|id| self.streams.get(&id)?.election_id);
-        let bar = state.highest.max(successor_id.filter(|_| state.successor != Some(stream)));
-        let wins = election_id.is_some() && election_id >= bar;
-        let leads = state.primary == Some(stream) || state.successor == Some(stream);
-        Ok(match (wins, leads) {
-            (true, true) if state.primary == Some(stream) => {
-                state.highest = election_id;
-                state.config = self.streams.get(&stream).and_then(|stream| stream.config.clone());
-                self.tell_all(&role)
+        if self.roles.len() >= N_ROLES_MAX && !self.roles.contains_key(role) && !role.is_default() {
+            return Err(SessionFault::TooManyRoles { limit: N_ROLES_MAX });
+        }
+        Ok(())
+    }
+
+    /// Fails if the config contradicts itself or that of another role.
+    fn check_config(&self, role: &RoleName, config: &RoleConfig) -> Result<(), SessionFault> {
+        config.check(role)?;
+        let successor = |state: &Election| self.streams.get(&state.successor?)?.config.clone();
+        for (other, state) in self.roles.iter().filter(|(other, _)| *other != role) {
+            for theirs in state.config.iter().cloned().chain(successor(state)) {
+                let clash = config.exclusive_ids.iter().find(|id| theirs.names(**id));
+                if let Some(id) = clash.or(theirs.exclusive_ids.iter().find(|id| config.names(**id))) {
+                    let why =
+                        format_smolstr!("the config of {other} names {id:#010x} too, and one is exclusive");
+                    return Err(SessionFault::BadRoleConfig { why });
+                }
             }
-            (true, _) => {
-                state.primary = None;
-                state.successor = Some(stream);
-                let mut effects = self.tell_others(&role, stream);
-                effects.extend(self.accept_successor(&role));
-                effects
-            }
-            // It has stepped down: nobody takes its place by itself.
-            (false, true) => {
-                state.primary = state.primary.filter(|id| *id != stream);
-                state.successor = state.successor.filter(|id| *id != stream);
-                self.tell_all(&role)
-            }
-            (false, false) => vec![self.tell(stream, &role)],
-        })
+        }
+        Ok(())
     }
 
     /// A stream has ended, whatever the reason.
     pub fn close(&mut self, stream: StreamId) -> Vec<Effect> {
         let Some(Stream { role, .. }) = self.streams.remove(&stream) else { return Vec::new() };
-        let Some(state) = self.roles.get_mut(&role) else { return Vec::new() };
-        if state.primary != Some(stream) && state.successor != Some(stream) {
-            return Vec::new();
+        match self.roles.get_mut(&role) {
+            Some(state) if state.leader() == Some(stream) => state.depose(),
+            Some(_) | None => return Vec::new(),
         }
-        state.primary = state.primary.filter(|id| *id != stream);
-        state.successor = state.successor.filter(|id| *id != stream);
         self.tell_all(&role)
     }
 
@@ -221,7 +283,8 @@ impl Sessions {
     pub fn begin_write(&mut self, claim: &WriterClaim) -> Result<WriteTicket, SessionFault> {
         self.check_device(claim.device_id)?;
         let role = &claim.role;
-        if self.needs_no_arbitration && claim.election_id.is_none() && !self.has_streams(role) {
+        let needs_none = self.needs_no_arbitration && role.is_default() && claim.election_id.is_none();
+        if needs_none && !self.has_streams(role) {
             self.roles.entry(role.clone()).or_default().n_writes += 1;
             return Ok(WriteTicket { role: role.clone() });
         }
@@ -260,9 +323,19 @@ impl Sessions {
         let Some(stream) = state.successor.take() else { return Vec::new() };
         let Some(of_stream) = self.streams.get(&stream) else { return Vec::new() };
         state.primary = Some(stream);
-        state.highest = of_stream.election_id;
         state.config = of_stream.config.clone();
-        vec![Effect::NewPrimary { role: role.clone() }, self.tell(stream, role)]
+        let is_new = state.last_primary.replace(stream) != Some(stream);
+        self.reserve();
+        let new = is_new.then(|| Effect::NewPrimary { role: role.clone() });
+        new.into_iter().chain([self.tell(stream, role)]).collect()
+    }
+
+    /// Lists anew what the configs of roles reserve for them.
+    fn reserve(&mut self) {
+        let configs = self.roles.iter().filter_map(|(name, state)| Some((name, state.config.as_ref()?)));
+        let ids =
+            configs.flat_map(|(name, config)| config.exclusive_ids.iter().map(|id| (*id, name.clone())));
+        self.exclusive = Arc::new(ids.collect());
     }
 
     fn tell_all(&self, role: &RoleName) -> Vec<Effect> {
@@ -277,14 +350,13 @@ impl Sessions {
 
     fn tell(&self, stream: StreamId, role: &RoleName) -> Effect {
         let state = self.roles.get(role);
-        let successor = state.and_then(|state| state.successor).and_then(|id| self.streams.get(&id));
-        let leads = |state: &Role| state.primary.or(state.successor);
-        let (election_id, config) = match (state, successor) {
-            (_, Some(successor)) => (successor.election_id, successor.config.clone()),
-            (Some(state), None) => (state.highest, state.config.clone()),
-            (None, None) => (None, None),
+        let successor = state.and_then(|state| self.streams.get(&state.successor?));
+        let config = match successor {
+            Some(successor) => successor.config.clone(),
+            None => state.and_then(|state| state.config.clone()),
         };
-        let status = match state.and_then(leads) {
+        let election_id = state.and_then(|state| state.highest);
+        let status = match state.and_then(Election::leader) {
             Some(primary) if primary == stream => None,
             Some(_) => Some(Code::AlreadyExists),
             None => Some(Code::NotFound),

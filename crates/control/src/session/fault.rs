@@ -1,7 +1,7 @@
 //! Errors of sessions.
 
 use super::name::RoleName;
-use crate::fault::Code;
+use crate::fault::{Code, Fault, Problem};
 use smol_str::SmolStr;
 
 /// Why a controller may not do something, or why its stream ends.
@@ -11,17 +11,21 @@ pub enum SessionFault {
     UnknownDevice { device_id: u64, known: u64 },
     #[error("role ids are deprecated: name the role")]
     RoleById,
+    #[error("the name of the role has {n_bytes} bytes; it may have {limit}")]
+    LongRoleName { n_bytes: usize, limit: usize },
     #[error("the role config has the type `{type_url}`, which is not known; known is `{known}`")]
     UnknownRoleConfig { type_url: SmolStr, known: SmolStr },
     #[error("the role config cannot be read: {why}")]
     BadRoleConfig { why: SmolStr },
-    #[error("election id {election_id} is already used by another controller of the role")]
+    #[error("election id {} is already used by another controller of the role; bid with another one", halves(*election_id))]
     ElectionIdUsed { election_id: u128 },
     #[error("{role} has {limit} streams, which are as many as there may be")]
     TooManyStreams { role: RoleName, limit: usize },
+    #[error("there are {limit} roles, which are as many as there may be: use one of them")]
+    TooManyRoles { limit: usize },
     #[error("the stream is for device {device_id} and {role}: open another one for others")]
     OtherSession { device_id: u64, role: RoleName },
-    #[error("no controller has arbitrated for {0}")]
+    #[error("no controller has arbitrated for {0}: send a MasterArbitrationUpdate for it first")]
     UnknownRole(RoleName),
     #[error(
         "only the primary of {0} may do this: send a MasterArbitrationUpdate with the highest election id first"
@@ -38,12 +42,30 @@ impl SessionFault {
         match self {
             SessionFault::UnknownDevice { .. } | SessionFault::UnknownRole(_) => Code::NotFound,
             SessionFault::RoleById
+            | SessionFault::LongRoleName { .. }
             | SessionFault::UnknownRoleConfig { .. }
             | SessionFault::BadRoleConfig { .. }
             | SessionFault::ElectionIdUsed { .. } => Code::InvalidArgument,
-            SessionFault::TooManyStreams { .. } => Code::ResourceExhausted,
+            SessionFault::TooManyStreams { .. } | SessionFault::TooManyRoles { .. } => {
+                Code::ResourceExhausted
+            }
             SessionFault::OtherSession { .. } | SessionFault::NoPipeline => Code::FailedPrecondition,
             SessionFault::NotPrimary(_) | SessionFault::NotAllowed { .. } => Code::PermissionDenied,
         }
+    }
+}
+
+/// Prints an election id as its number, or as the halves of P4Runtime's `Uint128` if the upper one is used.
+fn halves(election_id: u128) -> String {
+    match (election_id >> 64, election_id as u64) {
+        (0, low) => low.to_string(),
+        (high, low) => format!("{{high: {high}, low: {low}}}"),
+    }
+}
+
+/// Denies one update of a request.
+impl From<SessionFault> for Fault {
+    fn from(fault: SessionFault) -> Fault {
+        Problem::Session { code: fault.code(), message: fault.to_string() }.into()
     }
 }

@@ -13,8 +13,8 @@ mod name;
 mod role;
 
 pub use election::{
-    Arbitration, Effect, N_STREAMS_MAX, Notice, Sessions, StreamId, WriteTicket, WriterClaim,
+    Arbitration, Effect, N_ROLES_MAX, N_STREAMS_MAX, Notice, Sessions, StreamId, WriteTicket, WriterClaim,
 };
 pub use fault::SessionFault;
 pub use name::RoleName;
-pub use role::{AnnotatedRoles, MetadataFilter, Role, RoleConfig};
+pub use role::{AnnotatedRoles, ConfigMessage, MetadataFilter, Role, RoleConfig};

@@ -7,10 +7,10 @@ use crate::schema::Schema;
 use p4info::proto::p4::config::v1 as pb;
 use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, format_smolstr};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Packets that a role receives: those whose metadata field has one of these values, in canonical form.
+/// Packets that a role receives: those whose metadata field has one of these values, with any leading zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataFilter {
     pub metadata_id: u32,
@@ -20,8 +20,10 @@ pub struct MetadataFilter {
 /// Rights of a role other than the default one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleConfig {
-    /// Objects of P4Info that this role writes and reads.
+    /// Objects of P4Info that this role writes and reads, and other roles may too.
     pub ids: BTreeSet<u32>,
+    /// Objects that it writes and reads, and of other roles only the default one does. No other config may name them.
+    pub exclusive_ids: BTreeSet<u32>,
     /// Objects that it reads only.
     pub read_only_ids: BTreeSet<u32>,
     /// Multicast groups and clone sessions, which have no ids in P4Info.
@@ -31,10 +33,49 @@ pub struct RoleConfig {
     pub packet_filter: Option<MetadataFilter>,
     pub may_send_packets: bool,
     pub may_set_pipeline: bool,
+    /// The message that says all this, as the controller has sent it. Notices give it back.
+    pub message: Option<ConfigMessage>,
 }
 
+/// A `google.protobuf.Any`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigMessage {
+    pub type_url: SmolStr,
+    pub value: Vec<u8>,
+}
+
+impl RoleConfig {
+    /// Returns whether the role writes the object.
+    fn writes(&self, id: u32) -> bool {
+        self.ids.contains(&id) || self.exclusive_ids.contains(&id)
+    }
+
+    /// Returns whether the role writes or reads the object.
+    pub(super) fn names(&self, id: u32) -> bool {
+        self.writes(id) || self.read_only_ids.contains(&id)
+    }
+
+    /// Fails if the config contradicts itself, or is for the default role, which may do everything.
+    pub(super) fn check(&self, role: &RoleName) -> Result<(), SessionFault> {
+        let filter = self.packet_filter.as_ref();
+        let why = if role.is_default() {
+            "the default role may do everything; give the role a name or leave the config out"
+        } else if filter.is_some() && !self.receives_packets {
+            "there is a filter for packets, but the role receives none"
+        } else if filter.is_some_and(|filter| filter.values.iter().any(Vec::is_empty)) {
+            "a value of the filter for packets is empty; zero is one byte, \\x00"
+        } else {
+            return Ok(());
+        };
+        Err(SessionFault::BadRoleConfig { why: why.into() })
+    }
+}
+
+/// The annotation, without `@`.
+const ANNOTATION: &str = "p4runtime_role";
+
 /// The roles that annotations name: `@p4runtime_role("x")` on a table, a profile, a counter and so on. Objects without one
-/// belong to every role.
+/// belong to every role, and objects with one that names no role to the default role alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotatedRoles(FxHashMap<u32, SmolStr>);
 
@@ -52,18 +93,39 @@ impl AnnotatedRoles {
             .chain(p4info.value_sets.iter().map(|of| of.preamble.as_ref()))
             .chain(instances);
         let annotated = all.flatten().filter_map(|of| {
-            let role = of.annotations.iter().find_map(|text| role_of(text))?;
+            let structured = of.structured_annotations.iter().find_map(role_of_structured);
+            let role = of.annotations.iter().find_map(|text| role_of(text)).or(structured)?;
             Some((of.id, role))
         });
         AnnotatedRoles(annotated.collect())
     }
 }
 
-/// The role in an annotation as P4Info has it: `@p4runtime_role("x")`.
+/// The role in an annotation as P4Info has it: `@p4runtime_role("x")`; empty if it names none.
 fn role_of(annotation: &str) -> Option<SmolStr> {
-    let inside = annotation.trim().strip_prefix("@p4runtime_role")?.trim_start();
-    let inside = inside.strip_prefix('(')?.trim_end().strip_suffix(')')?.trim();
-    Some(inside.strip_prefix('"')?.strip_suffix('"')?.into())
+    let body = annotation.trim().strip_prefix('@')?.strip_prefix(ANNOTATION)?.trim_start();
+    if !body.is_empty() && !body.starts_with('(') {
+        return None;
+    }
+    let inside = body.strip_prefix('(').and_then(|body| body.trim_end().strip_suffix(')'));
+    let name = inside.and_then(|inside| inside.trim().strip_prefix('"')?.strip_suffix('"'));
+    Some(name.unwrap_or_default().into())
+}
+
+/// The role in a structured annotation, `@p4runtime_role["x"]`; empty if it names none.
+fn role_of_structured(annotation: &pb::StructuredAnnotation) -> Option<SmolStr> {
+    use pb::{expression::Value, structured_annotation::Body};
+    if annotation.name != ANNOTATION {
+        return None;
+    }
+    let values = match &annotation.body {
+        Some(Body::ExpressionList(list)) => list.expressions.as_slice(),
+        Some(Body::KvPairList(_)) | None => &[],
+    };
+    match values {
+        [pb::Expression { value: Some(Value::StringValue(name)) }] => Some(name.into()),
+        _ => Some(SmolStr::default()),
+    }
 }
 
 /// A role as it stands, for the checks of one request.
@@ -72,6 +134,8 @@ pub struct Role {
     pub name: RoleName,
     pub config: Option<Arc<RoleConfig>>,
     pub annotated: Arc<AnnotatedRoles>,
+    /// Objects that configs reserve for one role.
+    pub exclusive: Arc<BTreeMap<u32, RoleName>>,
 }
 
 /// The object to which an entity belongs.
@@ -100,27 +164,26 @@ fn owner(entity: &Entity) -> Owner {
 impl Role {
     /// Fails if the role may not write the entity.
     pub fn check_write(&self, schema: &Schema, entity: &Entity) -> Result<(), SessionFault> {
-        let may = match (&self.config, owner(entity)) {
-            _ if self.name.is_default() => true,
-            (Some(config), Owner::Object(id)) => config.ids.contains(&id),
-            (Some(config), Owner::Replication) => config.may_replicate,
-            (None, Owner::Object(id)) => self.is_annotated_for(id),
-            (None, Owner::Replication) => true,
+        let may = match owner(entity) {
+            // Validation says better what is wrong with an id that nothing has.
+            Owner::Object(id) if schema.object(id).is_none() => true,
+            Owner::Object(id) => self.may(id, RoleConfig::writes),
+            Owner::Replication => self.may_replicate(),
         };
         self.allow(may, || format_smolstr!("write {}", schema.describe(entity)))
     }
 
     /// Returns whether the role is told of the entity.
     pub fn sees(&self, entity: &Entity) -> bool {
-        match (&self.config, owner(entity)) {
-            _ if self.name.is_default() => true,
-            (Some(config), Owner::Object(id)) => {
-                config.ids.contains(&id) || config.read_only_ids.contains(&id)
-            }
-            (Some(config), Owner::Replication) => config.may_replicate,
-            (None, Owner::Object(id)) => self.is_annotated_for(id),
-            (None, Owner::Replication) => true,
+        match owner(entity) {
+            Owner::Object(id) => self.sees_object(id),
+            Owner::Replication => self.may_replicate(),
         }
+    }
+
+    /// Returns whether the role is told of an object of P4Info: its entities, its digests, its idle entries.
+    pub fn sees_object(&self, id: u32) -> bool {
+        self.may(id, RoleConfig::names)
     }
 
     /// Returns whether the role receives a packet with this metadata, by field id and value in canonical form.
@@ -128,7 +191,10 @@ impl Role {
         let Some(config) = self.config.as_ref().filter(|_| !self.name.is_default()) else { return true };
         config.receives_packets
             && config.packet_filter.as_ref().is_none_or(|filter| {
-                metadata.any(|(id, value)| id == filter.metadata_id && filter.values.contains(value))
+                metadata.any(|(id, value)| {
+                    id == filter.metadata_id
+                        && filter.values.iter().any(|of| significant(of) == significant(value))
+                })
             })
     }
 
@@ -146,13 +212,27 @@ impl Role {
         })
     }
 
-    fn is_annotated_for(&self, id: u32) -> bool {
-        self.annotated.0.get(&id).is_none_or(|role| *role == self.name.0)
+    /// The program and the configs of all roles must agree that the object is this role's.
+    fn may(&self, id: u32, lists: fn(&RoleConfig, u32) -> bool) -> bool {
+        self.name.is_default()
+            || self.annotated.0.get(&id).is_none_or(|role| *role == self.name.0)
+                && self.exclusive.get(&id).is_none_or(|role| *role == self.name)
+                && self.config.as_ref().is_none_or(|config| lists(config, id))
+    }
+
+    fn may_replicate(&self) -> bool {
+        self.name.is_default() || self.config.as_ref().is_none_or(|config| config.may_replicate)
     }
 
     fn allow(&self, may: bool, what: impl FnOnce() -> SmolStr) -> Result<(), SessionFault> {
         if may { Ok(()) } else { Err(SessionFault::NotAllowed { role: self.name.clone(), what: what() }) }
     }
+}
+
+/// The value without leading zeros.
+fn significant(value: &[u8]) -> &[u8] {
+    let n_zeros = value.iter().take_while(|byte| **byte == 0).count();
+    &value[n_zeros..]
 }
 
 #[cfg(test)]
@@ -164,8 +244,11 @@ mod tests {
         for (annotation, role) in [
             ("@p4runtime_role(\"a\")", Some("a")),
             (" @p4runtime_role( \"a b\" ) ", Some("a b")),
-            ("@p4runtime_role", None),
-            ("@p4runtime_role(a)", None),
+            // One that cannot be read keeps everybody out.
+            ("@p4runtime_role", Some("")),
+            ("@p4runtime_role()", Some("")),
+            ("@p4runtime_role(a)", Some("")),
+            ("@p4runtime_roles(\"a\")", None),
             ("@name(\"a\")", None),
         ] {
             assert_eq!(role_of(annotation).as_deref(), role, "{annotation}");
