@@ -33,9 +33,11 @@ const N_IDS: usize = 4;
 /// Returns random events: first the entries that a controller installs, then packets, with changes between them.
 pub fn events(choices: &mut Choices, compiled: &Compiled, options: Options) -> Vec<Event> {
     let pool = Pool::of(&compiled.program);
-    let mut writer = Writer { schema: Arc::clone(&compiled.schema), pool, written: Vec::new() };
+    let model = compiled.program.architecture.pipeline();
+    let recirculate = model.and_then(|model| model.special_port("recirculate"));
+    let mut writer = Writer { schema: Arc::clone(&compiled.schema), pool, written: Vec::new(), recirculate };
     let mut events = Vec::new();
-    let has_sides = compiled.program.architecture.pipeline().is_some_and(|p| p.directions.is_some());
+    let has_sides = model.is_some_and(|model| model.directions.is_some());
     for port in PORTS.iter().filter(|_| has_sides) {
         events.push(Event::PortSide { port: *port, is_host: choices.one_in(2) });
     }
@@ -85,6 +87,8 @@ struct Writer {
     pool: Pool,
     /// To be changed and removed later.
     written: Vec<Entity>,
+    /// The port whose packets come back, if the architecture has one.
+    recirculate: Option<u32>,
 }
 
 fn pick<'a, T>(choices: &mut Choices, from: &'a [T]) -> Option<&'a T> {
@@ -129,11 +133,11 @@ impl Writer {
                 Entity::ActionProfileGroup(group)
             }
             Entity::MulticastGroup(mut group) => {
-                group.replicas = replicas(choices);
+                group.replicas = self.replicas(choices);
                 Entity::MulticastGroup(group)
             }
             Entity::CloneSession(mut session) => {
-                session.replicas = replicas(choices);
+                session.replicas = self.replicas(choices);
                 Entity::CloneSession(session)
             }
             other => other,
@@ -178,7 +182,7 @@ impl Writer {
             }
             10 => {
                 let group = MulticastGroupId(1 + choices.below(N_IDS) as u32);
-                let replicas = replicas(choices);
+                let replicas = self.replicas(choices);
                 (
                     UpdateKind::Insert,
                     Entity::MulticastGroup(MulticastGroup { group, replicas, metadata: Vec::new() }),
@@ -187,13 +191,14 @@ impl Writer {
             11 => {
                 let session = CloneSessionId(1 + choices.below(N_IDS) as u32);
                 let packet_length_bytes = [0, 0, 10, 60][choices.below(4)];
-                let replicas = replicas(choices);
+                let replicas = self.replicas(choices);
+                let class_of_service = if choices.one_in(2) { choices.below(12) as u32 } else { 0 };
                 (
                     UpdateKind::Insert,
                     Entity::CloneSession(CloneSession {
                         session,
                         replicas,
-                        class_of_service: 0,
+                        class_of_service,
                         packet_length_bytes,
                     }),
                 )
@@ -430,6 +435,26 @@ impl Writer {
         members
     }
 
+    /// Ports and instances, now and then the port whose packets come back.
+    fn replicas(&self, choices: &mut Choices) -> Vec<Replica> {
+        let mut replicas: Vec<Replica> = Vec::new();
+        for _ in 0..choices.below(4) {
+            let port = match self.recirculate {
+                Some(port) if choices.one_in(12) => port,
+                _ => choices.pick(PORTS).copied().unwrap_or(0),
+            };
+            let replica = Replica {
+                egress_port: Port::number(u64::from(port)),
+                instance: choices.below(3) as u32,
+                backups: Vec::new(),
+            };
+            if !replicas.contains(&replica) {
+                replicas.push(replica);
+            }
+        }
+        replicas
+    }
+
     fn data(&self, choices: &mut Choices, ty: &DataType) -> Data {
         match ty {
             DataType::Bits { width_bits } | DataType::Int { width_bits } => {
@@ -490,20 +515,4 @@ fn meter_config(choices: &mut Choices, meter_type: MeterType) -> Option<MeterCon
         MeterType::SingleRateTwoColor => {}
     }
     Some(config)
-}
-
-fn replicas(choices: &mut Choices) -> Vec<Replica> {
-    let mut replicas: Vec<Replica> = Vec::new();
-    for _ in 0..choices.below(4) {
-        let port = choices.pick(PORTS).copied().unwrap_or(0);
-        let replica = Replica {
-            egress_port: Port::number(u64::from(port)),
-            instance: choices.below(3) as u32,
-            backups: Vec::new(),
-        };
-        if !replicas.contains(&replica) {
-            replicas.push(replica);
-        }
-    }
-    replicas
 }

@@ -3,7 +3,6 @@
 use super::{Compiled, Subject, SubjectKind};
 use ir::passes;
 use std::sync::Arc;
-use target::Config;
 use testkit::BlockByBlock;
 
 /// The program as elaborated, with which all others are compared.
@@ -74,7 +73,7 @@ fn interpreter(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<Subjec
 }
 
 fn new(compiled: &Compiled, program: &Arc<ir::Program>) -> Result<interp::InterpretedDevice, String> {
-    interp::interpreter(Arc::clone(program), Arc::clone(&compiled.schema), Config::default())
+    interp::interpreter(Arc::clone(program), Arc::clone(&compiled.schema), super::config())
         .map_err(|e| e.to_string())
 }
 

@@ -33,6 +33,11 @@ use std::sync::Arc;
 use testkit::Dut;
 use transcript::{Difference, Transcript};
 
+/// The configuration of all subjects: few rounds and copies, so that programs may send packets round and round.
+pub(crate) fn config() -> target::Config {
+    target::Config { rounds_max: 8, copies_max: 64, ..target::Config::default() }
+}
+
 /// A packet that left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {

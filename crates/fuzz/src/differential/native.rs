@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use target::{Config, Device};
+use target::Device;
 use testkit::{BlockByBlock, Buffers, Dut, FastPath, Offload};
 
 /// A compiler, how much it optimises, and the ways of packets through what it makes.
@@ -176,7 +176,7 @@ fn subject(
     };
     let (program, built) = (Arc::clone(&last.program), Arc::clone(&last.built));
     LAST.set(Some(last));
-    let config = Config::default();
+    let config = super::config();
     let options = InstanceOptions {
         n_workers: if way == Way::OffloadWorker { 2 } else { 1 },
         seed: config.seed,

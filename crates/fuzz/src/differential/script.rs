@@ -174,7 +174,7 @@ impl Writer<'_> {
             }
             Entity::MulticastGroup(of) => self.group(kind, of)?,
             Entity::CloneSession(of) => {
-                if of.packet_length_bytes != 0 {
+                if of.packet_length_bytes != 0 || of.class_of_service != 0 {
                     return None;
                 }
                 match (kind, of.replicas.as_slice()) {

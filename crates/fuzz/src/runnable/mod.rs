@@ -5,7 +5,7 @@
 //! fields of invalid headers) is left in: the intermediate representation defines it.
 //!
 //! Programs end: parsers only go forward, or round a state that extracts; loops are bounded; packets go round
-//! again only once, as their kind of instance tells.
+//! again only once, as their kind of instance tells, or as often as a switch allows.
 
 pub mod coverage;
 

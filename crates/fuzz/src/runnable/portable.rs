@@ -337,7 +337,7 @@ impl Gen<'_, '_> {
         self.line(&format!("{} = SelectByDirection({side}, {a}, {b});", to.path));
     }
 
-    /// Says what happens to the packet. Packets go round a few times only, and copies make no more copies.
+    /// Says what happens to the packet. Packets mostly go round a few times only, and copies make no more copies.
     pub(super) fn portable_decision(&mut self) {
         let session = self.choices.below(5);
         let condition = if self.choices.one_in(2) { "true".to_string() } else { self.expr(&Ty::Bool) };
@@ -368,7 +368,10 @@ impl Gen<'_, '_> {
                 3 => format!(
                     "ostd.clone = {condition}; ostd.clone_session_id = (CloneSessionId_t)16w{session};"
                 ),
+                // Now and then until the switch has enough of it.
+                4 if self.choices.one_in(4) => format!("ostd.resubmit = {condition};"),
                 4 => format!("ostd.resubmit = istd.packet_path != PSA_PacketPath_t.RESUBMIT && {condition};"),
+                5 if self.choices.one_in(4) => "send_to_port(ostd, PSA_PORT_RECIRCULATE);".to_string(),
                 5 => "if (istd.packet_path == PSA_PacketPath_t.NORMAL) { send_to_port(ostd, PSA_PORT_RECIRCULATE); }"
                     .to_string(),
                 6 => format!("ostd.class_of_service = (ClassOfService_t)8w{};", self.choices.below(12)),
@@ -377,6 +380,9 @@ impl Gen<'_, '_> {
             _ => match self.choices.below(3) {
                 0 => format!("ostd.drop = {condition};"),
                 1 => "egress_drop(ostd);".to_string(),
+                _ if self.choices.one_in(8) => {
+                    format!("ostd.clone = true; ostd.clone_session_id = (CloneSessionId_t)16w{session};")
+                }
                 _ => format!(
                     "if (istd.packet_path != PSA_PacketPath_t.CLONE_E2E) {{ ostd.clone = {condition}; \
                      ostd.clone_session_id = (CloneSessionId_t)16w{session}; }}"
