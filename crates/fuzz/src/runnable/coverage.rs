@@ -146,7 +146,7 @@ pub const CONSTRUCTS: &[Construct] = &[
     of("object: Random", "Random<"),
     of("object: Register", " = register_"),
     of("object: Register of structs", "Register<Seen"),
-    of("object: Meter", "Meter<bit<32>>("),
+    of("object: Meter", "Meter<bit<"),
     of("object: length of DPDK", ".dpdk_execute("),
     of("object: DirectCounter", "DirectCounter<"),
     of("object: DirectMeter", "DirectMeter("),

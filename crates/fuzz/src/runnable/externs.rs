@@ -59,6 +59,15 @@ impl Gen<'_, '_> {
         }
     }
 
+    /// An index of the type that an object wants.
+    pub(super) fn cell_of(&mut self, object: &str, n: u32) -> String {
+        let index = self.cell(n);
+        match self.objects.index_widths.get(object) {
+            Some(32) | None => index,
+            Some(width) => format!("(bit<{width}>)({index})"),
+        }
+    }
+
     pub(super) fn extern_call(&mut self) {
         if self.dialect != Dialect::V1model {
             return self.portable_call();
@@ -121,7 +130,7 @@ impl Gen<'_, '_> {
     pub(super) fn register(&mut self) {
         let registers = self.objects.registers.clone();
         let Some((name, ty, n)) = self.choices.pick(&registers).cloned() else { return };
-        let index = self.cell(n);
+        let index = self.cell_of(&name, n);
         let text = self.text(&ty);
         let value = self.fresh("v");
         self.line(&format!("{text} {value};"));

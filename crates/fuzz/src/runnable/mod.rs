@@ -12,6 +12,7 @@ pub mod coverage;
 mod blocks;
 mod expr;
 mod externs;
+mod objects;
 mod parser;
 mod pna;
 mod portable;
@@ -21,6 +22,7 @@ mod table;
 mod types;
 
 use crate::Choices;
+use std::collections::BTreeMap;
 use types::{Ty, TypeDef};
 
 /// The architecture that a program is for.
@@ -146,6 +148,8 @@ struct Objects {
     /// Objects of PSA and PNA that give random numbers of 16 bits.
     randoms: Vec<String>,
     checksums: Vec<Checksum>,
+    /// Widths of indices, where they are not 32, by the names of objects.
+    index_widths: BTreeMap<String, u32>,
     /// Objects of PSA and PNA that send digests, with the types of these.
     digests: Vec<(String, Ty)>,
 }

@@ -1,7 +1,7 @@
 //! Parts that programs for PSA and PNA share: types of their include files, externs, decisions about packets.
 
 use super::types::{Shape, Ty};
-use super::{Callable, Checksum, Dialect, Direction, Edition, Gen, Place};
+use super::{Dialect, Edition, Gen, Place};
 
 /// Fields of the architecture's structs, with the names of their types.
 pub(super) type Fields = &'static [(&'static str, &'static str)];
@@ -17,7 +17,7 @@ impl Gen<'_, '_> {
     }
 
     /// The prefix of names; nobody wants that of v1model.
-    fn upper_prefix(&self) -> &'static str {
+    pub(super) fn upper_prefix(&self) -> &'static str {
         if self.dialect == Dialect::Psa { "PSA" } else { "PNA" }
     }
 
@@ -41,134 +41,18 @@ impl Gen<'_, '_> {
         }
     }
 
-    pub(super) fn portable_instances(&mut self) {
-        let prefix = self.upper_prefix();
-        for _ in 0..self.choices.below(3) {
-            let name = self.fresh("register_");
-            let size = 1 + self.choices.below(16) as u32;
-            let cells = self.types_with(|shape| matches!(shape, Shape::Struct(_)));
-            let cells: Vec<usize> = cells.into_iter().filter(|i| self.has_bits(&Ty::Named(*i))).collect();
-            let ty = match self.choices.pick(&cells) {
-                Some(i) if matches!(self.types[*i].name.as_str(), "Inner" | "Seen") => Ty::Named(*i),
-                _ if self.choices.one_in(5) => Ty::Int(self.width().max(2)),
-                _ => self.bit(),
-            };
-            let text = self.text(&ty);
-            let initial =
-                if self.choices.one_in(3) { format!(", {}", self.literal(&ty)) } else { String::new() };
-            self.line(&format!("Register<{text}, bit<32>>({size}{initial}) {name};"));
-            self.objects.registers.push((name, ty, size));
-        }
-        if self.choices.one_in(2) {
-            let name = self.fresh("counter_");
-            let size = 1 + self.choices.below(16) as u32;
-            let kind = self.one_of(&["PACKETS", "BYTES", "PACKETS_AND_BYTES"]);
-            self.line(&format!("Counter<bit<64>, bit<32>>({size}, {prefix}_CounterType_t.{kind}) {name};"));
-            self.objects.counters.push((name, size));
-        }
-        if self.choices.one_in(2) {
-            let name = self.fresh("meter_");
-            let size = 1 + self.choices.below(8) as u32;
-            let kind = self.one_of(&["PACKETS", "BYTES"]);
-            self.line(&format!("Meter<bit<32>>({size}, {prefix}_MeterType_t.{kind}) {name};"));
-            self.objects.meters.push((name, size));
-        }
-        self.hashes();
-        if self.choices.one_in(3) {
-            let name = self.fresh("random_");
-            let (low, high) = (self.choices.below(3), self.choices.below(300));
-            self.line(&format!("Random<bit<16>>(16w{low}, 16w{high}) {name};"));
-            self.objects.randoms.push(name);
-        }
-    }
-
-    /// The objects of a parser.
-    pub(super) fn portable_parser_objects(&mut self) {
-        if self.prefix().is_some() && self.choices.one_in(2) {
-            self.hashes();
-        }
-    }
-
-    pub(super) fn portable_deparser_objects(&mut self) {
-        if self.choices.one_in(2) {
-            self.hashes();
-        }
-        if self.choices.one_in(2) {
-            let name = self.fresh("digest_");
-            let structs = self.types_with(|shape| matches!(shape, Shape::Struct(_) | Shape::Header(_)));
-            let structs: Vec<usize> = structs.into_iter().filter(|i| self.has_bits(&Ty::Named(*i))).collect();
-            let wanted = self.choices.pick(&structs).copied();
-            let ty = wanted.filter(|_| self.choices.one_in(2)).map_or(self.named("Seen"), Ty::Named);
-            let text = self.text(&ty);
-            self.line(&format!("Digest<{text}>() {name};"));
-            self.objects.digests.push((name, ty));
-        }
-    }
-
-    /// Objects that hash, and that add up checksums.
-    fn hashes(&mut self) {
-        let prefix = self.upper_prefix();
-        for _ in 0..self.choices.below(4) {
-            let mut algorithms = vec!["TARGET_DEFAULT"];
-            if self.dialect == Dialect::Psa || self.edition != Edition::Usual {
-                algorithms.extend(["CRC32", "CRC16", "IDENTITY", "ONES_COMPLEMENT16"]);
-            }
-            if self.dialect == Dialect::Pna && self.edition == Edition::Dpdk {
-                algorithms.push("TOEPLITZ");
-            }
-            let algorithm = self.one_of(&algorithms);
-            let width = [16, 32, 8, 64][self.choices.below(4)];
-            match self.choices.below(3) {
-                0 => {
-                    let name = self.fresh("hash_");
-                    self.line(&format!("Hash<bit<{width}>>({prefix}_HashAlgorithm_t.{algorithm}) {name};"));
-                    self.objects.hashes.push((name, width));
-                }
-                1 => {
-                    let (name, in_words) = (self.fresh("checksum_"), algorithm == "ONES_COMPLEMENT16");
-                    let text =
-                        format!("Checksum<bit<{width}>>({prefix}_HashAlgorithm_t.{algorithm}) {name};");
-                    self.line(&text);
-                    self.objects.checksums.push(Checksum { name, is_internet: false, in_words });
-                }
-                _ => {
-                    let name = self.fresh("sum_");
-                    self.line(&format!("InternetChecksum() {name};"));
-                    self.objects.checksums.push(Checksum { name, is_internet: true, in_words: true });
-                }
-            }
-        }
-    }
-
-    /// Declares a direct counter and a direct meter of a table, with the actions that call them.
-    pub(super) fn portable_direct_objects(&mut self, own: &mut Vec<Callable>, properties: &mut Vec<String>) {
-        let (prefix, property) = (self.upper_prefix(), self.prefix().unwrap_or(""));
-        if self.choices.one_in(4) {
-            let counter = self.fresh("direct_counter_");
-            let kind = self.one_of(&["PACKETS", "BYTES", "PACKETS_AND_BYTES"]);
-            self.line(&format!("DirectCounter<bit<64>>({prefix}_CounterType_t.{kind}) {counter};"));
-            properties.push(format!("{property}_direct_counter = {counter};"));
-            let length = self.length_of_call();
-            own.push(self.action(&[Direction::Data], Some(format!("{counter}.count({length});"))));
-        }
-        let targets = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(2..=64)));
-        if let Some(to) = self.choices.pick(&targets).cloned()
-            && self.choices.one_in(4)
+    /// Emits a header from anywhere.
+    pub(super) fn other_emits(&mut self) {
+        let headers = self.places(|e| self.is_header(&e.ty));
+        if let Some(header) = self.choices.pick(&headers).cloned()
+            && self.choices.one_in(3)
         {
-            let Ty::Bit(w) = to.ty else { return };
-            let meter = self.fresh("direct_meter_");
-            let kind = self.one_of(&["PACKETS", "BYTES"]);
-            self.line(&format!("DirectMeter({prefix}_MeterType_t.{kind}) {meter};"));
-            properties.push(format!("{property}_direct_meter = {meter};"));
-            let call = self.execution(&meter, None);
-            let colour = self.one_of(&["RED", "YELLOW", "GREEN"]);
-            let first = format!("{} = {call} == {prefix}_MeterColor_t.{colour} ? {w}w1 : {w}w2;", to.path);
-            own.push(self.action(&[Direction::Data], Some(first)));
+            self.line(&format!("packet.emit({});", header.path));
         }
     }
 
     /// The length of a packet as an argument, or nothing.
-    fn length_of_call(&mut self) -> String {
+    pub(super) fn length_of_call(&mut self) -> String {
         let has_length = self.edition == Edition::Dpdk || self.dialect == Dialect::Pna;
         if has_length && self.choices.one_in(2) {
             format!("32w{}", self.choices.below(2000))
@@ -178,7 +62,7 @@ impl Gen<'_, '_> {
     }
 
     /// The call of a meter, which gives a colour.
-    fn execution(&mut self, meter: &str, index: Option<String>) -> String {
+    pub(super) fn execution(&mut self, meter: &str, index: Option<String>) -> String {
         let prefix = self.upper_prefix();
         // Without a package of DPDK the methods of direct meters are told apart by the names of arguments alone.
         let has_names = index.is_none() && self.dialect == Dialect::Pna && self.edition != Edition::Dpdk;
@@ -207,7 +91,7 @@ impl Gen<'_, '_> {
             3 => {
                 let counters = self.objects.counters.clone();
                 if let Some((name, n)) = self.choices.pick(&counters).cloned() {
-                    let (index, length) = (self.cell(n), self.length_of_call());
+                    let (index, length) = (self.cell_of(&name, n), self.length_of_call());
                     let length = if length.is_empty() { length } else { format!(", {length}") };
                     self.line(&format!("{name}.count({index}{length});"));
                 }
@@ -218,7 +102,7 @@ impl Gen<'_, '_> {
                 let places = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(2..=64)));
                 let Some(to) = self.choices.pick(&places).cloned() else { return };
                 let Ty::Bit(w) = to.ty else { return };
-                let index = self.cell(n);
+                let index = self.cell_of(&name, n);
                 let call = self.execution(&name, Some(index));
                 let colour = self.one_of(&["RED", "YELLOW", "GREEN"]);
                 self.line(&format!(
@@ -238,8 +122,11 @@ impl Gen<'_, '_> {
                 let text = self.text(&to.ty);
                 let call = match self.choices.below(3) {
                     0 => {
-                        let max = self.choices.below(12);
-                        format!("{name}.get_hash({width}w{}, {data}, {width}w{max})", self.choices.below(5))
+                        // The type of base and bound is another one than that of the result.
+                        let w = [width, 16, 64][self.choices.below(3)];
+                        let bound = if w > 4 { self.choices.below(12) } else { 1 };
+                        let base = if w > 4 { self.choices.below(5) } else { 0 };
+                        format!("{name}.get_hash({w}w{base}, {data}, {w}w{bound})")
                     }
                     _ => format!("{name}.get_hash({data})"),
                 };

@@ -271,6 +271,7 @@ impl Gen<'_, '_> {
         self.place = place;
         let of_headers = self.fields_of(&side.headers);
         self.emits(&of_headers);
+        self.other_emits();
         self.close("}");
         self.indent -= 1;
         self.end_control(outer);
