@@ -56,6 +56,32 @@ impl Code {
         }
     }
 
+    /// All codes, in the order of their numbers.
+    pub const ALL: [Code; 17] = [
+        Code::Ok,
+        Code::Cancelled,
+        Code::Unknown,
+        Code::InvalidArgument,
+        Code::DeadlineExceeded,
+        Code::NotFound,
+        Code::AlreadyExists,
+        Code::PermissionDenied,
+        Code::ResourceExhausted,
+        Code::FailedPrecondition,
+        Code::Aborted,
+        Code::OutOfRange,
+        Code::Unimplemented,
+        Code::Internal,
+        Code::Unavailable,
+        Code::DataLoss,
+        Code::Unauthenticated,
+    ];
+
+    /// Returns the code with this number; [`Code::Unknown`] for a number that none has, as gRPC demands.
+    pub fn of_number(number: i32) -> Code {
+        Code::ALL.into_iter().find(|code| code.number() == number).unwrap_or(Code::Unknown)
+    }
+
     /// Returns the number in `google.rpc.Status` and `p4.v1.Error`.
     pub fn number(self) -> i32 {
         self as i32
@@ -351,6 +377,10 @@ pub enum Problem {
     #[error("undoing the batch failed: {why}")]
     RollbackFailed { why: String },
 
+    // ---- programs
+    #[error("COMMIT takes the config that was saved: leave `config` out, or use VERIFY_AND_COMMIT")]
+    ConfigWithCommit,
+
     // ---- shape of messages, for transports
     #[error("`{field}` is not set")]
     FieldNotSet { field: &'static str },
@@ -446,6 +476,7 @@ impl Problem {
             | ConditionWithoutId { .. }
             | ActionCondition { .. }
             | Refused { .. }
+            | ConfigWithCommit
             | FieldNotSet { .. }
             | UnknownEnumValue { .. } => Code::InvalidArgument,
         }

@@ -9,6 +9,8 @@
 //! - [`Target`] and [`apply()`]: storage of entities, and error handling when one update of a batch fails;
 //! - [`session`]: arbitration between controllers, and their roles;
 //! - [`Programming`]: what a target needs to keep the two ways to program a selector apart;
+//! - [`PacketIo`], [`stream`]: packets from and to controllers, and the other messages of their streams;
+//! - [`PipelineConfig`]: programs as controllers set and read them;
 //! - [`sync`]: copies of all entities to another target, of the same program or of its successor;
 //! - [`Fault`]: an error with a path, and the canonical code that gRPC and P4Runtime use.
 //!
@@ -26,10 +28,13 @@ pub mod entity;
 pub mod fault;
 pub mod ids;
 pub mod key;
+pub mod packets;
+pub mod pipeline_config;
 mod programming;
 pub mod query;
 pub mod schema;
 pub mod session;
+pub mod stream;
 pub mod sync;
 pub mod update;
 pub mod validate;
@@ -40,8 +45,11 @@ pub use entity::*;
 pub use fault::{Code, Fault, Problem};
 pub use ids::*;
 pub use key::{EntityKey, EntryKey};
+pub use packets::{ControllerPacket, PacketIo, PacketMetadata};
+pub use pipeline_config::{ConfigParts, PipelineAction, PipelineChange, PipelineConfig};
 pub use programming::Programming;
 pub use query::{EntryQuery, Extras, Query};
 pub use schema::{MatchKind, Schema, SchemaError};
+pub use stream::{DigestAck, DigestList, IdleNotice, OtherMessage, StreamError, StreamErrorCause};
 pub use update::{Atomicity, Batch, Update, UpdateKind};
 pub use validate::{validate, validate_query};

@@ -175,7 +175,9 @@ fn codes_have_the_numbers_and_names_of_grpc() {
         (Code::Unauthenticated, 16, "UNAUTHENTICATED"),
     ] {
         assert_eq!((code.number(), code.name()), (number, name));
+        assert_eq!(Code::of_number(number), code);
     }
+    assert_eq!((Code::of_number(-1), Code::of_number(17)), (Code::Unknown, Code::Unknown));
 }
 
 #[test]

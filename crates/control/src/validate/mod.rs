@@ -19,6 +19,7 @@ use crate::schema::Schema;
 use crate::update::Update;
 
 pub use query::validate_query;
+pub(crate) use values::shown;
 pub use values::{bits_from_bytes, signed_bits_from_bytes};
 
 /// Checks that a control plane may make this update. The target checks what depends on its contents: that the

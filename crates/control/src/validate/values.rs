@@ -98,7 +98,7 @@ pub(super) fn signed_width(name: &str, width_bits: u32, bits: &Bits) -> Result<(
 }
 
 /// Prints a number for a message in hexadecimal; a very long one is not shown.
-pub(super) fn shown(bits: &Bits) -> String {
+pub(crate) fn shown(bits: &Bits) -> String {
     if bits.width() <= SHOWN_BITS_MAX {
         format!("{bits:#x}")
     } else {
