@@ -113,7 +113,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn table_entry(&self, entry: &pb::TableEntry) -> Result<TableEntry, Fault> {
+    pub fn table_entry(&self, entry: &pb::TableEntry) -> Result<TableEntry, Fault> {
         let table = TableId(entry.table_id);
         let key = TableEntry {
             is_default_action: entry.is_default_action,

@@ -86,7 +86,7 @@ pub fn encode_entity(schema: &Schema, entity: &Entity) -> pb::Entity {
     pb::Entity { entity: Some(entity) }
 }
 
-fn table_entry(of: &TableEntry) -> pb::TableEntry {
+pub(crate) fn table_entry(of: &TableEntry) -> pb::TableEntry {
     pb::TableEntry {
         table_id: of.table.0,
         r#match: matches(&of.matches),

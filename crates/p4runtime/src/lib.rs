@@ -4,6 +4,8 @@
 //! - [`write()`]: a `WriteRequest`, applied; one result for each update;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
+//! - [`decode_stream_request`], [`encode_packet_in`] and others: messages of streams;
+//! - [`decode_pipeline_change`], [`config_response`]: programs;
 //! - [`status`], [`request_status`]: results as the `google.rpc.Status` that gRPC carries.
 //!
 //! Invariants: faults have paths inside the request: `updates[3].entity.table_entry.match[0].exact.value`.
@@ -18,14 +20,24 @@
 mod data;
 mod decode;
 mod encode;
+mod pipeline;
 mod query;
 mod request;
+mod stream;
 
 pub use data::{decode_data, encode_data};
 pub use decode::decode_update;
 pub use encode::encode_entity;
+pub use pipeline::{
+    config_response, decode_config, decode_config_parts, decode_pipeline_change, encode_config,
+};
 pub use query::decode_query;
 pub use request::{read, request_status, status, write};
+pub use stream::{
+    StreamRequest, capabilities, decode_digest_list, decode_idle_notice, decode_packet_in,
+    decode_stream_error, decode_stream_request, encode_digest_ack, encode_digest_list, encode_idle_notice,
+    encode_packet_in, encode_packet_out, encode_stream_error,
+};
 
 use control::Fault;
 use std::fmt::Display;

@@ -10,6 +10,9 @@ use crate::decode::{decode_update, path_of};
 use crate::encode::encode_entity;
 use crate::query::decode_query;
 
+/// Namespace of the codes of errors. There are none besides the canonical ones.
+pub(crate) const ERROR_SPACE: &str = "siding";
+
 /// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at. Fails if
 /// the request as a whole cannot be applied; nothing has then changed, and the status has no details.
 pub fn write(schema: &Schema, target: &mut dyn Target, request: &pb::WriteRequest) -> Result<Results, Fault> {
@@ -102,7 +105,7 @@ pub fn status<T>(results: &[Result<T, Fault>]) -> Option<Status> {
         Err(fault) => pb::Error {
             canonical_code: fault.code().number(),
             message: fault.to_string(),
-            space: "siding".to_owned(),
+            space: ERROR_SPACE.to_owned(),
             ..pb::Error::default()
         },
     };
