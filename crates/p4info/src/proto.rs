@@ -34,6 +34,21 @@ pub mod google {
     }
 }
 
+#[allow(clippy::all, clippy::pedantic, reason = "written by prost-build")]
+pub mod siding {
+    //! Packages below `siding`.
+    pub mod v1 {
+        //! Our own messages beside those of P4Runtime.
+        include!("generated/siding.v1.rs");
+    }
+}
+
+#[allow(clippy::all, clippy::pedantic, reason = "written by prost-build")]
+pub mod stratum {
+    //! Messages of Stratum's controllers.
+    include!("generated/stratum.rs");
+}
+
 /// An encoded `google.protobuf.FileDescriptorSet` of all our definitions and
 /// their imports, for reflection and for generating the P4Runtime service.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

@@ -9,15 +9,18 @@ use std::path::Path;
 
 use prost::Message;
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 7] = [
     "google/rpc/status.proto",
     "p4/config/v1/p4info.proto",
     "p4/config/v1/p4types.proto",
     "p4/v1/p4data.proto",
     "p4/v1/p4runtime.proto",
+    "siding/v1/role.proto",
+    "stratum/role.proto",
 ];
 
-const GENERATED: [&str; 4] = ["google.rpc.rs", "p4.config.v1.rs", "p4.v1.rs", "descriptors.bin"];
+const GENERATED: [&str; 6] =
+    ["google.rpc.rs", "p4.config.v1.rs", "p4.v1.rs", "siding.v1.rs", "stratum.rs", "descriptors.bin"];
 
 #[test]
 fn generated_code_has_not_drifted() {
