@@ -4,6 +4,7 @@
 //! - [`write()`]: a `WriteRequest`, applied; one result for each update;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
+//! - [`decode_arbitration`], [`encode_notice`]: elections between controllers;
 //! - [`decode_stream_request`], [`encode_packet_in`] and others: messages of streams;
 //! - [`decode_pipeline_change`], [`config_response`]: programs;
 //! - [`status`], [`request_status`]: results as the `google.rpc.Status` that gRPC carries.
@@ -13,7 +14,7 @@
 //! writes the canonical form, so that what was written is what is read (P4Runtime, "Read-Write Symmetry"); only
 //! the deprecated fields for ports come back as their successors. No message makes anything here panic.
 //!
-//! Not here: gRPC, sessions, arbitration, roles.
+//! Not here: gRPC, the state of sessions (see [`control::session`]).
 //!
 //! Start reading at [`write()`].
 
@@ -23,6 +24,7 @@ mod encode;
 mod pipeline;
 mod query;
 mod request;
+mod session;
 mod stream;
 
 pub use data::{decode_data, encode_data};
@@ -33,6 +35,7 @@ pub use pipeline::{
 };
 pub use query::decode_query;
 pub use request::{read, request_status, status, write};
+pub use session::{decode_arbitration, decode_role_config, encode_notice, pipeline_claim, write_claim};
 pub use stream::{
     StreamRequest, capabilities, decode_digest_list, decode_idle_notice, decode_packet_in,
     decode_stream_error, decode_stream_request, encode_digest_ack, encode_digest_list, encode_idle_notice,

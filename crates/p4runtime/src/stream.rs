@@ -1,5 +1,6 @@
-//! Messages of streams, besides arbitration.
+//! Messages of streams.
 
+use control::session::{Arbitration, SessionFault};
 use control::*;
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
@@ -8,6 +9,7 @@ use crate::Inside;
 use crate::data::{decode_data, encode_data};
 use crate::decode::{Decoder, not_set};
 use crate::encode::table_entry;
+use crate::session::decode_arbitration;
 
 /// Version of P4Runtime that the messages are of.
 const API_VERSION: &str = "1.5.0";
@@ -18,7 +20,8 @@ const LIST_TYPE_URL: &str = "type.googleapis.com/google.protobuf.ListValue";
 /// A message of a controller on its stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamRequest {
-    Arbitration(pb::MasterArbitrationUpdate),
+    /// A fault ends the stream.
+    Arbitration(Result<Arbitration, SessionFault>),
     PacketOut(ControllerPacket),
     DigestAck(DigestAck),
 }
@@ -27,7 +30,7 @@ pub enum StreamRequest {
 pub fn decode_stream_request(message: pb::StreamMessageRequest) -> Result<StreamRequest, StreamError> {
     use pb::stream_message_request::Update;
     match message.update {
-        Some(Update::Arbitration(arbitration)) => Ok(StreamRequest::Arbitration(arbitration)),
+        Some(Update::Arbitration(message)) => Ok(StreamRequest::Arbitration(decode_arbitration(message))),
         Some(Update::Packet(packet)) => Ok(StreamRequest::PacketOut(decode_packet_out(packet))),
         Some(Update::DigestAck(ack)) => Ok(StreamRequest::DigestAck(decode_digest_ack(ack))),
         Some(Update::Other(any)) => Err(StreamError::unknown_type(decode_other(any))),
