@@ -387,6 +387,18 @@ pub enum Problem {
     #[error("`{field}` has the unknown value {value}")]
     UnknownEnumValue { field: &'static str, value: i32 },
 
+    // ---- translation between the values of controllers and those of the program; `by` names the translation
+    #[error("{value} of `{name}` is not in the translation {by}")]
+    NotTranslated { name: SmolStr, value: String, by: SmolStr },
+    #[error("there is no port {port}: {why}")]
+    NoPort { port: String, why: String },
+    #[error("all {n_values} values of the translation {by} are taken")]
+    TranslationFull { by: SmolStr, n_values: u64 },
+    #[error("`{name}` is translated by {by}: match one whole value or leave it out")]
+    PartlyTranslated { name: SmolStr, by: SmolStr },
+    #[error("the translation {by} has no value of the controller for {value} of the program")]
+    NoName { value: String, by: SmolStr },
+
     // ---- rights
     /// A [`SessionFault`](crate::session::SessionFault): the controller may not do this.
     #[error("{message}")]
@@ -398,6 +410,11 @@ impl Problem {
         use Problem::*;
         match self {
             Session { code, .. } => *code,
+            NotTranslated { .. } => Code::NotFound,
+            NoPort { .. } => Code::InvalidArgument,
+            TranslationFull { .. } => Code::ResourceExhausted,
+            PartlyTranslated { .. } => Code::Unimplemented,
+            NoName { .. } => Code::Internal,
             UnknownId { id: 0, .. } | UnknownId { actual: Some(_), .. } => Code::InvalidArgument,
             UnknownName { .. } | UnknownId { .. } | UnknownExternType { .. } | DoesNotExist { .. } => {
                 Code::NotFound

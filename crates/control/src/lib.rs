@@ -12,6 +12,7 @@
 //! - [`PacketIo`], [`stream`]: packets from and to controllers, and the other messages of their streams;
 //! - [`PipelineConfig`]: programs as controllers set and read them;
 //! - [`sync`]: copies of all entities to another target, of the same program or of its successor;
+//! - [`translate`]: other values outside than inside, for types with `@p4runtime_translation`;
 //! - [`Fault`]: an error with a path, and the canonical code that gRPC and P4Runtime use.
 //!
 //! Invariants: an [`Update`] that [`validate()`] accepts has values of exactly the widths that the schema
@@ -36,6 +37,7 @@ pub mod schema;
 pub mod session;
 pub mod stream;
 pub mod sync;
+pub mod translate;
 pub mod update;
 pub mod validate;
 

@@ -287,7 +287,9 @@ impl<'p> Builder<'p> {
             0 => ValueForm::None,
             _ => ValueForm::Bits { width_bits },
         };
-        Ok(ValueType { form, translation: translation.map(|translation| translation.uri.as_str().into()) })
+        let name =
+            |of: &pb::P4NewTypeTranslation| translation_name(of, named.map_or("", |named| &named.name));
+        Ok(ValueType { form, translation: translation.map(name) })
     }
 
     fn translation(&self, named: Option<&pb::P4NamedType>) -> Option<&'p pb::P4NewTypeTranslation> {
@@ -301,7 +303,7 @@ impl<'p> Builder<'p> {
     fn index(&self, owner: &SmolStr, size: i64, named: Option<&pb::P4NamedType>) -> Result<IndexSpace> {
         Ok(IndexSpace {
             size: number(owner, "size", size, i64::MAX as u64)?,
-            translation: self.translation(named).map(|t| index_translation(owner, t)).transpose()?,
+            translation: self.translation(named).map(|t| index_translation(owner, t, named)).transpose()?,
         })
     }
 
@@ -470,14 +472,23 @@ impl<'p> Builder<'p> {
     }
 }
 
-fn index_translation(owner: &SmolStr, of: &pb::P4NewTypeTranslation) -> Result<IndexTranslation> {
+/// Returns the URI of a translation. Many programs leave it empty for all of their types: then it is the type's name.
+pub(super) fn translation_name(of: &pb::P4NewTypeTranslation, type_name: &str) -> SmolStr {
+    if of.uri.is_empty() { type_name.into() } else { of.uri.as_str().into() }
+}
+
+fn index_translation(
+    owner: &SmolStr,
+    of: &pb::P4NewTypeTranslation,
+    named: Option<&pb::P4NamedType>,
+) -> Result<IndexTranslation> {
     use pb::p4_new_type_translation::SdnType;
     let form = match of.sdn_type {
         Some(SdnType::SdnBitwidth(bits)) => ValueForm::Bits { width_bits: width(owner, bits)? },
         Some(SdnType::SdnString(_)) => ValueForm::Text,
         None => ValueForm::None,
     };
-    Ok(IndexTranslation { uri: of.uri.as_str().into(), form })
+    Ok(IndexTranslation { uri: translation_name(of, named.map_or("", |named| &named.name)), form })
 }
 
 /// Returns whether a field of a controller header carries nothing. Programs say so by an annotation or by its name.

@@ -167,7 +167,8 @@ impl MatchKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueType {
     pub form: ValueForm,
-    /// URI of the `@p4runtime_translation`: the data plane sees a different value.
+    /// URI of the `@p4runtime_translation`, or the name of the type if the URI is empty: the data plane sees a different
+    /// value.
     pub translation: Option<SmolStr>,
 }
 
@@ -294,6 +295,7 @@ impl IndexSpace {
 /// Translation of the index of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexTranslation {
+    /// The name of the type if the URI is empty.
     pub uri: SmolStr,
     pub form: ValueForm,
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
 use super::ValueForm;
-use super::build::{SchemaError, small, width};
+use super::build::{SchemaError, small, translation_name, width};
 
 /// The type of a [`Data`](crate::Data). Never deeper than `DEPTH_MAX` levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -357,7 +357,7 @@ impl<'p> TypeBuilder<'p> {
                     SdnType::SdnBitwidth(bits) => ValueForm::Bits { width_bits: width(&name, *bits)? },
                     SdnType::SdnString(_) => ValueForm::Text,
                 };
-                Ok(DataType::Translated { uri: translation.uri.as_str().into(), form })
+                Ok(DataType::Translated { uri: translation_name(translation, &name), form })
             }
         }
     }
