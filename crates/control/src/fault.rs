@@ -288,6 +288,8 @@ pub enum Problem {
     AnswerOnly { field: &'static str },
     #[error("table `{table}` has no direct {resource}")]
     NoDirectResource { table: SmolStr, resource: &'static str },
+    #[error("action `{action}` does not use the direct {resource} of table `{table}`: leave it out")]
+    UnusedDirectResource { table: SmolStr, action: SmolStr, resource: &'static str },
 
     // ---- profiles, members, groups
     #[error("{what} 0 is reserved; start at 1")]
@@ -469,6 +471,7 @@ impl Problem {
             | NoIdleTimeout { .. }
             | AnswerOnly { .. }
             | NoDirectResource { .. }
+            | UnusedDirectResource { .. }
             | ReservedId { .. }
             | MemberActionMissing { .. }
             | NoSelector { .. }

@@ -61,7 +61,8 @@ pub fn migrate(
     for query in queries(from_schema, has_other_default, DirectCells::WithEntries) {
         // A target that does not know this kind of entity has none.
         let found = from.read(&query).unwrap_or_default();
-        let updates = found.into_iter().filter(|entity| !is_initial(entity)).map(update).collect();
+        let written = found.into_iter().filter(|entity| !is_initial(entity));
+        let updates = written.map(|entity| update(to_schema, entity)).collect();
         let mut problems = BTreeMap::<String, u64>::new();
         for result in write_all(to_schema, to, updates) {
             match result {
@@ -124,7 +125,7 @@ pub fn configuration(
             if let Entity::TableEntry(entry) = &mut entity {
                 entry.counter_data = None;
             }
-            update(entity)
+            update(schema, entity)
         }));
     }
     Ok(updates)
@@ -231,11 +232,13 @@ fn is_zero(data: &Data) -> bool {
 }
 
 /// The update that writes an entity as it was read.
-fn update(entity: Entity) -> Update {
+fn update(schema: &Schema, entity: Entity) -> Update {
     let entity = match entity {
         // Answers have these, updates must not.
         Entity::TableEntry(entry) => {
-            Entity::TableEntry(TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry })
+            let mut entry = TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry };
+            schema.direct_uses.strip(&mut entry);
+            Entity::TableEntry(entry)
         }
         other => other,
     };

@@ -303,3 +303,52 @@ fn j1_replication_is_as_wide_as_the_fields_of_the_program() {
     let widths = ReplicationWidths::of_program(&router.switch.runner.executable().program);
     assert_eq!(widths, ReplicationWidths { multicast_group: 16, instance: 16, class_of_service: 3 });
 }
+
+/// The answer to a default entry with direct resources, by the names of table and action.
+fn set_default(schema: &Schema, table: &str, action: &str, has: (bool, bool)) -> Result<(), String> {
+    let table = schema.tables.find(table).unwrap();
+    let action = table.find_action(schema, action).unwrap();
+    let params = action.params.iter().map(|param| Param { id: param.id, value: Bits::zero(8).into() });
+    let action = Action { id: action.id, params: params.collect() };
+    let entry = TableEntry {
+        counter_data: has.0.then(CounterData::default),
+        meter_config: has.1.then(MeterConfig::default),
+        ..TableEntry::default_entry(table.id, Some(action))
+    };
+    let update = Update { kind: UpdateKind::Modify, entity: Entity::TableEntry(entry) };
+    validate(schema, &update).map_err(|fault| format!("{}: {fault}", fault.code().name()))
+}
+
+#[test]
+fn g8_direct_resources_are_written_for_actions_that_use_them() {
+    let with_program = |device: &InterpretedDevice| {
+        Schema::clone(&device.entities.schema).with_program(&device.switch.runner.executable().program)
+    };
+    let device = load("tests/programs/psa_externs/program.p4");
+    let schema = with_program(&device);
+    for action in ["counted", "counted_twice"] {
+        assert_eq!(set_default(&schema, "counters", action, (true, false)), Ok(()));
+    }
+    let text =
+        "action `Work.not_counted` does not use the direct counter of table `Work.counters`: leave it out";
+    assert_eq!(
+        set_default(&schema, "counters", "not_counted", (true, false)),
+        Err(format!("INVALID_ARGUMENT: {text} (in counter_data)"))
+    );
+    assert_eq!(set_default(&schema, "counters", "not_counted", (false, false)), Ok(()));
+    assert_eq!(set_default(&schema, "meters", "metered", (false, true)), Ok(()));
+    assert!(
+        set_default(&schema, "meters", "NoAction", (false, true)).unwrap_err().ends_with("(in meter_config)")
+    );
+    // Without the program nothing is known of its actions.
+    assert_eq!(set_default(&device.entities.schema, "counters", "not_counted", (true, false)), Ok(()));
+
+    // Through a call of another action.
+    let schema = with_program(&load("crates/fuzz/tests/direct.p4"));
+    for action in ["measure", "measure_twice"] {
+        assert_eq!(set_default(&schema, "owner", action, (true, true)), Ok(()));
+    }
+    // In v1model each hit counts, whatever the action says.
+    let schema = with_program(&router());
+    assert_eq!(schema.direct_uses, schema::DirectUses::default());
+}

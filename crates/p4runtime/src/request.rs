@@ -1,6 +1,6 @@
 //! Whole requests.
 
-use control::{Atomicity, Batch, Code, Fault, Problem, Results, Schema, Target};
+use control::{Atomicity, Batch, Code, Entity, Fault, Problem, Results, Schema, Target};
 use p4info::proto::google::rpc::Status;
 use p4info::proto::p4::v1 as pb;
 use prost::{Message, Name};
@@ -88,9 +88,20 @@ pub fn read(
             }
         };
         let found = answer().inside(format_args!("entities[{i}]"))?;
-        Ok(found.iter().map(|entity| encode_entity(schema, entity)).collect())
+        Ok(found.into_iter().map(|entity| encode_entity(schema, &as_written(schema, entity))).collect())
     };
     request.entities.iter().enumerate().map(one).collect()
+}
+
+/// Leaves out what no update could write.
+fn as_written(schema: &Schema, entity: Entity) -> Entity {
+    match entity {
+        Entity::TableEntry(mut entry) => {
+            schema.direct_uses.strip(&mut entry);
+            Entity::TableEntry(entry)
+        }
+        other => other,
+    }
 }
 
 /// The status of a request: `None` if all went well, else code `UNKNOWN` with one `p4.v1.Error` for each result

@@ -166,6 +166,7 @@ impl<'p> Builder<'p> {
             values: Vec::new(),
             platform: platform(platform_properties)?,
             replication: ReplicationWidths::default(),
+            direct_uses: DirectUses::default(),
         })
     }
 

@@ -3,6 +3,7 @@
 //! Start at [`Schema`]. Each kind of object has an [`Objects`] list, which finds by id and by name.
 
 mod build;
+mod direct_uses;
 mod objects;
 mod types;
 
@@ -13,6 +14,7 @@ use smol_str::SmolStr;
 use crate::ids::*;
 
 pub use build::{SchemaError, WIDTH_BITS_MAX};
+pub use direct_uses::DirectUses;
 pub use objects::{Object, ObjectKind, Objects, Part};
 pub use types::{DataType, EnumType, HeaderType, HeaderUnionType, StructType};
 
@@ -36,6 +38,7 @@ pub struct Schema {
     /// Sizes that the program demands of a platform at least.
     pub platform: PlatformProperties,
     pub replication: ReplicationWidths,
+    pub direct_uses: DirectUses,
     /// Numbers with names, which people may write in entries; no part of P4Info.
     pub values: Vec<(SmolStr, BigUint)>,
 }

@@ -249,23 +249,42 @@ fn idle_timeout(table: &Table, entry: &TableEntry) -> Result<(), Fault> {
     }
 }
 
-/// P4Runtime, "Direct Resources". P4Info does not tell whether the action executes them.
+/// P4Runtime, "Direct Resources". P4Info does not tell whether the action executes them, the program does.
 fn direct_resources(schema: &Schema, table: &Table, entry: &TableEntry) -> Result<(), Fault> {
+    let action = match &entry.action {
+        Some(TableAction::Action(action)) => Some(action.id),
+        Some(TableAction::Member(_) | TableAction::Group(_) | TableAction::OneShot(_)) | None => None,
+    };
+    let unused = |resource| {
+        let action = schema.name_of(action.map_or(0, |id| id.0));
+        Problem::UnusedDirectResource { table: table.names.name.clone(), action, resource }
+    };
+    let may_meter = action.is_none_or(|action| schema.direct_uses.may_meter(table.id, action));
+    let may_count = action.is_none_or(|action| schema.direct_uses.may_count(table.id, action));
     let missing = |resource| Problem::NoDirectResource { table: table.names.name.clone(), resource };
     if let Some(config) = &entry.meter_config {
         let meter = table.direct_meter.and_then(|id| schema.direct_meters.get(id));
         let meter = meter.ok_or_else(|| Fault::from(missing("meter")).inside("meter_config"))?;
+        if !may_meter {
+            return Err(Fault::from(unused("meter")).inside("meter_config"));
+        }
         meter_config(&meter.names.name, meter.meter_type, config).inside("meter_config")?;
     }
     if let Some(data) = &entry.counter_data {
         if table.direct_counter.is_none() {
             return Err(Fault::from(missing("counter")).inside("counter_data"));
         }
+        if !may_count {
+            return Err(Fault::from(unused("counter")).inside("counter_data"));
+        }
         counter_data(data).inside("counter_data")?;
     }
     if let Some(data) = &entry.meter_counter_data {
         if table.direct_meter.is_none() {
             return Err(Fault::from(missing("meter")).inside("meter_counter_data"));
+        }
+        if !may_meter {
+            return Err(Fault::from(unused("meter")).inside("meter_counter_data"));
         }
         meter_counter_data(data).inside("meter_counter_data")?;
     }

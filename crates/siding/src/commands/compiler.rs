@@ -6,7 +6,6 @@ use crate::output::{self, Exit};
 use crate::program::FrontEnd;
 use clap::ArgMatches;
 use control::Schema;
-use control::schema::ReplicationWidths;
 use ctl::{Refusal, RefusalKind};
 use dataplane::Compiled;
 use diagnostics::SourceMap;
@@ -59,7 +58,7 @@ impl Compiler {
         let schema = Schema::new(&runnable.control_plane.p4info)
             .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?
             .with_values(&runnable.control_plane.values)
-            .with_replication(ReplicationWidths::of_program(&runnable.program));
+            .with_program(&runnable.program);
         let pipeline = prepared.pipeline(&self.compiling)?;
         Ok(Compiled {
             name: path.display().to_string(),

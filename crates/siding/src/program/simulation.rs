@@ -6,7 +6,6 @@ use crate::program::{load, read_entries, write_entries};
 use clap::ArgMatches;
 use console::Loaded;
 use control::Schema;
-use control::schema::ReplicationWidths;
 use diagnostics::SourceMap;
 use interp::InterpretedDevice;
 use interp::traffic::Config;
@@ -48,8 +47,7 @@ impl Simulation {
             output::error_line(&format!("the program's P4Info makes no sense: {error}"));
             Exit::Bug
         })?;
-        let replication = ReplicationWidths::of_program(&runnable.program);
-        let schema = schema.with_values(&runnable.control_plane.values).with_replication(replication);
+        let schema = schema.with_values(&runnable.control_plane.values).with_program(&runnable.program);
         let schema = Arc::new(schema);
         let host_ports = args.host_ports.iter().copied().collect();
         let config = Config { seed: args.seed, cpu_port: args.cpu_port, host_ports, ..Config::default() };
