@@ -130,7 +130,8 @@ impl PacketHeader {
         let mut layout = PacketHeader::empty(header);
         for (name, width_bits) in fields {
             let field = header.fields.iter().find(|field| field.name == *name);
-            if let Some(field) = field {
+            // A string of the controller is a number of the program, once it is translated.
+            if let Some(field) = field.filter(|field| field.value.translation.is_none()) {
                 number_width(header, field)?;
             }
             layout.push(*width_bits, field.cloned())?;
@@ -223,8 +224,11 @@ impl PacketHeader {
         if std::mem::replace(&mut seen[position], true) {
             return Err(Problem::Duplicate { part: Part::Field, name, owner: self.owner() }.into());
         }
-        // The value must fit for the controller and for the program.
-        let width_bits = part.width_bits.min(field.value.width_bits());
+        // The value must fit for the controller and for the program. One with a translation is the program's.
+        let width_bits = match &field.value.translation {
+            Some(_) => part.width_bits,
+            None => part.width_bits.min(field.value.width_bits()),
+        };
         let value = bits_from_bytes(&given.value, width_bits);
         if value.width() == 0 {
             return Err(Fault::from(Problem::EmptyValue { name }).inside("value"));
@@ -281,7 +285,7 @@ fn number_width(header: &ControllerHeader, field: &ControllerField) -> Result<u3
 }
 
 /// Returns the shortest bytes of a number; zero is one byte.
-fn canonical(value: &Bits) -> Vec<u8> {
+pub(crate) fn canonical(value: &Bits) -> Vec<u8> {
     let mut bytes = value.to_bytes_be();
     let n_zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.drain(..n_zeros.min(bytes.len().saturating_sub(1)));

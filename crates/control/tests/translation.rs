@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use control::packets::{ControllerPacket, PacketIo, PacketMetadata};
 use control::schema::DataType;
 use control::translate::{
-    Options, Others, Rule, Rules, RulesError, Translated, TranslationError, Translator, port_translation,
+    Options, Others, Rule, Rules, RulesError, Translated, TranslationError, Translator, Widths,
+    port_translation,
 };
 use control::*;
 use ir::Bits;
@@ -506,6 +508,95 @@ fn rules_that_make_no_sense() {
         let fault = translator.adopt(&schema(), width).unwrap_err();
         assert_eq!(matches!(fault, TranslationError::Contradiction { .. }), is_contradiction, "{fault}");
     }
+}
+
+#[test]
+fn l1_metadata_of_packets() {
+    let program = PROGRAM.to_owned()
+        + r#"
+controller_packet_metadata {
+  preamble { id: 0x04000001 name: "packet_in" }
+  metadata { id: 1 name: "port" bitwidth: 32 type_name { name: "PortId_t" } }
+  metadata { id: 2 name: "vrf" type_name { name: "vrf_t" } }
+  metadata { id: 3 name: "plain" bitwidth: 4 }
+}
+controller_packet_metadata {
+  preamble { id: 0x04000002 name: "packet_out" }
+  metadata { id: 1 name: "port" bitwidth: 32 type_name { name: "PortId_t" } }
+  metadata { id: 2 name: "vrf" type_name { name: "vrf_t" } }
+  metadata { id: 3 name: "plain" bitwidth: 4 }
+}"#;
+    let schema = Schema::new(&p4info(&program)).unwrap();
+    let mut translator = Translator::new(with_ports(rules("[vrf_t]\nvalues = { red = 5 }")));
+    translator.adopt(&schema, width).unwrap();
+    let widths = [("port".into(), 9), ("vrf".into(), 3), ("plain".into(), 4)];
+    let io = PacketIo::with_widths(&schema, |_| Some(&widths)).unwrap();
+    let metadata = |fields: [&[u8]; 3]| {
+        let field = |(value, id): (&[u8], u32)| PacketMetadata { id: FieldId(id), value: value.to_vec() };
+        fields.into_iter().zip(1..).map(field).collect::<Vec<_>>()
+    };
+    // 111111110 101 1001
+    let packet = ControllerPacket {
+        payload: b"x".to_vec(),
+        metadata: metadata([b"\xff\xff\xff\xfd", b"red", b"\x09"]),
+    };
+    let mut inner = packet.clone();
+    translator.packet_out(&schema, &mut inner).unwrap();
+    assert_eq!(io.packet_out(&inner).unwrap(), b"\xff\x59x");
+    let mut back = io.packet_in(b"\xff\x59x").unwrap();
+    translator.packet_in(&schema, &mut back).unwrap();
+    assert_eq!(back, packet);
+    for (fields, code, path) in [
+        (metadata([b"\x02\x00", b"red", b"\x09"]), Code::InvalidArgument, "metadata[0].value"),
+        (metadata([b"\x01\x00\x00\x00\x00", b"red", b"\x09"]), Code::OutOfRange, "metadata[0].value"),
+        (metadata([b"\x01", b"blue", b"\x09"]), Code::NotFound, "metadata[1].value"),
+        (metadata([b"\x01", b"\xff", b"\x09"]), Code::InvalidArgument, "metadata[1].value"),
+    ] {
+        let mut packet = ControllerPacket { metadata: fields, ..packet.clone() };
+        let fault = translator.packet_out(&schema, &mut packet).unwrap_err();
+        assert_eq!((fault.code(), fault.path()), (code, path));
+    }
+    // The program has sent a value that has no name.
+    let mut unknown = io.packet_in(b"\xff\x49x").unwrap();
+    assert_eq!(translator.packet_in(&schema, &mut unknown).unwrap_err().code(), Code::Internal);
+}
+
+#[test]
+fn f2_widths_are_those_of_the_program() {
+    let program = ir::text::parse(
+        r#"architecture v1model
+errors NoError
+struct pair_t {
+    port: bit<9>
+    vrf: bit<3>
+    plain: bit<8>
+}
+var vrf: bit<4> in procedure I.set
+var wide: bit<12> in procedure I.set
+object I.last: register<pair_t, bit<32>>(size = 32w0x2)
+procedure I.set: action(vrf, wide) in I {
+    entry n0
+    n0:
+        return
+}
+table I.ports in I {
+    key port: bit<10> exact
+    key vrf: bit<5> optional
+    action I.set = I.set
+    default I.set(4w0x0, 12w0x0)
+}
+block I: Ingress() {
+    entry n0
+    n0:
+        return
+}
+pipeline Ingress = I
+"#,
+    );
+    let program = program.unwrap_or_else(|error| panic!("{error}"));
+    let widths = Widths::of_program(&schema(), &program);
+    let found = [PORT, "vrf_t", WIDE, NARROW].map(|by| widths.get(by));
+    assert_eq!(found, [Some(9), Some(3), Some(12), None]);
 }
 
 /// Returns whether a number is one that the match selects.

@@ -16,13 +16,16 @@
 
 mod inward;
 mod map;
+mod metadata;
 mod outward;
 mod places;
 mod rules;
 mod target;
 mod translator;
+mod widths;
 
 pub use map::Others;
 pub use rules::{Rule, Rules, RulesError};
 pub use target::Translated;
 pub use translator::{Options, TranslationError, Translator, port_translation};
+pub use widths::Widths;

@@ -60,8 +60,7 @@ impl Translator {
         Translator { options, maps: Vec::new() }
     }
 
-    /// Prepares for a program, whose values have `width_bits` of a translation, the smallest width if its types
-    /// differ; for `None` numbers are as wide as the controller's, and strings have 32 bits. All values of
+    /// Prepares for a program, whose values have `width_bits` of a translation, see [`Widths`](super::Widths); for `None` numbers are as wide as the controller's, and strings have 32 bits. All values of
     /// earlier programs are kept. An error leaves everything as it was.
     pub fn adopt(
         &mut self,
@@ -204,6 +203,11 @@ impl Translator {
     /// program's values of the translation, and unchanged without one.
     pub fn to_program(&mut self, name: &str, ty: &ValueType, value: &mut Value) -> Result<(), Fault> {
         Inward::Allocate(&mut self.maps).value(name, ty, value)
+    }
+
+    /// Like [`to_program`](Self::to_program), and allocates nothing.
+    pub fn look_up(&self, name: &str, ty: &ValueType, value: &mut Value) -> Result<(), Fault> {
+        Inward::LookUp(&self.maps).value(name, ty, value)
     }
 
     /// Translates one value of the program, such as a field of a packet's metadata.
