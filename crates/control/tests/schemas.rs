@@ -154,6 +154,31 @@ fn c6_a_switch_may_have_more_than_the_program_demands() {
 }
 
 #[test]
+fn c6_ids_begin_with_the_number_of_their_kind() {
+    schema().check_ids().unwrap();
+    let check =
+        |text: &str| Schema::new(&p4info(text)).unwrap().check_ids().map_err(|error| error.to_string());
+    let instance = |id: u32| format!(r#"instances {{ preamble {{ id: {id} name: "x" }} }}"#);
+    let of_type = |ty: u32, id| format!("externs {{ extern_type_id: {ty} {} }}", instance(id));
+    assert_eq!(check(&of_type(0x81, 0x8100_0001)), Ok(()));
+    for (text, expected) in [
+        (
+            r#"tables { preamble { id: 0x01000001 name: "t" } }"#.to_owned(),
+            "table `t` has the id 0x01000001; ids of its kind begin with 0x02",
+        ),
+        (
+            r#"digests { preamble { id: 7 name: "d" } type_spec { bool {} } }"#.to_owned(),
+            "digest `d` has the id 0x00000007; ids of its kind begin with 0x17",
+        ),
+        (of_type(0x81, 0x8200_0001), "extern `x` has the id 0x82000001; ids of its kind begin with 0x81"),
+        (of_type(0x80, 0x8000_0001), "`x` has the extern type 0x80; extern types are from 0x81 to 0xfe"),
+        (of_type(0x181, 0x8100_0001), "`x` has the extern type 0x181; extern types are from 0x81 to 0xfe"),
+    ] {
+        assert_eq!(check(&text), Err(expected.to_owned()));
+    }
+}
+
+#[test]
 fn codes_have_the_numbers_and_names_of_grpc() {
     for (code, number, name) in [
         (Code::Ok, 0, "OK"),

@@ -40,6 +40,10 @@ pub enum SchemaError {
     UnknownType { owner: SmolStr, name: SmolStr },
     #[error("the program demands a {what} of {value}; this switch has {limit}")]
     Platform { what: &'static str, value: u64, limit: u32 },
+    #[error("{kind} `{name}` has the id {id:#010x}; ids of its kind begin with {prefix:#04x}")]
+    Prefix { kind: ObjectKind, name: SmolStr, id: u32, prefix: u8 },
+    #[error("`{name}` has the extern type {id:#04x}; extern types are from 0x81 to 0xfe")]
+    ExternType { name: SmolStr, id: u32 },
     #[error("type `{name}` contains itself, or nests deeper than {DEPTH_MAX}")]
     DeepType { name: SmolStr },
 }
@@ -56,40 +60,6 @@ impl Schema {
         let schema = builder.schema(p4info)?;
         schema.check_references()?;
         Ok(schema)
-    }
-
-    fn check_references(&self) -> Result<()> {
-        for table in &self.tables {
-            let owner = &table.names.name;
-            for action in &table.actions {
-                resolve(&self.actions, owner, action.id)?;
-            }
-            if let Some(action) = table.const_default_action {
-                resolve(&self.actions, owner, action)?;
-            }
-            if let Some(profile) = table.implementation {
-                resolve(&self.profiles, owner, profile)?;
-            }
-        }
-        for profile in &self.profiles {
-            for table in &profile.tables {
-                resolve(&self.tables, &profile.names.name, *table)?;
-            }
-        }
-        for counter in &self.direct_counters {
-            resolve(&self.tables, &counter.names.name, counter.table)?;
-        }
-        for meter in &self.direct_meters {
-            resolve(&self.tables, &meter.names.name, meter.table)?;
-        }
-        Ok(())
-    }
-}
-
-fn resolve<T: Object>(objects: &Objects<T>, owner: &SmolStr, id: T::Id) -> Result<()> {
-    match objects.get(id) {
-        Some(_) => Ok(()),
-        None => Err(SchemaError::Dangling { owner: owner.clone(), kind: T::KIND, id: T::raw(id) }),
     }
 }
 

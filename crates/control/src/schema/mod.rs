@@ -3,6 +3,7 @@
 //! Start at [`Schema`]. Each kind of object has an [`Objects`] list, which finds by id and by name.
 
 mod build;
+mod checks;
 mod direct_uses;
 mod objects;
 mod types;

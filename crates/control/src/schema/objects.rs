@@ -25,6 +25,26 @@ pub enum ObjectKind {
     Extern,
 }
 
+impl ObjectKind {
+    /// Returns the top byte of ids of this kind; that of an extern is its type.
+    pub fn id_prefix(self) -> Option<u8> {
+        match self {
+            ObjectKind::Action => Some(0x01),
+            ObjectKind::Table => Some(0x02),
+            ObjectKind::ValueSet => Some(0x03),
+            ObjectKind::ControllerHeader => Some(0x04),
+            ObjectKind::ActionProfile => Some(0x11),
+            ObjectKind::Counter => Some(0x12),
+            ObjectKind::DirectCounter => Some(0x13),
+            ObjectKind::Meter => Some(0x14),
+            ObjectKind::DirectMeter => Some(0x15),
+            ObjectKind::Register => Some(0x16),
+            ObjectKind::Digest => Some(0x17),
+            ObjectKind::Extern => None,
+        }
+    }
+}
+
 impl fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
