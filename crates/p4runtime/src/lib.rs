@@ -4,6 +4,7 @@
 //! - [`write()`]: a `WriteRequest`, applied; one result for each update;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
+//! - [`read_responses`], [`shortened`]: answers that clients accept;
 //! - [`decode_arbitration`], [`encode_notice`]: elections between controllers;
 //! - [`decode_stream_request`], [`encode_packet_in`] and others: messages of streams;
 //! - [`decode_pipeline_change`], [`config_response`]: programs;
@@ -18,6 +19,7 @@
 //!
 //! Start reading at [`write()`].
 
+mod answers;
 mod data;
 mod decode;
 mod encode;
@@ -27,6 +29,7 @@ mod request;
 mod session;
 mod stream;
 
+pub use answers::{RESPONSE_BYTES_MAX, STATUS_BYTES_MAX, read_responses, shortened};
 pub use data::{decode_data, encode_data};
 pub use decode::decode_update;
 pub use encode::encode_entity;
