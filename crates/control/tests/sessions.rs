@@ -46,6 +46,15 @@ const TAKEN: Option<Code> = Some(Code::AlreadyExists);
 const NONE: Option<Code> = Some(Code::NotFound);
 
 #[test]
+fn a1_reads_need_no_stream() {
+    let sessions = Sessions::new(DEVICE);
+    assert_eq!(sessions.check_device(DEVICE), Ok(()));
+    assert_eq!(sessions.check_device(8).unwrap_err().code(), Code::NotFound);
+    assert!(sessions.role(&role(""), Arc::default()).sees(&entities()[0]));
+    assert!(sessions.role(&role("never seen"), Arc::default()).sees(&entities()[0]));
+}
+
+#[test]
 fn a2_a_stream_for_an_unknown_device_ends() {
     let mut sessions = Sessions::new(DEVICE);
     let fault = sessions.arbitrate(A, Arbitration { device_id: 8, ..bid("", Some(1)) }).unwrap_err();
@@ -452,6 +461,25 @@ fn b5_digests_and_idle_notices_go_by_object() {
     let role = Sessions::new(DEVICE).role(&role("r"), Arc::new(AnnotatedRoles::of(&p4info(PROGRAM))));
     assert!(role.sees_object(0x0200_0001) && role.sees_object(0x1200_0001));
     assert!(!role.sees_object(0x0200_0002));
+}
+
+#[test]
+fn d1_a_write_is_checked_in_order() {
+    let mut sessions = Sessions::new(DEVICE);
+    sessions.arbitrate(A, bid("r", Some(3))).unwrap();
+    let code = |sessions: &mut Sessions, claim: WriterClaim| {
+        sessions.begin_write(&claim).map(drop).unwrap_err().code()
+    };
+    let elsewhere = WriterClaim { device_id: 8, ..claim("unknown", None) };
+    let fault = sessions.begin_write(&elsewhere).unwrap_err();
+    assert_eq!(fault, SessionFault::UnknownDevice { device_id: 8, known: DEVICE });
+    assert_eq!(code(&mut sessions, claim("unknown", None)), Code::NotFound);
+    for id in [None, Some(2), Some(4)] {
+        assert_eq!(code(&mut sessions, claim("r", id)), Code::PermissionDenied);
+    }
+    // Clients look for this text.
+    assert!(SessionFault::NoPipeline.to_string().contains("no forwarding pipeline config"));
+    assert_eq!(SessionFault::NoPipeline.code(), Code::FailedPrecondition);
 }
 
 #[test]

@@ -137,8 +137,19 @@ impl Target for Store {
         Ok(())
     }
 
-    fn read(&self, _: &Query) -> Result<Vec<Entity>, Fault> {
-        Ok(self.entities.values().cloned().collect())
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        let is_wanted = |entity: &&Entity| match (query, entity) {
+            (Query::TableEntries(of), Entity::TableEntry(entry)) => {
+                of.table.is_none_or(|table| table == entry.table) && !of.is_default_action
+            }
+            (Query::Groups { .. }, Entity::ActionProfileGroup(_))
+            | (Query::Counters { .. }, Entity::Counter(_))
+            | (Query::Registers { .. }, Entity::Register(_))
+            | (Query::MulticastGroups(_), Entity::MulticastGroup(_))
+            | (Query::ValueSets(_), Entity::ValueSet(_)) => true,
+            _ => false,
+        };
+        Ok(self.entities.values().filter(is_wanted).cloned().collect())
     }
 }
 
@@ -432,6 +443,70 @@ fn f3_a_new_program_keeps_all_names() {
 }
 
 #[test]
+fn f3_one_shots_and_members() {
+    let mut translator = translator(with_ports(rules("[\"p4.org/psa/v1/PortId_t\"]\nvalues = { 100 = 1 }")));
+    let action = |vrf: Value| {
+        let params = vec![Param { id: ParamId(1), value: vrf }];
+        control::Action { id: ActionId(0x0100_0001), params }
+    };
+    let one_shot = |vrf: Value, port| {
+        let weighted =
+            WeightedAction { action: action(vrf.clone()), weight: 1, watch_port: Some(Port::number(port)) };
+        Entity::TableEntry(TableEntry {
+            action: Some(TableAction::OneShot(OneShot {
+                actions: vec![weighted],
+                selection_mode: SelectionMode::OfSelector,
+                size_semantics: SizeSemantics::OfSelector,
+                group_action: Some(action(vrf)),
+            })),
+            ..TableEntry::new(TableId(0x0200_0001), Vec::new(), 0)
+        })
+    };
+    let member = |vrf: Value| {
+        let (profile, member) = (ProfileId(0x1100_0001), MemberId(1));
+        Entity::ActionProfileMember(ActionProfileMember { profile, member, action: Some(action(vrf)) })
+    };
+    for (outer, inner) in
+        [(one_shot(text("a"), 100), one_shot(bits(3, 1), 1)), (member(text("a")), member(bits(3, 1)))]
+    {
+        let update = Update { kind: UpdateKind::Insert, entity: outer.clone() };
+        let mut found = translator.update(&schema(), &update).unwrap().entity;
+        assert_eq!(found, inner);
+        translator.answer(&schema(), &mut found).unwrap();
+        assert_eq!(found, outer);
+    }
+    let update = Update { kind: UpdateKind::Insert, entity: one_shot(text("a"), 7) };
+    let fault = translator.update(&schema(), &update).unwrap_err();
+    assert_eq!(fault.code(), Code::InvalidArgument);
+    assert_eq!(fault.path(), "action.action_profile_actions[0].watch_port");
+}
+
+/// The values of the program change, those of the controller do not.
+#[test]
+fn f3_entities_move_to_the_next_program_by_the_names_of_controllers() {
+    let schema = schema();
+    let all = |target: &dyn Target| {
+        let entries = target.read(&Query::TableEntries(EntryQuery::default())).unwrap();
+        entries.into_iter().chain(target.read(&Query::MulticastGroups(None)).unwrap()).collect::<Vec<_>>()
+    };
+    let mut old = translator(with_ports(Rules::default()));
+    let (mut from, mut to) = (Store::new(), Store::new());
+    let mut from = Translated { schema: &schema, translator: &mut old, target: &mut from };
+    let written = [entry(1, "red", "blue"), entry(2, "blue", "7"), group(&[3])];
+    for entity in &written {
+        from.write(&Update { kind: UpdateKind::Insert, entity: entity.clone() }).unwrap();
+    }
+    let mut new = from.translator.clone();
+    new.adopt(&schema, |by| width(by).map(|width| width + 4)).unwrap();
+    let mut to = Translated { schema: &schema, translator: &mut new, target: &mut to };
+    let migration = sync::migrate(&schema, &from, &schema, &mut to, |_| false);
+    assert_eq!((migration.n_copied, migration.faults), (3, Vec::new()));
+    assert_eq!(all(&to), all(&from));
+    assert_eq!(all(&to).len(), written.len());
+    assert!(all(to.target) != all(from.target));
+}
+
+#[test]
 fn f4_special_ports() {
     assert_eq!(port_translation(&schema()).as_deref(), Some(PORT));
     let mut translator = translator(with_ports(Rules::default()));
@@ -663,6 +738,58 @@ proptest! {
                 matches!(fault.code(), Code::OutOfRange | Code::Unimplemented),
                 "{}", fault
             ),
+        }
+    }
+
+    /// Entities that validation would refuse are refused or changed, without a panic.
+    #[test]
+    fn any_entity_is_taken(
+        id in 0..9_u32,
+        table in 0x0200_0000..0x0200_0004_u32,
+        width in prop_oneof![0..40_u32, 120..140_u32],
+        first in any::<u128>(),
+        second in any::<u128>(),
+        number in any::<u32>(),
+        index in any::<i64>(),
+        kind in 0..5_u8,
+        port in prop::collection::vec(any::<u8>(), 0..12),
+    ) {
+        let schema = schema();
+        let (value, other) = (Bits::new(width, first), Bits::new(width / 2, second));
+        let found = match kind {
+            0 => Match::Exact(value.clone().into()),
+            1 => Match::Lpm { value: value.clone(), prefix_len: number },
+            2 => Match::Ternary { value: value.clone(), mask: other },
+            3 => Match::Range { low: value.clone(), high: other },
+            _ => Match::Optional(text("any")),
+        };
+        let matches = vec![field(id, found)];
+        let cell = CounterEntry { counter: CounterId(0x1200_0001), index: Some(index), data: None };
+        let port = Port::from_bytes(&port);
+        let replicas = vec![Replica { egress_port: port, instance: 0, backups: Vec::new() }];
+        let group = MulticastGroup { group: MulticastGroupId(0), replicas, metadata: Vec::new() };
+        let register = RegisterEntry {
+            register: RegisterId(0x1600_0001),
+            index: None,
+            data: Some(Data::Struct(vec![Data::Bits(value.clone()), Data::Bits(value), Data::Bool(true)])),
+        };
+        for entity in [
+            Entity::TableEntry(TableEntry::new(TableId(table), matches, 0)),
+            Entity::Counter(cell),
+            Entity::MulticastGroup(group),
+            Entity::Register(register),
+        ] {
+            for kind in [UpdateKind::Insert, UpdateKind::Delete] {
+                let mut translator = translator(with_ports(Rules::default()));
+                let update = Update { kind, entity: entity.clone() };
+                if let Ok(mut inner) = translator.update(&schema, &update) {
+                    // It may have no name, as a cell of another width.
+                    let _ = translator.answer(&schema, &mut inner.entity);
+                }
+                // The other way, as if the program had it.
+                let _ = translator.answer(&schema, &mut entity.clone());
+                let _ = translator.query(&schema, &Query::exactly(&schema, &entity));
+            }
         }
     }
 

@@ -11,6 +11,9 @@
 //! Each map is one to one, so whatever was written comes back. Values are never forgotten: a name means the same as
 //! long as the switch runs, also for its next program.
 //!
+//! The numbers of the program may differ from one program to the next. So [`migrate`](crate::sync::migrate) copies between two
+//! [`Translated`] targets, the first of which has a clone of the translator.
+//!
 //! Translated are match values, action parameters, ports of replication and of groups, indices, registers, digests,
 //! value sets and the metadata of packets. Not translated: entries of externs that the specification does not define.
 
