@@ -10,6 +10,7 @@
 //! - [`session`]: arbitration between controllers, and their roles;
 //! - [`Programming`]: what a target needs to keep the two ways to program a selector apart;
 //! - [`PacketIo`], [`stream`]: packets from and to controllers, and the other messages of their streams;
+//! - [`Digests`]: lists of digests, their times and acknowledgements;
 //! - [`PipelineConfig`]: programs as controllers set and read them;
 //! - [`sync`]: copies of all entities to another target, of the same program or of its successor;
 //! - [`translate`]: other values outside than inside, for types with `@p4runtime_translation`;
@@ -25,6 +26,7 @@
 pub mod apply;
 pub mod data;
 mod describe;
+pub mod digests;
 pub mod entity;
 pub mod fault;
 pub mod ids;
@@ -43,6 +45,7 @@ pub mod validate;
 
 pub use apply::{N_ATOMIC_UPDATES_MAX, Results, Target, apply, check_atomicity};
 pub use data::Data;
+pub use digests::Digests;
 pub use entity::*;
 pub use fault::{Code, Fault, Problem};
 pub use ids::*;
