@@ -557,6 +557,11 @@ fn f4_ports_by_name() {
             }
         }
     }
+    let fault = translator.port_to_program(&mut Port::from_bytes(b"Ethernet9")).unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "there is no port \"Ethernet9\": p4.org/psa/v1/PortId_t has \"Ethernet0\", \"Ethernet4\", numbers of 9 bits"
+    );
     let fault = translator.port_to_program(&mut Port::from_bytes(b"\xff\xfe")).unwrap_err();
     assert_eq!(fault.code(), Code::InvalidArgument);
 }
@@ -568,6 +573,10 @@ fn rules_that_make_no_sense() {
     assert!(matches!(rule("[a]\nvalue = {}"), RulesError::Syntax(_)));
     assert!(matches!(rule("[a]\nothers = \"maybe\""), RulesError::Syntax(_)));
     assert!(matches!(rule("[a]\nvalues = { x = -1 }"), RulesError::Number { .. }));
+    assert_eq!(
+        rule("[a]\nvalues = { x = 1.5 }").to_string(),
+        "`float` of `x` in \"a\" is no number; write 7 or \"0x7\""
+    );
     assert!(matches!(rule("[a]\nvalues = { x = \"0x\" }"), RulesError::Number { .. }));
     assert!(matches!(rule("[a]\nvalues = { x = \"1_0\" }"), RulesError::Number { .. }));
     let parsed = rules("[a]\nvalues = { x = \"0x10\" }\nothers = \"allocate\"");

@@ -8,6 +8,9 @@ use smol_str::{SmolStr, ToSmolStr};
 use crate::fault::{Fault, Problem};
 use crate::schema::ValueForm;
 
+/// Number of names that a message shows at most.
+const N_SHOWN_MAX: usize = 4;
+
 /// Rule for values that are in no pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -132,8 +135,7 @@ impl Map {
             }
         }
         Err(if is_port {
-            let why = format!("the translation {} does not have it", self.by);
-            Problem::NoPort { port: name.to_string(), why }
+            Problem::NoPort { port: name.to_string(), why: self.known_ports() }
         } else {
             Problem::NotTranslated { name: place.into(), value: name.to_string(), by: self.by.clone() }
         }
@@ -153,6 +155,17 @@ impl Map {
         };
         self.add(name.clone(), value.clone());
         Ok(value)
+    }
+
+    /// Says which ports there are.
+    fn known_ports(&self) -> String {
+        let mut names: Vec<String> = self.to_program.keys().map(Name::to_string).collect();
+        names.sort();
+        names.truncate(N_SHOWN_MAX);
+        if self.others == Others::Identity {
+            names.push(format!("numbers of {} bits", self.width_bits));
+        }
+        format!("{} has {}", self.by, names.join(", "))
     }
 
     fn check_port(&self, name: &Name) -> Result<(), Fault> {

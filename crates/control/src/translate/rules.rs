@@ -35,16 +35,8 @@ pub enum RulesError {
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default)]
-    values: BTreeMap<String, Number>,
+    values: BTreeMap<String, toml::Value>,
     others: Option<Others>,
-}
-
-/// A number; strings hold those beyond the integers of TOML.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Integer(i64),
-    Text(String),
 }
 
 impl Rules {
@@ -57,17 +49,15 @@ impl Rules {
         for (translation, Written { values, others }) in written {
             let mut rule = Rule { values: Vec::new(), others };
             for (name, value) in values {
-                let number = match &value {
-                    Number::Integer(number) => BigUint::try_from(*number).ok(),
-                    Number::Text(text) => number(text),
+                let (found, shown) = match &value {
+                    toml::Value::Integer(integer) => (BigUint::try_from(*integer).ok(), integer.to_string()),
+                    // Strings hold numbers beyond the integers of TOML.
+                    toml::Value::String(text) => (number(text), text.clone()),
+                    other => (None, other.type_str().to_owned()),
                 };
-                let Some(number) = number else {
-                    let value = match value {
-                        Number::Integer(number) => number.to_string(),
-                        Number::Text(text) => text,
-                    };
+                let Some(number) = found else {
                     let (translation, name) = (translation.into(), name.into());
-                    return Err(RulesError::Number { translation, name, value });
+                    return Err(RulesError::Number { translation, name, value: shown });
                 };
                 rule.values.push((name.into(), number));
             }
