@@ -53,7 +53,7 @@ impl PacketIo {
     /// and widths in bits, in order. Fields that P4Info does not have are zero in packets out.
     pub fn with_widths<'p>(
         schema: &Schema,
-        fields: impl Fn(&str) -> Option<&'p [(SmolStr, u32)]>,
+        fields: impl Fn(&str) -> Option<&'p [(String, u32)]>,
     ) -> Result<PacketIo, Fault> {
         let header = |name: &str| {
             let found = schema.controller_headers.iter().find(|header| header.names.name == name);
@@ -126,7 +126,7 @@ impl PacketHeader {
 
     /// Creates the layout of a header whose fields in the program are `fields`: names and widths in bits, in order. Fails if
     /// P4Info has a field that the program lacks.
-    pub fn with_widths(header: &ControllerHeader, fields: &[(SmolStr, u32)]) -> Result<PacketHeader, Fault> {
+    pub fn with_widths(header: &ControllerHeader, fields: &[(String, u32)]) -> Result<PacketHeader, Fault> {
         let mut layout = PacketHeader::empty(header);
         for (name, width_bits) in fields {
             let field = header.fields.iter().find(|field| field.name == *name);

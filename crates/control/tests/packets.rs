@@ -5,7 +5,6 @@ use control::*;
 use p4info::{Format, P4Info, decode_p4info};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use smol_str::SmolStr;
 
 fn p4info(text: &str) -> P4Info {
     decode_p4info(text.as_bytes(), Format::Text).unwrap()
@@ -140,7 +139,7 @@ fn l1_without_headers_the_payload_is_the_packet() {
 #[test]
 fn l1_fields_are_as_wide_as_the_program_has_them() {
     let schema = schema(r#"metadata { id: 1 name: "port" bitwidth: 32 type_name { name: "Port" } }"#);
-    let widths = [("hidden".into(), 3), (SmolStr::new("port"), 9)];
+    let widths = [("hidden".to_owned(), 3), ("port".to_owned(), 9)];
     let io = PacketIo::with_widths(&schema, |_| Some(&widths)).unwrap();
     let packet = ControllerPacket { payload: b"x".to_vec(), metadata: vec![field(1, b"\x01\x01")] };
     // 000 100000001 0000

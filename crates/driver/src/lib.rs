@@ -55,6 +55,7 @@ pub struct ControlPlane {
     pub entries: p4info::WriteRequest,
     /// Constants of the program, and members of enums with values (`EtherType.Ipv4`), which entries may name.
     pub values: Vec<(String, BigUint)>,
+    pub controller_headers: Vec<p4info::ControllerHeaderFields>,
 }
 
 /// Builds P4Info and initial entries, for the architecture of `main` unless `arch` is given. Adds its
@@ -63,11 +64,16 @@ pub fn control_plane(checked: &mut Checked, arch: Option<Architecture>) -> Optio
     if checked.diagnostics.has_errors() {
         return None;
     }
-    let p4info::Built { p4info, entries, diagnostics } =
+    let p4info::Built { p4info, entries, controller_headers, diagnostics } =
         p4info::build(&checked.program, &checked.sources, arch);
     checked.diagnostics.extend(diagnostics.into_vec());
     let values = named_values(&checked.program);
-    (!checked.diagnostics.has_errors()).then_some(ControlPlane { p4info, entries, values })
+    (!checked.diagnostics.has_errors()).then_some(ControlPlane {
+        p4info,
+        entries,
+        values,
+        controller_headers,
+    })
 }
 
 /// The numbers that have a name for the whole program; negative ones are left out.

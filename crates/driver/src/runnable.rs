@@ -23,7 +23,7 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
     if checked.diagnostics.has_errors() {
         return None;
     }
-    let p4info::Built { p4info, entries, diagnostics } =
+    let p4info::Built { p4info, entries, controller_headers, diagnostics } =
         p4info::build(&checked.program, &checked.sources, arch);
     checked.diagnostics.extend(diagnostics.into_vec().into_iter().map(|mut d| {
         if ABOUT_CONTROLLERS.iter().any(|code| code.id == d.code.id) {
@@ -37,7 +37,10 @@ pub fn runnable(checked: &mut Checked, arch: Option<Architecture>) -> Option<Run
     match elaborate::elaborate(&checked.program) {
         Ok(program) => {
             let values = crate::named_values(&checked.program);
-            Some(Runnable { program, control_plane: ControlPlane { p4info, entries, values } })
+            Some(Runnable {
+                program,
+                control_plane: ControlPlane { p4info, entries, values, controller_headers },
+            })
         }
         Err(faults) => {
             checked.diagnostics.extend(faults);

@@ -13,14 +13,18 @@ fn router() -> InterpretedDevice {
 }
 
 fn load(program: &str) -> InterpretedDevice {
+    let runnable = compile(program);
+    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
+    interp::interpreter(runnable.program, schema, Config::default()).unwrap()
+}
+
+fn compile(program: &str) -> driver::Runnable {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(program);
     let source = driver::read_source(&path).unwrap();
     let loader = driver::FileLoader::default();
     let mut checked = driver::check(&source, &loader, &driver::Options::default());
     let runnable = driver::runnable(&mut checked, None);
-    let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
-    interp::interpreter(runnable.program, schema, Config::default()).unwrap()
+    runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics))
 }
 
 fn write(router: &mut InterpretedDevice, kind: UpdateKind, entity: Entity) -> Result<(), String> {
@@ -351,4 +355,41 @@ fn g8_direct_resources_are_written_for_actions_that_use_them() {
     // In v1model each hit counts, whatever the action says.
     let schema = with_program(&router());
     assert_eq!(schema.direct_uses, schema::DirectUses::default());
+}
+
+/// Fields of controller headers lie in packets as the program has them: hidden ones too, and types with a translation as wide as
+/// the program's.
+#[test]
+fn l1_controller_headers_are_those_of_the_program() {
+    let control_plane = compile("crates/interp/tests/controller.p4").control_plane;
+    let schema = Schema::new(&control_plane.p4info).unwrap();
+    let header = |name: &str| schema.controller_headers.find(name).unwrap();
+    let fields = |name: &str| {
+        let all = &control_plane.controller_headers;
+        all.iter().find(|fields| fields.header == name).map(|fields| fields.fields.as_slice())
+    };
+    let field = |name: &str, width: u32| (name.to_owned(), width);
+    assert_eq!(fields("packet_in").unwrap(), [field("version", 3), field("port", 9), field("reason", 4)]);
+    assert_eq!(fields("packet_out").unwrap(), [field("port", 9), field("fill", 7)]);
+    assert_eq!(
+        header("packet_in").fields.iter().map(|of| of.value.width_bits()).collect::<Vec<_>>(),
+        [32, 4]
+    );
+    assert_eq!(header("packet_out").fields.iter().map(|of| of.is_padding).collect::<Vec<_>>(), [false, true]);
+
+    let io = PacketIo::with_widths(&schema, fields).unwrap();
+    let id = |header: &str, name: &str| {
+        schema.controller_headers.find(header).unwrap().find_field(name).unwrap().id
+    };
+    let metadata = |id, value: &[u8]| PacketMetadata { id, value: value.to_vec() };
+    // 111 000000101 1001
+    let packet_in = io.packet_in(b"\xe0\x59payload").unwrap();
+    let expected = [metadata(id("packet_in", "port"), b"\x05"), metadata(id("packet_in", "reason"), b"\x09")];
+    assert_eq!(
+        (packet_in.metadata.as_slice(), packet_in.payload.as_slice()),
+        (&expected[..], &b"payload"[..])
+    );
+    let port = metadata(id("packet_out", "port"), b"\x01\x01");
+    let packet_out = ControllerPacket { payload: b"payload".to_vec(), metadata: vec![port] };
+    assert_eq!(io.packet_out(&packet_out).unwrap(), b"\x80\x80payload");
 }

@@ -41,7 +41,7 @@ mod text;
 #[doc = include_str!("../RULES.md")]
 pub mod rules {}
 
-pub use build::{Built, build};
+pub use build::{Built, ControllerHeaderFields, build};
 pub use compare::{Difference, compare, compare_write_requests};
 pub use encoding::{
     DecodeError, Format, Position, UnknownSuffix, decode_p4info, decode_write_request, encode_p4info,

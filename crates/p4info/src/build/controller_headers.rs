@@ -1,6 +1,6 @@
 //! Headers of packets to and from the controller.
 
-use super::{Builder, Named};
+use super::{Builder, ControllerHeaderFields, Named};
 use crate::ids::ObjectKind;
 use crate::proto::p4::config::v1::{ControllerPacketMetadata, controller_packet_metadata::Metadata};
 use check::evaluate::{full_name, is_hidden, local_name};
@@ -45,13 +45,19 @@ impl Builder<'_> {
         };
         let Some(mut preamble) = self.preamble(&named) else { return };
         preamble.id = self.id(ObjectKind::ControllerHeader, &type_name);
-        preamble.alias = name;
+        preamble.alias.clone_from(&name);
         let ty = self.types.intern(TyKind::Struct(id, Vec::new()));
         let fields = self.flat_fields(ty, "");
         let parts: Vec<(&Annotations, Span)> = fields.iter().map(|(_, f)| (&f.annotations, f.span)).collect();
         let ids = self.member_ids(&parts);
         let mut metadata = Vec::new();
+        let mut in_packets = Vec::new();
         for ((path, f), id) in fields.iter().zip(ids) {
+            let name = match path == f.name.as_str() {
+                true => local_name(&f.name, &f.annotations).0.to_string(),
+                false => path.clone(),
+            };
+            in_packets.push((name.clone(), self.bits(f.ty).unwrap_or(0)));
             if is_hidden(&f.annotations) {
                 continue;
             }
@@ -66,10 +72,6 @@ impl Builder<'_> {
             }
             let wire = self.wire(f.ty);
             let copied = self.annotations(&f.annotations, &[]);
-            let name = match path == f.name.as_str() {
-                true => local_name(&f.name, &f.annotations).0.to_string(),
-                false => path.clone(),
-            };
             metadata.push(Metadata {
                 id,
                 name,
@@ -81,6 +83,7 @@ impl Builder<'_> {
             });
         }
         self.has_type_info |= !metadata.is_empty();
+        self.controller_headers.push(ControllerHeaderFields { header: name, fields: in_packets });
         self.info
             .controller_packet_metadata
             .push(ControllerPacketMetadata { preamble: Some(preamble), metadata });

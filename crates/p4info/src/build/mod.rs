@@ -29,7 +29,18 @@ pub struct Built {
     pub p4info: P4Info,
     /// Initial entries of the tables.
     pub entries: WriteRequest,
+    pub controller_headers: Vec<ControllerHeaderFields>,
     pub diagnostics: Diagnostics,
+}
+
+/// All fields of a controller header as packets have them. P4Info leaves hidden fields out, and has other widths for types
+/// with a translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerHeaderFields {
+    /// The name of the header in P4Info, such as `packet_in`.
+    pub header: String,
+    /// Names as in P4Info, and widths in bits, in order.
+    pub fields: Vec<(String, u32)>,
 }
 
 /// Builds P4Info and entries of a program that was checked without errors. The architecture is that of `main`
@@ -68,7 +79,12 @@ pub fn build(program: &Program, sources: &SourceMap, arch: Option<Architecture>)
     if b.has_type_info {
         b.info.type_info = Some(std::mem::take(&mut b.type_info));
     }
-    Built { p4info: b.info, entries: b.entries, diagnostics: b.diagnostics }
+    Built {
+        p4info: b.info,
+        entries: b.entries,
+        controller_headers: b.controller_headers,
+        diagnostics: b.diagnostics,
+    }
 }
 
 struct Builder<'p> {
@@ -81,6 +97,7 @@ struct Builder<'p> {
     symbols: Symbols,
     info: P4Info,
     entries: WriteRequest,
+    controller_headers: Vec<ControllerHeaderFields>,
     type_info: P4TypeInfo,
     /// True if the message has `type_info`, which may be empty.
     has_type_info: bool,
@@ -121,6 +138,7 @@ impl<'p> Builder<'p> {
             symbols: Symbols::default(),
             info: P4Info::default(),
             entries: WriteRequest::default(),
+            controller_headers: Vec::new(),
             type_info: P4TypeInfo::default(),
             has_type_info: false,
             struct_names: FxHashMap::default(),
