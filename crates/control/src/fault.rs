@@ -205,6 +205,9 @@ pub enum Problem {
     #[error("extern `{name}` is of type {actual:#x}, not {expected:#x}")]
     ExternTypeMismatch { name: SmolStr, actual: u32, expected: u32 },
 
+    // ---- roles
+    #[error("{role} may not write {what}")]
+    NotOfRole { role: String, what: String },
     // ---- values
     #[error("{value} does not fit into the {width_bits} bits of `{name}`")]
     TooWide { name: SmolStr, value: String, width_bits: u32 },
@@ -427,7 +430,8 @@ impl Problem {
             | ConstEntry { .. }
             | ConstDefaultAction { .. }
             | DefaultOfIndirectTable { .. }
-            | ActionScope { .. } => Code::PermissionDenied,
+            | ActionScope { .. }
+            | NotOfRole { .. } => Code::PermissionDenied,
             OtherMatchKind { .. }
             | NoForm { .. }
             | Unsupported { .. }

@@ -5,8 +5,7 @@ use control::session::{
     RoleConfig, RoleName, SessionFault, Sessions, StreamId, WriteTicket, WriterClaim,
 };
 use control::{
-    Code, CounterEntry, CounterId, Entity, Fault, MulticastGroup, MulticastGroupId, Schema, TableEntry,
-    TableId,
+    Code, CounterEntry, CounterId, Entity, MulticastGroup, MulticastGroupId, Schema, TableEntry, TableId,
 };
 use p4info::{Format, P4Info, decode_p4info};
 use std::collections::{BTreeMap, BTreeSet};
@@ -423,7 +422,7 @@ fn b3_updates_outside_of_the_role_are_denied_and_reads_leave_out() {
     let schema = Schema::new(&p4info(PROGRAM)).unwrap();
     let annotated = Arc::new(AnnotatedRoles::of(&p4info(PROGRAM)));
     let r = sessions.role(&role("r"), annotated.clone());
-    let fault: Fault = r.check_write(&schema, &entities()[1]).unwrap_err().into();
+    let fault = r.check_write(&schema, &entities()[1]).unwrap_err();
     assert_eq!(fault.code(), Code::PermissionDenied);
     assert_eq!(fault.to_string(), "role `r` may not write the entry of table `theirs` that matches anything");
     // A config lists more, but not what the program gives to others.

@@ -41,5 +41,5 @@ pub use metrics_server::MetricsServer;
 pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
 pub use ports::{PortKind, PortSpec};
 pub use report::{AsyncReport, PortReport, Report, WorkerReport, reason};
-pub use switch::{PacketIn, ShutdownError, StartError, Switch, SwitchError, Warning};
+pub use switch::{PacketIn, Prepared, ShutdownError, StartError, Switch, SwitchError, Warning};
 pub use trace::{Followed, TraceError, TraceLimits, Traced};

@@ -90,6 +90,15 @@ pub enum SwitchError {
     Stuck(usize),
 }
 
+/// A program that could run: it takes entries, and no packets.
+pub struct Prepared(RunningProgram);
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Prepared").field(&self.0.compiled.name).finish()
+    }
+}
+
 /// Something that the operator has to know, though the switch runs on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
@@ -423,9 +432,41 @@ impl Switch {
 
     /// Lets all workers run another program, without losing a packet. The old one's entries end with it.
     pub fn replace(&self, compiled: Compiled) -> Result<(), SwitchError> {
+        self.run_prepared(self.prepare(compiled)?)
+    }
+
+    /// Makes a program that takes entries, and no packets before [`run_prepared`](Self::run_prepared).
+    pub fn prepare(&self, compiled: Compiled) -> Result<Prepared, SwitchError> {
+        let ports_down = {
+            let plane = lock(&self.shared.plane);
+            plane.ports.keys().try_for_each(|port| check_number(&compiled, *port))?;
+            plane.ports_down.clone()
+        };
+        Ok(Prepared(RunningProgram::new(compiled, &self.shared.options, &ports_down)?))
+    }
+
+    /// Lets `f` write and read entities of a prepared program.
+    pub fn with_prepared<T>(&self, of: &mut Prepared, f: impl FnOnce(&Schema, &mut dyn Target) -> T) -> T {
+        let schema = Arc::clone(of.0.schema());
+        f(&schema, &mut of.0.at(self.shared.clock.now_ns()))
+    }
+
+    /// Copies the entities that the control plane has written in the running program, as far as the prepared one accepts them.
+    pub fn keep_entities(&self, of: &mut Prepared) -> Migration {
+        let (mut plane, now_ns) = (lock(&self.shared.plane), self.shared.clock.now_ns());
+        let schema = Arc::clone(of.0.schema());
+        let running = plane.generation.as_mut();
+        running.map(|before| copy_entities(before, &schema, &mut of.0.at(now_ns), now_ns)).unwrap_or_default()
+    }
+
+    /// Lets all workers run a prepared program, without losing a packet. The old one's entries end with it.
+    pub fn run_prepared(&self, Prepared(next): Prepared) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
-        plane.ports.keys().try_for_each(|port| check_number(&compiled, *port))?;
-        let next = RunningProgram::new(compiled, &self.shared.options, &plane.ports_down)?;
+        plane.ports.keys().try_for_each(|port| check_number(&next.compiled, *port))?;
+        // Ports whose links have changed meanwhile.
+        for port in plane.ports_down.iter() {
+            next.control.set_port(*port, PortState::Down);
+        }
         self.shared.run(&mut plane, next)
     }
 

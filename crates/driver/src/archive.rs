@@ -106,6 +106,12 @@ impl Texts {
             .map_err(|error| format!("{shown} is no archive that siding build has made: {error}"))
     }
 
+    /// Reads the bytes of an archive; `shown` is its name in messages.
+    pub fn from_bytes(bytes: &[u8], shown: &str) -> Result<Texts, String> {
+        Texts::of(bytes, shown)
+            .map_err(|error| format!("{shown} is no archive that siding build has made: {error}"))
+    }
+
     fn of(file: impl Read, shown: &str) -> io::Result<Texts> {
         let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
         let mut members = HashMap::new();

@@ -21,7 +21,7 @@ mod runnable;
 pub use arch::Architecture;
 pub use check::{Checked, Options as CheckOptions};
 pub use foreign::recognise as recognise_foreign;
-pub use loader::{FileLoader, ReadError, Source, read_source};
+pub use loader::{BuiltInLoader, FileLoader, ReadError, Source, read_source};
 pub use policy::{Action, WarningPolicy};
 pub use runnable::{Runnable, analysable, presentable, runnable};
 

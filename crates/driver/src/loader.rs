@@ -112,6 +112,17 @@ fn read_text(from: impl Read) -> std::io::Result<Arc<str>> {
     })
 }
 
+/// Finds the compiler's own include files, and no others: for programs that come from elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuiltInLoader;
+
+impl Loader for BuiltInLoader {
+    fn load(&self, name: &str, _: IncludeKind, _: &str) -> Option<LoadedFile> {
+        let text = arch::include_file(name)?;
+        Some(LoadedFile { name: format!("{BUILT_IN}{name}"), text: text.into(), is_system: true })
+    }
+}
+
 /// Finds included files: for `"name"` first in the directory of the including file, then for both forms in
 /// the directories of `-I`, then among the compiler's own include files.
 #[derive(Clone, Debug, Default)]

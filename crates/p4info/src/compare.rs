@@ -68,7 +68,8 @@ fn messages(path: &str, left: &DynamicMessage, right: &DynamicMessage, out: &mut
     }
 }
 
-const ABSENT: &str = "absent";
+/// Stands for a value that is not there.
+pub const ABSENT: &str = "absent";
 
 fn values(path: &str, left: &Value, right: &Value, field: &FieldDescriptor, out: &mut Vec<Difference>) {
     match (left, right) {

@@ -42,7 +42,7 @@ mod text;
 pub mod rules {}
 
 pub use build::{Built, ControllerHeaderFields, build};
-pub use compare::{Difference, compare, compare_write_requests};
+pub use compare::{ABSENT, Difference, compare, compare_write_requests};
 pub use encoding::{
     DecodeError, Format, Position, UnknownSuffix, decode_p4info, decode_write_request, encode_p4info,
     encode_write_request,

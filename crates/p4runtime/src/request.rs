@@ -1,6 +1,6 @@
 //! Whole requests.
 
-use control::{Atomicity, Batch, Code, Entity, Fault, Problem, Results, Schema, Target};
+use control::{Atomicity, Batch, Code, Entity, Fault, Problem, Results, Schema, Target, Update};
 use p4info::proto::google::rpc::Status;
 use p4info::proto::p4::v1 as pb;
 use prost::{Message, Name};
@@ -16,6 +16,16 @@ pub(crate) const ERROR_SPACE: &str = "siding";
 /// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at. Fails if
 /// the request as a whole cannot be applied; nothing has then changed, and the status has no details.
 pub fn write(schema: &Schema, target: &mut dyn Target, request: &pb::WriteRequest) -> Result<Results, Fault> {
+    write_if(schema, target, request, &|_| Ok(()))
+}
+
+/// Like [`write()`], for a controller that may not write everything: `check` fails for updates that are refused.
+pub fn write_if(
+    schema: &Schema,
+    target: &mut dyn Target,
+    request: &pb::WriteRequest,
+    check: &dyn Fn(&Update) -> Result<(), Fault>,
+) -> Result<Results, Fault> {
     use pb::write_request::Atomicity as From;
     let atomicity = match From::try_from(request.atomicity) {
         Ok(From::ContinueOnError) => Atomicity::ContinueOnError,
@@ -29,7 +39,7 @@ pub fn write(schema: &Schema, target: &mut dyn Target, request: &pb::WriteReques
     let mut results = Vec::with_capacity(request.updates.len());
     let mut updates = Vec::with_capacity(request.updates.len());
     for update in &request.updates {
-        match decode_update(schema, update) {
+        match decode_update(schema, update).and_then(|update| check(&update).map(|()| update)) {
             Ok(update) => {
                 updates.push(update);
                 results.push(Ok(()));

@@ -6,6 +6,7 @@
 use p4info::proto::p4::config::v1 as pb;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
+use std::sync::Arc;
 
 use super::types::{DEPTH_MAX, TypeBuilder};
 use super::*;
@@ -133,6 +134,7 @@ impl<'p> Builder<'p> {
             value_sets: self.objects(&info.value_sets, Self::value_set)?,
             controller_headers: self.objects(&info.controller_packet_metadata, Self::controller_header)?,
             externs: self.externs(&info.externs)?,
+            p4info: Arc::new(info.clone()),
             values: Vec::new(),
             platform: platform(platform_properties)?,
             replication: ReplicationWidths::default(),

@@ -10,7 +10,9 @@ mod types;
 
 use arch::FieldRole;
 use num_bigint::BigUint;
+use p4info::proto::p4::config::v1::P4Info;
 use smol_str::SmolStr;
+use std::sync::Arc;
 
 use crate::ids::*;
 
@@ -40,6 +42,8 @@ pub struct Schema {
     pub platform: PlatformProperties,
     pub replication: ReplicationWidths,
     pub direct_uses: DirectUses,
+    /// The message that all of it is from.
+    pub p4info: Arc<P4Info>,
     /// Numbers with names, which people may write in entries; no part of P4Info.
     pub values: Vec<(SmolStr, BigUint)>,
 }

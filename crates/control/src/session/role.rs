@@ -3,10 +3,11 @@
 use super::fault::SessionFault;
 use super::name::RoleName;
 use crate::entity::{Entity, TableEntry};
+use crate::fault::{Fault, Problem};
 use crate::schema::Schema;
 use p4info::proto::p4::config::v1 as pb;
 use rustc_hash::FxHashMap;
-use smol_str::{SmolStr, format_smolstr};
+use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -163,14 +164,17 @@ fn owner(entity: &Entity) -> Owner {
 
 impl Role {
     /// Fails if the role may not write the entity.
-    pub fn check_write(&self, schema: &Schema, entity: &Entity) -> Result<(), SessionFault> {
+    pub fn check_write(&self, schema: &Schema, entity: &Entity) -> Result<(), Fault> {
         let may = match owner(entity) {
             // Validation says better what is wrong with an id that nothing has.
             Owner::Object(id) if schema.object(id).is_none() => true,
             Owner::Object(id) => self.may(id, RoleConfig::writes),
             Owner::Replication => self.may_replicate(),
         };
-        self.allow(may, || format_smolstr!("write {}", schema.describe(entity)))
+        if may {
+            return Ok(());
+        }
+        Err(Problem::NotOfRole { role: self.name.to_string(), what: schema.describe(entity) }.into())
     }
 
     /// Returns whether the role is told of the entity.

@@ -79,6 +79,11 @@ pub struct LiveArgs {
     /// Serve metrics (OpenMetrics) on this address, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
     pub metrics_addr: Address,
+    /// Serve P4Runtime at this address: ADDRESS:PORT (127.0.0.1:9559) or unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    pub grpc_server_addr: Option<grpc::Address>,
+    #[command(flatten)]
+    pub grpc: GrpcArgs,
     /// The socket of `siding ctl` [default: DEVICE_ID.ctl in a directory of the user's own]
     #[arg(long, value_name = "PATH")]
     pub ctl_socket: Option<PathBuf>,
@@ -110,6 +115,29 @@ pub struct LiveArgs {
     pub front_end: FrontEndArgs,
 }
 
+/// Options of the P4Runtime server, as simple_switch_grpc has them.
+#[derive(Debug, Args)]
+pub struct GrpcArgs {
+    /// Encrypt P4Runtime with TLS; --grpc-server-cert and --grpc-server-key are needed
+    #[arg(long, hide_short_help = true, requires = "grpc_server_cert", requires = "grpc_server_key")]
+    pub grpc_server_ssl: bool,
+    /// Certificate of the P4Runtime server (PEM)
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub grpc_server_cert: Option<PathBuf>,
+    /// Private key of the P4Runtime server (PEM)
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub grpc_server_key: Option<PathBuf>,
+    /// Certificates that clients of P4Runtime must have signed theirs with (PEM), with --grpc-server-with-client-auth
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub grpc_server_cacert: Option<PathBuf>,
+    /// Take clients of P4Runtime only with a certificate
+    #[arg(long, hide_short_help = true, requires = "grpc_server_cacert", requires = "grpc_server_ssl")]
+    pub grpc_server_with_client_auth: bool,
+    /// Take writes over P4Runtime from clients that have not arbitrated, as simple_switch_grpc does
+    #[arg(long, hide_short_help = true)]
+    pub no_arbitration: bool,
+}
+
 /// Options of BMv2 that are accepted for compatibility and have no effect.
 #[derive(Debug, Args)]
 pub struct CompatFlags {
@@ -129,8 +157,6 @@ pub struct CompatFlags {
     pub dump_packet_data: Option<u64>,
     #[arg(long, hide = true, value_name = "N")]
     pub max_port_count: Option<u64>,
-    #[arg(long, hide = true, value_name = "ADDRESS")]
-    pub grpc_server_addr: Option<String>,
     #[arg(long, hide = true, value_name = "N")]
     pub priority_queues: Option<u64>,
     #[arg(long, hide = true, value_name = "FILES")]
@@ -151,7 +177,6 @@ impl CompatFlags {
             (self.restore_state.is_some(), "--restore-state", "--entries FILE writes entries"),
             (self.dump_packet_data.is_some(), "--dump-packet-data", "--pcap keeps packets"),
             (self.max_port_count.is_some(), "--max-port-count", "there is no limit"),
-            (self.grpc_server_addr.is_some(), "--grpc-server-addr", "there is no P4Runtime server yet"),
             (self.priority_queues.is_some(), "--priority-queues", "there are 8 queues for each port"),
             (self.load_modules.is_some(), "--load-modules", "externs cannot be loaded yet"),
         ];

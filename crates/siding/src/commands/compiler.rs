@@ -10,8 +10,9 @@ use ctl::{Refusal, RefusalKind};
 use dataplane::Compiled;
 use diagnostics::SourceMap;
 use driver::archive::Texts;
-use driver::{Architecture, FileLoader, Runnable};
+use driver::{Architecture, BuiltInLoader, Checked, FileLoader, Runnable, Source};
 use externs::ExternSet;
+use p4info::P4Info;
 use siding::{Options, WarningPolicy};
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +42,17 @@ impl Compiler {
         sources: &Arc<SourceMap>,
         path: &Path,
     ) -> Result<Compiled, Exit> {
+        self.finish_with(runnable, sources, path, &runnable.control_plane.p4info)
+    }
+
+    /// Does the work of [`finish`](Self::finish), with the P4Info of a controller.
+    pub fn finish_with(
+        &self,
+        runnable: &Runnable,
+        sources: &Arc<SourceMap>,
+        path: &Path,
+        p4info: &P4Info,
+    ) -> Result<Compiled, Exit> {
         let bug = |message: String| {
             output::error_line(&message);
             Exit::Bug
@@ -55,7 +67,7 @@ impl Compiler {
             name: stem(path),
             externs: self.externs.clone(),
         };
-        let schema = Schema::new(&runnable.control_plane.p4info)
+        let schema = Schema::new(p4info)
             .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?
             .with_values(&runnable.control_plane.values)
             .with_program(&runnable.program);
@@ -73,15 +85,27 @@ impl Compiler {
     fn load(&self, path: &Path) -> Result<(Runnable, Arc<SourceMap>), Refusal> {
         let environment = |error: String| Refusal::new(RefusalKind::Environment, error);
         let is_archive = path.extension().is_some_and(|suffix| suffix == "sdp");
-        let mut checked = if is_archive {
-            let texts = Texts::read(path).map_err(environment)?;
-            let mut options = self.options.clone();
-            options.syntax.macros = texts.macros();
-            driver::check(&texts.main().map_err(environment)?, &texts, &options)
-        } else {
-            let source = siding::read_source(path).map_err(|error| environment(error.to_string()))?;
-            driver::check(&source, &self.loader, &self.options)
-        };
+        if is_archive {
+            return self.load_archive(&Texts::read(path).map_err(environment)?);
+        }
+        let source = siding::read_source(path).map_err(|error| environment(error.to_string()))?;
+        self.checked(driver::check(&source, &self.loader, &self.options))
+    }
+
+    /// Checks the texts of an archive.
+    pub fn load_archive(&self, texts: &Texts) -> Result<(Runnable, Arc<SourceMap>), Refusal> {
+        let main = texts.main().map_err(|error| Refusal::new(RefusalKind::Environment, error))?;
+        let mut options = self.options.clone();
+        options.syntax.macros = texts.macros();
+        self.checked(driver::check(&main, texts, &options))
+    }
+
+    /// Checks a program that comes from elsewhere: it includes the compiler's own files only.
+    pub fn load_text(&self, source: &Source) -> Result<(Runnable, Arc<SourceMap>), Refusal> {
+        self.checked(driver::check(source, &BuiltInLoader, &self.options))
+    }
+
+    fn checked(&self, mut checked: Checked) -> Result<(Runnable, Arc<SourceMap>), Refusal> {
         let runnable = driver::runnable(&mut checked, self.architecture);
         self.policy.apply(&mut checked.diagnostics, &checked.sources);
         let has_errors = checked.diagnostics.has_errors();

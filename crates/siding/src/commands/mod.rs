@@ -20,6 +20,7 @@ mod man;
 mod model;
 mod own_extern;
 mod p4info;
+mod pipeline_config;
 mod run;
 mod script;
 mod sim;

@@ -1,6 +1,7 @@
 //! `siding switch`.
 
 mod interim;
+mod p4runtime;
 mod packets;
 mod state;
 
@@ -221,8 +222,10 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     }
     let mut kept = State::new(args, state_file, &switch);
     let socket = socket.map_or_else(|| claim_socket(args), Ok)?;
-    let server = Server::start(&socket, &switch, Arc::new(compiler));
+    let compiler = Arc::new(compiler);
+    let server = Server::start(&socket, &switch, Arc::clone(&compiler) as Arc<dyn ctl::Compiler>);
     let server = server.map_err(|error| environment(error.to_string()))?;
+    let controllers = p4runtime::start(args, &switch, &compiler).map_err(environment)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
         Address::At(address) => match MetricsServer::start(address, &switch) {
@@ -242,7 +245,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         opened = Some(interim.into_ports());
     }
     if open_ports(args, &switch, opened, &is_over)? {
-        ready(args, &mut log, server.path(), metrics.as_ref());
+        ready(args, &mut log, server.path(), metrics.as_ref(), controllers.as_ref());
     }
     let logged = PacketLog::start(args, &switch);
     while !is_over() {
@@ -252,7 +255,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         kept.keep_sometimes(&switch);
     }
     logged.into_iter().for_each(|logged| logged.end(&mut log));
-    drop((server, metrics));
+    drop((server, metrics, controllers));
     let kept = kept.keep_last(&switch);
     finish(&mut log, &switch).and(kept)
 }
@@ -392,7 +395,13 @@ fn open_ports(
     Ok(true)
 }
 
-fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&MetricsServer>) {
+fn ready(
+    args: &LiveArgs,
+    log: &mut Log<'_>,
+    socket: &Path,
+    metrics: Option<&MetricsServer>,
+    controllers: Option<&grpc::Server>,
+) {
     let program = args.program.as_ref().map_or_else(
         || "no program; bring one with `siding ctl replace PROGRAM`".to_owned(),
         |program| program.display().to_string(),
@@ -406,9 +415,13 @@ fn ready(args: &LiveArgs, log: &mut Log<'_>, socket: &Path, metrics: Option<&Met
     if let Some(metrics) = &metrics {
         text.push_str(&format!("\n  metrics: {metrics}"));
     }
+    let p4runtime = controllers.map(|server| server.address().to_string());
+    if let Some(address) = &p4runtime {
+        text.push_str(&format!("\n  P4Runtime: {address}"));
+    }
     let fields = json!({
         "program": args.program, "ports": args.ports.len(), "device_id": args.device_id,
-        "ctl_socket": socket, "metrics": metrics,
+        "ctl_socket": socket, "metrics": metrics, "p4runtime": p4runtime,
     });
     // Scripts wait for it, so no level hides it.
     log.say(LogLevel::Off, "ready", &text, fields);

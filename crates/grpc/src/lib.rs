@@ -1,0 +1,30 @@
+//! P4Runtime over gRPC (P4Runtime 1.5): the server of a switch.
+//!
+//! - [`Device`]: the switch, as the server needs it;
+//! - [`Server`]: listens until it is dropped.
+//!
+//! Messages are translated by `p4runtime`, rules are those of `control`: this crate has the order of checks, streams, pipeline
+//! configs, and threads. Calls of the device may block, so they are made on threads for that.
+//!
+//! Start reading at [`Device`] and `service.rs`.
+
+mod device;
+mod failure;
+mod leaves;
+mod lists;
+mod messages;
+mod outbox;
+mod pipeline;
+mod server;
+mod service;
+mod shared;
+mod stream;
+
+/// The service as tonic generates it, with its client.
+#[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]
+pub mod p4_v1 {
+    include!("generated/p4.v1.rs");
+}
+
+pub use device::{ConfigFault, Device, Messages, Packet, Work};
+pub use server::{Address, Limits, Server, ServerOptions, StartError, Tls};

@@ -1,0 +1,246 @@
+//! The server: addresses, TLS, limits, threads.
+
+use crate::device::Device;
+use crate::messages;
+use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
+use crate::service::Service;
+use crate::shared::Shared;
+use control::session::Sessions;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+
+/// Flow control windows: with small ones a sender waits for each round trip.
+const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+const FRAME_BYTES: u32 = 1 << 20;
+/// A client that does not answer for so long is gone.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Threads for messages; requests that block have others.
+const N_THREADS: usize = 2;
+/// Requests may block on so many threads.
+const N_BLOCKING_THREADS: usize = 64;
+/// Time for requests under way when the server ends.
+const END_TIME: Duration = Duration::from_secs(2);
+
+/// An address to listen at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Address::Unix(path.into()));
+        }
+        // BMv2 and its scripts write no address.
+        let text = text.strip_prefix(':').map_or_else(|| text.to_owned(), |port| format!("0.0.0.0:{port}"));
+        let error = || format!("`{text}` is neither ADDRESS:PORT nor unix:PATH, such as 127.0.0.1:9559");
+        text.replacen("localhost:", "127.0.0.1:", 1).parse().map(Address::Tcp).map_err(|_| error())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Encryption, with keys and certificates as PEM.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+    /// Clients need a certificate of this authority.
+    pub client_authority: Option<Vec<u8>>,
+}
+
+/// Limits of what clients can take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest message in bytes.
+    pub message_bytes_max: usize,
+    /// Packets, digests and idle notices that wait for one stream.
+    pub n_waiting_max: usize,
+    /// Requests of one connection at a time.
+    pub n_requests_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { message_bytes_max: 128 << 20, n_waiting_max: 4096, n_requests_max: 1024 }
+    }
+}
+
+/// How a server listens.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    pub address: Address,
+    pub device_id: u64,
+    pub tls: Option<Tls>,
+    pub limits: Limits,
+    /// Takes writes without an election id from anybody, as long as nobody has arbitrated.
+    pub without_arbitration: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("cannot listen at {address}: {error}")]
+    Listen { address: Address, error: io::Error },
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    #[error("the keys or certificates cannot be used: {0}")]
+    Tls(String),
+}
+
+/// Listens until it is dropped.
+pub struct Server {
+    address: Address,
+    runtime: Option<Runtime>,
+    stop: Option<oneshot::Sender<()>>,
+    is_over: Arc<AtomicBool>,
+    messages: Option<JoinHandle<()>>,
+    /// Lost messages for controllers.
+    n_lost: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Server {
+    pub fn start<D: Device>(device: D, options: ServerOptions) -> Result<Server, StartError> {
+        let ServerOptions { address, device_id, tls, limits, without_arbitration } = options;
+        let mut sessions = Sessions::new(device_id);
+        if without_arbitration {
+            sessions = sessions.without_arbitration();
+        }
+        let shared = Arc::new(Shared::new(device, sessions, limits.n_waiting_max));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(N_THREADS)
+            .max_blocking_threads(N_BLOCKING_THREADS)
+            .thread_name("p4runtime")
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
+        let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
+            .max_decoding_message_size(limits.message_bytes_max)
+            .max_encoding_message_size(usize::MAX);
+        let mut builder = tonic::transport::Server::builder()
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .max_concurrent_streams(limits.n_requests_max)
+            .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+            .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+            .tcp_nodelay(true);
+        if let Some(tls) = tls {
+            let mut config = ServerTlsConfig::new().identity(Identity::from_pem(tls.certificate, tls.key));
+            if let Some(authority) = tls.client_authority {
+                config = config.client_ca_root(Certificate::from_pem(authority));
+            }
+            builder = builder.tls_config(config).map_err(|error| StartError::Tls(error.to_string()))?;
+        }
+        let router = builder.add_service(service);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let is_stopped = async {
+            // A server that is gone wants no more requests, either.
+            let _ = stopped.await;
+        };
+        let failed = |error| StartError::Listen { address: address.clone(), error };
+        let _context = runtime.enter();
+        let bound = match &address {
+            Address::Tcp(at) => {
+                let listener = std::net::TcpListener::bind(at).map_err(failed)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                let bound = listener.local_addr().map_err(failed)?;
+                let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+                runtime
+                    .spawn(router.serve_with_incoming_shutdown(TcpListenerStream::new(listener), is_stopped));
+                Address::Tcp(bound)
+            }
+            Address::Unix(path) => {
+                // A socket that a process has left behind is in the way; one that somebody listens at is not touched.
+                if std::os::unix::net::UnixStream::connect(path).is_err()
+                    && std::fs::symlink_metadata(path).is_ok_and(|data| is_socket(&data))
+                {
+                    let _ = std::fs::remove_file(path);
+                }
+                let listener = tokio::net::UnixListener::bind(path).map_err(failed)?;
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+                runtime.spawn(
+                    router.serve_with_incoming_shutdown(UnixListenerStream::new(listener), is_stopped),
+                );
+                address
+            }
+        };
+        drop(_context);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (carried, over) = (Arc::clone(&shared), Arc::clone(&is_over));
+        let messages = std::thread::Builder::new()
+            .name("p4runtime messages".to_owned())
+            .spawn(move || messages::carry(&carried, &over))
+            .map_err(StartError::Thread)?;
+        let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
+        Ok(Server {
+            address: bound,
+            runtime: Some(runtime),
+            stop: Some(stop),
+            is_over,
+            messages: Some(messages),
+            n_lost,
+        })
+    }
+
+    /// The address at which it listens, with the port that the system has chosen.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Packets, digests and idle notices that reached no controller.
+    pub fn n_lost(&self) -> u64 {
+        (self.n_lost)()
+    }
+}
+
+fn is_socket(data: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    data.file_type().is_socket()
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        drop(self.stop.take());
+        if let Some(messages) = self.messages.take() {
+            let _ = messages.join();
+        }
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(END_TIME);
+        }
+        if let Address::Unix(path) = &self.address {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,282 @@
+//! The requests of controllers.
+
+use crate::device::{ConfigFault, Device};
+use crate::p4_v1::p4_runtime_server::P4Runtime;
+use crate::shared::{Shared, lock};
+use crate::{failure, stream};
+use control::session::{RoleName, SessionFault, WriteTicket, WriterClaim};
+use control::{Entity, Fault, Target};
+use p4info::proto::p4::v1 as pb;
+use pb::get_forwarding_pipeline_config_request::ResponseType;
+use pb::set_forwarding_pipeline_config_request::Action;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Answers to a read that wait to be sent.
+const N_ANSWERS_MAX: usize = 4;
+
+impl<D: Device> Shared<D> {
+    fn check_device(&self, device_id: u64) -> Result<(), Status> {
+        lock(&self.controllers).sessions.check_device(device_id).map_err(|fault| failure::session(&fault))
+    }
+
+    fn begin_write(&self, claim: Result<WriterClaim, SessionFault>) -> Result<Writing<'_, D>, Status> {
+        let begun = claim.and_then(|claim| lock(&self.controllers).sessions.begin_write(&claim));
+        let ticket = begun.map_err(|fault| failure::session(&fault))?;
+        Ok(Writing { shared: self, ticket: Some(ticket) })
+    }
+
+    fn write(&self, request: &pb::WriteRequest) -> Result<(), Status> {
+        let _writing = self.begin_write(p4runtime::write_claim(request))?;
+        let mut pipelines = lock(&self.pipelines);
+        let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
+        let written = self.with_target(&mut pipelines, |schema, target| {
+            let results = p4runtime::write_if(schema, target, request, &|update| {
+                role.check_write(schema, &update.entity)
+            });
+            let digests = request.updates.iter().any(is_of_digest).then(|| configs(target));
+            (results, digests)
+        });
+        let (results, digests) = written?;
+        if let Some(digests) = digests {
+            lock(&self.lists).configure(&digests);
+        }
+        let results = results.map_err(|fault| failure::request(&fault))?;
+        failure::parts(&results).map_or(Ok(()), Err)
+    }
+
+    /// Answers a read in several messages.
+    fn read(
+        &self,
+        request: &pb::ReadRequest,
+        send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
+    ) {
+        let mut pipelines = lock(&self.pipelines);
+        let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
+        let read = self.with_target(&mut pipelines, |schema, target| {
+            let one = |(i, entity): (usize, &pb::Entity)| {
+                let query = p4runtime::decode_query(schema, entity);
+                let answer = query.and_then(|query| {
+                    control::validate_query(schema, &query)?;
+                    target.read(&query)
+                });
+                match answer {
+                    Ok(entities) => Ok(entities
+                        .iter()
+                        .filter(|entity| role.sees(entity))
+                        .map(|entity| p4runtime::encode_entity(schema, entity))
+                        .collect::<Vec<pb::Entity>>()),
+                    Err(fault) => Err(fault.inside(format_args!("entities[{i}]"))),
+                }
+            };
+            request.entities.iter().enumerate().map(one).collect::<Vec<Result<Vec<pb::Entity>, Fault>>>()
+        });
+        drop(pipelines);
+        let mut results = match read {
+            Ok(results) => results,
+            Err(status) => {
+                send(Err(status));
+                return;
+            }
+        };
+        let entities = results.iter_mut().flat_map(|result| result.iter_mut()).flat_map(std::mem::take);
+        let entities: Vec<pb::Entity> = entities.collect();
+        if !p4runtime::read_responses(entities).all(|response| send(Ok(response))) {
+            return;
+        }
+        if let Some(status) = failure::parts(&results) {
+            send(Err(status));
+        }
+    }
+
+    fn set_pipeline(&self, request: pb::SetForwardingPipelineConfigRequest) -> Result<(), Status> {
+        let _writing = self.begin_write(p4runtime::pipeline_claim(&request))?;
+        let role = self.role(&lock(&self.pipelines), &RoleName(request.role.as_str().into()));
+        role.check_pipeline().map_err(|fault| failure::session(&fault))?;
+        let _setting = lock(&self.setting);
+        let refused = |fault: ConfigFault| failure::config(&fault);
+        let config = request.config.filter(|config| *config != pb::ForwardingPipelineConfig::default());
+        let prepared = |config: Option<pb::ForwardingPipelineConfig>| match config {
+            Some(config) => {
+                let mut program = self.device.prepare(&config).map_err(refused)?;
+                Ok((self.complete(config, &mut program), program))
+            }
+            None => Err(Status::invalid_argument("`config` is missing")),
+        };
+        match Action::try_from(request.action) {
+            Ok(Action::Verify) => drop(prepared(config)?),
+            Ok(Action::VerifyAndSave) => {
+                let (config, program) = prepared(config)?;
+                lock(&self.pipelines).save(config, program);
+            }
+            Ok(Action::VerifyAndCommit) => {
+                let new = prepared(config)?;
+                self.commit(Some(new)).map_err(refused)?;
+            }
+            Ok(Action::ReconcileAndCommit) => {
+                let (config, mut program) = prepared(config)?;
+                let mut pipelines = lock(&self.pipelines);
+                self.device.keep_entities(&mut program).map_err(refused)?;
+                pipelines.commit(&self.device, Some((config, program))).map_err(refused)?;
+                drop(pipelines);
+                self.configure_lists();
+            }
+            Ok(Action::Commit) if config.is_some() => {
+                return Err(Status::invalid_argument(
+                    "COMMIT runs the saved config: `config` must not be set",
+                ));
+            }
+            Ok(Action::Commit) => self.commit(None).map_err(refused)?,
+            Ok(Action::Unspecified) => return Err(Status::invalid_argument("`action` is not set")),
+            Err(_) => {
+                let message = format!("{} is no action that is known", request.action);
+                return Err(Status::invalid_argument(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// A config with the P4Info of its program, if it has none of its own.
+    fn complete(
+        &self,
+        mut config: pb::ForwardingPipelineConfig,
+        program: &mut D::Program,
+    ) -> pb::ForwardingPipelineConfig {
+        if config.p4info.is_none() {
+            config.p4info = Some((*self.device.p4info(program)).clone());
+        }
+        config
+    }
+
+    fn commit(&self, new: Option<(pb::ForwardingPipelineConfig, D::Program)>) -> Result<(), ConfigFault> {
+        lock(&self.pipelines).commit(&self.device, new)?;
+        self.configure_lists();
+        Ok(())
+    }
+
+    /// Digests that the running program has configs for.
+    fn configure_lists(&self) {
+        let mut found = Vec::new();
+        self.device.with_running(&mut |_, target| found = configs(target));
+        lock(&self.lists).configure(&found);
+    }
+
+    fn get_pipeline(
+        &self,
+        request: &pb::GetForwardingPipelineConfigRequest,
+    ) -> Result<pb::GetForwardingPipelineConfigResponse, Status> {
+        self.check_device(request.device_id)?;
+        let response = ResponseType::try_from(request.response_type)
+            .map_err(|_| Status::invalid_argument("`response_type` has a value that is not known"))?;
+        Ok(pb::GetForwardingPipelineConfigResponse { config: lock(&self.pipelines).get(response) })
+    }
+}
+
+fn is_of_digest(update: &pb::Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    matches!(entity, Some(pb::entity::Entity::DigestEntry(_)))
+}
+
+/// How the controller wants digests to be sent.
+fn configs(target: &mut dyn Target) -> Vec<(control::DigestId, control::DigestConfig)> {
+    let found = target.read(&control::Query::Digests(None)).unwrap_or_default();
+    let config = |entity: Entity| match entity {
+        Entity::Digest(of) => Some((of.digest, of.config?)),
+        _ => None,
+    };
+    found.into_iter().filter_map(config).collect()
+}
+
+/// A write under way, which ends with it.
+struct Writing<'s, D: Device> {
+    shared: &'s Shared<D>,
+    ticket: Option<WriteTicket>,
+}
+
+impl<D: Device> Drop for Writing<'_, D> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let mut controllers = lock(&self.shared.controllers);
+        let effects = controllers.sessions.end_write(ticket);
+        if controllers.carry_out(effects) {
+            lock(&self.shared.lists).forget_sent();
+        }
+    }
+}
+
+/// The service of one device.
+pub(crate) struct Service<D: Device>(pub(crate) Arc<Shared<D>>);
+
+impl<D: Device> Service<D> {
+    /// Runs what may block on a thread for that. A client that goes meanwhile does not interrupt it.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared<D>) -> Result<T, Status> + Send + 'static,
+    ) -> Result<Response<T>, Status> {
+        let shared = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))
+            .map(Response::new)
+    }
+}
+
+#[tonic::async_trait]
+impl<D: Device> P4Runtime for Service<D> {
+    async fn write(&self, request: Request<pb::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
+        let request = request.into_inner();
+        self.blocking(move |shared| shared.write(&request).map(|()| pb::WriteResponse {})).await
+    }
+
+    type ReadStream = ReceiverStream<Result<pb::ReadResponse, Status>>;
+
+    async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+        let request = request.into_inner();
+        self.0.check_device(request.device_id)?;
+        let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
+        let shared = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || {
+            shared.read(&request, &mut |answer| sender.blocking_send(answer).is_ok());
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn set_forwarding_pipeline_config(
+        &self,
+        request: Request<pb::SetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
+        let request = request.into_inner();
+        let done = |()| pb::SetForwardingPipelineConfigResponse {};
+        self.blocking(move |shared| shared.set_pipeline(request).map(done)).await
+    }
+
+    async fn get_forwarding_pipeline_config(
+        &self,
+        request: Request<pb::GetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<pb::GetForwardingPipelineConfigResponse>, Status> {
+        let request = request.into_inner();
+        self.blocking(move |shared| shared.get_pipeline(&request)).await
+    }
+
+    type StreamChannelStream = crate::outbox::Inbox;
+
+    async fn stream_channel(
+        &self,
+        request: Request<Streaming<pb::StreamMessageRequest>>,
+    ) -> Result<Response<Self::StreamChannelStream>, Status> {
+        Ok(Response::new(stream::open(&self.0, request.into_inner())))
+    }
+
+    async fn capabilities(
+        &self,
+        request: Request<pb::CapabilitiesRequest>,
+    ) -> Result<Response<pb::CapabilitiesResponse>, Status> {
+        let device_id = request.into_inner().device_id;
+        // Clients of earlier versions of the message do not say which device.
+        if device_id != 0 {
+            self.0.check_device(device_id)?;
+        }
+        Ok(Response::new(p4runtime::capabilities(&[])))
+    }
+}

@@ -1,0 +1,150 @@
+//! Streams of controllers: arbitration, packets out, acknowledgements.
+
+use crate::device::Device;
+use crate::failure;
+use crate::outbox::{self, Inbox, Outbox};
+use crate::shared::{Shared, lock};
+use control::packets::{ControllerPacket, PacketIo};
+use control::session::{RoleName, SessionFault, StreamId};
+use control::stream::{DigestAck, StreamError, StreamErrorCause};
+use p4info::proto::p4::v1 as pb;
+use p4runtime::StreamRequest;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tonic::{Status, Streaming};
+
+/// Opens a stream. A task serves it until one of the ends closes.
+pub(crate) fn open<D: Device>(
+    shared: &Arc<Shared<D>>,
+    requests: Streaming<pb::StreamMessageRequest>,
+) -> Inbox {
+    let id = StreamId(shared.n_streams.fetch_add(1, Ordering::Relaxed));
+    let (outbox, inbox) = outbox::pair(shared.n_waiting_max);
+    lock(&shared.controllers).outboxes.insert(id, outbox.clone());
+    let closing = Closing { shared: Arc::clone(shared), id };
+    tokio::spawn(serve(closing, outbox, requests));
+    inbox
+}
+
+/// Closes a stream when it goes, also when its task is cancelled.
+struct Closing<D: Device> {
+    shared: Arc<Shared<D>>,
+    id: StreamId,
+}
+
+impl<D: Device> Drop for Closing<D> {
+    fn drop(&mut self) {
+        let mut controllers = lock(&self.shared.controllers);
+        controllers.outboxes.remove(&self.id);
+        let effects = controllers.sessions.close(self.id);
+        controllers.carry_out(effects);
+    }
+}
+
+async fn serve<D: Device>(
+    closing: Closing<D>,
+    outbox: Outbox,
+    mut requests: Streaming<pb::StreamMessageRequest>,
+) {
+    loop {
+        let message = tokio::select! {
+            message = requests.message() => message,
+            // The client takes no more messages: it is gone, whatever its half of the stream says.
+            () = outbox.closed() => return,
+        };
+        // A client that ends its half, or breaks the protocol, is gone.
+        let Ok(Some(message)) = message else { return };
+        let (shared, id, to) = (Arc::clone(&closing.shared), closing.id, outbox.clone());
+        // One after the other, so that packets keep their order.
+        let handled = tokio::task::spawn_blocking(move || handle(&shared, id, &to, message)).await;
+        match handled {
+            Ok(Ok(())) => {}
+            Ok(Err(status)) => {
+                outbox.end(status);
+                return;
+            }
+            Err(_) => {
+                outbox.end(Status::internal("internal bug: the message has failed"));
+                return;
+            }
+        }
+    }
+}
+
+/// An error ends the stream.
+fn handle<D: Device>(
+    shared: &Shared<D>,
+    id: StreamId,
+    outbox: &Outbox,
+    message: pb::StreamMessageRequest,
+) -> Result<(), Status> {
+    let failed = match p4runtime::decode_stream_request(message) {
+        Ok(StreamRequest::Arbitration(request)) => {
+            let mut controllers = lock(&shared.controllers);
+            let arbitrated = request.and_then(|request| controllers.sessions.arbitrate(id, request));
+            let effects = arbitrated.map_err(|fault| failure::session(&fault))?;
+            if controllers.carry_out(effects) {
+                lock(&shared.lists).forget_sent();
+            }
+            return Ok(());
+        }
+        Ok(StreamRequest::PacketOut(packet)) => send_packet(shared, id, packet),
+        Ok(StreamRequest::DigestAck(ack)) => acknowledge(shared, id, ack),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = failed {
+        outbox.send(p4runtime::encode_stream_error(error));
+    }
+    Ok(())
+}
+
+/// The role for which a stream is primary.
+fn primary_role<D: Device>(
+    shared: &Shared<D>,
+    id: StreamId,
+    cause: impl FnOnce() -> StreamErrorCause,
+) -> Result<RoleName, StreamError> {
+    let controllers = lock(&shared.controllers);
+    let Some(role) = controllers.sessions.role_of(id) else {
+        return Err(StreamError::before_arbitration(cause()));
+    };
+    match controllers.sessions.primary(role) == Some(id) {
+        true => Ok(role.clone()),
+        false => Err(refused(&SessionFault::NotPrimary(role.clone()), cause())),
+    }
+}
+
+fn refused(fault: &SessionFault, cause: StreamErrorCause) -> StreamError {
+    StreamError { code: fault.code(), message: fault.to_string(), cause }
+}
+
+fn send_packet<D: Device>(
+    shared: &Shared<D>,
+    id: StreamId,
+    packet: ControllerPacket,
+) -> Result<(), StreamError> {
+    let cause = |packet: &ControllerPacket| StreamErrorCause::PacketOut(packet.clone());
+    let name = primary_role(shared, id, || cause(&packet))?;
+    let mut pipelines = lock(&shared.pipelines);
+    shared.role(&pipelines, &name).check_packet_out().map_err(|fault| refused(&fault, cause(&packet)))?;
+    if !shared.device.has_cpu_port() {
+        return Err(StreamError::no_cpu_port(packet));
+    }
+    let bytes = shared.with_target(&mut pipelines, |schema, _| PacketIo::new(schema)?.packet_out(&packet));
+    drop(pipelines);
+    let bytes = match bytes {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(fault)) => return Err(StreamError::bad_packet(&fault, packet)),
+        Err(_) => return Err(refused(&SessionFault::NoPipeline, cause(&packet))),
+    };
+    let sent = shared.device.packet_out(bytes);
+    sent.map_err(|fault| StreamError { code: fault.code, message: fault.message, cause: cause(&packet) })
+}
+
+fn acknowledge<D: Device>(shared: &Shared<D>, id: StreamId, ack: DigestAck) -> Result<(), StreamError> {
+    primary_role(shared, id, || StreamErrorCause::DigestAck(ack))?;
+    let mut pipelines = lock(&shared.pipelines);
+    let acknowledged =
+        shared.with_target(&mut pipelines, |schema, _| lock(&shared.lists).acknowledge(schema, ack));
+    acknowledged.unwrap_or_else(|_| Err(StreamError::unknown_digest(ack)))
+}
