@@ -1,6 +1,6 @@
 //! Batches: the trait for entity storage, and error handling when one update of a batch fails.
 
-use crate::entity::{Entity, TableEntry};
+use crate::entity::{DirectMeterEntry, Entity, MeterEntry, TableEntry};
 use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
 use crate::key::EntityKey;
@@ -44,19 +44,27 @@ pub trait Target {
     /// deleted it, with `Modify` if it has changed it. Targets that can restore what no update can write (the time
     /// since the last hit, the counters of colours) override this.
     fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
-        let entity = match entity {
-            Entity::TableEntry(entry) => {
-                let entry = TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry };
-                Entity::TableEntry(TableEntry { is_const: false, ..entry })
-            }
-            other => other,
-        };
-        self.write(&Update { kind, entity })
+        self.write(&Update { kind, entity: writable(entity) })
     }
 
     /// Returns whether the default action of a table is that of the program: no update has set another one.
     fn has_default_of_program(&self, _: TableId) -> bool {
         false
+    }
+}
+
+/// Leaves out of an entity what an update cannot write.
+fn writable(entity: Entity) -> Entity {
+    match entity {
+        Entity::TableEntry(entry) => {
+            // A const entry keeps its action: only its direct resources were changed.
+            let action = entry.action.filter(|_| !entry.is_const);
+            let entry = TableEntry { action, is_const: false, ..entry };
+            Entity::TableEntry(TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry })
+        }
+        Entity::Meter(meter) => Entity::Meter(MeterEntry { counter_data: None, ..meter }),
+        Entity::DirectMeter(meter) => Entity::DirectMeter(DirectMeterEntry { counter_data: None, ..meter }),
+        other => other,
     }
 }
 

@@ -219,6 +219,70 @@ fn d3_what_no_update_can_write_is_restored_by_the_target() {
     assert!(store.asked_for_age.get(), "the age is part of the state before");
 }
 
+/// A target that cannot restore more than updates write, with one const entry and one meter.
+struct Plain {
+    present: Vec<Entity>,
+    written: Vec<Update>,
+}
+
+impl Target for Plain {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        match &update.entity {
+            Entity::Counter(_) => return Err(Problem::DoesNotExist { what: "it".to_owned() }.into()),
+            Entity::TableEntry(entry) if entry.is_const || entry.action.is_some() => {
+                return Err(Problem::ConstEntry { what: "it".to_owned() }.into());
+            }
+            _ => {}
+        }
+        self.written.push(update.clone());
+        Ok(())
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        let is_asked = |entity: &&Entity| match (query, entity) {
+            (Query::TableEntries(_), Entity::TableEntry(_)) => true,
+            (Query::Meters { with_counter_data, .. }, Entity::Meter(_)) => *with_counter_data,
+            _ => false,
+        };
+        Ok(self.present.iter().filter(is_asked).cloned().collect())
+    }
+}
+
+#[test]
+fn d3_only_what_updates_can_write_is_written_back() {
+    let schema = schema();
+    let table = schema.tables.find("E.sub.l2").unwrap();
+    let value = Match::Exact(Bits::new(9, 3).into());
+    let key = TableEntry::new(table.id, vec![FieldMatch { field: table.keys[0].id, value }], 0);
+    let Entity::TableEntry(like) = acl(&schema, 1, 1, 1) else { unreachable!() };
+    let entry = TableEntry { action: like.action, is_const: true, ..key.clone() };
+    let colours =
+        Some(MeterCounterData { green: CounterData { n_bytes: 5, n_packets: 1 }, ..Default::default() });
+    let meter = schema.meters.find("rates").unwrap().id;
+    let config = Some(MeterConfig { cir: 1, pir: 2, ..MeterConfig::default() });
+    let cell = MeterEntry { meter, index: Some(0), config, counter_data: colours };
+    let present = vec![Entity::TableEntry(entry), Entity::Meter(cell.clone())];
+    let mut target = Plain { present, written: Vec::new() };
+    let changed = Entity::Meter(MeterEntry { config: None, counter_data: None, ..cell.clone() });
+    let missing = CounterEntry {
+        counter: schema.counters.find("hits").unwrap().id,
+        index: Some(0),
+        data: Some(CounterData::default()),
+    };
+    let updates = vec![
+        update(UpdateKind::Modify, Entity::TableEntry(key.clone())),
+        update(UpdateKind::Modify, changed),
+        update(UpdateKind::Modify, Entity::Counter(missing)),
+    ];
+    let results = apply(&schema, &mut target, &batch(updates, Atomicity::RollbackOnError)).unwrap();
+    assert_eq!(codes(&results), [Some(Code::Aborted), Some(Code::Aborted), Some(Code::NotFound)]);
+    let restored = [
+        update(UpdateKind::Modify, Entity::Meter(MeterEntry { counter_data: None, ..cell })),
+        update(UpdateKind::Modify, Entity::TableEntry(key)),
+    ];
+    assert_eq!(target.written[2..], restored);
+}
+
 /// Undoing a change of a default action gives the table the program's again, not an action that is set.
 #[test]
 fn d3_the_default_action_of_the_program_is_restored_as_such() {

@@ -31,6 +31,7 @@ actions {
 }
 actions { preamble { id: 0x01000002 name: "NoAction" alias: "NoAction" } }
 counters { preamble { id: 0x12000001 name: "I.hits" alias: "hits" } spec { unit: BOTH } size: 4 }
+meters { preamble { id: 0x14000001 name: "I.rates" alias: "rates" } spec { unit: BYTES } size: 4 }
 registers { preamble { id: 0x16000001 name: "I.cells" alias: "cells" } type_spec { bitstring { bit { bitwidth: 8 } } } size: 2 }
 "#;
 
