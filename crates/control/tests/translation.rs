@@ -645,6 +645,38 @@ controller_packet_metadata {
     assert_eq!(translator.packet_in(&schema, &mut unknown).unwrap_err().code(), Code::Internal);
 }
 
+/// PSA and PNA have a type for ports in headers, with a URI and a width of its own.
+#[test]
+fn f4_ports_in_headers_are_ports() {
+    let in_header = r#"
+controller_packet_metadata {
+  preamble { id: 0x04000001 name: "packet_in" }
+  metadata { id: 1 name: "port" bitwidth: 32 type_name { name: "PortIdInHeader_t" } }
+}"#;
+    let new_type = r#"
+  new_types {
+    key: "PortIdInHeader_t"
+    value { translated_type { uri: "p4.org/psa/v1/PortIdInHeader_t" sdn_bitwidth: 32 } }
+  }
+}
+"#;
+    let program = PROGRAM.trim_end().trim_end_matches('}').to_owned() + new_type + in_header;
+    let schema = Schema::new(&p4info(&program)).unwrap();
+    assert_eq!(port_translation(&schema).as_deref(), Some(PORT));
+    let mut translator = Translator::new(with_ports(Rules::default()));
+    translator.adopt(&schema, width).unwrap();
+    let packet = |value: &[u8]| ControllerPacket {
+        payload: Vec::new(),
+        metadata: vec![PacketMetadata { id: FieldId(1), value: value.to_vec() }],
+    };
+    let mut to_controller = packet(b"\x01\xfe");
+    translator.packet_in(&schema, &mut to_controller).unwrap();
+    assert_eq!(to_controller, packet(b"\xff\xff\xff\xfd"));
+    // The program has put something else than a port there.
+    let fault = translator.packet_in(&schema, &mut packet(b"\x03\xfe")).unwrap_err();
+    assert_eq!(fault.code(), Code::Internal);
+}
+
 #[test]
 fn f2_widths_are_those_of_the_program() {
     let program = ir::text::parse(

@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use smol_str::SmolStr;
 
-use super::map::{Map, Meaning, Name};
+use super::map::{Map, Meaning, Name, map_name};
 use super::places::Translate;
 use crate::entity::{Match, Port, Value};
 use crate::fault::{Fault, Problem};
@@ -27,8 +27,8 @@ impl Inward<'_> {
     }
 
     fn position(&self, by: Option<&SmolStr>) -> Option<usize> {
-        let by = by?;
-        self.maps().iter().position(|map| map.by == *by)
+        let by = map_name(by?);
+        self.maps().iter().position(|map| map.by == by)
     }
 
     fn port_position(&self) -> Option<usize> {

@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use smol_str::{SmolStr, ToSmolStr};
+use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use crate::fault::{Fault, Problem};
 use crate::schema::ValueForm;
@@ -74,6 +74,12 @@ pub(super) struct Map {
     to_controller: FxHashMap<BigUint, Name>,
     /// Smaller numbers are taken. 0 is left for the name `0`, because programs often give it a meaning.
     next: u64,
+}
+
+/// Returns the name of the map for a translation. PSA and PNA have a type of their own for ports in headers, whose values
+/// are those of other ports.
+pub(super) fn map_name(by: &SmolStr) -> SmolStr {
+    by.strip_suffix("PortIdInHeader_t").map_or_else(|| by.clone(), |stem| format_smolstr!("{stem}PortId_t"))
 }
 
 impl Map {

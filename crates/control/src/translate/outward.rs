@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use smol_str::SmolStr;
 
-use super::map::{Map, Meaning, Name};
+use super::map::{Map, Meaning, Name, map_name};
 use super::places::Translate;
 use crate::entity::{Match, Port, Value};
 use crate::fault::{Fault, Problem};
@@ -17,8 +17,8 @@ pub(super) struct Outward<'t> {
 
 impl Outward<'_> {
     fn map(&self, by: Option<&SmolStr>) -> Option<&Map> {
-        let by = by?;
-        self.maps.iter().find(|map| map.by == *by)
+        let by = map_name(by?);
+        self.maps.iter().find(|map| map.by == by)
     }
 }
 
@@ -29,6 +29,9 @@ fn no_name(map: &Map, value: impl std::fmt::LowerHex) -> Fault {
 /// Translates a value that the target may have extended to the controller's width.
 fn outer(map: &Map, bits: &Bits, outer_bits: u32) -> Result<Value, Fault> {
     let inner = bits.resize(map.width_bits);
+    if inner.resize(bits.width()) != *bits {
+        return Err(no_name(map, bits));
+    }
     if map.is_identity() {
         let outer = inner.resize(outer_bits);
         let fits = outer.resize(map.width_bits) == inner;

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use smol_str::SmolStr;
 
 use super::inward::Inward;
-use super::map::{Map, Meaning, Name, Others};
+use super::map::{Map, Meaning, Name, Others, map_name};
 use super::outward::Outward;
 use super::places::{self, Parts, Translate};
 use super::rules::{Rule, Rules, number};
@@ -278,7 +278,7 @@ fn translations(schema: &Schema) -> Vec<(SmolStr, ValueForm)> {
     let types =
         (schema.registers.iter().map(|of| &of.cell)).chain(schema.digests.iter().map(|of| &of.message));
     types.for_each(|ty| in_type(ty, &mut found));
-    found
+    found.into_iter().map(|(by, form)| (map_name(&by), form)).collect()
 }
 
 /// Adds the translations inside of a type, whose depth is bounded.
