@@ -65,7 +65,7 @@ pub struct LiveArgs {
     #[arg(long, alias = "executors", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub offload_workers: Option<u16>,
     /// Pin offload workers to these cores, in turn
-    #[arg(long, alias = "executor-cores", value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, alias = "executor-cores", value_name = "LIST", value_delimiter = ',', hide_short_help = true)]
     pub offload_cores: Vec<usize>,
     /// Largest batch of packets whose calls of an extern an offload worker makes at once; overrides the program
     #[arg(long, alias = "executor-batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
@@ -100,7 +100,7 @@ pub struct LiveArgs {
     #[arg(long)]
     pub no_p4: bool,
     /// Seed of random numbers
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", hide_short_help = true)]
     pub seed: u64,
     /// One JSON object per line
     #[arg(long)]
